@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from typer.core import TyperCommand
 
 from dardis.config.option_texts import whole_of
 
@@ -27,7 +28,13 @@ Folder = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print what the service answers: an object a line.")]
 JobId = Annotated[str, typer.Argument(metavar="ID", help="A job's id.")]
 JobIds = Annotated[list[str], typer.Argument(metavar="ID…", help="Ids of jobs; A-B for all from A to B.")]
-WholeArray = Annotated[bool, typer.Option("--array", help="All jobs of the array that begins with the ID.")]
+WholeArray = Annotated[bool, typer.Option("--array", help="All jobs of the array that the ID is of.")]
+
+
+class WordsCommand(TyperCommand):
+    """A command whose options end at the first word: what follows is another command's."""
+
+    allow_interspersed_args = False
 
 
 class JobStatus(int):
@@ -74,10 +81,19 @@ def status_of(job: Mapping[str, Any]) -> JobStatus:
 
 
 def waited_for(service: Client, numbers: Iterable[int], as_json: bool) -> JobStatus:
-    """Wait for the ends of jobs; the highest of their exit statuses. Tells what ended otherwise than well."""
+    """Wait for the ends of jobs; the highest of their exit statuses. Tells what ended otherwise than well.
+
+    Where the service stays away, nobody knows the end.
+    """
+    from dardis.live.client import AwayError
+
     highest = JobStatus(0)
     for number in numbers:
-        job = service.ended(number)
+        try:
+            job = service.ended(number)
+        except AwayError as away:
+            typer.echo(f"dardis: {away}", err=True)
+            return JobStatus(max(highest, UNKNOWN))
         if as_json:
             print_json(job)
         elif job["state"] != "completed":
@@ -89,7 +105,7 @@ def waited_for(service: Client, numbers: Iterable[int], as_json: bool) -> JobSta
 def _how(job: Mapping[str, Any]) -> str:
     """How it ended, as far as the name of its state doesn't say so."""
     if job["why"] and job["why"] != job["state"]:
-        return f": {job['why']}"
+        return f": {job['why'].removeprefix(job['state'] + ': ')}"
     if job["state"] != "failed":
         return ""
     return f": signal {job['signal']}" if job["code"] is None else f": exit code {job['code']}"

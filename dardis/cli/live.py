@@ -65,13 +65,11 @@ def history(
 
     first_ms = None if since is None else ended_since(since, round(unix_now() * 1000))
     most = USUAL_HISTORY if limit is None and since is None else limit
-    answer = asked_service(folder).get("/jobs", state="over", user=user, limit=most)
-    if first_ms is not None:
-        answer["jobs"] = [job for job in answer["jobs"] if (job["ended_ms"] or 0) >= first_ms]
+    jobs = asked_service(folder).history(most, state="over", user=user, since_ms=first_ms)
     if as_json:
-        print_json(answer)
+        print_json({"jobs": jobs})
     else:
-        print_table(*ended_rows(answer["jobs"]))
+        print_table(*ended_rows(jobs))
 
 
 def show(job: JobId, folder: Folder = None, as_json: Json = False) -> None:
@@ -89,7 +87,7 @@ def wait(jobs: JobIds, folder: Folder = None, as_json: Json = False) -> JobStatu
     """Wait for the end of jobs, and end with the job's exit code, of several with the highest.
 
     A job that a signal N ended counts as 128 + N, one that met its walltime as 124, one that was cancelled as 143, one
-    that could not be started as 126, and one whose end nobody knows as 125.
+    that could not be started as 126, and one whose end nobody knows as 125, as where the service is away for long.
     """
     return waited_for(asked_service(folder), ids_of(jobs), as_json)
 
@@ -109,11 +107,30 @@ def release(jobs: JobIds, whole_array: WholeArray = False, folder: Folder = None
     _change("release", jobs, whole_array, folder, as_json)
 
 
-def nodes(folder: Folder = None, as_json: Json = False) -> None:
+def nodes(
+    lost: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Give up a host that is silent, or a node of it: what runs there is taken for over, and unknown.",
+        ),
+    ] = None,
+    folder: Folder = None,
+    as_json: Json = False,
+) -> None:
     """List the nodes: what they have, what of it is in use, by which jobs."""
     from dardis.cli.live_tables import node_rows, print_table
 
-    answer = asked_service(folder).get("/nodes")
+    service = asked_service(folder)
+    if lost is not None:
+        given_up = service.node(lost, "lost")
+        if as_json:
+            print_json(given_up)
+        else:
+            said = f"what {given_up['given_up']} jobs had on {lost} is taken for over"
+            typer.echo(f"{said}; those that ran there are unknown now (dardis release runs them again)")
+        return
+    answer = service.get("/nodes")
     if as_json:
         print_json(answer)
     else:
@@ -151,12 +168,33 @@ def logs(
     service, number = asked_service(folder), id_of(job)
     found = service.job(number)
     if as_json:
-        print_json(found)
+        print_json({"id": number, **{name: str(path_of(found, error=name == "error")) for name in ("output", "error")}})
         return
     stream = typer.get_binary_stream("stdout")
     for block in copied(service, found, path_of(found, error=error), follow=follow):
         stream.write(block)
         stream.flush()
+
+
+def execute(
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="NODE [--] COMMAND…", help="A node of the job, and what runs there.")
+    ] = None,
+    folder: Folder = None,
+) -> JobStatus:
+    """Within a job: run a command on a node of the job, and end with its exit code.
+
+    It has this environment and folder, the cores of the job there, and no input; it ends with the job. 128 + N after
+    signal N, 255 where it could not be run or nobody knows how it ended.
+    """
+    from dardis.live.remote import run_on
+    from dardis.model.errors import InputError
+
+    node, *command = words or [""]
+    command = command[1:] if command[:1] == ["--"] else command
+    if not node or not command:
+        raise InputError("exec", "no command" if node else "no node", "NODE COMMAND…")
+    return JobStatus(run_on(asked_service(folder), node, command))
 
 
 def stop(

@@ -6,6 +6,7 @@ import json
 import shlex
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any, Final
@@ -13,6 +14,7 @@ from typing import Any, Final
 import typer
 
 from dardis.live.asked import read_time, time_text
+from dardis.live.output import path_of
 from dardis.model.errors import InputError
 from dardis.model.moments import parse_utc
 
@@ -20,7 +22,7 @@ Job = Mapping[str, Any]
 Row = tuple[str, ...]
 USUAL_HISTORY: Final = 100
 _NOTHING: Final = "-"
-_NUMBERS: Final = frozenset({"CPUS", "TIME", "LIMIT", "CORES", "USED", "GPUS", "MEMORY"})
+_NUMBERS: Final = frozenset({"NODES", "CPUS", "TIME", "LIMIT", "CORES", "USED", "GPUS", "MEMORY"})
 
 
 def print_table(columns: Row, rows: Iterable[Row]) -> None:
@@ -32,7 +34,7 @@ def print_table(columns: Row, rows: Iterable[Row]) -> None:
 
         table = Table(box=None, pad_edge=False)
         for column in columns:
-            table.add_column(column, justify="right" if column in _NUMBERS else "left", no_wrap=column == "ID")
+            table.add_column(column, justify="right" if column in _NUMBERS else "left", no_wrap=column != columns[-1])
         for row in rows:
             table.add_row(*map(escape, row))
         Console().print(table)
@@ -49,15 +51,13 @@ def job_rows(jobs: Iterable[Job], now_ms: int) -> tuple[Row, list[Row]]:
     for _, alike in groupby(jobs, _alike):
         group = list(alike)
         job, last = group[0], group[-1]
-        number = str(job["id"]) if job is last else f"{job['id']}-{last['id']}"
         running = job["state"] == "running"
         rows.append((
-            number, job["name"], job["user"], job["state"], str(job["cpus"]),
-            _span(job["started_ms"], now_ms if running else None), time_text(job["walltime_s"]),
-            _moment(job["submitted_ms"]), _moment(job["started_ms"]), ",".join(job["nodes"]) if running else job["why"],
+            _from_to(job["id"], last["id"]), "" if job["index"] is None else _from_to(job["index"], last["index"]),
+            job["name"], job["user"], job["state"], str(job["node_count"]), str(job["cpus"]),
+            _span(job["started_ms"], now_ms if running else None), time_text(job["walltime_s"]), _on_or_why_not(job),
         ))  # fmt: skip
-    columns = ("ID", "NAME", "USER", "STATE", "CPUS", "TIME", "LIMIT", "SUBMITTED", "STARTED", "ON, OR WHY NOT")
-    return columns, rows
+    return ("ID", "INDEX", "NAME", "USER", "STATE", "NODES", "CPUS", "TIME", "LIMIT", "ON, OR WHY NOT"), rows
 
 
 def ended_rows(jobs: Iterable[Job]) -> tuple[Row, list[Row]]:
@@ -66,18 +66,19 @@ def ended_rows(jobs: Iterable[Job]) -> tuple[Row, list[Row]]:
         (
             str(job["id"]), job["name"], job["user"], job["state"], _code(job), _ran(job),
             _moment(job["submitted_ms"]), _moment(job["started_ms"]), _moment(job["ended_ms"]), ",".join(job["nodes"]),
+            job["why"],
         )
         for job in jobs
     ]  # fmt: skip
-    return ("ID", "NAME", "USER", "STATE", "CODE", "TIME", "SUBMITTED", "STARTED", "ENDED", "ON"), rows
+    return ("ID", "NAME", "USER", "STATE", "CODE", "TIME", "SUBMITTED", "STARTED", "ENDED", "ON", "WHY"), rows
 
 
 def node_rows(nodes: Iterable[Mapping[str, Any]]) -> tuple[Row, list[Row]]:
     """The nodes."""
     rows: list[Row] = [
         (
-            node["name"], node["state"], str(node["cores"]), str(node["used_cores"]), str(node["gpus"]),
-            f"{node['memory_mib']} MiB", ",".join(map(str, node["jobs"])), node["why"],
+            node["name"], "silent" if node["silent"] else node["state"], str(node["cores"]), str(node["used_cores"]),
+            str(node["gpus"]), f"{node['memory_mib']} MiB", ",".join(map(str, node["jobs"])), node["why"],
         )
         for node in nodes
     ]  # fmt: skip
@@ -85,26 +86,35 @@ def node_rows(nodes: Iterable[Mapping[str, Any]]) -> tuple[Row, list[Row]]:
 
 
 def job_lines(job: Job) -> list[str]:
-    """All that is told of a job, a line each; what is nothing is left out."""
+    """All that is told of a job, a line each; what is nothing is left out, and patterns are told as paths."""
+    paths = {name: str(path_of(job, error=name == "error")) for name in ("output", "error") if job[name]}
     said = {
         name.removesuffix("_ms") if name.endswith("_ms") else name: _value(name, value)
-        for name, value in job.items()
+        for name, value in {**job, **paths}.items()
         if value is not None and value not in ("", [])
     }
     width = max(map(len, said))
     return [f"{name:{width}}  {text}" for name, text in said.items()]
 
 
+def _on_or_why_not(job: Job) -> str:
+    """Where a job runs, and why that isn't sure; else why it doesn't run."""
+    on = ",".join(job["nodes"]) if job["state"] == "running" else ""
+    return ": ".join(part for part in (on, job["why"]) if part)
+
+
 def ended_since(text: str, now_ms: int) -> int:
     """Unix ms that `--since` says: a moment of UTC, or a span back from now. Raises InputError."""
-    try:
+    with suppress(ValueError, OverflowError):
         return parse_utc(text) * 1000
-    except (ValueError, OverflowError):
-        pass
-    try:
-        return now_ms - read_time(text, "--since") * 1000
-    except InputError:
-        raise InputError("--since", repr(text), "a UTC moment as 2026-11-25 or 2026-11-25T04:00Z, or 2h, 1d") from None
+    if ":" not in text:  # that could be a time of the day, or so many hours and minutes ago
+        with suppress(InputError):
+            return now_ms - read_time(text, "--since") * 1000
+    raise InputError("--since", repr(text), "a UTC moment as 2026-11-25 or 2026-11-25T04:00Z, or 2h, 1d")
+
+
+def _from_to(first: int, last: int) -> str:
+    return str(first) if first == last else f"{first}-{last}"
 
 
 def _alike(job: Job) -> tuple[object, ...]:

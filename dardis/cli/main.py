@@ -34,7 +34,7 @@ from dardis.cli import (
     submit,
     trace,
 )
-from dardis.cli.asking import JobStatus
+from dardis.cli.asking import JobStatus, WordsCommand
 from dardis.model.errors import INTERRUPTED, DardisError
 
 # Typer brings its own copy of click from some version on; a usage mistake is the parent of both copies' BadParameter.
@@ -72,8 +72,9 @@ _COMMANDS: Final[dict[str, Callable[..., object]]] = {
     "history": live.history,
     "logs": live.logs,
     "stop": live.stop,
+    "exec": live.execute,
 }
-_KINDS: Final[dict[str, type[TyperCommand]]] = {"submit": submit.BeforeCommand}
+_KINDS: Final[dict[str, type[TyperCommand]]] = {"submit": submit.BeforeCommand, "exec": WordsCommand}
 _GROUPS: Final = {"trace": trace.app, "platform": platform.app, "journal": journal.app}
 
 

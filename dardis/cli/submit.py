@@ -7,17 +7,14 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
-from typer.core import TyperCommand
 
-from dardis.cli.asking import Folder, JobStatus, Json, asked_service, print_json, waited_for, warn
+from dardis.cli.asking import Folder, JobStatus, Json, WordsCommand, asked_service, print_json, waited_for, warn
 
 _DASHES: Final = "dardis.dashes"
 
 
-class BeforeCommand(TyperCommand):
-    """A command whose options end at the first word, and that knows whether `--` stood before that."""
-
-    allow_interspersed_args = False
+class BeforeCommand(WordsCommand):
+    """One that knows whether `--` stood before the words."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 (typer's own click, or click's)
         """Read the options; note the dashes."""
@@ -31,7 +28,8 @@ class BeforeCommand(TyperCommand):
 def submit(
     context: typer.Context,
     words: Annotated[
-        list[str] | None, typer.Argument(metavar="SCRIPT [ARGS…] | -- COMMAND…", help="What is to run.")
+        list[str] | None,
+        typer.Argument(metavar="SCRIPT [ARGS…] | -- COMMAND…", help="What is to run; - is a script on standard input."),
     ] = None,
     array: Annotated[
         str | None, typer.Option(metavar="A-B[:STEP][%MOST]", help="A job an index; at most MOST run at once.")
@@ -46,8 +44,11 @@ def submit(
         str | None, typer.Option(metavar="N", help="So many different nodes; runs on the first [1].")
     ] = None,
     after: Annotated[
-        str | None,
-        typer.Option(metavar="ok:ID,…", help="Wait for jobs that end well (ok), otherwise (fail), or at all (any)."),
+        list[str] | None,
+        typer.Option(
+            metavar="ok:ID,…",
+            help="Wait for jobs that end well (ok), otherwise (fail: cancelled, too), or at all (any).",
+        ),
     ] = None,
     export: Annotated[
         str | None, typer.Option(metavar="all|none|NAMES", help="What it gets of this environment; NAME=VALUE adds.")
@@ -82,7 +83,8 @@ def submit(
     A script's head may have the same options in lines that begin with #DARDIS, or those of sbatch with #SBATCH; this
     command line beats #DARDIS, that beats #SBATCH. Options end where the SCRIPT begins: what follows is the script's.
     """
-    from dardis.live.directives import Directives, read_directives, read_script
+    from dardis.live.client import here
+    from dardis.live.directives import STDIN, Directives, read_directives, read_script
     from dardis.live.fresh import fresh_key
     from dardis.live.said import YES, Said, asked_of, is_set
     from dardis.model.errors import InputError
@@ -91,7 +93,8 @@ def submit(
         raise InputError("SCRIPT", "none", "a script, or a command after --")
     service = asked_service(folder)
     texts = {
-        "array": array, "time": time, "cpus": cpus, "gpus": gpus, "mem": mem, "nodes": nodes, "after": after,
+        "array": array, "time": time, "cpus": cpus, "gpus": gpus, "mem": mem, "nodes": nodes,
+        "after": ",".join(after) if after else None,
         "export": export, "chdir": None if chdir is None else str(chdir), "output": output, "error": error,
         "name": name, "grace": grace, "requeue": YES if requeue else None, "hold": YES if hold else None,
         "wait": YES if wait else None,
@@ -103,12 +106,13 @@ def submit(
         script = read_script(path)
         directives = read_directives(script, path)
     said = directives.under(given)
-    asked = asked_of(said, argv, Path(words[0]).name or "job", os.environ)
+    file = "" if Path(words[0]) == STDIN else Path(words[0]).name
+    asked = asked_of(said, argv, file or "job", os.environ)
     for line in (*directives.warnings, *asked.warnings):
         warn(line)
     answer = service.submit({
         "key": key or fresh_key(), "jobs": asked.job.as_dict(), "script": script, "environment": asked.environment,
-        "cwd": str(Path.cwd()),
+        "cwd": here(),
     })  # fmt: skip
     ids = answer["ids"]
     for line in answer["warnings"]:

@@ -35,6 +35,11 @@ def unix_now() -> float:
     return time.time()
 
 
+def unix_ms() -> int:
+    """Ms since 1970-01-01T00:00Z."""
+    return int(unix_now() * 1000)
+
+
 def utc_now() -> str:
     """The present, as ISO 8601 in UTC, for people."""
     return datetime.now(UTC).isoformat(timespec="seconds")

@@ -2,28 +2,47 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
 import pwd
 import socket
-import struct
-from collections.abc import Awaitable, Callable
-from math import isnan
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
+from itertools import islice
+from math import inf, isnan
 from typing import Any, Final
 
 from aiohttp import web
 
 from dardis import __version__
-from dardis.engine.clock import unix_now
-from dardis.live.asked import JobAsked, check_text
+from dardis.engine.clock import monotonic_s, unix_ms
+from dardis.live.asked import JobAsked, check_surroundings, check_text
+from dardis.live.callers import BODY_S, MOST_BODIES, Callers
+from dardis.live.door import Who
+from dardis.live.far_door import FarDoors
 from dardis.live.jobs import Asker, LiveJob, Submission
 from dardis.live.journal import JournalError
-from dardis.live.service import MOST_TEXT, Service
+from dardis.live.limits import Limits
+from dardis.live.part_door import PartDoor
+from dardis.live.post import MOST_TEXT
+from dardis.live.service import Service
 from dardis.model.errors import DardisError, InputError
 
-MOST_BYTES: Final = 64 << 20
-"""The longest request."""
 MOST_TOLD: Final = 1_000_000
-"""How many jobs are told at most, whatever is asked for."""
+"""How many jobs that are not over are told at most, whatever is asked for."""
+MOST_AT_ONCE: Final = 500
+"""How many others; who asks goes on where that ends."""
+PIECE: Final = 50
+"""How many of these are looked at before others have their turn."""
+MOST_PIECES: Final = 1000
+"""How many of these pieces make one answer, whether anything is in them or not."""
+SEE_GONE_S: Final = 10.0
+"""How often it is looked whether who waits for a job is there yet, s."""
+MOST_NUMBER: Final = (1 << 63) - 1
+"""No job has a higher one."""
 
 Answer = Awaitable[web.StreamResponse]
 
@@ -31,14 +50,20 @@ Answer = Awaitable[web.StreamResponse]
 class Api:
     """The service's door."""
 
-    def __init__(self, service: Service) -> None:
-        """Open nothing yet."""
+    def __init__(self, service: Service, user_jobs: int) -> None:
+        """Open nothing yet. `user_jobs`: how many jobs that are not over anybody else may have."""
         self._service = service
         self._me = os.geteuid()
+        self._limits = Limits(user_jobs, self._open)
+        self._callers = Callers()
+        self._listing = defaultdict[int, asyncio.Semaphore](lambda: asyncio.Semaphore(MOST_BODIES))
+        """By user."""
+        self._looking = asyncio.Lock()
+        """Held by who looks at history."""
 
     def app(self) -> web.Application:
         """What answers requests."""
-        app = web.Application(client_max_size=MOST_BYTES, middlewares=[self._guard])
+        app = web.Application(middlewares=[self._guard])
         app.add_routes(
             [
                 web.post("/jobs", self._submit),
@@ -48,17 +73,32 @@ class Api:
                 web.post("/jobs/{id}/{do:cancel|hold|release}", self._change),
                 web.get("/nodes", self._nodes),
                 web.post("/nodes/{name}/{do:drain|resume}", self._drain),
+                web.post("/nodes/{name}/lost", self._give_up),
                 web.get("/status", self._status),
                 web.post("/stop", self._stop),
+                *PartDoor(self._service, self._mine, self._callers.body).routes(),
             ]
         )
         return app
+
+    @asynccontextmanager
+    async def answering(self, listener: socket.socket, doors: FarDoors | None = None) -> AsyncIterator[None]:
+        """Answer who connects to a socket, and who asks at other hosts' doors, until the end."""
+        runner = web.AppRunner(self.app(), access_log=None, shutdown_timeout=1.0, auto_decompress=False)
+        await runner.setup()
+        assert runner.server is not None
+        async with AsyncExitStack() as stack:
+            if doors is not None:
+                await stack.enter_async_context(doors.answering(partial(self._callers.carry, runner.server)))
+            stack.push_async_callback(runner.cleanup)
+            stack.callback((await self._callers.listen(runner.server, listener)).close)
+            yield
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Callable[[web.Request], Answer]) -> web.StreamResponse:
         """Answer nobody who is not allowed to ask, and tell mistakes in a line."""
         try:
-            request["asker"] = self._asker(request)
+            request["uid"], request["gid"] = self._asker(request)
             return await handler(request)
         except web.HTTPException as error:
             return _refusal(error.status, error.text or error.reason)
@@ -68,56 +108,109 @@ class Api:
             return _refusal(503, str(error))
         except DardisError as error:
             return _refusal(500, str(error))
-        except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
+        except ConnectionError:
+            return _refusal(400, "the request has not come to its end")  # nobody is there to hear it
+        except (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
             return _refusal(400, f"the request makes no sense ({type(error).__name__}: {error})")
 
-    def _asker(self, request: web.Request) -> Asker:
-        transport = request.transport
-        assert transport is not None
-        connection: socket.socket = transport.get_extra_info("socket")
-        told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-        _, uid, gid = struct.unpack("3i", told)
-        if uid != self._me and not self._service.users:
+    def _asker(self, request: web.Request) -> Who:
+        """Who asks, from whatever host."""
+        if (who := self._callers.who(request)) is None:
+            raise web.HTTPForbidden(text="nobody knows who asks")
+        if who.uid != self._me and not self._service.users:
             raise web.HTTPForbidden(text="this service is somebody else's")
-        try:
-            entry = pwd.getpwuid(uid)
-        except KeyError:
-            return Asker(uid, gid, str(uid), (gid,))
-        return Asker(uid, entry.pw_gid, entry.pw_name, tuple(os.getgrouplist(entry.pw_name, entry.pw_gid)))
+        return who
+
+    def _owns(self, request: web.Request, job: LiveJob) -> bool:
+        """Whether who asks may touch a job, and see what is in it."""
+        return request["uid"] in (job.of.asker.uid, self._me)
 
     def _owned(self, request: web.Request, job: LiveJob) -> LiveJob:
         """The job, if who asks may touch it."""
-        asker: Asker = request["asker"]
-        if asker.uid not in (job.of.asker.uid, self._me):
+        if not self._owns(request, job):
             raise web.HTTPForbidden(text=f"job {job.number} is {job.of.asker.name}'s")
         return job
 
+    def _mine(self, request: web.Request) -> LiveJob:
+        """The job that is asked about, of who asks."""
+        return self._owned(request, self._found(request))
+
     def _led(self, request: web.Request) -> None:
         """See that who asks may say what becomes of nodes and the service."""
-        if request["asker"].uid != self._me:
+        if request["uid"] != self._me:
             raise web.HTTPForbidden(text="only who runs the service may do that")
+
+    def _open(self) -> list[LiveJob]:
+        return self._service.gateway.jobs()  # of the gateway that there is now
 
     # ------------------------------------------------------------------------------------------------------------------
 
     async def _submit(self, request: web.Request) -> web.Response:
-        submission = _submission(await request.json(), request["asker"])
-        numbers = await self._service.submit(submission)
+        who = request["uid"], request["gid"]
+        # Who users are may be another machine's to say: that is waited for elsewhere.
+        asker = await asyncio.get_running_loop().run_in_executor(None, _asker_of, *who)
+        submission = _submission(await self._callers.body(request), asker)
+        may = (lambda: None) if asker.uid == self._me else (lambda: self._limits.see(submission))
+        numbers = await self._service.submit(submission, may)
         return web.json_response({"ids": list(numbers), "warnings": []})
 
-    async def _list(self, request: web.Request) -> web.Response:
+    async def _list(self, request: web.Request) -> web.StreamResponse:
         state, user = request.query.get("state", "open"), request.query.get("user")
         limit = min(int(request.query.get("limit", MOST_TOLD)), MOST_TOLD)
         if state not in ("open", "over", "all"):
             raise InputError("state", repr(state), "open, over or all")
-        jobs = self._service.gateway.jobs() if state == "open" else self._service.history(limit)
-        told = [
-            self._told(job) for job in jobs
-            if (state != "over" or job.state.is_over) and (user is None or job.of.asker.name == user)
-        ]  # fmt: skip
-        return web.json_response({"jobs": told[:limit]})
+        if state != "open":
+            return await self._history(request, min(limit, MOST_AT_ONCE), only_over=state == "over")
+        return await self._queue(request, user, limit)
 
-    def _told(self, job: LiveJob) -> dict[str, Any]:
-        return job.as_dict(self._service.machine.names)
+    async def _queue(self, request: web.Request, user: str | None, most: int) -> web.StreamResponse:
+        """What is open, a piece at a time, as fast as it is read: the loop and the memory are the others', too."""
+        response = web.StreamResponse(headers={"Content-Type": "application/json; charset=utf-8"})
+        async with self._listing[request["uid"]]:
+            jobs = self._service.gateway.jobs()
+            jobs = list(islice((job for job in jobs if user is None or job.of.asker.name == user), most))
+            with suppress(ConnectionError, TimeoutError):  # nobody reads it
+                async with asyncio.timeout(BODY_S):
+                    await response.prepare(request)
+                    await response.write(b'{"jobs": [')
+                    for at in range(0, len(jobs), PIECE):
+                        told = ", ".join(json.dumps(self._told(request, job)) for job in jobs[at : at + PIECE])
+                        await response.write((", " if at else "").encode() + told.encode())
+                        await asyncio.sleep(0)
+                    await response.write(b"]}")
+                    return response
+        if request.transport is not None:
+            request.transport.abort()
+        return response
+
+    async def _history(self, request: web.Request, most: int, *, only_over: bool) -> web.Response:
+        """The last jobs below a number, the last first, and below which number there may be more.
+
+        One at a time looks, and not for much longer than others have the loop.
+        """
+        query = request.query
+        since_ms = int(query["since_ms"]) if "since_ms" in query else None
+        before, told = int(query.get("before", MOST_NUMBER)), list[dict[str, Any]]()
+        async with self._looking:
+            for _ in range(MOST_PIECES):
+                began_s = monotonic_s()
+                jobs, before = self._service.history(before, PIECE, query.get("user"), since_ms)
+                told += [
+                    self._told(request, job) for job in jobs
+                    if (job.state.is_over or not only_over) and (since_ms is None or (job.ended_ms or 0) >= since_ms)
+                ]  # fmt: skip
+                if before == 0 or len(told) >= most or request.transport is None:
+                    break
+                await asyncio.sleep(monotonic_s() - began_s)
+        if len(told) > most:
+            before = told[most - 1]["id"]
+        return web.json_response({"jobs": told[:most], "next": before or None})
+
+    def _told(self, request: web.Request, job: LiveJob) -> dict[str, Any]:
+        gateway = self._service.gateway
+        lost = gateway.hearing.why_lost(job)
+        told = job.as_dict() | {"lost": bool(lost), "why": lost or job.why or gateway.why_waits(job)}
+        return told if self._owns(request, job) else told | _HIDDEN
 
     def _found(self, request: web.Request) -> LiveJob:
         number = int(request.match_info["id"])
@@ -126,27 +219,31 @@ class Api:
         return job
 
     async def _show(self, request: web.Request) -> web.Response:
-        return web.json_response(self._told(self._found(request)))
+        return web.json_response(self._told(request, self._found(request)))
 
     async def _wait(self, request: web.Request) -> web.Response:
         job = self._found(request)
         patience = float(request.query["timeout"]) if "timeout" in request.query else None
         if patience is not None and (patience < 0 or isnan(patience)):
             raise InputError("timeout", str(patience), "seconds")
-        ended = await self._service.ended(job.number, patience)
-        assert ended is not None
-        return web.json_response(self._told(ended))
+        until_s = inf if patience is None else monotonic_s() + patience
+        while True:  # who is gone is seen at times, and nothing is kept for him
+            left_s = max(until_s - monotonic_s(), 0.0)
+            ended = await self._service.ended(job.number, min(left_s, SEE_GONE_S))
+            assert ended is not None
+            if ended.state.is_over or left_s <= SEE_GONE_S or request.transport is None:
+                return web.json_response(self._told(request, ended))
 
     async def _change(self, request: web.Request) -> web.Response:
         """Cancel, hold or release a job, or all of an array by its first number."""
-        job, do = self._owned(request, self._found(request)), request.match_info["do"]
+        job, do = self._mine(request), request.match_info["do"]
         self._service.see_ready()
         jobs = self._service.array(job.of.first) if request.query.get("array") == "1" else [job]
         changed = [self._changed(one, do) for one in jobs]
         if not any(changed):
             raise web.HTTPConflict(text=f"job {job.number} is {job.state}: it can't be {_PAST[do]} any more")
         await self._service.written()
-        return web.json_response(self._told(self._found(request)))
+        return web.json_response(self._told(request, self._found(request)))
 
     def _changed(self, job: LiveJob, do: str) -> bool:
         """Change a job; whether it could be."""
@@ -158,11 +255,13 @@ class Api:
             return False
         if do == "hold":
             return service.gateway.hold(mine)
-        service.gateway.cancel(mine, int(unix_now() * 1000))
+        service.gateway.cancel(mine, unix_ms())
         return True
 
     async def _nodes(self, _: web.Request) -> web.Response:
-        return web.json_response({"nodes": self._service.gateway.nodes()})
+        silent = self._service.silent
+        nodes = [node | {"why": silent.get(node["host"]) or node["why"]} for node in self._service.gateway.nodes()]
+        return web.json_response({"nodes": nodes})
 
     async def _drain(self, request: web.Request) -> web.Response:
         self._led(request)
@@ -173,24 +272,45 @@ class Api:
         if request.match_info["do"] == "resume":
             self._service.gateway.resume(name)
         else:
-            told = await request.json() if request.can_read_body else {}
+            told = await self._callers.body(request)
             self._service.gateway.drain(name, str(told.get("why", "")))
         await self._service.written()
         return await self._nodes(request)
+
+    async def _give_up(self, request: web.Request) -> web.Response:
+        """Take what runs on a silent host for over."""
+        self._led(request)
+        self._service.see_ready()
+        name = request.match_info["name"]
+        refuses = name in self._service.gateway.hearing.refusing
+        if not (count := self._service.gateway.give_up(name, unix_ms())) and not refuses:
+            raise web.HTTPConflict(text=f"nothing runs on {name} of which nobody knows what becomes of it")
+        await self._service.written()
+        return web.json_response({"given_up": count})
 
     async def _status(self, _: web.Request) -> web.Response:
         service = self._service
         return web.json_response({
             "version": __version__, "folder": str(service.folder), "epoch": service.journal.epoch, "pid": os.getpid(),
-            "trouble": service.trouble, "queued": service.gateway.queued, "running": service.gateway.running,
+            "trouble": service.trouble, "silent": service.silent, "queued": service.gateway.queued,
+            "running": service.gateway.running,
         })  # fmt: skip
 
     async def _stop(self, request: web.Request) -> web.Response:
         self._led(request)
-        told = await request.json() if request.can_read_body else {}
+        told = await self._callers.body(request)
         running = self._service.gateway.running
         await self._service.stop(kill=bool(told.get("kill", False)))
         return web.json_response({"running": running})
+
+
+def _asker_of(uid: int, gid: int) -> Asker:
+    """A user, with all groups."""
+    try:
+        entry = pwd.getpwuid(uid)
+    except KeyError:
+        return Asker(uid, gid, str(uid), (gid,))
+    return Asker(uid, entry.pw_gid, entry.pw_name, tuple(os.getgrouplist(entry.pw_name, entry.pw_gid)))
 
 
 def _submission(told: dict[str, Any], asker: Asker) -> Submission:
@@ -198,26 +318,23 @@ def _submission(told: dict[str, Any], asker: Asker) -> Submission:
     asked = JobAsked.from_dict(told.get("jobs"))
     script, key, cwd = told.get("script", ""), told.get("key"), told.get("cwd")
     environment = told.get("environment", {})
-    if not isinstance(environment, dict):
-        raise InputError("environment", "is no object", "names and values")
-    for place, text in [("script", script), ("key", "" if key is None else key), ("cwd", cwd), *environment.items()]:
-        if not isinstance(text, str):
-            raise InputError(place, "is no text", "one")
+    for place, text in [("script", script), ("key", "" if key is None else key)]:
         check_text(place, text)
-    if not (cwd or "").startswith("/"):
-        raise InputError("cwd", repr(cwd), "an absolute path")
+    check_surroundings(cwd, environment)
     if not (asked.argv or script):
         raise InputError("jobs", "there is no command", "argv, or a script")
-    for name in environment:
-        check_text("environment", name)
-        if not name or "=" in name:
-            raise InputError("environment", f"a variable can't be called {name!r}")
-    submission = Submission(0, asker, asked, script, environment, str(cwd), int(unix_now() * 1000), key)
+    submission = Submission(0, asker, asked, script, environment, str(cwd), unix_ms(), key)
     if submission.size > MOST_TEXT:
-        raise InputError("jobs", f"words and environment of {submission.size} bytes", f"at most {MOST_TEXT}: no more")
+        raise InputError(
+            "jobs", f"words, environment and script of {submission.size} bytes", f"at most {MOST_TEXT}: no more"
+        )
     return submission
 
 
+_HIDDEN: Final[dict[str, Any]] = {
+    "argv": [], "name": "", "cwd": "", "chdir": None, "output": "", "error": "", "export": "none", "why": "",
+}  # fmt: skip
+"""What others see of what is a job's owner's alone: a name is of the command, a reason may tell of files."""
 _PAST: Final = {"cancel": "cancelled", "hold": "held", "release": "released"}
 
 

@@ -31,7 +31,7 @@ ALL, NONE = "all", "none"
 TIMES: Final = "minutes (30), MM:SS, HH:MM:SS, D-HH[:MM[:SS]], or 90s, 10m, 2h, 1d"
 MEMORIES: Final = "MiB (500), or 500M, 4G, 1T (of 1024)"
 ARRAYS: Final = "FIRST-LAST, then :STEP and %MOST at once if wished, as 0-99, 1-9:2, 0-99%8"
-AFTERS: Final = "ok:ID, any:ID or fail:ID, several by comma"
+AFTERS: Final = "ok:ID, any:ID or fail:ID, several by comma, A-B for all from A to B"
 EXPORTS: Final = "all, none, or names of variables by comma, each with =VALUE if wished"
 PATTERNS: Final = "a path with %j (id), %A (array's first id), %a (index), %x (name), %u (user), %% (%)"
 
@@ -244,12 +244,16 @@ def read_array(text: str, place: str) -> Array:
 
 
 def read_after(text: str, place: str) -> tuple[After, ...]:
-    """Jobs to wait for, as `AFTERS` says them (`ok:1:2` is `ok:1,ok:2`). Raises InputError."""
+    """Jobs to wait for, as `AFTERS` says them (`ok:1:3-4` is `ok:1,ok:3,ok:4`). Raises InputError."""
     found: list[After] = []
     for part in text.split(","):
         kind, *ids = part.split(":")
         try:
-            found += [After(kind, whole_number(one, 1, LARGEST_ID)) for one in ids]
+            for one in ids:
+                first, dash, last = one.partition("-")
+                low = whole_number(first, 1, LARGEST_ID)
+                high = whole_number(last, low, min(low + MOST_AFTER, LARGEST_ID)) if dash else low
+                found += [After(kind, number) for number in range(low, high + 1)]
         except ValueError:
             raise InputError(place, repr(text), AFTERS) from None
         if kind not in KINDS or not ids:
@@ -320,8 +324,24 @@ def is_utf8(text: str) -> bool:
     return True
 
 
-def check_text(place: str, text: str) -> None:
+def check_surroundings(cwd: object, environment: object) -> None:
+    """Refuse what no program can have as its folder and its environment. Raises InputError."""
+    check_text("cwd", cwd)
+    if not str(cwd).startswith("/"):
+        raise InputError("cwd", repr(cwd), "an absolute path")
+    if not isinstance(environment, dict):
+        raise InputError("environment", "is no object", "names and values")
+    for name, value in environment.items():
+        check_text("environment", name)
+        check_text(name, value)
+        if not name or "=" in name:
+            raise InputError("environment", f"a variable can't be called {name!r}")
+
+
+def check_text(place: str, text: object) -> None:
     """Refuse what no path, variable or word of a command can be. Raises InputError."""
+    if not isinstance(text, str):
+        raise InputError(place, "is no text", "one")
     if not is_utf8(text):
         raise InputError(place, ascii(text), "UTF-8")
     if "\0" in text:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dardis.model.addresses import FIRST_HOST, Address, JobId
+from dardis.model.addresses import Address, HostId, JobId, all_hosts
 from dardis.model.changes import LaidOutAnew, Withdrawn
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, Job
@@ -20,10 +20,14 @@ from dardis.model.platform import NOBODY_KNOWS, Maintenance, Platform
 from dardis.model.platform_dict import platform_from_dict, platform_to_dict
 from dardis.registry import Cluster, find_dispatcher
 from dardis.runs.hosts import host_from_plan, host_plan
+from dardis.transport.base import Hosts
 from dardis.transport.local import LocalHosts
 from dardis.transport.lockstep import Lockstep
 from dardis.turns import LateTurns, Turn
 from dardis.wire.effects import Deed, Placed, Rejected
+
+if TYPE_CHECKING:
+    from dardis.node_manager import RelayingHost
 
 DISPATCHER: Final = "dardis-late"
 SETTINGS: Final = ("units_per_node=distinct",)
@@ -117,17 +121,19 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Instant:
-    """What had happened, and who was started by it; of the first since a start of the service, on what machine."""
+    """What had happened, and who was started by it; where nothing was known before, on what machine, of what hosts."""
 
     happened: Happened
     starts: tuple[Start, ...]
     machine: Platform | None = None
+    bounds: tuple[int, ...] = ()
+    """Host h holds the nodes [bounds[h], bounds[h+1])."""
 
     def text(self) -> str:
         """For the journal."""
         told = self.happened.as_dict() | {"starts": [[start.job, start.nodes] for start in self.starts]}
         if self.machine is not None:
-            told["machine"] = platform_to_dict(self.machine)
+            told |= {"machine": platform_to_dict(self.machine), "bounds": self.bounds}
         return json.dumps(told)
 
     @classmethod
@@ -136,7 +142,7 @@ class Instant:
         told = json.loads(text)
         starts = tuple(Start(JobId(job), tuple(nodes)) for job, nodes in told["starts"])
         machine = platform_from_dict(told["machine"]) if "machine" in told else None
-        return cls(Happened.from_dict(told), starts, machine)
+        return cls(Happened.from_dict(told), starts, machine, tuple(told.get("bounds", ())))
 
 
 def warm() -> None:
@@ -144,20 +150,32 @@ def warm() -> None:
     find_dispatcher(DISPATCHER).warm(wished=False)
 
 
-class Decider:
-    """Gives turns to the jobs of one machine, all of whose nodes are asked in this process."""
+def plan_of_hosts(platform: Platform, bounds: tuple[int, ...]) -> dict[str, Any]:
+    """What a host must know to hold its nodes, as plain values that travel."""
+    return host_plan(platform, None, bounds, SEED)
 
-    def __init__(self, platform: Platform) -> None:
-        """Nothing has happened."""
-        dispatcher = find_dispatcher(DISPATCHER).with_settings(SETTINGS)
-        bounds = (0, platform.node_count)
-        cluster = Cluster(platform, bounds, SEED)
-        plan = host_plan(platform, None, bounds, SEED)
-        turns = dispatcher.turns(cluster)
+
+def host_of_plan(plan: dict[str, Any], host: HostId) -> RelayingHost:
+    """The node managers of one host; nothing has happened there."""
+    return host_from_plan(plan, host, find_dispatcher(DISPATCHER).with_settings(SETTINGS).pool)
+
+
+def hosts_here(platform: Platform, bounds: tuple[int, ...]) -> Hosts:
+    """All hosts in this process."""
+    plan = plan_of_hosts(platform, bounds)
+    return LocalHosts([host_of_plan(plan, host) for host in all_hosts(len(bounds) - 1)])
+
+
+class Decider:
+    """Gives turns to the jobs of one machine, whose nodes have the last word."""
+
+    def __init__(self, platform: Platform, bounds: tuple[int, ...], hosts: Hosts) -> None:
+        """Nothing has happened. Host h holds the nodes [bounds[h], bounds[h+1])."""
+        turns = find_dispatcher(DISPATCHER).with_settings(SETTINGS).turns(Cluster(platform, bounds, SEED))
         if not isinstance(turns, LateTurns):
             raise ProtocolError(f"{DISPATCHER} gives no late turns")
         self._turns = turns
-        self._lockstep = Lockstep(LocalHosts([host_from_plan(plan, FIRST_HOST, dispatcher.pool)]), self)
+        self._lockstep = Lockstep(hosts, self)
         self._platform = platform
         self._closed: tuple[int, ...] = ()
         self._waiting: dict[JobId, Job] = {}
@@ -174,13 +192,17 @@ class Decider:
         return min(wake if wake < NOBODY_KNOWS else FOREVER, ends if self._waiting else FOREVER)
 
     def decide(self, happened: Happened) -> tuple[list[Start], dict[JobId, str]]:
-        """Who starts now and where; who never will, and why. Time does not run backwards here, whatever clocks do."""
+        """Who starts now and where; who never will, and why. Time does not run backwards here, whatever clocks do.
+
+        Raises HostDownError where a host does not answer: nothing that was decided counts, nor does this decider then.
+        """
         now = self._last = max(happened.at, self._last)
         turns = self._turns
         self._starts, self._refused = [], {}
         if turns.wake() <= now:
             turns.woken(now)
-        self._take(turns.ended(happened.ended, now), now)
+        if happened.ended:  # then all that wait have a turn, else who is new
+            self._take(turns.ended(happened.ended, now), now)
         left = {node for job in happened.ended for node in self._running.pop(job)[1]}
         self._withdraw(happened.withdrawn, now)
         for run in happened.runs:
@@ -212,12 +234,8 @@ class Decider:
             for node in less.keys() & placed:
                 less[node] -= job.request
         windows = [Maintenance((node,), now, NOBODY_KNOWS, tuple(lacks.tolist())) for node, lacks in less.items()]
-        waiting = [*self._waiting.values()]
-        self._withdraw(tuple(self._waiting), now)
         machine = replace(self._platform, maintenance=tuple(windows))
         self._take(self._turns.changed(LaidOutAnew(machine), now), now)
-        for job in waiting:
-            self._submit(job, now)
 
     def _adopt(self, job: Job, nodes: tuple[int, ...], left: int, now: int) -> None:
         """Let a job that runs have its nodes for so many s more."""

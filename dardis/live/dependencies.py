@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from dardis.live.jobs import LiveJob, State, Submission
+from dardis.model.addresses import JobId
+from dardis.model.errors import InputError
 
 
 @dataclass(slots=True)
@@ -38,11 +40,77 @@ class Open:
         return "waits for the end of " + ", ".join(f"job {number}" for number in sorted(self.waits_for))
 
 
+class Dependencies:
+    """Who waits for whose end, of what is open."""
+
+    def __init__(self, submissions: Mapping[int, Open], jobs: Mapping[JobId, LiveJob]) -> None:
+        """Nobody yet. Both are the caller's, and tell all that is open."""
+        self._submissions, self._jobs = submissions, jobs
+        self._dependents: dict[int, list[Open]] = {}
+
+    def see(self, one: Open, how: Callable[[int], list[State]]) -> None:
+        """Let a new submission wait for what it depends on; `how` says how others ended.
+
+        Raises InputError where there is no such job, or where it has ended otherwise.
+        """
+        for after in one.submission.asked.after:
+            states = self._states(after.id) or how(after.id)
+            if not states:
+                raise InputError("--after", f"there is no job {after.id}", "the number of a job of this service")
+            if not all(state.is_over for state in states):
+                one.waits_for.add(after.id)
+            elif not meets(after.kind, states):
+                raise InputError("--after", f"job {after.id} has ended otherwise: the new job would never start")
+        for number in one.waits_for:
+            self._dependents.setdefault(number, []).append(one)
+        for job in one.jobs if one.waits_for else ():
+            job.why = job.why or one.waits_in_words
+
+    def recall(self, one: Open) -> None:
+        """Let one that was taken in before wait for what of it is open."""
+        for after in one.submission.asked.after:
+            if not all(state.is_over for state in self._states(after.id)):
+                one.waits_for.add(after.id)
+                self._dependents.setdefault(after.id, []).append(one)
+
+    def _states(self, number: int) -> list[State]:
+        """Those of the jobs that a dependency on this number means: of an array's first, all; []: they are not open."""
+        job = self._jobs.get(JobId(number))
+        if job is None:
+            return []
+        jobs = self._submissions[job.of.first].jobs
+        return [one.state for one in (jobs if number == job.of.first else [job])]
+
+    def met_by(self, job: LiveJob) -> list[int]:
+        """The numbers on which others depend that are over by the end of a job."""
+        met: list[int] = [] if job.number == job.of.first else [job.number]
+        if self._submissions[job.of.first].left == 0:
+            met.append(job.of.first)
+        return [number for number in met if number in self._dependents]
+
+    def met(self, number: int) -> tuple[list[LiveJob], list[LiveJob]]:
+        """What others depend on is over; those of them that can't begin any more, and those that wait for less now."""
+        in_vain: list[LiveJob] = []
+        free: list[LiveJob] = []
+        states = self._states(number)
+        for one in self._dependents.pop(number, []):
+            one.waits_for.discard(number)
+            kinds = [after.kind for after in one.submission.asked.after if after.id == number]
+            if not all(meets(kind, states) for kind in kinds):
+                in_vain += [job for job in one.jobs if not job.state.is_over]
+                continue
+            for job in one.jobs:
+                if job.state is State.WAITING:
+                    job.why = one.waits_in_words
+                    free.append(job)
+        return in_vain, free
+
+
 def meets(kind: str, states: Iterable[State]) -> bool:
     """Whether those that depend so on jobs may begin, as these have ended."""
     match kind:
         case "ok":
             return all(state is State.COMPLETED for state in states)
         case "fail":
-            return any(state not in (State.COMPLETED, State.CANCELLED) for state in states)
+            return any(state is not State.COMPLETED for state in states)
     return True

@@ -6,6 +6,7 @@ They stand at its head, before the first line that is neither empty nor a commen
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ from dardis.model.errors import InputError
 
 MOST_BYTES: Final = 4 << 20
 """Of a script."""
+STDIN: Final = Path("-")
 _OURS: Final = {**dict.fromkeys(VALUES, True), **dict.fromkeys(FLAGS, False)}
 _SLURM: Final = {
     "time": "time", "mem": "mem", "nodes": "nodes", "job-name": "name", "output": "output", "error": "error",
@@ -74,14 +76,14 @@ class Directives:
 
 
 def read_script(path: Path) -> str:
-    """The text of a script that can be run. Raises InputError."""
+    """The text of a script that can be run; `STDIN` is standard input. Raises InputError."""
     try:
-        data = path.read_bytes()
+        data = sys.stdin.buffer.read(MOST_BYTES + 1) if path == STDIN else path.read_bytes()
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise InputError(path, f"cannot be read ({why})", "a script; a command comes after --") from None
     if len(data) > MOST_BYTES:
-        raise InputError(path, f"{len(data)} bytes", f"a script of at most {MOST_BYTES} bytes")
+        raise InputError(path, f"more than {MOST_BYTES} bytes", "a script of at most so many")
     first = data.split(b"\n", 1)[0]
     if not first.startswith(b"#!"):
         raise InputError(path, "does not begin with #!", "a script such as #!/bin/sh; a command comes after --")
@@ -109,7 +111,10 @@ def read_directives(text: str, path: Path) -> Directives:
                 if name is None:
                     options = ", ".join(f"--{one}" for one in _OURS)
                     raise InputError(place, f"unknown option {written}", options)
-                found.ours[name] = Said(value, f"{place}: {written}")
+                said = Said(value, f"{place}: {written}")
+                if name == "after" and name in found.ours:
+                    said = said._replace(text=f"{found.ours[name].text},{value}")
+                found.ours[name] = said
         elif first == "#SBATCH":
             known = {**dict.fromkeys(_SLURM, True), **dict.fromkeys(_SLURM_FLAGS, False)}
             for written, name, value in _options(rest, known, _SLURM_SHORT, place):

@@ -7,33 +7,27 @@ may be ordered, nor acknowledged, before what was taken with it is in the journa
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
-from dardis.live.deciding import Asks, Decider, Happened, Instant, Runs
-from dardis.live.dependencies import Open, meets
-from dardis.live.jobs import LiveJob, State, Submission, jobs_of, new_jobs
+from dardis.live.admission import Admission, Reach
+from dardis.live.dependencies import Dependencies, Open
+from dardis.live.hearing import Hearing
+from dardis.live.jobs import Led, LiveJob, State, Submission, jobs_of, new_jobs
 from dardis.live.journal import Batch
-from dardis.live.keeper.fates import NEVER_BEGUN, UNKNOWN
-from dardis.live.machine import Free, Machine, strangers
+from dardis.live.keeper.fates import LEASE, NEVER_BEGUN, UNKNOWN
+from dardis.live.machine import Free, Machine, strangers, told_nodes
 from dardis.live.orders import EndRun, ForgetRun, Order, StartRun, Taken
+from dardis.live.parts import Part, Parts
+from dardis.live.reruns import Reruns
+from dardis.live.strays import Strays, is_part, job_and_attempt, job_run
 from dardis.model.addresses import JobId
 from dardis.model.errors import InputError
-
-LAG_S: Final = 2
-"""How long after it was ordered a job may begin, and its nodes be empty after it was killed, s."""
+from dardis.model.job import FOREVER
+from dardis.transport.base import HostDownError
 
 FORGOTTEN: Final = UNKNOWN + "what the keeper knew of it is lost"
-
-
-@dataclass(slots=True)
-class _News:
-    """What has happened since the last instant."""
-
-    ended: list[JobId] = field(default_factory=list)
-    withdrawn: list[JobId] = field(default_factory=list)
-    closed: bool = False
 
 
 class Gateway:
@@ -41,25 +35,29 @@ class Gateway:
 
     def __init__(
         self, machine: Machine, unfinished: Iterable[tuple[Submission, Mapping[int, str]]] = (),
-        drained: Mapping[str, str] | None = None,
+        drained: Mapping[str, str] | None = None, reach: Reach | None = None, leased: AbstractSet[str] = frozenset(),
     ) -> None:  # fmt: skip
-        """Go on from what the journal has: what is not over, with what had become of it, and why nodes are drained."""
-        self.machine = machine
+        """Go on from what the journal has: what is not over, with what had become of it, and why nodes are drained.
+
+        `reach` is how hosts are talked with, and is told those that are silent; None: all are here. All hosts are
+        silent until they tell of their runs. What may run again has a lease on hosts that are `leased`.
+        """
+        self.machine, self._leased = machine, leased
         self.drained = {name: why for name, why in (drained or {}).items() if name in machine.names}
         self._open: dict[int, Open] = {}
         self._jobs: dict[JobId, LiveJob] = {}
         self._free = Free(machine)
-        self._decider = Decider(machine.platform)
-        self._anew = True
-        self._news = _News(closed=bool(self.drained))
-        self._to_admit: deque[LiveJob] = deque()
-        self._admitted: set[JobId] = set()
-        self._dependents: dict[int, list[Open]] = {}
+        self._admission = Admission(machine, self._open, reach)
+        self._dependencies = Dependencies(self._open, self._jobs)
+        self._strays = Strays(machine)
+        self.hearing = Hearing(machine.hosts)
+        self._orders: list[Order] = []
+        self.parts = Parts(self._strays, self._orders.append)
+        self._reruns = Reruns(self._strays, self.hearing, FORGOTTEN)
         self._dirty: dict[JobId, LiveJob] = {}
         self._changed: dict[int, Open] = {}
         self._closing: list[int] = []
         """Submissions whose end was taken to be written."""
-        self._orders: list[Order] = []
         self._instants: list[str] = []
         self._drains: dict[str, str] = {}
         self._stops = False
@@ -68,10 +66,15 @@ class Gateway:
         for submission, become in unfinished:
             self._recall(submission, become)
         self._strange |= strangers(machine, self._free, self._jobs.values())
-        self._news.closed |= bool(self._strange)
 
     # ------------------------------------------------------------------------------------------------------------------
     # What is known.
+
+    @property
+    def hosts_gone(self) -> set[str]:
+        """Hosts on which something of jobs goes on, as far as is known, and that are not there any more."""
+        running = {host for job in self._running(lambda _: True) for host in (job.host, *job.hosts)}
+        return (running | self._reruns.hosts()).difference(self.machine.hosts)
 
     @property
     def queued(self) -> int:
@@ -97,22 +100,24 @@ class Gateway:
 
     def nodes(self) -> list[dict[str, Any]]:
         """The nodes, for those who ask."""
-        running: dict[int, list[int]] = {}
-        for job in self._jobs.values():
-            if job.state is State.RUNNING:
-                for share in job.shares:
-                    running.setdefault(share.node, []).append(job.number)
-        platform, told = self.machine.platform, []
-        for node, name in enumerate(self.machine.names):
-            holds = dict(zip(platform.kinds, platform.capacity[node].tolist(), strict=True))
-            busy = sorted(running.get(node, []))
-            state = "up" if name not in self.drained else "draining" if busy else "drained"
-            told.append({
-                "name": name, "cores": holds["cores"], "memory_mib": holds.get("memory", 0),
-                "gpus": holds.get("gpu", 0), "used_cores": holds["cores"] - self._free.cores(node), "state": state,
-                "jobs": busy, "why": self.drained.get(name, ""),
-            })  # fmt: skip
-        return told
+        return told_nodes(self.machine, self._free, self._running(lambda _: True), self.drained, self.hearing.silent)
+
+    def why_waits(self, job: LiveJob) -> str:
+        """Why a job does not begin that nothing of its own keeps from it; empty: it doesn't wait."""
+        if job.state is not State.WAITING:
+            return ""
+        if refusing := ", ".join(sorted(self.hearing.refusing)):
+            return f"nothing starts: {refusing} was led by another service"
+        one = self._open.get(job.of.first)
+        is_behind = one is not None and one.is_full and not self._admission.has(job)
+        if is_behind:
+            return "waits for others of its array"
+        return "waits for nodes" + (": all are drained" if len(self.drained) == len(self.machine.names) else "")
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether parts and strays go on, on hosts that are heard."""
+        return any(map(self.hearing.is_heard, self._strays.hosts() | {part.host for part in self.parts.going()}))
 
     # ------------------------------------------------------------------------------------------------------------------
     # What happens.
@@ -125,30 +130,10 @@ class Gateway:
         if refusal := self.machine.refusal(submission.asked):
             raise InputError("submit", refusal, "no more than the machine has (dardis nodes)")
         one = Open(submission, new_jobs(submission), left=submission.count)
-        self._see_dependencies(one, how)
+        self._dependencies.see(one, how)
         self._open[submission.first] = self._changed[submission.first] = one
         self._jobs.update((job.number, job) for job in one.jobs)
-        self._to_admit.extend(one.jobs)
-
-    def _see_dependencies(self, one: Open, how: Callable[[int], list[State]]) -> None:
-        for after in one.submission.asked.after:
-            known = self._jobs.get(JobId(after.id))
-            states = how(after.id) if known is None else [job.state for job in self._depended(known.of.first, after.id)]
-            if not states:
-                raise InputError("--after", f"there is no job {after.id}", "the number of a job of this service")
-            if not all(state.is_over for state in states):
-                one.waits_for.add(after.id)
-            elif not meets(after.kind, states):
-                raise InputError("--after", f"job {after.id} has ended otherwise: the new job would never start")
-        for number in one.waits_for:
-            self._dependents.setdefault(number, []).append(one)
-        for job in one.jobs if one.waits_for else ():
-            job.why = job.why or one.waits_in_words
-
-    def _depended(self, first: int, number: int) -> list[LiveJob]:
-        """The jobs on which those depend that depend on this number: of an array's first, all."""
-        jobs = self._open[first].jobs
-        return jobs if number == first else [jobs[number - first]]
+        self._admission.may_begin(one.jobs)
 
     def cancel(self, job: LiveJob, now_ms: int) -> None:
         """End it, or let it never begin."""
@@ -156,7 +141,8 @@ class Gateway:
             if not job.cancelled:
                 job.cancelled = True
                 self._dirty[job.number] = job
-            self._orders.append(EndRun(job.run))
+            self._orders.append(EndRun(job.run, job.host))
+            self.parts.cancel(job)
         elif not job.state.is_over:
             self._end(job, State.CANCELLED, "cancelled before it began", now_ms)
 
@@ -164,7 +150,7 @@ class Gateway:
         """Let it not begin; whether it could still be held."""
         if job.state is not State.WAITING:
             return job.state is State.HELD
-        self._withdraw(job)
+        self._admission.withdraw(job)
         self._become(job, State.HELD, "held by its asker")
         return True
 
@@ -183,71 +169,198 @@ class Gateway:
     def drain(self, name: str, why: str) -> None:
         """Let nothing start on a node."""
         self.drained[name] = self._drains[name] = why or "drained"
-        self._news.closed = True
+        self._admission.close()
 
     def resume(self, name: str) -> None:
         """Let jobs start there again."""
         self.drained.pop(name, None)
         self._drains[name] = ""
-        self._news.closed = True
+        self._admission.close()
 
     def start_nothing(self) -> None:
         """Let nothing start any more."""
-        self._stops = self._news.closed = True
+        self._stops = True
+        self._admission.close()
 
     def began(self, run: str, started_ms: int) -> None:
         """A keeper has begun a run."""
         if (job := self.running_as(run)) is not None:
             job.started_ms = started_ms
 
-    def told(self, record: Mapping[str, Any], now_ms: int) -> None:
-        """A keeper tells of a run."""
+    def told(self, record: Mapping[str, Any], now_ms: int, host: str) -> None:
+        """The keeper of a host that was heard tells of a run.
+
+        An intent of that name which was never written may be known to other keepers than the one that was ordered.
+        """
         run, state = record["run"], record["state"]
-        job = self.running_as(run)
-        if job is None:
-            if state != "running":
-                self._orders.append(ForgetRun(run))
-            else:  # it is nobody's any more
-                self._orders.append(EndRun(run))
+        marks = self.hearing.marks[host]
+        if is_part(run) and (job := self._has_part(run, marks)) is not None:
+            self.parts.told(record, job, host, marks[-1])
             return
+        job = self.running_as(run)
+        if job is None or job.mark not in marks:
+            of = self._jobs.get(job_and_attempt(run)[0])
+            self._orders.append(self._strays.told(run, host, of, over=state != "running"))
+            self._admission.close()
+            return
+        moved = job.host != host
+        if (job.host, job.mark) != (host, marks[-1]):
+            led = job.hosts.pop(job.host)
+            job.host, job.hosts[host] = host, Led(marks[-1], led.leased)
+            if moved:
+                self._admission.close()
+            self._dirty[job.number] = job
         if state == "running":
             self.began(run, record["started_ms"] or now_ms)
             if job.cancelled:
-                self._orders.append(EndRun(run))
+                self._orders.append(EndRun(run, host))
             return
-        self._orders.append(ForgetRun(run))
+        self._orders.append(ForgetRun(run, host))
         job.started_ms = record["started_ms"] or job.started_ms
         job.code, job.signal = record["code"], record["signal"]
         self._leave(job)
         why = record["why"]
-        if state == "unknown":
+        if moved and (state == "unknown" or why == NEVER_BEGUN):  # its keeper's folder may be a copy
+            self._end(job, State.UNKNOWN, why, record["ended_ms"] or now_ms)
+        elif state == "unknown":
             self._end_unknown(job, why, record["ended_ms"] or now_ms)
-        elif why == NEVER_BEGUN and not job.cancelled:
+        elif (why == NEVER_BEGUN or (why == LEASE and job.leased)) and not job.cancelled:
             self._wait_again(job)
         else:
-            self._end(job, *_ended_how(job, why), record["ended_ms"] or now_ms)
+            how = job.ended_how(why, lacked_memory="memory" in record)
+            self._end(job, *how, record["ended_ms"] or now_ms)
 
-    def missing(self, known: Iterable[str], now_ms: int, *, is_new: bool = False) -> None:
-        """A keeper knows of these runs alone: no other that it was ordered to start has begun, or will.
+    def heard(self, records: Iterable[Mapping[str, Any]], now_ms: int, host: str, marks: Sequence[str]) -> None:
+        """A silent host is back, and its keeper, which was led under these `marks`, knows of these runs alone.
 
-        One that is new was ordered nothing: what has become of the runs of another, whose folder is gone, is unknown,
-        and they may run yet: none is begun again by itself.
+        No other that was ordered there under one of them has begun, or will. What was ordered there under another was
+        ordered to a keeper whose folder is gone, or is forgotten in an older copy of it; what was ordered under one of
+        them to a host of another name, to this one or to one whose folder was copied: what has become of that is
+        unknown, and it may run yet: none is begun again by itself.
         """
-        runs = set(known)
-        for job in [job for job in self._jobs.values() if job.state is State.RUNNING and job.run not in runs]:
+        told = list(records)
+        runs = {record["run"] for record in told}
+        self.hearing.knows(host, marks)
+        self._reruns.heard(host)
+        self._strays.drop(lambda there, _: there == host)
+        self.parts.heard(host, runs, marks, FORGOTTEN)  # what hasn't begun is no stray when its job is over by that
+        for record in told:
+            self.told(record, now_ms, host)
+        self._follow(host, marks)
+        for job in self._running(lambda job: job.host == host or job.mark in marks):
+            if job.mark in marks and job.run in runs:
+                continue
+            is_its = job.mark in marks and job.host == host  # what was ordered elsewhere, a copied folder doesn't know
             self._leave(job)
-            if is_new:
+            if not is_its:
                 self._end(job, State.UNKNOWN, FORGOTTEN, now_ms)
             elif job.cancelled:
                 self._end(job, State.CANCELLED, "cancelled before it began", now_ms)
             else:
                 self._wait_again(job)
+        self.hearing.is_back(host)
+        self._admission.begin_anew()
+
+    def _follow(self, host: str, marks: Sequence[str]) -> None:
+        """What jobs that run elsewhere, or wait, have begun on a host, however that was called, is on this one."""
+        for job in [*self._running(lambda _: True), *self._reruns.waiting()]:
+            for there, led in [*job.hosts.items()]:
+                runs_there = job.state is State.RUNNING and there == job.host
+                if led.mark in marks and (there, led.mark) != (host, marks[-1]) and not runs_there:
+                    del job.hosts[there]
+                    job.hosts[host] = Led(marks[-1], led.leased)
+                    self._dirty[job.number] = job
+
+    def fell_silent(self, host: str) -> None:
+        """Nobody knows what becomes of a host's runs until it is heard again, or given up."""
+        if self.hearing.falls_silent(host):
+            self._admission.begin_anew()
+
+    def led_otherwise(self, host: str) -> None:
+        """A host's keeper was led under a higher epoch: what the journal has may have run elsewhere, or run by now.
+
+        So nothing starts, wherever, until that host is heard, or given up.
+        """
+        if self.hearing.refuses(host):
+            self._admission.close()
+
+    def give_up(self, name: str, now_ms: int) -> int:
+        """What was lost on a host, or on a node, is taken for over, on somebody's word; of how many jobs.
+
+        What becomes of jobs that ran there is unknown, and they do not run again without another word: they may run
+        yet. Those that run elsewhere go on without their parts there, and those that wait for what is there don't.
+        """
+        is_heard = self.hearing.is_heard
+        is_lost = not is_heard(self.machine.host(name) or name)
+
+        def is_meant(host: str, nodes: Iterable[str]) -> bool:
+            return not is_heard(host) and (host == name or (is_lost and name in nodes))
+
+        lost = self._running(lambda job: is_meant(job.host, (share.node for share in job.shares)))
+        for job in lost:
+            self._leave(job)
+            self._end(job, State.UNKNOWN, UNKNOWN + f"{name} was given up", now_ms)
+        without = 0
+        for job in [*self._running(lambda _: True), *self._reruns.waiting()]:
+            nodes = {host: [share.node for share in job.shares if self.machine.host(share.node) == host]
+                     for host in job.hosts if host != job.host}  # fmt: skip
+            gone = [host for host, there in nodes.items() if is_meant(host, there)]
+            for host in gone:
+                self.parts.give_up(job, host, UNKNOWN + f"{name} was given up")
+                del job.hosts[host]
+                self._dirty[job.number] = job
+            without += bool(gone)
+        self._strays.drop(is_meant)
+        self.hearing.excuse(name)
+        self._admission.close()
+        return len(lost) + without
+
+    def lease_is_over(self, host: str) -> int:
+        """What had a lease on a silent host is over, that is certain; how many jobs wait again by that.
+
+        The others stay as they are until the host is heard, or given up.
+        """
+        if self.hearing.is_heard(host):
+            return 0
+        self._reruns.leases_are_over(host)
+        again = self._running(lambda job: job.host == host and job.leased and not job.cancelled)
+        for job in again:
+            self._leave(job)
+            self._wait_again(job)
+        return len(again)
+
+    def _running(self, is_meant: Callable[[LiveJob], bool]) -> list[LiveJob]:
+        return [job for job in self._jobs.values() if job.state is State.RUNNING and is_meant(job)]
 
     def running_as(self, run: str) -> LiveJob | None:
         """The job that runs by this name."""
-        number, _, _ = run.partition(".")
-        job = self._jobs.get(JobId(int(number)))
+        job = self._jobs.get(job_and_attempt(run)[0])
         return job if job is not None and job.run == run and job.state is State.RUNNING else None
+
+    def _has_part(self, run: str, marks: Sequence[str]) -> LiveJob | None:
+        """The job that runs, of which this is a part on the host whose keeper was led under these marks."""
+        job = self.running_as(job_run(run))
+        return job if job is not None and any(led.mark in marks for led in job.hosts.values()) else None
+
+    def begin_part(self, job: LiveJob, run: str, host: str, mark: str | None) -> Part | None:
+        """A part of a job that runs begins on a host of its that is heard; it was asked for under this mark before.
+
+        None: what has become of it is unknown, as the host was given up, or its keeper is another one. Raises
+        InputError for one that is not to begin.
+        """
+        marks = self.hearing.marks[host]
+        if host not in job.hosts or {job.hosts[host].mark, mark or marks[-1]}.difference(marks):
+            return None
+        return self.parts.begin(job, run, host, marks[-1])
+
+    def end_parts_alone(self, now_s: float) -> None:
+        """Let end parts that nobody follows for too long; while a host of their job is silent, somebody may."""
+
+        def may_follow(part: Part) -> bool:
+            job = self.running_as(job_run(part.run))
+            return job is not None and all(map(self.hearing.is_heard, job.hosts))
+
+        self.parts.end_alone(now_s, may_follow)
 
     # ------------------------------------------------------------------------------------------------------------------
     # What becomes of jobs.
@@ -258,10 +371,10 @@ class Gateway:
 
     def _wait_again(self, job: LiveJob) -> None:
         """Wait as if it had not begun."""
-        job.shares, job.started_ms, job.ended_ms, job.code, job.signal = (), None, None, None, None
-        job.cancelled = False
+        job.host, job.shares, job.cancelled = "", (), False
+        job.started_ms, job.ended_ms, job.code, job.signal = None, None, None, None
         self._become(job, State.WAITING, "")
-        self._to_admit.append(job)
+        self._reruns.add(job)
 
     def _end_unknown(self, job: LiveJob, why: str, now_ms: int) -> None:
         """Nobody can say how it ended, or whether it began; it is over."""
@@ -275,136 +388,113 @@ class Gateway:
         met = deque(self._over(job, state, why, now_ms))
         while met:
             number = met.popleft()
-            for vain in self._met(number):
-                why = f"depends on job {number}, which ended otherwise"
+            in_vain, free = self._dependencies.met(number)
+            self._admission.may_begin(free)
+            for vain in in_vain:
+                first = self._open.get(number)
+                what = "job" if first is None or first.submission.indices is None else "array"
+                why = f"depends on {what} {number}, which ended otherwise"
                 met.extend(self._over(vain, State.CANCELLED, why, now_ms))
 
     def _over(self, job: LiveJob, state: State, why: str, now_ms: int) -> list[int]:
         """The numbers on which jobs depend that are over by its end."""
         if job.state is State.WAITING:
-            self._withdraw(job)
-        job.ended_ms = now_ms
+            self._admission.withdraw(job)
+        job.ended_ms, job.hosts = now_ms, {}
         self._become(job, state, why)
         one = self._open[job.of.first]
         one.left -= 1
         if one.left == 0:
             self._changed[job.of.first] = one
-        met: list[int] = [] if job.number == job.of.first else [job.number]
-        if one.left == 0:
-            met.append(job.of.first)
-        return [number for number in met if number in self._dependents]
-
-    def _met(self, number: int) -> list[LiveJob]:
-        """What jobs depend on is over; those that can't begin any more."""
-        in_vain: list[LiveJob] = []
-        states = [job.state for job in self._depended(self._jobs[JobId(number)].of.first, number)]
-        for one in self._dependents.pop(number, []):
-            one.waits_for.discard(number)
-            kinds = [after.kind for after in one.submission.asked.after if after.id == number]
-            vain = not all(meets(kind, states) for kind in kinds)
-            for job in one.jobs:
-                if job.state.is_over:
-                    continue
-                if vain:
-                    in_vain.append(job)
-                elif job.state is State.WAITING:
-                    job.why = one.waits_in_words
-            if not vain:
-                self._to_admit.extend(job for job in one.jobs if job.state is State.WAITING)
-        return in_vain
+        return self._dependencies.met_by(job)
 
     def _leave(self, job: LiveJob) -> None:
         """A run is over: its nodes are empty."""
+        if self.parts.leave(job):
+            self._admission.close()
         for share in job.shares:
             self._free.give_back(share)
         if job.number in self._strange:
             self._strange.discard(job.number)
-            self._news.closed = True
+            self._admission.leave(job)
+            self._admission.close()
         else:
-            self._news.ended.append(job.number)
-        self._not_admitted(job)
-
-    def _withdraw(self, job: LiveJob) -> None:
-        if job.number in self._admitted:
-            self._news.withdrawn.append(job.number)
-            self._not_admitted(job)
-
-    def _not_admitted(self, job: LiveJob) -> None:
-        self._admitted.discard(job.number)
-        one = self._open[job.of.first]
-        one.admitted -= 1
-        if one.behind:
-            self._to_admit.append(one.behind.popleft())
+            self._admission.ended(job)
 
     # ------------------------------------------------------------------------------------------------------------------
     # Decisions.
 
     def wake(self) -> int:
         """The next time, Unix s, at which something is to be decided though nothing happens (FOREVER: never)."""
-        return self._decider.wake()
+        return FOREVER if self.hearing.all_silent else self._admission.wake()
 
     def decide(self, now: int) -> None:
-        """Tell those who decide what has happened, and order what they start. `now` in Unix s."""
-        submitted = self._admit()
-        news = _News(closed=self._news.closed) if self._anew else self._news
-        if not (news.ended or news.withdrawn or news.closed or submitted or self._anew or self.wake() <= now):
+        """Tell those who decide what has happened, and order what they start. `now` in Unix s.
+
+        Hosts that don't answer fall silent, and it is decided without them. Raises HostDownError where none is left
+        that could: they begin anew when this is asked again.
+        """
+        while not self.hearing.all_silent:
+            try:
+                return self._decide(now)
+            except HostDownError as down:
+                if not (missed := self.hearing.missed(down.hosts)):
+                    raise
+                for host in missed:
+                    self.fell_silent(host)
+        return None
+
+    def _decide(self, now: int) -> None:
+        self._look_at_reruns(now * 1000)
+        running = (job for job in self._jobs.values() if job.state is State.RUNNING and job.number not in self._strange)
+        decided = self._admission.decide(now, self._closed, running, self.hearing.silent_numbers)
+        if decided is None:
             return
-        self._news = _News()
-        names = self.machine.names
-        beside = {share.node for number in self._strange for share in self._jobs[number].shares}
-        closed = tuple(n for n, name in enumerate(names) if self._stops or name in self.drained or n in beside)
-        happened = Happened(
-            now, tuple(news.ended), tuple(news.withdrawn), closed if news.closed else None,
-            tuple(self._runs(now)) if self._anew else (),
-            tuple(map(self._asks, submitted)), self._anew,
-        )  # fmt: skip
-        self._anew = False
-        starts, refused = self._decider.decide(happened)
-        machine = self.machine.platform if happened.anew else None
-        self._instants.append(Instant(happened, tuple(starts), machine).text())
-        for start in starts:
+        self._instants.append(decided.text)
+        for start in decided.starts:
             self._order(self._jobs[start.job], start.nodes)
-        for number, why in refused.items():
-            self._not_admitted(self._jobs[number])  # taken in on a larger machine
+        for number, why in decided.refused.items():
+            self._admission.leave(self._jobs[number])  # taken in on a larger machine
             self._become(self._jobs[number], State.HELD, why)
 
-    def _admit(self) -> list[LiveJob]:
-        """Jobs that may begin, and that those who decide don't have yet."""
-        submitted = []
-        while self._to_admit:
-            job = self._to_admit.popleft()
-            one = self._open.get(job.of.first)
-            if one is None or one.waits_for:
-                continue
-            if job.state is not State.WAITING or job.number in self._admitted:
-                if one.behind and not one.is_full:
-                    self._to_admit.append(one.behind.popleft())
-            elif one.is_full:
-                one.behind.append(job)
-            else:
-                one.admitted += 1
-                self._admitted.add(job.number)
-                submitted.append(job)
-        return submitted
+    def _look_at_reruns(self, now_ms: int) -> None:
+        """Let begin again what may, of what is to."""
+        for job, why in self._reruns.looked_at():
+            if why == FORGOTTEN:
+                self._end(job, State.UNKNOWN, why, now_ms)
+            elif why != job.why:
+                self._become(job, State.WAITING, why)
+            if not why:
+                job.hosts = {}
+                self._dirty[job.number] = job
+                self._admission.may_begin([job])
+
+    def _closed(self) -> tuple[int, ...]:
+        """The nodes on which nothing may start."""
+        if self._stops or self.hearing.refusing:
+            return tuple(range(len(self.machine.names)))
+        beside = self._strays.nodes.union(*(self._beside(self._jobs[number]) for number in self._strange))
+        return tuple(
+            node for node, name in enumerate(self.machine.names)
+            if name in self.drained or name in beside or self.machine.host(name) in self.hearing.silent
+        )  # fmt: skip
+
+    def _beside(self, job: LiveJob) -> set[str]:
+        """The nodes that a strange job may be on: a host that is called otherwise now may call its nodes so, too."""
+        nodes = {share.node for share in job.shares}
+        hosts = job.hosts.keys() & set(self.machine.hosts) if not nodes.issubset(self.machine.names) else ()
+        return nodes.union(*map(self.machine.nodes, hosts))
 
     def _order(self, job: LiveJob, nodes: tuple[int, ...]) -> None:
         asked = job.of.asked
-        job.attempt += 1
-        job.shares = tuple(self._free.take(node, asked.cpus, asked.gpus) for node in nodes)
+        job.attempt = self._strays.next_attempt(job)
+        names = self.machine.names
+        job.shares = tuple(self._free.take(names[node], asked.cpus, asked.gpus) for node in nodes)
+        hosts = [host for share in job.shares if (host := self.machine.host(share.node)) is not None]
+        job.host = hosts[0]
+        job.hosts = {host: Led(self.hearing.marks[host][-1], asked.requeue and host in self._leased) for host in hosts}
         self._become(job, State.RUNNING, "")
-        self._orders.append(StartRun(job))
-
-    def _asks(self, job: LiveJob) -> Asks:
-        asked = job.of.asked
-        walltime = asked.walltime_s + asked.grace + LAG_S
-        return Asks(job.number, job.of.submitted_ms // 1000, walltime, asked.nodes, self.machine.request(asked))
-
-    def _runs(self, now: int) -> Iterable[Runs]:
-        for job in self._jobs.values():
-            if job.state is State.RUNNING and job.number not in self._strange:
-                asks = self._asks(job)
-                since = now if job.started_ms is None else job.started_ms // 1000
-                yield Runs(asks, tuple(share.node for share in job.shares), since + asks.walltime - now)
+        self._orders.append(StartRun(job, job.host, job.run))
 
     # ------------------------------------------------------------------------------------------------------------------
     # The journal.
@@ -423,9 +513,18 @@ class Gateway:
         batch.submissions = [one.submission.row(over=one.left == 0) for _, one in sorted(self._changed.items())]
         batch.jobs.extend((job.number, job.text()) for job in self._dirty.values())
         self._closing = [first for first, one in self._changed.items() if one.left == 0]
-        taken = Taken(batch, self._orders, [job for job in self._dirty.values() if job.state.is_over])
-        self._changed, self._dirty, self._instants, self._drains, self._orders = {}, {}, [], {}, []
+        orders = [order for order in self._orders if self._stands(order)]
+        over = [job for job in self._dirty.values() if job.state.is_over]
+        taken = Taken(batch, orders, over, self.parts.news.copy())
+        self.parts.news.clear()
+        self._changed, self._dirty, self._instants, self._drains = {}, {}, [], {}
+        self._orders.clear()
         return taken
+
+    def _stands(self, order: Order) -> bool:
+        """Whether an order is still to be given: silent hosts are asked what runs there before they are told more."""
+        stale = isinstance(order, StartRun) and self.running_as(order.run) is None
+        return self.hearing.is_heard(order.host) and not stale
 
     def reopen(self, submission: Submission, become: Mapping[int, str]) -> None:
         """Take up again what was over, for a job of it that is to run again."""
@@ -438,25 +537,10 @@ class Gateway:
         for job in one.jobs:
             self._jobs[job.number] = job
             if job.state is State.RUNNING:
-                one.admitted += 1
-                self._admitted.add(job.number)
                 for share in job.shares:
                     self._free.hold(share)
+            elif job.rests:
+                self._reruns.add(job)
         one.left = sum(not job.state.is_over for job in one.jobs)
-        for after in submission.asked.after:
-            known = self._jobs.get(JobId(after.id))
-            if known is not None and not all(j.state.is_over for j in self._depended(known.of.first, after.id)):
-                one.waits_for.add(after.id)
-                self._dependents.setdefault(after.id, []).append(one)
-        self._to_admit.extend(job for job in one.jobs if job.state is State.WAITING)
-
-
-def _ended_how(job: LiveJob, why: str) -> tuple[State, str]:
-    """State and reason of a job whose last run is over."""
-    if why == "walltime":
-        return State.TIMEOUT, f"was killed at its walltime of {job.of.asked.walltime_s} s"
-    if why in ("cancelled", NEVER_BEGUN) or (job.cancelled and job.code != 0):
-        return State.CANCELLED, "cancelled"
-    if why != "exit":
-        return State.FAILED, why
-    return (State.COMPLETED, "") if job.code == 0 else (State.FAILED, "")
+        self._dependencies.recall(one)
+        self._admission.may_begin(job for job in one.jobs if job.state is State.WAITING)

@@ -10,6 +10,7 @@ from typing import Any
 
 from dardis.live.asked import JobAsked
 from dardis.live.journal import SubmissionRow
+from dardis.live.keeper.fates import NEVER_BEGUN
 from dardis.model.addresses import JobId
 
 
@@ -58,8 +59,8 @@ class Submission:
 
     @property
     def size(self) -> int:
-        """Bytes of the words and the environment of each of its jobs."""
-        texts = [*self.asked.argv, *self.environment, *self.environment.values()]
+        """Bytes of the words, the environment and the script of each of its jobs."""
+        texts = [*self.asked.argv, *self.environment, *self.environment.values(), self.script]
         return sum(map(len, map(str.encode, texts)))
 
     @property
@@ -95,11 +96,20 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What a job has of one node: its cores and GPUs, by number."""
+    """What a job has of one node, by name: its cores and GPUs, by number."""
 
-    node: int
+    node: str
     cores: tuple[int, ...]
     gpus: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Led:
+    """How the keeper of a host was led when a job began that may have begun something there, or when it last told."""
+
+    mark: str
+    leased: bool
+    """Whether what begins there ends where nothing is heard of who serves for too long."""
 
 
 @dataclass(slots=True)
@@ -113,6 +123,10 @@ class LiveJob:
     """Why it is so, or what it waits for."""
     attempt: int = 0
     """How often it was ordered to start."""
+    host: str = ""
+    """The host whose keeper was ordered to run it last; empty: none was since it began to wait."""
+    hosts: dict[str, Led] = field(default_factory=dict)
+    """All hosts on which something of its last run may go on; of one that waits: what begins again waits for these."""
     shares: tuple[Share, ...] = ()
     started_ms: int | None = None
     ended_ms: int | None = None
@@ -120,6 +134,8 @@ class LiveJob:
     signal: int | None = None
     cancelled: bool = field(default=False)
     """Whether it is to end, on somebody's word."""
+    rests: bool = field(default=False)
+    """It waits, and is not to begin before what its last run has begun is over."""
 
     @property
     def run(self) -> str:
@@ -127,57 +143,92 @@ class LiveJob:
         return f"{self.number}.{self.attempt}"
 
     @property
+    def mark(self) -> str:
+        """Under which the keeper that runs it was led; empty: no run is left."""
+        return self.hosts[self.host].mark if self.host in self.hosts else ""
+
+    @property
+    def leased(self) -> bool:
+        """Whether its run ends with the lease of its host."""
+        return self.host in self.hosts and self.hosts[self.host].leased
+
+    @property
     def index(self) -> int | None:
         """Its place in its array."""
         indices = self.of.indices
         return None if indices is None else indices[self.number - self.of.first]
 
+    def ended_how(self, why: str, *, lacked_memory: bool) -> tuple[State, str]:
+        """State and reason of it whose last run is over, by why the keeper says it is.
+
+        `lacked_memory`: the kernel has killed something of it for that.
+        """
+        if why == "walltime":
+            return State.TIMEOUT, f"was killed at its walltime of {self.of.asked.walltime_s} s"
+        if why in ("cancelled", NEVER_BEGUN) or (self.cancelled and self.code != 0):
+            return State.CANCELLED, "cancelled"
+        if why != "exit":
+            return State.FAILED, why
+        if self.code == 0:
+            return State.COMPLETED, ""
+        limit = self.of.asked.memory_mib
+        return State.FAILED, f"something of it was killed at its limit of {limit} MiB memory" if lacked_memory else ""
+
     def text(self) -> str:
         """What has become of it, for the journal."""
         shares = [[share.node, share.cores, share.gpus] for share in self.shares]
+        hosts = {host: [led.mark, led.leased] for host, led in self.hosts.items()}
         return json.dumps([
-            self.state, self.why, self.attempt, shares, self.started_ms, self.ended_ms, self.code, self.signal,
-            self.cancelled,
+            self.state, self.why, self.attempt, self.host, hosts, shares, self.started_ms, self.ended_ms, self.code,
+            self.signal, self.cancelled,
         ])  # fmt: skip
+
+    @staticmethod
+    def end_in(text: str) -> int | None:
+        """When a job ended of which `text` tells, ms; None: it has not, or it is unknown how."""
+        state, *_, ended_ms, _code, _signal, _cancelled = json.loads(text)
+        return ended_ms if State(state).is_over and state != State.UNKNOWN else None
 
     def recall(self, text: str) -> None:
         """Be what `text` told."""
-        state, self.why, self.attempt, shares, self.started_ms, self.ended_ms, self.code, self.signal, cancelled = (
-            json.loads(text)
-        )
-        self.state, self.cancelled = State(state), cancelled
+        (
+            state, self.why, self.attempt, self.host, hosts, shares, self.started_ms, self.ended_ms, self.code,
+            self.signal, self.cancelled,
+        ) = json.loads(text)  # fmt: skip
+        self.state = State(state)
+        self.hosts = {host: Led(mark, leased) for host, (mark, leased) in hosts.items()}
+        self.rests = self.state is State.WAITING and bool(self.hosts)
         self.shares = tuple(Share(node, tuple(cores), tuple(gpus)) for node, cores, gpus in shares)
 
-    def as_dict(self, names: tuple[str, ...]) -> dict[str, Any]:
-        """For those who ask; `names` are the nodes'."""
+    def as_dict(self) -> dict[str, Any]:
+        """For those who ask."""
         submission = self.of
         return {
             **submission.asked.as_dict(), "id": self.number,
             "array": None if submission.indices is None else submission.first, "index": self.index,
             "name": submission.asked.name, "user": submission.asker.name, "state": self.state, "why": self.why,
             "attempt": self.attempt, "submitted_ms": submission.submitted_ms, "started_ms": self.started_ms,
-            "ended_ms": self.ended_ms, "code": self.code, "signal": self.signal,
-            "nodes": [_name_of(share.node, names) for share in self.shares], "cwd": submission.cwd,
+            "ended_ms": self.ended_ms, "code": self.code, "signal": self.signal, "host": self.host,
+            "nodes": [share.node for share in self.shares], "node_count": submission.asked.nodes,
+            "cwd": submission.cwd,
         }  # fmt: skip
 
 
-def _name_of(node: int, names: tuple[str, ...]) -> str:
-    """A node's name; of one that an earlier machine had, its number."""
-    return names[node] if node < len(names) else f"#{node}"
+def job_of(submission: Submission, number: int, become: str | None) -> LiveJob:
+    """One of its jobs, with what the journal says has become of it; None: nothing yet."""
+    hold = submission.asked.hold
+    job = LiveJob(JobId(number), submission, State.HELD if hold else State.WAITING, "held by its asker" if hold else "")
+    if become is not None:
+        job.recall(become)
+    return job
 
 
 def jobs_of(submission: Submission, become: Mapping[int, str]) -> list[LiveJob]:
     """Its jobs, with what the journal says has become of them."""
-    jobs = new_jobs(submission)
-    for job in jobs:
-        if job.number in become:
-            job.recall(become[job.number])
-    return jobs
+    numbers = range(submission.first, submission.first + submission.count)
+    return [job_of(submission, number, become.get(number)) for number in numbers]
 
 
 def new_jobs(submission: Submission) -> list[LiveJob]:
     """Its jobs, of which nothing has become yet."""
-    state = State.HELD if submission.asked.hold else State.WAITING
-    why = "held by its asker" if submission.asked.hold else ""
-    first = submission.first
-    return [LiveJob(JobId(first + i), submission, state, why) for i in range(submission.count)]
+    return jobs_of(submission, {})

@@ -8,15 +8,18 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
+from dardis.engine.clock import monotonic_s
 from dardis.model.errors import DardisError, InputError
 
 FILE: Final = "journal.db"
-VERSION: Final = 1
+VERSION: Final = 3
 _NETWORK: Final = frozenset({
     "9p", "afs", "beegfs", "ceph", "cifs", "coda", "fuse.glusterfs", "fuse.sshfs", "gfs2", "glusterfs", "gpfs",
     "lustre", "nfs", "nfs4", "ocfs2", "orangefs", "panfs", "pvfs2", "smb3", "smbfs", "virtiofs", "wekafs",
@@ -34,10 +37,19 @@ CREATE TABLE jobs (id INTEGER PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE drains (node TEXT PRIMARY KEY, why TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE instants (number INTEGER PRIMARY KEY, value TEXT NOT NULL);
 """
+COPY: Final = "copy"
+"""A table that is there in a copy of what another journal has."""
+
+
+_SUBMISSIONS: Final = "SELECT first, count, asker, key, over, value FROM submissions"
 
 
 class JournalError(DardisError):
-    """The journal can't be written now; nothing of the batch is in it."""
+    """The journal can't be written now; nothing of the batch is in it, as far as can be seen."""
+
+
+class DamagedError(InputError):
+    """A file that is no journal, or not any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +64,10 @@ class SubmissionRow:
     """Names it among those of the same asker."""
     over: bool
     value: str
+
+
+in_order: Final = attrgetter("first", "count", "asker", "key", "over", "value")
+"""What a submission's row has."""
 
 
 @dataclass(slots=True)
@@ -75,19 +91,22 @@ class Batch:
 class Journal:
     """The journal of one service; `write` may be called in another thread than the rest."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, least_epoch: int = 1) -> None:
         """Open it, or make a new one, and begin a new epoch, higher than all before.
+
+        `least_epoch`: it is no lower, for an older copy where keepers know a later one.
 
         Raises InputError for one that is damaged, of another version, or on a disk of another machine.
         """
         self._path = folder / FILE
-        if kind := network_file_system(folder):
-            raise InputError(folder, f"is on a file system of another machine ({kind})", "a folder on a local disk")
+        see_local(folder)
         try:
             self._db = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False, timeout=10)
             self._path.chmod(0o600)
             self._prepare()
             self._reads = sqlite3.connect(self._path, isolation_level=None, timeout=10)
+            self.epoch = self._begin(least_epoch)
+            self._instants = self._db.execute("SELECT coalesce(max(number), 0) FROM instants").fetchone()[0]
         except sqlite3.DatabaseError as error:
             raise self._unusable(error) from None
 
@@ -98,45 +117,82 @@ class Journal:
         (version,) = db.execute("PRAGMA user_version").fetchone()
         if version == 0 and not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             db.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version={VERSION}; COMMIT;")
-        elif version != VERSION:
-            raise InputError(self._path, f"is a journal of version {version}", f"one of version {VERSION}")
+        else:
+            _see_version(db, self._path)
         if (found := db.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
             raise sqlite3.DatabaseError(found)
-        db.execute("BEGIN IMMEDIATE")
-        db.execute("INSERT INTO meta VALUES ('epoch', 1) ON CONFLICT DO UPDATE SET value = value + 1")
-        db.execute("COMMIT")
-        (self.epoch,) = db.execute("SELECT value FROM meta WHERE name = 'epoch'").fetchone()
-        self._instants = db.execute("SELECT coalesce(max(number), 0) FROM instants").fetchone()[0]
+
+    def _begin(self, least_epoch: int) -> int:
+        """A new epoch, at least this one."""
+        if self._has(COPY):
+            raise InputError(self._path, "is a copy of a journal in etcd", "--journal, or another folder")
+        with self._writing():
+            self._db.execute(
+                "INSERT INTO meta VALUES ('epoch', ?) ON CONFLICT DO UPDATE SET value = max(value + 1, excluded.value)",
+                (least_epoch,),
+            )
+        return int(self._db.execute("SELECT value FROM meta WHERE name = 'epoch'").fetchone()[0])
+
+    def _has(self, table: str) -> bool:
+        return bool(self._db.execute("SELECT count(*) FROM sqlite_master WHERE name = ?", (table,)).fetchone()[0])
 
     def _unusable(self, error: sqlite3.Error) -> DardisError:
         if isinstance(error, sqlite3.OperationalError) and "malformed" not in str(error):
             return JournalError(f"{self._path}: {error}")
-        return InputError(self._path, f"is damaged ({error})", "a journal of dardis, or none; a copy may be put back")
+        return DamagedError(self._path, f"is damaged ({error})", "a journal of dardis, or none; a copy may be put back")
 
     def write(self, batch: Batch) -> None:
         """Make it durable, or raise JournalError and leave all as it was."""
+        with self._writing():
+            self._put(batch)
+            numbered = enumerate(batch.instants, self._instants + 1)
+            self._db.executemany("INSERT INTO instants VALUES (?, ?)", numbered)
+            self._agree(batch)
+        self._instants += len(batch.instants)
+
+    def settle(self) -> bool:
+        """Whether more is there than `write` has said; it can be read from now on. Raises JournalError."""
+        return False
+
+    def _agree(self, batch: Batch) -> None:
+        """Nobody else is asked before it is written."""
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """What is written within is there as a whole at the end, or nothing of it, and JournalError says why."""
         db = self._db
         try:
             db.execute("BEGIN IMMEDIATE")
-            db.executemany(
-                "INSERT INTO submissions VALUES (?, ?, ?, ?, ?, ?) "
-                "ON CONFLICT (first) DO UPDATE SET over = excluded.over",
-                [(row.first, row.count, row.asker, row.key, row.over, row.value) for row in batch.submissions],
-            )
-            db.executemany(
-                "INSERT INTO jobs VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", batch.jobs
-            )
-            db.executemany(
-                "INSERT INTO drains VALUES (?, ?) ON CONFLICT DO UPDATE SET why = excluded.why", batch.drains.items()
-            )
-            numbered = enumerate(batch.instants, self._instants + 1)
-            db.executemany("INSERT INTO instants VALUES (?, ?)", numbered)
+            yield
             db.execute("COMMIT")
         except (sqlite3.Error, ValueError) as error:  # ValueError: a text that is none
+            raise JournalError(f"{self._path}: {error}") from None
+        finally:
             if db.in_transaction:
                 db.execute("ROLLBACK")
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
             raise JournalError(f"{self._path}: {error}") from None
-        self._instants += len(batch.instants)
+
+    def _put(self, batch: Batch) -> None:
+        """What a batch says of submissions, jobs and nodes."""
+        db = self._db
+        db.executemany(
+            "INSERT INTO submissions VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (first) DO UPDATE SET over = excluded.over",
+            map(in_order, batch.submissions),
+        )
+        db.executemany("INSERT INTO jobs VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", batch.jobs)
+        db.executemany(
+            "INSERT INTO drains VALUES (?, ?) ON CONFLICT DO UPDATE SET why = excluded.why", batch.drains.items()
+        )
+
+    def certain_s(self) -> float:
+        """When it was last certain that no other service leads, s of the monotonic clock: the folder is locked."""
+        return monotonic_s()
 
     def next_job(self) -> int:
         """The first number that no job has had."""
@@ -161,37 +217,99 @@ class Journal:
                 return row, self.become(job, 1).get(job)
         return None
 
-    def history(self, limit: int) -> Iterator[tuple[SubmissionRow, dict[int, str]]]:
-        """What was handed in, the last first, as far as so many jobs need."""
-        left, end = limit, self.next_job()
-        while left > 0 and (rows := self._submissions("WHERE first < ? ORDER BY first DESC LIMIT 100", end)):
-            for row in rows:
-                if left <= 0:
-                    return
-                left -= row.count
-                yield row, self.become(row.first, row.count)
-                end = row.first
+    def history(
+        self, before: int, most: int, user: str | None, since_ms: int | None
+    ) -> tuple[list[tuple[SubmissionRow, dict[int, str]]], int]:
+        """What the last jobs below a number were handed in with, and what has become of these; how far down that goes.
+
+        So many numbers are looked at, and the last comes first; 0: there are none below. `user`: what that one has
+        handed in alone; `since_ms`: what has become of those alone that ended since then.
+        """
+        below = "WHERE first < ? ORDER BY first DESC LIMIT 1"
+        if not (last := self._submissions(below, before)):
+            return [], 0
+        end = min(before, last[0].first + last[0].count)
+        begin = max(end - most, 0)
+        holder = self._submissions(below, begin + 1)
+        where, more = "WHERE first >= ? AND first < ?", [user] if user is not None else []
+        where += " AND json_extract(value, '$.asker[2]') = ?" if more else ""
+        rows = self._submissions(f"{where} ORDER BY first DESC", holder[0].first if holder else begin, end, *more)
+        told = []
+        for row in rows:
+            first, behind = max(row.first, begin), min(row.first + row.count, end)
+            told.append((row, _become(self._reads, first, behind - first, since_ms)))
+        return told, begin
 
     def drains(self) -> dict[str, str]:
         """Why nodes are drained."""
         return dict(self._reads.execute("SELECT node, why FROM drains WHERE why <> ''"))
 
-    def _submissions(self, where: str, *values: int) -> Sequence[SubmissionRow]:
-        columns = "first, count, asker, key, over, value"
-        rows = self._reads.execute(f"SELECT {columns} FROM submissions {where}", values).fetchall()  # noqa: S608
+    def _submissions(self, where: str, *values: int | str) -> Sequence[SubmissionRow]:
+        rows = self._reads.execute(f"{_SUBMISSIONS} {where}", values).fetchall()
         return [SubmissionRow(*row) for row in rows]
 
     def become(self, first: int, count: int) -> dict[int, str]:
         """What has become of the jobs [first, first + count), of which anything has."""
-        rows: Iterable[tuple[int, str]] = self._reads.execute(
-            "SELECT id, value FROM jobs WHERE id >= ? AND id < ?", (first, first + count)
-        )
-        return dict(rows)
+        return _become(self._reads, first, count)
+
+    # ------------------------------------------------------------------------------------------------------------------
+    # What is kept no longer. All of this is called in the thread of `write`.
+
+    def over_after(self, first: int) -> SubmissionRow | None:
+        """The next one that is over after a number, but the last of all: by that one it is known what numbers are.
+
+        Raises JournalError.
+        """
+        where = "WHERE over = 1 AND first > ? AND first < (SELECT max(first) FROM submissions) ORDER BY first LIMIT 1"
+        with self._reading():
+            row = self._db.execute(f"{_SUBMISSIONS} {where}", (first,)).fetchone()
+        return None if row is None else SubmissionRow(*row)
+
+    def become_over(self, row: SubmissionRow) -> dict[int, str]:
+        """What has become of its jobs. Raises JournalError."""
+        with self._reading():
+            return _become(self._db, row.first, row.count)
+
+    def first_instants(self, most: int) -> list[tuple[int, str]]:
+        """The first that are there, with their numbers. Raises JournalError."""
+        with self._reading():
+            return self._db.execute("SELECT number, value FROM instants ORDER BY number LIMIT ?", (most,)).fetchall()
+
+    def remove(self, submissions: Sequence[SubmissionRow], instants: int) -> None:
+        """Have these no longer, nor instants up to a number. Raises JournalError."""
+        if not submissions and not instants:
+            return
+        db = self._db
+        try:
+            db.execute("BEGIN IMMEDIATE")
+            ranges = [(row.first, row.first + row.count) for row in submissions]
+            db.executemany("DELETE FROM jobs WHERE id >= ? AND id < ?", ranges)
+            db.executemany("DELETE FROM submissions WHERE first >= ? AND first < ?", ranges)
+            db.execute("DELETE FROM instants WHERE number <= ?", (instants,))
+            db.execute("COMMIT")
+        except sqlite3.Error as error:
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+            raise JournalError(f"{self._path}: {error}") from None
 
     def close(self) -> None:
         """Write no more."""
         self._reads.close()
         self._db.close()
+
+
+def _become(db: sqlite3.Connection, first: int, count: int, since_ms: int | None = None) -> dict[int, str]:
+    some, values = "SELECT id, value FROM jobs WHERE id >= ? AND id < ?", [first, first + count]
+    if since_ms is not None:
+        some, values = f"{some} AND json_extract(value, '$[7]') >= ?", [*values, since_ms]
+    rows: Iterable[tuple[int, str]] = db.execute(some, values)
+    return dict(rows)
+
+
+def see_local(folder: Path) -> None:
+    """Raise InputError for a folder on a disk of another machine."""
+    if kind := network_file_system(folder):
+        raise InputError(folder, f"is on a file system of another machine ({kind})", "a folder on a local disk")
 
 
 def network_file_system(folder: Path) -> str:
@@ -210,6 +328,14 @@ def network_file_system(folder: Path) -> str:
     return kind if kind in _NETWORK else ""
 
 
+def _see_version(db: sqlite3.Connection, path: Path) -> None:
+    """Raise InputError for a journal of another version."""
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    if version != VERSION:
+        wants = f"one of version {VERSION}: what began under another dardis is to end under that"
+        raise InputError(path, f"is a journal of version {version}", wants)
+
+
 def told_instants(folder: Path) -> Iterator[str]:
     """What was told to those who decide, and what they said, in order, of a service that may be running.
 
@@ -220,6 +346,7 @@ def told_instants(folder: Path) -> Iterator[str]:
         raise InputError(path, "is not there", "the folder of a service (dardis serve)")
     try:
         db = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=10)
+        _see_version(db, path)
         yield from (value for (value,) in db.execute("SELECT value FROM instants ORDER BY number"))
         db.close()
     except sqlite3.DatabaseError as error:

@@ -1,21 +1,36 @@
-"""The machine that a live service has: its nodes by name, and which of their cores and GPUs are free."""
+"""The machine that a live service has: its hosts and nodes by name, and which of their cores and GPUs are free."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import cached_property
+from typing import Any, Final
 
 from dardis.live.asked import JobAsked
 from dardis.live.jobs import LiveJob, Share, State
-from dardis.model.addresses import JobId
-from dardis.model.capacity import could_hold, too_large
+from dardis.model.addresses import FIRST_HOST, JobId
+from dardis.model.capacity import could_hold
+from dardis.model.errors import InputError
 from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
-from dardis.model.resources import CORES
+from dardis.model.resources import CORES, amount_in_words
+from dardis.runs.hosts import even_bounds
 
 MEMORY: Final = "memory"
 GPU: Final = "gpu"
+
+
+@dataclass(frozen=True, slots=True)
+class HostFacts:
+    """What a host has: its name, its processors by number, its memory, and how many GPUs."""
+
+    name: str
+    cores: tuple[int, ...]
+    memory_mib: int
+    gpus: int
 
 
 @dataclass(frozen=True)
@@ -29,6 +44,33 @@ class Machine:
     names: tuple[str, ...]
     """Of the nodes."""
     cores: tuple[tuple[int, ...], ...] = ()
+    hosts: tuple[str, ...] = ()
+    """The names of the hosts that stand for the nodes. Raises InputError where two have the same."""
+    bounds: tuple[int, ...] = ()
+    """Host h stands for the nodes [bounds[h], bounds[h+1])."""
+
+    def __post_init__(self) -> None:
+        """See that each host can be named."""
+        if twice := sorted(name for name, count in Counter(self.hosts).items() if count > 1):
+            raise InputError("hosts", f"two are called {twice[0]}", "each by a name of its own")
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {name: node for node, name in enumerate(self.names)}
+
+    def node(self, name: str) -> int | None:
+        """The node of a name; None: the machine doesn't have it (any more)."""
+        return self._numbers.get(name)
+
+    def host(self, name: str) -> str | None:
+        """The host that stands for the node of a name; None: the machine doesn't have it (any more)."""
+        node = self.node(name)
+        return None if node is None else self.hosts[bisect_right(self.bounds, node) - 1]
+
+    def nodes(self, host: str) -> tuple[str, ...]:
+        """The nodes for which a host stands."""
+        number = self.hosts.index(host)
+        return self.names[self.bounds[number] : self.bounds[number + 1]]
 
     def request(self, asked: JobAsked) -> tuple[int, ...]:
         """What a job needs on each of its nodes, by kind."""
@@ -45,19 +87,36 @@ class Machine:
         counts = [group.count for group in platform.groups]
         capacity = platform.group_capacity.tolist()
         could = could_hold(job, counts, capacity, distinct=True)
-        return too_large(job, platform.kinds, could) if could < job.units else ""
+        if could >= job.units:
+            return ""
+        parts = zip(platform.kinds, job.request, strict=True)
+        each = ", ".join(amount_in_words(kind, amount) for kind, amount in parts if amount)
+        return f"asks for {job.units} node{'s' if job.units > 1 else ''} with {each}; the machine has {could} such"
 
 
-def one_node(name: str, cores: Iterable[int], memory_mib: int, gpus: int) -> Machine:
-    """A machine of this host alone."""
-    bound = tuple(sorted(cores))
-    resources = {CORES: len(bound), MEMORY: memory_mib} | ({GPU: gpus} if gpus else {})
-    return Machine(Platform(name, (NodeGroup(name, 1, resources),)), (name,), (bound,))
+def machine_of(hosts: Sequence[HostFacts]) -> Machine:
+    """A machine whose nodes are these hosts."""
+    alike: list[list[HostFacts]] = []
+    for host in hosts:
+        if alike and _holds(alike[-1][0]) == _holds(host):
+            alike[-1].append(host)
+        else:
+            alike.append([host])
+    names = tuple(host.name for host in hosts)
+    groups = tuple(NodeGroup(some[0].name, len(some), _holds(some[0])) for some in alike)
+    cores = tuple(host.cores for host in hosts)
+    return Machine(Platform(names[FIRST_HOST], groups), names, cores, names, tuple(range(len(hosts) + 1)))
 
 
-def many_nodes(platform: Platform) -> Machine:
-    """A machine all of whose nodes this host stands for, with cores that are counted only."""
-    return Machine(platform, tuple(platform.node_name(node) for node in range(platform.node_count)))
+def _holds(host: HostFacts) -> dict[str, int]:
+    holds = {CORES: len(host.cores), MEMORY: host.memory_mib}
+    return holds | {GPU: host.gpus} if host.gpus else holds
+
+
+def many_nodes(platform: Platform, hosts: Sequence[str] = ("localhost",)) -> Machine:
+    """A machine whose nodes the hosts stand for, each for a part, with cores that are counted only."""
+    names = tuple(platform.node_name(node) for node in range(platform.node_count))
+    return Machine(platform, names, (), tuple(hosts), even_bounds(platform.node_count, len(hosts)))
 
 
 class Free:
@@ -68,11 +127,14 @@ class Free:
         capacity = machine.platform.capacity.tolist()
         kinds = machine.platform.kinds
         gpu = kinds.index(GPU) if GPU in kinds else None
-        self._cores = [set(machine.cores[n]) if machine.cores else set(range(row[0])) for n, row in enumerate(capacity)]
-        self._gpus = [set(range(row[gpu])) if gpu is not None else set() for row in capacity]
-        self._all = [(frozenset(cores), frozenset(gpus)) for cores, gpus in zip(self._cores, self._gpus, strict=True)]
+        nodes = list(enumerate(capacity))
+        self._cores = {
+            machine.names[n]: set(machine.cores[n]) if machine.cores else set(range(row[0])) for n, row in nodes
+        }
+        self._gpus = {machine.names[n]: set(range(row[gpu])) if gpu is not None else set() for n, row in nodes}
+        self._all = {name: (frozenset(cores), frozenset(self._gpus[name])) for name, cores in self._cores.items()}
 
-    def take(self, node: int, cores: int, gpus: int) -> Share:
+    def take(self, node: str, cores: int, gpus: int) -> Share:
         """Take the lowest ones of a node, which must have as many."""
         taken = Share(node, _lowest(self._cores[node], cores), _lowest(self._gpus[node], gpus))
         self.hold(taken)
@@ -80,27 +142,25 @@ class Free:
 
     def hold(self, share: Share) -> None:
         """Take these, as far as they are there."""
-        if share.node >= len(self._all):
-            return
-        self._cores[share.node].difference_update(share.cores)
-        self._gpus[share.node].difference_update(share.gpus)
+        if share.node in self._all:
+            self._cores[share.node].difference_update(share.cores)
+            self._gpus[share.node].difference_update(share.gpus)
 
     def give_back(self, share: Share) -> None:
         """Nobody has them any more."""
-        if share.node >= len(self._all):
-            return
-        cores, gpus = self._all[share.node]
-        self._cores[share.node].update(cores.intersection(share.cores))
-        self._gpus[share.node].update(gpus.intersection(share.gpus))
+        if share.node in self._all:
+            cores, gpus = self._all[share.node]
+            self._cores[share.node].update(cores.intersection(share.cores))
+            self._gpus[share.node].update(gpus.intersection(share.gpus))
 
     def has(self, share: Share) -> bool:
         """Whether the machine has these at all."""
-        if share.node >= len(self._all):
+        if share.node not in self._all:
             return False
         cores, gpus = self._all[share.node]
         return cores.issuperset(share.cores) and gpus.issuperset(share.gpus)
 
-    def cores(self, node: int) -> int:
+    def cores(self, node: str) -> int:
         """How many cores of a node are free."""
         return len(self._cores[node])
 
@@ -111,9 +171,33 @@ def _lowest(free: set[int], count: int) -> tuple[int, ...]:
     return chosen
 
 
+def told_nodes(
+    machine: Machine, free: Free, running: Iterable[LiveJob], drained: Mapping[str, str], silent: Container[str | None]
+) -> list[dict[str, Any]]:
+    """The nodes, for those who ask: `drained` says why, by name, and `silent` names hosts."""
+    jobs: dict[str, list[int]] = {}
+    for job in running:
+        for share in job.shares:
+            jobs.setdefault(share.node, []).append(job.number)
+    platform, told = machine.platform, []
+    for node, name in enumerate(machine.names):
+        holds = dict(zip(platform.kinds, platform.capacity[node].tolist(), strict=True))
+        busy = sorted(jobs.get(name, []))
+        state = "up" if name not in drained else "draining" if busy else "drained"
+        host = machine.host(name)
+        told.append({
+            "name": name, "host": host,
+            "cores": holds["cores"], "memory_mib": holds.get("memory", 0),
+            "gpus": holds.get("gpu", 0), "used_cores": holds["cores"] - free.cores(name),
+            "state": state, "silent": host in silent, "jobs": busy,
+            "why": drained.get(name, ""),
+        })  # fmt: skip
+    return told
+
+
 def strangers(machine: Machine, free: Free, jobs: Iterable[LiveJob]) -> set[JobId]:
     """Those that run on more than the machine has: it was another one when they began."""
-    left, found = machine.platform.capacity.tolist(), set()
+    left, found = dict(zip(machine.names, machine.platform.capacity.tolist(), strict=True)), set()
     for job in jobs:
         if job.state is not State.RUNNING:
             continue

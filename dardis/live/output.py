@@ -19,10 +19,10 @@ _LOOKS_A_QUESTION: Final = 5
 
 
 def path_of(job: Mapping[str, Any], *, error: bool) -> Path:
-    """The file of a job's output, or error output."""
-    pattern = filled_in(
-        job["error" if error else "output"], job["id"], job["array"], job["index"], job["name"], job["user"]
-    )
+    """The file of a job's output, or error output. Raises DardisError where that isn't told to who asks."""
+    if not (said := job["error" if error else "output"]):
+        raise DardisError(f"job {job['id']} is {job['user']}'s: where it writes is told to nobody else")
+    pattern = filled_in(said, job["id"], job["array"], job["index"], job["name"], job["user"])
     return Path(job.get("cwd") or "/", job["chdir"] or "", pattern)
 
 

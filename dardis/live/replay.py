@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dardis.live.deciding import Decider, Instant
-from dardis.model.errors import ProtocolError
+from dardis.live.deciding import Decider, Instant, hosts_here
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,16 +19,18 @@ class Replayed:
 
 
 def replay(texts: Iterable[str]) -> Replayed:
-    """Replay the instants of a journal, in order."""
+    """Replay the instants of a journal, in order, from the first start of the service on that it has."""
     decider = None
     instants = starts = services = 0
     for text in texts:
         instant = Instant.from_text(text)
+        if decider is None and instant.machine is None:
+            continue  # what it began with is not kept any more
         instants += 1
         if instant.machine is not None:
-            decider, services = Decider(instant.machine), services + 1
-        if decider is None:
-            raise ProtocolError("a journal begins in the middle")
+            here = hosts_here(instant.machine, instant.bounds)
+            decider, services = Decider(instant.machine, instant.bounds, here), services + 1
+        assert decider is not None
         again, _ = decider.decide(instant.happened)
         starts += len(again)
         if tuple(again) != instant.starts:

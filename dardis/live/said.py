@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from dardis.live import asked
 from dardis.live.asked import JobAsked
+from dardis.live.client import here
 from dardis.model.errors import InputError
 from dardis.model.numbers import whole_number
 
@@ -62,7 +63,7 @@ def asked_of(said: Mapping[str, Said], argv: Sequence[str], name: str, environme
         gpus=_whole(said, "gpus", 0, asked.MOST_GPUS) or 0,
         after=asked.read_after(*after) if after else (),
         export=export,
-        chdir=_folder(chdir) if chdir else str(Path.cwd()),
+        chdir=_folder(chdir) if chdir else here(),
         output=said["output"].text if "output" in said else "",
         error=said["error"].text if "error" in said else "",
         requeue=is_set(said, "requeue"),
@@ -95,7 +96,7 @@ def _grace(said: Said) -> int:
 
 
 def _folder(said: Said) -> str:
-    folder = Path(os.path.normpath(Path.cwd() / PurePath(said.text)))
+    folder = Path(os.path.normpath(here() / PurePath(said.text)))
     if "\0" in said.text or not folder.is_dir():
         raise InputError(said.place, f"{said.text!r} is no folder", "one that exists")
     return str(folder)
@@ -106,10 +107,13 @@ def _environment(
 ) -> tuple[dict[str, str], list[str]]:
     """What of the environment is handed on, and what is said of what can't be."""
     names = list(present) if export == asked.ALL else [] if export == asked.NONE else list(export)
+    folder = present.get("DARDIS_FOLDER") if "DARDIS_RUN" in present else None
+    within = f"{folder}/" if folder else "\0"
     found: dict[str, str] = {}
     warnings = []
     for name in names:
-        if name in given or (name in _OWN and export == asked.ALL):
+        own = name in _OWN or present.get(name, "").startswith(within)  # its nodes' files, for its MPI
+        if name in given or (own and export == asked.ALL):
             continue
         if name not in present:
             warnings.append(f"--export: {name} is not set here, and the job will not have it")

@@ -9,23 +9,59 @@ import socket
 import stat
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
 from pathlib import Path
 
-from aiohttp import web
-
+from dardis.config.platform import load_platform
 from dardis.live.api import Api
-from dardis.live.client import SOCKET, socket_of
+from dardis.live.client import socket_of
 from dardis.live.deciding import warm
-from dardis.live.journal import Journal
-from dardis.live.machine import Machine, many_nodes, one_node
-from dardis.live.service import KEEPER, Service
+from dardis.live.door import listening
+from dardis.live.etcd import Place
+from dardis.live.etcd_journal import EtcdJournal, open_journal
+from dardis.live.far_door import FarDoors
+from dardis.live.files import put_files, remote_shell
+from dardis.live.keeper.runs import open_files
+from dardis.live.keeper_client import KEEPER, KeeperClient
+from dardis.live.machine import HostFacts, machine_of, many_nodes
+from dardis.live.post import Home
+from dardis.live.pruning import keep_pruning
+from dardis.live.seats import further
+from dardis.live.service import Service
 from dardis.model.errors import InputError
 from dardis.model.folder_lock import locked
-from dardis.model.platform import Platform
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """How to serve, and from where."""
+
+    folder: Path
+    platform: Path | None
+    """Of the nodes that the hosts stand for; None: their own."""
+    etcd: Callable[[], Place] | None
+    """Where the journal is, by the certificates of the host that serves; None: in the folder."""
+    users: bool
+    user_jobs: int
+    """How many jobs that are not over each user may have."""
+    keep_days: int | None
+    """For how long what is over is kept; None: for ever."""
+    epoch: int
+    """The least that the service's may be."""
+    keepers_apart: bool
+    """Whether somebody else starts the keepers."""
+    address: str | None
+    """By which others reach the first rank of several; None: its host's name."""
+    begun: Callable[[Service], None]
+    """Is told once it listens."""
 
 
 def prepare_folder(folder: Path, *, users: bool) -> Path:
     """The folder, made if it isn't there, for nobody else to read. Raises InputError where it can't be used."""
+    if users and os.geteuid() != 0:
+        raise InputError("--users", "is for root alone", "to be left out: a service of your own")
     folder = folder.absolute()
     if not folder.parent.exists() and not folder.exists():
         with suppress(OSError):
@@ -43,56 +79,97 @@ def prepare_folder(folder: Path, *, users: bool) -> Path:
     if not os.access(folder, os.W_OK | os.X_OK):
         raise InputError(folder, "can't be written", "a folder that you may write")
     socket_of(folder / KEEPER)  # the longer one
+    for path, why in put_files(folder, [remote_shell()]).items():
+        raise InputError(folder / path, f"can't be written ({why})", "a folder with some room")
     return folder
 
 
-def this_machine() -> Machine:
+def see_no_others(folder: Path, hosts: int) -> None:
+    """Raise InputError where this machine was more hosts, and a further one has runs: on processors that others have.
+
+    `hosts`: how many it is now.
+    """
+    for place in count(max(hosts, 1)):
+        runs = folder / further(place) / KEEPER / "runs"
+        if not runs.parent.parent.exists():
+            return
+        if runs.exists() and any(runs.iterdir()):
+            raise InputError(
+                folder / further(place), f"its keeper has runs, and this machine is {hosts} hosts now",
+                f"a service of {place + 1} hosts of this machine at least, until these are over",
+            )  # fmt: skip
+
+
+def this_host() -> HostFacts:
     """This host, with the processors that this process may use, its memory and its NVIDIA GPUs."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
     gpus = sum(1 for _ in Path("/dev").glob("nvidia[0-9]*"))
-    return one_node(socket.gethostname(), os.sched_getaffinity(0), memory, gpus)
+    return HostFacts(socket.gethostname(), tuple(sorted(os.sched_getaffinity(0))), memory, gpus)
 
 
-def serve(folder: Path, platform: Platform | None, *, users: bool, begun: Callable[[Service], None]) -> None:
-    """Serve until somebody stops it, or a signal does; `begun` is told once it listens.
+def home_here(folder: Path, name: str, asked: Serving) -> Home:
+    """This process's own host, whose keeper is in the folder. With the journal in etcd others may go on without it."""
+    connect = partial(KeeperClient.connect, folder, apart=asked.keepers_apart)
+    return Home(name, folder, connect, leased=asked.etcd is not None)
 
-    Nodes of a platform are all stood for by this host, which counts their cores and binds nothing. Raises InputError.
+
+def serve_here(asked: Serving) -> None:
+    """Serve with this machine alone until somebody stops it, or a signal does. Raises InputError.
+
+    Nodes of a platform are all stood for by this host, which counts their cores and binds nothing.
     """
-    if users and os.geteuid() != 0:
-        raise InputError("--users", "is for root alone", "to be left out: a service of your own")
-    folder = prepare_folder(folder, users=users)
-    machine = this_machine() if platform is None else many_nodes(platform)
+    host = this_host()
+    machine = machine_of([host]) if asked.platform is None else many_nodes(load_platform(asked.platform), [host.name])
+    folder = prepare_folder(asked.folder, users=asked.users)
+    if asked.platform is None:
+        see_no_others(folder, 1)
     warm()
+    open_files()
     before = os.umask(0o077)  # who could open the lock could hold it; what others may read is opened to them by name
     try:
         with locked(folder, folder, "service.lock"):
-            journal = Journal(folder)
-            asyncio.run(_serve(folder, machine, journal, users=users, begun=begun))
+            homes = [home_here(folder, host.name, asked)]
+            service = Service(
+                folder,
+                machine,
+                homes,
+                open_journal(folder, asked.etcd and asked.etcd(), asked.epoch),
+                users=asked.users,
+            )
+            asyncio.run(serving(service, asked))
     finally:
         os.umask(before)
 
 
-async def _serve(
-    folder: Path, machine: Machine, journal: Journal, *, users: bool, begun: Callable[[Service], None]
-) -> None:
-    service = Service(folder, machine, journal, users=users)
+async def serving(service: Service, asked: Serving, doors: FarDoors | None = None) -> None:
+    """Serve from a folder that is prepared and locked until somebody stops it, or a signal does.
+
+    `doors`: of other hosts.
+    """
     for which in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(which, service.stopping.set)
-    runner = web.AppRunner(Api(service).app(), access_log=None, shutdown_timeout=1.0)
-    await runner.setup()
-    path = folder / SOCKET
-    path.unlink(missing_ok=True)  # whoever held it is gone: the lock is ours
-    before = os.umask(0o177)
+    api = Api(service, asked.user_jobs)
+    with listening(service.folder, users=service.users) as listener:
+        async with api.answering(listener, doors):
+            keep = asked.keep_days
+            pruning = None if keep is None else asyncio.create_task(keep_pruning(service, keep))
+            try:
+                asked.begun(service)
+                await _run(service)
+            finally:
+                if pruning is not None:
+                    pruning.cancel()
+
+
+async def _run(service: Service) -> None:
+    """Serve, as long as the journal is this service's."""
+    both = [asyncio.create_task(service.run())]
+    if isinstance(service.journal, EtcdJournal):
+        both.append(asyncio.create_task(service.journal.superseded()))
     try:
-        site = web.UnixSite(runner, str(path))
-        await site.start()
+        done, _ = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
     finally:
-        os.umask(before)
-    if users:
-        path.chmod(0o666)
-    try:
-        begun(service)
-        await service.run()
-    finally:
-        await runner.cleanup()
-        path.unlink(missing_ok=True)
+        for task in both:
+            task.cancel()

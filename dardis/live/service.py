@@ -1,78 +1,92 @@
-"""The service: carries the gateway's decisions to journal and keeper, in that order, and brings back what happens.
+"""The service: carries the gateway's decisions to journal and keepers, in that order, and brings back what happens.
 
-The keeper learns what is to begin while the journal is being written, and lets it begin when it is: then both have it
-on the disk, and only one wait was needed.
+Keepers learn what is to begin while the journal is being written, and let it begin when it is: then both have it on the
+disk, and only one wait was needed.
 
-It is crash-only: where it can't write, or its keeper is gone, it goes on from what the journal and the keeper know.
+It is crash-only: where it can't write, it goes on from what the journal and the keepers know.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from math import inf
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, TypeVar
 
-from dardis.engine.clock import unix_now
+from dardis.engine.clock import monotonic_s, unix_ms, unix_now
+from dardis.live.admission import Reach
+from dardis.live.client import STARTING
 from dardis.live.gateway import Gateway
-from dardis.live.jobs import LiveJob, State, Submission, jobs_of
+from dardis.live.jobs import LiveJob, State, Submission, job_of, jobs_of
 from dardis.live.journal import Journal, JournalError
-from dardis.live.keeper.fates import FAILED
-from dardis.live.keeper_client import KeeperClient, KeeperError
-from dardis.live.launching import run_of
+from dardis.live.keeper_client import Keeper
 from dardis.live.machine import Machine
 from dardis.live.orders import EndRun, ForgetRun, Order, StartRun, Taken
-from dardis.model.addresses import JobId
-from dardis.model.errors import DardisError
+from dardis.live.parts import Part
+from dardis.live.post import LOOK_S, Home, Intended, Post, leases_over_s
+
+_T = TypeVar("_T")
 
 AGAIN_S: Final = 1.0
 """How long after a failure it tries again, s."""
-MOST_STARTS: Final = 256
-"""How many runs a keeper is told of in one message, before they begin."""
-MOST_TEXT: Final = 8 << 20
-"""How long all that they are told may be together, in bytes; JSON may need six times as many, a keeper reads 64 MiB."""
-KEEPER: Final = "keeper"
-"""The keeper's folder in the service's."""
+GATHER_S: Final = 2.0
+"""How long keepers may take to answer before anything is decided without them, s."""
 LONGEST_SLEEP_S: Final = 3600.0
 
 
 class Service:
-    """One host's service. All but writing the journal happens in one thread."""
+    """The service of one or several hosts. All but writing the journal happens in one thread."""
 
-    def __init__(self, folder: Path, machine: Machine, journal: Journal, *, users: bool = False) -> None:
-        """Go on where the journal is. `users`: jobs run as who has handed them in."""
+    def __init__(
+        self, folder: Path, machine: Machine, homes: Sequence[Home], journal: Journal, reach: Reach | None = None,
+        *, users: bool = False,
+    ) -> None:  # fmt: skip
+        """Go on where the journal is.
+
+        `homes` are the machine's hosts, in order, and `reach` is how their node managers are; None: in this process.
+        `users`: jobs run as who has handed them in.
+        """
         self.folder, self.machine, self.journal, self.users = folder, machine, journal, users
+        self._homes, self._reach = homes, reach
         self.gateway = self._recalled()
-        self.trouble = "is starting"
+        self.trouble = STARTING
         """Why nothing can be acknowledged or started just now; empty: it can."""
         self.stopping = asyncio.Event()
-        self._keeper: KeeperClient | None = None
+        self.stopped = False
+        """Whether somebody has asked it to stop; a signal also does where a launcher has lost a host."""
+        self._ending = False
+        """Whether it has promised to start nothing any more."""
+        self._posts: dict[str, Post] = {}
         self._writer = ThreadPoolExecutor(1, "journal")
         self._due = asyncio.Event()
         self._unwritten: list[asyncio.Future[None]] = []
         """Who wait until what they have asked for is in the journal."""
         self._keys: dict[tuple[int, str], range] = {}
         """Of submissions that are not in the journal yet."""
-        self._records: list[Mapping[str, Any]] = []
         self._waiting: dict[int, list[asyncio.Future[LiveJob]]] = {}
         """Who wait for the end of jobs."""
-        self._asking: set[asyncio.Task[None]] = set()
+        self._following: dict[str, list[asyncio.Event]] = {}
+        """Who follow parts of jobs, by name."""
         self._next = journal.next_job()
+        self._gone_s = leases_over_s()
+        """When runs on hosts that are not there any more have no lease for sure; inf: the gateway was told."""
 
     def _recalled(self) -> Gateway:
         rows = [(Submission.from_row(row), become) for row, become in self.journal.unfinished()]
-        return Gateway(self.machine, rows, self.journal.drains())
+        leased = {home.name for home in self._homes if home.leased}
+        return Gateway(self.machine, rows, self.journal.drains(), self._reach, leased)
 
     # ------------------------------------------------------------------------------------------------------------------
     # What people ask for.
 
-    async def submit(self, submission: Submission) -> range:
+    async def submit(self, submission: Submission, may: Callable[[], None]) -> range:
         """Take jobs in; the numbers that they get, once they are in the journal. The same key again: the same ones.
 
-        Raises InputError for what can't be, JournalError where it can't be written now.
+        Raises InputError for what can't be, and what `may` raises for new ones; JournalError where it can't be written.
         """
         named = None if submission.key is None else (submission.asker.uid, submission.key)
         if named is not None:
@@ -83,6 +97,7 @@ class Service:
             if found := self.journal.find(*named):
                 return range(found[0], found[0] + found[1])
         self.see_ready()
+        may()
         submission = replace(submission, first=self._next)
         self.gateway.submit(submission, self._how_ended)
         self._next += submission.count
@@ -105,15 +120,21 @@ class Service:
         if self.trouble:
             raise JournalError(self.trouble)
 
+    @property
+    def silent(self) -> dict[str, str]:
+        """Why hosts are silent that are."""
+        return {host: post.trouble for host, post in self._posts.items() if post.trouble}
+
+    @property
+    def keepers(self) -> list[Keeper]:
+        """Of hosts that are heard."""
+        return [post.keeper for post in self._posts.values() if post.keeper is not None]
+
     def find(self, number: int) -> LiveJob | None:
         """A job, whether it is over or not."""
         if (job := self.gateway.job(number)) is not None or (found := self.journal.holder(number)) is None:
             return job
-        row, become = found
-        job = LiveJob(JobId(number), Submission.from_row(row))
-        if become is not None:
-            job.recall(become)
-        return job
+        return job_of(Submission.from_row(found[0]), number, found[1])
 
     def _over(self, number: int) -> list[LiveJob]:
         """A job that the journal alone has, and all that were handed in with it."""
@@ -132,12 +153,21 @@ class Service:
         states = [job.state for job in jobs]
         return states if jobs and jobs[0].number == number else [job.state for job in jobs if job.number == number]
 
-    def history(self, limit: int) -> list[LiveJob]:
-        """The last jobs, the last one first, over or not."""
+    def history(self, before: int, most: int, user: str | None, since_ms: int | None) -> tuple[list[LiveJob], int]:
+        """The last jobs below a number, the last one first, as `Journal.history` has them, and how far down that goes.
+
+        Those of which the gateway knows are told, whenever they ended.
+        """
         told: list[LiveJob] = []
-        for row, become in self.journal.history(limit):
-            told += reversed(self.gateway.array(row.first) or jobs_of(Submission.from_row(row), become))
-        return told[:limit]
+        rows, begin = self.journal.history(before, most, user, since_ms)
+        for row, become in rows:
+            submission = Submission.from_row(row) if become else None
+            for number in range(min(row.first + row.count, before) - 1, max(row.first, begin) - 1, -1):
+                if (job := self.gateway.job(number)) is not None:
+                    told.append(job)
+                elif submission is not None and number in become:
+                    told.append(job_of(submission, number, become[number]))
+        return told, begin
 
     def release(self, job: LiveJob) -> bool:
         """Let a job begin that was held, or begin again that is unknown; whether it was any of these."""
@@ -157,7 +187,8 @@ class Service:
         waiting: asyncio.Future[LiveJob] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(number, []).append(waiting)
         try:
-            return await asyncio.wait_for(waiting, patience_s)
+            async with asyncio.timeout(patience_s):  # `wait_for` may miss that it is cancelled
+                return await waiting
         except TimeoutError:
             return self.find(number)
         finally:
@@ -165,6 +196,27 @@ class Service:
                 others[:] = [one for one in others if one is not waiting]
                 if not others:
                     del self._waiting[number]
+
+    def post(self, host: str) -> Post | None:
+        """The post of a host; None: just now there is none."""
+        return self._posts.get(host)
+
+    @contextmanager
+    def following(self, run: str) -> Iterator[asyncio.Event]:
+        """What is set when something has become of a part."""
+        news = asyncio.Event()
+        self._following.setdefault(run, []).append(news)
+        try:
+            yield news
+        finally:
+            others = self._following[run] = [one for one in self._following[run] if one is not news]
+            if not others:
+                del self._following[run]
+
+    def leave_part(self, part: Part) -> None:
+        """Who has asked for a part has its end, or wants it to end."""
+        self.gateway.parts.wanted_no_more(part)
+        self._due.set()
 
     # ------------------------------------------------------------------------------------------------------------------
     # What goes on.
@@ -180,16 +232,19 @@ class Service:
                 await asyncio.wait([serving])
                 break
             error = serving.exception()
-            if not isinstance(error, JournalError | KeeperError):
+            if not isinstance(error, JournalError):
                 stopping.cancel()
                 assert error is not None
                 raise error
+            await self._end_posts(stop=False)
             self._fail(error)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(asyncio.shield(stopping), AGAIN_S)
+            await asyncio.wait([stopping], timeout=AGAIN_S)
         await self._close()
 
-    def _fail(self, error: DardisError) -> None:
+    def _post(self, home: Home) -> Post:
+        return Post(home, self.gateway, self.journal, self._due.set, as_root=self.users)
+
+    def _fail(self, error: JournalError) -> None:
         """Acknowledge and start nothing; forget what is not in the journal."""
         self.trouble = str(error)
         for waiting in self._unwritten:
@@ -197,64 +252,68 @@ class Service:
                 waiting.set_exception(JournalError(str(error)))
         self._unwritten = []
         self._keys = {}
-        if self._keeper is not None:
-            self._keeper.close()
-            self._keeper = None
-        self._records = []
-        self.gateway = self._recalled()
+        self._recall()
+
+    def _recall(self) -> None:
+        self.gateway, self._gone_s = self._recalled(), leases_over_s()
+        if self._ending:
+            self.gateway.start_nothing()
         # Somebody may have seen those that were not written: their numbers are nobody else's.
         self._next = max(self._next, self.journal.next_job())
 
     async def _serve(self) -> None:
-        """Bring what happens to the gateway, and what it decides to journal and keeper."""
-        loop = asyncio.get_running_loop()
-        keeper = self._keeper = await KeeperClient.connect(self.folder / KEEPER, self._hear)
-        now_ms = _now_ms()
-        records, is_new = await keeper.hello(self.journal.epoch)
-        # The journal may give names again that it doesn't have: nothing of what had them may be known then.
-        over = [record["run"] for record in records if record["state"] != "running"]
-        if done := [run for run in over if self.gateway.running_as(run) is None]:
-            await keeper.ask("forget", runs=done)
-        for record in records:
-            self.gateway.told(record, now_ms)
-        self.gateway.missing((record["run"] for record in records), now_ms, is_new=is_new)
+        """Bring what happens to the gateway, and what it decides to journal and keepers."""
+        if await self.between_writes(self.journal.settle):
+            self._recall()
+        self._posts = {home.name: self._post(home) for home in self._homes}
+        await self._gather()
         self.trouble = ""
         while True:
-            heard, self._records = self._records, []
-            now_ms = _now_ms()
-            for record in heard:
-                self.gateway.told(record, now_ms)
+            now_ms = unix_ms()
+            for post in self._posts.values():
+                post.see()
+                post.tell(now_ms)
+            if monotonic_s() >= self._gone_s:
+                self._gone_s = inf
+                for host in self.gateway.hosts_gone:
+                    self.gateway.lease_is_over(host)
+            self.gateway.end_parts_alone(monotonic_s())
             self.gateway.decide(now_ms // 1000)
+            for host in self.gateway.hearing.silent:
+                self._posts[host].drop()
             taken = self.gateway.take()
             unwritten, self._unwritten = self._unwritten, []
-            runs: list[str] = []
+            intended: list[tuple[Post, Intended]] = []
             try:
                 if taken.batch:
-                    writing = loop.run_in_executor(self._writer, self.journal.write, taken.batch)
-                    runs = self._intend(keeper, taken.orders)
+                    writing = self.between_writes(self.journal.write, taken.batch)
+                    intended = self._intend(taken.orders)
                     await writing
             except JournalError:
                 self._unwritten = [*unwritten, *self._unwritten]
                 raise
             self._acknowledge(taken, unwritten)
-            self._order(keeper, taken.orders, runs)
-            if not (self._due.is_set() or self._records):
+            self._order(taken.orders, intended)
+            if not (self._due.is_set() or any(post.has_news for post in self._posts.values())):
                 await self._sleep()
             self._due.clear()
-            if keeper.lost.is_set():
-                raise KeeperError("the keeper is gone")
+
+    async def _gather(self) -> None:
+        """Wait a while for all keepers: whoever comes later lets all be decided anew."""
+        tried = [asyncio.create_task(post.tried.wait()) for post in self._posts.values()]
+        try:
+            await asyncio.wait(tried, timeout=GATHER_S)
+        finally:
+            for task in tried:
+                task.cancel()
 
     async def _sleep(self) -> None:
         """Until something has happened."""
-        patience = min(max(self.gateway.wake() - unix_now(), 0.0), LONGEST_SLEEP_S)
+        longest = LOOK_S if any(self.gateway.parts.going()) else LONGEST_SLEEP_S
+        patience = min(self.gateway.wake() - unix_now(), self._gone_s - monotonic_s(), longest)
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._due.wait(), patience)
-
-    def _hear(self, record: Mapping[str, Any] | None) -> None:
-        """A run is over, or (None) the keeper is gone."""
-        if record is not None:
-            self._records.append(record)
-        self._due.set()
+            async with asyncio.timeout(max(patience, 0.0)):  # `wait_for` may miss that it is cancelled
+                await self._due.wait()
 
     def _acknowledge(self, taken: Taken, unwritten: list[asyncio.Future[None]]) -> None:
         for waiting in unwritten:
@@ -267,97 +326,71 @@ class Service:
             for ends in self._waiting.pop(job.number, ()):
                 if not ends.done():
                     ends.set_result(job)
+        for run in taken.parts:
+            for news in self._following.get(run, ()):
+                news.set()
 
-    def _intend(self, keeper: KeeperClient, orders: list[Order]) -> list[str]:
-        """Tell the keeper what is to begin; the runs. A job whose files can't be written fails alone."""
-        told = []
-        for jobs in _messages(order.job for order in orders if isinstance(order, StartRun)):
-            runs = []
-            for job in jobs:
-                try:
-                    runs.append(run_of(job, self.machine, self.folder, as_root=self.users))
-                except OSError as error:
-                    self._hear(_not_started(job.run, error))
-            if runs:
-                self._ask(self._told(keeper, "intend", runs))
-            told += [run["run"] for run in runs]
-        return told
+    def _intend(self, orders: list[Order]) -> list[tuple[Post, Intended]]:
+        """Tell keepers what is to begin; who was told of what."""
+        starts: dict[str, list[LiveJob]] = {}
+        for order in orders:
+            if isinstance(order, StartRun):
+                starts.setdefault(order.host, []).append(order.job)
+        told = [(self._posts[host], self._posts[host].intend(jobs)) for host, jobs in starts.items()]
+        return [(post, intended) for post, intended in told if intended is not None]
 
-    def _order(self, keeper: KeeperClient, orders: list[Order], starts: list[str]) -> None:
-        """Tell the keeper what is in the journal, without waiting for its answers. `starts`: what is intended."""
-        ends = [order.run for order in orders if isinstance(order, EndRun)]
-        known = [order.run for order in orders if isinstance(order, ForgetRun)]
-        if known:
-            self._ask(self._told(keeper, "forget", known))
-        if starts:
-            self._ask(self._go(keeper, starts))
-        if ends:
-            self._ask(self._told(keeper, "end", ends, why="cancelled"))
+    def _order(self, orders: list[Order], intended: list[tuple[Post, Intended]]) -> None:
+        """Tell keepers what is in the journal, without waiting for their answers."""
+        ends: dict[str, list[str]] = {}
+        known: dict[str, list[str]] = {}
+        for order in orders:
+            if isinstance(order, EndRun):
+                ends.setdefault(order.host, []).append(order.run)
+            elif isinstance(order, ForgetRun):
+                known.setdefault(order.host, []).append(order.run)
+        for host, runs in known.items():
+            self._posts[host].order("forget", runs)
+        for post, begin in intended:
+            post.go(begin)
+        for host, runs in ends.items():
+            self._posts[host].order("end", runs, why="cancelled")
 
-    def _ask(self, talk: Any) -> None:  # noqa: ANN401 (a coroutine)
-        task = asyncio.create_task(talk)
-        self._asking.add(task)
-        task.add_done_callback(self._asking.discard)
-
-    async def _go(self, keeper: KeeperClient, runs: list[str]) -> None:
-        """Have runs begin."""
-        if await self._told(keeper, "go", runs):
-            now_ms = _now_ms()
-            for run in runs:
-                self.gateway.began(run, now_ms)
-
-    async def _told(self, keeper: KeeperClient, do: str, runs: list[Any], **more: str) -> bool:
-        """Whether it has done that. If not, whoever serves asks the keeper anew what has begun."""
-        try:
-            await keeper.ask(do, runs=runs, **more)
-        except KeeperError:
-            keeper.close()
-            return False
-        return True
+    def between_writes(self, work: Callable[..., _T], *more: object) -> asyncio.Future[_T]:
+        """What comes of some work on the journal, which is done while nothing is being written."""
+        return asyncio.get_running_loop().run_in_executor(self._writer, work, *more)
 
     async def stop(self, *, kill: bool) -> None:
-        """Serve no more. `kill`: end all that runs first, and the keeper with it; else it goes on with its keeper."""
+        """Serve no more. `kill`: end all that runs first, and keepers with it; else it goes on with its keepers.
+
+        What runs on silent hosts is not waited for. Raises JournalError where it can't be written that all is to end.
+        """
         if kill:
+            self.see_ready()
             self.gateway.start_nothing()
             running = [job for job in self.gateway.jobs() if job.state is State.RUNNING]
             for job in running:
-                self.gateway.cancel(job, _now_ms())
-            self._due.set()
-            await asyncio.gather(*(self.ended(job.number, None) for job in running))
+                self.gateway.cancel(job, unix_ms())
+            await self.written()
+            self._ending = True
+            await asyncio.gather(*(self._over_or_lost(job.number) for job in running))
+            while self.trouble or self.gateway.goes_on:  # noqa: ASYNC110 (it is seldom, and nobody waits for less)
+                await asyncio.sleep(AGAIN_S / 10)
+        self.stopped = True
         self.stopping.set()
 
+    async def _over_or_lost(self, number: int) -> None:
+        while (job := self.gateway.job(number)) is not None and job.state is State.RUNNING:
+            if not self.trouble and self.gateway.hearing.why_lost(job):
+                return
+            with suppress(JournalError):  # that it is to end is written
+                await self.ended(number, LOOK_S)
+
+    async def _end_posts(self, *, stop: bool) -> None:
+        posts, self._posts = self._posts, {}
+        await asyncio.gather(*(post.end(stop=stop) for post in posts.values()))
+
     async def _close(self) -> None:
-        """End the keeper, if it has nothing to keep."""
-        if self._keeper is not None:
-            with suppress(KeeperError, TimeoutError):
-                await asyncio.wait_for(self._keeper.ask("stop"), 5.0)
-            self._keeper.close()
+        """End keepers that have nothing to keep."""
+        await self._end_posts(stop=True)
         self._writer.shutdown()
         self.journal.close()
-
-
-def _messages(starts: Iterable[LiveJob]) -> Iterator[list[LiveJob]]:
-    """The starts that are told in one message: not too many, and as a keeper reads it."""
-    some: list[LiveJob] = []
-    size = 0
-    for job in starts:
-        if some and (len(some) == MOST_STARTS or size + job.of.size > MOST_TEXT):
-            yield some
-            some, size = [], 0
-        some.append(job)
-        size += job.of.size
-    if some:
-        yield some
-
-
-def _not_started(run: str, error: OSError) -> Mapping[str, Any]:
-    """What a keeper would tell of a run that it couldn't start."""
-    why = f"{FAILED}{error.filename}: {error.strerror}" if error.filename else f"{FAILED}{error}"
-    return {
-        "run": run, "state": "over", "pid": None, "started_ms": None, "ended_ms": _now_ms(), "code": None,
-        "signal": None, "why": why,
-    }  # fmt: skip
-
-
-def _now_ms() -> int:
-    return int(unix_now() * 1000)

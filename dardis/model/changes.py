@@ -17,7 +17,10 @@ class Withdrawn:
 
 @dataclass(frozen=True, slots=True)
 class LaidOutAnew:
-    """The same nodes are closed at other times than was known, or keep something; nobody waits just now."""
+    """The same nodes are closed at other times than was known, or keep something; nobody waits just now.
+
+    Who binds late without a wished curve may wait meanwhile: what such jobs hold is given back before.
+    """
 
     machine: Platform
 

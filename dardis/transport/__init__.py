@@ -1,1 +1,1 @@
-"""Carries messages between task managers and the hosts of node managers; decides nothing. The only door to mpi4py."""
+"""Carries messages between task managers and the hosts of node managers; decides nothing. Door to mpi4py and pyzmq."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 from dardis.model.addresses import HostId, all_hosts
+from dardis.model.errors import DardisError, ProtocolError
 from dardis.wire.effects import Effect, Send, ToHosts
 from dardis.wire.messages import Ask, Bind, Ended, Improve, Look, Message, Relay, Seek
 
@@ -32,6 +33,15 @@ class Hosts(Protocol):
         """End the hosts; return the CPU ns of their machines that no `exchange` has told yet."""
 
 
+class HostDownError(DardisError):
+    """Hosts have not answered in time; whether they have taken what they were sent, nobody knows."""
+
+    def __init__(self, hosts: Iterable[HostId]) -> None:
+        """`hosts` are those that have not."""
+        self.hosts = tuple(hosts)
+        super().__init__("no answer from host " + ", ".join(map(str, self.hosts)))
+
+
 @runtime_checkable
 class HostsHere(Hosts, Protocol):
     """Hosts whose machines work in the caller's thread."""
@@ -52,6 +62,19 @@ def awaits_answer(message: Message) -> bool:
     )
 
 
+def answered(
+    batch: Sequence[tuple[int, Message]], answers: Callable[[Message, int], list[Message]]
+) -> list[tuple[int, Message]]:
+    """What a host answers to messages that came together, with their times; to each just what is awaited."""
+    told: list[tuple[int, Message]] = []
+    for now, message in batch:
+        said = answers(message, now)
+        if len(said) != awaits_answer(message):
+            raise ProtocolError(f"{type(message).__name__} of a turn was answered by {said}")
+        told += [(now, answer) for answer in said]
+    return told
+
+
 class Outbox:
     """Messages that nobody answers, by host: they wait for the next one that is answered, and travel with it.
 
@@ -69,6 +92,20 @@ class Outbox:
     def take(self, host: HostId) -> list[tuple[int, Message]]:
         """All that waits for a host, with its times, in order."""
         taken, self._waiting[host] = self._waiting[host], []
+        return taken
+
+    def take_encoded(
+        self, hosts: Iterable[HostId], encoded: Callable[[Sequence[tuple[int, Message]]], bytes]
+    ) -> dict[HostId, bytes]:
+        """All that waits for some hosts; what is the same for several is encoded once."""
+        payloads: dict[tuple[tuple[int, int], ...], bytes] = {}
+        taken: dict[HostId, bytes] = {}
+        for host in hosts:
+            batch = self.take(host)
+            same = tuple((at, id(message)) for at, message in batch)
+            if same not in payloads:
+                payloads[same] = encoded(batch)
+            taken[host] = payloads[same]
         return taken
 
     def load(self, relay: Relay) -> Relay:

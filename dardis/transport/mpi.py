@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from dardis.engine.clock import cpu_ns
 from dardis.model.addresses import FIRST_HOST, Address, HostId, all_hosts
 from dardis.model.errors import INTERRUPTED, DardisError, ProtocolError
-from dardis.transport.base import Machine, Outbox, awaits_answer, receivers
+from dardis.transport.base import Machine, Outbox, answered, awaits_answer, receivers
 from dardis.transport.interpreter import Interpreter
 from dardis.wire.codec import NOTHING_SPENT, Spent, decode, encode, opened, pack, unpack
 from dardis.wire.effects import Return, ToHosts, ToManagers
@@ -39,6 +39,13 @@ def world() -> Communicator:
     # A launcher that is interrupted ends its ranks by SIGTERM: let them put their files in order.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     return MPI.COMM_WORLD
+
+
+def finish() -> None:
+    """Make no MPI call any more, on no rank: each ends when it likes. A launcher still ends all when one dies."""
+    from mpi4py import MPI
+
+    MPI.Finalize()
 
 
 def broadcast(comm: Communicator, value: object) -> Any:  # noqa: ANN401 (any plain value)
@@ -267,16 +274,9 @@ class MpiHosts:
         return [answer for message in own for answer in self._own.answers(message, now)]
 
     def _post_batches(self, hosts: Sequence[HostId]) -> list[MPI.Request]:
-        """Send hosts what waits for them; what is the same for several is encoded once."""
-        requests = []
-        payloads: dict[tuple[tuple[int, int], ...], bytes] = {}
-        for host in hosts:
-            batch = self._outbox.take(host)
-            same = tuple((at, id(message)) for at, message in batch)
-            if same not in payloads:
-                payloads[same] = self._own.encoded(batch)
-            requests.append(self._own.post(host, TAG_WORK, payloads[same]))
-        return requests
+        """Send hosts what waits for them."""
+        payloads = self._outbox.take_encoded(hosts, self._own.encoded)
+        return [self._own.post(host, TAG_WORK, payload) for host, payload in payloads.items()]
 
     def _through_tree(self, relay: Relay, now: int) -> list[Message]:
         """Ask all hosts down the tree, and wait until this rank's machine has everybody's answer."""
@@ -308,12 +308,7 @@ def serve(comm: Communicator, machine: Machine) -> None:
             if own.hand_on(batch) is not None:
                 raise ProtocolError("a host that is not the task manager's was to answer it")
             continue
-        answers: list[tuple[int, Message]] = []
-        for now, message in batch:
-            said = own.answers(message, now)
-            if len(said) != awaits_answer(message):
-                raise ProtocolError(f"{type(message).__name__} of a turn was answered by {said}")
-            answers += [(now, answer) for answer in said]
+        answers = answered(batch, own.answers)
         comm.Send(own.encoded(answers, own.spent.take()), dest=0, tag=TAG_ANSWER)
         if tag == TAG_STOP:
             return

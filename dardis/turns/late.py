@@ -79,11 +79,14 @@ class LateTurns:
         """
         self._whole = self._news = True
         yield from self._tell_ends()
+        yield from self._drop_reservations(now)
+        manager = self._homes[job.number] = self._managers[0]
+        yield Turn(talk(manager, manager.adopt(job, nodes, now), self._heed, now))
+
+    def _drop_reservations(self, now: int) -> Iterator[Turn]:
         for manager in self._managers:
             if effects := manager.drop_reservations():
                 yield Turn(talk(manager, effects, self._heed, now))
-        manager = self._homes[job.number] = self._managers[0]
-        yield Turn(talk(manager, manager.adopt(job, nodes, now), self._heed, now))
 
     def ended(self, jobs: Sequence[JobId], now: int) -> Iterable[Turn]:
         """Their nodes are told; all that wait are to have a turn."""
@@ -115,10 +118,11 @@ class LateTurns:
         yield effects
 
     def changed(self, change: Change, now: int) -> Iterable[Turn]:
-        """Jobs wait no more: all that wait are to have a turn."""
+        """Jobs wait no more, or nodes are closed at other times: all that wait are to have a turn."""
         self._whole = self._news = True
         yield from self._tell_ends()
         if isinstance(change, LaidOutAnew):
+            yield from self._drop_reservations(now)
             yield lay_out_anew(change.machine)
             return
         for job in change.jobs:

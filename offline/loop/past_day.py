@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -98,8 +99,10 @@ def play_day(
     who runs alone: such a node is down when its job has ended.
     """
     runs = _at_midnight(before, start)
+    beside = _beside_running(closed, runs, platform)
+    runs = [_until_over(one, closed) for one in runs]
     closed = _after_running(closed, runs)
-    machine = replace(platform, maintenance=(*platform.maintenance, *_windows(closed)))
+    machine = replace(platform, maintenance=(*platform.maintenance, *_windows(closed), *beside))
     switcher = None if switching is None else Switcher(machine, switching, start)
     lead_s = 0 if switcher is None else switcher.longest_s
     jobs = sorted(
@@ -162,6 +165,44 @@ def _after_running(closed: Sequence[Absence], runs: Sequence[_Runs]) -> list[Abs
             over[node] = max(over.get(node, 0), one.job.submit + one.job.duration)
     later = ((max(begin, over.get(node, begin)), end, node) for begin, end, node in closed)
     return [(begin, end, node) for begin, end, node in later if begin < end]
+
+
+def _beside_running(closed: Sequence[Absence], runs: Sequence[_Runs], platform: Platform) -> list[Maintenance]:
+    """While nodes are to be down, but some run there since before midnight: room for these alone, while each lasts."""
+    windows = []
+    for begin, end, node in closed:
+        here = [
+            (one.job.submit + one.job.duration, units * np.array(one.job.asked.request))
+            for one in runs for where, units in zip(one.nodes.tolist(), one.units.tolist(), strict=True)
+            if where == node
+        ]  # fmt: skip
+        ends = sorted({min(over, end) for over, _ in here if over > begin})
+        for since, until in pairwise([begin, *ends]):
+            less = platform.capacity[node] - sum(amounts for over, amounts in here if over > since)
+            less = np.maximum(less - _kept_of(node, since, until, platform), 0)
+            if less.any():
+                windows.append(Maintenance((node,), since, until, tuple(less.tolist())))
+    return windows
+
+
+def _kept_of(node: int, start: int, end: int, platform: Platform) -> Ints:
+    """The most that a node holds less in that time because of the site's own maintenance and reservations, by kind."""
+    capacity = platform.capacity[node]
+    windows = [one for one in platform.maintenance if node in one.nodes and one.start < end and start < one.end]
+    kept = [
+        sum(capacity if one.less is None else np.array(one.less) for one in windows if one.start <= at < one.end)
+        for at in {max(one.start, start) for one in windows}
+    ]  # fmt: skip
+    return np.asarray(np.max([np.zeros_like(capacity), *kept], axis=0))
+
+
+def _until_over(one: _Runs, closed: Sequence[Absence]) -> _Runs:
+    """With no more walltime than it takes, if it ends while a node of its is to be down: nobody waits there."""
+    over = one.job.submit + one.job.duration
+    if not any(begin < over < end and node in one.nodes for begin, end, node in closed):
+        return one
+    asked = one.job.asked
+    return replace(one, job=replace(one.job, asked=replace(asked, walltime=min(asked.walltime, one.job.duration))))
 
 
 def _windows(closed: Sequence[Absence]) -> list[Maintenance]:

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from export.loopback import Cluster, missing_programs, until
 from kit.plan_folder import onoff, profile, schedule
+from kit.slurm_cluster import Cluster, missing_programs, until
 
 from dardis.model.hostlist import hostlist
 from dardis.model.platform import NodeGroup, NodePower, Platform

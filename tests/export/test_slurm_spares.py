@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from export.loopback import Cluster, missing_programs, until
 from kit.plan_folder import onoff, profile, schedule
+from kit.slurm_cluster import Cluster, missing_programs, until
 
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.model.profile import StepFunction

@@ -66,6 +66,8 @@ class Asker:
 
     def __init__(self, path: Path, process: subprocess.Popen | None = None) -> None:
         self.events: list[dict] = []
+        self.now_ms = 0
+        """What the keeper's clock was when it last answered."""
         self._last = 0
         self._read = b""
 
@@ -90,10 +92,13 @@ class Asker:
         while True:
             told = self.line()
             if told.get("id", 0) in {self._last, None}:
+                self.now_ms = told.pop("now")
                 return told
 
     def tell(self, do: str, **more) -> None:
         """Ask, and don't wait."""
+        if do == "hello":
+            more = {"mark": f"{id(self)}.{self._last}"} | more
         self._last += 1
         self.socket.sendall(json.dumps({"id": self._last, "do": do, **more}).encode() + b"\n")
 
@@ -133,6 +138,18 @@ class Asker:
         return {record["run"]: record for record in self.ask("hello", epoch=epoch)["runs"]}
 
 
+def keeper_of(folder: Path) -> int | None:
+    """The process that holds the lock of a keeper's folder: what it has just forked looks like it."""
+    with suppress(FileNotFoundError):
+        place = (folder / "keeper.lock").stat()
+        file = f"{os.major(place.st_dev):02x}:{os.minor(place.st_dev):02x}:{place.st_ino}"
+        for line in Path("/proc/locks").read_text().splitlines():
+            _, kind, *_, process, what, _, _ = line.split()
+            if (kind, what) == ("FLOCK", file):
+                return int(process)
+    return None
+
+
 def start(run: str, folder: Path, *argv: str, **more) -> dict:
     """A run to be asked for."""
     out = str(folder / f"{run}.out")
@@ -143,9 +160,9 @@ def start(run: str, folder: Path, *argv: str, **more) -> dict:
     }  # fmt: skip
 
 
-def until(holds: Callable[[], object]) -> None:
+def until(holds: Callable[[], object], patience_s: float = PATIENCE_S) -> None:
     """Wait until something holds."""
-    end = time.monotonic() + PATIENCE_S
+    end = time.monotonic() + patience_s
     while not holds():
         assert time.monotonic() < end, "waited in vain"
         time.sleep(0.005)
@@ -165,3 +182,22 @@ def end_all(folder: Path) -> None:
         with suppress(OSError):
             if str(folder).encode() in (place / "cmdline").read_bytes() and int(place.name) != os.getpid():
                 os.kill(int(place.name), signal.SIGKILL)
+
+
+def finish(keeper: Keeper) -> None:
+    """A last keeper ends what runs, and takes its cgroups away."""
+    if keeper.process.poll() is None:
+        keeper.kill()
+    keeper.begin()
+    asker = keeper.connect()
+    asker.hello(epoch=1000)
+
+    def stopped() -> bool:
+        left = asker.ask("stop").get("runs")
+        if left:
+            asker.ask("end", runs=left)
+        return left is None
+
+    until(stopped)
+    keeper.process.wait()
+    end_all(keeper.folder.parent)

@@ -9,14 +9,22 @@ from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
+from kit.keeper import keeper_of
+
 from dardis.live.client import Client
 from dardis.model.errors import DardisError
 
 PLATFORM = 'name = "m"\n[[nodes]]\ncount = 4\nprefix = "n"\nresources = { cores = 4, memory = "4GiB" }\n'
+CORES = 16
+"""All of them."""
 
 
 class Live:
     """The processes of one service."""
+
+    program: tuple[str | Path, ...] = (sys.executable, "-m", "dardis", "serve")
+    """What serves; folder and platform follow."""
+    environment: dict[str, str] = {}  # noqa: RUF012 (nobody changes it)
 
     def __init__(self, folder: Path, platform: str = PLATFORM):
         self.folder, self.ran = folder / "s", folder / "ran"
@@ -25,23 +33,29 @@ class Live:
         self.ran.touch()
         self.service = None
 
-    def start(self, *more, wait=True):
-        words = [sys.executable, "-m", "dardis", "serve", "--folder", self.folder, "--platform", self.platform, *more]
+    def start(self, *more, wait=True, under=()):
+        """Serve; `under`: words of a command that becomes the service, in a world of its own."""
+        words = [*under, *self.program, "--folder", self.folder, "--platform", self.platform, *more]
         with (self.ran.parent / "service.err").open("ab") as said:
-            self.service = subprocess.Popen(words, stdout=said, stderr=said)
+            self.service = subprocess.Popen(words, stdout=said, stderr=said, env=os.environ | self.environment)
         if wait:
             self.ready()
         return self
 
     def ready(self, seconds=60.0):
+        """Wait until it is."""
         until = time.monotonic() + seconds
         while True:
             with suppress(DardisError):
-                if not self.client.get("/status")["trouble"]:
+                if self.is_ready(self.client.get("/status")):
                     return
             assert self.service.poll() is None, self.said()
             assert time.monotonic() < until, self.said()
             time.sleep(0.02)
+
+    def is_ready(self, status):
+        """Whether it acknowledges."""
+        return not status["trouble"]
 
     def said(self):
         return (self.ran.parent / "service.err").read_text()
@@ -53,13 +67,7 @@ class Live:
     @property
     def keeper(self):
         """Its process, if there is one."""
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit():
-                with suppress(OSError):
-                    words = (entry / "cmdline").read_bytes().split(b"\0")
-                    if b"dardis.live.keeper" in words and str(self.folder / "keeper").encode() in words:
-                        return int(entry.name)
-        return None
+        return keeper_of(self.folder / "keeper")
 
     def submit(self, command="echo $DARDIS_JOB_ID >> $RAN", key=None, **more):
         """Hand in a shell command; numbers of its jobs."""
@@ -93,6 +101,17 @@ class Live:
         with suppress(ProcessLookupError):
             os.kill(process, how)
 
+    def kill_all(self):
+        """Kill service, keeper and jobs, as a host does that goes down."""
+        for which in ("service", "keeper"):
+            self.kill(which)
+        self.service.wait()
+        told = f"DARDIS_FOLDER={self.folder}".encode()
+        for entry in Path("/proc").iterdir():
+            with suppress(OSError):
+                if entry.name.isdigit() and told in (entry / "environ").read_bytes().split(b"\0"):
+                    os.kill(int(entry.name), signal.SIGKILL)
+
     def end(self):
         """Kill all that is left."""
         with suppress(DardisError, AssertionError):
@@ -102,5 +121,4 @@ class Live:
         with suppress(ProcessLookupError):
             self.service.kill()
         self.service.wait()
-        if (keeper := self.keeper) is not None:
-            os.kill(keeper, signal.SIGKILL)
+        self.kill("keeper")

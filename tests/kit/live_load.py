@@ -45,21 +45,28 @@ class Load(threading.Thread):
 
 
 def judge(live, load, *, is_full=False):
-    """What has become of all that was acknowledged; how many nobody can tell of. `is_full`: the disk was, at times."""
-    lines, unknown = live.lines(), 0
-    for ids in load.acknowledged.values():
-        for number in ids:
-            job = live.job(number)
-            assert job["state"] in {"completed", "unknown", "failed"}, job
-            assert lines[number] <= 1, job
-            if job["state"] == "completed":
-                assert lines[number] == 1, job
-            if job["state"] == "failed":
-                could_not_begin = is_full and job["why"].startswith("failed to start: ") and not lines[number]
-                assert job["signal"] or job["code"] or could_not_begin, job
-            unknown += job["state"] == "unknown"
-    known = {number for ids in load.acknowledged.values() for number in ids}
-    assert set(lines) <= known | {number for number in lines if live.job(number)}
+    """What has become of all that was acknowledged; the jobs of which nobody can tell."""
+    known = [number for ids in load.acknowledged.values() for number in ids]
+    lines = live.lines()
+    unknown = judge_jobs(live, known, is_full=is_full)
+    assert set(lines) <= set(known) | {number for number in lines if live.job(number)}
+    return unknown
+
+
+def judge_jobs(live, numbers, *, is_full=False):
+    """What has become of some jobs; those of which nobody can tell. `is_full`: the disk was, at times."""
+    lines, unknown = live.lines(), []
+    for number in numbers:
+        job = live.job(number)
+        assert job["state"] in {"completed", "unknown", "failed"}, job
+        assert lines[number] <= 1, job
+        if job["state"] == "completed":
+            assert lines[number] == 1, job
+        if job["state"] == "failed":
+            could_not_begin = is_full and job["why"].startswith("failed to start: ") and not lines[number]
+            assert job["signal"] or job["code"] or could_not_begin, job
+        if job["state"] == "unknown":
+            unknown.append(job)
     replayed = replay(told_instants(live.folder))
     assert not replayed.differs
     return unknown

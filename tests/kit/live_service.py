@@ -27,7 +27,8 @@ def job(number, state="waiting", **more):
         **ASKED, "id": number, "array": None, "index": None, "user": "me", "state": state, "why": "", "cwd": "/",
         "attempt": int(begun), "submitted_ms": 1_700_000_000_000, "started_ms": 1_700_000_060_000 if begun else None,
         "ended_ms": 1_700_000_160_000 if over else None, "code": 0 if state == "completed" else None, "signal": None,
-        "nodes": ["n1"] if begun else [], **more,
+        "host": "n1" if begun else "", "nodes": ["n1"] if begun else [], "node_count": 1, "lost": False,
+        **more,
     }  # fmt: skip
 
 
@@ -49,7 +50,7 @@ class FakeService:
         self.nodes = {
             "n1": {
                 "name": "n1", "cores": 4, "memory_mib": 8192, "gpus": 1, "used_cores": 1, "state": "up", "jobs": [7],
-                "why": "",
+                "why": "", "host": "n1", "silent": False,
             }
         }  # fmt: skip
 
@@ -66,7 +67,9 @@ class FakeService:
             over = {"open": [False], "over": [True], "all": [False, True]}[query.get("state", "open")]
             found = [one for one in self.jobs.values() if (one["state"] in STATES_OVER) in over]
             found = [one for one in found if query.get("user") in {None, one["user"]}]
-            return 200, {"jobs": found[: int(query.get("limit", len(found)))]}
+            found = [one for one in found if (one["ended_ms"] or 0) >= int(query.get("since_ms", 0))]
+            told = {"jobs": found[: int(query.get("limit", len(found)))]}
+            return 200, told | ({"next": None} if over != [False] else {})
         if (method, path) == ("GET", "/nodes"):
             return 200, {"nodes": list(self.nodes.values())}
         if (method, path) == ("POST", "/stop"):
@@ -140,12 +143,13 @@ class _Server(ThreadingMixIn, UnixStreamServer):
 
 
 @contextmanager
-def served(folder):
-    """A fake service in a folder, while the block lasts."""
+def served(folder, *jobs):
+    """A fake service in a folder, while the block lasts, that has these jobs from the beginning."""
     path = Path(folder) / "gateway.sock"
     path.unlink(missing_ok=True)
     server = _Server(str(path), _Handler)
     server.fake, server.lock = FakeService(folder), threading.Lock()
+    server.fake.add(*jobs)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:

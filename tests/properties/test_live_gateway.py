@@ -5,30 +5,48 @@ import random
 import pytest
 
 from dardis.live.asked import After, Array, JobAsked
+from dardis.live.deciding import hosts_here
 from dardis.live.gateway import Gateway
 from dardis.live.jobs import Asker, State, Submission, new_jobs
 from dardis.live.journal import Journal, told_instants
 from dardis.live.keeper.fates import NEVER_BEGUN
-from dardis.live.machine import many_nodes
+from dardis.live.machine import HostFacts, machine_of, many_nodes
 from dardis.live.orders import EndRun, ForgetRun, StartRun
 from dardis.live.replay import replay
+from dardis.live.strays import is_part, job_run
 from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, Platform
+from dardis.transport.base import HostDownError
 
-MACHINE = many_nodes(
-    Platform("m", (NodeGroup("a", 2, {"cores": 4, "memory": 1000}), NodeGroup("b", 1, {"cores": 8, "gpu": 2})))
-)
+
+def platform(count, cores):
+    return Platform(
+        "m", (NodeGroup("a", count, {"cores": cores, "memory": 1000}), NodeGroup("b", 1, {"cores": 8, "gpu": 2}))
+    )
+
+
+PLATFORM = platform(3, 4)
+OTHERS = [platform(2, 4), platform(5, 4), platform(3, 2), platform(4, 6)]
+HOSTS = 3
+NAMES = [f"{letter}{host}" for letter in "hx" for host in range(HOSTS + 1)]
+"""Of all hosts that there may be: some are called otherwise at times."""
 ME = Asker(1000, 1000, "me")
 
 
 class Keeper:
     """Runs that have begun, which it knows for good; orders that it has not heard may be lost."""
 
-    def __init__(self, rng):
-        self.rng, self.records, self.shares, self.begun, self.intended = rng, {}, {}, [], {}
+    def __init__(self, site):
+        self.site, self.rng = site, site.rng
+        self.records, self.shares, self.intended, self.told = {}, {}, {}, set()
+        self.epoch, self.marks, self.written = 0, [], 0
+        """Under how many marks what it knows was written by who led it."""
+        self.copies = []
 
-    def intend(self, job):
+    def intend(self, order):
         """It may begin when it is told to, if the journal has it."""
+        job = order.job
+        assert (job.state, job.run) == (State.RUNNING, order.run)
         assert job.run not in self.intended
         assert job.run not in self.records, "a name is given again that is known"
         self.intended[job.run] = (job.of, job.shares)
@@ -41,33 +59,54 @@ class Keeper:
             if dead == "host":
                 self.records[run] = record(run, "unknown", why="unknown: the host was restarted")
         self.intended.clear()
+        if dead or self.epoch < self.site.epoch:
+            self.site.marks += 1
+            self.marks.append(f"m{self.site.marks}")
+        self.epoch = self.site.epoch
+        return [*self.marks]
+
+    def copy(self):
+        """Somebody makes a copy of its folder."""
+        if not self.intended:
+            self.copies.append((self.epoch, [*self.marks], {**self.records}))
+
+    def put_back(self):
+        """Somebody puts back a copy from before its last mark; what has become of its runs since is forgotten."""
+        older = [copy for copy in self.copies if len(copy[1]) < self.written]
+        if not older:
+            return
+        self.epoch, self.marks, records = self.rng.choice(older)
+        self.marks, now, self.records, self.written = [*self.marks], self.records, {**records}, 0
+        self.copies = [copy for copy in older if len(copy[1]) <= len(self.marks)]
+        self.intended.clear()
+        self.site.excused.update(now)
+        self.site.forgotten.update(now)
+        self.site.reset.add(self.site.keepers.index(self))
+        for run, told in records.items():
+            if told["state"] == "running" and now.get(run, {}).get("state") != "running":
+                self.end(run, self.site.now_ms, state="unknown", why="unknown: it has ended unseen")
 
     def hear(self, order, now_ms):
         match order:
-            case StartRun(job=job):
-                assert job.state is State.RUNNING
-                assert self.intended.pop(job.run) == (job.of, job.shares)
-                self.records[job.run] = record(job.run, "running", started_ms=now_ms)
-                self.shares[job.run] = job.shares
+            case StartRun(run=run) if run in self.intended:
+                of = self.let_begin(run, now_ms)
                 if self.rng.random() < 0.05:
-                    self.records[job.run] = record(job.run, "over", why=NEVER_BEGUN)
+                    self.records[run] = record(run, "over", why=NEVER_BEGUN)
                     return
-                self.begun.append(job.run)
-                self.see_room(job.run)
+                self.site.begins(run, of, self.shares[run])
             case EndRun(run=run) if run in self.records and self.records[run]["state"] == "running":
                 self.end(run, now_ms, why="cancelled", signal=15)
-            case ForgetRun(run=run):
-                assert self.records.pop(run)["state"] != "running"
+            case ForgetRun(run=run) if run in self.records:  # else it was told twice
+                if self.records[run]["state"] == "running":  # it is not forgotten by that
+                    assert run in self.site.given_up
+                    assert is_part(run)
+                else:
+                    del self.records[run]
 
-    def see_room(self, run):
-        """No core is two runs' at once."""
-        for other in self.running:
-            if other != run:
-                for mine in self.shares[run]:
-                    for theirs in self.shares[other]:
-                        if mine.node == theirs.node:
-                            assert not set(mine.cores) & set(theirs.cores)
-                            assert not set(mine.gpus) & set(theirs.gpus)
+    def let_begin(self, run, now_ms):
+        of, self.shares[run] = self.intended.pop(run)
+        self.records[run] = record(run, "running", started_ms=now_ms)
+        return of
 
     @property
     def running(self):
@@ -76,6 +115,8 @@ class Keeper:
     def end(self, run, now_ms, why="exit", code=None, signal=None, state="over"):
         started = self.records[run]["started_ms"]
         self.records[run] = record(run, state, started, now_ms, code, signal, why)
+        if state == "unknown":
+            self.site.excused.add(run)
 
 
 def record(run, state, started_ms=None, ended_ms=None, code=None, signal=None, why=""):
@@ -85,30 +126,201 @@ def record(run, state, started_ms=None, ended_ms=None, code=None, signal=None, w
     }  # fmt: skip
 
 
+class Client:
+    """Somebody within a job who wants a part of it, again and again until he has its end."""
+
+    def __init__(self, job, share, number):
+        self.job, self.attempt, self.share, self.run, self.mark = (
+            job.number,
+            job.attempt,
+            share,
+            f"{job.run}.{number}",
+            None,
+        )
+        self.has_end = False
+
+
+class Breaking:
+    """Hosts of which some may not answer, once they have heard or before; it may even be said of the wrong ones."""
+
+    def __init__(self, hosts, count, rng):
+        self.hosts, self.count, self.rng = hosts, count, rng
+
+    def exchange(self, sends, now):
+        fails = self.rng.random() < 0.02
+        if not fails or self.rng.random() < 0.5:
+            answers = self.hosts.exchange(sends, now)
+        if fails:
+            raise HostDownError(self.rng.sample(range(self.count), self.rng.choice([0, 1, 1, 1, self.count])))
+        return answers
+
+
 class Site:
-    """A gateway with journal and keeper, as the service holds them."""
+    """A gateway with journal and keepers, as the service holds them."""
 
     def __init__(self, folder, rng):
         self.rng, self.now_ms = rng, 1_000_000_000
         self.journal = Journal(folder)
         self.journal._db.execute("PRAGMA synchronous=OFF")  # here nobody pulls the plug
-        self.keeper = Keeper(rng)
+        self.keepers = [Keeper(self) for _ in range(HOSTS + 1)]
         self.folder, self.next, self.acknowledged = folder, 1, {}
-        self.restart()
+        self.epoch = self.marks = 0
+        self.clients, self.asking = [], []
+        """Who want parts, and the parts of which keepers were told and that they were not told to let begin."""
+        self.begun, self.excused, self.given_up, self.released = [], set(), set(), set()
+        """Runs that have begun; of which nobody knows how they ended; that were given up; again let begin."""
+        self.forgotten = set()
+        """Runs whose keeper's folder was put back, with what it knew of them."""
+        self.without = set()
+        """Runs that go on, and the keepers, by number, where their parts were given up."""
+        self.reset = set()
+        """Keepers, by number, whose folder was put back or is gone."""
+        self.changes, self.hosts_are_nodes = True, rng.random() < 0.3
+        self.restart(PLATFORM, range(HOSTS))
 
-    def restart(self):
+    def restart(self, of=None, hosts=None):
+        """Somebody serves on; at times another machine, with another number of hosts or other names."""
+        rng = self.rng
+        self.epoch += 1
+        if of is None and self.changes and rng.random() < 0.3:
+            of = rng.choice([PLATFORM, *OTHERS])
+            hosts = rng.sample(range(HOSTS + 1), rng.randint(1, HOSTS + 1))
+        if of is not None:
+            self.names = {rng.choice([f"h{host}"] * 3 + [f"x{host}"]): self.keepers[host] for host in hosts}
+            self.machine = self.machine_of(of)
         rows = [(Submission.from_row(row), become) for row, become in self.journal.unfinished()]
-        self.gateway = Gateway(MACHINE, rows, self.journal.drains())
+        self.gateway = Gateway(self.machine, rows, self.journal.drains(), self.reach, set(self.machine.hosts))
         self.next = self.journal.next_job()
-        self.keeper.hello()
-        for run, told in [*self.keeper.records.items()]:
-            if told["state"] != "running" and self.gateway.running_as(run) is None:
-                self.keeper.hear(ForgetRun(run), self.now_ms)
-        records = list(self.keeper.records.values())
-        for told in records:
-            self.gateway.told(told, self.now_ms)
-        self.gateway.missing([told["run"] for told in records], self.now_ms)
-        self.told = {run for run, told in self.keeper.records.items() if told["state"] != "running"}
+        self.asking.clear()
+        self.clients = [client for client in self.clients if not client.has_end]
+        for name in self.names:
+            if rng.random() < 0.7:
+                self.hear(name)
+
+    @property
+    def hearing(self):
+        return self.gateway.hearing
+
+    def machine_of(self, of):
+        """Nodes that hosts stand for, or, of as many cores, the hosts themselves: they are called as these are now."""
+        if not self.hosts_are_nodes:
+            return many_nodes(of, [*self.names])
+        cores = of.capacity[0].tolist()[of.kinds.index("cores")]
+        return machine_of([HostFacts(name, tuple(range(cores)), 1000, 0) for name in self.names])
+
+    def place(self, node):
+        """What a node is, however it is called."""
+        return node[1:] if self.hosts_are_nodes else node
+
+    def reach(self, silent):
+        assert len(silent) < len(self.machine.hosts)
+        return Breaking(hosts_here(self.machine.platform, self.machine.bounds), len(self.machine.hosts), self.rng)
+
+    def hear(self, name):
+        """A host that was silent is back."""
+        keeper = self.names[name]
+        marks = keeper.hello()
+        self.gateway.heard(list(keeper.records.values()), self.now_ms, name, marks)
+        keeper.told = {run for run, told in keeper.records.items() if told["state"] != "running"}
+
+    def tell(self):
+        """Keepers that are heard tell what has ended."""
+        for name, keeper in self.names.items():
+            for run, told in [*keeper.records.items()] if name not in self.hearing.silent else ():
+                if told["state"] != "running" and run not in keeper.told:
+                    keeper.told.add(run)
+                    self.gateway.told(told, self.now_ms, name)
+
+    @property
+    def running(self):
+        return [(keeper, run) for keeper in self.keepers for run in keeper.running]
+
+    def begins(self, run, of, shares):
+        """A run begins: its job doesn't run, and did not but where nobody can say so; and on cores that are empty."""
+        assert run not in self.begun, "a run begins once"
+        for before in self.begun:
+            if before.partition(".")[0] == run.partition(".")[0] and not is_part(before):
+                assert before in self.excused | self.given_up, f"{before} was, and {run} is"
+                assert of.asked.requeue or before in self.released, f"{run} begins without a word"
+        for _, other in self.running:
+            if other.partition(".")[0] == run.partition(".")[0] and is_part(other):
+                assert other in self.given_up or job_run(other) in self.released, f"{other} goes on, and {run} begins"
+        self.has_for_itself(run, shares)
+
+    def part_begins(self, run, shares):
+        """A part begins: it never has, and its job runs, as far as anybody knows."""
+        assert run not in self.begun, "a part begins once"
+        assert self.gateway.running_as(job_run(run)) is not None
+        self.has_for_itself(run, shares)
+
+    def has_for_itself(self, run, shares):
+        self.begun.append(run)
+        mine = {(kind, self.place(share.node), one) for share in shares for kind, one in things(share)}
+        lost = self.given_up | self.forgotten
+        for name, keeper in [*self.names.items(), *((None, keeper) for keeper in self.keepers)]:
+            for other in keeper.running:
+                if job_run(other) == job_run(run) or (other in lost and (name is None or name in self.hearing.silent)):
+                    continue
+                for share in self.known_shares(keeper, other):
+                    if not (is_part(other) or other in lost) or self.machine.host(share.node) == name:
+                        its = {(kind, self.place(share.node), one) for kind, one in things(share)}
+                        assert mine.isdisjoint(its), (run, other)
+
+    def known_shares(self, keeper, run):
+        """Those of a run, but where its parts would be and were given up, or the keeper has forgotten what it knew."""
+        return [
+            share for share in keeper.shares[run]
+            if not self.hosts_are_nodes or self.keepers.index(keeper) == (at := int(self.place(share.node)))
+            or not (at in self.reset or (run, at) in self.without)
+        ]  # fmt: skip
+
+    def ask_for_part(self, client):
+        """Once; whether it may be asked for again."""
+        job = self.gateway.job(client.job)
+        host = self.machine.host(client.share.node)
+        if job is None or self.gateway.running_as(job_run(client.run)) is not job:
+            return False
+        part = self.gateway.parts.get(client.run)
+        if part is not None and part.record is not None:
+            if self.rng.random() < 0.8:
+                self.gateway.parts.wanted_no_more(part)
+                client.has_end = True
+            return client.has_end  # a question of before may come late
+        if part is None and not job.cancelled and self.hearing.is_heard(host):
+            try:
+                part = self.gateway.begin_part(job, client.run, host, client.mark)
+            except InputError:
+                return False
+            if part is None:
+                return False
+            client.mark, keeper = part.mark, self.names[host]
+            assert client.run not in keeper.records, "a name is given again that is known"
+            keeper.intended[client.run] = (None, (client.share,))
+            self.asking.append((part, keeper, client.share))
+        elif part is not None and self.rng.random() < 0.1:
+            self.gateway.parts.wanted_no_more(part)
+            client.has_end = True
+        return True
+
+    def let_parts_begin(self):
+        """Keepers have answered that they know what is to begin, if nobody has led them anew since."""
+        asking, self.asking = self.asking, []
+        for part, keeper, share in asking:
+            if self.rng.random() < 0.2:
+                self.asking.append((part, keeper, share))
+            elif (
+                self.names.get(part.host) is keeper and self.hearing.is_heard(part.host) and part.run in keeper.intended
+            ):
+                if self.gateway.parts.go(part) and self.rng.random() < 0.9:
+                    keeper.let_begin(part.run, self.now_ms)
+                    self.part_begins(part.run, (share,))
+                elif part.gone:  # the word is lost, with the talk
+                    self.gateway.fell_silent(part.host)
+
+    def release(self, job):
+        """Somebody lets a job begin, again if it has; the runs that it has had are known by its words."""
+        if self.gateway.release(job):
+            self.released.update(f"{job.number}.{attempt}" for attempt in range(job.attempt + 1))
 
     def how(self, number):
         found = self.journal.holder(number)
@@ -132,28 +344,46 @@ class Site:
             return
         self.next += submission.count
 
-    def step(self, *, dies=None):
-        """An instant; the service may die before or after it has written, or with its orders half heard."""
-        for run, told in [*self.keeper.records.items()]:
-            if told["state"] != "running" and run not in self.told:
-                self.told.add(run)
-                self.gateway.told(told, self.now_ms)
-        self.gateway.decide(self.now_ms // 1000)
+    def step(self, *, dies=None, between=lambda: None):
+        """An instant; the service may die before or after it has written, or with its orders half heard.
+
+        `between` is what happens in the meantime, again and again.
+        """
+        self.tell()
+        try:
+            self.gateway.decide(self.now_ms // 1000)
+        except HostDownError:
+            if self.rng.random() < 0.5:
+                return self.restart()
         taken = self.gateway.take()
+        marks = [(keeper, len(keeper.marks)) for name, keeper in self.names.items() if name not in self.hearing.silent]
         orders = sorted(taken.orders, key=lambda order: [ForgetRun, StartRun, EndRun].index(type(order)))
         starts = [order for order in orders if isinstance(order, StartRun)]
         for order in starts[: self.rng.randint(0, len(starts))] if dies == "before" else starts:
-            self.keeper.intend(order.job)
+            assert self.hearing.is_heard(order.host)
+            self.names[order.host].intend(order)
+        between()
         if dies == "before":
             return self.restart()
         self.journal.write(taken.batch)
+        for keeper, count in marks:
+            keeper.written = count
         for row in taken.batch.submissions:
             self.acknowledged[row.first] = row.count
+        between()
         if dies == "within":
             orders = orders[: self.rng.randint(0, len(orders))]
         for order in orders:
-            self.keeper.hear(order, self.now_ms)
+            if isinstance(order, StartRun) and self.gateway.running_as(order.run) is None:
+                continue
+            if order.host not in self.hearing.silent or self.rng.random() < 0.5:
+                self.names[order.host].hear(order, self.now_ms)
+        between()
         return self.restart() if dies else None
+
+
+def things(share):
+    return [("core", core) for core in share.cores] + [("gpu", gpu) for gpu in share.gpus]
 
 
 def some_job(rng, before):
@@ -169,59 +399,155 @@ def some_job(rng, before):
 
 
 def something(site, rng):
-    gateway, keeper, open_jobs = site.gateway, site.keeper, site.gateway.jobs()
-    match rng.randrange(9):
+    """Somebody asks for something, or something happens to a host or a run."""
+    rng.choice([asked, asked, happens])(site, rng)
+
+
+def asked(site, rng):
+    gateway, open_jobs = site.gateway, site.gateway.jobs()
+    match rng.randrange(8):
         case 0 | 1 | 2:
             site.submit(some_job(rng, site.next))
-        case 3 | 4 if keeper.running:
-            keeper.end(rng.choice(keeper.running), site.now_ms, code=rng.choice([0, 0, 0, 1]))
-        case 5 if keeper.running:
-            keeper.end(rng.choice(keeper.running), site.now_ms, state="unknown", why="unknown: the parent died")
-        case 6 if open_jobs:
+        case 3 if open_jobs:
             job = rng.choice(open_jobs)
             rng.choice([lambda: gateway.cancel(job, site.now_ms), lambda: gateway.hold(job)])()
-        case 7 if open_jobs:
-            gateway.release(rng.choice(open_jobs))
-        case 8:
-            name = rng.choice(MACHINE.names)
-            rng.choice([lambda: gateway.drain(name, "why"), lambda: gateway.resume(name)])()
+        case 4 | 5 if open_jobs:
+            site.release(rng.choice(open_jobs))
+            parts(site, rng)
+        case 6:
+            node = rng.choice(site.machine.names)
+            rng.choice([lambda: gateway.drain(node, "why"), lambda: gateway.resume(node)])()
+        case 7:
+            give_up(site, rng.choice([*site.machine.names, *NAMES]))
+
+
+def parts(site, rng):
+    """Jobs begin parts of theirs on their nodes, and ask for them again."""
+    running = {run for _, run in site.running}
+    for job in site.gateway.jobs():
+        if job.state is State.RUNNING and job.run in running and rng.random() < 0.5:
+            site.clients.append(Client(job, rng.choice(job.shares), rng.getrandbits(63)))
+    site.clients = [client for client in site.clients if site.ask_for_part(client)]
+    site.let_parts_begin()
+
+
+def happens(site, rng):
+    gateway, running, name = site.gateway, site.running, rng.choice([*site.names])
+    match rng.randrange(8):
+        case 0 | 1 if running:
+            keeper, run = rng.choice(running)
+            keeper.end(run, site.now_ms, code=rng.choice([0, 0, 0, 1]))
+        case 2 if running:
+            keeper, run = rng.choice(running)
+            keeper.end(run, site.now_ms, state="unknown", why="unknown: the parent died")
+        case 3:
+            site.hear(name) if name in gateway.hearing.silent else gateway.fell_silent(name)
+        case 4 if name in gateway.hearing.silent:
+            leases_end(site, name)
+        case 5:
+            site.tell()
+            parts(site, rng)
+            gateway.end_parts_alone(site.now_ms / 1000)
+        case 6 if name in gateway.hearing.silent and rng.random() < 0.1:  # its folder is gone, and what it had begun
+            gone = site.names[name]
+            site.reset.add(site.keepers.index(gone))
+            site.excused.update(gone.records)
+            site.names[name] = site.keepers[site.keepers.index(gone)] = Keeper(site)
+        case 7:
+            keeper = site.names[name]
+            keeper.put_back() if name in gateway.hearing.silent and rng.random() < 0.3 else keeper.copy()
+
+
+def leases_end(site, name):
+    """The guard of a silent host has ended what had a lease, and enough time has passed to know that."""
+    keeper, again = site.names[name], 0
+    for run in keeper.running:
+        job = site.gateway.job(int(run.partition(".")[0]))
+        if job is None or job.of.asked.requeue:
+            keeper.end(run, site.now_ms, signal=9, why="lease")
+            site.excused.add(run)
+    for job in site.gateway.jobs():
+        if (job.state, job.host) == (State.RUNNING, name) and job.of.asked.requeue and not job.cancelled:
+            again += 1
+            site.excused.add(job.run)
+    assert site.gateway.lease_is_over(name) == again
+
+
+def give_up(site, name):
+    of_one_heard = site.hearing.is_heard(site.machine.host(name))
+    lost = {
+        job.run for job in site.gateway.jobs() if site.hearing.why_lost(job)
+        and (name == job.host or (not of_one_heard and name in {share.node for share in job.shares}))
+    }  # fmt: skip
+    without = {
+        job.run for job in site.gateway.jobs() for host in job.hosts
+        if (job.rests or (job.state is State.RUNNING and job.run not in lost and host != job.host))
+        and not site.hearing.is_heard(host)
+        and name in (host, *(share.node for share in job.shares if site.machine.host(share.node) == host))
+    }  # fmt: skip
+    heard = [keeper for host, keeper in site.names.items() if site.hearing.is_heard(host)]
+    unheard = {run for keeper, run in site.running if keeper not in heard and is_part(run)}
+    site.given_up |= lost | {run for run in unheard if job_run(run) in lost | without}
+    if site.hosts_are_nodes and not site.hearing.is_heard(name):
+        site.without.update((run, int(site.place(name))) for _, run in site.running)
+    assert site.gateway.give_up(name, site.now_ms) == len(lost) + len(without)
 
 
 def check(folder, seed):
     rng = random.Random(seed)  # noqa: S311 (a seed is to say it all)
     site = Site(folder, rng)
+
+    def between():
+        while rng.random() < 0.2:
+            something(site, rng)
+
     for _ in range(rng.randint(10, 80)):
         site.now_ms += rng.choice([0, 3, 900, 20_000])
         for _ in range(rng.randint(0, 3)):
             something(site, rng)
-        site.step(dies=rng.choice([None] * 12 + ["before", "within", "after"]))
-    for name in MACHINE.names:
-        site.gateway.resume(name)
+        site.step(dies=rng.choice([None] * 12 + ["before", "within", "after"]), between=between)
+    settle(site)
+    judge(site)
+
+
+def settle(site):
+    """Everything comes to an end on a machine that stays as it is, of which all hosts are heard again and again."""
+    site.changes = False
+    site.restart(PLATFORM, range(HOSTS + 1))
     for _ in range(400):
         site.now_ms += 1000
+        for name in [*site.gateway.drained]:
+            site.gateway.resume(name)
         for job in site.gateway.jobs():
-            site.gateway.release(job)
+            site.release(job)
+        for keeper, run in site.running:
+            keeper.end(run, site.now_ms, code=0)
+        for name in [*site.hearing.silent]:
+            site.hear(name)
+        for job in site.gateway.jobs():
+            if site.hearing.why_lost(job):  # its host was called otherwise then, and has another keeper now
+                assert not any(job.mark in keeper.marks for keeper in site.keepers)
+                give_up(site, job.host)
+            for host in [*job.hosts] if job.rests else []:
+                if host not in site.names:
+                    give_up(site, host)
+        site.let_parts_begin()
         site.step()
-        for run in site.keeper.running:
-            site.keeper.end(run, site.now_ms, code=0)
-        if not site.gateway.jobs() and not site.keeper.records:
+        if not site.gateway.jobs() and not any(keeper.records for keeper in site.keepers):
             break
-    judge(site)
 
 
 def judge(site):
     """All that was acknowledged is over, no run began twice, and the journal's starts are found again."""
-    assert not list(site.journal.unfinished()), [job.as_dict(MACHINE.names) for job in site.gateway.jobs()]
-    begun = site.keeper.begun
-    assert len(begun) == len(set(begun)), "a run begins once"
+    assert not list(site.journal.unfinished()), [job.as_dict() for job in site.gateway.jobs()]
     ended = [job for first in site.acknowledged for job in site.ended(site.journal.holder(first)[0])]
     assert len(ended) == sum(site.acknowledged.values())
     for job in ended:
         assert job.state.is_over
-        assert job.state is not State.COMPLETED or job.run in begun
+        assert job.state is not State.COMPLETED or job.run in site.begun
     replayed = replay(told_instants(site.folder))
     assert not replayed.differs
-    assert replayed.starts >= len(begun)
+    assert replayed.starts >= sum(not is_part(run) for run in site.begun)
 
 
 @pytest.mark.parametrize("first", range(0, 500, 50))

@@ -1,4 +1,7 @@
-"""Keep the runs of a folder: `python -m dardis.live.keeper FOLDER [--foreground] [--cgroups=auto|v2|v1|none]`."""
+"""Keep the runs of a folder: `python -m dardis.live.keeper FOLDER [--foreground | --step] [--cgroups=auto|v2|v1|none]`.
+
+`--foreground`: as this very process. `--step`: the same, as a step of Slurm, say: SIGTERM is for all that it runs, too.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +15,17 @@ import time
 import zlib
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import BinaryIO, Final, NoReturn
 
-from dardis.live.keeper import groups, kernel
+from dardis.live.keeper import PROTOCOL, groups, kernel
 from dardis.live.keeper.child import Setting
 from dardis.live.keeper.log import Log
 from dardis.live.keeper.records import DamagedLogError
 from dardis.live.keeper.runs import Runs, open_files
-from dardis.live.keeper.server import Server, complain
+from dardis.live.keeper.server import HOLD_MS, Server, complain
 
-USAGE: Final = "expected FOLDER [--foreground] [--cgroups=auto|v2|v1|none]"
+USAGE: Final = "expected FOLDER [--foreground | --step] [--cgroups=auto|v2|v1|none]"
+FOREGROUND, STEP = "--foreground", "--step"
 MISTAKE: Final = 2
 LONGEST_SOCKET: Final = 107
 """The longest path that a Unix socket may have, in bytes."""
@@ -36,11 +40,11 @@ class MistakeError(Exception):
 def main(words: list[str]) -> int:
     """Keep a folder's runs until somebody stops it; the exit code."""
     try:
-        folder, foreground, setting = _read(words)
+        folder, as_what, setting = _read(words)
         folder.mkdir(mode=0o700, exist_ok=True)
         kernel.close_files()
-        if foreground:
-            _keep(folder, setting, None)
+        if as_what is not None:
+            _keep(folder, setting, None, step=as_what == STEP)
             return 0
         return _in_background(folder, setting)
     except (MistakeError, DamagedLogError) as error:
@@ -51,12 +55,12 @@ def main(words: list[str]) -> int:
         return MISTAKE
 
 
-def _read(words: list[str]) -> tuple[Path, bool, str]:
+def _read(words: list[str]) -> tuple[Path, str | None, str]:
     folders = [word for word in words if not word.startswith("--")]
-    foreground, setting = False, "auto"
+    as_what, setting = None, "auto"
     for word in words:
-        if word == "--foreground":
-            foreground = True
+        if word in {FOREGROUND, STEP}:
+            as_what = word
         elif word.startswith("--cgroups=") and word.partition("=")[2] in groups.SETTINGS:
             setting = word.partition("=")[2]
         elif word.startswith("--"):
@@ -66,7 +70,7 @@ def _read(words: list[str]) -> tuple[Path, bool, str]:
     folder = Path(folders[0]).absolute()
     if len(os.fsencode(folder / "keeper.sock")) > LONGEST_SOCKET:
         raise MistakeError(f"{folder}: the path is too long for a socket ({LONGEST_SOCKET} bytes with keeper.sock)")
-    return folder, foreground, setting
+    return folder, as_what, setting
 
 
 def _in_background(folder: Path, setting: str) -> int:
@@ -74,7 +78,7 @@ def _in_background(folder: Path, setting: str) -> int:
     here, there = os.pipe2(os.O_CLOEXEC)
     if os.fork() == 0:
         os.close(here)
-        _be_detached(folder, setting, there)
+        _be_detached(folder, setting, os.fdopen(there, "wb", buffering=0))
     os.close(there)
     with open(here, "rb") as file:
         said = file.read()
@@ -84,7 +88,8 @@ def _in_background(folder: Path, setting: str) -> int:
     return MISTAKE
 
 
-def _be_detached(folder: Path, setting: str, teller: int) -> NoReturn:
+def _be_detached(folder: Path, setting: str, teller: BinaryIO) -> NoReturn:
+    """Keep it; who has started it hears by `teller` why it can't be kept, `keeper.out` what happens after that."""
     code = MISTAKE
     try:
         os.setsid()
@@ -94,14 +99,15 @@ def _be_detached(folder: Path, setting: str, teller: int) -> NoReturn:
             os.dup2(source, to)
         os.close(null)
         os.close(out)
-        _keep(folder, setting, teller)
+        _keep(folder, setting, teller, step=False)
         code = 0
-    except (MistakeError, DamagedLogError) as error:
-        with suppress(OSError):
-            os.write(teller, str(error).encode())
-    except OSError as error:
-        with suppress(OSError):
-            os.write(teller, f"{error.filename or folder}: {error.strerror}".encode())
+    except (MistakeError, DamagedLogError, OSError) as error:
+        if teller.closed:
+            sys.excepthook(*sys.exc_info())
+        else:
+            said = f"{error.filename or folder}: {error.strerror}" if isinstance(error, OSError) else str(error)
+            with suppress(OSError):
+                teller.write(said.encode())
     except BaseException:  # noqa: BLE001 (it is told as Python tells it)
         sys.excepthook(*sys.exc_info())
         code = 1
@@ -109,8 +115,8 @@ def _be_detached(folder: Path, setting: str, teller: int) -> NoReturn:
         os._exit(code)
 
 
-def _keep(folder: Path, cgroups: str, teller: int | None) -> None:
-    """Serve. `teller` is told when it listens."""
+def _keep(folder: Path, cgroups: str, teller: BinaryIO | None, *, step: bool) -> None:
+    """Serve. `teller` is told when it listens, and closed."""
     os.umask(0o077)
     os.chdir("/")
     lock = _lock(folder)
@@ -132,19 +138,21 @@ def _keep(folder: Path, cgroups: str, teller: int | None) -> None:
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     to_default = [number for number in signal.valid_signals() if _is_changed(number)]
     host = {
-        "host": socket.gethostname(), "boot": boot, "pid": os.getpid(), "cgroup": own.whole_version,
-        "memory": own.memory_version,
+        "protocol": PROTOCOL, "host": socket.gethostname(), "boot": boot, "pid": os.getpid(),
+        "cgroup": own.whole_version, "memory": own.memory_version,
     }  # fmt: skip
     listener = _listener(folder / "keeper.sock")
-    server = Server(log, listener, wake, host, asked)
-    runs = Runs(folder, log, Setting(name, boot, to_default, open_files()), own, server.watch)
+    server = Server(log, listener, wake, host, asked, step=step)
+    setting = Setting(name, boot, to_default, open_files(), lock)
+    runs = Runs(folder, log, setting, own, server.watch, HOLD_MS if step else 0)
     runs.adopt()
     gc.collect()
     gc.freeze()  # forks share what nobody touches
     if teller is not None:
-        os.write(teller, b"ready")
-        os.close(teller)
+        with suppress(OSError), teller:  # who waited may be gone
+            teller.write(b"ready")
     server.serve(runs)
+    signal.set_wakeup_fd(-1)
     (folder / "keeper.sock").unlink(missing_ok=True)
     runs.close()
     os.close(lock)

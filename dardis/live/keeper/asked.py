@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-RUN_FORM: Final = re.compile(r"[0-9]{1,20}\.[0-9]{1,20}")
-"""A run's name: job and attempt. It names a folder, too."""
+RUN_FORM: Final = re.compile(r"[0-9]{1,20}\.[0-9]{1,20}(\.[0-9]{1,20})?")
+"""A run's name: job and attempt, and of a part of that its number. It names a folder, too."""
 
 
 class AskedAmissError(Exception):
     """What was asked makes no sense."""
+
+
+class StartAmissError(AskedAmissError):
+    """Of a run that has a name: it alone can't be started."""
+
+    def __init__(self, run: str, why: str) -> None:
+        """`why` it can't be."""
+        super().__init__(f"run {run}: {why}")
+        self.run, self.why = run, why
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +54,8 @@ class Start:
     """From SIGTERM to SIGKILL."""
     user: User | None
     """None: who the keeper is."""
+    lease: bool
+    """It ends with the lease."""
 
 
 def run_name(name: object) -> str:
@@ -55,7 +66,7 @@ def run_name(name: object) -> str:
 
 
 def read_start(said: object) -> Start:
-    """What is to be started. Raises AskedAmissError."""
+    """What is to be started. Raises AskedAmissError; StartAmissError where its name makes sense."""
     if not isinstance(said, dict):
         raise AskedAmissError("a run to start is an object")
     run = run_name(said.get("run"))
@@ -63,7 +74,7 @@ def read_start(said: object) -> Start:
     def take(key: str, fits: Callable[[Any], bool], default: object = None) -> Any:  # noqa: ANN401 (by its key)
         value = said.get(key, default)
         if not fits(value):
-            raise AskedAmissError(f"run {run}: its {key} makes no sense")
+            raise StartAmissError(run, f"its {key} makes no sense")
         return value
 
     user = take("user", lambda user: user is None or _is_user(user))
@@ -80,7 +91,35 @@ def read_start(said: object) -> Start:
         walltime_ms=take("walltime_ms", lambda limit: limit is None or _is_count(limit)),
         grace_ms=take("grace_ms", _is_count, default=0),
         user=None if user is None else User(user["uid"], user["gid"], tuple(user["groups"])),
+        lease=take("lease", lambda value: isinstance(value, bool), default=False),
     )
+
+
+def read_starts(said: Iterable[object]) -> tuple[dict[str, Start], dict[str, str]]:
+    """What is to be started, by run, and why others can't be. Raises AskedAmissError where one has no name."""
+    starts: dict[str, Start] = {}
+    refused: dict[str, str] = {}
+    for one in said:
+        try:
+            start = read_start(one)
+        except StartAmissError as error:
+            refused[error.run] = error.why
+        else:
+            if start.run in starts:
+                refused[start.run] = "it is named twice"
+            starts[start.run] = start
+    return {run: start for run, start in starts.items() if run not in refused}, refused
+
+
+def read_lease(start: object, length: object, now_ms: int) -> int:
+    """When leases end that were given at `start`, ms of CLOCK_BOOTTIME, for `length` ms. Raises AskedAmissError."""
+    if not (_is_count(start) and _is_count(length)):
+        raise AskedAmissError("a lease begins at some ms and has a length in ms")
+    assert isinstance(start, int)
+    assert isinstance(length, int)
+    if start > now_ms:  # under another boot
+        raise AskedAmissError(f"a lease from {start} on: nobody was told that time")
+    return start + length
 
 
 def _all(values: object, kind: type[list[Any]], fits: Callable[[object], bool]) -> bool:

@@ -12,9 +12,11 @@ from typing import Final, NoReturn
 
 from dardis.live.keeper import groups
 from dardis.live.keeper.asked import Start, User
-from dardis.live.keeper.fates import begun_text, failure_text
+from dardis.live.keeper.clocks import boot_ms
+from dardis.live.keeper.fates import LEASE_MARK, begun_text, failure_text
 from dardis.live.keeper.forest import start_of
 from dardis.live.keeper.kernel import close_files, rename_new
+from dardis.live.keeper.lease import Lease
 
 CANT_START: Final = 127
 """The exit code of a child that could not become the job; why stands in what it wrote of itself."""
@@ -33,6 +35,8 @@ class Setting:
     """Signals that the keeper handles or ignores."""
     files: tuple[int, int]
     """The limit on open files that the keeper was started with."""
+    lock: int
+    """The keeper's lock. A child holds it until it has begun: by then no next keeper says that it never has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,8 @@ class Place:
     """Cgroups that it isn't in from the beginning."""
     address_space: int | None
     """Limit on each process's, in bytes."""
+    lease: Lease | None
+    """What it may not outlive."""
     unix_ms: int
     boot_ms: int
 
@@ -53,13 +59,17 @@ def become(start: Start, place: Place, setting: Setting) -> NoReturn:
     """Become the job, or end. Each page that is written to here is copied first: few things are done, in plain ways."""
     code = errno.EINVAL
     try:
-        close_files()  # the keeper's lock and its connections among them
+        close_files(setting.lock)  # the keeper's connections among them
         os.setsid()
         for number in setting.to_default:
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         file = _begin(place, setting.boot)
+        os.close(setting.lock)
         code = CANT_START
+        if place.lease is not None and place.lease.end_ms <= boot_ms():
+            os.write(file, LEASE_MARK)  # the guard may have looked before this one had begun; if not, it ends it
+            os._exit(code)
         try:
             _set_up(start, place, setting)
             start.env["DARDIS_RUN"] = f"{start.run}@{setting.keeper}"

@@ -1,4 +1,4 @@
-"""What has become of a run whose keeper died before its end was known. Pure."""
+"""What has become of a run whose keeper died, or was told to end, before its end was known. Pure."""
 
 from __future__ import annotations
 
@@ -10,6 +10,12 @@ from typing import Final
 FAILED: Final = "failed to start: "
 UNKNOWN: Final = "unknown: "
 NEVER_BEGUN: Final = FAILED + "the keeper died"
+KNOWN: Final = "it is known already"
+"""Why a run isn't intended that has begun, or may: what has become of it is told at hello."""
+LEASE: Final = "lease"
+"""Why a run ends whose lease is over."""
+LEASE_MARK: Final = b"lease\n"
+"""What is added to what a run has begun with, before it is killed for that."""
 _FAILURE: Final = b"failed: "
 
 
@@ -25,6 +31,8 @@ class Begun:
     boot_ms: int
     failed: str | None = None
     """Why it could not become the job."""
+    lease: bool = False
+    """Its lease was over."""
 
 
 _FORM: Final = '{"pid": %d, "start": %d, "boot": "%s", "unix_ms": %d, "boot_ms": %d}\n'
@@ -45,8 +53,11 @@ def read_begun(text: bytes) -> Begun | None:
     if not text:
         return None
     first, _, rest = text.partition(b"\n")
+    lines = rest.split(b"\n")
+    lease = LEASE_MARK.strip() in lines
+    rest = b"\n".join(line for line in lines if line + b"\n" != LEASE_MARK)
     failed = rest.removeprefix(_FAILURE).strip().decode(errors="replace") if rest else None
-    return Begun(**json.loads(first), failed=failed)
+    return Begun(**json.loads(first), failed=failed, lease=lease)
 
 
 class Fate(Enum):
@@ -57,6 +68,7 @@ class Fate(Enum):
     FAILED = auto()
     ENDED_UNSEEN = auto()
     HOST_RESTARTED = auto()
+    HOST_ENDS = auto()
 
 
 def fate(intent_boot: str, boot: str, begun: Begun | None, *, lives: bool) -> Fate:
@@ -76,5 +88,6 @@ WORDS: Final = {
     Fate.NEVER_BEGAN: NEVER_BEGUN,
     Fate.ENDED_UNSEEN: UNKNOWN + "it ended while no keeper ran",
     Fate.HOST_RESTARTED: UNKNOWN + "the host was restarted",
+    Fate.HOST_ENDS: UNKNOWN + "its keeper was told to end, and all that it ran",
 }
 """What is told of a run by its fate."""

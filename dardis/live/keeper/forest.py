@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 from collections.abc import Iterable
@@ -10,6 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
+LACKS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+"""Errors that say nothing of what was asked for."""
 MARK: Final = "DARDIS_RUN"
 """A variable of each run's environment: `RUN@KEEPER`."""
 
@@ -24,6 +27,7 @@ class Seen:
     start: int
     """In ticks since the host was started."""
     dead: bool
+    """No thread of it is left: the first one may be over before others, and /proc shows that one's state."""
     run: str | None
     """Whose it is by its environment."""
 
@@ -43,6 +47,25 @@ def start_of(pid: int) -> int | None:
     """When a process began, in ticks; None: there is none."""
     fields = _stat(pid)
     return None if fields is None else int(fields[19])
+
+
+def open_process(pid: int, start: int) -> int | None:
+    """A file for a process, if that is the one which began at `start`. Raises OSError where that can't be known."""
+    try:
+        file = os.pidfd_open(pid)
+    except OSError as error:
+        if error.errno in LACKS:
+            raise
+        return None
+    try:
+        is_meant = start_of(pid) == start
+    except OSError:
+        os.close(file)
+        raise
+    if is_meant:
+        return file
+    os.close(file)
+    return None
 
 
 class Forest:
@@ -65,17 +88,21 @@ class Forest:
         fields = _stat(pid)
         if fields is None:
             return None
-        state, parent, start = fields[0], int(fields[1]), int(fields[19])
-        return Seen(pid, parent, int(fields[3]), start, state in {b"Z", b"X"}, self._run_of(pid))
+        parent, threads, start = int(fields[1]), int(fields[17]), int(fields[19])
+        over = fields[0] in {b"Z", b"X"}
+        run = self._run_of(f"{pid}")
+        if over and threads > 1:
+            run = next(filter(None, (self._run_of(f"{pid}/task/{thread}") for thread in _threads(pid))), None)
+        return Seen(pid, parent, int(fields[3]), start, over and threads <= 1, run)
 
     def survey(self) -> dict[int, Seen]:
         """All that live."""
         found = (self.see(int(name)) for name in os.listdir("/proc") if name.isdigit())
         return {one.pid: one for one in found if one is not None and not one.dead}
 
-    def _run_of(self, pid: int) -> str | None:
+    def _run_of(self, place: str) -> str | None:
         try:
-            with open(f"/proc/{pid}/environ", "rb") as file:
+            with open(f"/proc/{place}/environ", "rb") as file:
                 environment = file.read()
         except OSError:
             return None
@@ -113,11 +140,20 @@ def send(pids: Iterable[int], number: signal.Signals) -> None:
             os.kill(pid, number)
 
 
+def _threads(pid: int) -> list[str]:
+    try:
+        return os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return []
+
+
 def _stat(pid: int) -> list[bytes] | None:
-    """What /proc says of a process, from its state on."""
+    """What /proc says of a process, from its state on; None: there is none. Raises OSError where it can't be read."""
     try:
         file = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
+    except OSError as error:
+        if error.errno in LACKS:
+            raise
         return None
     try:
         return os.read(file, 4096).rpartition(b")")[2].split()

@@ -167,6 +167,7 @@ def kill(path: str) -> None:
     """Kill all there, whatever it forks meanwhile."""
     with suppress(OSError):
         _write(f"{path}/cgroup.kill", "1")
+        send(path, signal.SIGKILL)  # the kernel passes over those whose first thread is over before others
         return
     try:
         with suppress(OSError):

@@ -12,8 +12,9 @@ from typing import Final
 
 _C: Final = ctypes.PyDLL(None, use_errno=True)
 _PR_SET_CHILD_SUBREAPER: Final = 36
+_PR_SET_NAME: Final = 15
 _CLONE3, _CLOSE_RANGE = 435, 436  # the same number on each architecture
-_CLOSE_ALL: Final = (ctypes.c_long(_CLOSE_RANGE), ctypes.c_uint(3), ctypes.c_uint(0xFFFFFFFF), ctypes.c_uint(0))
+_CLOSE, _LAST = ctypes.c_long(_CLOSE_RANGE), 0xFFFFFFFF
 _HERE, _NO_REPLACE = -100, 1
 _CLONE_INTO_CGROUP: Final = 0x2_0000_0000
 _CLOCK_BOOTTIME: Final = 7
@@ -34,6 +35,11 @@ def become_subreaper() -> None:
     _checked(_C.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
 
 
+def call_process(name: bytes) -> None:
+    """Let this process be listed by a name of up to 15 bytes."""
+    _checked(_C.prctl(_PR_SET_NAME, name, 0, 0, 0))
+
+
 def fork_into(cgroup: int) -> int:
     """Fork; the child begins in a cgroup of version 2, an open folder. In the child the answer is 0.
 
@@ -44,10 +50,11 @@ def fork_into(cgroup: int) -> int:
     return _checked(_C.syscall(ctypes.c_long(_CLONE3), asked, ctypes.c_size_t(len(asked))))
 
 
-def close_files() -> None:
-    """Close all files but standard input, output and error."""
-    if _C.syscall(*_CLOSE_ALL) < 0:
-        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+def close_files(but: int = 2) -> None:
+    """Close all files but standard input, output, error, and one more."""
+    for first, last in ((3, but - 1), (but + 1, _LAST)):
+        if first <= last and _C.syscall(_CLOSE, ctypes.c_uint(first), ctypes.c_uint(last), ctypes.c_uint(0)) < 0:
+            os.closerange(first, min(last + 1, os.sysconf("SC_OPEN_MAX")))
 
 
 def rename_new(old: bytes, new: bytes) -> None:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from dardis.live.keeper.fates import Begun, read_begun
 from dardis.live.keeper.records import DamagedLogError, Entry, Known, line_of, read_log, waits_for_disk
 
 SLACK: Final = 2000
@@ -100,6 +101,17 @@ class Log:
             os.close(self._file)
         self._file, self._size, self._entries, self._uncut = file, len(line), len(entries), False
         sync_folder(self._path.parent)
+
+
+def begun_at(path: str) -> Begun | None:
+    """What a run has begun with, by its file; None: it has not, and doesn't any more. Raises OSError."""
+    return read_begun(read_quietly(path))
+
+
+def read_quietly(path: str) -> bytes:
+    """All of a file, with nothing noted in its file system, which may hang. Raises OSError."""
+    with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOATIME), "rb") as file:
+        return file.read()
 
 
 def sync_folder(folder: Path) -> None:

@@ -1,11 +1,12 @@
 """What the keeper's log says. Pure.
 
 Each line is one commit: the checksum of its JSON text in hexadecimal, a blank, the text, which is a list of entries. A
-commit with an epoch or an intent waits for the disk, and so all before it is there for good: whatever a torn write or a
-power failure leaves lies behind the last of these. Entries are
+commit with an epoch, a mark or an intent waits for the disk, and so all before it is there for good: whatever a torn
+write or a power failure leaves lies behind the last of these. Entries are
 
     ["log", VERSION]           the first of a file
     ["epoch", E]               the highest that was accepted
+    ["mark", TEXT]             nobody else's, of who leads from now on
     ["intent", RUN, INTENT]    it may begin from now on, once told to: under which boot, its limits, its cgroups
     ["ending", RUN, ENDING]    it was told to end: why, and when SIGKILL comes (ms of CLOCK_BOOTTIME)
     ["over", RUN, RECORD]      what is told of it to the service
@@ -21,11 +22,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 VERSION: Final = 1
+MOST_MARKS: Final = 1000
+"""So many are kept, the last ones."""
 
 Entry = Sequence[Any]
 
 
-_WAIT: Final = frozenset({"log", "epoch", "intent"})
+_WAIT: Final = frozenset({"log", "epoch", "mark", "intent"})
 """Entries whose commits wait for the disk."""
 
 
@@ -47,6 +50,7 @@ class Known:
     """What all entries together say."""
 
     epoch: int = 0
+    marks: list[str] = field(default_factory=list)
     runs: dict[str, Kept] = field(default_factory=dict)
 
     def apply(self, entry: Entry) -> None:
@@ -57,6 +61,9 @@ class Known:
                     raise DamagedLogError(f"it is of version {version}, and this keeper reads version {VERSION}")
             case ["epoch", int(epoch)]:
                 self.epoch = max(self.epoch, epoch)
+            case ["mark", str(mark)]:
+                self.marks.append(mark)
+                del self.marks[:-MOST_MARKS]
             case ["intent", str(run), dict(intent)]:
                 self.runs.setdefault(run, Kept(intent=intent))  # nothing begins anew
             case ["ending", str(run), dict(ending)]:
@@ -73,6 +80,7 @@ class Known:
         """The fewest entries that say the same."""
         yield ["log", VERSION]
         yield ["epoch", self.epoch]
+        yield from (["mark", mark] for mark in self.marks)
         for run, kept in self.runs.items():
             for kind in ("intent", "ending", "over"):
                 if (said := getattr(kept, kind)) is not None:

@@ -8,22 +8,26 @@ import resource
 import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from dardis.live.keeper import forest, groups, kernel
+from dardis.live.keeper import forest, groups, guard, kernel
 from dardis.live.keeper.asked import Start
 from dardis.live.keeper.child import CANT_START, Place, Setting, become
 from dardis.live.keeper.clocks import boot_ms, unix_ms
-from dardis.live.keeper.fates import FAILED, UNKNOWN, WORDS, Begun, Fate, fate, read_begun
-from dardis.live.keeper.log import Log
+from dardis.live.keeper.fates import FAILED, LEASE, UNKNOWN, WORDS, Begun, Fate, fate
+from dardis.live.keeper.log import Log, begun_at
 from dardis.live.keeper.records import Entry, Kept
 
 LOST: Final = UNKNOWN + "it has begun before, and what was known of it is lost"
 UNSEEN: Final = UNKNOWN + "its keeper died before it ended"
 KILL_AGAIN_MS: Final = 1000
 """After this, what SIGKILL has not ended yet gets another."""
+TAKEN_IN_MS: Final = 5000
+"""How long the parent of an orphan, the first process of the system, may take to take it in: then its end is known."""
+SLACK: Final = 1000
+"""How many entries of the agenda may say nothing any more before it is made anew."""
 LOOK_MS: Final = (2, 500)
 """How soon it is looked again at what is left of a run: at first, and at most."""
 
@@ -49,6 +53,8 @@ class Run:
     cgroup: str | None
     memory: str | None
     """The cgroup that holds its memory."""
+    leased: bool
+    """It ends with the lease."""
     unix_ms: int | None = None
     boot_ms: int = 0
     pid: int | None = None
@@ -56,13 +62,19 @@ class Run:
     """Its first process began at this tick or later."""
     pidfd: int | None = None
     """Of a run that was adopted."""
+    over: tuple[int, int] | None = None
+    """When that was seen to be over, ms of CLOCK_BOOTTIME and Unix ms."""
     adopted: bool = False
+    outlived: bool = False
+    """Its lease was over before it was known to have ended."""
     why: str | None = None
     """Why it was told to end."""
     due: int | None = None
     """When something is to be done about it, ms of CLOCK_BOOTTIME."""
     ended: Ended | None = None
     pause: int = LOOK_MS[0]
+    held: int = 0
+    """Until when its end isn't believed, ms of CLOCK_BOOTTIME."""
     lacked_memory: bool = False
     """The kernel has killed something of it for its memory limit."""
 
@@ -76,11 +88,19 @@ class Runs:
     """All runs of a folder. What is to be made durable lies in `unsaid`."""
 
     def __init__(
-        self, folder: Path, log: Log, setting: Setting, own: groups.Groups, watch: Callable[[int], None]
-    ) -> None:
-        """`watch` is told a file that is readable when an adopted run has ended, for `has_ended`."""
+        self, folder: Path, log: Log, setting: Setting, own: groups.Groups, watch: Callable[[int], None],
+        hold_ms: int = 0,
+    ) -> None:  # fmt: skip
+        """`watch` is told a file that is readable when an adopted run has ended, for `has_ended`.
+
+        Ends by SIGKILL that others have sent are believed after `hold_ms`: so soon all here may be killed by them.
+        """
+        self._hold_ms = hold_ms
         self._folder, self._log, self._setting, self._groups, self._watch = folder, log, setting, own, watch
         self._forest = forest.Forest(setting.keeper)
+        self._guards = guard.Guards(str(folder), setting.keeper, setting.boot, watch)
+        self._leased: dict[str, Run] = {}
+        """Those that live as long as the lease lasts."""
         self.live: dict[str, Run] = {}
         self.unsaid: list[Entry] = []
         self._by_pid: dict[int, Run] = {}
@@ -123,8 +143,9 @@ class Runs:
         """
         for name in names:
             if self.is_over(name):
-                with suppress(OSError):
-                    os.unlink(self._begun(name))
+                for path in (self._begun(name), f"{self._begun(name)}.new"):  # the latter: it was killed as it began
+                    with suppress(OSError):
+                        os.unlink(path)
                 self.unsaid.append(["forget", name])
 
     def _begun(self, name: str) -> str:
@@ -141,7 +162,7 @@ class Runs:
         memory = f"{own.memory}/{start.run}" if limited and own.memory is not None else None
         return ["intent", start.run, {
             "boot": self._setting.boot, "walltime_ms": start.walltime_ms, "grace_ms": start.grace_ms, "cgroup": cgroup,
-            "memory": memory,
+            "memory": memory, "lease": start.lease,
         }]  # fmt: skip
 
     def begin(self, starts: Sequence[Start]) -> None:
@@ -161,6 +182,9 @@ class Runs:
         run.start = run.boot_ms * forest.TICKS_PER_S // 1000 - 1
         self.live[run.name] = run
         try:
+            if run.leased:
+                self._leased[run.name] = run
+                self._guards.start()
             if os.path.exists(self._begun(run.name)):
                 self._end_first(run, Ended(why=LOST))
                 return
@@ -170,8 +194,7 @@ class Runs:
             self._end_first(run, Ended(unix_ms=unix_ms(), why=f"{FAILED}{where}{error.strerror}"))
             return
         self._by_pid[run.pid] = run
-        if run.walltime_ms is not None:
-            self._schedule(run, run.boot_ms + run.walltime_ms)
+        self._limit(run)
 
     def _fork(self, run: Run, start: Start) -> int:
         joins = []
@@ -184,10 +207,11 @@ class Runs:
             groups.hold_memory(run.memory, limit, self._groups.memory_version)
             limit = None
         assert run.unix_ms is not None
-        place = Place(self._begun(run.name), joins, limit, run.unix_ms, run.boot_ms)
+        lease = self._guards.lease if run.leased else None
+        place = Place(self._begun(run.name), joins, limit, lease, run.unix_ms, run.boot_ms)
         if self._clones and run.cgroup is not None and self._groups.whole_version == groups.V2:
             entered = [path for path in joins if path != run.cgroup]
-            inside = Place(place.begun, entered, limit, run.unix_ms, run.boot_ms)
+            inside = replace(place, joins=entered)
             cgroup = os.open(run.cgroup, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
                 return kernel.fork_into(cgroup) or become(start, inside, self._setting)
@@ -197,10 +221,16 @@ class Runs:
                 os.close(cgroup)
         return os.fork() or become(start, place, self._setting)
 
+    def _limit(self, run: Run) -> None:
+        """Let it be told to end when its walltime is over, which has begun at some time of that ms."""
+        if run.walltime_ms is not None:
+            self._schedule(run, run.boot_ms + run.walltime_ms + 1)
+
     def _run_of(self, name: str, kept: Kept) -> Run:
         intent = kept.intent
         assert intent is not None
-        return Run(name, intent["walltime_ms"], intent["grace_ms"], intent["cgroup"], intent["memory"])
+        leased = bool(intent.get("lease"))  # older keepers have written none
+        return Run(name, intent["walltime_ms"], intent["grace_ms"], intent["cgroup"], intent["memory"], leased)
 
     # ------------------------------------------------------------------------------------------------------------------
     # What a keeper finds that begins where another one died.
@@ -210,6 +240,9 @@ class Runs:
         for name, kept in self._log.known.runs.items():
             if kept.over is None:
                 self._adopt(name, kept)
+        if self._leased:
+            self._guards.start()
+        self._guards.replace_older()
         self.look()
 
     def _adopt(self, name: str, kept: Kept) -> None:
@@ -221,18 +254,24 @@ class Runs:
         if begun is not None:
             run.unix_ms, run.boot_ms = begun.unix_ms, begun.boot_ms
             if begun.boot == boot:
-                run.pid, run.start, run.pidfd = begun.pid, begun.start, _open_process(begun.pid, begun.start)
+                run.pid, run.start, run.pidfd = begun.pid, begun.start, forest.open_process(begun.pid, begun.start)
         what = fate(kept.intent["boot"], boot, begun, lives=run.pidfd is not None)
         if kept.ending is not None:
             run.why = kept.ending["why"]
+        elif begun is not None and begun.lease:
+            run.why = LEASE
         if what is Fate.RUNS:
             assert run.pidfd is not None
+            if run.leased:
+                self._leased[name] = run
             self._by_pidfd[run.pidfd] = run
             self._watch(run.pidfd)
             if kept.ending is not None:
                 self._schedule(run, kept.ending["kill_ms"])
-            elif run.walltime_ms is not None:
-                self._schedule(run, run.boot_ms + run.walltime_ms)
+            elif run.why is not None:
+                self._schedule(run, 0)
+            else:
+                self._limit(run)
         elif what is Fate.FAILED:
             assert begun is not None
             self._end_first(run, Ended(why=f"{FAILED}{begun.failed}"))
@@ -245,11 +284,7 @@ class Runs:
         """What a run has begun with; if it has not, it can't any more."""
         with suppress(FileExistsError):
             os.close(os.open(self._begun(name), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-        return self._read_begun(name)
-
-    def _read_begun(self, name: str) -> Begun | None:
-        with open(self._begun(name), "rb") as file:
-            return read_begun(file.read())
+        return begun_at(self._begun(name))
 
     # ------------------------------------------------------------------------------------------------------------------
     # Ends.
@@ -270,8 +305,9 @@ class Runs:
         self.look()
 
     def has_ended(self, pidfd: int) -> None:
-        """An adopted run's first process is over."""
-        self._take_status(self._by_pidfd.pop(pidfd))
+        """An adopted run's first process is over, or the guard is."""
+        if not self._guards.has_ended(pidfd):
+            self._take_status(self._by_pidfd.pop(pidfd))
 
     def _take_status(self, run: Run) -> None:
         """Ask how an adopted run has ended, again if its parent may not have taken it in yet."""
@@ -281,12 +317,15 @@ class Runs:
         except OSError:
             status = None
         else:
-            if status is None and run.pause < LOOK_MS[1]:
-                run.pause *= 2
-                self._schedule(run, boot_ms() + run.pause)
+            now = boot_ms()
+            if run.over is None:
+                run.over = now, unix_ms()
+            if status is None and now < run.over[0] + TAKEN_IN_MS:
+                run.pause = min(run.pause * 2, LOOK_MS[1])
+                self._schedule(run, now + run.pause)
                 return
         os.close(run.pidfd)
-        run.pidfd = None
+        run.pidfd, run.pause = None, LOOK_MS[0]
         if status is None:
             ended = self._told_by(run, None, None)
             if ended.why is None and run.why is None:
@@ -299,27 +338,68 @@ class Runs:
 
     def _told_by(self, run: Run, code: int | None, number: int | None) -> Ended:
         """How it has ended, if it had become the job at all."""
+        if run.why is None and self._was_guards(run, number):
+            run.why = LEASE
         why = None
         if code or (code is None and number is None):
             try:
-                begun = self._read_begun(run.name)
+                begun = begun_at(self._begun(run.name))
                 why = begun and begun.failed
             except FileNotFoundError:
                 why = f"it could not write that it begins: {os.strerror(code or 0)}"
             except (OSError, ValueError, TypeError) as error:
                 why = f"nobody can read what it had begun with: {error}" if code == CANT_START else None
-        if why is not None:
-            return Ended(unix_ms=unix_ms(), why=f"{FAILED}{why}")
-        return Ended(code, number, unix_ms())
+        when = unix_ms() if run.over is None else run.over[1]
+        return Ended(code, number, when) if why is None else Ended(unix_ms=when, why=f"{FAILED}{why}")
+
+    def _was_guards(self, run: Run, number: int | None) -> bool:
+        """Whether the guard has ended it; the signal `number` did."""
+        if not run.leased:
+            return False
+        if number == signal.SIGKILL and (run.outlived or self._guards.lease.end_ms <= boot_ms()):
+            return True
+        with suppress(OSError, ValueError, TypeError):
+            begun = begun_at(self._begun(run.name))
+            return begun is not None and begun.lease
+        return False
 
     def _end_first(self, run: Run, ended: Ended) -> None:
         run.ended, run.due = ended, None
+        killed = ended.signal == signal.SIGKILL or ended.code == 128 + signal.SIGKILL
+        if killed and run.why is None and self._hold_ms:
+            if run.adopted:  # perhaps with the keeper before this one
+                ended.why = UNSEEN
+            else:
+                run.held = boot_ms() + self._hold_ms
         self._leaving[run.name] = run
+        self._leased.pop(run.name, None)
+
+    def renew(self, end_ms: int) -> None:
+        """Let leases last until an instant of CLOCK_BOOTTIME, if they don't already. None that is over comes back."""
+        self._end_leases()
+        self._guards.lease.renew(end_ms)
+
+    def _end_leases(self) -> None:
+        """If the lease is over, kill what has one, as the guard does."""
+        now = boot_ms()
+        if now < self._guards.lease.end_ms:
+            return
+        while self._leased:
+            _, run = self._leased.popitem()
+            run.outlived = True
+            with suppress(OSError):  # what can't be seen now is killed
+                first = None if run.pid is None else self._forest.see(run.pid)
+                if first is None or first.dead:  # what is left of it is ended as that of every run
+                    continue
+            if run.why is None:
+                run.why = LEASE
+                self.unsaid.append(["ending", run.name, {"why": LEASE, "kill_ms": now}])
+            self._schedule(run, now)
 
     def end(self, names: Iterable[str], why: str) -> None:
         """Tell runs to end."""
         found = [run for name in names if (run := self.live.get(name)) and run.why is None and run.ended is None]
-        seen = self._forest.survey() if any(run.cgroup is None for run in found) else {}
+        seen = self._survey() if any(run.cgroup is None for run in found) else {}
         now = boot_ms()
         for run in found:
             run.why = why
@@ -329,10 +409,23 @@ class Runs:
                 found_there = set(groups.processes(run.cgroup))
                 forest.send(found_there | self._own_first(run), signal.SIGTERM)
             else:
-                forest.send(forest.members(run.root, seen), signal.SIGTERM)
+                forest.send(forest.members(run.root, seen) | self._own_first(run), signal.SIGTERM)
+
+    def disbelieve(self, why: str) -> None:
+        """Ends that are not believed yet are told so."""
+        for run in self._leaving.values():
+            if run.held and run.ended is not None:
+                run.ended.why = why
+                run.held = 0
 
     def next_due(self) -> int | None:
         """When `pass_time` has something to do, ms of CLOCK_BOOTTIME."""
+        dues = [self._due_of_runs(), self._guards.due]
+        if self._leased:
+            dues.append(self._guards.lease.end_ms)
+        return min((due for due in dues if due is not None), default=None)
+
+    def _due_of_runs(self) -> int | None:
         while self._agenda:
             due, name = self._agenda[0]
             run = self.live.get(name)
@@ -343,8 +436,11 @@ class Runs:
 
     def pass_time(self) -> None:
         """Do what is due."""
+        if self._leased:
+            self._end_leases()
+        self._guards.keep(needed=bool(self._leased))
         now, late, look = boot_ms(), [], False
-        while (due := self.next_due()) is not None and due <= now:
+        while (due := self._due_of_runs()) is not None and due <= now:
             run = self.live[heapq.heappop(self._agenda)[1]]
             run.due = None
             if run.ended is not None:
@@ -363,6 +459,9 @@ class Runs:
 
     def _schedule(self, run: Run, due: int) -> None:
         run.due = due
+        if len(self._agenda) > SLACK + 4 * len(self.live):  # most are of runs that are over, or say nothing any more
+            self._agenda = [(one.due, one.name) for one in self.live.values() if one.due is not None and one is not run]
+            heapq.heapify(self._agenda)
         heapq.heappush(self._agenda, (due, run.name))
 
     def _kill(self, run: Run) -> None:
@@ -370,7 +469,14 @@ class Runs:
             groups.kill(run.cgroup)
             forest.send(self._own_first(run), signal.SIGKILL)
         else:
-            forest.send(forest.members(run.root, self._forest.survey()), signal.SIGKILL)
+            first = self._own_first(run)  # before the others, whose end it may tell as its own
+            forest.send([*first, *forest.members(run.root, self._survey()) - first], signal.SIGKILL)
+
+    def _survey(self) -> dict[int, forest.Seen]:
+        """All processes; none where that can't be known now."""
+        with suppress(OSError):
+            return self._forest.survey()
+        return {}
 
     def _own_first(self, run: Run) -> set[int]:
         """Its first process, if that is a child of this keeper; it may not have entered its cgroup yet."""
@@ -378,7 +484,10 @@ class Runs:
 
     def look(self) -> None:
         """End what is left of runs whose first process is over; those of which nothing is left are over."""
-        left = self._left_in_forest() if any(run.cgroup is None for run in self._leaving.values()) else set()
+        left = {run.name for run in self._leaving.values() if run.cgroup is None}
+        if left:
+            with suppress(OSError):  # what can't be seen now may be there
+                left = self._left_in_forest()
         for run in list(self._leaving.values()):
             if run.cgroup is None:
                 gone = run.name not in left
@@ -386,6 +495,9 @@ class Runs:
                 if run.memory is not None:
                     run.lacked_memory |= groups.lacked_memory(run.memory)
                 gone = groups.remove(run.cgroup)
+            if gone and boot_ms() < run.held:
+                self._schedule(run, run.held)
+                continue
             if gone:
                 del self._leaving[run.name]
                 self._over(run)
@@ -399,7 +511,7 @@ class Runs:
         """Kill what is left of runs without a cgroup, and name those of which something was left."""
         leaving = {run.name: run for run in self._leaving.values() if run.cgroup is None}
         left: set[str] = set()
-        strays = [pid for pid in self._forest.children() if pid not in self._by_pid]
+        strays = [pid for pid in self._forest.children() if pid not in self._by_pid and pid != self._guards.pid]
         doomed = [run for run in leaving.values() if run.adopted and run.pid is not None]
         for pid in strays:
             seen = self._forest.see(pid)
@@ -457,20 +569,9 @@ class Runs:
         return records
 
     def close(self) -> None:
-        """Leave no cgroups behind."""
+        """Leave no guard and no cgroups behind."""
+        self._guards.end()
         self._groups.clean()
-
-
-def _open_process(pid: int, start: int) -> int | None:
-    """A file for a process, if that is the one which began at `start`."""
-    try:
-        file = os.pidfd_open(pid)
-    except OSError:
-        return None
-    if forest.start_of(pid) == start:
-        return file
-    os.close(file)
-    return None
 
 
 def open_files() -> tuple[int, int]:

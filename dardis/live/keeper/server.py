@@ -12,14 +12,16 @@ import select
 import socket
 import struct
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dardis.live.keeper import kernel
-from dardis.live.keeper.asked import AskedAmissError, Start, read_start, run_name
+from dardis.live.keeper.asked import AskedAmissError, Start, read_lease, read_starts, run_name
 from dardis.live.keeper.clocks import boot_ms
+from dardis.live.keeper.fates import KNOWN, WORDS, Fate
 from dardis.live.keeper.log import Log
 from dardis.live.keeper.records import Entry
 from dardis.live.keeper.runs import Runs
@@ -28,6 +30,12 @@ MOST_BYTES: Final = 1 << 20
 """How much is read from one connection in a turn."""
 LONGEST: Final = 64 << 20
 """The longest line that is read, and the most that may wait for who doesn't read, in bytes."""
+MOMENT_S: Final = 0.02
+"""How much later a keeper may be told to end than its runs, where both are, s."""
+HOLD_MS: Final = 1000
+"""How much later it may be killed than they, where all are."""
+MOST_CONNECTIONS: Final = 64
+"""Further ones are closed: what is left of open files is for runs."""
 RETRY_MS: Final = 1000
 """After this, what could not be written is tried again."""
 
@@ -67,9 +75,15 @@ class Turn:
 class Server:
     """Serves a folder."""
 
-    def __init__(self, log: Log, listener: socket.socket, wake: socket.socket, host: Message, stops: list[int]) -> None:
-        """`wake` is readable when a signal has come, `host` is told to everybody, `stops` holds the wishes to stop."""
+    def __init__(
+        self, log: Log, listener: socket.socket, wake: socket.socket, host: Message, stops: list[int], *, step: bool
+    ) -> None:  # fmt: skip
+        """`wake` is readable when a signal has come, `host` is told to everybody, `stops` holds the wishes to stop.
+
+        `step`: who wishes it to stop wishes that of all its runs, too.
+        """
         self._log, self._listener, self._wake, self._host, self._stops = log, listener, wake, host, stops
+        self._step, self._leaving = step, False
         self._timer = kernel.boot_timer()
         self._poll = select.epoll()
         for file in (listener.fileno(), wake.fileno(), self._timer):
@@ -80,6 +94,8 @@ class Server:
         self._claimed: set[str] = set()
         """Runs that this turn lets be intended."""
         self._stopping = False
+        self._marked = False
+        """Whether this process has been led."""
 
     def watch(self, file: int) -> None:
         """Wait for a file to be readable, too."""
@@ -92,7 +108,12 @@ class Server:
             waits = [due for due in (runs.next_due(), self._retry) if due is not None]
             kernel.set_timer(self._timer, min(waits, default=None))
             turns: list[Turn] = []
-            for file, event in self._poll.poll(0 if runs.unsaid and self._retry is None else -1):
+            soon = self._stops or (self._leaving and not runs.live) or (runs.unsaid and self._retry is None)
+            events = self._poll.poll(0 if soon else -1)
+            if self._step and self._is_told_to_leave(events):
+                self._leave(runs)
+                continue  # what has happened comes again
+            for file, event in events:
                 if file == self._listener.fileno():
                     self._accept()
                 elif file == self._wake.fileno():
@@ -112,9 +133,29 @@ class Server:
             for high in sorted({*cuts, len(turns)}):
                 self._settle(runs, turns[low:high])
                 low = high
-            if self._stops:
+            if self._leaving or (self._stops and not self._step):  # a step that was told so just now leaves next
                 self._stops.clear()
                 self._stopping = self._stopping or not runs.live
+
+    def _is_told_to_leave(self, events: list[tuple[int, int]]) -> bool:
+        """Whether it and all its runs are to end: to be asked before it is seen which have ended by that."""
+        others = {self._listener.fileno(), self._timer, *self._connections}
+        if not self._stops and not self._leaving and any(file not in others for file, _ in events):
+            time.sleep(MOMENT_S)
+        return bool(self._stops)
+
+    def _leave(self, runs: Runs) -> None:
+        """End all that runs, and talk with nobody any more: the next keeper tells what has become of it."""
+        self._stops.clear()
+        runs.end(list(runs.live), WORDS[Fate.HOST_ENDS])
+        runs.disbelieve(WORDS[Fate.HOST_ENDS])
+        runs.look()
+        if not self._leaving:
+            self._leaving = True
+            for connection in list(self._connections.values()):
+                self._close(connection)
+            self._poll.unregister(self._listener.fileno())
+            self._listener.close()
 
     def _drain(self) -> None:
         with suppress(BlockingIOError):
@@ -133,7 +174,7 @@ class Server:
         answers: list[tuple[Connection, Message]] = []
         for turn, entries in zip(turns, needed, strict=True):
             answer = {"error": trouble} if trouble is not None and entries else turn.act()
-            answers.append((turn.connection, {"id": turn.number, **answer}))
+            answers.append((turn.connection, {"id": turn.number, "now": boot_ms(), **answer}))
         if trouble is None and runs.unsaid:
             self._commit(runs, [])
         for connection, answer in answers:
@@ -188,10 +229,16 @@ class Server:
         """What is asked for. Raises AskedAmissError, and TypeError where something isn't what it should be."""
         match asked.get("do"):
             case "hello":
-                return self._hello(connection, number, asked.get("epoch"), runs)
+                return self._hello(connection, number, asked.get("epoch"), asked.get("mark"), runs)
             case "intend":
-                starts = [read_start(start) for start in asked.get("runs", ())]
-                return self._intend(connection, number, starts, runs)
+                starts, refused = read_starts(asked.get("runs", ()))
+                end_ms = None
+                if any(start.lease for start in starts.values()):
+                    end_ms = read_lease(asked.get("lease_from"), asked.get("lease_ms"), boot_ms())
+                return self._intend(connection, number, starts, refused, end_ms, runs)
+            case "lease":
+                end_ms = read_lease(asked.get("from"), asked.get("ms"), boot_ms())
+                return self._simple(connection, number, lambda: runs.renew(end_ms))
             case "go":
                 names = _names(asked)
                 return self._simple(connection, number, lambda: _go(connection, names, runs))
@@ -224,51 +271,64 @@ class Server:
             return {"error": "epoch", "highest": self._log.known.epoch}
         return None
 
-    def _hello(self, connection: Connection, number: int, epoch: object, runs: Runs) -> Turn:
+    def _hello(self, connection: Connection, number: int, epoch: object, mark: object, runs: Runs) -> Turn:
         if not isinstance(epoch, int) or isinstance(epoch, bool):
             raise AskedAmissError("an epoch is a whole number")
-
-        before = 0
+        if not isinstance(mark, str):
+            raise AskedAmissError("a mark is a text")
 
         def act() -> Message:
             connection.epoch = epoch
             if (refused := self._refused(connection)) is not None:
                 return refused
-            self._leader = connection
+            self._leader, self._marked = connection, True
             connection.intended.clear()
             for other in list(self._connections.values()):
                 if other is not connection and other.epoch is not None:
                     self._flush(other)
-                    self._close(other)
-            return {**self._host, "before": before, "runs": runs.records()}
+                    if not other.closed:
+                        self._close(other)
+            return {**self._host, "marks": self._log.known.marks, "runs": runs.records()}
 
         def needs() -> list[Entry]:
-            nonlocal before
-            before = self._log.known.epoch
-            if epoch < before:
+            highest = self._log.known.epoch
+            if epoch < highest:
                 return []
-            return [*([["epoch", epoch]] if epoch > before else []), *(["forget", run] for run in runs.intended())]
+            entries: list[Entry] = [["forget", run] for run in runs.intended()]
+            entries.append(["epoch", epoch])  # who can't write it now can't begin anything either, and is not led
+            if epoch > highest or not self._marked:
+                entries.append(["mark", mark])
+            return entries
 
         return Turn(connection, number, act, needs, alone=True)
 
-    def _intend(self, connection: Connection, number: int, starts: list[Start], runs: Runs) -> Turn:
-        refused: Message | None = None
+    def _intend(
+        self,
+        connection: Connection,
+        number: int,
+        starts: dict[str, Start],
+        refused: dict[str, str],
+        lease_end_ms: int | None,
+        runs: Runs,
+    ) -> Turn:
+        """`starts` by run; those that are known already are `refused`, too."""
 
         def needs() -> list[Entry]:
-            nonlocal refused
-            refused = self._refused(connection)
-            names = {start.run for start in starts}
-            if refused is None and (len(names) < len(starts) or names & (self._claimed | self._log.known.runs.keys())):
-                refused = {"error": "a run is known already"}
-            if refused is not None:
+            if self._refused(connection) is not None:
                 return []
-            self._claimed |= names
-            return [runs.intent(start) for start in starts]
+            for run in starts.keys() & (self._claimed | self._log.known.runs.keys()):
+                refused[run] = KNOWN
+                del starts[run]
+            self._claimed |= starts.keys()
+            return [runs.intent(start) for start in starts.values()]
 
         def act() -> Message:
-            if refused is None:
-                connection.intended.update((start.run, start) for start in starts)
-            return refused or {}
+            if (answer := self._refused(connection)) is not None:
+                return answer
+            if lease_end_ms is not None:
+                runs.renew(lease_end_ms)
+            connection.intended.update(starts)
+            return {"refused": refused}
 
         return Turn(connection, number, act, needs)
 
@@ -276,16 +336,20 @@ class Server:
     # Connections.
 
     def _accept(self) -> None:
-        with suppress(OSError):
+        try:
             while True:
                 other, _ = self._listener.accept()
                 _, uid, _ = struct.unpack("3i", other.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-                if uid not in {0, os.geteuid()}:
+                if uid not in {0, os.geteuid()} or len(self._connections) >= MOST_CONNECTIONS:
                     other.close()
                     continue
                 other.setblocking(False)
-                self._connections[other.fileno()] = Connection(other)
                 self._poll.register(other.fileno(), select.EPOLLIN)
+                self._connections[other.fileno()] = Connection(other)
+        except BlockingIOError:
+            pass
+        except OSError:
+            time.sleep(MOMENT_S)  # who waits is there yet: it would be tried again at once, for ever
 
     def _hear(self, connection: Connection, event: int, runs: Runs) -> list[Turn]:
         """The requests that have come."""
@@ -300,7 +364,9 @@ class Server:
         except OSError:
             come = b""
         connection.unread += come
-        *lines, connection.unread = connection.unread.split(b"\n")
+        lines: list[bytearray] = []
+        if b"\n" in come:  # a long line comes in many parts, and isn't gone over with each
+            *lines, connection.unread = connection.unread.split(b"\n")
         turns = []
         for line in lines:
             turns.append(self._turn(connection, bytes(line), runs))
@@ -339,7 +405,9 @@ class Server:
 
     def _close(self, connection: Connection) -> None:
         connection.closed = True
-        del self._connections[connection.socket.fileno()]
+        file = connection.socket.fileno()
+        del self._connections[file]
+        self._poll.unregister(file)  # closing alone leaves it there as long as a child has it open yet
         if self._leader is connection:
             self._leader = None
         connection.socket.close()
@@ -347,10 +415,10 @@ class Server:
 
 def _go(connection: Connection, names: list[str], runs: Runs) -> Message:
     """Begin what this connection has intended."""
-    if len(set(names)) < len(names) or not connection.intended.keys() >= set(names):
-        return {"error": "a run is not intended"}
-    runs.begin([connection.intended.pop(name) for name in names])
-    return {}
+    meant = dict.fromkeys(names)
+    refused = {name: "it is not intended" for name in meant if name not in connection.intended}
+    runs.begin([connection.intended.pop(name) for name in meant if name not in refused])
+    return {"refused": refused}
 
 
 def _names(asked: Message) -> list[str]:

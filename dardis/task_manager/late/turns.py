@@ -34,6 +34,8 @@ from dardis.task_manager.setups import EVERY_HOST, LateSetUp, Reach
 from dardis.wire import messages as say
 from dardis.wire.effects import Effect, Placed, Rejected, Send, SendAll, ToHosts
 
+_FEW = 64
+"""So few entries of jobs that have no turns any more are left where they are."""
 Old = tuple[int, int, JobId]
 """Since when a job has been old, when it was submitted, and its number: the least is the oldest."""
 
@@ -185,7 +187,10 @@ class LateByTurns:
             return self._negotiation.handle(message, now)
         self._view.see(message)
         self._backlog.hear(message.backlogs, now)
-        self._heads = {JobId(int(row[0])): row for row in message.heads}
+        # Nodes forget a reservation whose start has passed; who was not woken for it holds it yet.
+        held = {number: head for number, head in self._heads.items() if self._holds(number)}
+        published = {JobId(int(row[0])): row for row in message.heads}
+        self._heads = published | {number: head for number, head in held.items() if number not in published}
         self._negotiation.messages += len(message.node)
         return []
 
@@ -214,6 +219,9 @@ class LateByTurns:
         """Let a job grow old, if it is known when that is."""
         if job.number in self._old_at:
             heappush(self._ageing, (self._old_at[job.number], job.submit, job.number))
+            if len(self._ageing) > 2 * len(self._view.slots) + _FEW:  # who waits long at the head keeps others in
+                self._ageing = [one for one in self._ageing if self._counts(one)]
+                heapify(self._ageing)
 
     def admit(self, now: int) -> None:
         """Give turns to those whose time to start has come."""
@@ -481,7 +489,11 @@ class LateByTurns:
         """Give back what its waiting jobs hold: in a whole wake-up reservations are worked out anew."""
         effects: list[Effect] = []
         for number in [*self._heads]:
-            state = self._negotiation.states.get(number)
-            if state is not None and state.nodes is not None and self.waits(number):
-                effects += [*state.give_back(), *self._called_off(number)]
+            if self._holds(number):
+                effects += [*self._negotiation.states[number].give_back(), *self._called_off(number)]
         return effects
+
+    def _holds(self, number: JobId) -> bool:
+        """Whether the job is one of its own that waits, and has reserved."""
+        state = self._negotiation.states.get(number)
+        return state is not None and state.nodes is not None and self.waits(number)

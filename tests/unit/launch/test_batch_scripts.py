@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import typer
-from export.loopback import Cluster, missing_programs, until
+from kit.slurm_cluster import Cluster, missing_programs, until
 
 from dardis.cli.scale import scale
 
@@ -136,7 +136,7 @@ def test_a_real_slurm_runs_it(checkout):
         (checkout / "bin" / name).unlink()
     with tempfile.TemporaryDirectory(prefix="slurm-", dir="/tmp") as folder:  # a socket's path must be short
         Path(folder).chmod(0o755)
-        with Cluster(Path(folder), ["n0", "n1", "n2"], power_saving=False) as cluster:
+        with Cluster(Path(folder), ["n0", "n1", "n2"]) as cluster:
             log = f"{folder}/out.log"
             told = ["--nodes=2", "--ntasks-per-node=2", f"--output={log}"]
             names = f"--export=ALL,LOG={checkout}/log,FAIL=,DARDIS_LOCAL={folder}/disk,DARDIS_SRUN_MPI=none"

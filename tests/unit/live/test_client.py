@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from kit.live_service import job, served
 
+from dardis.cli.main import run
 from dardis.live import client as client_module
 from dardis.live.client import Client, place_of
 from dardis.live.output import copied, path_of
@@ -42,8 +43,33 @@ def test_a_path_that_is_too_long_for_a_socket(tmp_path):
         Client(fits.with_name(fits.name + "x"))
 
 
+def test_one_that_has_died_is_asked_again_for_a_while(tmp_path):
+    with socket.socket(socket.AF_UNIX) as stale:
+        stale.bind(str(tmp_path / "gateway.sock"))
+
+    def serve():
+        time.sleep(0.3)
+        (tmp_path / "gateway.sock").unlink()
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(tmp_path / "gateway.sock"))
+            listener.listen()
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(1 << 16)
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\n" + b'{"nodes": [1]}')
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        # In between nothing may be there for a moment, as when one begins anew.
+        assert Client(tmp_path).get("/nodes") == {"nodes": [1]}
+    finally:
+        thread.join()
+
+
 @pytest.mark.parametrize("left", ["no folder", "nothing", "a stale socket", "a file"])
-def test_where_no_service_is(tmp_path, left):
+def test_where_no_service_is(tmp_path, monkeypatch, left):
+    monkeypatch.setattr(client_module, "AGAIN_S", 0.2)
     folder = tmp_path / "f"
     if left != "no folder":
         folder.mkdir()
@@ -104,8 +130,7 @@ def test_a_service_that_comes_back_is_waited_for(tmp_path):
     def later():
         again.wait(10)
         time.sleep(0.3)
-        with served(tmp_path) as fake:
-            fake.add(job(5, "completed"))
+        with served(tmp_path, job(5, "completed")):
             done.wait(10)
 
     done = threading.Event()
@@ -128,6 +153,32 @@ def test_a_service_that_comes_back_is_waited_for(tmp_path):
         done.set()
         again.set()
         thread.join()
+
+
+def test_who_waits_for_a_job_waits_for_its_service_for_longer(tmp_path, monkeypatch):
+    """It is stopped, so that there is no socket, for longer than others wait."""
+    monkeypatch.setattr(client_module, "AGAIN_S", 0.1)
+    with served(tmp_path) as fake:
+        fake.add(job(5, "running"))
+        found: list[dict] = []
+        asked = threading.Thread(target=lambda: found.append(Client(tmp_path).ended(5)))
+        asked.start()
+        while not fake.asked:
+            time.sleep(0.01)
+    (tmp_path / "gateway.sock").unlink()
+    time.sleep(0.5)
+    with served(tmp_path, job(5, "completed")):
+        asked.join(20)
+    assert found[0]["state"] == "completed"
+
+
+def test_who_waits_for_a_job_whose_service_stays_away_knows_nothing_of_its_end(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(client_module, "AWAY_S", 0.2)
+    with served(tmp_path) as fake:
+        fake.add(job(5, "running"))
+        fake.breaks = 1_000_000
+        assert run(["wait", "--folder", str(tmp_path), "5"]) == 125
+    assert "the service ended before it answered" in capsys.readouterr().err
 
 
 def test_a_service_that_does_not_come_back_is_no_mistake_of_who_asks(tmp_path, monkeypatch):

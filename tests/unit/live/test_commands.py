@@ -1,5 +1,6 @@
 """The commands that ask a live service, as their users meet them, against a service of canned jobs."""
 
+import io
 import json
 import os
 import signal
@@ -13,6 +14,10 @@ from kit.live_service import job, served
 
 from dardis.cli import live_tables
 from dardis.cli.main import run
+from dardis.live.deciding import Happened, Instant, Start
+from dardis.live.journal import Batch, Journal
+from dardis.live.machine import HostFacts, machine_of
+from dardis.model.addresses import JobId
 
 NOW_MS = 1_700_000_090_000
 
@@ -80,6 +85,15 @@ def test_all_options(fake, tmp_path):
     }  # fmt: skip
 
 
+def test_what_is_said_twice_to_wait_for_is_waited_for_both(fake, script):
+    assert run(["submit", "--after", "ok:1", "--after", "any:2-3", "--", "true"]) == 0
+    both = [{"kind": "ok", "id": 1}, {"kind": "any", "id": 2}, {"kind": "any", "id": 3}]
+    assert asked(fake)["jobs"]["after"] == both
+    script("#DARDIS --after ok:1", "#DARDIS --after any:2-3")
+    assert run(["submit", "s.sh"]) == 0
+    assert asked(fake)["jobs"]["after"] == both
+
+
 def test_of_an_array_all_ids_are_told(fake, capsys):
     assert run(["submit", "--array", "0-99", "--", "true"]) == 0
     assert capsys.readouterr().out == "12 (12-111)\n"
@@ -107,6 +121,15 @@ def test_a_script_is_called_as_its_file(fake, script):
     script("echo")
     assert run(["submit", "./s.sh"]) == 0
     assert asked(fake)["jobs"]["name"] == "s.sh"
+
+
+def test_a_script_on_standard_input(fake, monkeypatch):
+    text = b"#!/bin/sh\n#DARDIS --cpus 3\necho $1\n"
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
+    assert run(["submit", "-", "a"]) == 0
+    body = asked(fake)
+    assert (body["script"].encode(), body["jobs"]["argv"], body["jobs"]["name"]) == (text, ["a"], "job")
+    assert body["jobs"]["cpus"] == 3
 
 
 def test_after_dashes_a_script_is_a_command(fake, script):
@@ -218,15 +241,20 @@ def test_what_is_no_id(fake, capsys, command, word):
 
 def test_the_queue_in_plain_columns(fake, capsys, monkeypatch):
     monkeypatch.setattr("dardis.engine.clock.unix_now", lambda: NOW_MS / 1000)
-    waiting = [job(number, array=4, why="for 4 cores") for number in (4, 5, 6)]
+    waiting = [job(number, array=4, index=number - 2, why="for 4 cores") for number in (4, 5, 6)]
     fake.add(job(1, "completed"), job(2, "running"), job(3, "held", why="held"), *waiting)
     assert run(["queue"]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "ID   NAME  USER  STATE    CPUS  TIME     LIMIT    SUBMITTED             STARTED               ON, OR WHY NOT",
-        "2    true  me    running  1     0:00:30  1:00:00  2023-11-14T22:13:20Z  2023-11-14T22:14:20Z  n1",
-        "3    true  me    held     1     -        1:00:00  2023-11-14T22:13:20Z  -                     held",
-        "4-6  true  me    waiting  1     -        1:00:00  2023-11-14T22:13:20Z  -                     for 4 cores",
+        "ID   INDEX  NAME  USER  STATE    NODES  CPUS  TIME     LIMIT    ON, OR WHY NOT",
+        "2    -      true  me    running  1      1     0:00:30  1:00:00  n1",
+        "3    -      true  me    held     1      1     -        1:00:00  held",
+        "4-6  2-4    true  me    waiting  1      1     -        1:00:00  for 4 cores",
     ]
+
+
+def test_a_job_of_a_silent_host_runs_as_far_as_is_known():
+    lost = job(1, "running", lost=True, why="its host h is silent")
+    assert [row[4::5] for row in live_tables.job_rows([lost], NOW_MS)[1]] == [("running", "n1: its host h is silent")]
 
 
 def test_jobs_of_an_array_that_differ_have_rows_of_their_own():
@@ -237,7 +265,7 @@ def test_jobs_of_an_array_that_differ_have_rows_of_their_own():
 
 def test_an_empty_queue_has_its_heading(fake, capsys):
     assert run(["queue"]) == 0
-    assert capsys.readouterr().out.startswith("ID  NAME")
+    assert capsys.readouterr().out.startswith("ID  INDEX  NAME")
 
 
 def test_a_table_on_a_terminal(fake, capsys, monkeypatch):
@@ -254,7 +282,8 @@ def test_a_table_on_a_terminal(fake, capsys, monkeypatch):
         ("queue", "/jobs?state=open"), ("queue --user me --limit 5", "/jobs?state=open&user=me&limit=5"),
         ("history", "/jobs?state=over&limit=100"),
         ("history --limit 7 --user a&b", "/jobs?state=over&user=a%26b&limit=7"),
-        ("history --since 2h", "/jobs?state=over"), ("show 1", "/jobs/1"), ("nodes", "/nodes"),
+        ("history --since 2023-11-14T23:00Z", "/jobs?state=over&since_ms=1700002800000"),
+        ("show 1", "/jobs/1"), ("nodes", "/nodes"),
     ],
 )  # fmt: skip
 def test_what_is_asked_and_json_is_the_answer(fake, capsys, command, path):
@@ -280,7 +309,7 @@ def test_since_is_a_moment_or_a_span_back():
     assert live_tables.ended_since("2023-11-14T22:13:20Z", NOW_MS) == 1_700_000_000_000
 
 
-@pytest.mark.parametrize("text", ["soon", "2023-13-01", "0s", ""])
+@pytest.mark.parametrize("text", ["soon", "2023-13-01", "0s", "", "19:20"])
 def test_what_is_no_moment(fake, capsys, text):
     assert run(["history", "--since", text]) == 2
     assert capsys.readouterr().err.startswith(f"dardis: --since: {text!r}; expected a UTC moment")
@@ -293,6 +322,7 @@ def test_show_leaves_out_what_is_nothing(fake, capsys):
     assert (lines["argv"], lines["started"], lines["nodes"]) == ("echo 'a b'", "2023-11-14T22:14:20Z", "n1")
     assert "ended" not in lines
     assert "why" not in lines
+    assert lines["output"] == "/dardis-1.out"
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -326,6 +356,9 @@ def test_drain_and_undo(fake, capsys):
         "NODE  STATE     CORES  USED  GPUS  MEMORY    JOBS  WHY",
         "n1    draining  4      1     1     8192 MiB  7     a disk",
     ]
+    fake.nodes["n1"]["silent"] = True
+    assert run(["nodes"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split()[:2] == ["n1", "silent"]
     assert run(["drain", "n1", "--undo", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["nodes"][0]["state"] == "up"
     assert run(["drain", "no/de"]) == 2
@@ -350,7 +383,8 @@ def test_logs(fake, capfdbinary, tmp_path):
     assert run(["logs", "1", "--error"]) == 0
     assert capfdbinary.readouterr().out == b"err\n"
     assert run(["logs", "1", "--json"]) == 0
-    assert json.loads(capfdbinary.readouterr().out) == fake.jobs[1]
+    places = {"output": f"{tmp_path}/o1", "error": f"{tmp_path}/e"}
+    assert json.loads(capfdbinary.readouterr().out) == {"id": 1, **places}
     assert run(["logs", "2"]) == 1
     assert capfdbinary.readouterr().err == b"dardis: /dardis-2.out: not there; job 2 is waiting\n"
 
@@ -412,3 +446,16 @@ def test_ctrl_c_ends_the_waiting_and_not_the_job(fake):
         limit.cancel()
     assert (process.returncode, said) == (130, "dardis: interrupted\n")
     assert fake.jobs[1]["state"] == "running"
+
+
+def test_a_replay_is_told_as_an_object_too(tmp_path, capsys):
+    journal, machine = Journal(tmp_path), machine_of([HostFacts("n", (0, 1), 100, 0)])
+    first = Instant(Happened(5), (), machine.platform, machine.bounds)
+    journal.write(Batch(instants=[first.text()]))
+    assert run(["journal", "replay", str(tmp_path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"instants": 1, "starts": 0, "services": 1, "differs": ""}
+    journal.write(Batch(instants=[Instant(Happened(6), (Start(JobId(1), (0,)),)).text()]))
+    assert run(["journal", "replay", str(tmp_path), "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert (told["instants"], told["differs"][:22]) == (2, "instant 2 (second 6): ")
+    journal.close()

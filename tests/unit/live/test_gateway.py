@@ -7,13 +7,23 @@ from dardis.live.gateway import Gateway
 from dardis.live.jobs import Asker, State, Submission
 from dardis.live.machine import many_nodes
 from dardis.live.orders import StartRun
+from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, Platform
 
 ME = Asker(1000, 1000, "me")
+HERE = "localhost"
 
 
 def machine(nodes=4, cores=4):
     return many_nodes(Platform("m", (NodeGroup("a", nodes, {"cores": cores, "memory": 1000}),)))
+
+
+def gateway_of(*given, runs=()):
+    """A gateway that has heard of all of its hosts."""
+    gateway = Gateway(*given)
+    for host in given[0].hosts:
+        gateway.heard([record(*run) for run in runs], 1_000_000, host, ["keeper", "mark"])
+    return gateway
 
 
 def submit(gateway, first, *, at=1000, how=lambda _: [], **more):
@@ -31,20 +41,20 @@ def step(gateway, now=1000):
 
 
 def test_a_chain_of_any_length_is_cancelled_when_its_first_fails():
-    gateway = Gateway(machine())
+    gateway = gateway_of(machine())
     submit(gateway, 1)
     for number in range(2, 3000):
         submit(gateway, number, after=(After("ok", number - 1),))
     step(gateway)
-    gateway.told(record("1.1", code=1), 5000)
+    gateway.told(record("1.1", code=1), 5000, HERE)
     assert {gateway.job(number).state for number in range(2, 3000)} == {State.CANCELLED}
 
 
 def test_who_depends_on_a_job_whose_end_is_being_written_starts():
-    gateway = Gateway(machine())
+    gateway = gateway_of(machine())
     submit(gateway, 1)
     step(gateway)
-    gateway.told(record("1.1"), 2000)
+    gateway.told(record("1.1"), 2000, HERE)
     step(gateway)  # the journal still says that it runs
     submit(gateway, 2, after=(After("ok", 1),), how=lambda _: [State.RUNNING])
     step(gateway)
@@ -53,10 +63,10 @@ def test_who_depends_on_a_job_whose_end_is_being_written_starts():
 
 
 def test_an_unknown_job_that_is_released_while_that_is_being_written_is_open_again():
-    gateway = Gateway(machine())
+    gateway = gateway_of(machine())
     submit(gateway, 1)
     step(gateway)
-    gateway.told(record("1.1", state="unknown", why="unknown: x"), 2000)
+    gateway.told(record("1.1", state="unknown", why="unknown: x"), 2000, HERE)
     assert [row.over for row in step(gateway).batch.submissions] == [True]
     assert gateway.release(gateway.job(1))
     taken = step(gateway)
@@ -65,17 +75,17 @@ def test_an_unknown_job_that_is_released_while_that_is_being_written_is_open_aga
 
 
 def test_jobs_of_an_array_that_are_over_are_not_queued():
-    gateway = Gateway(machine(1, 1))
+    gateway = gateway_of(machine(1, 1))
     submit(gateway, 1, array=Array(0, 3))
     step(gateway)
     assert (gateway.queued, gateway.running) == (3, 1)
-    gateway.told(record("1.1"), 2000)
+    gateway.told(record("1.1"), 2000, HERE)
     step(gateway)
     assert (gateway.queued, gateway.running) == (2, 1)
 
 
 def test_a_clock_that_was_ahead_when_a_job_came_does_not_hold_it_back():
-    gateway = Gateway(machine())
+    gateway = gateway_of(machine())
     submit(gateway, 1, at=1000 + 3600)
     step(gateway, 1000)
     assert gateway.job(1).state is State.RUNNING
@@ -83,55 +93,109 @@ def test_a_clock_that_was_ahead_when_a_job_came_does_not_hold_it_back():
 
 @pytest.mark.parametrize("less", [machine(2, 4), machine(4, 2), machine(1, 1)])
 def test_what_runs_on_more_than_the_machine_has_now_runs_on_and_nothing_starts_beside_it(less):
-    gateway = Gateway(machine())
+    gateway = gateway_of(machine())
     submit(gateway, 1, nodes=3, cpus=4)
     submit(gateway, 2)
     batch = step(gateway).batch
     become = dict(batch.jobs)
-    gateway = Gateway(less, [(Submission.from_row(row), {row.first: become[row.first]}) for row in batch.submissions])
-    gateway.told(record("1.1", "running"), 2000)
-    gateway.told(record("2.1"), 2000)
+    rows = [(Submission.from_row(row), {row.first: become[row.first]}) for row in batch.submissions]
+    gateway = gateway_of(less, rows, runs=[("1.1", "running"), ("2.1",)])
     submit(gateway, 3)
     step(gateway, 1001)
     assert gateway.job(1).state is State.RUNNING
     beside = {share.node for share in gateway.job(1).shares}
     assert gateway.job(3).state is State.WAITING or gateway.job(3).shares[0].node not in beside
-    assert gateway.job(1).as_dict(less.names)["nodes"]
-    gateway.told(record("1.1"), 3000)
+    assert gateway.job(1).as_dict()["nodes"]
+    gateway.told(record("1.1"), 3000, HERE)
     submit(gateway, 4, cpus=less.platform.capacity[0].tolist()[0])
     step(gateway, 1002)
     step(gateway, 1003)
     assert gateway.job(3).state is State.RUNNING
-    gateway.told(record("3.1"), 4000)
+    gateway.told(record("3.1"), 4000, HERE)
     step(gateway, 1004)
     assert gateway.job(4).state is State.RUNNING
 
 
 def test_who_stops_starts_nothing_more():
-    gateway = Gateway(machine(1, 1))
+    gateway = gateway_of(machine(1, 1))
     submit(gateway, 1)
     submit(gateway, 2)
     step(gateway)
     gateway.start_nothing()
     gateway.cancel(gateway.job(1), 1000)
-    gateway.told(record("1.1", why="cancelled"), 2000)
+    gateway.told(record("1.1", why="cancelled"), 2000, HERE)
     assert not any(isinstance(order, StartRun) for order in step(gateway, 1001).orders)
     assert gateway.job(2).state is State.WAITING
 
 
+def test_why_a_job_waits_is_told():
+    gateway = gateway_of(machine(1, 1))
+    for number in (1, 2):
+        submit(gateway, number)
+    step(gateway)
+    assert [gateway.why_waits(gateway.job(number)) for number in (1, 2)] == ["", "waits for nodes"]
+    submit(gateway, 3, array=Array(0, 1, 1, 1))
+    step(gateway)
+    assert [gateway.why_waits(gateway.job(n)) for n in (3, 4)] == ["waits for nodes", "waits for others of its array"]
+    gateway.led_otherwise(HERE)
+    assert gateway.why_waits(gateway.job(2)) == f"nothing starts: {HERE} was led by another service"
+
+
 def test_what_waits_for_a_larger_machine_is_held_and_not_lost():
-    gateway = Gateway(machine(2, 4))
+    gateway = gateway_of(machine(2, 4))
     submit(gateway, 1, nodes=2, cpus=4, array=Array(0, 3, 1, 1))
     row = gateway.take().batch.submissions[0]
-    smaller = Gateway(machine(1, 4), [(Submission.from_row(row), {})])
+    smaller = gateway_of(machine(1, 4), [(Submission.from_row(row), {})])
     taken = step(smaller)
     assert taken.orders == []
     held = {job.number: job for job in smaller.jobs()}
     step(smaller)
     assert {job.state for job in held.values()} <= {State.HELD, State.WAITING}
     assert "asks for 2 units" in held[1].why
-    larger = Gateway(machine(2, 4), [(Submission.from_row(row), dict(taken.batch.jobs))])
+    larger = gateway_of(machine(2, 4), [(Submission.from_row(row), dict(taken.batch.jobs))])
     assert larger.release(larger.job(1))
-    assert [order.job.number for order in step(larger).orders] == [2], "one of it at once, and others waited"
-    larger.told(record("2.1"), 2000)
+    assert [order.job.number for order in step(larger).orders] == [1], "one of it at once"
+    larger.told(record("1.1"), 2000, HERE)
     assert [order.job.number for order in step(larger).orders if isinstance(order, StartRun)] != []
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"cpus": 5}, "asks for 1 node with 5 cores; the machine has 0 such"),
+        ({"nodes": 3, "cpus": 2}, "asks for 3 nodes with 2 cores; the machine has 2 such"),
+        ({"gpus": 1}, "asks for gpu, of which no node has any"),
+    ],
+)
+def test_what_no_node_could_hold_is_refused(more, said):
+    with pytest.raises(InputError, match=f"^submit: {said}; expected no more than the machine has"):
+        submit(gateway_of(machine(2, 4)), 1, **more)
+
+
+def test_why_a_job_failed_is_told_where_it_lacked_memory():
+    gateway = gateway_of(machine())
+    submit(gateway, 1, memory_mib=50)
+    submit(gateway, 2, memory_mib=50)
+    step(gateway)
+    gateway.told(record("1.1", code=None, signal=9, memory=True), 2000, HERE)
+    gateway.told(record("2.1", memory=True), 2000, HERE)
+    assert (gateway.job(1).state, gateway.job(2).state) == (State.FAILED, State.COMPLETED)
+    assert gateway.job(1).why == "something of it was killed at its limit of 50 MiB memory"
+
+
+def test_who_depended_on_an_array_is_told_so():
+    gateway = gateway_of(machine())
+    submit(gateway, 1, array=Array(0, 1, 1, None))
+    submit(gateway, 3, after=(After("ok", 1),))
+    step(gateway)
+    gateway.told(record("1.1"), 2000, HERE)
+    gateway.told(record("2.1", code=1), 2000, HERE)
+    assert gateway.job(3).why == "depends on array 1, which ended otherwise"
+
+
+def test_nodes_that_are_all_drained_are_told():
+    gateway = gateway_of(machine(1))
+    gateway.drain(gateway.machine.names[0], "")
+    submit(gateway, 1)
+    step(gateway)
+    assert gateway.why_waits(gateway.job(1)) == "waits for nodes: all are drained"

@@ -1,11 +1,15 @@
 """Keepers that don't do what they are asked for."""
 
 import asyncio
+import errno
+import os
 
 import pytest
 
-from dardis.live import keeper_client
-from dardis.live.keeper_client import KeeperClient, KeeperError
+from dardis.live import files, keeper_client
+from dardis.live.files import SmallFile
+from dardis.live.keeper import PROTOCOL
+from dardis.live.keeper_client import KEEPER, KeeperClient, KeeperError
 
 
 def test_one_that_does_not_answer_is_not_waited_for(tmp_path, monkeypatch):
@@ -13,7 +17,9 @@ def test_one_that_does_not_answer_is_not_waited_for(tmp_path, monkeypatch):
 
     async def ask():
         talks, heard = [], []
-        silent = await asyncio.start_unix_server(lambda *talk: talks.append(talk[1]), str(tmp_path / "keeper.sock"))
+        (tmp_path / KEEPER).mkdir()
+        path = str(tmp_path / KEEPER / "keeper.sock")
+        silent = await asyncio.start_unix_server(lambda *talk: talks.append(talk[1]), path)
         client = await KeeperClient.connect(tmp_path, heard.append)
         with pytest.raises(KeeperError, match="does not answer"):
             await client.hello(1)
@@ -27,3 +33,65 @@ def test_one_that_does_not_answer_is_not_waited_for(tmp_path, monkeypatch):
         await asyncio.sleep(0)
 
     asyncio.run(ask())
+
+
+def test_one_that_somebody_else_starts_is_not_started(tmp_path):
+    async def ask():
+        with pytest.raises(KeeperError, match="started apart, does not listen"):
+            await KeeperClient.connect(tmp_path, lambda _: None, apart=True)
+
+    asyncio.run(ask())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_one_of_another_version_is_told_of_in_a_line(tmp_path):
+    async def answer(reader, writer):
+        await reader.readline()
+        writer.write(b'{"id": 1, "host": "h", "pid": 17, "runs": []}\n')
+        writer.close()
+
+    async def ask():
+        (tmp_path / KEEPER).mkdir()
+        old = await asyncio.start_unix_server(answer, str(tmp_path / KEEPER / "keeper.sock"))
+        client = await KeeperClient.connect(tmp_path, lambda _: None)
+        said = rf"process 17.*protocol 1, not {PROTOCOL}.*the next one takes them up"
+        with pytest.raises(KeeperError, match=said) as told:
+            await client.hello(4)
+        assert "\n" not in str(told.value)
+        client.close()
+        old.close()
+        await asyncio.sleep(0)
+
+    asyncio.run(ask())
+
+
+HOSTS_OWN = [errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EROFS]
+
+
+@pytest.mark.parametrize(("number", "of_job"), [*((number, False) for number in HOSTS_OWN), (errno.EACCES, True)])
+def test_limits_of_the_host_are_no_mistakes_of_a_job(tmp_path, monkeypatch, number, of_job):
+    def full(*_):
+        raise OSError(number, os.strerror(number), "a")
+
+    async def ask():
+        (tmp_path / KEEPER).mkdir()
+        talks = asyncio.Queue()
+        path = str(tmp_path / KEEPER / "keeper.sock")
+        silent = await asyncio.start_unix_server(lambda *talk: talks.put_nowait(talk[1]), path)
+        client = await KeeperClient.connect(tmp_path, lambda _: None)
+        talk = await talks.get()
+        monkeypatch.setattr(files.os, "open", full)
+        asked = client.intend([{"run": "1.1", "files": ["scripts/a"]}], [SmallFile("scripts/a", "true", 0o500)], {})
+        async with asyncio.timeout(20):
+            if of_job:
+                assert await asked == {"1.1": f"a: {os.strerror(number)}"}
+            else:
+                with pytest.raises(KeeperError, match=f"its host has no room for more: {os.strerror(number)}"):
+                    await asked
+        monkeypatch.undo()
+        client.close()
+        silent.close()
+        talk.close()
+        await asyncio.sleep(0)
+
+    asyncio.run(asyncio.wait_for(ask(), 60))

@@ -1,13 +1,17 @@
 """Files of jobs, and how starts are told."""
 
+import json
 import os
+import subprocess
+import sys
+import time
 
 import pytest
 
 from dardis.live.asked import JobAsked
+from dardis.live.files import SmallFile, put_files, script_file
 from dardis.live.jobs import Asker, LiveJob, Submission
-from dardis.live.launching import put_script
-from dardis.live.service import MOST_STARTS, MOST_TEXT, _messages
+from dardis.live.post import MOST_STARTS, MOST_TEXT, messages
 
 ME = Asker(os.geteuid(), os.getegid(), "me")
 
@@ -19,26 +23,66 @@ def strict():
     os.umask(before)
 
 
+def put(folder, *files):
+    assert put_files(folder, files) == {}
+    return [folder / file.path for file in files]
+
+
 @pytest.mark.usefixtures("strict")
 def test_a_script_is_within_reach_of_its_asker_whatever_the_umask(tmp_path):
-    path = put_script(tmp_path, "#!/bin/sh\n", ME)
+    (path,) = put(tmp_path, script_file("#!/bin/sh\n", ME))
     assert [place.stat().st_mode & 0o777 for place in (path, path.parent, path.parent.parent)] == [0o500, 0o711, 0o711]
 
 
 def test_a_script_is_its_bytes_and_one_that_was_torn_is_put_anew(tmp_path):
-    text = "#!/bin/sh\r\necho \u00e9\n"
-    path = put_script(tmp_path, text, ME)
-    assert path.read_bytes() == text.encode()
+    file = script_file("#!/bin/sh\r\necho \u00e9\n", ME)
+    (path,) = put(tmp_path, file)
+    assert path.read_bytes() == file.text.encode()
     path.chmod(0o700)
     path.write_bytes(b"")
-    assert put_script(tmp_path, text, ME).read_bytes() == text.encode()
+    assert (
+        put(tmp_path, SmallFile.from_list(json.loads(json.dumps(file.as_list()))))[0].read_bytes() == path.read_bytes()
+    )
+    assert path.read_bytes() == file.text.encode()
+
+
+def test_a_file_that_can_not_be_put_is_told_and_the_others_are_there(tmp_path):
+    (tmp_path / "hosts").touch()
+    bad, good = SmallFile("hosts/a", "x", 0o644), script_file("#!/bin/sh\n", ME)
+    amiss = put_files(tmp_path, [bad, good])
+    assert amiss.keys() == {"hosts/a"}
+    assert str(tmp_path / "hosts") in amiss["hosts/a"]
+    assert (tmp_path / good.path).exists()
 
 
 @pytest.mark.parametrize(("size", "most"), [(10, MOST_STARTS), (MOST_TEXT // 3, 3), (MOST_TEXT - 5, 1)])
 def test_starts_are_told_in_messages_that_a_keeper_reads(size, most):
     submission = Submission(1, ME, JobAsked(argv=("true",)), "", {"A": "x" * size}, "/", 0)
     jobs = [LiveJob(number, submission) for number in range(1, 600)]
-    told = list(_messages(jobs))
+    told = list(messages(jobs))
     assert [job for some in told for job in some] == jobs
     assert max(map(len, told)) <= most
     assert len(told[0]) >= most - 1
+
+
+HOLDS = """
+import fcntl, signal, sys
+file = open(sys.argv[1], "r+")
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+print("holds", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_who_has_a_lease_on_his_file_keeps_nobody_waiting(tmp_path):
+    file = SmallFile("scripts/1/x", "text", 0o700)
+    assert put_files(tmp_path, [file]) == {}
+    words = [sys.executable, "-c", HOLDS, str(tmp_path / file.path)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout.readline() == b"holds\n"
+        begun = time.monotonic()
+        assert put_files(tmp_path, [file]) == {}
+        assert time.monotonic() - begun < 5
+        assert (tmp_path / file.path).read_text() == "text"
+        holder.stdin.close()

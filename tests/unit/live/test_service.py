@@ -1,21 +1,30 @@
 """A whole service with its keeper: what is asked of it, what jobs see, who may ask, and what can't be served."""
 
+import base64
 import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
+import threading
 import time
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+from kit.keeper import Asker, close_all
 from kit.live import PLATFORM, Live
 
 from dardis.cli.main import run
+from dardis.live.client import STARTING
 from dardis.live.gateway import FORGOTTEN
+from dardis.live.jobs import LiveJob
 from dardis.live.journal import FILE
 from dardis.live.keeper.log import Log
+from dardis.live.keeper_client import start_keeper
+from dardis.live.output import path_of
 from dardis.model.errors import DardisError, InputError
 
 
@@ -40,7 +49,7 @@ def test_a_job_runs_and_its_end_is_told(live):
     assert (job["state"], job["code"], job["signal"], job["attempt"]) == ("failed", 3, None, 1)
     assert job["submitted_ms"] <= job["started_ms"] <= job["ended_ms"]
     assert live.lines()[number] == 1
-    assert number in [one["id"] for one in live.client.get("/jobs", state="over")["jobs"]]
+    assert number in [one["id"] for one in live.client.history(state="over")]
     assert number not in [one["id"] for one in live.client.get("/jobs")["jobs"]]
 
 
@@ -64,7 +73,7 @@ def test_an_array_is_several_jobs_of_which_some_run_at_once(live):
     assert len(numbers) == 4
     most = 0
     while True:
-        jobs = [job for job in live.client.get("/jobs", state="all")["jobs"] if job["id"] in numbers]
+        jobs = [job for job in live.client.history(state="all") if job["id"] in numbers]
         most = max(most, sum(job["state"] == "running" for job in jobs))
         if all(job["state"] == "completed" for job in jobs):
             break
@@ -107,6 +116,20 @@ def test_jobs_are_held_released_and_cancelled(live):
         live.client.post(f"/jobs/{number}/hold")
 
 
+def test_a_service_may_open_many_files_and_its_jobs_as_many_as_before(tmp_path):
+    live = Live(tmp_path)
+    try:
+        live.start(under=("/bin/sh", "-c", 'ulimit -S -n 300 && exec "$@"', "sh"))
+        limits = Path(f"/proc/{live.service.pid}/limits").read_text()
+        soft, hard = next(line.split()[3:5] for line in limits.splitlines() if line.startswith("Max open files"))
+        assert soft == hard != "300"
+        (number,) = live.submit("ulimit -S -n >> $RAN; ulimit -H -n >> $RAN")
+        assert live.ended(number)["state"] == "completed"
+        assert live.ran.read_text().split() == ["300", hard]
+    finally:
+        live.end()
+
+
 def test_a_walltime_ends_a_job_with_all_that_it_started(live):
     (number,) = live.submit("trap '' TERM; setsid sleep 61 & sleep 62", walltime_s=1, grace_s=1)
     job = live.ended(number, 30)
@@ -142,7 +165,7 @@ def test_the_same_key_is_one_submission(live):
 
 
 def test_what_no_node_can_hold_is_refused_in_a_line(live, capsys):
-    for more, said in [({"cpus": 5}, "5 cores"), ({"nodes": 5}, "5 units"), ({"gpus": 1}, "gpu")]:
+    for more, said in [({"cpus": 5}, "5 cores"), ({"nodes": 5}, "5 nodes"), ({"gpus": 1}, "gpu")]:
         with pytest.raises(InputError, match=said):
             live.submit(**more)
     status, lines = told(capsys, ["submit", "--folder", live.folder, "--cpus", "64", "--", "true"])
@@ -223,6 +246,67 @@ def test_a_service_that_was_killed_goes_on_and_its_jobs_with_it(tmp_path):
         live.end()
 
 
+@contextmanager
+def unwritable(live):
+    """Let the journal take nothing in for a while."""
+    with closing(sqlite3.connect(live.folder / FILE, isolation_level=None, timeout=10)) as db:
+        db.execute("CREATE TRIGGER full BEFORE INSERT ON jobs BEGIN SELECT raise(ABORT, 'it is full'); END")
+        yield
+        db.execute("DROP TRIGGER full")
+
+
+def test_who_stops_with_kill_is_told_where_that_can_not_be_written(tmp_path):
+    live = Live(tmp_path)
+    try:
+        live.start()
+        (number,) = live.submit("sleep 60")
+        while live.job(number)["state"] != "running":
+            time.sleep(0.02)
+        with unwritable(live), pytest.raises(DardisError, match="it is full"):
+            live.client.post("/stop", {"kill": True}, again=False)
+        live.ready()
+        assert live.job(number)["state"] == "running"
+        assert live.ended(live.submit("true")[0])["state"] == "completed"  # it goes on as before
+        live.client.post("/stop", {"kill": True})
+        assert live.service.wait(20) == 0
+        assert live.keeper is None
+    finally:
+        live.end()
+
+
+def test_what_stops_with_kill_starts_nothing_though_its_journal_is_full_for_a_while(tmp_path):
+    live = Live(tmp_path)
+    try:
+        live.start()
+        first = live.submit("trap '' TERM; sleep 60", nodes=4, cpus=4, grace_s=5)[0]
+        while live.job(first)["state"] != "running":
+            time.sleep(0.02)
+        live.submit("echo $DARDIS_JOB_ID >> $RAN", hold=True)
+        (held,) = live.submit("echo $DARDIS_JOB_ID >> $RAN", hold=True)
+        stopping = threading.Thread(target=live.client.post, args=("/stop", {"kill": True}), daemon=True)
+        stopping.start()
+        while not is_to_end(live, first):
+            time.sleep(0.02)
+        with unwritable(live), pytest.raises(DardisError, match="it is full"):
+            live.client.change(held, "cancel")
+        live.ready()
+        live.client.change(held - 1, "release")
+        stopping.join(30)
+        assert live.service.wait(20) == 0
+        assert not live.lines()
+    finally:
+        live.end()
+
+
+def is_to_end(live, number):
+    """Whether somebody has cancelled a job, as the journal has it."""
+    with closing(sqlite3.connect(live.folder / FILE)) as db:
+        (text,) = db.execute("SELECT value FROM jobs WHERE id = ?", (number,)).fetchone()
+    job = LiveJob(number, None)
+    job.recall(text)
+    return job.cancelled
+
+
 def test_who_stops_with_kill_leaves_nothing_that_runs(tmp_path):
     live = Live(tmp_path).start()
     try:
@@ -262,7 +346,9 @@ def test_what_ended_while_nobody_looked_is_unknown_and_runs_again_only_if_somebo
         live.end()
 
 
-def test_what_a_keeper_has_begun_whose_folder_is_gone_is_unknown(tmp_path):
+@pytest.mark.parametrize("another_died", [False, True])
+def test_what_a_keeper_has_begun_whose_folder_is_gone_is_unknown(tmp_path, another_died):
+    """Also where a service has heard of it, and has died before it has written what it makes of that."""
     live = Live(tmp_path).start()
     try:
         (number,) = live.submit("echo $DARDIS_JOB_ID >> $RAN; sleep 2")
@@ -272,6 +358,10 @@ def test_what_a_keeper_has_begun_whose_folder_is_gone_is_unknown(tmp_path):
         live.kill("keeper")
         live.service.wait()
         shutil.rmtree(live.folder / "keeper")
+        if another_died:
+            assert start_keeper(live.folder / "keeper").wait(20) == 0
+            assert Asker(live.folder / "keeper/keeper.sock").hello(1) == {}
+            close_all()
         live.start()
         job = live.ended(number)
         assert (job["state"], job["why"]) == ("unknown", FORGOTTEN)
@@ -282,7 +372,41 @@ def test_what_a_keeper_has_begun_whose_folder_is_gone_is_unknown(tmp_path):
         live.end()
 
 
-def test_a_name_that_a_keeper_knows_and_the_journal_does_not_is_given_again(tmp_path):
+def test_a_journal_that_is_an_older_copy_is_told_in_a_line_and_goes_on_by_somebodys_word(tmp_path):
+    live = Live(tmp_path).start()
+    try:
+
+        def stopped():
+            live.client.post("/stop", {"kill": False})
+            live.service.wait(20)
+
+        def why():
+            until = time.monotonic() + 20
+            while not (why := {node["why"] for node in live.client.get("/nodes")["nodes"]} - {"", STARTING}):
+                assert time.monotonic() < until
+                time.sleep(0.02)
+            return why
+
+        stopped()
+        copy = (live.folder / FILE).read_bytes()
+        for _ in range(2):
+            live.start()
+            stopped()
+        (live.folder / FILE).write_bytes(copy)
+        live.start()
+        (line,) = why()
+        assert "of epoch 3, and this one's is 2" in line
+        assert "older copy: nothing starts on any host (to go on" in line
+        assert line.endswith("may run again: serve --epoch 4)")
+        stopped()
+        live.start("--epoch", "4")
+        (number,) = live.submit()
+        assert live.ended(number)["state"] == "completed"
+    finally:
+        live.end()
+
+
+def test_a_name_that_a_keeper_knows_and_the_journal_does_not_is_nobody_elses(tmp_path):
     live = Live(tmp_path, PLATFORM.replace("count = 4", "count = 1")).start()
     try:
         (first,) = live.submit("echo $DARDIS_JOB_ID >> $RAN; sleep 0.5", cpus=4)
@@ -298,7 +422,7 @@ def test_a_name_that_a_keeper_knows_and_the_journal_does_not_is_given_again(tmp_
         live.start()
         assert live.ended(first)["state"] in {"completed", "unknown"}  # as whoever takes in orphans was quick
         job = live.ended(second)
-        assert (job["state"], job["attempt"]) == ("completed", 1)
+        assert (job["state"], job["attempt"]) == ("completed", 2)
     finally:
         live.end()
 
@@ -323,7 +447,7 @@ def site():
     live = Live(folder)
     live.ran.chmod(0o666)
     try:
-        yield live.start("--users")
+        yield live.start("--users", "--user-jobs", "5")
     finally:
         live.end()
         subprocess.run(["rm", "-rf", str(folder)], check=True)
@@ -385,6 +509,76 @@ def test_files_of_others_are_out_of_reach(site):
     assert list(secret.iterdir()) == []
 
 
+def test_what_is_in_a_job_is_its_owners_alone(site):
+    word = "merger"
+    (roots,) = site.submit(f"echo {word}", name=word, output=f"/{word}", chdir=f"/{word}", export=[word])
+    job = site.ended(roots)
+    assert word in json.dumps(job)
+    assert word in job["why"]
+    (number,) = asks(site, "post", "/jobs", body=theirs(f"sleep 30 # {word}", hold=True))["ids"]
+    assert word in json.dumps(asks(site, "get", f"/jobs/{number}"))
+    for state in ("open", "all", "over"):
+        told = asks(site, "get", "/jobs", state=state)["jobs"]
+        mine = [one for one in told if one["user"] != "root"]
+        assert [one["id"] for one in mine if word in json.dumps(one)] == ([] if state == "over" else [number])
+        assert word not in json.dumps([one for one in told if one["user"] == "root"])
+    for path in (f"/jobs/{roots}", f"/jobs/{roots}/wait"):
+        seen = asks(site, "get", path)
+        assert word not in json.dumps(seen)
+        assert seen.keys() == job.keys()
+        shown = ("id", "user", "state", "nodes", "submitted_ms", "started_ms", "ended_ms", "cpus", "walltime_s")
+        assert {name: seen[name] for name in shown} == {name: job[name] for name in shown}
+    with pytest.raises(DardisError, match="root's: where it writes"):
+        path_of(seen, error=False)
+    assert word in json.dumps(site.client.get(f"/jobs/{number}"))
+    site.client.post(f"/jobs/{number}/cancel")
+
+
+def test_parts_of_a_job_are_its_owners_to_begin_and_run_as_he(site):
+    out = site.ran.parent / "theirs"
+    (roots,) = site.submit("sleep 30", nodes=2)
+    (number,) = asks(site, "post", "/jobs", body=theirs("sleep 30", nodes=2))["ids"]
+    while {site.job(one)["state"] for one in (roots, number)} != {"running"}:
+        time.sleep(0.02)
+    asked = {
+        "attempt": 1, "number": 7, "node": site.job(number)["nodes"][1], "argv": ["sh", "-c", f"id -u; id -G > {out}"],
+        "cwd": "/", "environment": {"PATH": os.environ["PATH"]},
+    }  # fmt: skip
+    refused = asks(site, "post", f"/jobs/{roots}/parts", body=asked | {"node": site.job(roots)["nodes"][1]})
+    assert refused == {"refused": f"job {roots} is root's"}
+    told = list(site.client.lines(f"/jobs/{number}/parts", asked))
+    assert base64.b64decode(next(one["out"] for one in told if "out" in one)) == b"65534\n"
+    assert told[-1] == {"end": {"state": "over", "code": 0, "signal": None, "why": "exit"}}
+    assert out.stat().st_uid == OTHER
+    for one in (roots, number):
+        site.client.post(f"/jobs/{one}/cancel")
+
+
+def theirs(command, **more):
+    """A job of another user, to be handed in."""
+    asked = {"argv": ["/bin/sh", "-c", command], "output": "/dev/null", "error": "/dev/null", **more}
+    return {"jobs": asked, "cwd": "/", "environment": {}, "script": ""}
+
+
+def test_nobody_but_root_hands_in_more_than_a_user_may(site):
+    def hands_in(count, key=None):
+        array = {"first": 1, "last": count, "step": 1, "most": None}
+        return asks(site, "post", "/jobs", body=theirs("true", array=array, hold=True) | {"key": key})
+
+    line = "with these you would have 6 jobs that are not over, of 0 MiB; expected at most 5 jobs, of 64 MiB"
+    assert line in hands_in(6)["refused"]
+    assert len(hands_in(3, "k")["ids"]) == 3
+    first, last = hands_in(2)["ids"]
+    assert line in hands_in(1)["refused"]
+    assert len(hands_in(3, "k")["ids"]) == 3  # they are in
+    asks(site, "post", f"/jobs/{last}/cancel")
+    (again,) = hands_in(1)["ids"]
+    assert line in hands_in(1)["refused"]
+    mine = site.submit("true", array={"first": 1, "last": 9, "step": 1, "most": None}, hold=True)
+    for number in (*range(first - 3, last), again, *mine):
+        site.client.post(f"/jobs/{number}/cancel")
+
+
 def test_only_owners_touch_jobs_and_only_root_leads(site):
     (number,) = site.submit("sleep 30")
     for do in ("cancel", "hold", "release"):
@@ -408,6 +602,70 @@ def test_a_job_whose_script_can_not_be_put_anywhere_fails_alone(tmp_path):
         assert (job["state"], job["why"].startswith("failed to start: ")) == ("failed", True), job
         assert live.ended(other)["state"] == "completed"
         assert live.lines() == {other: 1}
+    finally:
+        live.end()
+
+
+def test_a_job_that_the_keeper_refuses_fails_alone(tmp_path):
+    live = Live(tmp_path).start()
+    try:
+        odd, other = (live.submit(hold=True)[0] for _ in range(2))
+        live.client.post("/stop")
+        live.service.wait(20)
+        with sqlite3.connect(live.folder / FILE) as db:  # as another version may have taken it in
+            db.execute("UPDATE submissions SET value = json_set(value, '$.cwd', 'nowhere') WHERE first = ?", (odd,))
+        db.close()
+        live.start()
+        live.client.post(f"/jobs/{odd}/release")
+        live.client.post(f"/jobs/{other}/release")
+        job = live.ended(odd, 20)
+        assert (job["state"], job["why"]) == ("failed", "failed to start: its chdir makes no sense")
+        assert live.ended(other, 20)["state"] == "completed"
+        assert live.lines() == {other: 1}
+    finally:
+        live.end()
+
+
+def test_a_service_forgets_what_has_been_over_for_longer_than_it_keeps(tmp_path):
+    def handed_in(command):
+        body = {"jobs": {"argv": []}, "script": f"#!/bin/sh\n{command}\n", "cwd": str(tmp_path), "environment": {}}
+        return live.client.post("/jobs", body)["ids"][0]
+
+    live = Live(tmp_path).start()
+    try:
+        old = [handed_in(f"echo {number}") for number in range(3)]
+        runs, young = handed_in("while ! [ -e go ]; do sleep 0.05; done; echo on"), handed_in("echo young")
+        for number in (*old, young):
+            assert live.ended(number)["state"] == "completed"
+        live.client.post("/stop")
+        live.service.wait(20)
+        with sqlite3.connect(live.folder / FILE) as db:
+            long_ago = "json_set(value, '$.submitted_ms', 1000)"
+            db.execute(f"UPDATE submissions SET value = {long_ago} WHERE first < ?", (young,))  # noqa: S608
+            db.execute("UPDATE jobs SET value = json_set(value, '$[7]', 2000) WHERE id < ?", (young,))
+            db.execute("UPDATE instants SET value = json_set(value, '$.at', 1)")
+        db.close()
+        scripts = {path: path.read_text() for path in live.folder.glob("scripts/*/*")}
+        for path in [*scripts, *live.folder.glob("hosts/*")]:
+            os.utime(path, (0, 0))
+        live.start("--keep", "30")
+        until = time.monotonic() + 20
+        while len(left := live.client.history(state="all")) > 2 or len([*live.folder.glob("s*/*/*")]) > 1:
+            assert time.monotonic() < until, (left, [*live.folder.glob("s*/*/*")], live.said())
+            time.sleep(0.05)
+        assert [job["id"] for job in left] == [young, runs]
+        with pytest.raises(DardisError, match=f"there is no job {old[0]}"):
+            live.job(old[0])
+        assert [text for path, text in scripts.items() if path.exists()] == [scripts[path] for path in scripts
+                                                                             if "go" in scripts[path]]  # fmt: skip
+        (tmp_path / "go").touch()
+        assert live.ended(runs)["state"] == "completed"
+        again = handed_in("echo 0")
+        assert again == young + 1
+        assert live.ended(again)["state"] == "completed"
+        live.client.post("/stop")
+        live.service.wait(20)
+        assert run(["journal", "replay", str(live.folder)]) == 0
     finally:
         live.end()
 

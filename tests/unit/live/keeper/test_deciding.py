@@ -3,7 +3,7 @@
 import pytest
 
 from dardis.live.keeper.asked import AskedAmissError, User, read_start, run_name
-from dardis.live.keeper.fates import Begun, Fate, begun_text, failure_text, fate, read_begun
+from dardis.live.keeper.fates import LEASE_MARK, Begun, Fate, begun_text, failure_text, fate, read_begun
 from dardis.live.keeper.forest import Root, Seen, members
 
 BEGUN = Begun(pid=7, start=99, boot="b", unix_ms=5, boot_ms=3)
@@ -18,6 +18,9 @@ def test_what_had_begun_is_read_as_it_was_written():
     assert read_begun(text) == BEGUN
     assert read_begun(text + failure_text("no\nsuch file")).failed == "no\nsuch file"
     assert read_begun(text + b"failed: torn").failed == "torn"
+    ended = read_begun(text + failure_text("no lease") + LEASE_MARK + LEASE_MARK)
+    assert (ended.failed, ended.lease) == ("no lease", True)
+    assert read_begun(text + LEASE_MARK).failed is None
 
 
 def test_a_file_that_a_keeper_made_says_that_nothing_begins():
@@ -68,7 +71,7 @@ def test_a_start_is_an_object(said):
         read_start(said)
 
 
-@pytest.mark.parametrize("name", ["1.", ".1", "1.1.1", "1.1/", "\u0661.1", 3, None])
+@pytest.mark.parametrize("name", ["1.", ".1", "1.1.1.1", "1.1/", "\u0661.1", 3, None])
 def test_what_is_no_name_of_a_run(name):
     with pytest.raises(AskedAmissError):
         run_name(name)

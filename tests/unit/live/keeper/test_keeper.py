@@ -3,6 +3,8 @@
 import json
 import os
 import random
+import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -12,7 +14,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from kit.keeper import Asker, Keeper, close_all, end_all, lives, start, until
+from kit.keeper import Asker, Keeper, close_all, finish, lives, start, until
+
+from dardis.live.keeper import PROTOCOL
+from dardis.live.keeper.fates import KNOWN, WORDS, Fate
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
 NOBODY = 65534
@@ -22,7 +27,7 @@ NOBODY = 65534
 def keeper(tmp_path, request):
     one = Keeper(tmp_path / "keeper", f"--cgroups={request.param}")
     yield one
-    finish(one, tmp_path)
+    finish(one)
 
 
 @pytest.fixture
@@ -30,25 +35,7 @@ def plain(tmp_path):
     """Without cgroups."""
     one = Keeper(tmp_path / "keeper", "--cgroups=none")
     yield one
-    finish(one, tmp_path)
-
-
-def finish(keeper, tmp_path):
-    """A last keeper ends what runs, and takes its cgroups away."""
-    if keeper.process.poll() is None:
-        keeper.kill()
-    keeper.begin()
-    asker = keeper.connect()
-    asker.hello(epoch=1000)
-
-    def stopped():
-        left = asker.ask("stop").get("runs")
-        asker.ask("end", runs=left or []) if left else None
-        return left is None
-
-    until(stopped)
-    keeper.process.wait()
-    end_all(tmp_path)
+    finish(one)
 
 
 @pytest.fixture(autouse=True)
@@ -145,13 +132,17 @@ def test_what_is_asked_twice_begins_once(keeper, tmp_path):
     asker = keeper.connect()
     asker.hello()
     run = start("1.1", tmp_path, "sh", "-c", f"echo ran >> {tmp_path}/ran")
-    assert "known" in asker.start([run, run])["error"]
+    assert "twice" in asker.ask("intend", runs=[run, run])["refused"]["1.1"]
     assert asker.hello() == {}
-    asker.start([run])
-    assert "known" in asker.start([run])["error"]
-    assert "not intended" in asker.ask("go", runs=["1.1"])["error"]
+    asker.tell("intend", runs=[run])
+    asker.tell("intend", runs=[run])
+    assert asker.line()["refused"] == {}
+    assert asker.line()["refused"] == {"1.1": KNOWN}
+    assert asker.ask("go", runs=["1.1", "1.1"])["refused"] == {}
+    assert asker.ask("intend", runs=[run])["refused"] == {"1.1": KNOWN}
+    assert "not intended" in asker.ask("go", runs=["1.1"])["refused"]["1.1"]
     assert asker.over("1.1")["code"] == 0
-    assert "known" in asker.start([run])["error"]
+    assert asker.ask("intend", runs=[run])["refused"] == {"1.1": KNOWN}
     assert lines(tmp_path / "ran") == ["ran"]
     assert list(asker.hello()) == ["1.1"]
     asker.ask("forget", runs=["1.1", "9.9"])
@@ -304,9 +295,7 @@ def test_what_is_intended_begins_only_when_it_is_told_to(plain, tmp_path):
     asker = plain.connect()
     asker.hello()
     asker.ask("intend", runs=[ran_of(tmp_path, "1.1", "a"), ran_of(tmp_path, "2.1", "b")])
-    assert "error" in asker.ask("go", runs=["2.1", "3.1"])
-    assert "error" in asker.ask("go", runs=["2.1", "2.1"])
-    asker.ask("go", runs=["2.1"])
+    assert asker.ask("go", runs=["2.1", "3.1"])["refused"].keys() == {"3.1"}
     asker.over("2.1")
     assert lines(tmp_path / "ran") == ["b"]
     assert list(asker.hello()) == ["2.1"]
@@ -321,10 +310,27 @@ def test_who_leads_next_forgets_what_was_only_intended_and_may_give_its_name_aga
     assert second.hello(epoch) == {}
     with pytest.raises(OSError):  # noqa: PT011 (the connection is closed)
         first.ask("go", runs=["1.1"])
-    assert "not intended" in second.ask("go", runs=["1.1"])["error"]
+    assert "not intended" in second.ask("go", runs=["1.1"])["refused"]["1.1"]
     second.start([ran_of(tmp_path, "1.1", "new")])
     assert second.over("1.1")["code"] == 0
     assert lines(tmp_path / "ran") == ["new"]
+
+
+def test_a_start_that_is_refused_holds_no_other_back(plain, tmp_path):
+    asker = plain.connect()
+    assert asker.ask("hello", epoch=1)["protocol"] == PROTOCOL
+    odd = ran_of(tmp_path, "2.1", "odd") | {"chdir": "nowhere"}
+    runs = [ran_of(tmp_path, "1.1", "a"), odd, ran_of(tmp_path, "3.1", "b")]
+    assert asker.ask("intend", runs=runs)["refused"] == {"2.1": "its chdir makes no sense"}
+    assert asker.ask("go", runs=["1.1", "2.1", "3.1"])["refused"].keys() == {"2.1"}
+    assert [asker.over(run)["code"] for run in ("1.1", "3.1")] == [0, 0]
+    assert sorted(lines(tmp_path / "ran")) == ["a", "b"]
+    again = [ran_of(tmp_path, "1.1", "again"), ran_of(tmp_path, "2.1", "c")]
+    assert asker.start(again)["refused"].keys() == {"1.1"}
+    assert asker.over("2.1")["code"] == 0
+    assert "no name" in asker.ask("intend", runs=[ran_of(tmp_path, "4.1", "d"), odd | {"run": "x"}])["error"]
+    assert asker.hello().keys() == {"1.1", "2.1", "3.1"}
+    assert sorted(lines(tmp_path / "ran")) == ["a", "b", "c"]
 
 
 def test_a_second_hello_forgets_what_the_same_asker_intended(plain, tmp_path):
@@ -332,7 +338,7 @@ def test_a_second_hello_forgets_what_the_same_asker_intended(plain, tmp_path):
     asker.hello()
     asker.ask("intend", runs=[ran_of(tmp_path, "1.1", "old")])
     assert asker.hello() == {}
-    assert "not intended" in asker.ask("go", runs=["1.1"])["error"]
+    assert "not intended" in asker.ask("go", runs=["1.1"])["refused"]["1.1"]
 
 
 def test_what_was_intended_when_its_keeper_died_has_not_begun(plain, tmp_path):
@@ -401,12 +407,37 @@ def test_lower_epochs_are_refused_for_ever(plain, tmp_path):
     assert plain.connect().ask("hello", epoch=5) == {"id": 1, "error": "epoch", "highest": 6}
 
 
+def test_the_marks_that_it_is_led_under_are_kept_unless_its_folder_is_gone_or_put_back(plain):
+    def marks(epoch, mark):
+        return plain.connect().ask("hello", epoch=epoch, mark=mark)["marks"]
+
+    log = plain.folder / "log"
+    assert marks(1, "a") == ["a"]
+    assert marks(1, "b") == ["a"], "it has forgotten nothing since"
+    assert marks(2, "c") == ["a", "c"]
+    copy = log.read_bytes()
+    assert marks(3, "d") == ["a", "c", "d"]
+    assert "error" in plain.connect().ask("hello", epoch=2, mark="e")
+    plain.kill()
+    plain.begin()
+    assert marks(3, "f") == ["a", "c", "d", "f"], "whoever begins may have been given an older log"
+    plain.kill()
+    log.write_bytes(copy)
+    plain.begin()
+    assert marks(3, "g") == ["a", "c", "g"]
+    plain.kill()
+    shutil.rmtree(plain.folder)
+    plain.begin()
+    assert marks(3, "h") == ["h"]
+
+
 def test_what_makes_no_sense_is_answered(plain, tmp_path):
     asker = plain.connect()
     assert "hello" in asker.start([start("1.1", tmp_path, "true")])["error"]
     asker.hello()
-    for do, more in (("dance", {}), ("intend", {"runs": [{"run": "1.1"}]}), ("end", {"runs": [1]}), ("hello", {}),
-                     ("intend", {"runs": 3}), ("forget", {"runs": ["../x"]}), ("go", {"runs": ["1.1"]})):  # fmt: skip
+    for do, more in (("dance", {}), ("intend", {"runs": [{"run": "1"}]}), ("end", {"runs": [1]}), ("hello", {}),
+                     ("hello", {"epoch": 9, "mark": 1}), ("intend", {"runs": 3}), ("forget", {"runs": ["../x"]}),
+                     ("go", {"runs": ["1"]})):  # fmt: skip
         assert "error" in asker.ask(do, **more)
     assert asker.hello() == {}
     asker.socket.sendall(b"nonsense\n")
@@ -424,6 +455,33 @@ def test_one_that_vanishes_in_the_middle_of_a_line_asks_nothing(plain, tmp_path)
     with pytest.raises(ConnectionError):
         asker.line()
     assert plain.connect().hello(2) == {}
+
+
+SLOW_CHILDREN = """
+import time
+from dardis.live.keeper import child
+close = child.close_files
+child.close_files = lambda *but: (time.sleep(1), close(*but))
+"""
+
+
+def test_who_leaves_while_a_child_has_the_keepers_files_yet(tmp_path, monkeypatch):
+    (tmp_path / "sitecustomize.py").write_text(SLOW_CHILDREN)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
+    one = Keeper(tmp_path / "keeper", "--cgroups=none")
+    try:
+        for number in range(3):
+            asker = one.connect()
+            asker.hello(number)
+            asker.start([start(f"{number}.1", tmp_path, "true")])
+            asker.socket.close()
+        asker = one.connect()
+        asker.hello(9)
+        until(lambda: all(record["state"] == "over" for record in asker.hello(9).values()))
+        assert {record["code"] for record in asker.hello(9).values()} == {0}
+        assert one.process.poll() is None
+    finally:
+        finish(one)
 
 
 def test_many_at_once_and_one_who_does_not_read(plain, tmp_path):
@@ -531,6 +589,10 @@ def test_a_full_disk_begins_nothing_and_the_keeper_goes_on(tmp_path):
         asker.over("1.1")
         asker.start([start("3.1", tmp_path, "true")])
         assert asker.over("3.1")["code"] == 0
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (0, 4096))
+        assert "can't be written" in asker.ask("hello", epoch=1)["error"], "who could begin nothing isn't led"
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (4096, 4096))
+        assert "runs" in asker.ask("hello", epoch=1)
         process.terminate()
         assert b"can't be written" in process.communicate()[1]
     finally:
@@ -582,6 +644,87 @@ def test_in_the_background_it_is_there_when_its_command_ends(tmp_path):
     assert asker.over("1.1")["code"] == 0
     os.kill(pid, signal.SIGTERM)
     until(lambda: not lives(pid))
+
+
+def test_a_step_that_is_told_to_end_ends_its_runs_and_the_next_keeper_knows(tmp_path):
+    """Those that are told to end by somebody else, before it is; those that end well then; and those that don't."""
+    keeper = Keeper(tmp_path / "keeper", "--step", "--cgroups=none")
+    try:
+        asker = keeper.connect()
+        asker.hello()
+        obeys = "trap 'exit 0' TERM; touch obeys; while :; do sleep 0.02; done"
+        asker.start([
+            start("1.1", tmp_path, "sleep", "100"),
+            start("1.2", tmp_path, "sh", "-c", obeys),
+            start("1.3", tmp_path, "sh", "-c", "trap '' TERM; touch ignores; sleep 100"),
+            start("1.4", tmp_path, "true"),
+        ])  # fmt: skip
+        until(lambda: (tmp_path / "obeys").exists() and (tmp_path / "ignores").exists())
+        assert asker.over("1.4")["state"] == "over"
+        first = asker.hello()["1.1"]["pid"]
+        keeper.process.send_signal(signal.SIGSTOP)
+        os.kill(first, signal.SIGTERM)
+        asker.tell("hello", epoch=1)
+        asker.tell_start([start("1.5", tmp_path, "touch", f"{tmp_path}/ran")])
+        keeper.process.send_signal(signal.SIGTERM)
+        keeper.process.send_signal(signal.SIGCONT)
+        assert keeper.process.wait(20) == 0
+        keeper.begin()
+        known = keeper.connect().hello()
+        told = {run: (record["state"], record["code"], record["signal"]) for run, record in known.items()}
+        assert told == {
+            "1.1": ("unknown", None, signal.SIGTERM), "1.2": ("unknown", 0, None),
+            "1.3": ("unknown", None, signal.SIGKILL), "1.4": ("over", 0, None),
+        }  # fmt: skip
+        assert {known[run]["why"] for run in ("1.1", "1.2", "1.3")} == {WORDS[Fate.HOST_ENDS]}
+        assert not (tmp_path / "ran").exists()
+        keeper.process.send_signal(signal.SIGTERM)
+        assert keeper.process.wait(20) == 0  # nothing runs
+    finally:
+        finish(keeper)
+
+
+@pytest.mark.parametrize("words", [("sleep", "100"), ("sh", "-c", "sleep 100; exit $?")])
+def test_what_is_killed_just_before_its_step_is_ends_by_that(tmp_path, words):
+    """Nobody tells the step that it is to end, or too late; what is killed alone is over."""
+    keeper = Keeper(tmp_path / "keeper", "--step", "--cgroups=none")
+    try:
+        asker = keeper.connect()
+        asker.hello()
+        asker.start([start(f"1.{number}", tmp_path, *words) for number in (1, 2, 3)])
+        below = {run: told["pid"] for run, told in asker.hello().items()}
+        until(lambda: all((tmp_path / "keeper" / "runs" / run).exists() for run in below))
+        if words[0] == "sh":
+            below = {run: child_of(pid) for run, pid in below.items()}
+        os.kill(below["1.1"], signal.SIGKILL)
+        assert asker.over("1.1")["why"] == "exit"
+        os.kill(below["1.2"], signal.SIGKILL)
+        time.sleep(0.2)
+        keeper.process.send_signal(signal.SIGTERM)
+        assert keeper.process.wait(20) == 0
+        keeper.begin()
+        known = keeper.connect().hello()
+        assert [known[run]["why"] for run in ("1.2", "1.3")] == [WORDS[Fate.HOST_ENDS]] * 2
+        asker = keeper.connect()
+        asker.hello()
+        asker.start([start("2.1", tmp_path, *words)])
+        (pid,) = [told["pid"] for run, told in asker.hello().items() if run == "2.1"]
+        until((tmp_path / "keeper" / "runs" / "2.1").exists)
+        os.kill(child_of(pid) if words[0] == "sh" else pid, signal.SIGKILL)
+        time.sleep(0.2)
+        keeper.process.kill()
+        keeper.process.wait()
+        keeper.begin()
+        assert keeper.connect().hello()["2.1"]["state"] == "unknown"
+    finally:
+        finish(keeper)
+
+
+def child_of(pid):
+    """The process that another one has started, once it has."""
+    place = Path(f"/proc/{pid}/task/{pid}/children")
+    until(place.read_text)
+    return int(place.read_text())
 
 
 def test_it_is_small_and_does_nothing_when_nothing_happens(plain):

@@ -4,11 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dardis.live.keeper.records import DamagedLogError, Known, line_of, read_log, waits_for_disk
+from dardis.live.keeper.records import MOST_MARKS, DamagedLogError, Known, line_of, read_log, waits_for_disk
 
 RUN = st.sampled_from(["1.1", "2.1", "2.2"])
 ENTRY = st.one_of(
     st.tuples(st.just("epoch"), st.integers(0, 9)),
+    st.tuples(st.just("mark"), st.text(max_size=3)),
     st.tuples(st.just("intent"), RUN, st.fixed_dictionaries({"boot": st.text(max_size=3)})),
     st.tuples(st.just("ending"), RUN, st.fixed_dictionaries({"why": st.text(max_size=3)})),
     st.tuples(st.just("over"), RUN, st.fixed_dictionaries({"code": st.integers(0, 255)})),
@@ -74,6 +75,12 @@ def test_what_a_power_failure_leaves_of_what_did_not_wait_is_cut_where_it_is_tor
         whole += 1
     assert read.known == known([*commits, *[json.loads(line[9:]) for line in behind[:whole]]])
     assert read.good == sum(map(len, [*lines, *behind[:whole]]))
+
+
+def test_of_many_marks_the_last_are_kept():
+    said = known([[["mark", str(number)]] for number in range(MOST_MARKS + 5)])
+    assert said.marks == [str(number) for number in range(5, MOST_MARKS + 5)]
+    assert waits_for_disk([["mark", "0"]])
 
 
 def test_the_first_line_is_never_taken_for_torn():

@@ -129,6 +129,22 @@ def test_closed_nodes_hold_nobody_but_who_ran_at_midnight(past, windows):
         assert any(begin <= down < up == end for begin, end, other in closed if other == node)
 
 
+def test_nobody_starts_on_a_closed_node_beside_who_runs_there_yet():
+    """Half of a node has a job since before midnight, as long as it is to be down, or half of that time."""
+    for length in (600, 1_200):
+        jobs = [
+            actual(1, 0, 0, None, DAY_S + 600, 1, (2,), 2, runtime=DAY_S + 600),
+            actual(2, 0, 0, None, 2 * DAY_S, 1, (4,), 2, runtime=2 * DAY_S),
+            actual(3, DAY_S, DAY_S, None, 60, 1, (2,), 2, runtime=60),
+        ]
+        past = Past(replayed(jobs, PLATFORM), jobs, "")
+        (node,) = past.schedule.placed.of(0)[0].tolist()
+        day = play_day(past, arrivals_of(past, DAY_S), PLATFORM, DAY_S, closed=[(DAY_S, DAY_S + length, node)])
+        legal(day)
+        assert moments(day.left)[1] == (DAY_S, DAY_S + 600)
+        assert moments(day.left)[3][0] == DAY_S + length
+
+
 def test_who_waits_at_midnight_starts_when_the_machine_lets_him():
     """A wide job that waited for a day: the recorded start is not repeated, EASY starts it at once."""
     jobs = [

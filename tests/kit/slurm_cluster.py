@@ -36,7 +36,7 @@ SlurmdPidFile={folder}/%n.pid
 SlurmdLogFile={folder}/%n.log
 SlurmdSpoolDir={folder}/%n
 SlurmdParameters=config_overrides
-ProctrackType=proctrack/pgid
+ProctrackType=proctrack/{track}
 TaskPlugin=task/none
 SwitchType=switch/none
 MpiDefault=none
@@ -97,10 +97,12 @@ class Cluster:
     """Nodes of these names; a context that stops every process it started.
 
     Nodes that have idled for `idle_s` are suspended, and are down if a boot takes `resume_s`: that of a node with a
-    file NAME.dead does. `spares.conf` in the folder is included.
+    file NAME.dead does. `spares.conf` in the folder is included. `track`: by what Slurm follows a step's processes.
     """
 
-    def __init__(self, folder: Path, names: list[str], *, idle_s: int = 86_400, resume_s: int = 60) -> None:
+    def __init__(
+        self, folder: Path, names: list[str], *, idle_s: int = 86_400, resume_s: int = 60, track: str = "pgid"
+    ) -> None:
         self.folder, self.names = folder, names
         self.environment = os.environ | {"SLURM_CONF": f"{folder}/slurm.conf", "PATH": PATH}
         port, *node_ports = free_ports(1 + len(names))
@@ -109,7 +111,8 @@ class Cluster:
             f"NodeName={name} NodeHostname={facts['host']} NodeAddr=127.0.0.1 Port={p} CPUs=4 State=UNKNOWN"
             for name, p in zip(names, node_ports, strict=True)
         ]
-        config = CONFIG.format(port=port, idle_s=idle_s, resume_s=resume_s, **facts) + "\n".join(nodes) + "\n"
+        config = CONFIG.format(port=port, idle_s=idle_s, resume_s=resume_s, track=track, **facts)
+        config += "\n".join(nodes) + "\n"
         (folder / "slurm.conf").write_text(config)
         (folder / "cgroup.conf").write_text("CgroupAutomount=no\n")
         for name, text in (("suspend", SUSPEND), ("resume", RESUME)):
@@ -130,7 +133,7 @@ class Cluster:
             self.run("munged", "--force", f"--socket={self.folder}/munge.socket", *options)
             self.run("slurmctld", "-f", f"{self.folder}/slurm.conf")
             for name in self.names:
-                self.run("slurmd", "-N", name, "-f", f"{self.folder}/slurm.conf")
+                self.run(*self.world(name), "slurmd", "-N", name, "-f", f"{self.folder}/slurm.conf")
             until(lambda: all(state.startswith("IDLE") for state in self.states().values()), "all nodes idle")
         except BaseException:
             self.__exit__()
@@ -142,6 +145,10 @@ class Cluster:
         with contextlib.suppress(AssertionError):
             until(lambda: not self.run("squeue", "-h", check=False).stdout, "no job left", 10)
         stop([*self.folder.glob("*.pid")])
+
+    def world(self, _name: str) -> list[str]:
+        """Words of a command that becomes a process on a node; that is this machine."""
+        return []
 
     def run(self, *command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run a command against this cluster."""

@@ -1,0 +1,178 @@
+"""The agent of a host: says on to the keeper here what the service says, and back what the keeper does.
+
+It holds the host's node managers and its door, too. It knows nothing that must outlive it: with a new start all begins
+anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from dardis.live.door import Door, listening
+from dardis.live.far_keeper import LEAVE
+from dardis.live.files import SmallFile
+from dardis.live.keeper.clocks import boot_ms
+from dardis.live.keeper_client import LED_OTHERWISE, Connect, Keeper, KeeperClient, KeeperError, LedOtherwiseError
+
+if TYPE_CHECKING:
+    from dardis.transport.links import Link
+
+LOOK_S: Final = 1.0
+"""How often it looks at the time, s."""
+STOPPED_S: Final = 5.0
+"""After so long a gap it was stopped: what it was told before may be meant no more."""
+PART_S: Final = 0.3
+"""How long its last word may take to leave, s."""
+
+
+class Agent:
+    """What is heard, and passed on, in the newest talk; what comes of older ones is not."""
+
+    def __init__(
+        self,
+        connect: Connect,
+        say: Callable[[bytes], object],
+        door: Callable[[Mapping[str, Any]], None] = lambda _: None,
+    ) -> None:
+        """For the keeper that `connect` connects to. `say` takes what is for the service, `door` what is for that."""
+        self._connect, self._say, self._door = connect, say, door
+        self._number = 0
+        self._talk: _Talk | None = None
+        self._looked_ms = boot_ms()
+        self.leaving = asyncio.Event()
+        """Set when it is to end."""
+
+    def hear(self, payload: bytes) -> None:
+        """Take what the service says."""
+        self.look()
+        told = json.loads(payload)
+        if "door" in told:
+            self._door(told)
+            return
+        number, do = told.pop("talk"), told["do"]
+        if do == LEAVE:
+            self.leaving.set()
+        elif do == "hello" and number > self._number:
+            self.end("another talk has begun")
+            self._number = number
+            self._talk = _Talk(self._connect, lambda **told: self._say(json.dumps({"talk": number, **told}).encode()))
+        if self._talk is not None and number == self._number:
+            self._talk.asked.put_nowait(told)
+
+    def look(self) -> None:
+        """Look at the time, and raise what nobody has expected."""
+        if self._talk is not None:
+            self._talk.see()
+        now_ms = boot_ms()
+        if now_ms - self._looked_ms > STOPPED_S * 1000:
+            self.end("its agent was stopped for a while")
+        self._looked_ms = now_ms
+
+    def end(self, why: str) -> None:
+        """End the talk, if there is one."""
+        if self._talk is not None:
+            self._talk.end(why)
+            self._talk = None
+
+
+class _Talk:
+    """One talk of the service with the keeper, until either is lost."""
+
+    def __init__(self, connect: Connect, say: Callable[..., object]) -> None:
+        self.asked: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        """What is to be passed on, in order."""
+        self._connect, self._say = connect, say
+        self._over = False
+        self._passing = asyncio.create_task(self._pass_on())
+
+    async def _pass_on(self) -> None:
+        try:
+            keeper = await self._connect(self._heard)
+        except (KeeperError, OSError) as error:
+            self.end(str(error))
+            return
+        try:
+            async with asyncio.TaskGroup() as asking:
+                while True:  # asked in this order, and answered in any
+                    asking.create_task(self._ask(keeper, **await self.asked.get()))
+        finally:
+            keeper.close()
+
+    async def _ask(self, keeper: Keeper, id: int, do: str, **more: Any) -> None:  # noqa: A002, ANN401
+        try:
+            if do == "intend":
+                files = [SmallFile.from_list(file) for file in more["files"]]
+                answer: dict[str, Any] = {"refused": await keeper.intend(more["runs"], files, more["lease"])}
+            elif do == "old files":
+                answer = {"files": await keeper.old_files(more["before_ms"])}
+            elif do == "remove files":
+                await keeper.remove_files(more["paths"])
+                answer = {}
+            elif do == "read":
+                answer = {"read": await keeper.read(**more)}
+            else:
+                answer = await keeper.ask(do, **more)
+        except LedOtherwiseError as error:
+            self._say(id=id, error=LED_OTHERWISE, highest=error.highest)
+        except KeeperError as error:
+            self.end(str(error))  # who is refused something begins anew anyway
+        else:
+            self._say(**answer | {"id": id})
+
+    def see(self) -> None:
+        """Raise what nobody has expected."""
+        if self._passing.done() and not self._passing.cancelled():
+            self._passing.result()
+
+    def _heard(self, record: Any) -> None:  # noqa: ANN401 (as the keeper tells it)
+        if record is None:
+            self.end("its keeper is gone")
+        else:
+            self._say(event="over", record=record)
+
+    def end(self, why: str) -> None:
+        """Pass on nothing more."""
+        if not self._over:
+            self._over = True
+            self._say(lost=why)
+            self._passing.cancel()
+
+
+async def be_agent(
+    folder: Path, link: Link, answer: Callable[[bytes], bytes], *, users: bool = False, apart: bool = False
+) -> None:
+    """Be the agent of a host until the service says that it leaves, or a signal does. `answer` answers turns.
+
+    `users`: its door is open to all; `apart`: somebody else starts the keeper. Raises InputError where it can't have a
+    door.
+    """
+    with listening(folder, users=users) as listener:
+        door = Door(listener, link.say)
+        agent = Agent(partial(KeeperClient.connect, folder, apart=apart), link.say, door.hear)
+        loop = asyncio.get_running_loop()
+        for which in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(which, agent.leaving.set)
+        linking = asyncio.create_task(link.run(answer, agent.hear))
+        leaving = asyncio.create_task(agent.leaving.wait())
+        try:
+            while not (linking.done() or leaving.done()):
+                await asyncio.wait([linking, leaving], timeout=LOOK_S, return_when=asyncio.FIRST_COMPLETED)
+                agent.look()
+                door.look()
+            link.say(json.dumps({"left": True}).encode())
+            await asyncio.wait([linking], timeout=PART_S)
+        finally:
+            agent.end("its agent leaves")
+            leaving.cancel()
+            linking.cancel()
+            with suppress(asyncio.CancelledError):
+                await linking
+            await door.close()
+            link.close()

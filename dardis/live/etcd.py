@@ -1,0 +1,258 @@
+"""The door to etcd: its HTTP/JSON interface, by the standard library alone; blocking.
+
+All that is asked is asked again, of the next endpoint, where no answer comes: it must be harmless to be done twice.
+"""
+
+from __future__ import annotations
+
+import json
+import ssl
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from ipaddress import ip_address
+from pathlib import Path
+from time import sleep
+from typing import Any, Final, TypeAlias
+from urllib.parse import urlsplit
+
+from dardis.engine.clock import monotonic_s
+from dardis.live.journal import JournalError
+from dardis.model.errors import InputError
+
+PORT: Final = 2379
+ANSWER_S: Final = 2.0
+"""How long one endpoint may take, s; a new leader among them is there in about a second."""
+PATIENCE_S: Final = 6.0
+"""How long all of them may take together, s."""
+PAGE: Final = 64
+"""How many keys are read at a time."""
+_PAUSE_S: Final = 0.1
+_NOT_NOW: Final = frozenset({500, 502, 503, 504})
+_EXPECTED: Final = "etcd://HOST[:PORT],HOST…[/NAME]"
+
+Json: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a journal in etcd is."""
+
+    endpoints: tuple[tuple[str, int], ...]
+    name: str
+    """Tells it from other journals there."""
+    tls: ssl.SSLContext | None = field(default=None, repr=False)
+
+    def __str__(self) -> str:
+        hosts = ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in self.endpoints)
+        return f"etcd://{hosts}/{self.name}"
+
+
+def journal_place(
+    text: str | None, ca: Path | None, cert: Path | None, key: Path | None, *, users: bool = False
+) -> Callable[[], Place] | None:
+    """The place that is named, if one is, with its certificates as they are when it is called.
+
+    Raises InputError, also for one that needs certificates and has none.
+
+    `users`: whoever is here may hand jobs in, and might write what is in etcd, and have jobs run as others.
+    """
+    files = {"--journal-ca": ca, "--journal-cert": cert, "--journal-key": key}
+    missing = [option for option, file in files.items() if file is None]
+    if text is None:
+        if len(missing) < len(files):
+            raise InputError("--journal", "is missing", _EXPECTED)
+        return None
+    scheme, _, rest = text.partition("://")
+    hosts, _, name = rest.partition("/")
+    name = name or "main"
+    if scheme != "etcd" or not hosts or not name.isprintable() or "/" in name:
+        raise InputError("--journal", f"can't be understood ({text})", _EXPECTED)
+    endpoints = tuple(_endpoint(host) for host in hosts.split(","))
+    if ca is not None and cert is not None and key is not None:
+        return lambda: Place(endpoints, name, _tls(ca, cert, key))
+    if len(missing) < len(files) or users or not all(_is_here(host) for host, _ in endpoints):
+        where = "with --users etcd" if users else "etcd on another host"
+        raise InputError("--journal", f"{where} is trusted by certificates alone", " and ".join(missing))
+    return lambda: Place(endpoints, name)
+
+
+def _endpoint(text: str) -> tuple[str, int]:
+    try:
+        split = urlsplit(f"//{text}")
+        port = split.port or PORT
+    except ValueError:
+        split = None
+    if split is None or not split.hostname or split.netloc != text or "@" in text:
+        raise InputError("--journal", f"has an endpoint that can't be understood ({text})", _EXPECTED)
+    return split.hostname, port
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _tls(ca: Path, cert: Path, key: Path) -> ssl.SSLContext:
+    for option, file in (("--journal-ca", ca), ("--journal-cert", cert), ("--journal-key", key)):
+        try:
+            file.read_bytes()
+        except OSError as error:
+            raise InputError(option, f"{file} can't be read ({error.strerror})", "a PEM file") from None
+    try:
+        context = ssl.create_default_context(cafile=ca)
+    except ssl.SSLError as error:
+        raise InputError("--journal-ca", f"{ca} can't be used ({error.reason or error})", "a PEM file") from None
+    try:
+        context.load_cert_chain(cert, key, password="")  # nobody is asked for one
+    except (ssl.SSLError, ValueError) as error:
+        found = f"{cert} and {key} can't be used ({getattr(error, 'reason', None) or error})"
+        raise InputError("--journal-cert", found, "a certificate and its key, without a passphrase") from None
+    return context
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What is asked.
+
+
+def as_text(data: bytes) -> str:
+    """A key or a value, as etcd's JSON has it."""
+    return b64encode(data).decode()
+
+
+def is_value(key: bytes, value: bytes) -> Json:
+    """A key's value is this one."""
+    return {"key": as_text(key), "target": "VALUE", "result": "EQUAL", "value": as_text(value)}
+
+
+def is_as_seen(key: bytes, revision: int) -> Json:
+    """A key was last written in this revision; 0: it isn't there."""
+    return {"key": as_text(key), "target": "MOD", "result": "EQUAL", "mod_revision": str(revision)}
+
+
+def put(key: bytes, value: bytes, lease: int = 0) -> Json:
+    """Write a key; with a lease it goes when that ends."""
+    return {"request_put": {"key": as_text(key), "value": as_text(value), "lease": str(lease)}}
+
+
+def get(key: bytes) -> Json:
+    """Read a key."""
+    return {"request_range": {"key": as_text(key)}}
+
+
+def delete(begin: bytes, end: bytes) -> Json:
+    """Remove the keys of [begin, end)."""
+    return {"request_delete_range": {"key": as_text(begin), "range_end": as_text(end)}}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A key that is there."""
+
+    key: bytes
+    value: bytes
+    revision: int
+    """In which it was last written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What came of a transaction: whether all was as expected, and what was read of the keys that it names."""
+
+    as_expected: bool
+    found: dict[bytes, Found]
+    revision: int
+    """After it."""
+
+
+class Etcd:
+    """One at a time may ask; keeps a connection to the endpoint that answered last."""
+
+    def __init__(self, place: Place, patience_s: float = PATIENCE_S) -> None:
+        """Ask nothing yet."""
+        self._place, self._patience_s = place, patience_s
+        self._at = 0
+        self._connection: HTTPConnection | None = None
+        self._cluster = ""
+
+    def transact(self, expected: Sequence[Json], do: Sequence[Json], otherwise: Sequence[Json] = ()) -> Done:
+        """Do all of it if all is as expected, else something else. Raises JournalError where nobody can tell."""
+        told = self.ask("kv/txn", {"compare": list(expected), "success": list(do), "failure": list(otherwise)})
+        rows = [row for one in told.get("responses", ()) for row in one.get("response_range", {}).get("kvs", ())]
+        found = {one.key: one for one in map(_found, rows)}
+        return Done(told.get("succeeded", False), found, int(told["header"]["revision"]))
+
+    def read(self, begin: bytes, end: bytes, page: int = PAGE) -> Iterator[Found]:
+        """The keys of [begin, end), in order, asked for so many at a time. Raises JournalError."""
+        while True:
+            body = {"key": as_text(begin), "range_end": as_text(end), "limit": str(page)}
+            told = self.ask("kv/range", body)
+            rows = [_found(row) for row in told.get("kvs", ())]
+            yield from rows
+            if not told.get("more"):
+                return
+            begin = rows[-1].key + b"\0"
+
+    def ask(self, what: str, body: Json) -> Json:
+        """The answer of whichever endpoint gives one. Raises JournalError where none does, or it is a refusal."""
+        data = json.dumps(body).encode()
+        until = monotonic_s() + self._patience_s
+        while True:
+            for _ in self._place.endpoints:
+                try:
+                    return self._asked(what, data)
+                except (OSError, HTTPException, ValueError) as error:
+                    host, port = self._place.endpoints[self._at]
+                    why = f"{host}:{port}: {error or type(error).__name__}"
+                    self.close()
+                    self._at = (self._at + 1) % len(self._place.endpoints)
+            if monotonic_s() > until:
+                raise JournalError(f"{self._place}: no answer ({why})")
+            sleep(_PAUSE_S)
+
+    def _asked(self, what: str, data: bytes) -> Json:
+        """The answer of the endpoint whose turn it is. Raises OSError, HTTPException, ValueError where none comes."""
+        if self._connection is None:
+            (host, port), tls = self._place.endpoints[self._at], self._place.tls
+            self._connection = (
+                HTTPConnection(host, port, timeout=ANSWER_S)
+                if tls is None
+                else HTTPSConnection(host, port, timeout=ANSWER_S, context=tls)
+            )
+        self._connection.request("POST", f"/v3/{what}", data, {"Content-Type": "application/json"})
+        response = self._connection.getresponse()
+        told = _object(response.read())
+        if response.status in _NOT_NOW:
+            raise ValueError(str(told.get("error", response.status)))
+        if response.status != 200:
+            raise JournalError(f"{self._place}: refuses {what} ({told.get('error', response.status)})")
+        answer: Json = told.get("result", told)  # of what may be answered more than once
+        if "header" not in answer:
+            raise ValueError(f"is no etcd of version 3.4 or later ({told.get('error', 'it answers something else')})")
+        cluster = answer["header"]["cluster_id"]
+        if self._cluster not in {"", cluster}:
+            raise ValueError("is of another cluster than the others")
+        self._cluster = cluster
+        return answer
+
+    def close(self) -> None:
+        """Keep no connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def _found(row: Json) -> Found:
+    return Found(b64decode(row["key"]), b64decode(row.get("value", "")), int(row["mod_revision"]))
+
+
+def _object(text: bytes) -> Json:
+    with suppress(ValueError):
+        told = json.loads(text)
+        if isinstance(told, dict):
+            return told
+    raise ValueError("is no etcd")

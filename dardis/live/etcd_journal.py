@@ -1,0 +1,406 @@
+r"""A journal in etcd, for a head that may lose its disk: what is in etcd is acknowledged; a copy on the disk is read.
+
+Keys, all below `dardis/NAME/`:
+
+    service           version and name of the journal
+    epoch             of the service that leads, and its own key: whatever is written expects this to be its own
+    leader            who leads, while his lease lasts
+    log/N             record N, a batch: "P\n" and the last of its text
+    part/N/I          I of the P pieces that come before, if a request can't hold it
+    base              "N P": all up to record N is in the rows, of P pieces, and not in the log any more
+    rows/N/I          piece I of these: a batch a line
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, closing, suppress
+from itertools import islice
+from math import inf
+from pathlib import Path
+from threading import Event, Thread
+from time import sleep
+from typing import Final
+
+from dardis.engine.clock import monotonic_s
+from dardis.live.etcd import Done, Etcd, Json, Place, delete, get, is_as_seen, is_value, put
+from dardis.live.fresh import fresh_key
+from dardis.live.journal import COPY, FILE, VERSION, Batch, DamagedError, Journal, JournalError, SubmissionRow, in_order
+from dardis.model.errors import DardisError, InputError
+
+LEASE_S: Final = 6
+"""How long after its last sign of life a leader is taken for alive, s."""
+RENEW_S: Final = 1.5
+"""How often it gives one, s."""
+WAIT_S: Final = 2 * LEASE_S + 2.0
+"""How long a leader that is there must be there to be alive, s: a new leader of etcd itself renews all leases."""
+PIECE: Final = 1 << 20
+"""The longest piece of a text that is written as one, in bytes; etcd takes requests of 1.5 MiB."""
+PIECES: Final = 8
+"""How many of them are read at a time."""
+MOST_LOG: Final = 16 << 20
+"""How much of a log is kept before its rows are written instead, in bytes; more where the rows are more."""
+KEPT: Final = 10_000
+"""How many submissions rows have at most that are over: the last ones."""
+_RECORD: Final = 1024
+"""What a record takes beside its text, about, in bytes."""
+
+
+def open_journal(folder: Path, etcd: Place | None, least_epoch: int = 1) -> Journal:
+    """The journal in etcd, or the folder's own, in an epoch that is no lower. Raises InputError, JournalError."""
+    if etcd is None:
+        return Journal(folder, least_epoch)
+    journal = EtcdJournal(folder, etcd, least_epoch)
+    journal.keep_leading()
+    return journal
+
+
+class SupersededError(DardisError):
+    """Another service has the journal now, and this one can write nothing any more."""
+
+
+class EtcdJournal(Journal):
+    """The journal of one service."""
+
+    def __init__(self, folder: Path, place: Place, least_epoch: int = 1) -> None:
+        """Lead, with an epoch higher than all before, and bring the folder's copy to what etcd has.
+
+        Waits for a leader that is gone, but not for one that is alive. Raises InputError, and JournalError where etcd
+        does not answer.
+        """
+        self._place, self._etcd, self._renewing = place, Etcd(place), Etcd(place, RENEW_S)
+        self._root = f"dardis/{place.name}/".encode()
+        self._certain_s = -inf
+        self._unsure = False
+        """Whether something of the record after the last may be on its way, or there."""
+        self._leader = Thread(target=self._lead_on, name="leader", daemon=True)
+        self._closing = Event()
+        self._superseded = Future[None]()
+        self._superseded.set_running_or_notify_cancel()  # nobody cancels it
+        self._cutter = ThreadPoolExecutor(1, "cutter")
+        self._cutting: Future[tuple[int, int]] | None = None
+        self._cut_at = 0
+        """The record up to which rows were last written, whether they count or not."""
+        self._most = MOST_LOG
+        with ExitStack() as stack:
+            stack.callback(self._etcd.close)
+            try:
+                super().__init__(folder, least_epoch)
+            except DamagedError:  # it is only a copy, or so we think
+                self._db.close()
+                for end in ("", "-wal", "-shm"):
+                    with suppress(FileNotFoundError):
+                        (folder / (FILE + end)).replace(folder / f"{FILE}.damaged{end}")
+                super().__init__(folder, least_epoch)
+            except (ValueError, LookupError) as error:
+                raise self._damaged(str(error)) from None
+            stack.pop_all()
+
+    def _key(self, kind: str, *numbers: int) -> bytes:
+        return self._root + "/".join([kind, *(f"{number:016d}" for number in numbers)]).encode()
+
+    # ------------------------------------------------------------------------------------------------------------------
+    # Who leads.
+
+    def _begin(self, least_epoch: int) -> int:
+        db = self._db
+        db.execute("PRAGMA synchronous=NORMAL")  # what this disk loses is in etcd
+        of, self._applied, self._size, owner = "", 0, 0, ""
+        if is_copy := self._has(COPY):
+            of, self._applied, self._size, owner = db.execute(f"SELECT * FROM {COPY}").fetchone()  # noqa: S608
+        elif db.execute("SELECT count(*) FROM submissions").fetchone()[0]:
+            raise InputError(self._path, "has jobs that are not in etcd", "a folder without a journal of its own")
+        before = db.execute("SELECT value FROM meta WHERE name = 'epoch'").fetchone() or (0,)
+        epoch, service = self._lead(owner, max(before[0], least_epoch - 1))
+        if not is_copy:  # only now: where etcd can't be had, the folder may be served without
+            with self._writing():
+                db.execute(f"CREATE TABLE {COPY} (of TEXT, record INTEGER, size INTEGER, owner TEXT)")
+                db.execute(f"INSERT INTO {COPY} VALUES ('', 0, 0, '')")  # noqa: S608
+        base = self._etcd.transact([], [get(self._key("base"))]).found.get(self._key("base"))
+        record, pieces = map(int, base.value.split()) if base else (0, 0)
+        if of != service or self._applied < record:
+            self._make_anew(service, record, pieces)
+        with self._writing():
+            db.execute(f"UPDATE {COPY} SET owner = ?", (self._owner,))  # noqa: S608
+        self._record = self._applied
+        self._catch_up()
+        last = self._key("log", self._applied)
+        if self._applied > record and not self._etcd.transact([], [get(last)]).found:
+            found = f"has lost what {self._path} has (record {self._applied})"
+            raise InputError(self._place, found, "all that was ever acknowledged; or remove that file, and lose this")
+        return epoch
+
+    def _lead(self, owner: str, floor: int) -> tuple[int, str]:
+        """Take a new epoch, higher than `floor` too; it, and which journal this is. `owner`: this folder's last one."""
+        self._owner = fresh_key()
+        self._said = f"{self._owner} process {os.getpid()} on {os.uname().nodename}".encode()
+        service_key, epoch_key, leader_key = (self._key(name) for name in ("service", "epoch", "leader"))
+        until = monotonic_s() + WAIT_S
+        while True:
+            self._certain_s = monotonic_s()
+            seen = self._etcd.transact([], [get(service_key), get(epoch_key), get(leader_key)]).found
+            leader = seen.get(leader_key)
+            if leader is not None and (who := leader.value.decode().partition(" "))[0] != owner:
+                if monotonic_s() > until:
+                    raise InputError(self._place, f"is served already ({who[2]})", "it to end, or another NAME")
+                sleep(0.2)
+                continue
+            if service_key not in seen and owner:
+                found = f"has nothing of what {self._path} is a copy of"
+                raise InputError(
+                    self._place, found, "all that was ever acknowledged; or remove that file, and lose this"
+                )
+            service = seen[service_key].value.decode() if service_key in seen else f"{VERSION} {fresh_key()}"
+            if (version := service.partition(" ")[0]) != str(VERSION):
+                raise InputError(self._place, f"is a journal of version {version}", f"one of version {VERSION}")
+            old = seen.get(epoch_key)
+            epoch = max(floor, int(old.value.split()[0]) if old else 0) + 1
+            value = f"{epoch} {self._owner}".encode()
+            self._mine = is_value(epoch_key, value)
+            self._lease = self._granted(self._etcd)
+            done = self._etcd.transact(
+                [
+                    is_as_seen(epoch_key, old.revision if old else 0),
+                    is_as_seen(leader_key, leader.revision if leader else 0),
+                ],
+                [put(epoch_key, value), put(leader_key, self._said, self._lease), put(service_key, service.encode())],
+                [get(epoch_key)],
+            )
+            # Not as expected: somebody was faster, or it is the second time that it was asked.
+            if done.as_expected or (epoch_key in done.found and done.found[epoch_key].value == value):
+                return epoch, service
+
+    def _granted(self, etcd: Etcd) -> int:
+        return int(etcd.ask("lease/grant", {"TTL": str(LEASE_S)})["ID"])
+
+    def keep_leading(self) -> None:
+        """Tell others from now on that this service leads, until it is closed, whatever else keeps this process."""
+        self._leader.start()
+
+    def _lead_on(self) -> None:
+        try:
+            while not self._closing.wait(RENEW_S):
+                with suppress(JournalError):  # who writes meets that as well
+                    self._renew()
+        except BaseException as error:  # noqa: BLE001 (it is raised where somebody waits for it)
+            self._superseded.set_exception(error)
+
+    async def superseded(self) -> None:
+        """Wait until this service doesn't lead any more. Raises SupersededError then."""
+        await asyncio.wrap_future(self._superseded)
+
+    def certain_s(self) -> float:
+        """As of all journals: it is asked of etcd."""
+        return self._certain_s
+
+    def _renew(self) -> None:
+        asked_s, etcd, again = monotonic_s(), self._renewing, []
+        if "TTL" not in etcd.ask("lease/keepalive", {"ID": str(self._lease)}):  # it has ended, but nobody came
+            self._lease = self._granted(etcd)
+            again = [put(self._key("leader"), self._said, self._lease)]
+        self._as_mine(etcd, again)
+        self._certain_s = asked_s
+
+    def _as_mine(self, etcd: Etcd, do: Sequence[Json]) -> Done:
+        """Do it where this service leads. Raises SupersededError, JournalError."""
+        done = etcd.transact([self._mine], do)
+        if not done.as_expected:
+            raise SupersededError(f"{self._place}: another service has taken this journal over")
+        return done
+
+    # ------------------------------------------------------------------------------------------------------------------
+    # The log.
+
+    def write(self, batch: Batch) -> None:
+        """Make it durable, or raise JournalError, or SupersededError where that can't be any more.
+
+        What it has raised for may be there after all, if etcd took it and couldn't answer: so `settle` comes next. If
+        it doesn't, a write is refused that doesn't know of this.
+        """
+        if self.settle():
+            raise JournalError(f"{self._place}: has taken what it gave no answer to; that holds now")
+        super().write(batch)
+        self._applied = self._record
+        self._see_size()
+
+    def settle(self) -> bool:
+        """Find out what etcd took and couldn't answer; whether it is anything. Raises JournalError, SupersededError."""
+        if self._unsure:
+            self._append(_text(Batch()))
+        return self._applied < self._record and self._catch_up()
+
+    def _agree(self, batch: Batch) -> None:
+        if not (batch.submissions or batch.jobs or batch.drains):
+            return  # instants tell why, and are this disk's alone
+        if not self._append(_text(batch)):
+            raise JournalError(f"{self._place}: record {self._record} is another one")
+        self._db.execute(f"UPDATE {COPY} SET record = ?, size = ?", (self._record, self._size))  # noqa: S608
+
+    def _append(self, text: bytes) -> bool:
+        """Have a next record; whether it is this one. Raises JournalError where that is not known."""
+        number = self._record + 1
+        self._unsure = True
+        *pieces, last = _pieces([text])
+        for at, piece in enumerate(pieces):
+            self._as_mine(self._etcd, [put(self._key("part", number, at), piece)])
+        key, value = self._key("log", number), b"%d\n" % len(pieces) + last
+        done = self._etcd.transact([self._mine, is_as_seen(key, 0)], [put(key, value)], [get(key)])
+        there = value
+        if not done.as_expected:
+            self._as_mine(self._etcd, [])
+            there = done.found[key].value  # it, since this was asked before, or an earlier one whose answer was lost
+        self._record, self._unsure = number, False
+        self._size += len(text) + _RECORD
+        return there == value
+
+    def _catch_up(self) -> bool:
+        """Bring the copy to what etcd has; whether anything was new."""
+        at, size, is_new = self._applied, self._size, False
+        with self._writing():
+            for found in self._etcd.read(self._key("log", at + 1), self._root + b"log0"):
+                at += 1
+                pieces, _, text = found.value.partition(b"\n")
+                if found.key != self._key("log", at) or not pieces.isdigit():
+                    raise self._damaged(f"record {at} is not there")
+                if int(pieces):
+                    text = b"".join(self._read_pieces("part", at, int(pieces))) + text
+                batch = self._understood(text)
+                self._put(batch)
+                is_new = is_new or bool(batch)
+                size += len(text) + _RECORD
+            self._db.execute(f"UPDATE {COPY} SET record = ?, size = ?", (at, size))  # noqa: S608
+        self._applied, self._record, self._size = at, at, size
+        return is_new
+
+    def _read_pieces(self, kind: str, number: int, count: int) -> Iterator[bytes]:
+        """The first so many; what lies behind them is left of something that never counted."""
+        begin, seen = self._key(kind, number), 0
+        for found in islice(self._etcd.read(begin + b"/", begin + b"0", page=PIECES), count):
+            seen += found.key == self._key(kind, number, seen)
+            yield found.value
+        if seen < count:
+            raise self._damaged(f"pieces of {kind}/{number} are not there")
+
+    def _understood(self, line: bytes) -> Batch:
+        try:
+            told = json.loads(line)
+            rows = [SubmissionRow(*row) for row in told["submissions"]]
+            return Batch(rows, [(number, value) for number, value in told["jobs"]], drains=told["drains"])
+        except (ValueError, LookupError, TypeError) as error:
+            raise self._damaged(str(error)) from None
+
+    def _damaged(self, how: str) -> InputError:
+        return InputError(self._place, f"is damaged ({how})", "a journal of dardis, or another NAME")
+
+    # ------------------------------------------------------------------------------------------------------------------
+    # Rows in the log's place.
+
+    def _make_anew(self, service: str, record: int, pieces: int) -> None:
+        """Begin the copy with the rows that hold all up to a record."""
+        with self._writing():
+            for table in ("submissions", "jobs", "drains", "instants"):
+                self._db.execute(f"DELETE FROM {table}")  # noqa: S608
+            for line in _lines(self._read_pieces("rows", record, pieces)):
+                self._put(self._understood(line))
+            self._db.execute(f"UPDATE {COPY} SET of = ?, record = ?, size = 0", (service, record))  # noqa: S608
+        self._applied, self._size = record, 0
+
+    def _see_size(self) -> None:
+        """Have the log cut where it is long."""
+        if self._cutting is not None and self._cutting.done():
+            (cut, rows), self._cutting = self._cutting.result(), None
+            self._size -= cut
+            self._most = max(MOST_LOG, rows)
+        if self._cutting is None and self._size > self._most:
+            self._cutting = self._cutter.submit(self._cut, self._size)
+
+    def _cut(self, size: int) -> tuple[int, int]:
+        """Write rows, and remove the log up to them; how much was cut of so much, and how much the rows are.
+
+        Others write meanwhile. Where it can't be done nothing is changed, and it is done at another time.
+        """
+        etcd, key, rows, at = Etcd(self._place), self._key("base"), 0, 0
+        with (
+            suppress(JournalError, SupersededError, sqlite3.Error),
+            closing(etcd),
+            closing(sqlite3.connect(self._path, isolation_level=None, timeout=10)) as db,
+        ):
+            before = self._as_mine(etcd, [get(key)]).found.get(key)
+            db.execute("PRAGMA wal_checkpoint")  # what this disk might lose later is in the log
+            db.execute("BEGIN")
+            (record,) = db.execute(f"SELECT record FROM {COPY}").fetchone()  # noqa: S608
+            if record == self._cut_at:  # pieces of then may be late, and rows are fewer when some are forgotten
+                return 0, 0
+            self._cut_at = record
+            for at, piece in enumerate(_pieces(_rows(db)), 1):
+                self._as_mine(etcd, [put(self._key("rows", record, at - 1), piece)])
+                rows += len(piece)
+            gone = [(self._key(kind), self._key(kind, record + 1)) for kind in ("log", "part")]
+            gone.append((self._key("rows"), self._key("rows", record)))
+            base = b"%d %d" % (record, at)
+            done = etcd.transact(
+                # As it was: what is late must not bring rows back that are gone.
+                [self._mine, is_as_seen(key, before.revision if before else 0)],
+                [put(key, base), *(delete(*both) for both in gone)],
+                [get(key)],
+            )
+            if not done.as_expected and (key not in done.found or done.found[key].value != base):
+                return 0, 0
+            # What etcd keeps of values that were is given back.
+            etcd.ask("kv/compaction", {"revision": str(done.revision)})
+            return size, rows
+        return 0, 0
+
+    def close(self) -> None:
+        """Write no more, and let others lead."""
+        self._closing.set()
+        if self._leader.is_alive():
+            self._leader.join()  # what it may be renewing just now is to end
+        self._cutter.shutdown()
+        with suppress(JournalError), closing(Etcd(self._place, 0)) as etcd:
+            etcd.ask("lease/revoke", {"ID": str(self._lease)})
+        for etcd in (self._etcd, self._renewing):
+            etcd.close()
+        super().close()
+
+
+def _text(batch: Batch) -> bytes:
+    """A batch as etcd has it: a line without its end. Raises ValueError for a text that is none."""
+    rows = list(map(in_order, batch.submissions))
+    told = {"submissions": rows, "jobs": batch.jobs, "drains": batch.drains}
+    return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _rows(db: sqlite3.Connection) -> Iterator[bytes]:
+    """All that is to be kept, a batch a line."""
+    yield _text(Batch(drains=dict(db.execute("SELECT node, why FROM drains")))) + b"\n"
+    some = "SELECT first, count, asker, key, over, value FROM submissions"
+    last = db.execute("SELECT first FROM submissions WHERE over = 1 ORDER BY first DESC LIMIT 1 OFFSET ?", (KEPT - 1,))
+    (oldest,) = last.fetchone() or (0,)
+    for row in db.execute(f"{some} WHERE over = 0 OR first >= ? ORDER BY first", (oldest,)):
+        jobs = db.execute("SELECT id, value FROM jobs WHERE id >= ? AND id < ?", (row[0], row[0] + row[1]))
+        yield _text(Batch([SubmissionRow(*row)], jobs.fetchall())) + b"\n"
+
+
+def _pieces(texts: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes, in pieces that are not too long; at least one."""
+    held = b""
+    for text in texts:
+        held += text
+        while len(held) > PIECE:
+            yield held[:PIECE]
+            held = held[PIECE:]
+    yield held
+
+
+def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines that pieces were cut from."""
+    held = b""
+    for piece in pieces:
+        *whole, held = (held + piece).split(b"\n")
+        yield from whole

@@ -1,0 +1,216 @@
+"""Serves with the hosts of all ranks of an MPI launcher: the first is the service, the others are agents.
+
+MPI starts them and tells them of each other, and is over before anything is served: so nobody waits in it for a rank
+that is dead or stopped, and a launcher that sees one die ends all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import os
+import traceback
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import ExitStack
+from functools import partial
+from itertools import count
+from pathlib import Path
+from socket import AF_INET, getaddrinfo
+from time import sleep
+from typing import TYPE_CHECKING, Any, Final
+
+from dardis import __version__
+from dardis.config.platform import load_platform
+from dardis.engine.clock import monotonic_s
+from dardis.kernels.jit import TELLER
+from dardis.live.admission import Reach
+from dardis.live.agent import be_agent
+from dardis.live.deciding import host_of_plan, plan_of_hosts, warm
+from dardis.live.etcd_journal import open_journal
+from dardis.live.far_keeper import FarKeeper, Talks
+from dardis.live.journal import see_local
+from dardis.live.keeper.runs import open_files
+from dardis.live.machine import Machine, machine_of, many_nodes
+from dardis.live.post import Home
+from dardis.live.seats import Said, Seat, on_one_machine, seats_of
+from dardis.live.serve import Serving, home_here, prepare_folder, see_no_others, serving, this_host
+from dardis.live.service import Service
+from dardis.model.addresses import FIRST_HOST, HostId
+from dardis.model.errors import INTERRUPTED, DardisError, InputError
+from dardis.model.folder_lock import locked
+from dardis.transport.base import Hosts
+from dardis.transport.far import FarHost, FarHosts
+from dardis.transport.links import Keys, Link, Switchboard, new_keys
+from dardis.transport.mpi import broadcast, finish
+from dardis.transport.peers import MpiPeers
+
+if TYPE_CHECKING:
+    from dardis.transport.mpi import Communicator
+
+TURN_S: Final = 5.0
+"""How long a host may take over a turn, s."""
+LOCK_S: Final = 5.0
+"""How long ranks of a launcher that was killed may have a folder yet, s."""
+LEAVE_S: Final = 5.0
+"""How long agents may take to leave, s."""
+STAYING: Final = 3
+"""Exit status of a service that was stopped, and could not tell all agents: its launcher is to end them."""
+LOOPBACK, ANYWHERE = "127.0.0.1", "0.0.0.0"  # noqa: S104 (who has no key of this start isn't let in)
+
+Work = Callable[[Any], int]
+"""What a rank does, told what the first one has prepared; its exit status."""
+
+
+def serve_ranks(comm: Communicator, asked: Serving) -> int:
+    """Serve with all ranks until somebody stops it; the exit status. What hinders one of them is raised on all."""
+    os.umask(0o077)  # who could open a lock could hold it; what others may read is opened to them by name
+    open_files()
+    keys = new_keys()
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    says = Said(__version__, boot, this_host(), str(asked.folder), keys.public.decode())
+    said = [Said.from_list(one) for one in _everybody(comm, says.as_list())]
+    with ExitStack() as stack:
+
+        def prepare() -> tuple[Work, Any]:
+            seats = seats_of(said, bound=asked.platform is None)
+            if asked.platform is None and seats[comm.rank].folder == Path(said[FIRST_HOST].folder):
+                see_no_others(seats[comm.rank].folder, sum(one.boot == boot for one in said))
+            if comm.rank == FIRST_HOST:
+                return _service(stack, asked, said, seats, keys)
+            return _agent(stack, asked, seats[comm.rank].folder, keys)
+
+        work, told = _agreed(comm, said[comm.rank].facts.name, prepare)
+        finish()
+        return work(told)
+
+
+def _service(
+    stack: ExitStack, asked: Serving, said: Sequence[Said], seats: Sequence[Seat], keys: Keys
+) -> tuple[Work, Any]:
+    folder = prepare_folder(asked.folder, users=asked.users)
+    facts = [seat.facts for seat in seats]
+    if asked.platform is None:
+        machine = machine_of(facts)
+    else:
+        machine = many_nodes(load_platform(asked.platform), [host.name for host in facts])
+        if len(machine.names) < len(facts):
+            found = f"has {len(machine.names)} nodes for {len(facts)} hosts"
+            raise InputError(asked.platform, found, "at least one for each")
+    _hold(stack, folder, "service.lock")
+    journal = open_journal(folder, asked.etcd and asked.etcd(), asked.epoch)
+    far = [HostId(host) for host in range(FIRST_HOST + 1, len(seats))]
+    address, named = _address(said, asked.address)
+    switchboard = Switchboard(address, keys, {said[host].key.encode(): host for host in far})
+    stack.callback(switchboard.close)
+    talks = Talks(switchboard)
+    homes = [home_here(folder, facts[FIRST_HOST].name, asked)] + [
+        Home(facts[host].name, seats[host].folder, partial(FarKeeper.connect, talks, host), leased=True) for host in far
+    ]
+
+    async def serve() -> int:
+        talks.listen()
+        reach = reach_of(machine, switchboard)
+        service = Service(folder, machine, homes, journal, reach, users=asked.users)
+        await serving(service, asked, talks.doors)
+        return STAYING if await talks.dismiss(far, LEAVE_S) else 0
+
+    def work(_: Any) -> int:  # noqa: ANN401
+        warm()
+        return asyncio.run(serve())
+
+    return work, [[place.replace(ANYWHERE, named) for place in switchboard.places], keys.public.decode()]
+
+
+def _agent(stack: ExitStack, asked: Serving, folder: Path, keys: Keys) -> tuple[Work, Any]:
+    prepare_folder(folder, users=asked.users)
+    see_local(folder)
+    try:
+        _hold(stack, folder, "service.lock")  # it is a service's own, as the first rank's
+    except InputError as error:
+        # Perhaps an agent of a head that went down, whose launcher here will see that yet: no mistake.
+        raise DardisError.told(str(error)) from None
+
+    def work(told: Any) -> int:  # noqa: ANN401
+        (turns, talk), key = told
+        TELLER.quiet = True  # the first rank says for all what is compiled
+        warm()
+        link = Link((turns, talk), key.encode(), keys)
+        answer = FarHost(host_of_plan).answer
+        asyncio.run(be_agent(folder, link, answer, users=asked.users, apart=asked.keepers_apart))
+        return 0
+
+    return work, None
+
+
+def reach_of(machine: Machine, switchboard: Switchboard) -> Reach:
+    """How node managers are reached: the first host's, and those that stand in for silent ones, are in this process."""
+    plan = plan_of_hosts(machine.platform, machine.bounds)
+    sessions = count(1)
+
+    def reach(silent: AbstractSet[HostId]) -> Hosts:
+        here = {host: host_of_plan(plan, host) for host in {FIRST_HOST, *silent}}
+        return FarHosts(switchboard, plan, len(machine.hosts), next(sessions), TURN_S, here)
+
+    return reach
+
+
+def _address(said: Sequence[Said], asked: str | None) -> tuple[str, str]:
+    """The numeric address at which the first rank listens, and the one that others are told for ANYWHERE."""
+    if asked is None:
+        return (LOOPBACK if on_one_machine(said) else ANYWHERE), said[FIRST_HOST].facts.name
+    try:
+        getaddrinfo(asked, None, AF_INET)
+    except (OSError, UnicodeError):
+        expected = "an IPv4 address of the first host, or a name of it that all hosts know"
+        raise InputError("--address", repr(asked), expected) from None
+    try:
+        return str(ipaddress.IPv4Address(asked)), asked
+    except ValueError:
+        return ANYWHERE, asked
+
+
+def _hold(stack: ExitStack, folder: Path, name: str) -> None:
+    """Hold a lock of a folder for as long as the stack does. Raises InputError where somebody else keeps it."""
+    until = monotonic_s() + LOCK_S
+    while True:
+        try:
+            stack.enter_context(locked(folder, folder, name))
+        except InputError:
+            if monotonic_s() >= until:
+                raise
+            sleep(0.1)
+        else:
+            return
+
+
+def _everybody(comm: Communicator, value: object) -> list[Any]:
+    """What each rank has (plain values), by rank, on all of them."""
+    told: list[Any] = broadcast(comm, MpiPeers(comm).gather(value))
+    return told
+
+
+def _agreed(comm: Communicator, name: str, prepare: Callable[[], tuple[Work, Any]]) -> tuple[Work, Any]:
+    """What this rank is to do, and what the first one says to all. Raises what has hindered any, on all of them."""
+    work: Work | None = None
+    told, failure = None, None
+    try:
+        work, told = prepare()
+    except DardisError as error:
+        failure = error.exit_status, str(error)
+    except OSError as error:
+        failure = 1, f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    except KeyboardInterrupt:
+        failure = INTERRUPTED, "interrupted"
+    except BaseException as error:  # noqa: BLE001 (whatever it is, the other ranks must not wait for it)
+        traceback.print_exc()
+        failure = 1, f"{type(error).__name__}: {error}"
+    heard = _everybody(comm, [told, name, failure])
+    for rank, (_, host, failed) in enumerate(heard):
+        if failed is not None:
+            status, line = failed
+            # What hinders all alike, the first rank says.
+            line = line if rank == FIRST_HOST else f"{host}: {line}"
+            raise (InputError if status == InputError.exit_status else DardisError).told(line)
+    assert work is not None
+    return work, heard[FIRST_HOST][0]

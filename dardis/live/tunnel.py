@@ -1,0 +1,139 @@
+"""Carries connections over a link: an end here, an end there, bytes both ways as messages, in order or not at all.
+
+What one end sends and the other hasn't taken yet is bounded, so who reads slowly stops who writes. A connection of
+which anything is lost is closed: nothing is sent again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import select
+import socket
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Final
+
+PIECE: Final = 1 << 16
+"""Bytes of a message, at most."""
+PIECES: Final = 4
+"""How many are sent at most before the other end has taken one."""
+
+Say = Callable[[Mapping[str, Any]], object]
+"""Is given what is for the other end, as plain values."""
+
+
+class Tunnels:
+    """The ends here of connections that are carried over one link. They are numbered by who opens them."""
+
+    def __init__(self, say: Say) -> None:
+        """There is none yet."""
+        self._say = say
+        self._open: dict[int, tuple[_End, asyncio.Task[None]]] = {}
+
+    @property
+    def numbers(self) -> list[int]:
+        """Of those that are open."""
+        return list(self._open)
+
+    @property
+    def tasks(self) -> list[asyncio.Task[None]]:
+        """That carry those."""
+        return [task for _, task in self._open.values()]
+
+    def begin(self, number: int, opened: AbstractAsyncContextManager[socket.socket]) -> asyncio.Task[None]:
+        """Carry a connection, whose socket here doesn't block; it is closed where it can't be opened. Until when."""
+        end = _End(lambda **told: self._say({"door": number, **told}))
+        task = asyncio.create_task(end.carry(opened))
+        self._open[number] = end, task
+        task.add_done_callback(lambda task: self._forget(number, task))
+        return task
+
+    def hear(self, told: Mapping[str, Any]) -> None:
+        """Take what the other end says; what it says of a connection that is closed here is late."""
+        if told["door"] in self._open:
+            self._open[told["door"]][0].hear(told)
+
+    def break_off(self) -> None:
+        """Close all: the other end is away, or finds out by itself."""
+        for _, task in self._open.values():
+            task.cancel()
+        self._open.clear()
+
+    def _forget(self, number: int, task: asyncio.Task[None]) -> None:
+        if number in self._open and self._open[number][1] is task:
+            del self._open[number]
+
+
+class _OverError(Exception):
+    """Nothing more is carried."""
+
+
+class _End:
+    """One end of a connection."""
+
+    def __init__(self, say: Callable[..., object]) -> None:
+        self._say = say
+        self._free = asyncio.Semaphore(PIECES)
+        self._sent = 0
+        """How many pieces were."""
+        self._heard = 0
+        """How many were."""
+        self._came: asyncio.Queue[bytes | None] = asyncio.Queue()
+        """Pieces; an empty one: there are no more; None: the other end is closed."""
+        self._both_ways = 2
+
+    def hear(self, told: Mapping[str, Any]) -> None:
+        """Take what the other end says."""
+        if "took" in told:
+            self._free.release()
+        elif told.get("piece") == self._heard:
+            self._heard += 1
+            self._came.put_nowait(b64decode(told["bytes"]))
+        else:  # it is closed there, or a piece is missing
+            self._came.put_nowait(None)
+
+    async def carry(self, opened: AbstractAsyncContextManager[socket.socket]) -> None:
+        """Carry bytes until it is closed on either side; says so then, if it isn't cancelled."""
+        try:
+            async with opened as here, asyncio.TaskGroup() as both:
+                both.create_task(self._send(here))
+                both.create_task(self._take(here))
+        except* (_OverError, OSError):
+            self._say(closed=True)
+
+    async def _send(self, here: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await self._free.acquire()
+            data = await loop.sock_recv(here, PIECE)
+            if not data and _is_closed(here):
+                raise _OverError
+            self._say(piece=self._sent, bytes=b64encode(data).decode())
+            self._sent += 1
+            if not data:
+                self._end_way()
+                return
+
+    async def _take(self, here: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while (data := await self._came.get()) is not None:
+            if data:
+                await loop.sock_sendall(here, data)
+                self._say(took=True)
+            else:
+                here.shutdown(socket.SHUT_WR)
+                self._end_way()
+        raise _OverError
+
+    def _end_way(self) -> None:
+        self._both_ways -= 1
+        if not self._both_ways:
+            raise _OverError
+
+
+def _is_closed(here: socket.socket) -> bool:
+    """Whether the other end of a socket is closed, not only to be read from."""
+    look = select.poll()
+    look.register(here, 0)
+    return any(event & select.POLLHUP for _, event in look.poll(0))

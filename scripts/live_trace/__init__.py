@@ -1,0 +1,1 @@
+"""A trace as real processes of the live service, through kills."""

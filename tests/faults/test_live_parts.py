@@ -1,0 +1,340 @@
+"""Processes that jobs begin on their nodes through the keepers there: what they write, how they end, and MPI's own."""
+
+import hashlib
+import os
+import random
+import re
+import signal
+import sys
+import time
+from base64 import b64decode
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from kit.keeper import until
+from kit.live import Live
+from kit.live_ranks import PLACES, ROOT, Ranks
+
+from dardis.model.errors import DardisError, InputError
+
+EXEC = f"PYTHONPATH={ROOT} {sys.executable} -m dardis exec"
+MPIRUN = ROOT / ".venv" / "bin" / "mpirun"
+HYDRA = Path("/usr/bin/mpiexec.hydra")
+LAUNCHERS = [
+    pytest.param(f"OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 {MPIRUN}", id="Open MPI",
+                 marks=pytest.mark.skipif(not MPIRUN.exists(), reason="needs mpirun in .venv")),
+    pytest.param(str(HYDRA), id="MPICH", marks=pytest.mark.skipif(not HYDRA.exists(), reason=f"needs {HYDRA}")),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory):
+    live = Live(tmp_path_factory.mktemp("parts"))
+    try:
+        yield live.start()
+    finally:
+        live.end()
+
+
+@pytest.fixture
+def mine(tmp_path):
+    """A service that may be killed."""
+    live = Live(tmp_path)
+    try:
+        yield live.start()
+    finally:
+        live.end()
+
+
+@pytest.fixture(scope="module")
+def ranks(tmp_path_factory):
+    if not MPIRUN.exists():
+        pytest.skip("needs mpirun in .venv")
+    live = Ranks(tmp_path_factory.mktemp("ranks"))
+    try:
+        yield live.start()
+    finally:
+        live.end()
+
+
+SETTING = "export HOME=$PWD SECOND=$(echo $DARDIS_NODES | cut -d, -f2)"
+EACH = "for n in $(echo $DARDIS_NODES | tr , ' '); do "
+TICKS = "echo once >> $RAN; i=0; while [ $i -lt 40 ]; do i=$((i+1)); printf $i; sleep 0.1; echo .; done; exit 5"
+TICKED = [*(f"{n}." for n in range(1, 41)), "ended 5"]
+
+
+def begun(live, command, **more):
+    """A job of several nodes, and the file of its output."""
+    out = live.ran.parent / "out-%j"
+    (number,) = live.submit(f"{SETTING}; {command}", **{"output": str(out), "error": str(out), "nodes": 2} | more)
+    return number, live.ran.parent / f"out-{number}"
+
+
+def said(live, command, **more):
+    """What a job has written that has ended well."""
+    number, out = begun(live, command, **more)
+    job = live.ended(number)
+    assert job["state"] == "completed", (job, out.read_text())
+    return out.read_text().splitlines()
+
+
+def nodes_of(live, number):
+    until(lambda: live.job(number)["state"] == "running")
+    return live.job(number)["nodes"]
+
+
+def sleeping(seconds):
+    """The processes that sleep so long."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if (place / "cmdline").read_bytes() == f"sleep\0{seconds}\0".encode():
+                found.append(int(place.name))
+    return found
+
+
+def ancestors(pid):
+    """Those that have begun a process, the nearest first."""
+    found = []
+    while pid > 1:
+        pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        found.append(pid)
+    return found
+
+
+def parents(pid):
+    """Their command lines."""
+    return [Path(f"/proc/{one}/cmdline").read_text().replace("\0", " ") for one in ancestors(pid)]
+
+
+def test_it_writes_on_what_is_written_on_each_node_and_ends_as_that_does(live):
+    told = said(
+        live, EACH + f"{EXEC} $n -- sh -c 'echo $DARDIS_RUN $DARDIS_JOB_ID $A; echo err >&2; pwd; exit 3' 2>$n.err; "
+        "echo $n $?; cat $n.err; done", chdir=str(live.ran.parent),
+    )  # fmt: skip
+    number = told[0].split(".")[0]
+    for at, lines in enumerate((told[:4], told[4:])):
+        run, job = lines[0].split()
+        assert run.startswith(f"{number}.1.")
+        assert job == number
+        assert lines[1:] == [str(live.ran.parent), f"{live.job(int(number))['nodes'][at]} 3", "err"]
+    assert list((live.folder / "parts").iterdir()) == []
+
+
+def test_signals_failures_and_mistakes_have_the_exit_codes_that_ssh_gives_them(live):
+    told = said(
+        live, f"{EXEC} $SECOND -- sh -c 'kill -9 $$'; echo $?; {EXEC} $SECOND /nowhere/x; echo $?; "
+        f"{EXEC} n9 true; echo $?; {EXEC} $SECOND; echo $?; DARDIS_RUN= {EXEC} $SECOND true; echo $?",
+    )  # fmt: skip
+    assert [line for line in told if line.isdecimal()] == ["137", "255", "2", "2", "2"]
+    lines = [line for line in told if not line.isdecimal()]
+    assert [line.partition(": ")[0] for line in lines] == ["dardis"] * 4
+    assert "failed to start: /nowhere/x: No such file or directory" in lines[0]
+    assert "'n9'; expected one of the job's: n" in lines[1]
+    assert "no process of a job" in lines[3]
+
+
+def test_a_part_is_asked_for_again_and_what_makes_no_sense_is_refused(live):
+    (number,) = live.submit("sleep 60", nodes=2)
+    first, second = nodes_of(live, number)
+    asked = {
+        "attempt": 1, "number": 7, "node": second, "argv": ["sh", "-c", "echo once >> $RAN.once; printf abcde; exit 4"],
+        "cwd": "/", "environment": {"PATH": os.environ["PATH"], "RAN": str(live.ran)},
+    }  # fmt: skip
+    path = f"/jobs/{number}/parts"
+
+    def told(**more):
+        lines = list(live.client.lines(path, asked | more))
+        return b"".join(b64decode(line.get("out", "")) for line in lines), lines[-1]["end"]["code"]
+
+    assert [told(), told(), told(out=3), told(out=5)] == [(b"abcde", 4), (b"abcde", 4), (b"de", 4), (b"", 4)]
+    assert live.ran.with_name("ran.once").read_text() == "once\n"
+    for wrong, line in [
+        ({"node": "n9"}, f"NODE: 'n9'; expected one of the job's: {first}, {second}"), ({"argv": []}, "argv"),
+        ({"number": -1}, "number"), ({"number": 1 << 63}, "number"), ({"number": "7"}, "number"), ({"cwd": "x"}, "cwd"),
+        ({"argv": [1]}, "argv"), ({"environment": {"a=b": ""}}, "environment"), ({"environment": {"a": 1}}, "a"),
+        ({"out": -1}, "out"), ({"environment": {"a": "b" * (9 << 20)}}, "exec: words and environment of"),
+    ]:  # fmt: skip
+        with pytest.raises(InputError, match=f"^{re.escape(line)}"):
+            told(**wrong)
+    with pytest.raises(DardisError, match=r"does not run, or not for the 2\. time"):
+        told(attempt=2)
+    live.client.delete(f"{path}/1.7")
+    with pytest.raises(InputError, match="has been"):
+        told()
+    live.client.post(f"/jobs/{number}/cancel")
+    assert live.ended(number)["state"] == "cancelled"
+    with pytest.raises(DardisError, match="does not run"):
+        told(number=8)
+
+
+def test_much_output_comes_whole(live):
+    told = said(live, f"{EXEC} $SECOND -- seq 300000 | md5sum")
+    text = "".join(f"{number}\n" for number in range(1, 300_001))
+    assert told == [f"{hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()}  -"]
+
+
+def test_what_a_cancelled_job_has_begun_elsewhere_is_ended_and_its_node_is_free(live):
+    number, _ = begun(live, f"{EXEC} $SECOND sleep 6101", cpus=4)
+    nodes = nodes_of(live, number)
+    until(lambda: sleeping(6101))
+    live.client.post(f"/jobs/{number}/cancel")
+    assert live.ended(number)["state"] == "cancelled"
+    until(lambda: not sleeping(6101))
+    blockers = [live.submit("sleep 30", nodes=2, cpus=4)[0] for _ in range(2)]
+    assert {node for one in blockers for node in nodes_of(live, one)} >= set(nodes)
+    for one in blockers:
+        live.client.post(f"/jobs/{one}/cancel")
+
+
+def test_a_walltime_ends_what_goes_on_elsewhere_though_nobody_waits_for_it(live):
+    deaf = "trap '' TERM; sleep 6102; sleep 6102"
+    number, _ = begun(live, f'{EXEC} $SECOND -- sh -c "{deaf}" & sleep 6103', walltime_s=2, grace_s=1)
+    until(lambda: sleeping(6102))
+    assert live.ended(number)["state"] == "timeout"
+    until(lambda: not sleeping(6102) + sleeping(6103))
+
+
+def test_a_signal_to_who_waits_ends_what_he_waits_for(live):
+    there = "pgrep -f '^sleep 6104' > /dev/null; do sleep 0.1; done"
+    told = said(
+        live, f"{EXEC} $SECOND sleep 6104 & p=$!; while ! {there}; kill -TERM $p; wait $p; echo $?; while {there}"
+    )
+    assert told == ["143"]
+
+
+def test_a_service_that_dies_while_it_runs_takes_nothing_of_its_output_and_repeats_nothing(mine):
+    number, out = begun(mine, f"{EXEC} $SECOND -- sh -c '{TICKS}'; echo ended $?")
+    until(lambda: out.exists() and len(out.read_text().splitlines()) > 3)
+    for which in ("service", "service"):
+        mine.kill(which)
+        mine.service.wait()
+        time.sleep(0.7)
+        mine.start()
+    assert mine.ended(number)["state"] == "completed"
+    assert out.read_text().splitlines() == TICKED
+
+
+def test_a_keeper_that_dies_leaves_what_it_ran_and_it_is_ended_with_its_job(mine):
+    number, out = begun(mine, f"{EXEC} $SECOND sleep 6105; echo ended $?")
+    until(lambda: sleeping(6105))
+    mine.kill("keeper")
+    until(lambda: mine.keeper is not None)
+    mine.ready()
+    assert len(sleeping(6105)) == 1
+    os.kill(sleeping(6105)[0], signal.SIGTERM)
+    mine.ended(number)
+    assert out.read_text().splitlines()[-1] in {"ended 143", "ended 255"}  # as far as the kernel tells it
+
+
+def remote_ranks(live, launcher, seconds):
+    """An MPI program of a rank for each core of two nodes, and what has begun each of its processes."""
+    number, out = begun(live, f"{launcher} sleep {seconds}; echo $?", cpus=2)
+    until(lambda: len(sleeping(seconds)) == 4 or live.job(number)["state"] not in {"waiting", "running"})
+    found = [" < ".join(parents(process)) for process in sleeping(seconds)]
+    assert len(found) == 4, out.read_text()
+    return number, found
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_mpi_starts_its_processes_through_the_keepers_and_they_end_with_the_job(live, launcher):
+    number, found = remote_ranks(live, launcher, 6106)
+    through = [line for line in found if "prted" in line or "hydra_pmi_proxy" in line]
+    assert len(through) >= 2
+    assert all("remote_shell" not in line and "-m dardis.live.keeper" in line for line in through)
+    live.client.post(f"/jobs/{number}/cancel")
+    assert live.ended(number)["state"] == "cancelled"
+    until(lambda: not sleeping(6106))
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_an_mpi_program_says_what_its_ranks_say(live, launcher):
+    told = said(live, f"{launcher} sh -c 'echo rank ${{OMPI_COMM_WORLD_RANK-$PMI_RANK}}'; echo $?", cpus=2)
+    assert sorted(line for line in told if line.startswith("rank")) == [f"rank {n}" for n in range(4)]
+    assert told[-1] == "0"
+
+
+def test_on_other_hosts_it_is_their_keepers_that_run_it(ranks):
+    told = said(
+        ranks,
+        EACH + f"{EXEC} $n -- sh -c 'echo $DARDIS_FOLDER; cat /proc/$PPID/cmdline | tr \\\\0 _; echo'; done",
+        nodes=6,
+    )
+    folders = [ranks.folder / place for place in PLACES for _ in range(2)]
+    assert told[::2] == [str(folder) for folder in folders]
+    assert [line.rstrip("_").rpartition("_")[2] for line in told[1::2]] == [
+        str(folder / "keeper") for folder in folders
+    ]
+    assert not [path for folder in folders for path in (folder / "parts").glob("*")]
+
+
+def test_a_service_of_several_hosts_that_begins_anew_takes_nothing_of_its_output(ranks):
+    number, out = begun(ranks, f"{EXEC} n5 -- sh -c '{TICKS}'; echo ended $?", nodes=6)
+    until(lambda: out.exists() and len(out.read_text().splitlines()) > 3)
+    os.kill(ranks.ranks()[2], signal.SIGKILL)
+    ranks.ready()
+    assert ranks.ended(number)["state"] == "completed"
+    assert out.read_text().splitlines() == TICKED
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_mpi_runs_over_hosts_and_is_ended_on_all_with_its_job(ranks, launcher):
+    number, out = begun(ranks, f"{launcher} sleep 6107", nodes=6)
+    until(lambda: len(sleeping(6107)) == 6)
+    keepers = {
+        keeper for process in sleeping(6107) for keeper in ranks.keepers().values() if keeper in ancestors(process)
+    }
+    assert keepers == set(ranks.keepers().values()), out.read_text()
+    ranks.client.post(f"/jobs/{number}/cancel")
+    assert ranks.ended(number)["state"] == "cancelled"
+    until(lambda: not sleeping(6107))
+
+
+PART = (
+    "exec 9>> $HERE/lock; flock -n 9 || echo $DARDIS_RUN >> $RAN.beside; echo $DARDIS_RUN >> $RAN.parts; sleep 0.$1; "
+    "echo said $DARDIS_RUN"
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(5))
+def test_under_kills_no_part_begins_twice_nor_beside_one_of_an_earlier_run(tmp_path, seed):
+    rng = random.Random(seed)  # noqa: S311 (a seed is to say it all)
+    live = Live(tmp_path)
+    (tmp_path / "part").write_text(PART)
+    job = f"export HERE=$PWD/$DARDIS_JOB_ID; mkdir -p $HERE; {EXEC} $SECOND -- sh part %d; {EXEC} $SECOND -- sh part 1"
+    try:
+        live.start()
+        jobs = [
+            begun(live, f"cd {tmp_path}; {job % rng.randrange(1, 10)}", requeue=rng.random() < 0.7, chdir=str(tmp_path))
+            for _ in range(40)
+        ]
+        for _ in range(12):
+            time.sleep(rng.random() * 2)
+            which = rng.choice(["service", "service", "keeper"])
+            live.kill(which)
+            if which == "service":
+                live.service.wait()
+                live.start()
+        ended = [(live.ended(number), out.read_text() if out.exists() else "") for number, out in jobs]
+    finally:
+        live.end()
+    began = (tmp_path / "ran.parts").read_text().split()
+    assert len(began) == len(set(began))
+    assert not (tmp_path / "ran.beside").exists()
+    done = [(one, said) for one, said in ended if one["state"] == "completed" and "dardis" not in said]
+    assert len(done) > len(jobs) // 3, [one["state"] for one, _ in ended]
+    for one, said in done:
+        parts = [run for run in began if run.startswith(f"{one['id']}.{one['attempt']}.")]
+        assert len(parts) == 2
+        assert said.split("\n")[-3:-1] == [f"said {run}" for run in parts]
+
+
+@pytest.mark.slow
+def test_what_nobody_waits_for_any_more_is_ended(live):
+    number, _ = begun(live, f"{EXEC} $SECOND sleep 6108 & sleep 3; kill -9 $!; sleep 300")
+    until(lambda: sleeping(6108))
+    until(lambda: not sleeping(6108), 90)
+    assert live.job(number)["state"] == "running"
+    live.client.post(f"/jobs/{number}/cancel")

@@ -1,0 +1,229 @@
+"""The service of several hosts under mpirun: jobs run on all of them, whatever dies ends all, and all goes on."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+
+import pytest
+from kit.keeper import until
+from kit.live_load import Load, judge
+from kit.live_ranks import PLACES, PLATFORM, ROOT, Ranks
+
+MPIRUN = ROOT / "launch" / "mpirun"
+pytestmark = pytest.mark.skipif(not (ROOT / ".venv" / "bin" / "mpirun").exists(), reason="needs mpirun in .venv")
+
+
+@pytest.fixture
+def live(tmp_path):
+    live = Ranks(tmp_path)
+    try:
+        yield live.start()
+    finally:
+        live.end()
+
+
+def test_jobs_run_on_all_hosts_and_stop_ends_all(live):
+    out = live.ran.parent
+    numbers = live.submit(
+        "cat /proc/$PPID/cmdline | tr '\\0' ' ' >> $RAN.by; echo >> $RAN.by; echo $DARDIS_JOB_ID >> $RAN; sleep 2",
+        cpus=4, array={"first": 0, "last": 11, "step": 1, "most": None},
+    )  # fmt: skip
+    assert {live.ended(number)["state"] for number in numbers} == {"completed"}
+    assert live.lines() == dict.fromkeys(numbers, 1)
+    assert {node for number in numbers for node in live.job(number)["nodes"]} == {f"n{n}" for n in range(6)}
+    keepers = {line.split()[-1] for line in (out / "ran.by").read_text().splitlines() if line.strip()}
+    assert keepers == {str(live.folder / place / "keeper") for place in PLACES}
+    live.client.post("/stop")
+    assert live.service.wait(30) == 0
+    until(lambda: not live.ranks())
+    assert "started again" not in live.said()
+
+
+def killed(live, victim):
+    """Let one of the processes die while jobs run; all is begun again, and they go on."""
+    (waits,) = live.submit("echo $DARDIS_JOB_ID >> $RAN", hold=True)
+    runs = live.submit(
+        "sleep 3; echo $DARDIS_JOB_ID >> $RAN", cpus=4, array={"first": 0, "last": 5, "step": 1, "most": None}
+    )
+    until(lambda: all(live.job(number)["state"] == "running" for number in runs))
+    epoch, before = live.client.get("/status")["epoch"], live.ranks()
+    if victim == "stopped":
+        os.kill(before[1], signal.SIGSTOP)
+    os.kill(
+        {"agent": before[1], "service": before[0], "mpirun": live.launcher()}.get(victim, before[2]), signal.SIGKILL
+    )
+    until(lambda: not set(before.values()) & set(live.ranks().values()))
+    live.ready()
+    assert live.client.get("/status")["epoch"] == epoch + 1
+    live.client.post(f"/jobs/{waits}/release")
+    assert [live.ended(number)["state"] for number in [*runs, waits]] == ["completed"] * 7
+    return [*runs, waits]
+
+
+def test_what_dies_ends_all_and_all_goes_on(live):
+    numbers = [number for victim in ("agent", "service", "mpirun", "stopped") for number in killed(live, victim)]
+    assert live.lines() == dict.fromkeys(numbers, 1)
+
+
+def test_a_host_whose_agent_is_stopped_is_silent_and_the_others_go_on(live):
+    agent = live.ranks()[1]
+    os.kill(agent, signal.SIGSTOP)
+    numbers = live.submit(
+        "echo $DARDIS_JOB_ID >> $RAN; sleep 1", cpus=4, array={"first": 0, "last": 7, "step": 1, "most": None}
+    )
+    assert {live.ended(number)["state"] for number in numbers} == {"completed"}
+    assert {node for number in numbers for node in live.job(number)["nodes"]} == {"n0", "n1", "n4", "n5"}
+    assert [node["name"] for node in live.client.get("/nodes")["nodes"] if node["silent"]] == ["n2", "n3"]
+    os.kill(agent, signal.SIGCONT)
+    until(lambda: not live.silent())
+    os.kill(agent, signal.SIGSTOP)
+    live.client.post("/stop")
+    assert live.service.wait(60) == 3  # it couldn't be told, and mpirun has ended it
+    assert live.ranks() == {}
+
+
+def asks_from_afar(live, name, *lines):
+    """A job on the second host that runs these lines of a shell, where `dardis` is ours, in a folder of its own."""
+    place = live.ran.parent / name
+    place.mkdir()
+    dardis = f'dardis() {{ PYTHONPATH={ROOT} {sys.executable} -m dardis "$@"; }}'
+    (number,) = live.submit("\n".join([f"cd {place}", dardis, *lines]))
+    return number, place
+
+
+def hands_in_and_asks(live):
+    number, place = asks_from_afar(
+        live, "asks",
+        "dardis queue --json > queue",
+        "dardis submit --wait --output inner.out -- sh -c 'echo $DARDIS_FOLDER; exit 7' > id 2> said",
+        "echo $? > code",
+        "dardis submit --key k -- true > twice; dardis submit --key k -- true >> twice",
+    )  # fmt: skip
+    assert live.ended(number)["state"] == "completed"
+    queued = [json.loads(line) for line in (place / "queue").read_text().splitlines()]
+    assert [one["id"] for told in queued for one in told.get("jobs", [told])] == [number]
+    assert (place / "code").read_text() == "7\n", (place / "said").read_text()
+    inner = live.job(int((place / "id").read_text()))
+    assert (inner["code"], inner["cwd"]) == (7, str(place))
+    assert (place / "inner.out").read_text() == f"{live.folder}/host-1\n"
+    first, second = (place / "twice").read_text().split()
+    assert first == second
+
+
+def asks_while_the_agent_dies(live):
+    number, place = asks_from_afar(
+        live, "waits", "dardis submit --wait -- sleep 4 > id 2> said", "echo $? > code; dardis submit -- true > more"
+    )
+    until(lambda: (place / "id").exists() and (place / "id").read_text())
+    agent = live.ranks()[1]
+    os.kill(agent, signal.SIGKILL)
+    until(lambda: agent not in live.ranks().values())
+    live.ready()
+    assert live.ended(number, 40)["state"] == "completed"
+    code, said = int((place / "code").read_text()), (place / "said").read_text()
+    assert code == 0, said
+    assert live.job(int((place / "more").read_text()))["state"] in {"waiting", "running", "completed"}
+
+
+def test_jobs_on_another_host_hand_in_jobs_and_ask(live):
+    for node in ("n0", "n1", "n4", "n5"):
+        live.client.node(node, "drain")
+    hands_in_and_asks(live)
+    asks_while_the_agent_dies(live)
+
+
+VICTIMS = ["rank 0", "rank 1", "rank 2", "keeper 0", "keeper 1", "keeper 2", "mpirun"]
+HOST_CORES = 8
+EARLY_MS = 100
+"""Between the clocks of who runs and who kills, at most."""
+
+
+def trouble(live, load, rng, troubles):
+    """Kill, or stop for a while, so many times; when keepers were, by their hosts' ranks: Unix ms before and after."""
+    kills, doomed = {rank: [] for rank in range(len(PLACES))}, set()
+    for _ in range(troubles):
+        time.sleep(rng.random() * 2)
+        for which in rng.sample(VICTIMS, 1 if rng.random() < 0.8 else 2):
+            until(lambda which=which: which in live.processes())
+            with suppress(KeyError, ProcessLookupError):  # another that dies may have ended it
+                process = live.processes()[which]
+                if rng.random() < 0.25:
+                    os.kill(process, signal.SIGSTOP)
+                    time.sleep(rng.choice([rng.random(), 7 * rng.random()]))
+                    os.kill(process, signal.SIGCONT)
+                    continue
+                kind, _, rank = which.partition(" ")
+                doomed |= set() if kind == "keeper" else set(live.ranks().values())
+                before_ms = time.time() * 1000
+                os.kill(process, signal.SIGKILL)
+                if kind == "keeper":
+                    kills[int(rank)].append((before_ms, time.time() * 1000))
+        if rng.random() < 0.5:
+            live.ready()
+    until(lambda: not doomed & set(live.ranks().values()))
+    live.ready()
+    load.over.set()
+    load.join()
+    live.all_over()
+    return kills
+
+
+def survives(live, seed, troubles):
+    """So many troubles under load; how many jobs there were."""
+    load = Load(live, seed)
+    load.start()
+    try:
+        kills = trouble(live, load, random.Random(seed), troubles)  # noqa: S311 (a seed is to say it all)
+    finally:
+        load.over.set()
+    unknown = judge(live, load)
+    jobs = sum(map(len, load.acknowledged.values()))
+    print(f"seed {seed}: {jobs} jobs, kills of keepers {list(map(len, kills.values()))}, {len(unknown)} are unknown")
+    hosts = live.hosts()
+    for job in unknown:
+        killed, begun_ms = kills[hosts.index(job["host"])], job["started_ms"] - EARLY_MS
+        assert any(begun_ms < after and before < job["ended_ms"] for before, after in killed), f"{job} {kills}"
+    for host, killed in zip(hosts, kills.values(), strict=True):
+        assert sum(job["host"] == host for job in unknown) <= HOST_CORES * len(killed)
+    return jobs
+
+
+def test_nothing_is_lost_and_nothing_runs_twice_on_three_hosts(live):
+    assert survives(live, 0, 9) > 50
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 130))
+def test_nothing_is_lost_under_many_kills_on_three_hosts(live, seed):
+    survives(live, seed, 10)
+
+
+def refused(tmp_path, *words):
+    done = subprocess.run(
+        [MPIRUN, "-n", "2", sys.executable, "-m", "dardis", "serve", *words], capture_output=True, text=True,
+        check=False, timeout=60, env=os.environ | {"PYTHONPATH": str(ROOT)}, cwd=tmp_path,
+    )  # fmt: skip
+    lines = [line for line in done.stderr.splitlines() if line.startswith("dardis: ") or "Traceback" in line]
+    return done.returncode, lines
+
+
+def test_a_mistake_of_any_rank_ends_all_with_one_line(tmp_path):
+    (tmp_path / "f").mkdir()
+    (tmp_path / "f" / "host-1").write_text("")
+    (tmp_path / "p.toml").write_text(PLATFORM)
+    status, (line,) = refused(tmp_path, "--folder", tmp_path / "f", "--platform", tmp_path / "p.toml")
+    assert status == 2
+    assert f"{tmp_path}/f/host-1: can't be made" in line
+    long = tmp_path / ("f" * (107 - len(f"{tmp_path}//keeper/gateway.sock")))  # for the further host alone it is
+    status, (line,) = refused(tmp_path, "--folder", long, "--platform", tmp_path / "p.toml")
+    assert (status, f"{long}/host-1/keeper: too long for a socket by 7 bytes" in line) == (2, True), line
+    (tmp_path / "p.toml").write_text(PLATFORM.replace("6", "1"))
+    status, (line,) = refused(tmp_path, "--folder", tmp_path / "g", "--platform", tmp_path / "p.toml")
+    assert (status, "has 1 nodes for 2 hosts" in line) == (2, True)
+    status, (line,) = refused(tmp_path, "--folder", tmp_path / "g", "--address", "192.0.2.1")
+    assert (status, "192.0.2.1" in line) == (2, True)

@@ -1,0 +1,61 @@
+"""A rank of a live service without a launcher: `python -m kit.live_rank RANK RANKS MEETING FOLDER PLATFORM ADDRESS`.
+
+MPI doesn't bring up ranks of one machine that can't reach each other by the loopback.
+"""
+
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from dardis.live import ranks
+from dardis.live.limits import USUAL_JOBS
+
+
+class Meeting:
+    """Ranks that gather and broadcast by files of a folder, as far as those who serve ask a communicator for it."""
+
+    def __init__(self, folder, rank, size):
+        self.folder, self.rank, self.size = Path(folder), rank, size
+        self._number = 0
+
+    def _give(self, payload):
+        self._number += 1
+        place = self.folder / f"{self._number}-{self.rank}"
+        place.with_suffix(".part").write_bytes(payload)
+        place.with_suffix(".part").rename(place)
+
+    def _of(self, rank):
+        place = self.folder / f"{self._number}-{rank}"
+        while not place.exists():
+            time.sleep(0.01)
+        return place.read_bytes()
+
+    def Bcast(self, buffer, root):  # noqa: N802 (as MPI has it)
+        self._give(bytes(buffer))
+        buffer[:] = self._of(root)
+
+    def Gather(self, sent, got):  # noqa: N802
+        self._give(sent.tobytes())
+        if got is not None:
+            got[:] = [np.frombuffer(self._of(rank), sent.dtype)[0] for rank in range(self.size)]
+
+    def Gatherv(self, sent, got):  # noqa: N802
+        self._give(bytes(sent))
+        if got is not None:
+            buffer, _ = got
+            buffer[:] = b"".join(self._of(rank) for rank in range(self.size))
+
+
+def main():
+    rank, size, meeting, folder, platform, address = sys.argv[1:]
+    ranks.finish = lambda: None  # there is no MPI to be over
+    asked = ranks.Serving(
+        Path(folder), Path(platform), None, False, USUAL_JOBS, None, 1, False, address, lambda _: None
+    )
+    return ranks.serve_ranks(Meeting(meeting, int(rank), int(size)), asked)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

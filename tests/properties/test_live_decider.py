@@ -1,0 +1,89 @@
+"""Live decisions over random events: who could start does, though a submission gives only new jobs a turn."""
+
+import copy
+import random
+
+import pytest
+
+from dardis.kernels import queue as columns
+from dardis.live.deciding import Asks, Decider, Happened, hosts_here
+from dardis.model.job import FOREVER
+from dardis.model.platform import NodeGroup, Platform
+
+SMALL, LARGE = 4, 2
+PLATFORM = Platform("m", (NodeGroup("a", SMALL, {"cores": 4}), NodeGroup("b", LARGE, {"cores": 8})))
+NODES = SMALL + LARGE
+
+
+def could_start(decider, now):
+    """Who would start if all who wait had a turn beside what is reserved; a copy is asked."""
+    turns = copy.deepcopy(decider)
+    for manager in turns._turns._managers:
+        for slot in manager._view.slots.values():
+            manager._view.waiting.queue.table[slot, columns.FRESH] = 1
+        manager.overtakes = lambda _: False  # no reservation is given back
+    turns._starts = []
+    turns._take(turns._turns.over(now, last=True), now)
+    return turns._starts
+
+
+class Site:
+    """Jobs that come and end at random, some of them early and some late."""
+
+    def __init__(self, rng, bounds):
+        self.rng, self.decider = rng, Decider(PLATFORM, bounds, hosts_here(PLATFORM, bounds))
+        self.now, self.last, self.ends, self.waiting = 1000, 0, {}, set()
+
+    def submitted(self):
+        rng, some = self.rng, []
+        for _ in range(rng.choice([0, 0, 1, 1, 2])):
+            self.last += 1
+            walltime, nodes = rng.choice([60, 300, 1000, 5000, 20_000]), rng.choice([1, 1, 1, 2, 3, 5])
+            some.append(Asks(self.last, self.now, walltime, nodes, (rng.randint(1, 4),)))
+        return tuple(some)
+
+    def step(self):
+        """What happens next; whether anything has ended, and who could start then."""
+        rng, wake = self.rng, self.decider.wake()
+        pause = self.now + rng.choice([0, 0, 1, 5, 60, 500])
+        self.now = min(pause, max(self.now, min(wake, min(self.ends.values(), default=FOREVER))))
+        ended = tuple(sorted(number for number, end in self.ends.items() if end <= self.now))
+        withdrawn = tuple(rng.sample(sorted(self.waiting), 1)) if self.waiting and rng.random() < 0.03 else ()
+        closed = tuple(sorted(rng.sample(range(NODES), rng.randint(0, 2)))) if rng.random() < 0.03 else None
+        submitted = self.submitted()
+        starts, refused = self.decider.decide(Happened(self.now, ended, withdrawn, closed, submitted=submitted))
+        assert not refused
+        for number in ended:
+            del self.ends[number]
+        self.waiting = (self.waiting | {asks.job for asks in submitted}) - {
+            *withdrawn,
+            *(start.job for start in starts),
+        }
+        for start in starts:
+            _, _, end = self.decider._running[start.job]
+            self.ends[start.job] = self.now + max(1, int((end - self.now) * rng.choice([0.1, 0.5, 1.0, 1.2])))
+        return ended, could_start(self.decider, self.now)
+
+
+@pytest.mark.parametrize("bounds", [(0, NODES), (0, 3, NODES)])
+def test_nobody_waits_who_could_start(bounds):
+    waited = 0
+    for seed in range(6):
+        site = Site(random.Random(seed), bounds)  # noqa: S311 (a seed is to say it all)
+        for _ in range(120):
+            ended, starts = site.step()
+            assert not starts, (seed, site.now, ended)
+            waited += bool(site.waiting)
+    assert waited > 200
+
+
+def test_jobs_that_have_started_are_forgotten_though_an_older_one_waits():
+    platform = Platform("m", (NodeGroup("a", 3, {"cores": 4}),))
+    decider = Decider(platform, (0, 3), hosts_here(platform, (0, 3)))
+    decider.decide(Happened(0, closed=(2,), submitted=(Asks(1, 0, 1000, 3, (4,)),)))
+    for number in range(2, 600):
+        ended = (number - 1,) if number > 2 else ()
+        starts, _ = decider.decide(Happened(5 * number, ended, submitted=(Asks(number, 5 * number, 10, 1, (1,)),)))
+        assert [start.job for start in starts] == [number]
+    (manager,) = decider._turns._managers
+    assert len(manager._ageing) < 100

@@ -1,0 +1,347 @@
+"""Real keepers, guards and processes: what has a lease doesn't outlive it, whoever is stopped or killed."""
+
+import os
+import signal
+import struct
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from kit.keeper import Keeper, close_all, finish, lives, start, until
+
+from dardis.live.keeper.clocks import boot_ms
+from dardis.live.keeper.lease import Lease
+
+MARGIN_MS = 5000
+"""What whoever gave a lease waits for after its end."""
+
+
+@pytest.fixture(params=["auto", "none"])
+def keeper(tmp_path, request):
+    one = Keeper(tmp_path / "keeper", f"--cgroups={request.param}")
+    yield one
+    finish(one)
+
+
+@pytest.fixture
+def plain(tmp_path):
+    one = Keeper(tmp_path / "keeper", "--cgroups=none")
+    yield one
+    finish(one)
+
+
+@pytest.fixture(autouse=True)
+def _closes():
+    yield
+    close_all()
+
+
+def lease(asker, runs, ms):
+    """Let runs begin with a lease of so many ms from now on; when it ends."""
+    given = {"lease_from": asker.now_ms, "lease_ms": ms}
+    assert asker.ask("intend", runs=[run | {"lease": True} for run in runs], **given)["refused"] == {}
+    assert asker.ask("go", runs=[run["run"] for run in runs])["refused"] == {}
+    return given["lease_from"] + ms
+
+
+def guard_of(keeper):
+    """The guard that the keeper's file names, if it lives."""
+    _, pid, _ = struct.unpack_from("3Q", (keeper.folder / "lease").read_bytes())
+    return pid if pid and lives(pid) else None
+
+
+def guards_of(keeper):
+    """All that live."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            is_one = (place / "comm").read_text() == "dardis-guard\n"
+            if is_one and str(keeper.folder).encode() in (place / "cmdline").read_bytes() and lives(int(place.name)):
+                found.append(int(place.name))
+        except OSError:
+            continue
+    return found
+
+
+def pids(path, count):
+    """Numbers that processes have written, once all have."""
+    until(lambda: path.exists() and len(path.read_text().split()) >= count)
+    return [int(word) for word in path.read_text().split()]
+
+
+def beside(tmp_path):
+    """A run without a lease that says its number."""
+    return start("9.1", tmp_path, "sh", "-c", f"echo $$ > {tmp_path}/beside; exec sleep 100")
+
+
+def many(tmp_path):
+    """A run of several processes that say their numbers: a child, one in a session of its own, and a daemon."""
+    say = f"echo \\$\\$ >> {tmp_path}/pids; exec sleep 100"
+    script = f'sh -c "{say}" & setsid sh -c "{say}" & (setsid sh -c "{say}" &); echo $$ >> {tmp_path}/pids; wait'
+    return start("1.1", tmp_path, "sh", "-c", script)
+
+
+def assert_killed_in_time(processes, end_ms):
+    until(lambda: not any(map(lives, processes)))
+    assert end_ms <= boot_ms() < end_ms + MARGIN_MS
+
+
+def begin(keeper, tmp_path, ms):
+    """A run with a lease and one without: the processes of each, when the lease ends, who asked."""
+    asker = keeper.connect()
+    asker.hello()
+    asker.start([beside(tmp_path)])
+    other = pids(tmp_path / "beside", 1)
+    asker.hello()
+    end_ms = lease(asker, [many(tmp_path)], ms)
+    return pids(tmp_path / "pids", 4), other, end_ms, asker
+
+
+def test_a_run_lives_as_long_as_its_lease_is_renewed(keeper, tmp_path):
+    mine, other, end_ms, asker = begin(keeper, tmp_path, 1500)
+    while boot_ms() < end_ms + 1000:
+        time.sleep(0.3)
+        told_ms = asker.now_ms
+        asker.ask("lease", **{"from": told_ms, "ms": 1500})
+        assert all(map(lives, mine))
+    assert_killed_in_time(mine, told_ms + 1500)
+    record = asker.over("1.1")
+    assert (record["state"], record["why"], record["signal"]) == ("over", "lease", signal.SIGKILL)
+    assert all(map(lives, other))
+    until(lambda: guards_of(keeper) == [])  # nothing is left that needs one
+
+
+def test_an_old_renewal_renews_nothing(plain, tmp_path):
+    mine, _, end_ms, asker = begin(plain, tmp_path, 1500)
+    asker.ask("lease", **{"from": end_ms - 1500, "ms": 1400})
+    asker.ask("lease", **{"from": 1, "ms": 5})
+    for given in ({"from": boot_ms() + 60_000, "ms": 1}, {"from": 1}, {"from": -1, "ms": 1}, {"from": "1", "ms": 1}):
+        assert "error" in asker.ask("lease", **given)
+    assert_killed_in_time(mine, end_ms)
+    assert asker.over("1.1")["why"] == "lease"
+
+
+def test_the_guard_kills_what_a_stopped_keeper_does_not(keeper, tmp_path):
+    mine, other, end_ms, asker = begin(keeper, tmp_path, 1500)
+    keeper.process.send_signal(signal.SIGSTOP)
+    assert_killed_in_time(mine, end_ms)
+    assert all(map(lives, other))
+    asker.tell("lease", **{"from": asker.now_ms, "ms": 60_000})  # it comes too late
+    keeper.process.send_signal(signal.SIGCONT)
+    record = asker.over("1.1")
+    assert (record["state"], record["why"], record["signal"]) == ("over", "lease", signal.SIGKILL)
+
+
+def test_the_guard_kills_what_a_dead_keeper_does_not(keeper, tmp_path):
+    mine, other, end_ms, _ = begin(keeper, tmp_path, 1500)
+    keeper.kill()
+    assert_killed_in_time(mine, end_ms)
+    assert all(map(lives, other))
+    until(lambda: guards_of(keeper) == [])  # nobody would end it
+    keeper.begin()
+    asker = keeper.connect()
+    records = asker.hello(epoch=2)
+    record = asker.over("1.1") if records["1.1"]["state"] == "running" else records["1.1"]  # nobody had taken it in yet
+    assert (record["state"], record["why"]) == ("over", "lease")
+    assert records["9.1"]["state"] == "running"
+
+
+@pytest.mark.parametrize("mode", ["auto", "v1"])
+def test_what_hides_from_a_dead_keeper_is_in_its_cgroup_yet(tmp_path, mode):
+    keeper = Keeper(tmp_path / "keeper", f"--cgroups={mode}")
+    try:
+        asker = keeper.connect()
+        if asker.ask("hello", epoch=1)["cgroup"] is None:
+            pytest.skip("no cgroups may be made here")
+        say = f"echo \\$\\$ >> {tmp_path}/pids; exec sleep 100"
+        script = f'(setsid env -i PATH=/bin sh -c "{say}" &); echo $$ >> {tmp_path}/pids; exec sleep 100'
+        end_ms = lease(asker, [start("1.1", tmp_path, "sh", "-c", script)], 1500)
+        mine = pids(tmp_path / "pids", 2)
+        keeper.kill()
+        assert_killed_in_time(mine, end_ms)
+    finally:
+        finish(keeper)
+
+
+def test_what_hides_from_a_stopped_keeper_is_its_child(plain, tmp_path):
+    """Without cgroups: an orphan that shows nothing of its run is known by its parent, the keeper."""
+    asker = plain.connect()
+    asker.hello()
+    say = f"echo \\$\\$ >> {tmp_path}/pids; exec sleep 100"
+    script = f'(setsid env -i PATH=/bin sh -c "{say}" &); echo $$ >> {tmp_path}/pids; exec sleep 100'
+    end_ms = lease(asker, [start("1.1", tmp_path, "sh", "-c", script)], 1500)
+    mine = pids(tmp_path / "pids", 2)
+    time.sleep(0.05)  # what is older can't be of the run without a lease
+    asker.start([beside(tmp_path)])
+    other = pids(tmp_path / "beside", 1)
+    plain.process.send_signal(signal.SIGSTOP)
+    assert_killed_in_time(mine, end_ms)
+    assert all(map(lives, other))
+    plain.process.send_signal(signal.SIGCONT)
+
+
+def test_a_guard_that_dies_is_followed_by_another(keeper, tmp_path):
+    mine, _, end_ms, _ = begin(keeper, tmp_path, 2500)
+    first = guard_of(keeper)
+    assert guards_of(keeper) == [first]
+    os.kill(first, signal.SIGKILL)
+    until(lambda: guard_of(keeper) not in {None, first})
+    keeper.process.send_signal(signal.SIGSTOP)
+    assert_killed_in_time(mine, end_ms)
+    keeper.process.send_signal(signal.SIGCONT)
+
+
+def test_the_guard_is_not_taken_for_what_a_run_has_left_behind(plain, tmp_path):
+    asker = plain.connect()
+    asker.hello()
+    lease(asker, [start("1.1", tmp_path, "true")], 60_000)
+    asker.over("1.1")
+    first = guard_of(plain)
+    asker.hello()
+    lease(asker, [start("2.1", tmp_path, "sleep", "100")], 60_000)
+    asker.start([start("3.1", tmp_path, "true")])
+    asker.over("3.1")
+    asker.hello()
+    assert guards_of(plain) == [first] == [guard_of(plain)]
+
+
+def test_the_keeper_kills_what_a_stopped_guard_does_not(keeper, tmp_path):
+    mine, other, end_ms, asker = begin(keeper, tmp_path, 1500)
+    os.kill(guard_of(keeper), signal.SIGTERM)  # it takes no notice
+    os.kill(guard_of(keeper), signal.SIGSTOP)
+    assert_killed_in_time(mine, end_ms)
+    assert asker.over("1.1")["why"] == "lease"
+    assert all(map(lives, other))
+
+
+def test_the_next_keeper_has_a_guard_of_its_own_and_the_lease_goes_on(plain, tmp_path):
+    keeper = plain
+    mine, _, _, asker = begin(keeper, tmp_path, 5000)
+    seen = set()
+    for epoch in range(2, 4):
+        seen.add(guard_of(keeper))
+        keeper.kill()
+        keeper.begin()
+        asker = keeper.connect()
+        assert asker.hello(epoch)["1.1"]["state"] == "running"
+        until(lambda: len(guards_of(keeper)) == 1)
+        assert guard_of(keeper) in set(guards_of(keeper)) - seen
+        end_ms = asker.now_ms + 4000
+        asker.ask("lease", **{"from": asker.now_ms, "ms": 4000})
+    os.kill(guard_of(keeper), signal.SIGSTOP)
+    assert_killed_in_time(mine, end_ms)
+    assert asker.over("1.1")["why"] == "lease"
+
+
+def test_a_run_that_ended_before_its_lease_has_ended_by_itself(plain, tmp_path):
+    asker = plain.connect()
+    asker.hello()
+    end_ms = lease(asker, [start("1.1", tmp_path, "sh", "-c", f"echo $$ > {tmp_path}/pids; sleep 0.3")], 1000)
+    mine = pids(tmp_path / "pids", 1)
+    plain.process.send_signal(signal.SIGSTOP)
+    until(lambda: not any(map(lives, mine)))
+    assert boot_ms() < end_ms
+    until(lambda: boot_ms() > end_ms + 300)
+    plain.process.send_signal(signal.SIGCONT)
+    record = asker.over("1.1")
+    assert (record["state"], record["why"], record["code"]) == ("over", "exit", 0)
+
+
+def test_what_is_cancelled_has_no_grace_beyond_its_lease(plain, tmp_path):
+    asker = plain.connect()
+    asker.hello()
+    script = f"trap '' TERM; echo $$ > {tmp_path}/pids; while :; do sleep 0.05; done"
+    end_ms = lease(asker, [start("1.1", tmp_path, "sh", "-c", script, grace_ms=60_000)], 1500)
+    mine = pids(tmp_path / "pids", 1)
+    asker.ask("end", runs=["1.1"])
+    assert_killed_in_time(mine, end_ms)
+    assert asker.over("1.1")["why"] == "cancelled"
+
+
+def test_what_is_told_to_go_when_its_lease_is_over_does_not_become_its_program(keeper, tmp_path):
+    asker = keeper.connect()
+    asker.hello()
+    out = tmp_path / "1.1.out"
+    out.write_text("of another host")
+    lease(asker, [start("1.1", tmp_path, "touch", f"{tmp_path}/ran")], 0)
+    record = asker.over("1.1")
+    assert (record["state"], record["why"]) == ("over", "lease")
+    assert not (tmp_path / "ran").exists()
+    assert out.read_text() == "of another host"
+    asker.ask("intend", runs=[start("2.1", tmp_path, "true", lease=True)], lease_from=asker.now_ms, lease_ms=9000)
+    asker.ask("go", runs=["2.1"])
+    assert asker.over("2.1")["why"] == "exit"
+
+
+def test_a_lease_must_be_given_with_what_has_one(plain, tmp_path):
+    asker = plain.connect()
+    asker.hello()
+    assert "lease" in asker.ask("intend", runs=[start("1.1", tmp_path, "true", lease=True)])["error"]
+    assert "lease" in asker.ask("intend", runs=[start("1.1", tmp_path, "true", lease=3)])["refused"]["1.1"]
+    assert asker.hello() == {}
+
+
+def test_keeper_and_guard_are_small_and_do_nothing_when_nothing_happens(plain, tmp_path):
+    asker = plain.connect()
+    asker.hello()
+    lease(asker, [start("1.1", tmp_path, "sleep", "100")], 60_000)
+    until(lambda: guards_of(plain))
+    both = [plain.process.pid, guard_of(plain)]
+
+    def said(file, name):
+        return [int(Path(f"/proc/{pid}/{file}").read_text().partition(f"\n{name}:")[2].split()[0]) for pid in both]
+
+    time.sleep(0.2)
+    assert max(said("status", "VmRSS")) < 25_000
+    assert sum(said("smaps_rollup", "Pss")) < 25_000  # most of the guard is the keeper's
+    before = said("status", "voluntary_ctxt_switches")
+    time.sleep(0.5)
+    assert said("status", "voluntary_ctxt_switches") == before
+
+
+def test_a_lease_of_another_boot_is_none(tmp_path):
+    path = str(tmp_path / "lease")
+    one = Lease(path, "a")
+    one.renew(7)
+    one.renew(5)
+    one.guard = 3, 4
+    again = Lease(path, "a")
+    assert (again.end_ms, again.guard) == (7, (3, 4))
+    assert Lease(path, "another").end_ms == 0
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system that can be frozen, so that what writes to it waits."""
+    place, image = tmp_path / "disk", tmp_path / "image"
+    place.mkdir()
+    with image.open("wb") as file:
+        file.truncate(32 << 20)
+    for command in (["mkfs.ext4", "-q", image], ["mount", "-o", "loop", image, place]):
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        except OSError as error:
+            pytest.skip(f"no file system may be made here: {error}")
+        if done.returncode != 0:
+            pytest.skip(f"no file system may be made here: {done.stderr.strip()}")
+    yield place
+    subprocess.run(["fsfreeze", "-u", place], capture_output=True, check=False)
+    until(lambda: subprocess.run(["umount", place], capture_output=True, check=False).returncode == 0)
+
+
+@pytest.mark.parametrize("mode", ["auto", "none"])
+def test_the_guard_kills_though_the_disk_hangs(tmp_path, small_disk, mode):
+    keeper = Keeper(small_disk / "keeper", f"--cgroups={mode}")
+    try:
+        mine, other, end_ms, asker = begin(keeper, tmp_path, 2500)
+        asker.tell("intend", runs=[start("2.1", tmp_path, "true")])  # the keeper waits with it
+        subprocess.run(["fsfreeze", "-f", small_disk], check=True)
+        asker.tell("intend", runs=[start("3.1", tmp_path, "true")])
+        assert_killed_in_time(mine, end_ms)
+        assert all(map(lives, other))
+        subprocess.run(["fsfreeze", "-u", small_disk], check=True)
+        assert asker.over("1.1")["why"] == "lease"
+    finally:
+        subprocess.run(["fsfreeze", "-u", small_disk], capture_output=True, check=False)
+        finish(keeper)

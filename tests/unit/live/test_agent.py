@@ -1,0 +1,113 @@
+"""An agent by itself: which talks it takes part in."""
+
+import asyncio
+import json
+from functools import partial
+
+import pytest
+from kit.keeper import end_all, start
+
+from dardis.live import agent as agents
+from dardis.live.agent import Agent
+from dardis.live.keeper_client import LED_OTHERWISE, KeeperClient
+
+
+@pytest.fixture
+def folder(tmp_path):
+    yield tmp_path
+    end_all(tmp_path)
+
+
+class Service:
+    """Talks with an agent in this process."""
+
+    def __init__(self, folder):
+        self.said = []
+        self.agent = Agent(partial(KeeperClient.connect, folder), lambda payload: self.said.append(json.loads(payload)))
+
+    def say(self, talk, number, do, **more):
+        self.agent.hear(json.dumps({"talk": talk, "id": number, "do": do, **more}).encode())
+
+    async def answer(self, talk, number):
+        """What is answered."""
+        for _ in range(1000):
+            for told in self.said:
+                if (told["talk"], told.get("id")) == (talk, number):
+                    return told
+            await asyncio.sleep(0.02)
+        raise AssertionError(self.said)
+
+    def lost(self, talk):
+        """Why a talk is over."""
+        return [told["lost"] for told in self.said if told["talk"] == talk and "lost" in told]
+
+
+def test_only_the_newest_talk_is_heard(folder):
+    async def work():
+        service = Service(folder)
+        service.say(2, 1, "hello", epoch=1, mark="m")
+        assert (await service.answer(2, 1))["runs"] == []
+        service.say(1, 2, "hello", epoch=1, mark="m")  # late
+        service.say(1, 3, "intend", runs=[start("1.1", folder, "true") | {"files": []}], files=[], lease={})
+        service.say(2, 4, "hello", epoch=1, mark="m")  # in the same talk
+        assert (await service.answer(2, 4))["runs"] == []
+        assert service.lost(2) == []
+        assert [told["id"] for told in service.said] == [1, 4]
+        service.say(5, 1, "hello", epoch=1, mark="m")
+        assert service.lost(2) == ["another talk has begun"]
+        await service.answer(5, 1)
+        assert {told["talk"] for told in service.said} == {2, 5}
+        service.agent.end("over")
+
+    asyncio.run(work())
+
+
+def test_what_came_before_it_was_stopped_for_long_is_not_passed_on(folder, monkeypatch):
+    now_ms = 1_000_000
+    monkeypatch.setattr(agents, "boot_ms", lambda: now_ms)
+
+    async def work():
+        nonlocal now_ms
+        service = Service(folder)
+        service.say(1, 1, "hello", epoch=1, mark="m")
+        await service.answer(1, 1)
+        service.say(1, 2, "intend", runs=[start("1.1", folder, "true") | {"files": []}], files=[], lease={})
+        assert (await service.answer(1, 2))["refused"] == {}
+        now_ms += 4_000
+        service.agent.look()
+        now_ms += 4_000
+        service.agent.look()
+        assert service.lost(1) == []
+        now_ms += 6_000
+        service.say(1, 3, "go", runs=["1.1"])
+        assert service.lost(1) == ["its agent was stopped for a while"]
+        service.say(2, 1, "hello", epoch=1, mark="m")
+        assert (await service.answer(2, 1))["runs"] == []
+        service.agent.end("over")
+
+    asyncio.run(work())
+
+
+def test_nothing_is_heard_before_a_hello(folder):
+    async def work():
+        service = Service(folder)
+        service.say(1, 1, "go", runs=["1.1"])
+        service.say(0, 0, "leave")
+        assert service.agent.leaving.is_set()
+        assert service.said == []
+
+    asyncio.run(work())
+
+
+def test_that_a_keeper_was_led_under_a_higher_epoch_is_told_as_such(folder):
+    async def work():
+        service = Service(folder)
+        service.say(1, 1, "hello", epoch=5, mark="m")
+        await service.answer(1, 1)
+        service.say(2, 1, "hello", epoch=4, mark="n")
+        told = await service.answer(2, 1)
+        assert (told["error"], told["highest"]) == (LED_OTHERWISE, 5)
+        assert service.lost(2) == []
+        service.agent.end("over")
+
+    asyncio.run(work())

@@ -1,0 +1,235 @@
+"""The door of a service: who asks is looked up without holding others up."""
+
+import asyncio
+import json
+import os
+import socket
+import threading
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+
+import pytest
+from aiohttp import ClientSession, UnixConnector
+
+from dardis.live.api import Api
+from dardis.live.door import Who, listening
+from dardis.live.jobs import Asker
+
+
+@pytest.mark.filterwarnings("ignore:It is recommended to use web.RequestKey")  # older aiohttp has none
+def test_a_slow_directory_of_users_holds_nobody_else_up(tmp_path, monkeypatch):
+    asked, answers = threading.Event(), threading.Event()
+
+    def slow(uid, gid):
+        asked.set()
+        assert answers.wait(20)
+        return Asker(uid, gid, "me")
+
+    async def submit(submission, may):
+        may()
+        return range(7, 8)
+
+    service = SimpleNamespace(
+        users=False, folder=tmp_path, trouble="", journal=SimpleNamespace(epoch=1), silent={}, submit=submit,
+        gateway=SimpleNamespace(queued=0, running=0, jobs=list),
+    )  # fmt: skip
+
+    async def ask():
+        body = {"jobs": {"argv": ["true"]}, "cwd": "/", "environment": {}, "script": ""}
+        connector = UnixConnector(str(tmp_path / "gateway.sock"))
+        with listening(tmp_path, users=False) as listener:
+            async with Api(service, 1).answering(listener), ClientSession("http://x", connector=connector) as session:
+                await hand_in(session, body)
+
+    async def hand_in(session, body):
+        handing_in = asyncio.create_task(session.post("/jobs", json=body))
+        await asyncio.to_thread(asked.wait, 20)
+        async with asyncio.timeout(20), session.get("/status") as answer:
+            assert answer.status == 200
+        assert not handing_in.done()
+        answers.set()
+        async with await handing_in as answer:
+            assert await answer.json() == {"ids": [7], "warnings": []}
+
+    monkeypatch.setattr("dardis.live.api._asker_of", slow)
+    try:
+        asyncio.run(asyncio.wait_for(ask(), 60))
+    finally:
+        answers.set()
+
+
+ME, OTHER = Who(os.getuid(), os.getgid()), Who(os.getuid() + 4711, 12)
+
+
+async def answer(connection, *, path="/status", body=None):
+    """Status, and what a service answers over a socket."""
+    data = b"" if body is None else json.dumps(body).encode()
+    verb = b"GET" if body is None else b"POST"
+    connection.setblocking(False)
+    loop = asyncio.get_running_loop()
+    head = b"%s %s HTTP/1.0\r\nContent-Length: %d\r\n\r\n" % (verb, path.encode(), len(data))
+    await loop.sock_sendall(connection, head + data)
+    told = b""
+    while piece := await loop.sock_recv(connection, 1 << 16):
+        told += piece
+    head, _, body = told.partition(b"\r\n\r\n")
+    return int(head.split()[1]), json.loads(body)
+
+
+@pytest.mark.filterwarnings("ignore:It is recommended to use web.RequestKey")  # older aiohttp has none
+@pytest.mark.parametrize("users", [False, True])
+def test_who_asks_by_an_agent_is_who_that_says(tmp_path, users):
+    submitted = []
+
+    async def submit(submission, may):
+        may()
+        submitted.append(submission.asker.uid)
+        return range(7, 8)
+
+    service = SimpleNamespace(
+        users=users, folder=tmp_path, trouble="", journal=SimpleNamespace(epoch=1), silent={}, submit=submit,
+        gateway=SimpleNamespace(queued=0, running=0, jobs=list, drain=None),
+    )  # fmt: skip
+
+    async def work():
+        doors = Doors()
+        with listening(tmp_path, users=False) as listener:
+            async with Api(service, 1).answering(listener, doors):
+                await see(doors.ask)
+            assert doors.answer is None
+
+    async def see(ask):
+        body = {"jobs": {"argv": ["true"]}, "cwd": "/", "environment": {}, "script": ""}
+        assert (await ask(ME))[0] == 200
+        assert (await ask(ME, "/jobs", body=body))[0] == 200
+        status, told = await ask(OTHER, "/jobs", body=body)
+        if users:
+            assert (status, submitted) == (200, [ME.uid, OTHER.uid])
+            assert await ask(OTHER, "/stop", body={}) == (403, {"error": "only who runs the service may do that"})
+        else:
+            assert (status, told["error"], submitted) == (403, "this service is somebody else's", [ME.uid])
+        with socket.socket(socket.AF_UNIX) as one:
+            one.connect(str(tmp_path / "gateway.sock"))
+            assert (await answer(one))[0] == 200
+
+    asyncio.run(asyncio.wait_for(work(), 60))
+
+
+class Doors:
+    """Other hosts' doors."""
+
+    @asynccontextmanager
+    async def answering(self, answer):
+        self.answer = answer
+        yield
+        self.answer = None
+
+    async def ask(self, who, path="/status", **more):
+        """As somebody there."""
+        here, there = socket.socketpair()
+        with here:
+            await self.answer(there, who)
+            return await answer(here, path=path, **more)
+
+
+@pytest.mark.filterwarnings("ignore:It is recommended to use web.RequestKey")  # older aiohttp has none
+@pytest.mark.parametrize("how", [socket.SHUT_WR, socket.SHUT_RDWR])
+def test_a_connection_that_is_cut_within_its_body_leaves_no_more_than_that(tmp_path, caplog, how):
+    service = SimpleNamespace(users=False, gateway=SimpleNamespace(jobs=list))
+
+    async def cut():
+        with listening(tmp_path, users=False) as listener, socket.socket(socket.AF_UNIX) as one:
+            async with Api(service, 1).answering(listener), asyncio.timeout(20):
+                one.connect(str(tmp_path / "gateway.sock"))
+                one.setblocking(False)
+                loop = asyncio.get_running_loop()
+                await loop.sock_sendall(one, b"POST /jobs HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{")
+                await asyncio.sleep(0.2)
+                one.shutdown(how)
+                assert await loop.sock_recv(one, 1000) == b""
+                await asyncio.sleep(0.2)
+
+    asyncio.run(cut())
+    assert not caplog.records
+
+
+class Waiting:
+    """A job that never begins."""
+
+    state = SimpleNamespace(is_over=False)
+    of = SimpleNamespace(asker=SimpleNamespace(uid=os.getuid(), name="me"))
+    number, why, told = 7, "", 0
+
+    def as_dict(self):
+        Waiting.told += 1
+        return {"name": "x" * 1000}
+
+
+@asynccontextmanager
+async def a_queue(folder, count):
+    """A service where so many jobs wait, and its socket."""
+
+    async def ended(_, patience_s):
+        await asyncio.sleep(min(patience_s or 60.0, 60.0))
+        return Waiting()
+
+    gateway = SimpleNamespace(
+        queued=0, running=0, jobs=lambda: [Waiting()] * count, hearing=SimpleNamespace(why_lost=lambda _: ""),
+        why_waits=lambda _: "",
+    )  # fmt: skip
+    service = SimpleNamespace(
+        users=False, folder=folder, trouble="", journal=SimpleNamespace(epoch=1), silent={}, gateway=gateway,
+        find=lambda _: Waiting(), ended=ended,
+    )  # fmt: skip
+    with listening(folder, users=False) as listener:
+        async with Api(service, 1).answering(listener):
+            yield str(folder / "gateway.sock")
+
+
+@pytest.mark.filterwarnings("ignore:It is recommended to use web.RequestKey")  # older aiohttp has none
+def test_who_waits_for_a_job_and_goes_is_not_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr("dardis.live.api.SEE_GONE_S", 0.05)
+
+    async def work():
+        async with a_queue(tmp_path, 1) as path:
+            before = len(asyncio.all_tasks())
+            for _ in range(20):
+                _, writer = await asyncio.open_unix_connection(path)
+                writer.write(b"GET /jobs/7/wait HTTP/1.1\r\nHost: x\r\n\r\n")
+                await asyncio.sleep(0.01)
+                writer.close()
+            async with asyncio.timeout(5):
+                while len(asyncio.all_tasks()) > before:  # noqa: ASYNC110 (nobody says it)
+                    await asyncio.sleep(0.05)
+
+    asyncio.run(work())
+
+
+@pytest.mark.filterwarnings("ignore:It is recommended to use web.RequestKey")  # older aiohttp has none
+def test_what_nobody_reads_of_the_queue_is_not_told(tmp_path):
+    async def work():
+        async with a_queue(tmp_path, 5000) as path:
+            Waiting.told = 0
+            all_of_them = []
+            for _ in range(30):
+                all_of_them.append(await asyncio.open_unix_connection(path))
+                all_of_them[-1][1].write(b"GET /jobs HTTP/1.1\r\nHost: x\r\n\r\n")
+            await asyncio.sleep(0.1)
+            async with (
+                asyncio.timeout(20),
+                ClientSession("http://x", connector=UnixConnector(path)) as session,
+                session.get("/status") as answer,
+            ):
+                assert answer.status == 200
+            assert Waiting.told < 15_000, "of 150,000"
+            for _, writer in all_of_them:
+                writer.close()
+            async with ClientSession("http://x", connector=UnixConnector(path)) as session:
+                async with session.get("/jobs") as answer:
+                    assert len((await answer.json())["jobs"]) == 5000
+                async with session.get("/jobs?limit=3") as answer:
+                    assert len((await answer.json())["jobs"]) == 3
+                async with session.get("/jobs?user=nobody") as answer:
+                    assert await answer.json() == {"jobs": []}
+
+    asyncio.run(work())

@@ -1,0 +1,335 @@
+"""Doors of agents' hosts: who asks is told, all is closed when the link is, and what hosts can hold open is bounded."""
+
+import asyncio
+import json
+import os
+import socket
+import stat
+import subprocess
+import sys
+from contextlib import asynccontextmanager, suppress
+
+import pytest
+from kit.tunnels import PATIENCE_S, all_of, send, sockets_open, some_of, until
+
+from dardis.live import door as doors
+from dardis.live import far_door
+from dardis.live.door import Door, Who, listening
+from dardis.live.far_door import FarDoors
+from dardis.model.errors import InputError
+
+HOST = 3
+ME = Who(os.getuid(), os.getgid())
+
+
+class Site:
+    """A door, and the service's end of it, with a link that may be away; whoever asks is told who he is, and echoed."""
+
+    def __init__(self, folder, listener):
+        self.path = str(folder / "gateway.sock")
+        self.away = self.silent = False
+        self.asked, self.said = [], []
+        self.far = FarDoors(self._to_agent, lambda _: self.silent)
+        self.door = Door(listener, self._to_service)
+        self.echoing = set()
+
+    def _to_service(self, payload):
+        if not self.away:
+            self.said.append(json.loads(payload))
+            asyncio.get_running_loop().call_soon(self.far.hear, HOST, json.loads(payload))
+        return not self.away
+
+    def _to_agent(self, host, **told):
+        assert host == HOST
+        if not self.away:
+            asyncio.get_running_loop().call_soon(self.door.hear, json.loads(json.dumps(told)))
+
+    async def answer(self, connection, who):
+        self.asked.append(who)
+        task = asyncio.create_task(self._echo(connection))
+        self.echoing.add(task)
+        task.add_done_callback(self.echoing.discard)
+
+    async def _echo(self, connection):
+        connection.setblocking(False)
+        with connection, suppress(OSError):
+            while piece := await asyncio.get_running_loop().sock_recv(connection, 1 << 16):
+                await asyncio.get_running_loop().sock_sendall(connection, piece)
+
+    async def ask(self):
+        """A connection to the door."""
+        one = socket.socket(socket.AF_UNIX)
+        one.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(one, self.path)
+        return one
+
+    async def echoes(self, one, word=b"hallo"):
+        await send(one, word)
+        return await some_of(one, len(word)) == word
+
+    def carried(self):
+        return self.door._tunnels.numbers, [*self.far._of[HOST].numbers] if HOST in self.far._of else []
+
+
+@asynccontextmanager
+async def sited(folder, answering=True):
+    with listening(folder, users=False) as listener:
+        site = Site(folder, listener)
+        try:
+            if answering:
+                async with site.far.answering(site.answer):
+                    yield site
+            else:
+                yield site
+        finally:
+            await site.door.close()
+
+
+def play(folder, work, **how):
+    """Let it happen, and see that nothing is left."""
+
+    async def all_of_it():
+        before = sockets_open()
+        async with asyncio.timeout(60):
+            async with sited(folder, **how) as site:
+                await work(site)
+            await until(lambda: len(asyncio.all_tasks()) == 1)
+        assert sockets_open() == before
+        assert not (folder / "gateway.sock").exists()
+
+    asyncio.run(all_of_it())
+
+
+def test_who_asks_is_told_and_answered(tmp_path):
+    async def work(site):
+        one, other = await site.ask(), await site.ask()
+        with one, other:
+            assert await site.echoes(one)
+            assert await site.echoes(other, os.urandom(300_000))
+            assert site.asked == [ME, ME]
+        await until(lambda: site.carried() == ([], []))
+
+    play(tmp_path, work)
+
+
+ASKS = """
+import os, socket, sys
+os.setgid({gid})
+os.setuid({uid})
+with socket.socket(socket.AF_UNIX) as one:
+    one.connect(sys.argv[1])
+    one.sendall(b"a")
+    sys.exit(one.recv(1) != b"a")
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be two users")
+def test_another_user_is_told_by_number(tmp_path):
+    async def work(site):
+        place = tmp_path / "gateway.sock"
+        place.chmod(0o666)
+        opened = {folder: folder.stat().st_mode for folder in [tmp_path, *tmp_path.parents[:-1]]}
+        try:
+            for folder, mode in opened.items():
+                folder.chmod(mode | 0o711)
+            words = [sys.executable, "-c", ASKS.format(uid=4711, gid=12), str(place)]
+            assert await asyncio.to_thread(lambda: subprocess.run(words, check=False, timeout=30).returncode) == 0
+        finally:
+            for folder, mode in opened.items():
+                folder.chmod(stat.S_IMODE(mode))
+        assert site.asked == [Who(4711, 12)]
+
+    play(tmp_path, work)
+
+
+def test_while_nobody_answers_connections_are_closed(tmp_path):
+    async def work(site):
+        with await site.ask() as one:
+            assert await all_of(one) == b""
+
+    play(tmp_path, work, answering=False)
+
+
+def test_while_the_service_is_away_connections_are_closed_at_once(tmp_path):
+    async def work(site):
+        site.away = True
+        with await site.ask() as one:
+            assert await all_of(one) == b""
+        assert site.carried() == ([], [])
+        site.away = False
+        with await site.ask() as one:
+            assert await site.echoes(one)
+
+    play(tmp_path, work)
+
+
+def test_all_are_closed_when_the_service_goes_away(tmp_path):
+    async def work(site):
+        with await site.ask() as one:
+            assert await site.echoes(one)
+            site.door.look()
+            assert await site.echoes(one)
+            site.away = True
+            site.door.look()
+            assert await all_of(one) == b""
+            site.far.break_off(HOST)
+
+    play(tmp_path, work)
+
+
+def test_what_the_service_has_closed_unheard_is_closed_at_the_next_look(tmp_path):
+    async def work(site):
+        with await site.ask() as one, await site.ask() as other:
+            assert await site.echoes(one)
+            assert await site.echoes(other)
+            site.far.break_off(HOST)
+            with await site.ask() as late:
+                assert await site.echoes(late)
+                assert site.carried() == ([1, 2, 3], [3])
+                site.door.look()
+                assert await all_of(one) == await all_of(other) == b""
+                assert await site.echoes(late)
+
+    play(tmp_path, work)
+
+
+def test_those_of_a_silent_host_are_closed(tmp_path, monkeypatch):
+    monkeypatch.setattr(far_door, "LOOK_S", 0.05)
+
+    async def work(site):
+        with await site.ask() as one:
+            assert await site.echoes(one)
+            await asyncio.sleep(0.2)
+            assert site.carried() == ([1], [1])
+            site.silent = True
+            await until(lambda: site.carried() == ([1], []) and not site.echoing)
+            site.silent = False
+            site.door.look()
+            assert await all_of(one) == b""
+
+    play(tmp_path, work)
+
+
+def test_more_of_one_user_than_may_be_carried_are_closed_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(doors, "MOST", 2)
+    askers = iter([ME, ME, ME, Who(4711, 12), ME])
+    monkeypatch.setattr(doors, "peer_of", lambda _: next(askers))
+
+    async def work(site):
+        first, second, third, others = [await site.ask() for _ in range(4)]
+        with first, second, third, others:
+            for one in (first, second, others):
+                assert await site.echoes(one)
+            assert await all_of(third) == b""
+            first.close()
+            await until(lambda: site.carried() == ([2, 4], [2, 4]))
+            with await site.ask() as one:
+                assert await site.echoes(one)
+
+    play(tmp_path, work)
+
+
+def test_more_than_may_be_answered_wait_and_come_when_there_is_room(tmp_path, monkeypatch):
+    monkeypatch.setattr(far_door, "MOST", 2)
+
+    async def work(site):
+        first, second, third, fourth = [await site.ask() for _ in range(4)]
+        with first, second, third, fourth:
+            assert await site.echoes(first)
+            assert await site.echoes(second)
+            await send(third, b"third")
+            await send(fourth, b"fourth")
+            await asyncio.sleep(0.1)
+            assert len(site.asked) == 2
+            third.close()  # it has given up
+            first.close()
+            assert await some_of(fourth, 6) == b"fourth"
+            site.far.break_off(HOST)
+            site.door.look()
+            assert await all_of(second) == await all_of(fourth) == b""
+            with await site.ask() as one:
+                assert await site.echoes(one)
+
+    play(tmp_path, work)
+
+
+def test_a_system_without_room_for_more_is_asked_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(doors, "AGAIN_S", 0.05)
+
+    async def work(site):
+        loop = asyncio.get_running_loop()
+        accept, failures = loop.sock_accept, iter([OSError(24, "Too many open files")] * 3)
+
+        async def accepts(listener):
+            for failure in failures:
+                raise failure
+            return await accept(listener)
+
+        monkeypatch.setattr(loop, "sock_accept", accepts)
+        with await site.ask() as one:
+            assert await site.echoes(one)  # by the one that waits already
+        for _ in range(2):
+            with await site.ask() as one:
+                assert await site.echoes(one)
+
+    play(tmp_path, work)
+
+
+def test_what_was_answered_at_the_end_still_comes(tmp_path):
+    async def work(site):
+        data = os.urandom(1_000_000)
+
+        async def answer(connection, _):
+            connection.setblocking(False)
+            with connection:
+                await asyncio.get_running_loop().sock_recv(connection, 1)
+                ended.set()
+                await asyncio.get_running_loop().sock_sendall(connection, data)
+
+        async def begin(connection, who):
+            answers.append(asyncio.create_task(answer(connection, who)))
+
+        ended, answers = asyncio.Event(), []
+        async with site.far.answering(begin):
+            one = await site.ask()
+            await send(one, b"a")
+            await ended.wait()
+            reading = asyncio.create_task(all_of(one))
+        with one:
+            assert await reading == data
+
+    play(tmp_path, work, answering=False)
+
+
+def test_what_nobody_expects_of_a_door_is_raised(tmp_path, monkeypatch):
+    async def work(site):
+        monkeypatch.setattr(doors, "peer_of", lambda connection: connection.close() or 1 // 0)
+        with await site.ask():
+            await until(site.door._taking.done)
+            with pytest.raises(ZeroDivisionError):
+                site.door.look()
+
+    play(tmp_path, work)
+
+
+@pytest.mark.parametrize(("users", "mode"), [(False, 0o600), (True, 0o666)])
+def test_a_stale_socket_is_replaced_and_open_to_whom_it_may(tmp_path, users, mode):
+    place = tmp_path / "gateway.sock"
+    with socket.socket(socket.AF_UNIX) as stale:
+        stale.bind(str(place))
+    with listening(tmp_path, users=users):
+        assert stat.S_IMODE(place.stat().st_mode) == mode
+        with socket.socket(socket.AF_UNIX) as one:
+            one.settimeout(PATIENCE_S)
+            one.connect(str(place))
+    assert not place.exists()
+
+
+def test_a_place_that_can_not_have_a_socket_is_refused(tmp_path):
+    (tmp_path / "gateway.sock").mkdir()
+    with pytest.raises(InputError, match=r"gateway.sock: can't be listened at \(Is a directory\)"), listening(
+        tmp_path, users=False
+    ):  # fmt: skip
+        pass
+    with pytest.raises(InputError, match="too long for a socket"), listening(tmp_path / ("a" * 100), users=False):
+        pass

@@ -1,0 +1,115 @@
+"""The door for parts of jobs: nobody is told of an end before all that was written."""
+
+import asyncio
+import json
+from base64 import b64encode
+from contextlib import contextmanager
+
+import pytest
+from aiohttp import ClientSession, UnixConnector, web
+
+from dardis.live.asked import JobAsked
+from dardis.live.gateway import Gateway
+from dardis.live.jobs import Asker, Submission
+from dardis.live.keeper_client import KeeperError
+from dardis.live.machine import many_nodes
+from dardis.live.part_door import PartDoor
+from dardis.model.platform import NodeGroup, Platform
+
+END = {"run": "1.1.7", "state": "over", "started_ms": 1, "ended_ms": 2, "code": 3, "signal": None, "why": "exit"}
+BODY = {"attempt": 1, "number": 7, "node": "n1", "argv": ["x"], "cwd": "/"}
+
+
+class Service:
+    """A job of two nodes; of its part on the second one everything is written, a piece is read at a time."""
+
+    def __init__(self, *pieces):
+        self.pieces = list(pieces)
+        self.machine = many_nodes(Platform("m", (NodeGroup("n", 2, {"cores": 1}),)), ["a", "b"])
+        self.gateway = Gateway(self.machine)
+        for host in "ab":
+            self.gateway.heard([], 1, host, [host])
+        self.gateway.submit(
+            Submission(1, Asker(0, 0, "me"), JobAsked(argv=("x",), nodes=2), "", {}, "/", 0), lambda _: []
+        )
+        self.gateway.decide(1)
+        self.job = self.gateway.job(1)
+        self.gateway.parts.go(self.gateway.begin_part(self.job, "1.1.7", "b", None))
+
+    def post(self, _):
+        return self
+
+    async def read(self, run, offsets, wait_s):
+        assert run == "1.1.7"
+        await asyncio.sleep(min(wait_s, 0.1))
+        piece = self.pieces.pop(0)
+        if isinstance(piece, Exception):
+            raise piece
+        return {"out": b64encode(piece).decode()} if piece and offsets["out"] < 6 else {}
+
+    @contextmanager
+    def following(self, _):
+        yield asyncio.Event()
+
+
+def told(service, folder, **more):
+    """What the client is told, in one connection."""
+
+    async def ask():
+        app = web.Application()
+        app.add_routes(PartDoor(service, lambda _: service.job, web.Request.json).routes())
+        runner = web.AppRunner(app)
+        await runner.setup()
+        await web.UnixSite(runner, str(folder / "sock")).start()
+        async with (
+            asyncio.timeout(20),
+            ClientSession("http://x", connector=UnixConnector(str(folder / "sock"))) as session,
+            session.post("/jobs/1/parts", json=BODY | more) as answer,
+        ):
+            lines = [json.loads(line) async for line in answer.content] if answer.status == 200 else answer.status
+        await runner.cleanup()
+        return lines
+
+    return asyncio.run(ask())
+
+
+def out(text):
+    return {"out": b64encode(text).decode()}
+
+
+ENDED = {"end": {"state": "over", "code": 3, "signal": None, "why": "exit"}}
+
+
+def test_the_end_comes_after_all_that_was_written(tmp_path):
+    service = Service(b"abc", b"def", b"")
+    service.gateway.told(END, 1, "b")
+    assert told(service, tmp_path) == [{"mark": "b"}, out(b"abc"), out(b"def"), ENDED]
+
+
+def test_where_that_can_not_be_read_just_now_nothing_is_told_of_the_end(tmp_path):
+    service = Service(b"abc", KeeperError("gone"), b"def", b"")
+    service.gateway.told(END, 1, "b")
+    assert told(service, tmp_path) == [{"mark": "b"}, out(b"abc")]
+    service.gateway.fell_silent("b")
+    assert told(service, tmp_path, out=3) == 503
+    service.gateway.heard([END], 1, "b", ["b"])
+    assert told(service, tmp_path, out=3) == [{"mark": "b"}, out(b"def"), ENDED]
+
+
+@pytest.mark.parametrize("over", [False, True])
+def test_where_its_host_is_given_up_the_end_is_told_and_nothing_is_read(tmp_path, over):
+    service = Service()
+    if over:
+        service.gateway.told(END, 1, "b")
+    service.gateway.fell_silent("b")
+    service.gateway.give_up("b", 1)
+    given_up = {"state": "unknown", "code": None, "signal": None, "why": "unknown: b was given up"}
+    assert told(service, tmp_path) == [{"mark": "b"}, ENDED if over else {"end": given_up}]
+
+
+def test_what_has_not_begun_on_a_host_that_was_given_up_never_will(tmp_path):
+    service = Service()
+    service.gateway.fell_silent("b")
+    service.gateway.give_up("b", 1)
+    (line,) = told(service, tmp_path, number=8)
+    assert line["end"]["state"] == "unknown"

@@ -1,0 +1,319 @@
+"""Parts of jobs, as the gateway decides on them: who is told what, and what a job that runs again waits for."""
+
+import pytest
+
+from dardis.live.asked import JobAsked
+from dardis.live.gateway import FORGOTTEN, Gateway
+from dardis.live.jobs import Asker, State, Submission
+from dardis.live.keeper.asked import AskedAmissError, run_name
+from dardis.live.machine import many_nodes
+from dardis.live.orders import EndRun, ForgetRun, StartRun
+from dardis.live.parts import ALONE_S
+from dardis.live.strays import is_part, job_and_attempt, job_run
+from dardis.model.errors import InputError
+from dardis.model.platform import NodeGroup, Platform
+
+PLATFORM = Platform("m", (NodeGroup("n", 4, {"cores": 4}),))
+PART = f"1.1.{(1 << 63) - 1}"
+ME = Asker(1000, 1000, "me")
+MARKS = {"a": ["a's"], "b": ["b's"]}
+
+
+def record(run, state="running", **more):
+    told = {"run": run, "state": state, "started_ms": 1, "ended_ms": 2, "code": None, "signal": None, "why": None}
+    return told | more
+
+
+class Site:
+    """Two hosts of two nodes each; job 1 has all four nodes, and its run is on the first one's keeper."""
+
+    def __init__(self, given=(), heard=("a", "b"), leased=("b",), **more):
+        self.gateway = Gateway(many_nodes(PLATFORM, ["a", "b"]), given, leased=set(leased))
+        self.now = 1000
+        self.become, self.rows, self.starts = {}, {}, []
+        for host in heard:
+            self.hear(host)
+        if not given:
+            asked = JobAsked(argv=("true",), **{"nodes": 4, "cpus": 4, "requeue": True} | more)
+            self.gateway.submit(Submission(1, ME, asked, "", {}, "/", 1_000_000), lambda _: [])
+            self.step()
+            assert self.starts == ["1.1"]
+
+    @property
+    def job(self):
+        return self.gateway.job(1)
+
+    def hear(self, host, *records, marks=None):
+        self.gateway.heard(records, self.now * 1000, host, marks or MARKS[host])
+
+    def step(self):
+        """The orders of an instant, but those that begin runs."""
+        self.now += 1
+        self.gateway.decide(self.now)
+        taken = self.gateway.take()
+        self.become |= dict(taken.batch.jobs)
+        self.rows |= {row.first: row for row in taken.batch.submissions}
+        self.starts += [order.run for order in taken.orders if isinstance(order, StartRun)]
+        self.news = taken.parts
+        return [order for order in taken.orders if not isinstance(order, StartRun)]
+
+    def again(self, heard=()):
+        """The next service, of what was written."""
+        given = [(Submission.from_row(self.rows[1]), {1: self.become[1]})]
+        return Site(given, heard)
+
+    def begin(self, run=PART, host="b"):
+        """A part that goes on."""
+        part = self.gateway.begin_part(self.job, run, host, None)
+        assert self.gateway.parts.go(part)
+        return part
+
+    def run_ends(self, host="a", **how):
+        self.gateway.told(record("1.1", **{"state": "over", "code": 0, "why": "exit"} | how), self.now * 1000, host)
+
+    def closed(self):
+        return [self.gateway.machine.names[node] for node in self.gateway._closed()]
+
+
+LOST = {"state": "unknown", "code": None, "why": "unknown: its keeper died before it ended"}
+
+
+def test_a_part_is_named_by_its_jobs_run_and_a_number():
+    assert run_name(PART) == PART
+    assert (job_and_attempt(PART), job_run(PART), is_part(PART), is_part("1.1")) == ((1, 1), "1.1", True, False)
+    for name in ("1.1.", "1.1.2.3", "1.1.-1", "1.1.a", f"1.1.{10**20}"):
+        with pytest.raises(AskedAmissError):
+            run_name(name)
+
+
+def test_a_part_that_goes_on_when_its_job_is_over_is_ended_and_its_hosts_nodes_stay_closed():
+    site = Site()
+    site.begin()
+    site.run_ends()
+    assert site.step() == [ForgetRun("1.1", "a"), EndRun(PART, "b")]
+    assert site.job.state is State.COMPLETED
+    assert site.closed() == ["n2", "n3"]
+    site.gateway.told(record(PART, "over", signal=15, why="cancelled"), 1, "b")
+    assert site.step() == [ForgetRun(PART, "b")]
+    assert site.closed() == []
+
+
+def test_one_that_no_keeper_was_told_to_let_begin_never_does_once_its_job_is_over():
+    site = Site()
+    part = site.gateway.begin_part(site.job, PART, "b", None)
+    site.run_ends()
+    assert not site.gateway.parts.go(part)
+    assert site.step() == [ForgetRun("1.1", "a")]
+    assert site.closed() == []
+
+
+def test_one_whose_host_does_not_know_it_is_no_stray_though_its_job_is_over_by_the_same_word():
+    site = Site()
+    site.begin(host="a")
+    site.hear("a", record("1.1", "over", code=0, why="exit"))
+    site.step()
+    assert site.closed() == []
+
+
+def test_a_job_that_is_cancelled_ends_its_parts_with_its_run():
+    site = Site()
+    site.begin()
+    site.gateway.cancel(site.job, 1)
+    assert site.step() == [EndRun("1.1", "a"), EndRun(PART, "b")]
+    site.hear("b", record(PART))
+    assert site.step() == [EndRun(PART, "b")], "its host may not have heard it"
+
+
+def test_the_end_of_a_part_is_kept_until_its_client_has_it_and_it_does_not_begin_again():
+    site = Site()
+    part = site.begin()
+    site.gateway.told(record(PART, "over", code=3, why="exit"), 1, "b")
+    assert site.step() == []
+    assert site.news == {PART}
+    assert site.gateway.parts.get(PART).record["code"] == 3
+    site.gateway.parts.wanted_no_more(part)
+    assert site.step() == [ForgetRun(PART, "b")]
+    with pytest.raises(InputError, match="has been"):
+        site.gateway.begin_part(site.job, PART, "b", None)
+
+
+def test_who_wants_it_to_end_need_not_wait_for_that():
+    site = Site()
+    site.gateway.parts.wanted_no_more(site.begin())
+    assert site.step() == [EndRun(PART, "b")]
+    site.gateway.told(record(PART, "over", signal=15, why="cancelled"), 1, "b")
+    assert site.step() == [ForgetRun(PART, "b")]
+
+
+def test_the_next_service_learns_of_parts_from_keepers():
+    site = Site()
+    site.begin()
+    site.begin("1.1.8")
+    site.step()
+    again = site.again()
+    again.hear("b", record(PART), record("1.1.8", "over", code=0, why="exit"))
+    again.hear("a", record("1.1"))
+    assert again.step() == []
+    assert again.gateway.parts.get(PART).record is None
+    assert again.gateway.parts.get("1.1.8").record["code"] == 0
+
+
+def test_what_a_host_does_not_know_has_not_begun_and_what_another_keeper_does_not_know_is_unknown():
+    site = Site()
+    part = site.begin()
+    site.hear("b")
+    assert site.gateway.parts.get(PART) is None
+    assert site.gateway.begin_part(site.job, PART, "b", part.mark) is not None
+    site.gateway.parts.go(site.gateway.parts.get(PART))
+    site.hear("b", marks=["another's"])
+    assert site.gateway.parts.get(PART).record["why"] == FORGOTTEN
+    assert site.gateway.begin_part(site.job, "1.1.8", "b", None) is None
+    assert site.gateway.begin_part(site.job, "1.1.9", "a", "a mark that it hasn't any more") is None
+
+
+def test_an_older_copy_of_a_hosts_keeper_begins_no_parts_and_no_job_runs_again_beside_what_it_forgot():
+    site = Site()
+    site.hear("b", marks=["b's", "b's second"])
+    site.step()
+    site.hear("b", marks=["b's"])
+    assert site.gateway.begin_part(site.job, PART, "b", None) is None
+    site.run_ends(**LOST)
+    site.step()
+    assert (site.job.state, site.job.why) == (State.UNKNOWN, FORGOTTEN)
+
+
+def test_while_a_host_of_its_job_is_silent_somebody_may_follow_it():
+    for host, its in (("b", "b's"), ("a", "a's")):
+        site = Site()
+        site.begin()
+        site.gateway.end_parts_alone(0.0)
+        site.gateway.fell_silent(host)
+        site.gateway.end_parts_alone(2 * ALONE_S)
+        site.hear(host, record(PART) if host == "b" else record("1.1"), marks=[its])
+        site.gateway.end_parts_alone(3 * ALONE_S)
+        site.gateway.end_parts_alone(4 * ALONE_S - 1)
+        assert site.step() == []
+        site.gateway.end_parts_alone(4 * ALONE_S)
+        assert site.step() == [EndRun(PART, "b")], "it is given again after a silence, too"
+
+
+def test_what_nobody_follows_for_long_is_ended_and_its_end_is_kept():
+    site = Site()
+    part = site.begin()
+    part.clients = 1
+    for now_s in (0.0, ALONE_S, 2 * ALONE_S):
+        site.gateway.end_parts_alone(now_s)
+    part.clients = 0
+    site.gateway.end_parts_alone(3 * ALONE_S)
+    site.gateway.end_parts_alone(4 * ALONE_S - 1)
+    assert site.step() == []
+    site.gateway.end_parts_alone(4 * ALONE_S)
+    site.gateway.end_parts_alone(4 * ALONE_S + 1)
+    assert site.step() == [EndRun(PART, "b")]
+    site.gateway.told(record(PART, "over", signal=15, why="cancelled"), 1, "b")
+    assert site.step() == []
+    assert site.gateway.parts.get(PART).record["signal"] == 15
+
+
+# What runs again.
+
+
+def test_a_job_runs_again_when_what_its_last_run_had_begun_is_over():
+    site = Site()
+    site.begin()
+    site.run_ends(**LOST)
+    assert EndRun(PART, "b") in site.step()
+    assert (site.job.state, site.job.why) == (
+        State.WAITING, "waits until what its last run had begun on b is over",
+    )  # fmt: skip
+    site.gateway.told(record(PART, "over", signal=15, why="cancelled"), 1, "b")
+    site.step()
+    assert site.starts == ["1.1", "1.2"]
+
+
+def test_it_waits_for_a_silent_host_until_that_is_heard_and_the_next_service_does_so_too():
+    site = Site()
+    site.gateway.fell_silent("b")
+    site.run_ends(**LOST)
+    site.step()
+    assert site.job.why == "waits until what its last run had begun on b is over"
+    again = site.again(heard=["a"])
+    again.step()
+    assert (again.job.state, again.starts) == (State.WAITING, [])
+    again.hear("b", record(PART))
+    assert again.step() == [EndRun(PART, "b")]
+    assert again.starts == []
+    again.gateway.told(record(PART, "over", signal=15, why="cancelled"), 1, "b")
+    again.step()
+    assert again.starts == ["1.2"]
+
+
+@pytest.mark.parametrize(("leased", "waits"), [(("b",), False), (("a",), True)])
+def test_where_leases_are_over_nothing_goes_on_that_had_one(leased, waits):
+    site = Site(leased=leased)
+    site.gateway.fell_silent("b")
+    site.run_ends(**LOST)
+    site.step()
+    assert site.job.rests
+    site.gateway.lease_is_over("b")
+    site.step()
+    assert site.job.rests is waits
+
+
+def test_leases_that_were_over_once_are_not_over_for_ever():
+    site = Site()
+    site.gateway.fell_silent("b")
+    site.gateway.lease_is_over("b")
+    site.hear("b")
+    site.gateway.fell_silent("b")
+    site.run_ends(**LOST)
+    site.step()
+    assert site.job.rests
+
+
+def test_a_host_that_has_another_keeper_leaves_the_job_unknown():
+    site = Site()
+    site.gateway.fell_silent("b")
+    site.run_ends(**LOST)
+    site.step()
+    site.hear("b", marks=["another's"])
+    site.step()
+    assert (site.job.state, site.job.why) == (State.UNKNOWN, FORGOTTEN)
+
+
+def test_what_waits_for_a_host_that_is_given_up_waits_for_it_no_more():
+    site = Site()
+    site.gateway.fell_silent("b")
+    site.run_ends(**LOST)
+    site.step()
+    assert site.gateway.give_up("b", 1) == 1
+    site.step()
+    assert not site.job.rests
+
+
+def test_parts_on_a_host_that_is_given_up_are_over_and_come_back_as_strays():
+    site = Site()
+    site.begin()
+    site.gateway.fell_silent("b")
+    assert site.gateway.give_up("n2", 1) == 1
+    assert site.gateway.parts.get(PART).record["why"] == "unknown: n2 was given up"
+    assert site.job.state is State.RUNNING
+    site.step()
+    site.hear("b", record(PART))
+    assert site.step() == [EndRun(PART, "b")]
+    assert site.closed() == ["n2", "n3"]
+    assert site.gateway.begin_part(site.job, "1.1.9", "b", None) is None
+
+
+def test_it_can_be_cancelled_held_and_released_while_it_waits():
+    site = Site()
+    site.begin()
+    site.run_ends(**LOST)
+    site.step()
+    assert site.gateway.hold(site.job)
+    site.step()
+    assert site.gateway.release(site.job)
+    site.step()
+    assert site.job.rests
+    site.gateway.cancel(site.job, 1)
+    assert site.job.state is State.CANCELLED

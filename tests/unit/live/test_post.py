@@ -1,0 +1,137 @@
+"""What a keeper says, and when the gateway is told of it."""
+
+import asyncio
+from math import inf
+from pathlib import Path
+from types import SimpleNamespace
+
+from dardis.live import post as posts
+from dardis.live.gateway import Gateway
+from dardis.live.keeper_client import Keeper, KeeperError, LedOtherwiseError
+from dardis.live.machine import many_nodes
+from dardis.live.post import Home, Post
+from dardis.model.platform import NodeGroup, Platform
+
+MACHINE = many_nodes(Platform("m", (NodeGroup("a", 2, {"cores": 1}),)), ["here", "there"])
+RECORD = {"run": "1.1", "state": "over", "started_ms": 1, "ended_ms": 2, "code": 0, "signal": None, "why": "exit"}
+
+
+class Hasty(Keeper):
+    """It tells of an end before anybody has seen what it has answered."""
+
+    async def hello(self, epoch):  # noqa: ARG002
+        self._heard(RECORD)
+        await asyncio.sleep(0)
+        return [RECORD | {"state": "running"}], ["its mark"]
+
+    async def intend(self, runs, files, lease):
+        raise NotImplementedError
+
+    async def read(self, run, offsets, wait_s):
+        raise NotImplementedError
+
+    def _send(self, asked):
+        raise NotImplementedError
+
+    def _end(self):
+        pass
+
+
+class Refusing(Hasty):
+    """It was led under a higher epoch."""
+
+    async def hello(self, epoch):
+        raise LedOtherwiseError(epoch + 1, epoch)
+
+
+class Full(Hasty):
+    """It has no room to write down what is to begin."""
+
+    async def ask(self, do, **_):
+        raise KeeperError(f"the keeper refuses to {do}: no room")
+
+
+class Told(Gateway):
+    def __init__(self):
+        super().__init__(MACHINE)
+        self.said = []
+
+    def told(self, record, now_ms, host):  # noqa: ARG002
+        self.said.append(record["state"])
+
+
+async def posted(gateway, kind=Hasty):
+    async def connect(heard):
+        return kind(heard)
+
+    return Post(
+        Home("here", Path("/nowhere"), connect),
+        gateway,
+        SimpleNamespace(epoch=1, certain_s=lambda: -inf),
+        lambda: None,
+        as_root=False,
+    )
+
+
+def test_what_happens_after_a_hello_is_told_after_what_was_before():
+    async def work():
+        gateway = Told()
+        post = await posted(gateway)
+        while post.trouble:
+            assert not post.has_news
+            post.tell(1)
+            await asyncio.sleep(0)
+        assert post.has_news
+        post.tell(1)
+        assert gateway.said == ["running", "over"]
+        await post.end(stop=False)
+
+    asyncio.run(work())
+
+
+def test_a_keeper_in_a_copy_of_anothers_folder_is_not_led():
+    async def work():
+        gateway = Told()
+        gateway.heard([], 1, "there", ["its mark", "another"])
+        post = await posted(gateway)
+        await post.tried.wait()
+        assert "copy of that of there" in post.trouble
+        assert not gateway.hearing.is_heard("here")
+        await post.end(stop=False)
+
+    asyncio.run(work())
+
+
+def test_who_was_led_under_a_higher_epoch_keeps_all_from_starting():
+    async def work():
+        gateway = Told()
+        refusing = []
+        gateway.led_otherwise = refusing.append
+        post = await posted(gateway, Refusing)
+        await post.tried.wait()
+        assert refusing == ["here"]
+        assert "of epoch 2, and this one's is 1" in post.trouble
+        await post.end(stop=False)
+
+    asyncio.run(work())
+
+
+def test_a_keeper_that_refuses_is_asked_more_and_more_rarely(monkeypatch):
+    monkeypatch.setattr(posts, "AGAIN_S", 0.01)
+
+    async def work():
+        gateway, pauses = Told(), []
+        post = await posted(gateway, Full)
+        for _ in range(4):
+            async with asyncio.timeout(10):
+                while post.keeper is None:  # noqa: ASYNC110 (nothing says it)
+                    await asyncio.sleep(0.005)
+                post.order("end", ["1.1"])
+                while post.keeper is not None:  # noqa: ASYNC110
+                    await asyncio.sleep(0.005)
+            assert "no room" in post.trouble
+            pauses.append(post._pause_s)
+        assert pauses == [pauses[0] * 2**place for place in range(4)]
+        await post.end(stop=False)
+
+    asyncio.run(work())

@@ -1,0 +1,147 @@
+"""What journal and folder keep no longer, and what they keep."""
+
+import os
+from dataclasses import replace
+
+import pytest
+
+from dardis.live import pruning
+from dardis.live.asked import Array, JobAsked
+from dardis.live.deciding import Happened, Instant
+from dardis.live.files import old_files, put_files, remove_files
+from dardis.live.jobs import Asker, Share, State, Submission, new_jobs
+from dardis.live.journal import Batch, Journal, JournalError, told_instants
+from dardis.live.launching import files_of
+from dardis.live.pruning import DAY_MS, prune, unneeded
+from dardis.live.replay import replay
+
+ASKER = Asker(7, 7, "u", ())
+
+
+class Shelf:
+    """A journal in which jobs are laid down as they have ended."""
+
+    def __init__(self, folder):
+        self.journal, self.next, self.folder = Journal(folder), 1, folder
+
+    def lay(self, ended_days, submitted_days=0.0, state=State.COMPLETED):
+        """Jobs of one submission, by the days on which they have ended; None: not yet. The first number."""
+        asked = JobAsked(argv=("true",), array=Array(1, len(ended_days)))
+        submission = Submission(self.next, ASKER, asked, "", {}, "/", int(submitted_days * DAY_MS), f"k{self.next}")
+        self.next += submission.count
+        jobs = new_jobs(submission)
+        for job, day in zip(jobs, ended_days, strict=True):
+            if day is not None:
+                job.state, job.ended_ms = state, int(day * DAY_MS)
+        texts = [(job.number, job.text()) for job in jobs if job.ended_ms is not None]
+        self.journal.write(Batch([submission.row(over=None not in ended_days)], texts))
+        return submission.first
+
+    def told(self, *days):
+        instants = [Instant(Happened(int(day * DAY_MS) // 1000), ()).text() for day in days]
+        self.journal.write(Batch(instants=instants))
+
+    def prune(self, day):
+        """All turns; how many."""
+        after, turns = 0, 0
+        while after is not None:
+            after, turns = prune(self.journal, after, int(day * DAY_MS)), turns + 1
+        return turns
+
+    def firsts(self):
+        return [row.first for row, _ in self.journal.history(10**6, 10**6, None, None)[0]][::-1]
+
+    def rows(self):
+        return [number for (number,) in self.journal._db.execute("SELECT id FROM jobs ORDER BY id")]
+
+    def days(self):
+        return [Instant.from_text(text).happened.at * 1000 / DAY_MS for text in told_instants(self.folder)]
+
+
+@pytest.fixture
+def shelf(tmp_path):
+    shelf = Shelf(tmp_path)
+    yield shelf
+    shelf.journal.close()
+
+
+def test_what_is_over_for_longer_is_gone_and_all_else_stays(shelf):
+    old = shelf.lay([1, 2, 3])
+    partly = shelf.lay([1, 12])
+    waits = shelf.lay([1, None])
+    unknown = shelf.lay([1], state=State.UNKNOWN)
+    failed = shelf.lay([2], state=State.FAILED)
+    young = shelf.lay([11], submitted_days=10.5)
+    last = shelf.lay([1])
+    assert shelf.prune(10) == 1
+    assert shelf.firsts() == [partly, waits, unknown, young, last]
+    assert shelf.rows() == [partly, partly + 1, waits, unknown, young, last]
+    assert shelf.journal.next_job() == shelf.next
+    assert [row.first for row, _ in shelf.journal.unfinished()] == [waits]
+    assert shelf.journal.holder(old + 1) is shelf.journal.holder(failed) is None
+    assert shelf.journal.find(7, f"k{old}") is None
+    assert shelf.journal.find(7, f"k{partly}") == (partly, 2)
+    shelf.prune(13)
+    assert shelf.firsts() == [waits, unknown, last]
+    shelf.lay([14])
+    shelf.prune(20)
+    assert shelf.firsts() == [waits, unknown, shelf.next - 1]
+
+
+def test_a_turn_looks_at_a_few(shelf, monkeypatch):
+    monkeypatch.setattr(pruning, "MOST", 3)
+    kept = [shelf.lay([30]), shelf.lay([1, 30])]
+    for _ in range(6):
+        shelf.lay([1])
+    shelf.lay([1] * 7)
+    last = shelf.lay([1])
+    shelf.told(*range(8), 20, 5)
+    assert prune(shelf.journal, 0, 10 * DAY_MS) == kept[1]
+    assert prune(shelf.journal, kept[1], 10 * DAY_MS) == kept[1] + 4
+    assert len(shelf.firsts()) == 2 + 3 + 1 + 1
+    shelf.prune(10)
+    assert shelf.firsts() == [*kept, last]
+    assert shelf.days() == [20, 5]
+    assert shelf.prune(10) == 2
+
+
+def test_a_journal_that_begins_in_the_middle_is_replayed_from_the_next_start_on(shelf):
+    shelf.told(1, 2, 3)
+    found = replay(told_instants(shelf.folder))
+    assert (found.instants, found.starts, found.services, found.differs) == (0, 0, 0, "")
+    shelf.prune(2.5)
+    assert shelf.days() == [3]
+    shelf.told(4)
+    shelf.journal.close()
+    shelf.journal = Journal(shelf.folder)
+    shelf.told(5)
+    assert shelf.days() == [3, 4, 5]
+
+
+def test_small_files_that_nothing_runs_with_are_removed(tmp_path):
+    asked = JobAsked(argv=("x",), array=Array(1, 4))
+    jobs = new_jobs(Submission(1, ASKER, asked, "#!/bin/sh", {}, "/", 0))
+    for number, job in enumerate(jobs):
+        job.of = replace(job.of, script=f"#!/bin/sh\n{number}")
+        job.shares, job.state = (Share(f"n{number}", (1, 2)),), State.RUNNING
+        assert put_files(tmp_path, files_of(job)) == {}
+    runs, waits, over, young = jobs
+    waits.state, over.state, young.state = State.WAITING, State.COMPLETED, State.COMPLETED
+    for job in (runs, waits, over):
+        for file in files_of(job):
+            os.utime(tmp_path / file.path, (0, 0))
+    found = old_files(tmp_path, DAY_MS)
+    assert sorted(found) == sorted(file.path for job in (runs, waits, over) for file in files_of(job))
+    remove_files(tmp_path, unneeded([*found, "hosts/gone"], jobs))
+    left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert left == {file.path for job in (runs, young) for file in files_of(job)}
+    assert old_files(tmp_path / "nowhere", DAY_MS) == []
+
+
+def test_a_journal_that_can_not_be_read_is_told_as_such(tmp_path):
+    shelf = Shelf(tmp_path)
+    shelf.lay([1.0])
+    shelf.lay([1.0])
+    shelf.journal.close()
+    with pytest.raises(JournalError, match=str(tmp_path)):
+        shelf.prune(9)

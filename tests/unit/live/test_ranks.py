@@ -1,0 +1,140 @@
+"""Which hosts ranks become, and that a folder is waited for a little."""
+
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from dardis.live import ranks
+from dardis.live.machine import HostFacts
+from dardis.live.seats import Said, Seat, seats_of
+from dardis.live.serve import see_no_others
+from dardis.model.errors import DardisError, InputError
+
+FOLDER = Path("/var/dardis")
+
+
+def says(name="a", boot="1", cores=range(4), version="1.0", gpus=2, memory=9000):
+    return Said(version, boot, HostFacts(name, tuple(cores), memory, gpus), str(FOLDER), f"key of {name}")
+
+
+def test_a_rank_a_machine_has_all_of_it():
+    said = [says("a"), says("b", "2", range(8)), says("c", "3")]
+    assert seats_of(said, bound=True) == [Seat(one.facts, FOLDER) for one in said]
+
+
+def test_ranks_of_a_machine_share_it_out():
+    seats = seats_of([says("a"), says("b", "2"), says("a"), says("b", "2"), says("a")], bound=True)
+    assert [(seat.facts.name, str(seat.folder)) for seat in seats] == [
+        ("a", "/var/dardis"), ("b", "/var/dardis"), ("a-1", "/var/dardis/host-1"), ("b-1", "/var/dardis/host-1"),
+        ("a-2", "/var/dardis/host-2"),
+    ]  # fmt: skip
+    assert [seat.facts.cores for seat in seats] == [(0,), (0, 1), (1,), (2, 3), (2, 3)]
+    assert [seat.facts.memory_mib for seat in seats] == [3000, 4500, 3000, 4500, 3000]
+    assert [seat.facts.gpus for seat in seats] == [2, 2, 0, 0, 0]
+
+
+def test_ranks_that_were_bound_share_what_all_may_use():
+    seats = seats_of([says(cores=[4, 5]), says(cores=[8, 9]), says(cores=[5, 4])], bound=True)
+    assert [seat.facts.cores for seat in seats] == [(4,), (5,), (8, 9)]
+
+
+def test_the_first_rank_says_where_the_folder_is():
+    other = Said("1.0", "2", says("b").facts, "/home/elsewhere", "k")
+    assert [seat.folder for seat in seats_of([says("a"), other], bound=True)] == [FOLDER, FOLDER]
+
+
+def test_more_ranks_than_processors_are_refused_unless_they_are_only_counted():
+    said = [says(cores=[0, 1]), says(cores=[0, 1]), says(cores=[0, 1])]
+    with pytest.raises(InputError, match="a: 3 ranks share 2 processors; expected at most a rank for each, or"):
+        seats_of(said, bound=True)
+    assert len(seats_of(said, bound=False)) == 3
+
+
+def test_hosts_of_different_versions_are_refused():
+    with pytest.raises(InputError, match=r"b: has dardis 0\.9; expected 1\.0, as a has"):
+        seats_of([says("a"), says("b", "2", version="0.9")], bound=True)
+
+
+@pytest.mark.parametrize(("said", "asked", "found"), [
+    ([says("a"), says("a")], None, ("127.0.0.1", "a")),
+    ([says("a"), says("b", "2")], None, (ranks.ANYWHERE, "a")),
+    ([says("a"), says("b", "2")], "10.0.0.1", ("10.0.0.1", "10.0.0.1")),
+    ([says("a"), says("a")], "localhost", (ranks.ANYWHERE, "localhost")),
+])  # fmt: skip
+def test_the_first_rank_is_reached_by_loopback_its_name_or_what_is_said(said, asked, found):
+    assert ranks._address(said, asked) == found
+
+
+@pytest.mark.parametrize("asked", ["foo bar", "x:y", "no.such.name.invalid", "::1", "1.2.3.4.5", "é" * 70])
+def test_what_is_no_address_is_a_mistake(asked):
+    with pytest.raises(InputError, match=r"--address: .*expected an IPv4 address"):
+        ranks._address([says("a"), says("b", "2")], asked)
+
+
+def test_one_machine_alone_needs_neither_mpi_nor_sockets_of_others():
+    code = "import sys, dardis.cli.serve, dardis.live.serve; print({'mpi4py', 'zmq'} & {*sys.modules})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from dardis.model.folder_lock import locked
+with locked(Path(sys.argv[1]), "there", sys.argv[3]):
+    print("held", flush=True)
+    time.sleep(float(sys.argv[2]))
+"""
+
+
+@pytest.fixture
+def holder(tmp_path):
+    processes = []
+
+    def hold(seconds, name="a.lock"):
+        words = [sys.executable, "-c", HOLDER, tmp_path, str(seconds), name]
+        processes.append(subprocess.Popen(words, stdout=subprocess.PIPE))
+        processes[-1].stdout.readline()
+
+    yield hold
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def test_who_has_the_folder_is_waited_for_and_not_for_ever(tmp_path, holder, monkeypatch):
+    holder(0.5)
+    with ExitStack() as stack:
+        ranks._hold(stack, tmp_path, "a.lock")
+    holder(60)
+    monkeypatch.setattr(ranks, "LOCK_S", 0.3)
+    begun = time.monotonic()
+    with ExitStack() as stack, pytest.raises(InputError, match="is being written by another dardis"):
+        ranks._hold(stack, tmp_path, "a.lock")
+    assert time.monotonic() - begun >= 0.3
+
+
+def test_a_machine_that_was_more_hosts_waits_for_what_these_run(tmp_path):
+    runs = tmp_path / "host-2" / "keeper" / "runs"
+    for number in (1, 2):
+        (tmp_path / f"host-{number}" / "keeper" / "runs").mkdir(parents=True)
+    see_no_others(tmp_path, 1)
+    (runs / "7.1").touch()
+    see_no_others(tmp_path, 3)
+    for hosts in (1, 2):
+        with pytest.raises(InputError, match=r"host-2: its keeper has runs.*expected a service of 3 hosts"):
+            see_no_others(tmp_path, hosts)
+
+
+def test_an_agent_that_still_has_its_folder_is_no_mistake_so_that_it_is_tried_again(tmp_path, holder, monkeypatch):
+    monkeypatch.setattr(ranks, "LOCK_S", 0.3)
+    monkeypatch.setattr(ranks, "prepare_folder", lambda folder, **_: folder)
+    holder(60, "service.lock")
+    with ExitStack() as stack, pytest.raises(DardisError, match="is being written by another dardis") as raised:
+        ranks._agent(stack, SimpleNamespace(users=False), tmp_path, None)
+    assert raised.value.exit_status == 1, "2 ends launch/serve for good"

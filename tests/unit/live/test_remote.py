@@ -1,0 +1,173 @@
+"""What asks for parts of jobs: the shell that MPI takes for ssh, the client, and the files that are read for it."""
+
+import os
+import subprocess
+from base64 import b64decode, b64encode
+from types import SimpleNamespace
+
+import pytest
+
+from dardis.cli.main import run
+from dardis.live import remote
+from dardis.live.files import put_files, remote_shell
+from dardis.live.jobs import Asker
+from dardis.live.part_files import MOST_PIECE, keep_parts, part_files, part_path, read_pieces, remove_parts
+from dardis.live.remote import NotRunError, run_on
+from dardis.live.remote_shell import main, node_and_command
+from dardis.live.said import asked_of
+from dardis.model.errors import DardisError, InputError
+
+ME = Asker(os.geteuid(), os.getegid(), "me")
+RUN = "1.1.7"
+ENDED = {"state": "over", "code": 3, "signal": None, "why": "exit"}
+
+
+class Service:
+    """It says what it was given, a list for each time that it is asked; `None` in one: it is gone."""
+
+    def __init__(self, *answers):
+        self.answers, self.asked, self.deleted = list(answers), [], []
+
+    def lines(self, path, body):
+        self.asked.append((path, dict(body)))
+        for told in self.answers.pop(0):
+            if isinstance(told, BaseException):
+                raise told
+            yield told
+
+    def delete(self, path):
+        self.deleted.append(path)
+
+
+@pytest.fixture
+def within(monkeypatch):
+    monkeypatch.setenv("DARDIS_RUN", "5.2.99@abc")
+    monkeypatch.setattr(remote, "_PAUSE_S", (0.0, 0.0))
+
+
+def piece(text):
+    return b64encode(text).decode()
+
+
+@pytest.mark.usefixtures("within")
+def test_whoever_is_asked_again_is_told_how_much_is_known(capfdbinary):
+    service = Service(
+        [{"mark": "m"}, {"out": piece(b"a\xff"), "err": piece(b"e")}], [], [{}, {"out": piece(b"b")}, {"end": ENDED}]
+    )
+    assert run_on(service, "n1", ["ls", "-l"]) == 3
+    assert capfdbinary.readouterr() == (b"a\xffb", b"e")
+    (path, first), *_, (_, last) = service.asked
+    assert path == "/jobs/5/parts"
+    assert (first["attempt"], first["argv"], first["node"], first["out"]) == (2, ["ls", "-l"], "n1", 0)
+    assert {body["number"] for _, body in service.asked} == {first["number"]}
+    assert (last["mark"], last["out"], last["err"]) == ("m", 2, 1)
+    assert service.deleted == [f"/jobs/5/parts/2.{first['number']}"]
+
+
+@pytest.mark.usefixtures("within")
+@pytest.mark.parametrize(
+    ("end", "status"),
+    [({"code": 0}, 0), ({"code": None, "signal": 9}, 137), ({"code": None, "why": "unknown: x"}, None)],
+)
+def test_it_ends_as_the_command_does(end, status):
+    service = Service([{"end": ENDED | end}])
+    if status is not None:
+        assert run_on(service, "n1", ["ls"]) == status
+        return
+    with pytest.raises(NotRunError, match=r"^n1: unknown: x$") as told:
+        run_on(service, "n1", ["ls"])
+    assert told.value.exit_status == 255
+
+
+@pytest.mark.usefixtures("within")
+@pytest.mark.parametrize(("error", "status"), [(InputError("NODE", "'x'"), 2), (DardisError("over"), 255)])
+def test_what_is_refused_is_not_asked_again(error, status):
+    service = Service([error])
+    with pytest.raises(DardisError) as told:
+        run_on(service, "n1", ["ls"])
+    assert told.value.exit_status == status
+    assert len(service.asked) == 1
+
+
+def test_outside_of_a_job_it_is_a_mistake(monkeypatch, capsys):
+    monkeypatch.delenv("DARDIS_RUN", raising=False)
+    assert run(["exec", "n1", "--", "ls"]) == 2
+    assert "DARDIS_RUN: not set: this is no process of a job" in capsys.readouterr().err
+    assert run(["exec", "n1"]) == 2
+    assert "exec: no command" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "node", "command"),
+    [
+        (["n1", "ls", "-l"], "n1", "ls -l"),
+        (["-x", "-n", "-q", "n1", '"/usr/bin/proxy"', "--x", "1"], "n1", '"/usr/bin/proxy" --x 1'),
+        (["-oBatchMode=yes", "-o", "X=y", "-l", "me", "-T", "you@n1", "A=b;export A; x"], "n1", "A=b;export A; x"),
+    ],
+)
+def test_the_shell_takes_what_ssh_does(words, node, command):
+    assert node_and_command(words) == (node, command)
+
+
+@pytest.mark.parametrize("words", [[], ["-x"], ["n1"], ["-Z", "n1", "ls"], ["-l"]])
+def test_what_the_shell_does_not_take_is_told_in_a_line(words, capsys):
+    assert main(words) == 255
+    assert capsys.readouterr().err.startswith("dardis: remote-shell: ")
+
+
+def test_the_shell_is_a_program_that_anybody_may_run_and_minds_no_python_of_the_job(tmp_path):
+    assert put_files(tmp_path, [remote_shell()]) == {}
+    shell = tmp_path / remote_shell().path
+    assert shell.stat().st_mode & 0o777 == 0o755
+    environment = {"PYTHONPATH": "/nowhere", "PYTHONHOME": "/nowhere", "PATH": os.environ["PATH"]}
+    ended = subprocess.run([shell, "n1", "a b"], env=environment, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr.startswith("dardis: DARDIS_RUN: not set")) == (255, True)
+
+
+def test_what_a_part_writes_is_read_in_pieces_and_removed(tmp_path):
+    assert put_files(tmp_path, part_files(RUN, ME)) == {}
+    out = tmp_path / part_path(RUN, "out")
+    assert out.stat().st_mode & 0o777 == 0o600
+    assert out.parent.stat().st_mode & 0o777 == 0o711
+    assert read_pieces(tmp_path, RUN, {"out": 0, "err": 0}) == {}
+    out.write_bytes(b"x" * (MOST_PIECE + 3))
+    read = read_pieces(tmp_path, RUN, {"out": 2, "err": 0})
+    assert {name: len(b64decode(data)) for name, data in read.items()} == {"out": MOST_PIECE}
+    assert b64decode(read_pieces(tmp_path, RUN, {"out": MOST_PIECE, "err": 0})["out"]) == b"xxx"
+    put_files(tmp_path, part_files("1.1.8", ME))
+    keep_parts(tmp_path, {RUN, "1.1"})
+    assert {path.stem for path in out.parent.iterdir()} == {RUN}
+    remove_parts(tmp_path, ["1.1", RUN])
+    assert list(out.parent.iterdir()) == []
+
+
+def test_nothing_but_a_plain_file_is_read(tmp_path):
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "secret").write_text("x")
+    (tmp_path / part_path(RUN, "out")).symlink_to(tmp_path / "secret")
+    os.mkfifo(tmp_path / part_path(RUN, "err"))
+    assert read_pieces(tmp_path, RUN, {"out": 0, "err": 0}) == {}
+
+
+def test_a_job_that_is_handed_in_by_a_job_has_not_its_nodes(tmp_path):
+    present = {
+        "DARDIS_FOLDER": str(tmp_path),
+        "DARDIS_RUN": "1.1@a",
+        "HYDRA_HOST_FILE": f"{tmp_path}/hosts/x",
+        "A": "b",
+    }
+    assert asked_of({}, ["x"], "x", present).environment == {"DARDIS_FOLDER": str(tmp_path), "A": "b"}
+    without = {name: value for name, value in present.items() if name != "DARDIS_FOLDER"} | {"PATH": "/bin"}
+    assert asked_of({}, ["x"], "x", without).environment["PATH"] == "/bin"
+    del present["DARDIS_RUN"]
+    assert asked_of({}, ["x"], "x", present).environment == present
+
+
+def test_the_service_of_the_folder_is_asked(monkeypatch, tmp_path, capsys):
+    asked = SimpleNamespace(words=None)
+    monkeypatch.setattr(
+        "dardis.live.remote.run_on", lambda service, *words: setattr(asked, "words", (service.folder, *words)) or 7
+    )
+    assert run(["exec", "--folder", str(tmp_path), "n1", "ls", "--folder", "x"]) == 7
+    assert asked.words == (tmp_path, "n1", ["ls", "--folder", "x"])
+    assert capsys.readouterr().err == ""

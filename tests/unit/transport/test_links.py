@@ -1,0 +1,454 @@
+"""Who gets in over the network, what is answered, and what becomes of what is lost. All over loopback."""
+
+import asyncio
+import socket as sockets
+from contextlib import contextmanager, suppress
+from threading import Event, Thread
+
+import pytest
+import zmq
+
+from dardis.model.errors import InputError
+from dardis.scale.memory import resident_bytes
+from dardis.transport import links
+from dardis.transport.base import HostDownError
+from dardis.transport.links import Link, Switchboard, new_keys
+
+PATIENT_S, IMPATIENT_S = 60.0, 0.6
+
+
+@pytest.fixture(scope="module")
+def server():
+    return new_keys()
+
+
+@contextmanager
+def switchboard(server, *hosts):
+    """Lets hosts 0, 1, … in by these keys."""
+    opened = Switchboard("127.0.0.1", server, {keys.public: host for host, keys in enumerate(hosts)})
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+class DiedError(Exception):
+    """A host's end."""
+
+
+@contextmanager
+def running(places, server, keys, answer=bytes.upper, heard=lambda _: None):
+    """A link that works in a thread of its own."""
+    ready, ended = Event(), []
+
+    async def work():
+        link = Link(places, server.public, keys)
+        task = asyncio.ensure_future(link.run(answer, heard))
+        ended.append((asyncio.get_running_loop(), task))
+        ready.set()
+        with suppress(asyncio.CancelledError, DiedError):
+            await task
+        link.close()
+
+    thread = Thread(target=asyncio.run, args=(work(),))
+    thread.start()
+    ready.wait()
+    loop, task = ended[0]
+    try:
+        yield
+    finally:
+        with suppress(RuntimeError):  # it has died
+            loop.call_soon_threadsafe(task.cancel)
+        thread.join()
+
+
+def test_hosts_are_asked_side_by_side_and_each_answers_what_it_was_asked(server):
+    both = [new_keys(), new_keys()]
+    met = Event(), Event()
+
+    def answer(host):
+        def say(payload):
+            met[host].set()
+            assert met[1 - host].wait(30)  # if one were asked after the other, this would never be
+            return payload + b" by %d" % host
+
+        return say
+
+    with (
+        switchboard(server, *both) as board,
+        running(board.places, server, both[0], answer(0)),
+        running(board.places, server, both[1], answer(1)),
+    ):
+        assert board.ask({1: b"one", 0: b"none"}, PATIENT_S) == {0: b"none by 0", 1: b"one by 1"}
+
+
+@pytest.mark.parametrize("size", [0, 1, 20_000_000])
+def test_payloads_of_any_size(server, size):
+    keys = new_keys()
+    with switchboard(server, keys) as board, running(board.places, server, keys, lambda payload: payload[::-1]):
+        payload = b"x" * size + b"y"
+        assert board.ask({0: payload}, PATIENT_S) == {0: payload[::-1]}
+
+
+def nobody_comes(board):
+    with pytest.raises(HostDownError) as down:
+        board.ask({0: b"hallo"}, IMPATIENT_S)
+    return down.value.hosts == (0,)
+
+
+def test_who_has_no_allowed_key_is_not_let_in(server):
+    asked = []
+    with switchboard(server, new_keys()) as board, running(board.places, server, new_keys(), asked.append):
+        assert nobody_comes(board)
+    assert not asked
+
+
+def test_who_asks_with_another_key_is_not_answered(server):
+    asked, keys = [], new_keys()
+    with switchboard(server, keys) as board, running(board.places, new_keys(), keys, asked.append):
+        assert nobody_comes(board)
+    assert not asked
+
+
+def test_who_does_not_encrypt_is_not_let_in(server):
+    with switchboard(server, new_keys()) as board, zmq.Context() as context, context.socket(zmq.DEALER) as plain:
+        plain.setsockopt(zmq.LINGER, 0)
+        plain.connect(board.places[0])
+        plain.send(b"")
+        assert nobody_comes(board)
+        assert not plain.poll(0)
+
+
+def test_nobody_is_let_in_where_nobody_is_at_the_door(server, monkeypatch):
+    monkeypatch.setattr(links, "_let_in", lambda door, _allowed: door.close())
+    keys, asked = new_keys(), []
+    with switchboard(server, keys) as board, running(board.places, server, keys, asked.append):
+        assert nobody_comes(board)
+    assert not asked
+
+
+GREETING = b"\xff" + bytes(7) + b"\x01\x7f\x03\x00" + b"CURVE".ljust(52, b"\0")
+"""What a client of ZMTP 3.0 says first."""
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize("begins", [
+    GREETING + b"\x06",  # a long command
+    GREETING + b"\x02",  # a long message
+    GREETING + b"\x04\xc8" + b"\x05HELLO" + bytes(194) + b"\x06",  # after the handshake's first word, with no key
+    b"\xff",  # what ZMTP 1.0 began with
+], ids=["command", "message", "hello", "old"])  # fmt: skip
+def test_strangers_who_say_much_are_cut_off_and_nothing_is_set_aside_for_them(server, begins):
+    keys = new_keys()
+    with switchboard(server, keys) as board, running(board.places, server, keys):
+        assert board.ask({0: b"a"}, PATIENT_S) == {0: b"A"}
+        for place in board.places:
+            before = resident_bytes()
+            strangers = []
+            for _ in range(4):
+                strangers.append(sockets.create_connection(place.removeprefix("tcp://").rsplit(":", 1), PATIENT_S))
+                with suppress(ConnectionError):
+                    strangers[-1].sendall(begins + (255 * MIB).to_bytes(8, "big"))
+                    for _ in range(64):
+                        strangers[-1].sendall(bytes(MIB))
+            assert resident_bytes() - before < 64 * MIB
+            for stranger in strangers:
+                with stranger, suppress(ConnectionError):
+                    while stranger.recv(1 << 16):
+                        pass
+            assert board.ask({0: b"b"}, PATIENT_S) == {0: b"B"}
+
+
+@contextmanager
+def a_forger(place, server, keys, identity):
+    """A client that proves `keys` and says to be somebody else."""
+    with zmq.Context() as context, context.socket(zmq.DEALER) as socket:
+        socket.setsockopt(zmq.LINGER, 0)
+        socket.setsockopt(zmq.ROUTING_ID, identity)
+        socket.curve_serverkey, socket.curve_publickey, socket.curve_secretkey = server.public, keys.public, keys.secret
+        socket.connect(place)
+        yield socket
+
+
+def test_a_host_is_who_its_key_says(server):
+    honest, other = new_keys(), new_keys()
+    with switchboard(server, honest, other) as board, running(board.places, server, honest, lambda _: b"honest"):
+        assert board.ask({0: b""}, PATIENT_S) == {0: b"honest"}
+        route = board._turns.routes[0]
+        with a_forger(board.places[0], server, other, b"0") as socket:
+            socket.send(b"")
+            while 1 not in board._turns.routes:
+                with suppress(HostDownError):
+                    board.ask({1: b""}, 0.05)
+            socket.send_multipart([(board._asked + 1).to_bytes(8, "big"), b"forged"])
+            assert board.ask({0: b""}, PATIENT_S) == {0: b"honest"}
+            assert board._turns.routes[0] == route
+
+
+def test_a_late_answer_is_no_answer_to_what_is_asked_later(server):
+    keys, go_on = new_keys(), Event()
+
+    def answer(payload):
+        if payload == b"first":
+            go_on.wait(PATIENT_S)
+        return payload
+
+    with switchboard(server, keys) as board, running(board.places, server, keys, answer):
+        assert board.ask({0: b"hallo"}, PATIENT_S)
+        with pytest.raises(HostDownError, match="no answer from host 0"):
+            board.ask({0: b"first"}, 0.1)
+        go_on.set()
+        assert board.ask({0: b"second"}, PATIENT_S) == {0: b"second"}
+
+
+def test_those_that_have_not_answered_are_named(server):
+    hosts = [new_keys() for _ in range(4)]
+    with switchboard(server, *hosts) as board, running(board.places, server, hosts[2]):
+        assert board.ask({2: b"a"}, PATIENT_S) == {2: b"A"}
+        with pytest.raises(HostDownError) as down:
+            board.ask(dict.fromkeys((3, 2, 0), b"a"), IMPATIENT_S)
+        assert down.value.hosts == (0, 3)
+
+
+def test_a_host_that_comes_back_while_it_is_asked_answers(server):
+    keys, died = new_keys(), Event()
+
+    def dies(payload):
+        died.set()
+        raise DiedError
+
+    def comes_back():
+        died.wait(PATIENT_S)
+        with running(board.places, server, keys):
+            answered.wait(PATIENT_S)
+
+    answered = Event()
+    with switchboard(server, keys) as board, running(board.places, server, keys, dies):
+        back = Thread(target=comes_back)
+        back.start()
+        try:
+            assert board.ask({0: b"a"}, PATIENT_S) == {0: b"A"}
+        finally:
+            answered.set()
+            back.join()
+
+
+class Wire:
+    """Between a link and a switchboard: can be cut, or lose without a word what goes over it."""
+
+    def __init__(self, place):
+        self.target = place.removeprefix("tcp://").rsplit(":", 1)
+        self.door = sockets.create_server(("127.0.0.1", 0))
+        self.place = f"tcp://127.0.0.1:{self.door.getsockname()[1]}"
+        self.pairs, self.dead, self.threads = [], set(), []
+        self._begin(self._accept)
+
+    def _begin(self, work, *what):
+        self.threads.append(Thread(target=work, args=what))
+        self.threads[-1].start()
+
+    def _accept(self):
+        while True:
+            near, _ = self.door.accept()
+            if self.door is None:
+                near.close()
+                return
+            far = sockets.create_connection(self.target)
+            self.pairs.append((near, far))
+            self._begin(self._pass_on, near, far)
+            self._begin(self._pass_on, far, near)
+
+    def _pass_on(self, one, other):
+        with suppress(OSError):
+            while data := one.recv(1 << 16):
+                if one not in self.dead:
+                    other.sendall(data)
+        self._hang_up(one, other)
+
+    @staticmethod
+    def _hang_up(*ends):
+        for end in ends:
+            with suppress(OSError):
+                end.shutdown(sockets.SHUT_RDWR)
+
+    def cut(self):
+        for pair in self.pairs:
+            self._hang_up(*pair)
+
+    def fall_silent(self):
+        """For those that are connected now."""
+        self.dead.update(end for pair in self.pairs for end in pair)
+
+    def close(self):
+        door, self.door = self.door, None
+        sockets.create_connection(door.getsockname()).close()
+        self.cut()
+        for thread in self.threads:
+            thread.join()
+        door.close()
+        for end in (end for pair in self.pairs for end in pair):
+            end.close()
+
+
+@contextmanager
+def wires(places):
+    both = [Wire(place) for place in places]
+    try:
+        yield both
+    finally:
+        for wire in both:
+            wire.close()
+
+
+@pytest.mark.parametrize("how", [Wire.cut, Wire.fall_silent])
+def test_a_link_whose_connections_break_makes_new_ones(server, how):
+    keys, asked = new_keys(), []
+    with (
+        switchboard(server, keys) as board,
+        wires(board.places) as both,
+        running([wire.place for wire in both], server, keys, lambda payload: asked.append(payload) or payload),
+    ):
+        assert board.ask({0: b"a"}, PATIENT_S) == {0: b"a"}
+        for wire in both:
+            how(wire)
+        assert board.ask({0: b"b"}, PATIENT_S) == {0: b"b"}
+    assert asked == [b"a", b"b"]
+
+
+def test_what_is_asked_again_on_a_new_connection_is_answered_once(server):
+    keys, asked = new_keys(), []
+
+    def answer(payload):
+        asked.append(payload)
+        for wire in both:
+            wire.cut()  # so that this answer is lost
+        return payload
+
+    with (
+        switchboard(server, keys) as board,
+        wires(board.places) as both,
+        running([wire.place for wire in both], server, keys, answer),
+    ):
+        assert board.ask({0: b"a"}, PATIENT_S) == {0: b"a"}
+    assert asked == [b"a"]
+
+
+class Talk:
+    """What a switchboard and its only host have heard of each other."""
+
+    def __init__(self, board, link):
+        self.board, self.link = board, link
+        self.here, self.there = asyncio.Queue(), asyncio.Queue()
+        board.listen(lambda host, said: self.here.put_nowait((host, said)), self.here.put_nowait)
+
+    async def next(self, queue):
+        async with asyncio.timeout(PATIENT_S):
+            return await queue.get()
+
+
+def talking(server, work, through=lambda places: places):
+    """Let `work` see a talk in one loop."""
+
+    async def all_of_it():
+        keys = new_keys()
+        with switchboard(server, keys) as board:
+            link = Link(through(board.places), server.public, keys)
+            talk = Talk(board, link)
+            task = asyncio.ensure_future(link.run(bytes, talk.there.put_nowait))
+            try:
+                await work(talk)
+            finally:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+                link.close()
+
+    asyncio.run(all_of_it())
+
+
+def test_talk_comes_whole_and_in_order(server):
+    async def work(talk):
+        assert await talk.next(talk.here) == 0
+        for number in range(500):
+            talk.link.say(b"%d" % number)
+            talk.board.say(0, b"%d" % number)
+        assert [await talk.next(talk.here) for _ in range(500)] == [(0, b"%d" % number) for number in range(500)]
+        assert [await talk.next(talk.there) for _ in range(500)] == [b"%d" % number for number in range(500)]
+        await asyncio.sleep(1.2)  # beats tell nothing
+        assert talk.here.empty()
+        assert talk.board.silent_s(0) < 1.2 + PATIENT_S / 10
+        assert talk.board.silent_s(1) == float("inf")
+
+    talking(server, work)
+
+
+def test_nothing_waits_for_a_host_that_is_away(server):
+    async def work(talk):
+        talk.link.say(b"too early")
+        talk.board.say(0, b"too early")
+        assert await talk.next(talk.here) == 0
+        while (told := await talk.next(talk.here)) == 0:
+            talk.link.say(b"heard")
+            talk.board.say(0, b"heard")
+        assert told == (0, b"heard")
+        assert await talk.next(talk.there) == b"heard"
+
+    talking(server, work)
+
+
+def test_a_talk_of_which_something_is_lost_is_broken(server):
+    async def work(talk):
+        assert await talk.next(talk.here) == 0
+        talk.link.say(b"a")
+        talk.link._said += 1  # as if another could not have been sent
+        assert [await talk.next(talk.here) for _ in range(2)] == [(0, b"a"), 0]
+        talk.link._said += 1
+        talk.link.say(b"b")
+        assert [await talk.next(talk.here) for _ in range(2)] == [0, (0, b"b")]
+
+    talking(server, work)
+
+
+@pytest.mark.parametrize("speaks", ["link", "board"])
+def test_saying_more_than_can_wait_never_waits_and_breaks_the_talk(server, monkeypatch, speaks):
+    monkeypatch.setitem(links._OPTIONS, zmq.SNDHWM, 2)
+    monkeypatch.setitem(links._OPTIONS, zmq.RCVHWM, 2)
+
+    async def work(talk):
+        assert await talk.next(talk.here) == 0
+        for _ in range(60):  # more than connections hold
+            if speaks == "link":
+                talk.link.say(bytes(1 << 20))
+            else:
+                talk.board.say(0, bytes(1 << 20))
+        while await talk.next(talk.here) != 0:
+            pass
+
+    talking(server, work)
+
+
+def test_a_talk_whose_connection_breaks_is_broken(server):
+    both = []
+
+    async def work(talk):
+        assert await talk.next(talk.here) == 0
+        both[1].cut()
+        assert await talk.next(talk.here) == 0
+        talk.board.say(0, b"again")
+        assert await talk.next(talk.there) == b"again"
+
+    def through(places):
+        both.extend(map(Wire, places))
+        return [wire.place for wire in both]
+
+    try:
+        talking(server, work, through)
+    finally:
+        for wire in both:
+            wire.close()
+
+
+@pytest.mark.parametrize("address", ["nowhere.invalid", "192.0.2.1", ""])
+def test_an_address_that_is_not_ours_is_refused(server, address):
+    with pytest.raises(InputError, match="expected a numeric address of this host"):
+        Switchboard(address, server, {})
