@@ -98,6 +98,7 @@ class Nursery:
         try:
             status: int | None = self._ask(pid)
         except ConnectionError:  # the system kills it with the nursery
+            self._process.wait()  # its end of the line is closed a moment before it is over
             return -signal.SIGKILL
         return status
 

@@ -63,7 +63,9 @@ class Child:
         return child
 
     def go_on_with(self, run: PlannedRun) -> bool:
-        """Let it do another run; False where it is dead."""
+        """Let it do another run; False where it is dead, or as good as dead: killed with its nursery in a moment."""
+        if self.process.poll() is not None:
+            return False
         try:
             os.write(self.commands, json.dumps(run.arguments()).encode() + b"\n")
         except BrokenPipeError:
