@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import cached_property
+from itertools import chain
 from pathlib import PurePath
 from typing import Any, Final, Literal
 
@@ -30,12 +32,15 @@ ALL, NONE = "all", "none"
 
 TIMES: Final = "minutes (30), MM:SS, HH:MM:SS, D-HH[:MM[:SS]], or 90s, 10m, 2h, 1d"
 MEMORIES: Final = "MiB (500), or 500M, 4G, 1T (of 1024)"
-ARRAYS: Final = "FIRST-LAST, then :STEP and %MOST at once if wished, as 0-99, 1-9:2, 0-99%8"
+ARRAYS: Final = (
+    "indices by comma, FIRST-LAST and FIRST-LAST:STEP among them, then %MOST at once if wished, as 0-99%8, 1,4,7-9"
+)
 AFTERS: Final = "ok:ID, any:ID or fail:ID, several by comma, A-B for all from A to B"
 EXPORTS: Final = "all, none, or names of variables by comma, each with =VALUE if wished"
 PATTERNS: Final = "a path with %j (id), %A (array's first id), %a (index), %x (name), %u (user), %% (%)"
 
-_ARRAY = re.compile(r"(\d+)(?:-(\d+)(?::(\d+))?)?(?:%(\d+))?", re.ASCII)
+_SPAN = re.compile(r"(\d{1,18})(?:-(\d{1,18})(?::(\d{1,18}))?)?", re.ASCII)
+_MOST = re.compile(r"\d{1,18}", re.ASCII)
 _MEMORY = re.compile(r"(\d+)(?:([KMGT])(?:i?B)?)?", re.ASCII | re.IGNORECASE)
 _UNIT_TIME = re.compile(r"(\d{1,12})([smhd])", re.ASCII)
 _CLOCK_TIME = re.compile(r"(?:(\d{1,12})-)?(\d{1,12})(?::(\d\d?))?(?::(\d\d?))?", re.ASCII)
@@ -45,24 +50,21 @@ _UNIT_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _UNIT_KIB: Final = {"K": 1, "M": 1 << 10, "G": 1 << 20, "T": 1 << 30}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Array:
-    """The indices [first, last] in steps; at most `most` of them run at once."""
+    """The indices of spans, one after the other; at most `most` of them run at once."""
 
-    first: int
-    last: int
-    step: int = 1
+    spans: tuple[range, ...]
     most: int | None = None
 
     def __str__(self) -> str:
         """As the option says it."""
-        step = "" if self.step == 1 else f":{self.step}"
-        return f"{self.first}-{self.last}{step}" + ("" if self.most is None else f"%{self.most}")
+        return ",".join(map(_span_text, self.spans)) + ("" if self.most is None else f"%{self.most}")
 
-    @property
-    def indices(self) -> range:
+    @cached_property
+    def indices(self) -> Sequence[int]:
         """All of them."""
-        return range(self.first, self.last + 1, self.step)
+        return self.spans[0] if len(self.spans) == 1 else tuple(chain(*self.spans))
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +159,7 @@ class JobAsked:
         """For JSON."""
         value = {one: getattr(self, one) for one in _FIELDS}
         value["argv"] = list(self.argv)
-        value["array"] = None if self.array is None else asdict(self.array)
+        value["array"] = None if self.array is None else str(self.array)
         value["after"] = [asdict(one) for one in self.after]
         value["export"] = self.export if isinstance(self.export, str) else list(self.export)
         return value
@@ -171,7 +173,7 @@ class JobAsked:
                 raise InputError(f"{place}.{key}", repr(given[key]), " or ".join(_KIND_WORDS[kind] for kind in kinds))
         given["argv"] = _texts(given.get("argv", []), f"{place}.argv")
         if (array := given.get("array")) is not None:
-            given["array"] = Array(**_whole_fields(array, Array, f"{place}.array", ("first", "last")))
+            given["array"] = read_array(array, f"{place}.array")
         given["after"] = tuple(_after_of(one, f"{place}.after") for one in given.get("after", []))
         if isinstance(given.get("export"), list):
             given["export"] = _texts(given["export"], f"{place}.export")
@@ -180,10 +182,10 @@ class JobAsked:
 
 _FIELDS: Final = tuple(field.name for field in fields(JobAsked))
 _KIND_WORDS: Final = {
-    int: "a whole number", str: "a text", bool: "true or false", list: "a list", dict: "an object", type(None): "null",
+    int: "a whole number", str: "a text", bool: "true or false", list: "a list", type(None): "null",
 }  # fmt: skip
 _KINDS_OF: Final[dict[str, tuple[type, ...]]] = {
-    "argv": (list,), "name": (str,), "array": (dict, type(None)), "walltime_s": (int,), "nodes": (int,),
+    "argv": (list,), "name": (str,), "array": (str, type(None)), "walltime_s": (int,), "nodes": (int,),
     "cpus": (int,), "memory_mib": (int, type(None)), "gpus": (int,), "after": (list,), "export": (str, list),
     "chdir": (str, type(None)), "output": (str,), "error": (str,), "requeue": (bool,), "hold": (bool,),
     "grace_s": (int, type(None)),
@@ -234,11 +236,17 @@ def read_memory(text: str, place: str) -> int:
 
 def read_array(text: str, place: str) -> Array:
     """An array as `ARRAYS` says it; one index alone is one of it. Raises InputError."""
-    match = _ARRAY.fullmatch(text)
-    if match is None or max(map(len, match.groups(""))) > 18:
-        raise InputError(place, repr(text), ARRAYS)
-    first, last, step, most = match.groups()
-    array = Array(int(first), int(last or first), 1 if step is None else int(step), None if most is None else int(most))
+    said, percent, most = text.partition("%")
+    matches = [_SPAN.fullmatch(span) for span in said.split(",")]
+    spans: list[range] = []
+    for match in matches:
+        if match is None or (percent and _MOST.fullmatch(most) is None):
+            raise InputError(place, repr(text), ARRAYS)
+        first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
+        if step < 1:
+            raise InputError(place, repr(text), "1 or more as :STEP")
+        spans.append(range(first, last + 1, step))
+    array = Array(tuple(spans), int(most) if percent else None)
     _check_array(place, array)
     return array
 
@@ -349,12 +357,20 @@ def check_text(place: str, text: object) -> None:
 
 
 def _check_array(place: str, array: Array) -> None:
-    if not 0 <= array.first <= array.last <= LARGEST_INDEX:
+    if not all(span and 0 <= span[0] <= span[-1] <= LARGEST_INDEX for span in array.spans) or not array.spans:
         raise InputError(place, repr(str(array)), f"a first index up to the last, from 0 to {LARGEST_INDEX}")
-    if array.step < 1 or (array.most is not None and array.most < 1):
-        raise InputError(place, repr(str(array)), "1 or more as :STEP and as %MOST")
-    if len(array.indices) > MOST_ELEMENTS:
-        raise InputError(place, f"{len(array.indices)} jobs", f"at most {MOST_ELEMENTS} in one array")
+    if array.most is not None and array.most < 1:
+        raise InputError(place, repr(str(array)), "1 or more as %MOST")
+    if (count := sum(map(len, array.spans))) > MOST_ELEMENTS:
+        raise InputError(place, f"{count} jobs", f"at most {MOST_ELEMENTS} in one array")
+    if len(set(array.indices)) < count:
+        raise InputError(place, repr(str(array)), "each index once")
+
+
+def _span_text(span: range) -> str:
+    if len(span) == 1:
+        return str(span[0])
+    return f"{span.start}-{span.stop - 1}" + ("" if span.step == 1 else f":{span.step}")
 
 
 def _check_after(place: str, after: After) -> None:
@@ -380,17 +396,6 @@ def _texts(value: list[object], place: str) -> tuple[str, ...]:
     if wrong := [one for one in value if not isinstance(one, str)]:
         raise InputError(place, repr(wrong[0]), "texts")
     return tuple(str(one) for one in value)
-
-
-def _whole_fields(value: object, kind: type[Array], place: str, needed: tuple[str, ...]) -> dict[str, Any]:
-    given = _object(value, tuple(field.name for field in fields(kind)), place)
-    for name in needed:
-        if name not in given:
-            raise InputError(place, f"no {name}", "one")
-    for name, number in given.items():
-        if type(number) is not int and not (name == "most" and number is None):
-            raise InputError(f"{place}.{name}", repr(number), "a whole number")
-    return dict(given)
 
 
 def _after_of(value: object, place: str) -> After:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -64,7 +64,7 @@ class Submission:
         return sum(map(len, map(str.encode, texts)))
 
     @property
-    def indices(self) -> range | None:
+    def indices(self) -> Sequence[int] | None:
         """Those of an array."""
         return None if self.asked.array is None else self.asked.array.indices
 

@@ -48,7 +48,7 @@ class Connection(HTTPConnection):
 
     def submit(self, argv: list[str], count: int = 1, output: str = "/dev/null") -> range:
         """Hand jobs in; their numbers."""
-        array = {"array": {"first": 1, "last": count, "step": 1, "most": None}} if count > 1 else {}
+        array = {"array": f"1-{count}"} if count > 1 else {}
         asked = {"argv": argv, "output": output, "error": "/dev/null"} | array
         ids = self.ask("POST", "/jobs", {"jobs": asked, "cwd": "/", "script": "", "environment": {}})["ids"]
         return range(ids[0], ids[-1] + 1)

@@ -28,7 +28,7 @@ class Load(threading.Thread):
         number = 0
         while not self.over.is_set():
             number += 1
-            more = {"array": {"first": 0, "last": self.rng.randint(0, 9), "step": 1, "most": None}}
+            more = {"array": f"0-{self.rng.randint(0, 9)}"}
             more = {} if self.rng.random() < 0.5 else more
             command = self.rng.choice(COMMANDS)
             until = time.monotonic() + 60

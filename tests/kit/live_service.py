@@ -11,6 +11,8 @@ from pathlib import Path
 from socketserver import ThreadingMixIn, UnixStreamServer
 from urllib.parse import parse_qs, urlsplit
 
+from dardis.live.asked import read_array
+
 STATES_OVER = {"completed", "failed", "timeout", "cancelled", "unknown"}
 ASKED = {
     "argv": ["/bin/true"], "name": "true", "walltime_s": 3600, "cpus": 1, "memory_mib": None, "gpus": 0, "after": [],
@@ -86,7 +88,7 @@ class FakeService:
     def _submit(self, body):
         if body["key"] not in self.keys:
             array, first = body["jobs"]["array"], max(self.jobs, default=11) + 1
-            count = 1 if array is None else len(range(array["first"], array["last"] + 1, array["step"]))
+            count = 1 if array is None else len(read_array(array, "array").indices)
             ids = list(range(first, first + count))
             self.keys[body["key"]] = ids
             self.add(*(job(one, array=None if array is None else first, name=body["jobs"]["name"]) for one in ids))

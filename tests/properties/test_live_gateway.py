@@ -390,7 +390,7 @@ def some_job(rng, before):
     after = ()
     if before > 1 and rng.random() < 0.2:
         after = (After(rng.choice(["ok", "any", "fail"]), rng.randrange(1, before)),)
-    array = Array(0, rng.randint(0, 5), 1, rng.choice([None, 1, 2])) if rng.random() < 0.2 else None
+    array = Array((range(rng.randint(1, 6)),), rng.choice([None, 1, 2])) if rng.random() < 0.2 else None
     kinds = {"gpus": rng.randint(0, 2)} if rng.random() < 0.2 else {"memory_mib": rng.choice([None, 300])}
     return JobAsked(
         argv=("true",), array=array, walltime_s=rng.choice([1, 30, 500]), cpus=rng.randint(1, 4), after=after,

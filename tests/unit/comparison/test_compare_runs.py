@@ -1,6 +1,7 @@
 """Runs side by side: bounded in number, each on its own when one fails, and none left behind when we are stopped."""
 
 import json
+import os
 import sys
 import time
 from dataclasses import replace
@@ -10,7 +11,7 @@ import pytest
 
 from dardis.comparison import nursery
 from dardis.comparison.planned_runs import PlannedRun, plan
-from dardis.comparison.processes import run_all
+from dardis.comparison.processes import Child, run_all
 from dardis.comparison.state import State
 from dardis.config.comparison import Comparison, Contender, Workload
 from dardis.model.errors import InputError
@@ -136,6 +137,24 @@ def test_a_nursery_that_dies_takes_what_runs_and_another_follows(comparison, tmp
     run_all([a1, b1], state, 1, lambda *_: None)
     assert state.result(a1).error == "killed by SIGKILL"
     assert state.result(b1).metrics == {"jobs": 7}
+
+
+def test_who_is_as_good_as_dead_does_no_other_run(comparison, tmp_path):
+    """As it is for a moment after its nursery was killed, and its pipe takes the order."""
+
+    class Killed:
+        def poll(self):
+            return -9
+
+    reads, commands = os.pipe()
+    answers, tells = os.pipe()
+    (first, second, *_) = plan(comparison, tmp_path / "o")
+    with (tmp_path / "said").open("wb") as said:
+        child = Child(Killed(), commands, answers, said, tmp_path / "progress", first)
+        assert not child.go_on_with(second)
+        assert child.run is first
+    for end in (reads, commands, answers, tells):
+        os.close(end)
 
 
 def test_a_process_takes_runs_of_its_dispatcher_first(comparison, tmp_path, scripted):

@@ -25,10 +25,13 @@ from dardis.model.errors import InputError
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12)
 NAMES = st.text(st.characters(codec="ascii", categories=["Lu", "Nd"]), min_size=1, max_size=9)
-ARRAYS = st.builds(
-    lambda first, more, step, most: Array(first, first + more, step, most),
-    st.integers(0, 10**6), st.integers(0, 999), st.integers(1, 50), st.none() | st.integers(1, 99),
+SPANS = st.builds(
+    lambda first, count, step: range(first, first + (count - 1) * step + 1, step),
+    st.integers(0, 10**6), st.integers(1, 999), st.integers(1, 50),
 )  # fmt: skip
+ARRAYS = st.builds(Array, st.lists(SPANS, min_size=1, max_size=3).map(tuple), st.none() | st.integers(1, 99)).filter(
+    lambda array: len(set(array.indices)) == len(array.indices)
+)
 AFTERS = st.builds(After, st.sampled_from(["ok", "any", "fail"]), st.integers(1, 10**9))
 PATTERNS = st.lists(st.sampled_from(["a", "/", "%j", "%A", "%a", "%x", "%u", "%%", "%3a", "é"]), min_size=1).map(
     "".join
@@ -52,7 +55,7 @@ def test_what_json_has_is_what_was_asked(asked):
 @given(ARRAYS)
 def test_an_array_is_read_as_it_is_written(array):
     assert read_array(str(array), "--array") == array
-    assert list(array.indices) == [i for i in range(array.first, array.last + 1) if (i - array.first) % array.step == 0]
+    assert list(array.indices) == [index for span in array.spans for index in span]
 
 
 @given(st.integers(1, MOST_WALLTIME_S))
@@ -104,7 +107,25 @@ def test_what_is_no_memory(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "a", "5-1", "1-9:0", "0-9%0", "1,2", "-3", "0-9%", "0-9:", "1-2-3", "0-9999999999"]
+    "text",
+    [
+        "",
+        "a",
+        "5-1",
+        "1-9:0",
+        "0-9%0",
+        "1,",
+        ",1",
+        "1,,2",
+        "1,1",
+        "0-4,3",
+        "1%2,3",
+        "-3",
+        "0-9%",
+        "0-9:",
+        "1-2-3",
+        "0-9999999999",
+    ],
 )
 def test_what_is_no_array(text):
     with pytest.raises(InputError, match=r"^--array: "):
@@ -112,7 +133,9 @@ def test_what_is_no_array(text):
 
 
 def test_one_index_is_an_array_and_there_is_a_longest():
-    assert read_array("7", "--array") == Array(7, 7)
+    assert read_array("7", "--array") == Array((range(7, 8),))
+    assert read_array("1,7-9:2,3%2", "--array") == Array((range(1, 2), range(7, 10, 2), range(3, 4)), 2)
+    assert list(read_array("1,7-9:2,3%2", "--array").indices) == [1, 7, 9, 3]
     assert len(read_array(f"1-{MOST_ELEMENTS}", "--array").indices) == MOST_ELEMENTS
     with pytest.raises(InputError, match=f"{MOST_ELEMENTS + 1} jobs; expected at most {MOST_ELEMENTS} in one array"):
         read_array(f"0-{MOST_ELEMENTS}", "--array")
@@ -189,7 +212,7 @@ def test_where_output_goes(more, expected):
 
 
 def test_of_an_array_each_has_its_own_output():
-    asked = JobAsked(argv=("x",), array=Array(0, 4))
+    asked = JobAsked(argv=("x",), array=Array((range(5),)))
     assert paths_of(asked, 13, 12, 1, "me", "/w")[1] == "/w/dardis-12_1.out"
 
 
@@ -205,7 +228,8 @@ def test_of_an_array_each_has_its_own_output():
         ({"grace_s": -1}, "--grace: -1"),
         ({"argv": ("a", "b\0")}, "COMMAND: 'b\\x00'; expected no zero bytes"), ({"argv": ("\udc80",)}, "COMMAND: "),
         ({"chdir": "\0"}, "--chdir: "), ({"export": ("A=B",)}, "--export: "), ({"export": "some"}, "--export: 'some'"),
-        ({"array": Array(3, 2)}, "--array: '3-2'"), ({"array": Array(0, 2, 0)}, "--array: "),
+        ({"array": Array((range(3, 3),))}, "--array: '3-2'"), ({"array": Array(())}, "--array: ''"),
+        ({"array": Array((range(4), range(3, 5)))}, "--array: '0-3,3-4'; expected each index once"),
         ({"after": (After("ok", 0),)}, "--after: 'ok:0'"), ({"after": (After("ok", 1),) * 1001}, "--after: 1001 jobs"),
     ],
 )  # fmt: skip
@@ -224,9 +248,7 @@ def test_what_makes_no_sense_is_one_line(more, said):
         ({"argv": "x"}, "jobs.argv: 'x'; expected a list"), ({"argv": [1]}, "jobs.argv: 1; expected texts"),
         ({"cpus": True}, "jobs.cpus: True; expected a whole number"), ({"cpus": 1.0}, "jobs.cpus: 1.0"),
         ({"cpus": None}, "jobs.cpus: None"), ({"hold": 1}, "jobs.hold: 1; expected true or false"),
-        ({"array": {"first": 1}}, "jobs.array: no last"),
-        ({"array": {"first": 1, "last": "2"}}, "jobs.array.last: '2'"),
-        ({"array": {"first": 1, "last": 2, "by": 3}}, "jobs.array: unknown key 'by'"), ({"array": 5}, "jobs.array: 5"),
+        ({"array": "1-"}, "jobs.array: '1-'"), ({"array": 5}, "jobs.array: 5; expected a text or null"),
         ({"after": [5]}, "jobs.after: 5"), ({"after": [{"kind": "ok"}]}, "jobs.after: "),
         ({"after": [{"kind": "ok", "id": True}]}, "jobs.after: "), ({"after": [{"kind": "no", "id": 1}]}, "--after: "),
         ({"export": [1]}, "jobs.export: 1"), ({"walltime_s": 0}, "--time: 0"),
@@ -242,6 +264,6 @@ def test_json_of_anybody_is_checked(value, said):
 def test_what_is_left_out_is_filled_in():
     asked = JobAsked.from_dict({"argv": ["/usr/bin/env", "x"]})
     assert (asked.name, asked.output, asked.error, asked.walltime_s) == ("env", "dardis-%j.out", "dardis-%j.out", 3600)
-    assert JobAsked(argv=(), array=Array(0, 1), output="o").error == "o"
-    assert JobAsked(argv=(), array=Array(0, 1)).output == "dardis-%A_%a.out"
+    assert JobAsked(argv=(), array=Array((range(2),)), output="o").error == "o"
+    assert JobAsked(argv=(), array=Array((range(2),))).output == "dardis-%A_%a.out"
     assert JobAsked(argv=()).name == "job"

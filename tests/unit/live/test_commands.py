@@ -78,7 +78,7 @@ def test_all_options(fake, tmp_path):
     assert asked(fake)["key"] == "mine"
     assert asked(fake)["environment"] == {}
     assert asked(fake)["jobs"] == {
-        "argv": ["true"], "name": "n", "array": {"first": 0, "last": 99, "step": 1, "most": 8}, "walltime_s": 7200,
+        "argv": ["true"], "name": "n", "array": "0-99%8", "walltime_s": 7200,
         "nodes": 3, "cpus": 4, "memory_mib": 4096, "gpus": 2,
         "after": [{"kind": "ok", "id": 1}, {"kind": "any", "id": 2}], "export": "none", "chdir": str(tmp_path),
         "output": "o%a", "error": "e%a", "requeue": True, "hold": True, "grace_s": 30,

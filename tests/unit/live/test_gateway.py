@@ -76,7 +76,7 @@ def test_an_unknown_job_that_is_released_while_that_is_being_written_is_open_aga
 
 def test_jobs_of_an_array_that_are_over_are_not_queued():
     gateway = gateway_of(machine(1, 1))
-    submit(gateway, 1, array=Array(0, 3))
+    submit(gateway, 1, array=Array((range(4),)))
     step(gateway)
     assert (gateway.queued, gateway.running) == (3, 1)
     gateway.told(record("1.1"), 2000, HERE)
@@ -134,7 +134,7 @@ def test_why_a_job_waits_is_told():
         submit(gateway, number)
     step(gateway)
     assert [gateway.why_waits(gateway.job(number)) for number in (1, 2)] == ["", "waits for nodes"]
-    submit(gateway, 3, array=Array(0, 1, 1, 1))
+    submit(gateway, 3, array=Array((range(2),), 1))
     step(gateway)
     assert [gateway.why_waits(gateway.job(n)) for n in (3, 4)] == ["waits for nodes", "waits for others of its array"]
     gateway.led_otherwise(HERE)
@@ -143,7 +143,7 @@ def test_why_a_job_waits_is_told():
 
 def test_what_waits_for_a_larger_machine_is_held_and_not_lost():
     gateway = gateway_of(machine(2, 4))
-    submit(gateway, 1, nodes=2, cpus=4, array=Array(0, 3, 1, 1))
+    submit(gateway, 1, nodes=2, cpus=4, array=Array((range(4),), 1))
     row = gateway.take().batch.submissions[0]
     smaller = gateway_of(machine(1, 4), [(Submission.from_row(row), {})])
     taken = step(smaller)
@@ -185,7 +185,7 @@ def test_why_a_job_failed_is_told_where_it_lacked_memory():
 
 def test_who_depended_on_an_array_is_told_so():
     gateway = gateway_of(machine())
-    submit(gateway, 1, array=Array(0, 1, 1, None))
+    submit(gateway, 1, array=Array((range(2),)))
     submit(gateway, 3, after=(After("ok", 1),))
     step(gateway)
     gateway.told(record("1.1"), 2000, HERE)

@@ -25,7 +25,7 @@ def some_jobs(rng, journal):
     for _ in range(rng.randint(1, 40)):
         first += rng.choice([0, 0, 0, rng.randint(1, 30)])
         count = rng.choice([1, 1, 2, rng.randint(1, 60)])
-        array = None if count == 1 else Array(1, count)
+        array = None if count == 1 else Array((range(1, count + 1),))
         user = rng.choice("ab")
         submission = Submission(first, Asker(ord(user), 1, user), JobAsked(argv=("x",), array=array), "", {}, "/", 5)
         first += count

@@ -9,7 +9,7 @@ from dardis.model.errors import InputError
 
 
 def handed_in(first, user, count=1, script="", **more):
-    asked = JobAsked(argv=("true",), array=Array(1, count), **more)
+    asked = JobAsked(argv=("true",), array=Array((range(1, count + 1),)), **more)
     return Submission(first, Asker(user, user, "u", ()), asked, script, {}, "/", 0)
 
 

@@ -26,7 +26,7 @@ class Shelf:
 
     def lay(self, ended_days, submitted_days=0.0, state=State.COMPLETED):
         """Jobs of one submission, by the days on which they have ended; None: not yet. The first number."""
-        asked = JobAsked(argv=("true",), array=Array(1, len(ended_days)))
+        asked = JobAsked(argv=("true",), array=Array((range(1, len(ended_days) + 1),)))
         submission = Submission(self.next, ASKER, asked, "", {}, "/", int(submitted_days * DAY_MS), f"k{self.next}")
         self.next += submission.count
         jobs = new_jobs(submission)
@@ -119,7 +119,7 @@ def test_a_journal_that_begins_in_the_middle_is_replayed_from_the_next_start_on(
 
 
 def test_small_files_that_nothing_runs_with_are_removed(tmp_path):
-    asked = JobAsked(argv=("x",), array=Array(1, 4))
+    asked = JobAsked(argv=("x",), array=Array((range(1, 5),)))
     jobs = new_jobs(Submission(1, ASKER, asked, "#!/bin/sh", {}, "/", 0))
     for number, job in enumerate(jobs):
         job.of = replace(job.of, script=f"#!/bin/sh\n{number}")
