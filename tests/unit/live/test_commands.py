@@ -367,11 +367,16 @@ def test_drain_and_undo(fake, capsys):
     assert capsys.readouterr().err == "dardis: --why, --undo: both; expected one of them\n"
 
 
-@pytest.mark.parametrize(("more", "kill"), [([], False), (["--kill"], True)])
-def test_stop(fake, capsys, more, kill):
+@pytest.mark.parametrize(
+    ("more", "kill", "said"),
+    [([], False, "1 job running on; the next dardis serve finds them again\n"), (["--kill"], True, "ended 1 job\n")],
+)
+def test_stop(fake, capsys, more, kill, said):
     assert run(["stop", *more, "--json"]) == 0
     assert fake.asked == [("POST", "/stop", {"kill": kill})]
     assert json.loads(capsys.readouterr().out) == {"running": 1}
+    assert run(["stop", *more]) == 0
+    assert capsys.readouterr().out == said
 
 
 def test_logs(fake, capfdbinary, tmp_path):

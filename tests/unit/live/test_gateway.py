@@ -84,6 +84,12 @@ def test_jobs_of_an_array_that_are_over_are_not_queued():
     assert (gateway.queued, gateway.running) == (2, 1)
 
 
+def test_jobs_of_an_array_have_its_indices_in_its_order():
+    gateway = gateway_of(machine())
+    submit(gateway, 1, array=Array((range(7, 8), range(1, 4, 2))))
+    assert [gateway.job(number).index for number in (1, 2, 3)] == [7, 1, 3]
+
+
 def test_a_clock_that_was_ahead_when_a_job_came_does_not_hold_it_back():
     gateway = gateway_of(machine())
     submit(gateway, 1, at=1000 + 3600)
