@@ -9,8 +9,10 @@ from dardis.kernels.jit import TELLER
 # What commands say is compared to the letter, and some kernel may be compiled by whichever test needs it first.
 TELLER.quiet = True
 
-# The same examples every time; `pytest --hypothesis-profile=search` looks for new ones, many more of them.
+# The same examples every time: in the gate some of them, with `--slow` all; `pytest --hypothesis-profile=search` looks
+# for new ones, many more of them.
 settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=100, database=None)
+settings.register_profile("gate", settings.get_profile("repeatable"), max_examples=30)
 settings.register_profile(
     "search",
     deadline=None,
@@ -20,7 +22,13 @@ settings.register_profile(
 )
 # The same examples as `repeatable`; what fails is not made small, for nobody will read it (scripts/mutate).
 settings.register_profile("unshrunk", settings.get_profile("repeatable"), phases=(Phase.explicit, Phase.generate))
-settings.load_profile("repeatable")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose how many examples there are, where nobody has."""
+    if config.getoption("--hypothesis-profile") is None:
+        settings.load_profile("gate" if config.getoption("markexpr") == "not slow" else "repeatable")
+
 
 # A shell makes what it starts in the background deaf to Ctrl-C, and so all that this would start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -23,7 +23,10 @@ def plan(folder):
     return play(CASES[PLAN], folder, folder)
 
 
-@pytest.mark.parametrize("name", CASES)
+LONG = {"generated/pcp14/hard", "generated/cp-eurora/hard"}
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in CASES])
 def test_nothing_has_changed(folder, plan, name):
     found = plan if name == PLAN else play(CASES[name], folder, folder)
     assert difference(found, read_kept()[name]) is None

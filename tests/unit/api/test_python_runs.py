@@ -13,8 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from fuzz.instances import command_of, draw_instance, write_instance
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from kit.effort import examples
 
 import dardis
 from dardis.cli.main import run
@@ -30,7 +31,7 @@ def asked(request) -> dict:
     }  # fmt: skip
 
 
-@settings(max_examples=12, deadline=None)
+@examples(0.12)
 @given(st.integers(0, 100_000))
 def test_files_and_objects_have_the_digest_of_the_command(tmp_path_factory, seed):
     folder = tmp_path_factory.mktemp("instance")

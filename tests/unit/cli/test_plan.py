@@ -73,7 +73,14 @@ def recorded_rows(small_site, tmp_path):
     return [replace(row, wait=wait[row.number]) for row in rows]
 
 
-@pytest.mark.parametrize("trace", ["sparse", "crowded", "algorithm8", "without walltimes", "recorded"])
+@pytest.mark.parametrize(
+    "trace",
+    [
+        "crowded",
+        "algorithm8",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("sparse", "without walltimes", "recorded")),
+    ],
+)
 def test_what_happens_from_midnight_on_changes_nothing_that_is_handed_on(small_site, tmp_path, capsys, trace):
     options = {"switching": "algorithm8"} if trace == "algorithm8" else {}
     rows = {"sparse": made_up_rows, "without walltimes": without_walltimes}.get(trace, crowded_rows)()

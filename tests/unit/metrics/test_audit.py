@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from kit.effort import examples
 
 from dardis.metrics import placements
 from dardis.metrics.audit import audit
@@ -81,7 +82,7 @@ def test_an_injected_fault_is_found(data: st.DataObject, instances: Any, text: s
 
 @pytest.mark.parametrize("block", [1, 3, 500_000])
 @given(data=st.data())
-@settings(deadline=None, max_examples=40)
+@examples(0.4)
 def test_the_first_excess_of_every_node_and_kind_is_that_of_every_second(
     data: st.DataObject, instances: Any, use_by_second: Any, block: int
 ) -> None:

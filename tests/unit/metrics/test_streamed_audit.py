@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from kit.effort import examples
 
 from dardis.metrics import placements, table
 from dardis.metrics.audit import Audit, audit
@@ -95,7 +96,7 @@ def miswritten(path: Path, value: str) -> None:
     data=st.data(), jobs=st.integers(1, 4), characters=st.sampled_from([1, 150, 1 << 20]), places=st.integers(1, 6),
     reserved=st.booleans(), waiting=st.sampled_from([None, "77"]),
 )  # fmt: skip
-@settings(deadline=None, max_examples=300)
+@examples(3)
 def test_a_file_in_small_blocks_is_judged_as_the_whole_schedule(
     data: st.DataObject, instances: Any, folder: Path, jobs: int, characters: int, places: int, reserved: bool,
     waiting: str | None,

@@ -13,9 +13,10 @@ from typing import get_type_hints
 import numpy as np
 import pytest
 from fuzz.instances import draw_instance
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kit.actual import actual
+from kit.effort import examples
 
 from dardis.cli.main import run
 from dardis.comparison.planned_runs import check, plan
@@ -274,7 +275,7 @@ def test_what_is_chosen_is_checked(here, units, found):
 
 
 @pytest.mark.parametrize("ordering", ["strict", "relaxed"])
-@settings(max_examples=30)
+@examples(0.3)
 @given(st.data())
 def test_what_is_kept_now_and_then_is_as_for_other_rules(ordering, data):
     """One job at a time on a machine of which something is reserved again and again, and some of it is closed."""

@@ -162,6 +162,7 @@ def test_a_page_shows_what_there_is(load, batch) -> None:
     assert all(len(row) == len(page.HEAD) for row in page.rows([outcome]))
 
 
+@pytest.mark.slow
 def test_a_small_run_writes_the_page_and_is_kept(tmp_path) -> None:
     queues = ("debug", "parallel", "np_longpar")
     jobs = [f"{n},{400 * n},3000,3600,{1 + n % 40},16,{n % 2},0,{60 * (n % 3)},{queues[n % 3]}" for n in range(1, 81)]

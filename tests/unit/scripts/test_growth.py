@@ -83,6 +83,7 @@ def test_jobs_on_a_busy_pool_start_when_they_are_meant_to(load, nodes):
         pool.cpu_of(busy.Ask(busy.HALF, 600, 700), 1)
 
 
+@pytest.mark.slow
 def test_a_small_run_writes_page_points_and_plot(tmp_path):
     command = [sys.executable, "-m", "scripts.growth_curves", "--quick", f"--out={tmp_path}"]
     done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)

@@ -85,6 +85,7 @@ def swf_line(number: int, submit: int, run: int, cores: int, wall: int, partitio
     return f"{number} {submit} 60 {run} {cores} -1 -1 {cores} {wall} -1 1 1 1 -1 -1 {partition} -1 -1"
 
 
+@pytest.mark.slow
 def test_a_small_run_writes_the_page_and_is_kept(tmp_path) -> None:
     jobs = [swf_line(n, 6000 * n, 1800 + 60 * n, 32 * (1 + n % 5), 7200, 4 if n % 3 else 10) for n in range(1, 31)]
     (tmp_path / "CEA-Curie-2012-slice36k.swf.gz").write_text("\n".join(jobs) + "\n", encoding="utf-8")

@@ -48,6 +48,7 @@ def data(tmp_path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_small_run_writes_page_table_and_plots_and_keeps_its_runs(load, data, tmp_path) -> None:
     out = tmp_path / "out"
     command = [

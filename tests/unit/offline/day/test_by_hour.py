@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from kit.effort import examples
 from kit.machine import platforms
 
 from dardis.config.target import read_profile, write_target
@@ -25,7 +26,7 @@ def days(draw, most):
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@examples(0.6)
 @given(st.data())
 def test_a_target_says_what_the_days_aim_at_and_all_cores_around_them(tmp_path_factory, data):
     platform = data.draw(platforms())

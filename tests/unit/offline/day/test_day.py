@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from kit.effort import examples
 from kit.machine import step_functions
 from kit.plan_problems import POWER, day_problem
 
@@ -56,7 +57,7 @@ def kept(draw, begin, count):
     return StepFunction.from_steps(count, [(begin + 6 * HOUR * place, value) for place, value in enumerate(values)])
 
 
-@settings(max_examples=40, deadline=None)
+@examples(0.4)
 @given(st.data(), st.integers(0, 40), st.sampled_from((0.1, 0.4, 0.9)), st.integers(3, 12))
 def test_no_node_is_down_while_a_job_is_on_it_and_what_is_to_stay_on_does(data, seed, load, nodes):
     problem = day_problem(25, nodes, load, seed, cores=8, prices=data.draw(st.sampled_from(("flat", "tou"))))
@@ -80,7 +81,7 @@ def test_no_node_is_down_while_a_job_is_on_it_and_what_is_to_stay_on_does(data, 
     assert (up >= (ZERO if floors is None else floors).at(moments)).all()
 
 
-@settings(max_examples=25, deadline=None)
+@examples(0.25)
 @given(st.integers(0, 60), st.sampled_from((0.2, 0.8)))
 def test_nodes_and_cores_in_use_are_those_of_the_schedule(seed, load):
     problem = day_problem(20, 5, load, seed, cores=8)

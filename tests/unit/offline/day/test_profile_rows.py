@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from kit.effort import examples
 from kit.plan_problems import day_problem
 
 from dardis.model.profile import StepFunction
@@ -37,7 +38,7 @@ def limited(data, problem):
     return replace(problem, tariff=Tariff(limits=tuple(limits)))
 
 
-@settings(max_examples=40, deadline=None)
+@examples(0.4)
 @given(st.data(), st.integers(0, 40), st.sampled_from((0.1, 0.5, 0.9)), st.integers(3, 12))
 def test_the_figures_of_a_row_go_together(data, seed, load, nodes):
     problem = limited(data, day_problem(25, nodes, load, seed, cores=8))
@@ -67,7 +68,7 @@ def test_the_figures_of_a_row_go_together(data, seed, load, nodes):
     assert (rows.cores_target[unlimited] == most[unlimited]).all(), "nothing else lowers it"
 
 
-@settings(max_examples=40, deadline=None)
+@examples(0.4)
 @given(st.data(), st.integers(0, 60), st.sampled_from((0.3, 0.6, 0.9)), st.integers(4, 12))
 def test_full_nodes_beside_the_closed_ones_keep_every_limit(data, seed, load, nodes):
     problem = limited(data, day_problem(40, nodes, load, seed, cores=8))

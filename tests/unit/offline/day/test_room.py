@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from kit.effort import examples
 from kit.plan_problems import day_problem
 
 from dardis.model.profile import StepFunction
@@ -45,7 +46,7 @@ def limited(seed, load, most_kw):
     return replace(problem, tariff=Tariff(limits=(PowerLimit(start + 8 * 3600, start + 12 * 3600, most_kw),)))
 
 
-@settings(max_examples=25, deadline=None)
+@examples(0.25)
 @given(st.integers(0, 60), st.sampled_from((0.5, 0.9)), st.floats(1.3, 2.2))
 def test_it_keeps_the_limit_and_brings_no_less(seed, load, most_kw):
     problem = limited(seed, load, most_kw)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from kit.effort import examples
 from kit.plan_folder import ACTIONS, OFFSET, PLATFORM, onoff, plan
 from kit.plan_problems import day_problem, plan_problems
 
@@ -67,7 +68,7 @@ def test_jobs_move_within_groups_and_together(problem, data):
             assert {*on.tolist()} <= {*after.tolist()}
 
 
-@settings(max_examples=60, deadline=None)
+@examples(0.6)
 @given(st.data(), st.integers(0, 40), st.sampled_from((0.1, 0.4, 0.8)), st.integers(3, 12), st.booleans())
 def test_nothing_is_on_nodes_that_are_off_or_closed(data, seed, load, nodes, switches):
     problem = day_problem(25, nodes, load, seed, cores=8)

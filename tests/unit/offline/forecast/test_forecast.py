@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from kit.effort import examples
 from kit.past_jobs import DAY, HOUR, trace_of, traces
 
 from dardis.model.errors import InputError
@@ -24,7 +25,7 @@ def made_by(trace, day, hours, method, seed=1) -> Forecast | None:
         return None
 
 
-@settings(max_examples=60, deadline=None)
+@examples(0.6)
 @given(traces(), st.integers(2, 8), st.sampled_from(list(METHODS)), st.sampled_from([24, 48]), st.integers(0, 99))
 def test_a_forecast_keeps_its_promises(trace, day, method, hours, seed):
     made = made_by(trace, day, hours, method, seed)
@@ -49,7 +50,7 @@ def test_a_forecast_keeps_its_promises(trace, day, method, hours, seed):
     assert np.array_equal(again.demand.in_use.high, made.demand.in_use.high)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(0.6)
 @given(traces(), st.integers(1, 8), st.sampled_from([24, 48]))
 def test_the_previous_day_comes_again_as_it_was(trace, day, hours):
     made = made_by(trace, day, hours, "previous-day")

@@ -4,8 +4,9 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from kit.effort import examples
 from kit.past_jobs import DAY, HOUR, trace_of, traces
 
 from dardis.model.errors import InputError
@@ -28,7 +29,7 @@ def same(one, other):
     assert (one.method, one.notes) == (other.method, other.notes)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(0.6)
 @given(traces(), st.integers(1, 8), st.sampled_from(list(METHODS)), st.sampled_from([24, 48]), st.booleans())
 def test_the_future_changes_nothing(trace, day, method, hours, stated):
     origin = day * DAY
@@ -61,7 +62,7 @@ def test_the_future_changes_nothing(trace, day, method, hours, stated):
     same(known, forecast(trace.take(~later), CALENDAR, day, hours, method))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(0.6)
 @given(traces(), st.integers(1, 8))
 def test_what_has_ended_is_known_and_what_has_not_is_expected_to_run_on(trace, day):
     origin = day * DAY
@@ -87,7 +88,7 @@ def test_a_job_that_runs_is_expected_by_its_users_last_two():
     assert known.runtime[3] == int(7200 * 1600 / 14400)  # nobody's: by what all used of their walltimes
 
 
-@settings(max_examples=40, deadline=None)
+@examples(0.4)
 @given(traces(days=2, most=12), st.integers(0, 20))
 def test_demand_by_hour_is_what_a_count_by_the_minute_finds(trace, skipped):
     minutes = replace(trace, submit=trace.submit // 60 * 60, runtime=trace.runtime // 60 * 60 + 60)

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from kit.effort import examples
 from kit.plan_problems import day_problem, plan_problems
 
 from dardis.model.placements import Placements
@@ -59,7 +60,7 @@ def placed(problem: Problem, order, wishes) -> np.ndarray:
 
 
 @given(plan_problems(most=6), st.integers(0, 1 << 30))
-@settings(max_examples=60, deadline=None)
+@examples(0.6)
 def test_no_plan_on_real_nodes_brings_more(problem, seed):
     market = Market.of_problem(problem)
     prices = [idle_prices(market), fluid_prices(market, Budget(1.0)) or idle_prices(market)]
@@ -94,7 +95,7 @@ def test_a_node_that_two_jobs_fill_by_halves_is_taken_once():
 
 
 @given(plan_problems(most=3))
-@settings(max_examples=10, deadline=None)
+@examples(0.1)
 def test_cp_sat_bounds_the_best_of_all_plans(problem):
     proven = exact_bound(problem, Budget(0.5))
     edges = problem.conditions.edges
@@ -137,7 +138,7 @@ def measured_days(draw):
 
 
 @given(measured_days())
-@settings(max_examples=15, deadline=None)
+@examples(0.15)
 def test_hours_that_are_alike_stay_apart_in_the_bound(problem):
     # Where cooling is not convex in the load, two hours alike cost less apart than what their mean costs.
     proven = exact_bound(problem, Budget(2.0))
@@ -151,7 +152,7 @@ def test_hours_that_are_alike_stay_apart_in_the_bound(problem):
 
 
 @given(st.integers(0, 1 << 30))
-@settings(max_examples=15, deadline=None)
+@examples(0.15)
 def test_any_prices_prove_a_bound(seed):
     problem = day_problem(30, 4, 0.9, seed % 50, prices="tou")
     market = Market.of_problem(problem)
@@ -162,7 +163,7 @@ def test_any_prices_prove_a_bound(seed):
 
 
 @given(plan_problems(most=5), st.integers(0, 1 << 30))
-@settings(max_examples=20, deadline=None)
+@examples(0.2)
 def test_no_start_gains_more_than_the_best_of_a_job(problem, seed):
     market, rng = Market.of_problem(problem), np.random.default_rng(seed)
     shape = (len(market.rows), len(market.seconds))

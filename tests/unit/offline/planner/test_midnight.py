@@ -2,9 +2,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from kit.actual import actual, asking
+from kit.effort import examples
 from kit.machine import jobs, platforms
 
 from dardis.metrics.audit import audit
@@ -30,7 +31,7 @@ def asked_of(many: list[Actual]) -> list[Job]:
     return [job.asked for job in many]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(0.6)
 @given(days())
 def test_every_job_of_the_past_has_ended_or_runs_or_waits_and_the_future_does_not_count(day):
     platform, many, now = day
@@ -67,7 +68,7 @@ def test_who_ends_as_the_day_begins_runs_no_more_and_who_begins_then_waits():
         assert (state.running.number.tolist(), [job.asked.number for job in state.waiting]) == (running, waiting)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(0.6)
 @given(days(), st.integers(1, 50))
 def test_where_no_walltimes_are_stated_nobody_knows_how_long_what_runs_will_run(day, more):
     """Once a job has ended as its walltime says; those that have not might as well run for longer."""
@@ -83,7 +84,7 @@ def test_where_no_walltimes_are_stated_nobody_knows_how_long_what_runs_will_run(
     assert told.waiting == again.waiting
 
 
-@settings(max_examples=60, deadline=None)
+@examples(0.6)
 @given(days(), st.sampled_from(sorted(rule_setups())))
 def test_rules_go_on_beside_what_runs(day, name):
     platform, many, now = day
@@ -97,7 +98,7 @@ def test_rules_go_on_beside_what_runs(day, name):
     assert sorted(after.number.tolist()) == sorted(rows.number.tolist())
 
 
-@settings(max_examples=60, deadline=None)
+@examples(0.6)
 @given(days(), st.booleans(), st.data())
 def test_what_runs_draws_what_the_account_says(day, stated, data):
     # Groups draw unlike amounts, and with a kind `power` jobs state watts: it is counted as the exact account does.

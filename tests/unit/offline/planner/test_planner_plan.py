@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kit.effort import examples
 from kit.plan_problems import day_problem, legal, plan_problems
@@ -88,7 +88,7 @@ def test_where_a_rule_is_best_the_search_begins_with_it(monkeypatch, seed, price
     assert alone.profit < plans.rule.profit, "a day on which multi-search leads nowhere near"
 
 
-@settings(max_examples=40, deadline=None)
+@examples(0.4)
 @given(plan_problems(maintenance=False), st.data())
 def test_rules_make_plans_beside_what_runs_into_a_maintenance(problem, data):
     nodes = tuple(data.draw(st.sets(st.integers(0, problem.platform.node_count - 1), min_size=1)))

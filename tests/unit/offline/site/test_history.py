@@ -1,8 +1,9 @@
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kit.actual import actual, asking
+from kit.effort import examples
 from kit.machine import jobs, platforms
 
 from dardis.metrics.audit import audit
@@ -18,7 +19,7 @@ def records(draw):
     return platform, many, draw(st.integers(1, 150))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(0.6)
 @given(records())
 def test_a_record_of_this_machine_comes_back_at_its_own_starts(record):
     platform, many, now = record
