@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
@@ -363,8 +364,9 @@ def _check_array(place: str, array: Array) -> None:
         raise InputError(place, repr(str(array)), "1 or more as %MOST")
     if (count := sum(map(len, array.spans))) > MOST_ELEMENTS:
         raise InputError(place, f"{count} jobs", f"at most {MOST_ELEMENTS} in one array")
-    if len(set(array.indices)) < count:
-        raise InputError(place, repr(str(array)), "each index once")
+    index, times = Counter(array.indices).most_common(1)[0]
+    if times > 1:
+        raise InputError(place, f"index {index} {times} times", "each index once")
 
 
 def _span_text(span: range) -> str:
