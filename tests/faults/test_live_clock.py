@@ -80,7 +80,7 @@ def test_a_clock_that_jumps(live, of):
     for jump, anew in ((-HOUR, True), (HOUR, False), (-HOUR, False)):
         (limited,) = live.submit(STEPS, walltime_s=WALLTIME_S, grace_s=1)
         runs = live.submit("sleep 1; echo $DARDIS_JOB_ID >> $RAN", cpus=2)
-        waits = live.submit(array={"first": 0, "last": 5, "step": 1, "most": None}, cpus=3)
+        waits = live.submit(array="0-5", cpus=3)
         while not live.lines()[limited] or live.job(runs[0])["state"] != "running":
             time.sleep(0.02)
         if anew:

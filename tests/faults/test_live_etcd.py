@@ -155,7 +155,7 @@ def test_several_hosts_whose_first_one_loses_its_file(tmp_path, cluster):
     try:
         live.start(*journal)
         command = "sleep 3; echo $DARDIS_JOB_ID >> $RAN"
-        numbers = live.submit(command, cpus=4, array={"first": 0, "last": 5, "step": 1, "most": None})
+        numbers = live.submit(command, cpus=4, array="0-5")
         until(lambda: all(live.job(number)["state"] == "running" for number in numbers))
         os.kill(live.service.pid, signal.SIGKILL)
         ranks = live.ranks()

@@ -84,7 +84,7 @@ def test_a_keeper_that_is_stopped_past_its_deadline(live):
     while not live.lines():
         time.sleep(0.02)
     live.kill("keeper", signal.SIGSTOP)
-    waits = live.submit(array={"first": 0, "last": 20, "step": 1, "most": None})
+    waits = live.submit(array="0-20")
     until = time.monotonic() + 90
     while not live.client.get("/status")["silent"]:
         assert time.monotonic() < until

@@ -118,9 +118,7 @@ def give_up(live):
     host = live.hosts()[-1]
     # A job that is told to end takes its time, and says when it was there last.
     stays = f"trap 'for i in 1 2 3 4; do sleep 0.5; {SAYS} >> $RAN-there; done; exit' TERM; while :; do sleep 0.1; done"
-    numbers = live.submit(
-        f"echo $DARDIS_JOB_ID >> $RAN; {stays}", cpus=4, array={"first": 0, "last": 5, "step": 1, "most": None}
-    )
+    numbers = live.submit(f"echo $DARDIS_JOB_ID >> $RAN; {stays}", cpus=4, array="0-5")
     until(lambda: len(live.lines()) == len(numbers))
     with pytest.raises(DardisError, match="nothing runs on"):
         live.client.post(f"/nodes/{host}/lost")
@@ -161,7 +159,7 @@ def test_what_a_host_that_was_given_up_runs_yet_is_ended_and_nothing_runs_beside
     waits = live.submit(
         f"{SAYS} >> $RAN-new; echo $DARDIS_JOB_ID >> $RAN",
         cpus=4,
-        array={"first": 0, "last": 3, "step": 1, "most": None},
+        array="0-3",
     )
     time.sleep(1)
     assert not live.lines().keys() & set(waits)

@@ -31,7 +31,7 @@ def test_jobs_run_on_all_hosts_and_stop_ends_all(live):
     out = live.ran.parent
     numbers = live.submit(
         "cat /proc/$PPID/cmdline | tr '\\0' ' ' >> $RAN.by; echo >> $RAN.by; echo $DARDIS_JOB_ID >> $RAN; sleep 2",
-        cpus=4, array={"first": 0, "last": 11, "step": 1, "most": None},
+        cpus=4, array="0-11",
     )  # fmt: skip
     assert {live.ended(number)["state"] for number in numbers} == {"completed"}
     assert live.lines() == dict.fromkeys(numbers, 1)
@@ -47,9 +47,7 @@ def test_jobs_run_on_all_hosts_and_stop_ends_all(live):
 def killed(live, victim):
     """Let one of the processes die while jobs run; all is begun again, and they go on."""
     (waits,) = live.submit("echo $DARDIS_JOB_ID >> $RAN", hold=True)
-    runs = live.submit(
-        "sleep 3; echo $DARDIS_JOB_ID >> $RAN", cpus=4, array={"first": 0, "last": 5, "step": 1, "most": None}
-    )
+    runs = live.submit("sleep 3; echo $DARDIS_JOB_ID >> $RAN", cpus=4, array="0-5")
     until(lambda: all(live.job(number)["state"] == "running" for number in runs))
     epoch, before = live.client.get("/status")["epoch"], live.ranks()
     if victim == "stopped":
@@ -73,9 +71,7 @@ def test_what_dies_ends_all_and_all_goes_on(live):
 def test_a_host_whose_agent_is_stopped_is_silent_and_the_others_go_on(live):
     agent = live.ranks()[1]
     os.kill(agent, signal.SIGSTOP)
-    numbers = live.submit(
-        "echo $DARDIS_JOB_ID >> $RAN; sleep 1", cpus=4, array={"first": 0, "last": 7, "step": 1, "most": None}
-    )
+    numbers = live.submit("echo $DARDIS_JOB_ID >> $RAN; sleep 1", cpus=4, array="0-7")
     assert {live.ended(number)["state"] for number in numbers} == {"completed"}
     assert {node for number in numbers for node in live.job(number)["nodes"]} == {"n0", "n1", "n4", "n5"}
     assert [node["name"] for node in live.client.get("/nodes")["nodes"] if node["silent"]] == ["n2", "n3"]

@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.skipif(not (ROOT / ".venv" / "bin" / "mpirun").exists(), reason="needs mpirun in .venv"),
 ]
 HOSTS, OTHERS = ("ha", "hb", "hc"), ("hd", "he", "hf")
-SIX = {"first": 0, "last": 5, "step": 1, "most": None}
+SIX = "0-5"
 """A job for each node, where each takes a whole one."""
 PATIENCE_S = 40
 

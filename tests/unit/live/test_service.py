@@ -69,7 +69,7 @@ def test_a_job_sees_what_it_was_given(live):
 
 
 def test_an_array_is_several_jobs_of_which_some_run_at_once(live):
-    numbers = live.submit("echo $DARDIS_JOB_ID >> $RAN; sleep 0.2", array={"first": 3, "last": 9, "step": 2, "most": 2})
+    numbers = live.submit("echo $DARDIS_JOB_ID >> $RAN; sleep 0.2", array="3-9:2%2")
     assert len(numbers) == 4
     most = 0
     while True:
@@ -147,7 +147,7 @@ def test_a_drained_node_starts_nothing_and_is_taken_up_again(live):
     states = {one["name"]: one for one in live.client.post(f"/nodes/{name}/drain", {"why": "broken fan"})["nodes"]}
     assert (states[name]["state"], states[name]["why"], states[name]["jobs"]) == ("draining", "broken fan", [blocker])
     assert live.ended(blocker)["state"] == "completed"
-    numbers = live.submit("sleep 0.1", array={"first": 0, "last": 7, "step": 1, "most": None}, cpus=4)
+    numbers = live.submit("sleep 0.1", array="0-7", cpus=4)
     assert all(name not in live.ended(number)["nodes"] for number in numbers)
     (wide,) = live.submit("true", nodes=4)
     time.sleep(0.3)
@@ -310,7 +310,7 @@ def is_to_end(live, number):
 def test_who_stops_with_kill_leaves_nothing_that_runs(tmp_path):
     live = Live(tmp_path).start()
     try:
-        numbers = live.submit("sleep 30", array={"first": 0, "last": 40, "step": 1, "most": None})
+        numbers = live.submit("sleep 30", array="0-40")
         while live.client.get("/status")["running"] < 16:
             time.sleep(0.02)
         live.client.post("/stop", {"kill": True})
@@ -562,7 +562,7 @@ def theirs(command, **more):
 
 def test_nobody_but_root_hands_in_more_than_a_user_may(site):
     def hands_in(count, key=None):
-        array = {"first": 1, "last": count, "step": 1, "most": None}
+        array = f"1-{count}"
         return asks(site, "post", "/jobs", body=theirs("true", array=array, hold=True) | {"key": key})
 
     line = "with these you would have 6 jobs that are not over, of 0 MiB; expected at most 5 jobs, of 64 MiB"
@@ -574,7 +574,7 @@ def test_nobody_but_root_hands_in_more_than_a_user_may(site):
     asks(site, "post", f"/jobs/{last}/cancel")
     (again,) = hands_in(1)["ids"]
     assert line in hands_in(1)["refused"]
-    mine = site.submit("true", array={"first": 1, "last": 9, "step": 1, "most": None}, hold=True)
+    mine = site.submit("true", array="1-9", hold=True)
     for number in (*range(first - 3, last), again, *mine):
         site.client.post(f"/jobs/{number}/cancel")
 
