@@ -11,6 +11,7 @@ import pytest
 
 from dardis.cli.main import run
 from offline.day import hindsight
+from offline.extract import spares
 from offline.planner import plan as planning
 
 START = "2023-07-03T00:00Z"
@@ -166,6 +167,7 @@ def search_less(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(planning, "GROUPS", 100)
     patch.setattr(planning, "POLISHES", 1)
     patch.setattr(hindsight, "MOST_DAYS", 5)
+    patch.setattr(spares, "_NODE_HOURS", spares._NODE_HOURS[::3])
 
 
 def summary_of(out: Path) -> dict[str, object]:

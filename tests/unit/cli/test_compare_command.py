@@ -207,6 +207,7 @@ def test_settings_of_one_dispatcher_hold_for_it_alone(compare, folder):
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_an_arity_and_a_sample_for_all_and_of_one(compare, folder):
     """A tree gives the same schedule, a sample another; who asks no nodes, or knows them all, goes without."""
     dispatchers = "dardis-throughput,dardis-throughput:arity=flat:sample=all,dardis-late,easy"

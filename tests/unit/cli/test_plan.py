@@ -351,6 +351,7 @@ def test_two_days_ahead_are_planned_with_the_first_one_counted(small_site, tmp_p
     assert summary_of(out)["profit_eur"] <= summary_of(out)["bound_eur"]
 
 
+@pytest.mark.slow
 def test_plants_cost_what_they_take(small_site, tmp_path, capsys):
     table = tmp_path / "free.csv"
     table.write_text("temp_c,1000,2000\n10,1.0,1.0\n20,1.0,1.0\n30,1.0,1.0\n")

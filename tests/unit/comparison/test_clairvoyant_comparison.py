@@ -57,6 +57,7 @@ def test_everybody_lies_above_the_best_found_and_that_above_the_bound(compare, t
     assert run(["audit", str(tmp_path / "o/clairvoyant/t"), "--platform", str(tmp_path / "p.toml")]) == 0
 
 
+@pytest.mark.slow
 def test_it_is_kept_for_the_same_runs_and_done_anew_for_others(compare, tmp_path):
     assert compare()[0] == 0
     path = tmp_path / "o/clairvoyant/t/clairvoyant.json"

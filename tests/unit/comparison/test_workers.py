@@ -63,6 +63,7 @@ def compared(tmp_path, monkeypatch):
     return compare
 
 
+@pytest.mark.slow
 def test_who_keeps_something_does_so_for_one_run(compared):
     alone, beside = compared("of_workers:Drawn,easy", 1), compared("of_workers:Drawn,easy", 2)
     assert alone == beside

@@ -150,6 +150,7 @@ def test_a_setting_that_makes_no_sense_is_one_line(simulate, name, setting, told
     assert not out.exists()
 
 
+@pytest.mark.slow
 def test_a_guard_that_fires_is_told(simulate, tmp_path):
     rows = [
         f"{number},{number // 9},{7 + number % 13},{7 + number % 13},{1 + number % 5},{1 + number % 3}"

@@ -212,6 +212,7 @@ def swf_line(number: int, submit: int) -> str:
     return f"{number} {submit} 60 {run} {cores} -1 -1 {cores} 7200 -1 1 1 1 -1 -1 {4 if number % 4 else 10} -1 -1"
 
 
+@pytest.mark.slow
 def test_a_small_run_writes_page_table_and_plot(tmp_path) -> None:
     jobs = [swf_line(n, 1_000_000 + 24 * 86_400 * n // 1200) for n in range(1, 1201)]
     (tmp_path / "CEA-Curie-2012-slice36k.swf.gz").write_text("\n".join(jobs) + "\n", encoding="utf-8")
