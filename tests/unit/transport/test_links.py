@@ -240,7 +240,7 @@ class Wire:
         self.target = place.removeprefix("tcp://").rsplit(":", 1)
         self.door = sockets.create_server(("127.0.0.1", 0))
         self.place = f"tcp://127.0.0.1:{self.door.getsockname()[1]}"
-        self.pairs, self.dead, self.threads = [], set(), []
+        self.pairs, self.dead, self.threads, self.closing = [], set(), [], False
         self._begin(self._accept)
 
     def _begin(self, work, *what):
@@ -250,7 +250,7 @@ class Wire:
     def _accept(self):
         while True:
             near, _ = self.door.accept()
-            if self.door is None:
+            if self.closing:
                 near.close()
                 return
             far = sockets.create_connection(self.target)
@@ -280,12 +280,13 @@ class Wire:
         self.dead.update(end for pair in self.pairs for end in pair)
 
     def close(self):
-        door, self.door = self.door, None
-        sockets.create_connection(door.getsockname()).close()
+        self.closing = True
+        sockets.create_connection(self.door.getsockname()).close()
+        self.threads[0].join()  # who accepts begins others
         self.cut()
         for thread in self.threads:
             thread.join()
-        door.close()
+        self.door.close()
         for end in (end for pair in self.pairs for end in pair):
             end.close()
 
