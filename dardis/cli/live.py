@@ -208,7 +208,7 @@ def stop(
         print_json(answer)
     elif running := answer["running"]:
         jobs = "1 job" if running == 1 else f"{running} jobs"
-        typer.echo(f"ended {jobs}" if kill else f"{jobs} running on; the next dardis serve finds them again")
+        typer.echo(f"{jobs} told to end" if kill else f"{jobs} running on; the next dardis serve finds them again")
 
 
 def _change(do: str, jobs: Sequence[str], whole_array: bool, folder: Path | None, as_json: bool) -> None:

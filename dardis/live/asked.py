@@ -15,7 +15,9 @@ from dardis.model.errors import InputError
 from dardis.model.numbers import whole_number
 
 MOST_ELEMENTS: Final = 100_000
-"""Of an array."""
+"""Of an array …"""
+MOST_SPANS: Final = 1000
+"""… and how many parts it may be said in."""
 LARGEST_INDEX: Final = 10**9
 MOST_NODES: Final = 1 << 20
 MOST_CPUS: Final = 1 << 20
@@ -60,6 +62,10 @@ class Array:
 
     def __str__(self) -> str:
         """As the option says it."""
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
         return ",".join(map(_span_text, self.spans)) + ("" if self.most is None else f"%{self.most}")
 
     @cached_property
@@ -238,10 +244,12 @@ def read_memory(text: str, place: str) -> int:
 def read_array(text: str, place: str) -> Array:
     """An array as `ARRAYS` says it; one index alone is one of it. Raises InputError."""
     said, percent, most = text.partition("%")
-    matches = [_SPAN.fullmatch(span) for span in said.split(",")]
+    _check_spans(place, said.count(",") + 1)
+    if percent and _MOST.fullmatch(most) is None:
+        raise InputError(place, repr(text), ARRAYS)
     spans: list[range] = []
-    for match in matches:
-        if match is None or (percent and _MOST.fullmatch(most) is None):
+    for span in said.split(","):
+        if (match := _SPAN.fullmatch(span)) is None:
             raise InputError(place, repr(text), ARRAYS)
         first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
         if step < 1:
@@ -357,7 +365,13 @@ def check_text(place: str, text: object) -> None:
         raise InputError(place, repr(text), "no zero bytes")
 
 
+def _check_spans(place: str, count: int) -> None:
+    if count > MOST_SPANS:
+        raise InputError(place, f"{count} parts", f"at most {MOST_SPANS} by comma")
+
+
 def _check_array(place: str, array: Array) -> None:
+    _check_spans(place, len(array.spans))
     if not all(span and 0 <= span[0] <= span[-1] <= LARGEST_INDEX for span in array.spans) or not array.spans:
         raise InputError(place, repr(str(array)), f"a first index up to the last, from 0 to {LARGEST_INDEX}")
     if array.most is not None and array.most < 1:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from dardis.live.asked import (
     MOST_ELEMENTS,
+    MOST_SPANS,
     MOST_WALLTIME_S,
     After,
     Array,
@@ -139,6 +140,10 @@ def test_one_index_is_an_array_and_there_is_a_longest():
     assert len(read_array(f"1-{MOST_ELEMENTS}", "--array").indices) == MOST_ELEMENTS
     with pytest.raises(InputError, match=f"{MOST_ELEMENTS + 1} jobs; expected at most {MOST_ELEMENTS} in one array"):
         read_array(f"0-{MOST_ELEMENTS}", "--array")
+    assert len(read_array(",".join(map(str, range(MOST_SPANS))), "--array").indices) == MOST_SPANS
+    for text in (",".join(map(str, range(MOST_SPANS + 1))), "x," * MOST_SPANS):
+        with pytest.raises(InputError, match=f"{MOST_SPANS + 1} parts; expected at most {MOST_SPANS} by comma"):
+            read_array(text, "--array")
 
 
 def test_several_jobs_of_one_kind_may_share_its_word():

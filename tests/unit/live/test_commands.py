@@ -369,7 +369,10 @@ def test_drain_and_undo(fake, capsys):
 
 @pytest.mark.parametrize(
     ("more", "kill", "said"),
-    [([], False, "1 job running on; the next dardis serve finds them again\n"), (["--kill"], True, "ended 1 job\n")],
+    [
+        ([], False, "1 job running on; the next dardis serve finds them again\n"),
+        (["--kill"], True, "1 job told to end\n"),
+    ],
 )
 def test_stop(fake, capsys, more, kill, said):
     assert run(["stop", *more, "--json"]) == 0
