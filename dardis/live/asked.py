@@ -378,9 +378,10 @@ def _check_array(place: str, array: Array) -> None:
         raise InputError(place, repr(str(array)), "1 or more as %MOST")
     if (count := sum(map(len, array.spans))) > MOST_ELEMENTS:
         raise InputError(place, f"{count} jobs", f"at most {MOST_ELEMENTS} in one array")
-    index, times = Counter(array.indices).most_common(1)[0]
-    if times > 1:
-        raise InputError(place, f"index {index} {times} times", "each index once")
+    if len(array.spans) > 1:
+        index, times = Counter(array.indices).most_common(1)[0]
+        if times > 1:
+            raise InputError(place, f"index {index} {times} times", "each index once")
 
 
 def _span_text(span: range) -> str:

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from kit.keeper import Keeper, close_all, finish, lives, start, until
+from kit.keeper import Keeper, finish, lives, start, until
 
 from dardis.live.keeper.clocks import boot_ms
 from dardis.live.keeper.lease import Lease
@@ -22,19 +22,6 @@ def keeper(tmp_path, request):
     one = Keeper(tmp_path / "keeper", f"--cgroups={request.param}")
     yield one
     finish(one)
-
-
-@pytest.fixture
-def plain(tmp_path):
-    one = Keeper(tmp_path / "keeper", "--cgroups=none")
-    yield one
-    finish(one)
-
-
-@pytest.fixture(autouse=True)
-def _closes():
-    yield
-    close_all()
 
 
 def lease(asker, runs, ms):

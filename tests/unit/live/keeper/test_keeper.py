@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from kit.keeper import Asker, Keeper, close_all, finish, lives, start, until
+from kit.keeper import Asker, Keeper, finish, lives, start, until
 
 from dardis.live.keeper import PROTOCOL
 from dardis.live.keeper.fates import KNOWN, WORDS, Fate
@@ -28,20 +28,6 @@ def keeper(tmp_path, request):
     one = Keeper(tmp_path / "keeper", f"--cgroups={request.param}")
     yield one
     finish(one)
-
-
-@pytest.fixture
-def plain(tmp_path):
-    """Without cgroups."""
-    one = Keeper(tmp_path / "keeper", "--cgroups=none")
-    yield one
-    finish(one)
-
-
-@pytest.fixture(autouse=True)
-def _closes():
-    yield
-    close_all()
 
 
 def lines(path):

@@ -9,7 +9,7 @@ import sys
 import time
 
 import pytest
-from kit.keeper import Keeper, close_all, finish, lives, start, until
+from kit.keeper import Keeper, finish, lives, start, until
 
 EXIT = {"x86_64": 60, "aarch64": 93}.get(platform.machine())
 """The number of the call that ends one thread."""
@@ -21,12 +21,6 @@ def go():
 threading.Thread(target=go).start()
 ctypes.CDLL(None).syscall({EXIT}, 0)
 """
-
-
-@pytest.fixture(autouse=True)
-def _closes():
-    yield
-    close_all()
 
 
 def led(tmp_path, monkeypatch, code, *words):
