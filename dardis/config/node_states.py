@@ -10,16 +10,17 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from dardis.config.slurm.read import parse_slurm
-from dardis.config.slurm.records import NodeRecord
 from dardis.config.slurm.show import SHOWN
+from dardis.config.slurm.state_table import State
 from dardis.model.arrays import Bools
-from dardis.model.errors import InputError
+from dardis.model.errors import InputError, one_line
 from dardis.model.files import by_name, csv_table, read_text
+from dardis.model.hostlist import hostlist
 from dardis.model.platform import Platform
 from dardis.model.resources import CORES
 
 COLUMNS: Final = ("node", "state")
-WORDS: Final = ("on", "busy", "closed", "off", "booting")
+WORDS: Final = ("on", "busy", "closed", "off", "shutting_down", "booting")
 """What a CSV says of a node, several joined by `+`."""
 
 
@@ -32,10 +33,13 @@ class NodeStates:
     closed: Bools
     """Takes no jobs: it is drained, down, reserved or in maintenance. What runs there goes on."""
     off: Bools
-    """Off, or on its way down, and no job there."""
+    """Off, and no job there."""
+    shutting_down: Bools
     booting: Bools
     unnamed: int
     """Nodes of which the file says nothing."""
+    notes: tuple[str, ...] = ()
+    """What in the file was not used as it stands, and what was assumed instead."""
 
 
 class _Said(NamedTuple):
@@ -45,14 +49,24 @@ class _Said(NamedTuple):
     name: str
     words: frozenset[str]
     cores: int | None = None
-    """How many it has; None: not said."""
+    """Number of CPUs; None: not stated."""
+    unknown: tuple[str, ...] = ()
+    """Words of its state that Slurm's table does not have."""
+    is_scheduled: bool = True
+    """False for a node in no partition, at a site with partitions."""
 
 
 def read_node_states(path: Path, platform: Platform, names: Sequence[str]) -> NodeStates:
     """What a file, plain or gzipped, says of the nodes of a platform, which it calls by these names.
 
-    InputError: neither form, a node that the platform has not, or with other cores, or twice, an unknown word.
+    A node in no partition that the platform lacks is left out. A node with another number of CPUs, or with a word in
+    its state that Slurm's table lacks, is closed. Each of these gives a note.
+
+    InputError: neither form, another node that the platform lacks, a node twice, an unknown word in a CSV.
     """
+    left_out: list[str] = []
+    resized: list[str] = []
+    unknown: dict[str, list[str]] = {}
     place = {name: node for node, name in enumerate(names)}
     lines: dict[str, int] = {}
     columns = {word: np.zeros(len(names), dtype=np.bool_) for word in WORDS}
@@ -60,30 +74,42 @@ def read_node_states(path: Path, platform: Platform, names: Sequence[str]) -> No
     for said in _said(path):
         here = f"{path}:{said.line}"
         node = place.get(said.name)
+        if node is None and not said.is_scheduled:
+            left_out.append(said.name)
+            continue
         if node is None:
             expected = f"one that is called as {names[0]}, or --names FILE with the names of its nodes in their order"
             raise InputError(here, f"{said.name!r} is no node of platform {platform.name}", expected)
         if said.name in lines:
             raise InputError(here, f"node {said.name} again, after line {lines[said.name]}", "each node once")
-        if said.cores not in {None, int(cores[node])}:
-            counted = f"node {said.name} has {said.cores} CPUs"
-            raise InputError(here, counted, f"{cores[node]} cores, as platform {platform.name} has it")
         lines[said.name] = said.line
         for word in said.words:
             columns[word][node] = True
-    busy = columns["busy"]
-    return NodeStates(
-        busy, columns["closed"], columns["off"] & ~busy, columns["booting"] & ~columns["off"] & ~busy,
-        len(names) - len(lines),
-    )  # fmt: skip
+        if said.cores not in {None, int(cores[node])}:
+            resized.append(said.name)
+            columns["closed"][node] = True
+        for word in said.unknown:
+            unknown.setdefault(word, []).append(said.name)
+    busy, off = columns["busy"], columns["off"] & ~columns["busy"]
+    shutting_down = columns["shutting_down"] & ~busy & ~off
+    booting = columns["booting"] & ~busy & ~off & ~shutting_down
+    notes = [f"{path}: nodes in no partition are left out: {hostlist(left_out)}"] if left_out else []
+    if resized:
+        notes.append(f"{path}: nodes with other CPUs than platform {platform.name} has are closed: {hostlist(resized)}")
+    for word, held in unknown.items():
+        notes.append(f"{path}: nodes with the unknown state {word} are closed: {hostlist(held)}")
+    told = tuple(one_line(note, len(note)) for note in notes)
+    return NodeStates(busy, columns["closed"], off, shutting_down, booting, len(names) - len(lines), told)
 
 
 def _said(path: Path) -> Iterator[_Said]:
     """What each line says, by the form that the file has."""
     text = read_text(path)
     if SHOWN.search(text):
-        for node in parse_slurm(path, text).nodes:
-            yield _Said(node.line, node.name, frozenset(_words_of(node)), node.cores)
+        site = parse_slurm(path, text)
+        for node in site.nodes:
+            words, unknown = frozenset(_words_of(node.state)), node.state.unknown
+            yield _Said(node.line, node.name, words, node.cores, unknown, site.schedules(node))
         return
     if not text.strip():
         raise InputError(path, "is empty", "what scontrol show node -o prints, or a CSV of node,state")
@@ -99,11 +125,10 @@ def _said(path: Path) -> Iterator[_Said]:
         yield _Said(line, row["node"].strip(), words)
 
 
-def _words_of(node: NodeRecord) -> Iterator[str]:
-    """What Slurm's state of a node is in these words."""
-    state = node.state
-    if state.out_of_work:
+def _words_of(state: State) -> Iterator[str]:
+    """Slurm's state of a node in the words of a CSV."""
+    if state.closing:
         yield "closed"
-    for word, is_so in (("busy", state.is_busy), ("off", state.is_off), ("booting", state.is_booting)):
-        if is_so:
-            yield word
+    if state.is_busy:
+        yield "busy"
+    yield state.power.replace(" ", "_")

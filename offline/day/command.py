@@ -100,10 +100,11 @@ def _standing(request: PlanRequest, site: Site, start: int) -> tuple[Standing | 
     """How nodes stand when the day begins, if anybody says so, and notes. Raises InputError."""
     platform, offset = site.platform, site.calendar.offset
     assert site.now is not None
-    standing, notes = None, []
+    standing, notes = None, list[str]()
     if request.state is not None:
         states = read_node_states(request.state, platform, node_names(platform, request.names))
         standing = as_said(states, platform, site.now, start)
+        notes += states.notes
         if states.unnamed:
             told = f"{request.state} says nothing of {states.unnamed} of {platform.node_count} nodes"
             notes.append(f"{told}: taken as on")

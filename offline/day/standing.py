@@ -129,10 +129,10 @@ class Standing:
 def as_said(states: NodeStates, platform: Platform, now: int, start: int) -> Standing:
     """How nodes stand at `start` if nobody switches any from `now` on, when somebody looked; boots end meanwhile."""
     boot_s, shutdown_s = boot_and_shutdown(platform)
-    node = np.flatnonzero(states.off | (states.booting & (now + boot_s > start)))
-    off = states.off[node]
-    up = np.where(off, FOREVER, now + boot_s[node])
-    down = np.where(off, now, up - boot_s[node]) - shutdown_s[node]
+    off = states.off | states.shutting_down
+    node = np.flatnonzero(off | (states.booting & (now + boot_s > start)))
+    up = np.where(off[node], FOREVER, now + boot_s[node])
+    down = np.where(states.shutting_down[node], now, now - shutdown_s[node])
     return Standing(states.busy, states.closed, Downtime(node, down, up))
 
 

@@ -53,11 +53,11 @@ power() {
   order update "NodeName=$nodes" "State=$state"
 }
 
-# name and state of nodes, a line each
+# Name and state of nodes, a line each. Reason, Comment and Extra hold any text and stand last: they are cut off.
 states() {
   local told
   told=$(ask show node "$1" -o) || exit 1
-  sed -n 's/^NodeName=\([^ ]*\) .* State=\([^ ]*\) .*/\1 \2/p' <<<"$told"
+  sed -nE 's/ (Reason|Comment|Extra)=.*//; s/^NodeName=([^ ]+) .* State=([^ ]+)( .*)?$/\1 \2/p' <<<"$told"
 }
 
 # Jobs that wait for nodes: not those that are held, depend on others or wait for their time.

@@ -143,6 +143,7 @@ replace() {
       DOWN*) [[ -z ${ASKED[$name]:-} ]] || give_up "$name" "$state" ;;
       *\** | *DRAIN* | *FAIL* | *REBOOT* | *POWERING_DOWN* | *POWER_DOWN*) ;;
       *POWERED_DOWN*RESERVED* | *POWERED_DOWN*MAINT* | *RESERVED*POWERED_DOWN* | *MAINT*POWERED_DOWN*) ;;
+      IDLE*POWER_UP* | IDLE*POWERING_UP*) ready=$((ready + 1)) ;;
       IDLE*POWERED_DOWN*)
         give_up_late "$name" "$state"
         if [[ -n ${GIVEN_UP[$name]:-} ]]; then
@@ -153,7 +154,7 @@ replace() {
           off+=("$name")
         fi
         ;;
-      IDLE*POWER*UP*) ready=$((ready + 1)) ;;
+      *NOT_RESPONDING*) ;;
       *)
         [[ $state != IDLE* ]] || ready=$((ready + 1))
         unset "ASKED[$name]" "GIVEN_UP[$name]"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from dardis.config.platform import LARGEST_AMOUNT, LARGEST_CORES
-from dardis.config.slurm.records import Gres, NodeRecord, State, Words
+from dardis.config.slurm.records import Gres, NodeRecord, Words
+from dardis.config.slurm.state_table import state_of
 from dardis.model.errors import InputError
 from dardis.model.numbers import whole_number
 from dardis.model.resources import CORES, MEMORY, POWER, kind_of_gres
@@ -21,11 +22,7 @@ _NO_LIMIT = {"UNLIMITED", "INFINITE", "-1"}
 _NO_MEMORY = 1
 _NO_CONSUME = "no_consume"
 _THOUSANDS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5}
-_SYMBOLS = {
-    "*": "NOT_RESPONDING", "~": "POWERED_DOWN", "#": "POWERING_UP", "!": "POWER_DOWN", "%": "POWERING_DOWN",
-    "$": "MAINTENANCE", "@": "REBOOT_REQUESTED", "^": "REBOOT_ISSUED", "-": "PLANNED",
-}  # fmt: skip
-"""What Slurm writes behind a state, in a word."""
+_LARGEST_GRES = (1 << 63) - 1
 
 
 def node_of(place: str, name: str, words: Words) -> NodeRecord:
@@ -67,15 +64,6 @@ def time_limit(place: str, text: str) -> int | None:
     return int(days or 0) * 86_400 + sum(part * unit for part, unit in zip(parts, units, strict=False))
 
 
-def state_of(text: str) -> State:
-    """The parts of `IDLE*+DRAIN`, without what is said of the future behind them."""
-    flags: dict[str, None] = {}
-    for part in text.upper().split("+"):
-        word = part.rstrip("".join(_SYMBOLS))
-        flags |= dict.fromkeys(filter(None, (word, *(_SYMBOLS[sign] for sign in part[len(word) :]))))
-    return State(tuple(flags))
-
-
 def _cores(place: str, words: Words) -> int:
     """What Slurm counts as CPUs, in which jobs ask and are recorded: cores, or hardware threads where it counts these.
 
@@ -111,20 +99,20 @@ def _number(place: str, words: Words, key: str, least: int, most: int, *others: 
 
 
 def _gres(place: str, text: str) -> tuple[Gres, ...]:
-    """Generic resources that jobs use up; those of `no_consume` are none."""
+    """Generic resources that jobs consume. Entries with `no_consume` are dropped before anything else is checked."""
     found: list[Gres] = []
     for part in filter(None, _BESIDE.sub("", text).split(",")):
         name, *rest = part.split(":")
+        if _NO_CONSUME in rest:
+            continue
         count = _COUNT.fullmatch(rest.pop()) if rest and _COUNT.fullmatch(rest[-1]) else None
         amount = 1 if count is None else int(count[1]) << 10 * _THOUSANDS[count[2].upper()]
-        is_used_up = _NO_CONSUME not in rest
-        of_type = [word for word in rest if word != _NO_CONSUME]
         kind = kind_of_gres(name)
-        if kind is None or len(of_type) > 1 or not all(map(_TYPE.fullmatch, of_type)):
+        if kind is None or len(rest) > 1 or not all(map(_TYPE.fullmatch, rest)):
             expected = f"name:type:count as in gpu:a100:4, of a name that is not {CORES}, {MEMORY} or {POWER}"
             raise InputError(place, f"Gres {part!r}", expected)
-        if amount + sum(gres.amount for gres in found if gres.kind == kind) > LARGEST_AMOUNT:
-            raise InputError(place, f"Gres {part!r}", f"at most {LARGEST_AMOUNT} of it")
-        if amount and is_used_up:
-            found.append(Gres(kind, "".join(of_type), amount))
+        if amount + sum(gres.amount for gres in found if gres.kind == kind) > _LARGEST_GRES:
+            raise InputError(place, f"Gres {part!r}", f"at most {_LARGEST_GRES} of it")
+        if amount:
+            found.append(Gres(kind, "".join(rest), amount))
     return tuple(found)

@@ -7,11 +7,12 @@ which the first node of each is listed, nodes of a group in the order of the fil
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from dardis.config.imported import POWER_TO_FILL_IN, Imported
-from dardis.config.platform import check_platform
+from dardis.config.platform import LARGEST_AMOUNT, check_platform
 from dardis.config.platform_text import Comments, platform_text, toml_text
 from dardis.config.prefixes import prefixes_of
 from dardis.config.slurm.records import Gres, NodeRecord, SlurmSite
@@ -43,7 +44,17 @@ class _Kind(NamedTuple):
 
 
 def platform_of(path: Path, site: SlurmSite) -> Imported:
-    """The site as a platform; `path` is where it was read. InputError where it has more than 62 kinds of node."""
+    """The site as a platform; `path` is where it was read.
+
+    Nodes in no partition are left out, and generic resources of which a node has more than a platform can hold.
+    InputError where it has more than 62 kinds of node, or no node in a partition.
+    """
+    kept = tuple(node for node in site.nodes if site.schedules(node))
+    if not kept:
+        raise InputError(path, "no node is in a partition", "at least one")
+    notes = _left_out(site)
+    site, large = _without_large_gres(replace(site, nodes=kept))
+    notes += large
     members: dict[_Kind, list[NodeRecord]] = {}
     for node in site.nodes:
         members.setdefault(_Kind.of(node), []).append(node)
@@ -63,7 +74,28 @@ def platform_of(path: Path, site: SlurmSite) -> Imported:
     platform = Platform(name, groups, partitions)
     check_platform(platform, f"{path}: nodes", str(path))
     text = platform_text(platform, _comments(site, platform, list(members), names))
-    return Imported(platform, text, tuple(one_line(note, len(note)) for note in _notes(site, platform)))
+    return Imported(platform, text, tuple(one_line(note, len(note)) for note in (*notes, *_notes(site, platform))))
+
+
+def _left_out(site: SlurmSite) -> list[str]:
+    """A note that names the nodes in no partition."""
+    names = [node.name for node in site.nodes if not site.schedules(node)]
+    return [f"nodes in no partition are left out: {hostlist(names)}"] if names else []
+
+
+def _without_large_gres(site: SlurmSite) -> tuple[SlurmSite, list[str]]:
+    """The site without generic resources that exceed what a platform holds of a kind, and a note for each."""
+    most: dict[str, int] = {}
+    for node in site.nodes:
+        for kind, amount in _Kind.of(node).resources.items():
+            most[kind] = max(most.get(kind, 0), amount)
+    large = {kind: amount for kind, amount in most.items() if amount > LARGEST_AMOUNT}
+    nodes = tuple(replace(node, gres=tuple(one for one in node.gres if one.kind not in large)) for node in site.nodes)
+    notes = [
+        f"Gres {kind} is left out: a node has {amount}, and a platform holds at most {LARGEST_AMOUNT} of a kind"
+        for kind, amount in large.items()
+    ]
+    return replace(site, nodes=nodes), notes
 
 
 def _comments(site: SlurmSite, platform: Platform, kinds: Sequence[_Kind], names: Sequence[Sequence[str]]) -> Comments:
@@ -134,11 +166,11 @@ def _notes(site: SlurmSite, platform: Platform) -> list[str]:
 
 
 def _out_of_work(site: SlurmSite) -> list[str]:
-    """Which nodes take no jobs now, by what their states say."""
+    """Which nodes take no jobs now, by what their states say, and words that no state of Slurm has."""
     names: dict[str, list[str]] = {}
     for node in site.nodes:
-        if flags := node.state.out_of_work:
-            names.setdefault("+".join(flags), []).append(node.name)
+        if words := node.state.closing:
+            names.setdefault("+".join(words), []).append(node.name)
     if not names:
         return []
     each = "; ".join(f"{flags} {len(held)} ({hostlist(held)})" for flags, held in names.items())

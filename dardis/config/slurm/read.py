@@ -1,4 +1,4 @@
-"""Decides by its content which form a Slurm file has, and promises that each node is there once and in a partition."""
+"""Decides by its content which form a Slurm file has, and promises that each node is there once."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ def read_slurm(path: Path) -> SlurmSite:
 def parse_slurm(path: Path, text: str) -> SlurmSite:
     """The same of a text; `path` names it in messages.
 
-    InputError: neither form or no node, a line that says what can't be, a node twice, and a node in no partition where
-    there are partitions.
+    InputError: neither form or no node, a line that says what can't be, and a node twice.
     """
     if SHOWN.search(text):
         site = parse_show(path, text)
@@ -41,16 +40,13 @@ def parse_slurm(path: Path, text: str) -> SlurmSite:
 
 
 def _check(path: Path, site: SlurmSite) -> None:
-    """Refuse nodes that occur twice or that no partition has."""
+    """Refuse nodes that occur twice and names of partitions with blanks."""
     lines: dict[str, int] = {}
     for node in site.nodes:
         if node.name in lines:
             found = f"node {node.name} again, after line {lines[node.name]}"
             raise InputError(f"{path}:{node.line}", found, "each node once")
         lines[node.name] = node.line
-        if site.partitions and not node.partitions:
-            found = f"node {node.name} is in no partition"
-            raise InputError(f"{path}:{node.line}", found, "a partition, as other nodes have")
     for partition in site.partitions:
         if not partition.name.isprintable() or partition.name.split() != [partition.name]:
             raise InputError(path, f"partition {partition.name!r}", "a name without blanks")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
+
+from dardis.config.slurm.state_table import State
 
 
 class Gres(NamedTuple):
@@ -16,38 +17,7 @@ class Gres(NamedTuple):
     type: str
     """`a100`; "" where none is stated."""
     amount: int
-
-
-class State(NamedTuple):
-    """What a node's state is made of, each part in capitals: `DOWN`, `DRAIN`, `POWERED_DOWN`."""
-
-    flags: tuple[str, ...] = ()
-
-    @property
-    def out_of_work(self) -> tuple[str, ...]:
-        """Those flags for which the node takes no jobs now; none if it does, as one does that is booted for a job."""
-        said = (flag for flag in self.flags if not flag.startswith(_OF_POWER))
-        return tuple(flag for flag in said if any(sign in flag for sign in _SIGNS))
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether jobs are on it."""
-        return any(flag.startswith(("ALLOC", "MIX", "COMP")) for flag in self.flags)
-
-    @property
-    def is_off(self) -> bool:
-        """Whether power saving has it off, or on its way there; in old Slurm `POWER` alone says so."""
-        return any(flag in {"POWER", "POWER_SAVING"} or _DOWN.fullmatch(flag) for flag in self.flags)
-
-    @property
-    def is_booting(self) -> bool:
-        """Whether it is on its way up."""
-        return any(flag in {"POWERING_UP", "POWER_UP", "REBOOT_ISSUED"} for flag in self.flags)
-
-
-_OF_POWER = "POWER"
-_DOWN = re.compile("POWER(ED|ING)?_(DOWN|DRAIN)")
-_SIGNS = ("DRAIN", "DOWN", "FAIL", "MAINT", "RESERVED", "FUTURE", "NOT_RESPONDING", "NO_RESPOND", "INVAL", "ERROR")
+    """Of 64 bits; a platform holds less of a kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +60,10 @@ class SlurmSite:
     """Keys that say something of which DARDIS knows nothing, as they are written."""
     included: tuple[str, ...] = ()
     """Files that it includes, which are not read."""
+
+    def schedules(self, node: NodeRecord) -> bool:
+        """Whether jobs can be sent to a node: it is in a partition, or the site states none."""
+        return bool(node.partitions) or not self.partitions
 
 
 class Words:

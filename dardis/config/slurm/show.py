@@ -27,6 +27,8 @@ def parse_show(path: Path, text: str) -> SlurmSite:
     unused: dict[str, None] = {}
     for line, record in _records(path, text):
         words = _words(line, record)
+        if words.get("State") is None:
+            raise InputError(f"{path}:{line}", "a node's record without State=", "whole records")
         named = (words.get("Partitions") or "").split(",")
         partitions = tuple(dict.fromkeys(filter(None, map(str.strip, named))))
         node = node_of(f"{path}:{line}", words.get("NodeName") or "", words)

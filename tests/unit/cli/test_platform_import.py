@@ -64,7 +64,9 @@ def test_a_run_on_what_was_imported(folder):
         ("site", "a,b\n", "p.toml", "site: neither form of a Slurm site"),
         ("site", SLURM_SHOWN + "gone\n", "p.toml", "site:4: no NodeName= at its beginning (gone)"),
         ("site", SLURM_SHOWN + SLURM_SHOWN, "p.toml", "site:4: node n0001 again, after line 1"),
-        ("site", SLURM_SHOWN.replace(" Partitions=gpu", ""), "p.toml", "site:2: node g01 is in no partition"),
+        ("site", SLURM_SHOWN[: SLURM_SHOWN.rindex(" State=")], "p.toml", "site:3: a node's record without State="),
+        ("site", SLURM_SHOWN * 2, "p.toml", "site:4: node n0001 again, after line 1"),
+        ("site", SLURM_SHOWN + "job,start\n", "p.toml", "site:4: no NodeName= at its beginning"),
         ("site", SLURM_SHOWN.replace("CPUTot=128", "CPUTot=x"), "p.toml", "site:2: g01: CPUTot 'x'; expected a whole"),
         (
             "site",

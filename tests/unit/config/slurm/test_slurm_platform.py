@@ -158,3 +158,28 @@ def test_every_node_is_found_by_name_and_place(tmp_path_factory, found):
         group = platform.group_of_node[place]
         assert {part for part, members in platform.partitions.items() if group in members} == set(held.split(","))
     assert len({platform.node_name(place) for place in range(len(found))}) == len(found)
+
+
+def test_nodes_in_no_partition_are_left_out(tmp_path):
+    made = imported(tmp_path, node("n1") + node("n2") + node("login1", partitions="") + node("login2", partitions=""))
+    assert [group.count for group in made.platform.groups] == [2]
+    assert "nodes in no partition are left out: login[1-2]" in made.notes
+
+
+def test_a_slurm_conf_whose_nodes_are_all_in_no_partition(tmp_path):
+    with pytest.raises(InputError, match=r"site.txt: no node is in a partition; expected at least one"):
+        imported(tmp_path, "NodeName=n1 CPUs=4\nPartitionName=p\n")
+
+
+def test_a_generic_resource_beyond_what_a_platform_holds_is_left_out(tmp_path):
+    made = imported(tmp_path, node("c1", gres="tmpfs:100G,gpu:2") + node("c2", gres="tmpfs:1,gpu:2"))
+    assert all(group.resources == {"cores": 4, "memory": 100, "gpu": 2} for group in made.platform.groups)
+    assert (
+        "Gres tmpfs is left out: a node has 107374182400, and a platform holds at most 2147483647 of a kind"
+        in made.notes
+    )
+
+
+def test_unknown_states_are_named(tmp_path):
+    made = imported(tmp_path, node("n1", state="IDLE+MELTED") + node("n2", state="IDLE+NOT_RESPONDING+POWERING_UP"))
+    assert any("1 of 2 nodes take no jobs now" in note and "MELTED 1 (n1)" in note for note in made.notes)

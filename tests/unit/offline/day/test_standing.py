@@ -116,7 +116,7 @@ def test_nothing_is_on_nodes_that_are_off_or_closed(data, seed, load, nodes, swi
 def test_what_is_said_a_while_before_holds_until_the_day_begins():
     nodes = PLATFORM.node_count
     off, booting, closed = (np.isin(np.arange(nodes), some) for some in ((0, 1), (2,), (9,)))
-    states = NodeStates(np.zeros(nodes, dtype=bool), closed, off, booting, 0)
+    states = NodeStates(np.zeros(nodes, dtype=bool), closed, off, np.zeros(nodes, dtype=bool), booting, 0)
     at_once = as_said(states, PLATFORM, 5_000, 5_000)
     assert [*at_once.down.rows] == [(0, 4_970, FOREVER), (1, 4_970, FOREVER), (2, 4_970, 5_240)]
     assert at_once.may_be_booted(PLATFORM, 5_000) == {0: 5_240, 1: 5_240}

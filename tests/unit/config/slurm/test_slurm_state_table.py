@@ -1,0 +1,84 @@
+"""Slurm's node states: every pair of base state and flag, the combinations that slurmctld sets, unknown words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dardis.config.slurm.state_table import BASE_STATES, FLAGS, MEANINGS, SIGNS, SPELLINGS, Meaning, state_of
+
+DOCS = Path(__file__).parents[4] / "docs" / "formats.md"
+POWER = (Meaning.OFF, Meaning.SHUTTING_DOWN, Meaning.BOOTING)
+
+
+@pytest.mark.parametrize("flag", FLAGS)
+@pytest.mark.parametrize("base", BASE_STATES)
+def test_each_pair_of_base_state_and_flag(base: str, flag: str) -> None:
+    state, meaning = state_of(f"{base}+{flag}"), FLAGS[flag]
+    closing = [base] if BASE_STATES[base] is Meaning.CLOSED else []
+    closing += [flag] if meaning in {Meaning.CLOSED, Meaning.SILENT} else []
+    assert state.closing == tuple(closing)
+    assert state.is_busy == (Meaning.BUSY in {BASE_STATES[base], meaning})
+    assert state.power == (meaning if meaning in POWER else "on")
+    assert state.unknown == ()
+    assert state_of(f"{flag}+{base}".lower())._replace(words=state.words) == state
+
+
+@pytest.mark.parametrize(
+    ("text", "power", "is_busy", "is_closed"),
+    [
+        # power_save.c: a node is resumed, with and without a job, and boots without an answer
+        ("IDLE+CLOUD+POWERED_DOWN+POWER_UP", "booting", False, False),
+        ("ALLOCATED+POWERED_DOWN+POWER_UP", "booting", True, False),
+        ("IDLE+NOT_RESPONDING+POWERING_UP", "booting", False, False),
+        ("MIXED+CLOUD+NOT_RESPONDING+POWERING_UP", "booting", True, False),
+        ("IDLE+POWERED_DOWN+POWERING_UP", "booting", False, False),
+        # it is suspended, at once, when its jobs end, or after a drain
+        ("IDLE+CLOUD+POWER_DOWN", "shutting down", False, False),
+        ("IDLE+CLOUD+POWERING_DOWN", "shutting down", False, False),
+        ("IDLE+NOT_RESPONDING+POWERING_DOWN", "shutting down", False, False),
+        ("IDLE+POWERING_DOWN+POWERED_DOWN", "shutting down", False, False),
+        ("MIXED+POWER_DOWN+POWER_DRAIN", "shutting down", True, False),
+        ("ALLOCATED+DRAIN+POWER_DOWN", "shutting down", True, True),
+        ("IDLE+DRAIN+POWERING_DOWN", "shutting down", False, True),
+        ("IDLE+POWERING_DOWN+POWER_UP", "booting", False, False),
+        ("IDLE+NOT_RESPONDING+POWERED_DOWN", "off", False, False),
+        ("IDLE+MAINTENANCE+POWERED_DOWN", "off", False, True),
+        # the boot took longer than ResumeTimeout, or an administrator closed the node meanwhile
+        ("DOWN+CLOUD+NOT_RESPONDING", "on", False, True),
+        ("DOWN+CLOUD+POWERED_DOWN", "off", False, True),
+        ("DOWN+NOT_RESPONDING+POWERING_UP", "booting", False, True),
+        ("IDLE+DRAIN+POWERING_UP", "booting", False, True),
+        # reboots
+        ("ALLOCATED+REBOOT_REQUESTED+DRAIN", "on", True, True),
+        ("IDLE+REBOOT_REQUESTED", "on", False, False),
+        ("IDLE+NOT_RESPONDING+REBOOT_ISSUED", "booting", False, False),
+        ("IDLE+DRAIN+INVALID_REG", "on", False, True),
+        ("IDLE+COMPLETING+PLANNED", "on", True, False),
+    ],
+)
+def test_combinations_that_slurmctld_sets(text: str, power: str, is_busy: bool, is_closed: bool) -> None:
+    state = state_of(text)
+    assert (state.power, state.is_busy, bool(state.closing), state.unknown) == (power, is_busy, is_closed, ())
+
+
+@pytest.mark.parametrize("text", ["IDLE+HIBERNATING", "HIBERNATING", "ALLOCATED+HIBERNATING*", "idle+hibernating"])
+def test_a_node_with_an_unknown_word_is_closed(text: str) -> None:
+    state = state_of(text)
+    assert state.unknown == ("HIBERNATING",)
+    assert "HIBERNATING" in state.closing
+
+
+def test_other_spellings_and_signs_are_words_of_the_table() -> None:
+    assert {*SPELLINGS.values(), *SIGNS.values()} <= {*MEANINGS}
+    assert not {*SPELLINGS} & {*MEANINGS}
+    assert state_of("DOWN*+DRAIN").words == ("DOWN", "NOT_RESPONDING", "DRAIN")
+    assert state_of("DRAINING@").words == ("DRAIN", "REBOOT_REQUESTED")
+    assert state_of("").words == ()
+
+
+def test_the_docs_hold_the_table() -> None:
+    text = DOCS.read_text()
+    for word, meaning in MEANINGS.items():
+        assert f"| `{word}` | {meaning} |" in text, word
