@@ -71,7 +71,7 @@ def plan(
     ] = 120.0,
     seed: Seed = 1,
     strict: Annotated[bool, typer.Option("--strict", help="Refuse a trace with a malformed line.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace the plan that DIR holds.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the plan in DIR; accept a stale history.")] = False,
     accept_stale: Annotated[
         bool, typer.Option("--accept-stale", help="Plan though the history seems to have ended before its time.")
     ] = False,

@@ -49,6 +49,12 @@ class DardisWarning(UserWarning):
     """What a run from Python is warned of, with the words of the command."""
 
 
+class CapError(DardisError):
+    """A power cap that cannot be kept; the text states by how many watts it would be exceeded."""
+
+    exit_status = 3
+
+
 class LossError(DardisError):
     """What is asked for would cost more than it saves; the text says how much."""
 

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from dardis.engine.clock import monotonic_s, unix_now
-from dardis.model.errors import DardisError, InputError
+from dardis.model.errors import CapError, DardisError, InputError
 from dardis.model.folder_lock import locked
 from dardis.model.hostlist import hostlist
 from offline.apply.apply import Applier, World
 from offline.apply.files import STATE_FILE, read_controllers, read_requests, read_state, write_state
 from offline.apply.redfish import Controller, Controllers
+from offline.apply.rounds import first_excess
 from offline.apply.wishes import NO_LIMIT, Wish, Wishes
 
 CHECK_S = 30.0
@@ -53,10 +54,12 @@ class ApplyRequest:
 
 
 def run_apply(request: ApplyRequest, log: Callable[[str], None]) -> None:
-    """Carry the requests out at their times. Raises InputError, NotAppliedError, OSError."""
+    """Carry the requests out at their times. Raises InputError, CapError, NotAppliedError, OSError."""
     wishes = _wishes(request)
-    if unix_now() >= wishes.end:
+    now = int(unix_now())
+    if now >= wishes.end:
         raise InputError(request.requests, f"its day was over at {_utc(wishes.end)}", "a plan whose day is to come")
+    _check_cap(request, wishes, now)
     _applied(request, wishes, log, lambda applier: applier.run(wishes, request.give_up_s))
 
 
@@ -71,8 +74,9 @@ def roll_back(request: ApplyRequest, log: Callable[[str], None]) -> None:
 
 
 def dry_run(request: ApplyRequest) -> list[str]:
-    """What would be asked of whom and when, a line each; nobody is asked. Raises InputError."""
+    """What would be asked of whom and when, a line each; nobody is asked. Raises InputError, CapError."""
     wishes = _wishes(request)
+    _check_cap(request, wishes, wishes.begin)
     controllers = read_controllers(request.controllers, request.credentials, wishes, wishes.nodes)
     lines = []
     before: dict[str, Wish] = {}
@@ -89,6 +93,17 @@ def dry_run(request: ApplyRequest) -> list[str]:
                 lines.append(_line(moment, controllers[node], node, "On"))
         before = now
     return lines
+
+
+def _check_cap(request: ApplyRequest, wishes: Wishes, now: int) -> None:
+    """Raise CapError if the nodes can draw more than the cap at any time from `now` on."""
+    if (found := first_excess(wishes, now)) is not None:
+        time, excess_w = found
+        cap_w = wishes.cap_at(time)
+        raise CapError(
+            f"{request.requests}: the cap of {cap_w:g} W at {_utc(time)} cannot be kept: the nodes can draw "
+            f"{excess_w:g} W more; nothing was changed"
+        )
 
 
 def _utc(moment: int) -> str:

@@ -46,6 +46,13 @@ class _NodeRow(Record):
     most_w: _Watts
 
 
+class _CapRow(Record):
+    """The machine's power cap from a time on; null: none."""
+
+    time_unix_s: _Unix
+    power_cap_w: _Watts | None
+
+
 class _RequestsFile(Record):
     """What `dardis export --format redfish` writes."""
 
@@ -54,6 +61,7 @@ class _RequestsFile(Record):
     begin_unix_s: _Unix
     end_unix_s: _Unix
     nodes: list[_NodeRow]
+    caps: list[_CapRow] = Field(default_factory=list)
     requests: list[_RequestRow]
 
 
@@ -80,7 +88,10 @@ def read_requests(path: Path) -> Wishes:
             raise InputError(place, found, f"at least the {nodes[row.node].idle_w:g} W that {row.node} draws idle")
         limits.setdefault(row.node, []).append((last, asked))
     most_w = {name: node.most_w for name, node in nodes.items()}
-    return Wishes(told.begin_unix_s, max(told.end_unix_s, last), most_w, limits, switched)
+    caps = [(row.time_unix_s, NO_LIMIT if row.power_cap_w is None else row.power_cap_w) for row in told.caps]
+    if caps != sorted(caps, key=lambda step: step[0]):
+        raise InputError(f"{path}: caps", "not in the order of time", "caps in the order of time")
+    return Wishes(told.begin_unix_s, max(told.end_unix_s, last), most_w, limits, switched, caps)
 
 
 def _asked(place: str, row: _RequestRow) -> float | bool:

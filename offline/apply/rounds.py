@@ -11,7 +11,7 @@ from enum import StrEnum
 from math import inf
 from typing import NamedTuple
 
-from offline.apply.wishes import NO_LIMIT, Seen, Wish
+from offline.apply.wishes import NO_LIMIT, Seen, Wish, Wishes
 
 _ROUNDING_W = 1e-6
 
@@ -37,6 +37,19 @@ def may_draw(node: str, state: Seen | Wish, most_w: Mapping[str, float]) -> floa
     if state.on is False:
         return 0.0
     return most_w[node] if state.limit_w is None else min(state.limit_w, most_w[node])
+
+
+def first_excess(wishes: Wishes, now: int) -> tuple[int, float] | None:
+    """The first time from `now` on at which the nodes can draw more than the cap, and by how many W.
+
+    A node without a limit draws what it can. None: the cap is kept.
+    """
+    for time in sorted({now, *(time for time in wishes.times if time > now)}):
+        wished, cap_w = wishes.at(time), wishes.cap_at(time)
+        drawn = sum(may_draw(node, wished.get(node, Wish()), wishes.most_w) for node in wishes.most_w)
+        if drawn > cap_w + _ROUNDING_W:
+            return time, drawn - cap_w
+    return None
 
 
 def most_drawn(wishes: Mapping[str, Wish], most_w: Mapping[str, float]) -> float:

@@ -45,11 +45,13 @@ class Wishes:
     """What each node of the machine draws at most."""
     limits: Mapping[str, Steps[float]]
     switched: Mapping[str, Steps[bool]]
+    caps: Steps[float] = ()
+    """The machine's power cap, `NO_LIMIT` for none; empty where another tool does not switch nodes."""
 
     @cached_property
     def times(self) -> list[int]:
         """When anything changes, ascending."""
-        every = (*self.limits.values(), *self.switched.values())
+        every = (*self.limits.values(), *self.switched.values(), self.caps)
         return sorted({time for steps in every for time, _ in steps} | {self.end})
 
     @cached_property
@@ -64,6 +66,11 @@ class Wishes:
             for node in self.nodes
         }
         return {node: wish for node, wish in wishes.items() if wish != Wish()}
+
+    def cap_at(self, now: int) -> float:
+        """W that all nodes together may draw at a moment."""
+        cap_w = _last(self.caps, now)
+        return NO_LIMIT if cap_w is None else cap_w
 
 
 def _last(steps: Steps[T], now: int) -> T | None:

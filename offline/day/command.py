@@ -75,9 +75,11 @@ def run_plan(request: PlanRequest, progress: SearchProgress | None) -> tuple[dic
         site.conditions(number)
         site = replace(site, notes=(*site.notes, *site.price_note(number)))
         stale = freshness(site.trace.submit, now, site.record_begins(now)).stale
-        if stale and not request.accept_stale:
+        if stale and not (request.accept_stale or request.force):
             raise InputError(
-                request.site.history, f"{stale}: it is stale", "one that reaches up to now, or --accept-stale"
+                request.site.history,
+                f"{stale}: it is stale",
+                "one that reaches up to now, or --accept-stale or --force",
             )
         past = past_of(before, site.trace, site.platform, now)
         hindsight = Hindsight(replace(site, jobs=past.jobs), past.schedule, start - now)

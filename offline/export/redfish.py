@@ -83,10 +83,11 @@ def least_watts(machine: MachinePower, on: Bools) -> float:
 def export_redfish(plan: PlanFolder, names: list[str], *, limits_only: bool = False) -> Export:
     """One JSON object with the requests, ascending by time, and within a time in an order that keeps the cap.
 
-    With `limits_only` nobody is shut down or powered on: others do that.
+    With `limits_only` no node is shut down or powered on: another tool does that, at any time. So every node is limited
+    as if it were on, and the file states the cap, which `dardis apply` checks before it changes anything.
     """
     requests, below, short = [], [], []
-    for time, found, held, enough in _moments(plan):
+    for time, found, held, enough in _moments(plan, all_on=limits_only):
         utc = utc_texts(np.array([time + plan.offset]))[0]
         when = {"time_utc": utc, "time_unix_s": time + plan.offset}
         asked = [(node, what) for node, what in found if not (limits_only and isinstance(what, str))]
@@ -110,21 +111,29 @@ def export_redfish(plan: PlanFolder, names: list[str], *, limits_only: bool = Fa
         "limit_rule": _RULE,
         "cap_below_idle_power_utc": below,
     }
+    if limits_only:
+        head["caps"] = [
+            {"time_unix_s": time + plan.offset, "power_cap_w": None if math.isnan(cap_w) else cap_w}
+            for time, cap_w in zip(
+                plan.profile.edges.tolist(), [*plan.profile.power_cap_w.tolist(), math.nan], strict=True
+            )
+        ]
     top = "".join(f"{json.dumps(key)}: {json.dumps(value)},\n" for key, value in head.items())
     text = "{\n" + top + '"requests": [\n' + ",\n".join(json.dumps(request) for request in requests) + "\n]\n}\n"
     return Export(text, tuple(notes))
 
 
-def _moments(plan: PlanFolder) -> Iterator[tuple[int, list[tuple[int, str | int]], bool, bool]]:
+def _moments(plan: PlanFolder, *, all_on: bool) -> Iterator[tuple[int, list[tuple[int, str | int]], bool, bool]]:
     """At each time at which anything changes: (node, reset type or limit) in order.
 
-    And whether the cap can be held, and holds what all nodes need.
+    And whether the cap can be held, and holds what all nodes need. `all_on`: limits are those of nodes that are all on.
     """
     profile, platform = plan.profile, plan.platform
     machine = MachinePower.of_platform(platform)
     actions = {step.time: step for step in steps(plan.onoff)}
     used, needed = _used(plan, actions), planned_watts(plan)
     on = first_on(plan.onoff, platform.node_count)
+    every = np.ones(platform.node_count, dtype=np.bool_)
     last = np.full(platform.node_count, NO_LIMIT, dtype=np.int64)
     for time in sorted({*profile.edges.tolist(), *actions}):
         step = actions.get(time, Step(time, [], []))
@@ -132,10 +141,10 @@ def _moments(plan: PlanFolder) -> Iterator[tuple[int, list[tuple[int, str | int]
         place = int(np.searchsorted(profile.edges, time, side="right")) - 1
         # Outside of the day nothing is known: what was limited is set free at its end.
         cap_w = float(profile.power_cap_w[place]) if place in used else math.nan
-        busy = used.get(place, on)
+        busy = every if all_on else used.get(place, on)
         # A controller may refuse a limit while its node is off: that waits until just before the node comes on.
         need_w = needed[place] if place in used else np.zeros(platform.node_count)
-        limits = np.where(on | np.isnan(cap_w), node_limits(platform, busy, cap_w, need_w), last)
+        limits = np.where(on | all_on | np.isnan(cap_w), node_limits(platform, busy, cap_w, need_w), last)
         found: list[tuple[int, str | int]] = [(node, "GracefulShutdown") for node in step.off]
         free = np.iinfo(np.int64).max
         lower = np.where(limits == NO_LIMIT, free, limits) < np.where(last == NO_LIMIT, free, last)

@@ -19,6 +19,10 @@ LEAST_DAYS = 14
 MEMORY_DAYS = 26 * 7
 RARE = 0.03
 """Days without a job are rare if they are so small a share of all."""
+LEAST_JOBS = 30
+"""Fewer jobs than this can't tell that a silence is more than chance."""
+SILENT_DAYS = 3
+"""A weekend without jobs is no silence."""
 FEW = 5
 """A last week of less than a fifth of the least of the weeks before is none of its kind."""
 
@@ -35,6 +39,11 @@ def freshness(submits: Ints, now: int, since: int = 0) -> Freshness:
     """Of a history whose jobs were submitted at these times, of which none from `now` on or before `since` counts."""
     known = submits[(submits >= since) & (submits < now)]
     days = (now - int(known.min())) // DAY_S if len(known) else 0
+    if len(known) >= LEAST_JOBS:
+        silent_s, active_s = now - int(known.max()), int(known.max() - known.min())
+        if silent_s >= SILENT_DAYS * DAY_S and silent_s > active_s:
+            before = f"{len(known)} jobs in {-(-active_s // DAY_S)} days"
+            return Freshness(f"no job was submitted for {silent_s // DAY_S} days, after {before}")
     if days < LEAST_DAYS:
         return Freshness(note=f"{days} days of history: too few to tell whether it ended before its time")
     silent = (now - int(known.max())) // DAY_S

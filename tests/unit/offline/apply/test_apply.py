@@ -339,3 +339,30 @@ def test_a_damaged_state_is_told(case, capsys):
         (case.folder / "requests.json.state" / "found.json").write_text(text)
         assert case.apply() == 2
         assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("options", [(), ("--dry-run",)])
+def test_a_cap_that_cannot_be_kept_stops_before_any_change(case, capsys, options) -> None:
+    """Two nodes without a limit can draw 400 W each, beside limits of 150 W and 160 W."""
+    case.write([(0, "n0", 150), (0, "n1", 160)], 60, caps=[{"time_unix_s": case.now, "power_cap_w": 335.0}])
+    case.reached("http://127.0.0.1:1/{node}")
+    assert case.apply(*options) == 3
+    told = capsys.readouterr().err
+    assert "the cap of 335 W at 2023-11-14T22:13:20Z cannot be kept: the nodes can draw 775 W more" in told
+    assert len(told.splitlines()) == 1
+    assert not (case.folder / "requests.json.state").exists()
+
+
+def test_a_cap_is_kept_where_every_node_has_a_limit(case) -> None:
+    caps = [{"time_unix_s": case.now, "power_cap_w": 600.0}, {"time_unix_s": case.now + 9, "power_cap_w": None}]
+    case.write([(0, name, 150) for name in NAMES] + [(9, name, None) for name in NAMES], 60, caps=caps)
+    case.reached("https://127.0.0.1:1")
+    assert case.apply("--dry-run") == 0
+
+
+@pytest.mark.parametrize("caps", [[{"time_unix_s": 9, "power_cap_w": -1}], [{"power_cap_w": 3}], "335"])
+def test_caps_that_are_none_are_refused(case, capsys, caps) -> None:
+    case.write([(0, "n0", 150)], 60, caps=caps)
+    case.reached("http://127.0.0.1:1/{node}")
+    assert case.apply() == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1

@@ -117,10 +117,20 @@ def test_nodes_go_off_before_limits_and_on_after_them():
     assert {r["or"]["body"]["PowerLimitWatts"]["ControlMode"] for r in freed} == {"Disabled"}
 
 
-def test_limits_alone_are_the_same_limits_and_switch_nobody():
-    both = json.loads(export_redfish(plan(), NAMES).text)["requests"]
-    alone = json.loads(export_redfish(plan(), NAMES, limits_only=True).text)["requests"]
-    assert alone == [request for request in both if request["method"] == "PATCH"] != both
+def test_limits_alone_limit_every_node_and_keep_the_cap():
+    alone = json.loads(export_redfish(plan(), NAMES, limits_only=True).text)
+    assert {request["method"] for request in alone["requests"]} == {"PATCH"}
+    limits, caps = {}, [(row["time_unix_s"], row["power_cap_w"]) for row in alone["caps"]]
+    assert caps[-1] == (alone["end_unix_s"], None)
+    for time, cap_w in caps[:-1]:
+        for request in alone["requests"]:
+            if request["time_unix_s"] == time:
+                limits[request["node"]] = request["body"]["PowerControl"][0]["PowerLimit"]["LimitInWatts"]
+        assert set(limits) == set(NAMES)
+        if cap_w is None:
+            assert set(limits.values()) == {None}
+        else:
+            assert cap_w - len(NAMES) <= sum(limits.values()) <= cap_w
 
 
 def test_a_cap_that_cannot_be_held_is_told():
