@@ -99,12 +99,13 @@ def _held(out: Path, *, force: bool) -> Iterator[tuple[Path, Path]]:
 
     Raises InputError where that can't be, or a file exists and is not to be replaced.
     """
+    from dardis.model.files import plain_name
     from dardis.model.folder_lock import LOCK_FILE, locked
     from offline.forecast.files import DEMAND_FILE, JOBS_FILE
 
-    a_table = out.name.removesuffix(".gz").endswith(".csv") and not out.is_dir()
+    a_table = plain_name(out).endswith(".csv") and not out.is_dir()
     if a_table:
-        files = out, out.with_name(out.name.removesuffix(".gz").removesuffix(".csv") + "." + DEMAND_FILE)
+        files = out, out.with_name(plain_name(out).removesuffix(".csv") + "." + DEMAND_FILE)
         lock = f".{files[1].name}{LOCK_FILE}"
     else:
         files, lock = (out / JOBS_FILE, out / DEMAND_FILE), LOCK_FILE

@@ -22,7 +22,7 @@ def dispatchers_beginning(incomplete: str) -> list[str]:
 
 TracePath = Annotated[
     Path,
-    typer.Argument(metavar="TRACE", help="SWF, job table, sacct, Batsim's JSON, tables of public traces; or .gz."),
+    typer.Argument(metavar="TRACE", help="SWF, job table, sacct, Batsim's JSON, tables of public traces; or packed."),
 ]
 FirstJobs = Annotated[int | None, typer.Option(parser=whole("--jobs", 1), metavar="N", help="Only the first N jobs.")]
 SubmittedFrom = Annotated[

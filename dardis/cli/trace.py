@@ -21,7 +21,7 @@ app = typer.Typer(no_args_is_help=True, help="Look at a workload trace, convert 
 OutPath = Annotated[
     Path,
     typer.Argument(
-        metavar="OUT", help="Ends in .swf, .csv (a job table) or .json (Batsim's workload), or one of them with .gz."
+        metavar="OUT", help="Ends in .swf, .csv (a job table) or .json (Batsim), or one of them with .gz, .bz2 or .xz."
     ),
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse a trace with a malformed line.")]
@@ -245,13 +245,17 @@ def _spelled(**options: object) -> str:
 
 
 def _ends_in(out: Path, *endings: str) -> bool:
-    return out.name.removesuffix(".gz").endswith(endings)
+    from dardis.model.files import plain_name
+
+    return plain_name(out).endswith(endings)
 
 
 def _check_out(out: Path, force: bool) -> None:
     if not _ends_in(out, ".swf", ".csv", ".json"):
         raise InputError(
-            out, "no known form of trace", "a name that ends in .swf, .csv or .json, or one of them and .gz"
+            out,
+            "no known form of trace",
+            ".swf, .csv or .json at the end of its name, or one of them and .gz, .bz2 or .xz",
         )
     check_absent(out, force)
 

@@ -23,7 +23,7 @@ LABEL = "a letter or digit, then up to 59 more, blanks or _.,+=:()-"
 _NEXT = re.compile(r":(?=\w+=)")
 _NO_NAME = re.compile(r"[^\w .,+=:()-]")
 _GRID = re.compile(r"(.+)\.(\w+)=(.*)")
-_ENDINGS = frozenset({".gz", ".swf", ".csv", ".txt"})
+_ENDINGS = frozenset({".gz", ".bz2", ".xz", ".swf", ".csv", ".txt"})
 
 
 @dataclass(frozen=True)

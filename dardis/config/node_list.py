@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from dardis.config.platform import LARGEST_AMOUNT, LARGEST_CORES, check_platform
 from dardis.model.errors import InputError
-from dardis.model.files import by_name, csv_table, read_text
+from dardis.model.files import by_name, csv_table, plain_name, read_text
 from dardis.model.numbers import whole_number
 from dardis.model.platform import MAX_GROUPS, NodeGroup, Platform
 from dardis.model.resources import CORES, MEMORY
@@ -50,7 +50,7 @@ def read_node_list(path: Path, asked: Iterable[str]) -> Platform:
         NodeGroup(f"{node.model or 'cpu'}-{place}-", count, {CORES: node.cores, MEMORY: node.memory, "gpu": node.gpus})
         for place, (node, count) in enumerate(found.items())
     )
-    name = path.name.removesuffix(".gz").removesuffix(".csv") or "nodes"
+    name = plain_name(path).removesuffix(".csv") or "nodes"
     platform = Platform(name, groups, _partitions(path, [node.model for node in found], asked))
     check_platform(platform, f"{path}: nodes", str(path))
     return platform

@@ -54,6 +54,8 @@ class Callers:
         who = self.who(request)
         if who is None:
             raise ConnectionError
+        if (stated := request.content_length or 0) > MOST_BYTES:
+            raise web.HTTPRequestEntityTooLarge(MOST_BYTES, stated)
         data = bytearray()
         async with self._reading[who.uid]:
             try:

@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
+import bz2
 import csv
 import gzip
 import hashlib
 import io
 import json
+import lzma
 import os
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Final, NamedTuple, TextIO
 
 from dardis.model.errors import InputError
 
-_GZIP_MAGIC = b"\x1f\x8b"
+
+class _Packing(NamedTuple):
+    """A form of compression."""
+
+    name: str
+    magic: bytes
+    """First bytes of each file."""
+    pack: Callable[[bytes], bytes]
+    unpack: Callable[[bytes], bytes]
+
+
+_PACKINGS: Final = {
+    ".gz": _Packing("gzip", b"\x1f\x8b", partial(gzip.compress, mtime=0), gzip.decompress),
+    ".bz2": _Packing("bzip2", b"BZh", bz2.compress, bz2.decompress),
+    ".xz": _Packing("xz", b"\xfd7zXZ\x00", lzma.compress, lzma.decompress),
+}
+"""By the ending of a file's name."""
 _PARTLY_WRITTEN = re.compile(r"\.(.+)\.\d+\.part")
 
 
@@ -48,23 +67,36 @@ def partly_written(name: str) -> str | None:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a file, unpacked when it is gzip; a byte that is no UTF-8 becomes a replacement character."""
-    return read_bytes(path).decode("utf-8-sig", errors="replace")
+    """Return the text of a file, unpacked if it is packed; a byte that is no UTF-8 becomes a replacement character.
+
+    InputError for what can't be read, and for a binary file, which has a zero byte.
+    """
+    data = read_bytes(path)
+    if b"\x00" in data:
+        raise InputError(path, "is a binary file", "text, plain or packed as gzip, bzip2 or xz")
+    return data.decode("utf-8-sig", errors="replace")
+
+
+def plain_name(path: Path) -> str:
+    """Name of a file without the ending of its packing: `a.swf` of `a.swf.gz`."""
+    return path.stem if path.suffix in _PACKINGS else path.name
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return what is in a file, unpacked when it is gzip. InputError for what can't be read."""
+    """Return what is in a file, unpacked if it is gzip, bzip2 or xz. InputError for what can't be read."""
     try:
         data = path.read_bytes()
-        if data.startswith(_GZIP_MAGIC):
-            data = gzip.decompress(data)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(path, f"damaged or truncated gzip file ({error})") from None
     except OSError as error:
         raise InputError(path, f"cannot be read ({error.strerror})", "a file that can be read") from None
     except ValueError as error:  # no file can have that name
         raise InputError(path, f"cannot be read ({error})", "a file that can be read") from None
-    return data
+    packing = next((one for one in _PACKINGS.values() if data.startswith(one.magic)), None)
+    if packing is None:
+        return data
+    try:
+        return packing.unpack(data)
+    except (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError) as error:
+        raise InputError(path, f"damaged or truncated {packing.name} file ({error})") from None
 
 
 def is_file(path: Path) -> bool:
@@ -121,7 +153,7 @@ def by_name(header: Sequence[str], fields: Sequence[str]) -> dict[str, str]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replace `path` by `text` in one step; gzipped (the same bytes each time) when its name ends in `.gz`."""
+    """Replace `path` by `text` in one step; packed, always to the same bytes, if its name ends in .gz, .bz2 or .xz."""
     write_bytes(path, text.encode())
 
 
@@ -129,8 +161,8 @@ def write_bytes(path: Path, data: bytes) -> None:
     """The same of bytes."""
     if not path.parent.is_dir():
         raise InputError(path, "its folder does not exist", "a file in a folder that exists")
-    if path.suffix == ".gz":
-        data = gzip.compress(data, mtime=0)
+    if path.suffix in _PACKINGS:
+        data = _PACKINGS[path.suffix].pack(data)
     with atomic_text(path) as file:
         file.buffer.write(data)
 

@@ -59,11 +59,11 @@ class OtherClockError(Exception):
 
 
 _STAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(Z|[+-]\d\d:?\d\d)?", re.ASCII)
-_UNIX, _NO_ZONE = "Unix seconds", "without a zone"
+_UNIX, _NO_ZONE, _ZONE = "Unix seconds", "without a zone", "with a zone"
 
 
 class Clock:
-    """Unix seconds of the times of one file, which are all Unix seconds, all without a zone (UTC), or all of one."""
+    """Unix seconds of the times of one file: all Unix seconds, all without a zone (UTC), or all with their offset."""
 
     def __init__(self) -> None:
         self._kind = ""
@@ -83,11 +83,10 @@ class Clock:
         else:
             moment = datetime.fromisoformat(text)
             number = int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
-            kind = f"of {moment.tzname()}" if moment.tzinfo else _NO_ZONE
+            kind = _ZONE if moment.tzinfo else _NO_ZONE
         self._kind = self._kind or kind
         if kind != self._kind:
-            what = "clocks" if {kind, self._kind} & {_UNIX, _NO_ZONE} else "zones"
-            raise OtherClockError(f"two {what} in one file: {text!r} is {kind}, what comes before {self._kind}")
+            raise OtherClockError(f"two clocks in one file: {text!r} is {kind}, what comes before {self._kind}")
         return number
 
 

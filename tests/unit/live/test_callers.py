@@ -134,6 +134,10 @@ def test_what_is_too_long_is_refused_whatever_its_length_was_said_to_be(tmp_path
         assert (await answer(one))[0] == 200
         await say(one, "x" * 999)
         assert (await answer(one))[0] == 413
+        one = await door.come(stack)
+        head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 999999999\r\n\r\n"
+        await asyncio.get_running_loop().sock_sendall(one, head)  # and no byte of the body
+        assert (await answer(one))[0] == 413
         one, data = await door.come(stack), b"400\r\n" + b" " * 1024 + b"\r\n0\r\n\r\n"
         head = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
         await asyncio.get_running_loop().sock_sendall(one, head + data)

@@ -165,6 +165,11 @@ class TestTimes:
         trace = read(self.ISO | times | {"Eligible": ""})
         assert (trace.submit.tolist(), trace.notes) == ([self.AT - ahead], ())
 
+    def test_offsets_may_change_with_summer_time(self, read: Read) -> None:
+        times = {"Submit": "2025-10-26T02:30:00+0200", "Start": "2025-10-26T02:30:00+0200"}
+        trace = read(self.ISO | times | {"End": "2025-10-26T02:30:00+0100", "Eligible": "", "ElapsedRaw": "3600"})
+        assert (trace.wait.tolist(), trace.runtime.tolist(), trace.notes) == ([0], [3600], ())
+
     @pytest.mark.parametrize(
         ("first", "other", "told"),
         [
@@ -174,11 +179,10 @@ class TestTimes:
                 "1000",
                 "two clocks in one file: '1000' is Unix seconds, what comes before without",
             ),
-            ("2023-07-03T10:00:00", "2023-07-03T10:00:00Z", "two clocks in one file: '2023-07-03T10:00:00Z' is of UTC"),
             (
-                "2023-07-03T10:00:00+01:00",
-                "2023-07-03T10:00:00+0200",
-                "two zones in one file: '2023-07-03T10:00:00+0200' is of UTC+02:00, what comes before of UTC+01:00",
+                "2023-07-03T10:00:00",
+                "2023-07-03T10:00:00Z",
+                "two clocks in one file: '2023-07-03T10:00:00Z' is",
             ),
         ],
     )
