@@ -197,12 +197,15 @@ def _kept_of(node: int, start: int, end: int, platform: Platform) -> Ints:
 
 
 def _until_over(one: _Runs, closed: Sequence[Absence]) -> _Runs:
-    """With no more walltime than it takes, if it ends while a node of its is to be down: nobody waits there."""
-    over = one.job.submit + one.job.duration
-    if not any(begin < over < end and node in one.nodes for begin, end, node in closed):
-        return one
-    asked = one.job.asked
-    return replace(one, job=replace(one.job, asked=replace(asked, walltime=min(asked.walltime, one.job.duration))))
+    """The run, with a walltime that holds nothing in a window which leaves it no room.
+
+    A window of a node that other jobs run through is closed in part, and keeps room for these jobs alone. A job that
+    ends inside of a window holds its nodes until then, one that ends before it no longer than until it begins.
+    """
+    asked, over = one.job.asked, one.job.submit + one.job.duration
+    until = [max(begin, over) for begin, end, node in closed if node in one.nodes and over < end]
+    left = min([asked.walltime, *(moment - asked.submit for moment in until)])
+    return replace(one, job=replace(one.job, asked=replace(asked, walltime=left)))
 
 
 def _windows(closed: Sequence[Absence]) -> list[Maintenance]:

@@ -145,6 +145,63 @@ def test_nobody_starts_on_a_closed_node_beside_who_runs_there_yet():
         assert moments(day.left)[3][0] == DAY_S + length
 
 
+@st.composite
+def shared_pasts(draw) -> Past:
+    """Jobs that share nodes over midnight, with walltimes far above their runtimes."""
+    rows = draw(
+        st.lists(
+            st.tuples(st.integers(0, 40 * HOUR), st.integers(60, 30 * HOUR), st.sampled_from([0, HOUR, 90 * HOUR]),
+                      st.integers(1, 3), st.sampled_from([1, 2])),
+            min_size=2, max_size=20,
+        )
+    )  # fmt: skip
+    jobs = [
+        actual(number, submit, submit, None, runtime + more, units, (cores,), 3, runtime=runtime)
+        for number, (submit, runtime, more, units, cores) in enumerate(sorted(rows), 1)
+    ]
+    return Past(replayed(jobs, PLATFORM), jobs, "")
+
+
+@st.composite
+def windows_in_turn(draw) -> list[tuple[int, int, int]]:
+    """Up to three windows on each node, in s from midnight, none of which meets another."""
+    edges = st.lists(st.integers(0, 24 * 60), min_size=0, max_size=3, unique=True).map(sorted)
+    closed = []
+    for node in range(PLATFORM.node_count):
+        begins = draw(edges)
+        for begin, following in zip(begins, [*begins[1:], 24 * 60], strict=False):
+            length = draw(st.integers(0, following - begin))
+            closed += [(60 * begin, 60 * (begin + length), node)] if length else []
+    return closed
+
+
+@given(shared_pasts(), windows_in_turn())
+@examples(10)
+def test_jobs_that_share_closed_nodes_over_midnight_run_to_their_ends(past, windows):
+    start = int(past.schedule.submit.min()) + DAY_S
+    day = play_day(
+        past, arrivals_of(past, start), PLATFORM, start, closed=[(start + a, start + b, n) for a, b, n in windows]
+    )
+    legal(day)
+    before, after = moments(past), moments(day.left)
+    for number in running(before, start):
+        assert after[number] == (start, before[number][1])
+
+
+def test_a_walltime_that_reaches_a_window_is_no_hindrance():
+    """Two jobs share a node over midnight: one runs through the window, the other ends before it."""
+    jobs = [
+        actual(1, 0, 0, None, 2 * DAY_S, 1, (1,), 2, runtime=2 * DAY_S),
+        actual(2, 0, 0, None, 2 * DAY_S, 1, (1,), 2, runtime=DAY_S + 60),
+    ]
+    past = Past(replayed(jobs, PLATFORM), jobs, "")
+    nodes = {past.schedule.placed.of(place)[0].tolist()[0] for place in range(2)}
+    assert len(nodes) == 1
+    day = play_day(past, [], PLATFORM, DAY_S, closed=[(DAY_S + HOUR, DAY_S + 2 * HOUR, nodes.pop())])
+    legal(day)
+    assert moments(day.left) == {1: (DAY_S, 2 * DAY_S), 2: (DAY_S, DAY_S + 60)}
+
+
 def test_who_waits_at_midnight_starts_when_the_machine_lets_him():
     """A wide job that waited for a day: the recorded start is not repeated, EASY starts it at once."""
     jobs = [
