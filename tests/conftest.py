@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+from kit.shared_folder import SharedFolder
 
 from dardis.kernels.jit import TELLER
 
@@ -39,12 +40,12 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
 
 
 @pytest.fixture(scope="session")
-def shared() -> Path:
-    """The folder of real traces, weather and prices beside the checkout."""
-    path = Path(__file__).resolve().parents[2] / "shared"
-    if not path.is_dir():
-        pytest.skip(f"needs the data folder {path}")
-    return path
+def shared() -> SharedFolder:
+    """The folder of real traces, weather and prices beside the checkout; a test is skipped that needs what it lacks."""
+    folder = Path(__file__).resolve().parents[2] / "shared"
+    if not folder.is_dir():
+        pytest.skip(f"needs the data folder {folder}")
+    return SharedFolder(folder)
 
 
 @pytest.fixture(scope="session")

@@ -92,7 +92,6 @@ class EtcdJournal(Journal):
             try:
                 super().__init__(folder, least_epoch)
             except DamagedError:  # it is only a copy, or so we think
-                self._db.close()
                 for end in ("", "-wal", "-shm"):
                     with suppress(FileNotFoundError):
                         (folder / (FILE + end)).replace(folder / f"{FILE}.damaged{end}")
@@ -357,7 +356,9 @@ class EtcdJournal(Journal):
         return 0, 0
 
     def close(self) -> None:
-        """Write no more, and let others lead."""
+        """Write no more, and let others lead; a second call has no effect."""
+        if self._closing.is_set():
+            return
         self._closing.set()
         if self._leader.is_alive():
             self._leader.join()  # what it may be renewing just now is to end

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
@@ -100,15 +100,21 @@ class Journal:
         """
         self._path = folder / FILE
         see_local(folder)
-        try:
-            self._db = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False, timeout=10)
-            self._path.chmod(0o600)
-            self._prepare()
-            self._reads = sqlite3.connect(self._path, isolation_level=None, timeout=10)
-            self.epoch = self._begin(least_epoch)
-            self._instants = self._db.execute("SELECT coalesce(max(number), 0) FROM instants").fetchone()[0]
-        except sqlite3.DatabaseError as error:
-            raise self._unusable(error) from None
+        with ExitStack() as opened:
+            try:
+                self._db = opened.enter_context(
+                    closing(sqlite3.connect(self._path, isolation_level=None, check_same_thread=False, timeout=10))
+                )
+                self._path.chmod(0o600)
+                self._prepare()
+                self._reads = opened.enter_context(
+                    closing(sqlite3.connect(self._path, isolation_level=None, timeout=10))
+                )
+                self.epoch = self._begin(least_epoch)
+                self._instants = self._db.execute("SELECT coalesce(max(number), 0) FROM instants").fetchone()[0]
+            except sqlite3.DatabaseError as error:
+                raise self._unusable(error) from None
+            opened.pop_all()  # `close` closes them
 
     def _prepare(self) -> None:
         db = self._db
@@ -293,7 +299,7 @@ class Journal:
             raise JournalError(f"{self._path}: {error}") from None
 
     def close(self) -> None:
-        """Write no more."""
+        """Write no more; a second call has no effect."""
         self._reads.close()
         self._db.close()
 
@@ -345,9 +351,8 @@ def told_instants(folder: Path) -> Iterator[str]:
     if not path.is_file():
         raise InputError(path, "is not there", "the folder of a service (dardis serve)")
     try:
-        db = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=10)
-        _see_version(db, path)
-        yield from (value for (value,) in db.execute("SELECT value FROM instants ORDER BY number"))
-        db.close()
+        with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=10)) as db:
+            _see_version(db, path)
+            yield from (value for (value,) in db.execute("SELECT value FROM instants ORDER BY number"))
     except sqlite3.DatabaseError as error:
         raise InputError(path, f"can't be read ({error})", "a journal of dardis") from None

@@ -12,7 +12,7 @@ import os
 import traceback
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -98,7 +98,7 @@ def _service(
             found = f"has {len(machine.names)} nodes for {len(facts)} hosts"
             raise InputError(asked.platform, found, "at least one for each")
     _hold(stack, folder, "service.lock")
-    journal = open_journal(folder, asked.etcd and asked.etcd(), asked.epoch)
+    journal = stack.enter_context(closing(open_journal(folder, asked.etcd and asked.etcd(), asked.epoch)))
     far = [HostId(host) for host in range(FIRST_HOST + 1, len(seats))]
     address, named = _address(said, asked.address)
     switchboard = Switchboard(address, keys, {said[host].key.encode(): host for host in far})

@@ -8,7 +8,7 @@ import signal
 import socket
 import stat
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
@@ -127,15 +127,12 @@ def serve_here(asked: Serving) -> None:
     open_files()
     before = os.umask(0o077)  # who could open the lock could hold it; what others may read is opened to them by name
     try:
-        with locked(folder, folder, "service.lock"):
+        with (
+            locked(folder, folder, "service.lock"),
+            closing(open_journal(folder, asked.etcd and asked.etcd(), asked.epoch)) as journal,
+        ):
             homes = [home_here(folder, host.name, asked)]
-            service = Service(
-                folder,
-                machine,
-                homes,
-                open_journal(folder, asked.etcd and asked.etcd(), asked.epoch),
-                users=asked.users,
-            )
+            service = Service(folder, machine, homes, journal, users=asked.users)
             asyncio.run(serving(service, asked))
     finally:
         os.umask(before)

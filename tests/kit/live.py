@@ -31,7 +31,7 @@ class Live:
         self.platform = folder / "machine.toml"
         self.platform.write_text(platform)
         self.ran.touch()
-        self.service = None
+        self.service: subprocess.Popen[bytes] | None = None
 
     def start(self, *more, wait=True, under=()):
         """Serve; `under`: words of a command that becomes the service, in a world of its own."""
@@ -113,7 +113,9 @@ class Live:
                     os.kill(int(entry.name), signal.SIGKILL)
 
     def end(self):
-        """Kill all that is left."""
+        """Kill all that is left; nothing is, where the service was never started."""
+        if self.service is None:
+            return
         with suppress(DardisError, AssertionError):
             if self.service.poll() is None:
                 self.client.post("/stop", {"kill": True})

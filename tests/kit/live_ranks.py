@@ -75,6 +75,8 @@ class Ranks(Live):
         return list(dict.fromkeys(node["host"] for node in self.client.get("/nodes")["nodes"]))
 
     def end(self):
+        if self.service is None:
+            return
         with suppress(DardisError, AssertionError, subprocess.TimeoutExpired):
             if self.service.poll() is None:
                 self.client.post("/stop", {"kill": True})

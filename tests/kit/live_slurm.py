@@ -85,6 +85,8 @@ class InSlurm(Ranks):
 
     def end(self):
         """End the allocation; the cluster's end does the rest."""
+        if self.service is None:
+            return
         self.cluster.run("scancel", self.service.number, check=False)
 
 

@@ -1,6 +1,7 @@
 """The gateway's decisions under any order of events, restarts at any moment and a keeper that may forget orders."""
 
 import random
+from contextlib import closing
 
 import pytest
 
@@ -158,9 +159,9 @@ class Breaking:
 class Site:
     """A gateway with journal and keepers, as the service holds them."""
 
-    def __init__(self, folder, rng):
+    def __init__(self, folder, rng, journal):
         self.rng, self.now_ms = rng, 1_000_000_000
-        self.journal = Journal(folder)
+        self.journal = journal
         self.journal._db.execute("PRAGMA synchronous=OFF")  # here nobody pulls the plug
         self.keepers = [Keeper(self) for _ in range(HOSTS + 1)]
         self.folder, self.next, self.acknowledged = folder, 1, {}
@@ -495,8 +496,11 @@ def give_up(site, name):
 
 def check(folder, seed):
     rng = random.Random(seed)  # noqa: S311 (a seed is to say it all)
-    site = Site(folder, rng)
+    with closing(Journal(folder)) as journal:
+        play(Site(folder, rng, journal), rng)
 
+
+def play(site, rng):
     def between():
         while rng.random() < 0.2:
             something(site, rng)

@@ -15,7 +15,7 @@ from kit.live_service import job, served
 from dardis.cli import live_tables
 from dardis.cli.main import run
 from dardis.live.deciding import Happened, Instant, Start
-from dardis.live.journal import Batch, Journal
+from dardis.live.journal import Batch
 from dardis.live.machine import HostFacts, machine_of
 from dardis.model.addresses import JobId
 
@@ -456,8 +456,8 @@ def test_ctrl_c_ends_the_waiting_and_not_the_job(fake):
     assert fake.jobs[1]["state"] == "running"
 
 
-def test_a_replay_is_told_as_an_object_too(tmp_path, capsys):
-    journal, machine = Journal(tmp_path), machine_of([HostFacts("n", (0, 1), 100, 0)])
+def test_a_replay_is_told_as_an_object_too(tmp_path, capsys, journal):
+    machine = machine_of([HostFacts("n", (0, 1), 100, 0)])
     first = Instant(Happened(5), (), machine.platform, machine.bounds)
     journal.write(Batch(instants=[first.text()]))
     assert run(["journal", "replay", str(tmp_path), "--json"]) == 0
@@ -466,4 +466,3 @@ def test_a_replay_is_told_as_an_object_too(tmp_path, capsys):
     assert run(["journal", "replay", str(tmp_path), "--json"]) == 1
     told = json.loads(capsys.readouterr().out)
     assert (told["instants"], told["differs"][:22]) == (2, "instant 2 (second 6): ")
-    journal.close()

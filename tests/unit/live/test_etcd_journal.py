@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from itertools import count
 
 import pytest
@@ -462,9 +463,8 @@ def test_an_etcd_that_lost_all_does_not_have_the_copy_emptied(place, opened, fol
     for _ in range(2):
         with pytest.raises(InputError, match="has nothing of what"):
             opened("a", place)
-    with sqlite3.connect(folder("a") / FILE) as db:
+    with closing(sqlite3.connect(folder("a") / FILE)) as db:
         assert db.execute("SELECT first FROM submissions").fetchall() == [(1,)]
-    db.close()
     assert keys(place) == []
 
 

@@ -13,7 +13,7 @@ from dardis.live.client import Client
 from dardis.live.door import listening
 from dardis.live.hearing import Hearing
 from dardis.live.jobs import Asker, State, Submission, new_jobs
-from dardis.live.journal import Batch, Journal
+from dardis.live.journal import Batch
 from dardis.live.service import Service
 
 ENDS = [State.COMPLETED, State.FAILED, State.UNKNOWN, State.CANCELLED]
@@ -69,8 +69,8 @@ def asked(folder, service, ask):
 
 @pytest.mark.filterwarnings("ignore:It is recommended to use web.RequestKey")  # older aiohttp has none
 @pytest.mark.parametrize("seed", range(40))
-def test_all_that_is_asked_for_is_told_once_and_the_last_comes_first(tmp_path, monkeypatch, seed):
-    rng, journal = random.Random(seed), Journal(tmp_path)  # noqa: S311 (a seed is to say it all)
+def test_all_that_is_asked_for_is_told_once_and_the_last_comes_first(tmp_path, monkeypatch, journal, seed):
+    rng = random.Random(seed)  # noqa: S311 (a seed is to say it all)
     for name, most in (("MOST_AT_ONCE", 50), ("PIECE", 20), ("MOST_PIECES", 5)):
         monkeypatch.setattr(api, name, rng.randint(1, most))
     jobs = some_jobs(rng, journal)
@@ -88,13 +88,11 @@ def test_all_that_is_asked_for_is_told_once_and_the_last_comes_first(tmp_path, m
     assert [job["id"] for job in told] == wanted
     by_number = {job.number: job for job in jobs}
     assert [job["state"] for job in told] == [by_number[number].state for number in wanted]
-    journal.close()
 
 
 @pytest.mark.filterwarnings("ignore:It is recommended to use web.RequestKey")
-def test_others_have_their_turns_between_two_pieces(tmp_path, monkeypatch):
+def test_others_have_their_turns_between_two_pieces(tmp_path, monkeypatch, journal):
     monkeypatch.setattr(api, "PIECE", 10)
-    journal = Journal(tmp_path)
     jobs = some_jobs(random.Random(3), journal)  # noqa: S311
     service, turns = served(journal, jobs), []
     look = service.history
@@ -108,4 +106,3 @@ def test_others_have_their_turns_between_two_pieces(tmp_path, monkeypatch):
     assert told["next"] is None
     assert turns == [*range(len(service.looked))]
     assert len(turns) > 20
-    journal.close()

@@ -1,10 +1,21 @@
 import random
 import sqlite3
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from dardis.live import journal as journals
-from dardis.live.journal import FILE, Batch, Journal, JournalError, SubmissionRow, network_file_system, told_instants
+from dardis.live.journal import (
+    COPY,
+    FILE,
+    Batch,
+    Journal,
+    JournalError,
+    SubmissionRow,
+    network_file_system,
+    told_instants,
+)
 from dardis.model.errors import InputError
 
 
@@ -16,31 +27,30 @@ def everything(journal):
     return [(*found, become) for *found, become in journal.unfinished()], journal.next_job(), journal.drains()
 
 
-def test_what_is_written_is_there_again_and_each_epoch_is_higher(tmp_path):
-    journal = Journal(tmp_path)
+def test_what_is_written_is_there_again_and_each_epoch_is_higher(tmp_path, journal):
     assert (journal.epoch, journal.next_job()) == (1, 1)
     journal.write(Batch([row(1, 3, "k"), row(4)], [(2, "ended")], ["a"], {"n0": "why"}))
     journal.write(Batch([row(4, over=True)], [(4, "done"), (2, "again")], ["b"], {"n1": "x", "n0": ""}))
     before = everything(journal)
     journal.close()
-    journal = Journal(tmp_path)
-    assert journal.epoch == 2
-    assert everything(journal) == before == ([(row(1, 3, "k"), {2: "again"})], 5, {"n1": "x"})
-    assert (journal.find(7, "k"), journal.find(8, "k"), journal.find(7, "l")) == ((1, 3), None, None)
-    assert journal.holder(3) == (row(1, 3, "k"), None)
-    assert journal.holder(4) == (row(4, over=True), "done")
-    assert journal.holder(5) is journal.holder(0) is None
-    assert list(told_instants(tmp_path)) == ["a", "b"]
-    journal.write(Batch([row(first) for first in range(5, 305)]))
-    with pytest.raises(JournalError):
-        journal.write(Batch(drains={"n0": "\ud800"}))
-    assert journal.drains() == {"n1": "x"}
+    with closing(Journal(tmp_path)) as again:
+        assert again.epoch == 2
+        assert everything(again) == before == ([(row(1, 3, "k"), {2: "again"})], 5, {"n1": "x"})
+        assert (again.find(7, "k"), again.find(8, "k"), again.find(7, "l")) == ((1, 3), None, None)
+        assert again.holder(3) == (row(1, 3, "k"), None)
+        assert again.holder(4) == (row(4, over=True), "done")
+        assert again.holder(5) is again.holder(0) is None
+        assert list(told_instants(tmp_path)) == ["a", "b"]
+        again.write(Batch([row(first) for first in range(5, 305)]))
+        with pytest.raises(JournalError):
+            again.write(Batch(drains={"n0": "\ud800"}))
+        assert again.drains() == {"n1": "x"}
     assert (tmp_path / FILE).stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_on_a_full_disk_a_batch_is_there_as_a_whole_or_not_at_all(tmp_path, seed):
-    rng, journal = random.Random(seed), Journal(tmp_path)  # noqa: S311 (a seed is to say it all)
+def test_on_a_full_disk_a_batch_is_there_as_a_whole_or_not_at_all(tmp_path, journal, seed):
+    rng = random.Random(seed)  # noqa: S311 (a seed is to say it all)
     refused, number = 0, 1
     for _ in range(60):
         pages = journal._db.execute("PRAGMA page_count").fetchone()[0]
@@ -71,8 +81,7 @@ def test_epochs_rise_by_one_or_as_somebody_wants_and_never_fall(tmp_path):
     assert epochs == [1, 2, 7, 8, 9]
 
 
-def test_the_same_key_is_refused_by_the_journal_too(tmp_path):
-    journal = Journal(tmp_path)
+def test_the_same_key_is_refused_by_the_journal_too(journal):
     journal.write(Batch([row(1, key="k")]))
     with pytest.raises(JournalError):
         journal.write(Batch([row(2, key="k")]))
@@ -95,12 +104,32 @@ def test_a_damaged_one_is_told_in_a_line(tmp_path):
 
 def test_one_of_another_version_is_refused(tmp_path):
     Journal(tmp_path).close()
-    with sqlite3.connect(tmp_path / FILE) as db:
+    with closing(sqlite3.connect(tmp_path / FILE)) as db:
         db.execute("PRAGMA user_version=99")
     with pytest.raises(InputError, match="version 99; expected one of version 3"):
         Journal(tmp_path)
     with pytest.raises(InputError, match="version 99"):
         list(told_instants(tmp_path))
+
+
+@pytest.mark.parametrize("damage", ["begin", "version", "copy"])
+def test_a_journal_that_is_refused_leaves_no_file_open(tmp_path, damage):
+    Journal(tmp_path).close()
+    if damage == "begin":
+        (tmp_path / FILE).write_bytes(b"no database" * 1000)
+    else:
+        statement = {"version": "PRAGMA user_version=99", "copy": f"CREATE TABLE {COPY} (record INTEGER)"}[damage]
+        with closing(sqlite3.connect(tmp_path / FILE)) as db:
+            db.execute(statement)
+    refused = []  # keeps the frames of the errors, and so all that nothing has closed
+    for opening in (Journal, lambda folder: list(told_instants(folder))):
+        try:
+            opening(tmp_path)
+        except InputError as error:
+            refused.append(error)
+    assert len(refused) == (1 if damage == "copy" else 2)
+    opened = [path.readlink() for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
+    assert [path for path in opened if path.name.startswith(FILE)] == []
 
 
 def test_a_disk_of_another_machine_is_refused(tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ import pytest
 
 from dardis.live.asked import JobAsked
 from dardis.live.jobs import Asker, Submission
-from dardis.live.journal import Journal, JournalError
+from dardis.live.journal import JournalError
 from dardis.live.machine import many_nodes
 from dardis.live.service import Service
 from dardis.model.platform import NodeGroup, Platform
@@ -14,9 +14,9 @@ from dardis.model.platform import NodeGroup, Platform
 MACHINE = many_nodes(Platform("m", (NodeGroup("a", 1, {"cores": 1}),)), ["here"])
 
 
-def test_what_was_seen_under_a_number_is_no_other_job_later(tmp_path):
+def test_what_was_seen_under_a_number_is_no_other_job_later(tmp_path, journal):
     async def submit_twice():
-        service = Service(tmp_path, MACHINE, [], Journal(tmp_path))
+        service = Service(tmp_path, MACHINE, [], journal)
         asked = Submission(0, Asker(0, 0, "me"), JobAsked(argv=("true",)), "", {}, "/", 1000, "key")
         service.trouble = ""
         first = asyncio.create_task(service.submit(asked, lambda: None))

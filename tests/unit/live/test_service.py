@@ -612,9 +612,8 @@ def test_a_job_that_the_keeper_refuses_fails_alone(tmp_path):
         odd, other = (live.submit(hold=True)[0] for _ in range(2))
         live.client.post("/stop")
         live.service.wait(20)
-        with sqlite3.connect(live.folder / FILE) as db:  # as another version may have taken it in
+        with closing(sqlite3.connect(live.folder / FILE)) as db, db:  # as another version may have taken it in
             db.execute("UPDATE submissions SET value = json_set(value, '$.cwd', 'nowhere') WHERE first = ?", (odd,))
-        db.close()
         live.start()
         live.client.post(f"/jobs/{odd}/release")
         live.client.post(f"/jobs/{other}/release")
@@ -639,12 +638,11 @@ def test_a_service_forgets_what_has_been_over_for_longer_than_it_keeps(tmp_path)
             assert live.ended(number)["state"] == "completed"
         live.client.post("/stop")
         live.service.wait(20)
-        with sqlite3.connect(live.folder / FILE) as db:
+        with closing(sqlite3.connect(live.folder / FILE)) as db, db:
             long_ago = "json_set(value, '$.submitted_ms', 1000)"
             db.execute(f"UPDATE submissions SET value = {long_ago} WHERE first < ?", (young,))  # noqa: S608
             db.execute("UPDATE jobs SET value = json_set(value, '$[7]', 2000) WHERE id < ?", (young,))
             db.execute("UPDATE instants SET value = json_set(value, '$.at', 1)")
-        db.close()
         scripts = {path: path.read_text() for path in live.folder.glob("scripts/*/*")}
         for path in [*scripts, *live.folder.glob("hosts/*")]:
             os.utime(path, (0, 0))

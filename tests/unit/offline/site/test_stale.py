@@ -16,7 +16,6 @@ from offline.site.calendar import DAY_S
 from offline.site.record import record_begins
 from offline.site.stale import LEAST_DAYS, freshness
 
-TRACES = Path(__file__).resolve().parents[5] / "shared" / "traces"
 NAMES = ("KTH-SP2-1996.swf.gz", "MetaCentrum-Wagap-2013.swf.gz", "CEA-Curie-2012-slice36k.swf.gz")
 
 
@@ -74,10 +73,9 @@ def test_what_comes_later_is_not_looked_at(counts: list[int], day: int, later: l
         assert "too few" in freshness(known, now).note
 
 
-@pytest.mark.skipif(not TRACES.is_dir(), reason="no folder of real traces beside the project")
 @pytest.mark.parametrize("name", NAMES)
-def test_real_machines_are_hardly_ever_refused_and_dead_dumps_are(name: str) -> None:
-    submits = read_trace(TRACES / name).submit
+def test_real_machines_are_hardly_ever_refused_and_dead_dumps_are(shared: Path, name: str) -> None:
+    submits = read_trace(shared / "traces" / name).submit
     days = range(int(submits.min()) // DAY_S + 1, int(submits.max()) // DAY_S + 1)
     fresh = [day for day in days if not freshness(submits, DAY_S * day).stale]
     assert len(days) - len(fresh) <= len(days) / 100
