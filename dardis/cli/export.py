@@ -10,8 +10,8 @@ import typer
 from dardis.cli.options import NodeNames
 
 if TYPE_CHECKING:
-    from offline.export.slurm import Mode
     from offline.folder.plan import PlanFolder
+    from offline.loop.check import Check
 
 
 def export(
@@ -27,16 +27,21 @@ def export(
     names: NodeNames = None,
     mode: Annotated[
         str | None,
-        typer.Option(metavar="spares|windows", help="Slurm: keep idle nodes on, or close nodes at fixed hours."),
+        typer.Option(
+            metavar="spares|windows|suspend-time",
+            help="Slurm: keep idle nodes on, close nodes at fixed hours, or power saving alone. "
+            "Default: with --check the best of them.",
+        ),
     ] = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Slurm: play it on the days before; a mode that loses is not written.")
+        bool,
+        typer.Option("--check", help="Slurm: play all modes on the days before; write the best if it gains."),
     ] = False,
     history: Annotated[
         Path | None, typer.Option(metavar="TRACE", help="--check: what ran before (default: the plan's history).")
     ] = None,
-    accept_loss: Annotated[
-        bool, typer.Option("--accept-loss", help="--check: write the mode though it would have lost.")
+    anyway: Annotated[
+        bool, typer.Option("--anyway", "--accept-loss", help="--check: write the mode though it would have lost.")
     ] = False,
     limits_only: Annotated[
         bool, typer.Option("--limits-only", help="Redfish: power limits alone, where another tool switches nodes.")
@@ -49,23 +54,33 @@ def export(
     from dardis.config.node_names import node_names
     from dardis.model.errors import InputError
     from offline.export.formats import format_named, load_plan
-    from offline.export.slurm import mode_of
+    from offline.export.slurm import export_slurm, mode_of
+    from offline.loop.check import in_mode
 
     form = format_named(wanted or _only_checked(check=check), limits_only=limits_only, mode=mode, check=check)
-    if (history is not None or accept_loss) and not check:
-        raise InputError("--history" if history is not None else "--accept-loss", "given without --check", "--check")
+    if (history is not None or anyway) and not check:
+        raise InputError("--history" if history is not None else "--anyway", "given without --check", "--check")
     plan = load_plan(plan_dir)
     if plan.stale and not accept_stale:
         raise InputError(plan_dir, f"was made of a stale history ({plan.stale})", "another plan, or --accept-stale")
-    made = form.export(plan, node_names(plan.platform, names))
+    called_as = node_names(plan.platform, names)
+    if form.can_be_checked:
+        asked = None if mode is None else mode_of(plan, mode)
+        found = _check(plan, history, to_stdout=out is not None or wanted is None) if check else None
+        chosen = asked or (mode_of(plan, None) if found is None else found.best)
+        if found is not None:
+            typer.echo(found.choice(chosen), err=out is None and wanted is not None)
+            if not anyway:
+                found.see_that_it_pays(chosen)
+        made = export_slurm(in_mode(plan, chosen, found), called_as, mode=chosen)
+    else:
+        made = form.export(plan, called_as)
     called = plan.settings.get("names") if names is None else None
     notes = [*made.notes]
     if called:
         notes.insert(0, f"nodes are called as the platform calls them; the plan was made with --names {called}")
     if form.can_be_checked and not check:
         notes.append("nobody has checked what it would have brought on the days before (--check does)")
-    if check:
-        _check(plan, mode_of(plan, mode), history, accept_loss=accept_loss, to_stdout=out is not None or wanted is None)
     for note in notes if wanted is not None else ():
         typer.echo(f"dardis: note: {note}", err=True)
     if wanted is not None:
@@ -81,8 +96,8 @@ def _only_checked(*, check: bool) -> str:
     return "slurm"
 
 
-def _check(plan: PlanFolder, mode: Mode, history: Path | None, *, accept_loss: bool, to_stdout: bool) -> None:
-    """Show what both modes would have brought. Raises LossError where the chosen one loses, InputError."""
+def _check(plan: PlanFolder, history: Path | None, *, to_stdout: bool) -> Check:
+    """Show what each mode would have brought. Raises InputError."""
     from dardis.cli.plan import shown_progress
     from offline.loop.check import check_export
 
@@ -92,8 +107,7 @@ def _check(plan: PlanFolder, mode: Mode, history: Path | None, *, accept_loss: b
         typer.echo(f"dardis: note: {note}", err=True)
     for line in found.table:
         typer.echo(line, err=not to_stdout)
-    if not accept_loss:
-        found.see_that_it_pays(mode)
+    return found
 
 
 def _write(text: str, out: Path | None, *, executable: bool) -> None:

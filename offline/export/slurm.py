@@ -25,6 +25,8 @@ class Mode(StrEnum):
     """Slurm's own power saving does, and keeps as many idle nodes on as the plan says."""
     WINDOWS = "windows"
     """Nodes are reserved, and down, at the hours of the plan."""
+    SUSPEND_TIME = "suspend-time"
+    """Slurm's own power saving does, and keeps no idle node on: spares with numbers of zero."""
 
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -34,7 +36,10 @@ _SWITCHES_ONLY = (
 
 
 def export_slurm(plan: PlanFolder, names: list[str], *, mode: Mode) -> Export:
-    """The program of a mode: what the plan says, as data before the script that carries it out. Raises InputError."""
+    """The program of a mode: what the plan says, as data before the script that carries it out. Raises InputError.
+
+    For SUSPEND_TIME the plan's switching has to be that of plain power saving (`offline.loop.check.in_mode`).
+    """
     for name in names:
         if not _NAME.fullmatch(name):
             raise InputError("--format slurm", f"node name {name!r}", "letters, digits, . _ and - (see --names)")
@@ -46,9 +51,10 @@ def export_slurm(plan: PlanFolder, names: list[str], *, mode: Mode) -> Export:
         f"TITLE={shlex.quote(f'{plan.platform.name}, {begin_utc} to {end_utc}')}",
         f"BEGIN={start}",
         f"END={end}",
-        *(_spares(plan, names) if mode is Mode.SPARES else _windows(plan, names, begin_utc)),
+        *(_windows(plan, names, begin_utc) if mode is Mode.WINDOWS else _spares(plan, names)),
     ]
-    bodies = (Path(__file__).with_name(f"slurm_{part}.sh").read_text(encoding="utf-8") for part in ("common", mode))
+    body = Mode.WINDOWS if mode is Mode.WINDOWS else Mode.SPARES
+    bodies = (Path(__file__).with_name(f"slurm_{part}.sh").read_text(encoding="utf-8") for part in ("common", body))
     return Export("\n".join(lines) + "\n" + "".join(bodies), (_SWITCHES_ONLY,))
 
 

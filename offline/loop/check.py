@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -43,6 +43,8 @@ from offline.site.now import as_known
 MOST_DAYS: Final = 7
 BEFORE_S: Final = 28 * DAY_S
 """What ran so long before the first of the days has no part in it."""
+IDLE_FACTORS: Final = (1.0, 0.5, 2.0, 4.0)
+"""Idle times of plain power saving that are tried, in break-even times."""
 ALL_ON: Final = "all nodes on"
 
 
@@ -58,11 +60,15 @@ class Outcome:
     energy_kwh: Floats
     """Of IT and cooling."""
     profit: Floats
+    mode: Mode | None = None
+    """The mode that the days were played in; None: no mode that can be exported."""
+    switching: Switching | None = None
+    """Of SUSPEND_TIME: its rule."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """What came of it: of all rules, the one with all nodes on first; `days` are the dates."""
+    """Outcomes of all rules, the one with all nodes on first; `days` are the dates."""
 
     days: tuple[str, ...]
     outcomes: tuple[Outcome, ...]
@@ -71,8 +77,35 @@ class Check:
 
     def gain(self, mode: Mode) -> Floats:
         """What a mode brings over all nodes on, by day."""
-        of = {outcome.name: outcome.profit for outcome in self.outcomes}
-        return of[mode] - of[ALL_ON]
+        return self.of(mode).profit - self.outcomes[0].profit
+
+    def of(self, mode: Mode) -> Outcome:
+        """The outcome of a mode that was played. Raises InputError where it was not."""
+        found = next((outcome for outcome in self.outcomes if outcome.mode is mode), None)
+        if found is None:
+            played = [outcome.mode for outcome in self.outcomes if outcome.mode is not None]
+            raise InputError(f"--mode {mode}", "was not played: no node can be switched so", ", ".join(played))
+        return found
+
+    @property
+    def best(self) -> Mode:
+        """The mode with the highest profit on average, of several alike the first in the table."""
+        return max(self._by_mode, key=lambda mode: self._by_mode[mode])
+
+    @property
+    def _by_mode(self) -> dict[Mode, float]:
+        return {one.mode: float(one.profit.mean()) for one in self.outcomes if one.mode is not None}
+
+    def choice(self, mode: Mode) -> str:
+        """A line that names a mode, and how far it is from the best other one."""
+        others = {other: profit for other, profit in self._by_mode.items() if other is not mode}
+        line = f"  mode {mode}"
+        if not others:
+            return f"{line}, the only one"
+        other = max(others, key=lambda one: others[one])
+        more = self._by_mode[mode] - others[other]
+        than = f"{other} ({self.of(other).name})" if other is Mode.SUSPEND_TIME else other
+        return f"{line}: {abs(more):,.2f} {self.currency} a day {'more' if more >= 0 else 'less'} than {than}"
 
     def see_that_it_pays(self, mode: Mode) -> None:
         """Raise LossError where the mode loses on average."""
@@ -80,7 +113,7 @@ class Check:
         if gain < 0:
             raise LossError(
                 f"--mode {mode} would have lost {-gain:,.2f} {self.currency} a day on the {len(self.days)} days before "
-                "the plan; nothing is written (--accept-loss writes it all the same)"
+                "the plan; nothing is written (--anyway writes it all the same)"
             )
 
     @property
@@ -124,11 +157,17 @@ def check_export(plan: PlanFolder, history: Path | None, progress: Callable[[str
             progress(f"playing {_date(plan, begin)}")
         arrivals = arrivals_of(past, begin)
         later = plan.profile.start - begin
-        played = {name: rule(later)(before, arrivals, plan.platform, begin) for name, rule in rules.items()}
+        played = {name: rule.play(later)(before, arrivals, plan.platform, begin) for name, rule in rules.items()}
         before = played[ALL_ON].left
         for name, day in played.items():
             figures[name].append(_figures(plan, day, later))
-    outcomes = tuple(Outcome(name, *np.array(rows).T) for name, rows in figures.items())
+    found = [
+        replace(Outcome(name, *np.array(rows).T), mode=rules[name].mode, switching=rules[name].switching)
+        for name, rows in figures.items()
+    ]
+    plain = [outcome for outcome in found if outcome.mode is Mode.SUSPEND_TIME]
+    best = max(plain, key=lambda outcome: float(outcome.profit.mean()), default=None)
+    outcomes = tuple(outcome for outcome in found if outcome.mode is not Mode.SUSPEND_TIME or outcome is best)
     dates = tuple(_date(plan, begin) for begin in reversed(begins))
     return Check(dates, outcomes, plan.platform.currency, tuple(notes))
 
@@ -163,21 +202,50 @@ def _past(plan: PlanFolder, history: Path | None) -> tuple[Past, int, int, Path]
     return past_of(jobs, trace, platform, now), int(trace.submit.min()), now, path
 
 
-def _rules(plan: PlanFolder) -> dict[str, Callable[[int], Callable[..., PlayedDay]]]:
-    """How a day so much earlier than the plan's is played under each rule."""
+class _Rule(NamedTuple):
+    """A way to play a day so many seconds earlier than the plan's."""
+
+    play: Callable[[int], Callable[..., PlayedDay]]
+    mode: Mode | None = None
+    switching: Switching | None = None
+
+    @classmethod
+    def of_switching(cls, mode: Mode, switching: Switching) -> _Rule:
+        """Nodes are switched when they idle."""
+        return cls(lambda later: partial(play_day, switching=_earlier(switching, later)), mode, switching)
+
+
+def _rules(plan: PlanFolder) -> dict[str, _Rule]:
+    """All rules by their names in the table: plain power saving once for each idle time that is tried."""
     platform, profile = plan.platform, plan.profile
-    rules: dict[str, Callable[[int], Callable[..., PlayedDay]]] = {ALL_ON: lambda _: play_day}
-    even = Reactive(break_even_seconds(platform))
-    plain = reactive_switching(even, platform, profile.start)
-    if plain is not None:
-        rules[f"SuspendTime {even.idle_s} s"] = lambda later: partial(play_day, switching=_earlier(plain, later))
+    rules = {ALL_ON: _Rule(lambda _: play_day)}
+    even = break_even_seconds(platform)
+    for idle_s in dict.fromkeys(max(round(even * factor), min(even, 1)) for factor in IDLE_FACTORS):
+        if (plain := reactive_switching(Reactive(idle_s), platform, profile.start)) is not None:
+            rules[f"SuspendTime {idle_s} s"] = _Rule.of_switching(Mode.SUSPEND_TIME, plain)
     if mode_of(plan, None) is Mode.SPARES and (ours := plan.switching) is not None:
-        rules[Mode.SPARES] = lambda later: partial(play_day, switching=_earlier(ours, later))
+        rules[Mode.SPARES] = _Rule.of_switching(Mode.SPARES, ours)
     gone = [*absences(plan.onoff, MachinePower.of_platform(platform).boot_s, profile.start, profile.end)]
-    rules[Mode.WINDOWS] = lambda later: partial(
-        play_day, closed=[(since - later, until - later, node) for since, until, node in gone]
+    rules[Mode.WINDOWS] = _Rule(
+        lambda later: partial(play_day, closed=[(since - later, until - later, node) for since, until, node in gone]),
+        Mode.WINDOWS,
     )
     return rules
+
+
+def in_mode(plan: PlanFolder, mode: Mode, found: Check | None) -> PlanFolder:
+    """The plan as it is exported in a mode: for SUSPEND_TIME with that rule, if it was checked with the best idle time.
+
+    Raises InputError where no node is switched.
+    """
+    if mode is not Mode.SUSPEND_TIME:
+        return plan
+    if found is not None:
+        return replace(plan, switching=found.of(mode).switching)
+    plain = reactive_switching(Reactive(break_even_seconds(plan.platform)), plan.platform, plan.profile.start)
+    if plain is None:
+        raise InputError(f"--mode {mode}", "no node of the platform is switched", "--mode windows")
+    return replace(plan, switching=plain)
 
 
 def _earlier(rule: Switching, seconds: int) -> Switching:

@@ -11,7 +11,7 @@ import pytest
 from kit.small_site import DAY_S, called, search_less
 
 from dardis.cli.main import run
-from dardis.model.errors import LossError
+from dardis.model.errors import InputError, LossError
 from dardis.model.target import Switching
 from offline.export.formats import load_plan
 from offline.export.slurm import Mode
@@ -44,11 +44,17 @@ def of(check: Check, name: str) -> Outcome:
 
 
 def test_seven_days_beside_all_nodes_on_and_plain_suspend_time(found):
-    assert [outcome.name for outcome in found.outcomes] == [ALL_ON, "SuspendTime 337 s", "spares", "windows"]
+    assert [outcome.name for outcome in found.outcomes] == [
+        ALL_ON,
+        found.of(Mode.SUSPEND_TIME).name,
+        "spares",
+        "windows",
+    ]
+    assert found.of(Mode.SUSPEND_TIME).name in [f"SuspendTime {idle} s" for idle in (168, 337, 674, 1348)]
     assert found.days == tuple(f"2023-07-{day:02d}" for day in range(5, 12))
     assert not of(found, ALL_ON).boot_delay_s.any()
     assert (of(found, "spares").energy_kwh < of(found, ALL_ON).energy_kwh).all()
-    assert (of(found, "spares").boot_delay_s <= of(found, "SuspendTime 337 s").boot_delay_s + 1e-9).all()
+    assert (of(found, "spares").boot_delay_s <= found.of(Mode.SUSPEND_TIME).boot_delay_s + 1e-9).all()
     assert found.gain(Mode.SPARES).mean() > 0
     text = "\n".join(found.table)
     for outcome in found.outcomes:
@@ -115,9 +121,10 @@ def test_a_mode_that_loses_is_not_written_unless_that_is_accepted(planned, tmp_p
     assert run(words) == 3
     told = capsys.readouterr()
     assert "windows" in told.out
+    assert "mode windows: " in told.out
     assert told.err.splitlines()[-1].startswith("dardis: --mode windows would have lost ")
     assert not (tmp_path / "plan.sh").exists()
-    assert run([*words, "--accept-loss"]) == 0
+    assert run([*words, "--anyway"]) == 0
     assert "RESERVATIONS=(" in (tmp_path / "plan.sh").read_text()
     capsys.readouterr()
     assert run(["export", str(folder), "--format", "slurm", "--check"]) == 0  # the other mode gains
@@ -134,9 +141,50 @@ def test_a_plan_without_spares_has_windows_only(planned):
     assert [outcome.name for outcome in check_export(plan, None).outcomes][2:] == ["windows"]
 
 
+def outcome(name: str, mode: Mode | None, *profit: float) -> Outcome:
+    nothing = np.zeros(len(profit))
+    return Outcome(name, nothing, nothing, nothing, nothing, nothing, np.array(profit), mode)
+
+
+def test_the_best_mode_is_the_one_with_the_highest_profit():
+    rows = [
+        (ALL_ON, None, 1.0, 1.0),
+        ("SuspendTime 321 s", Mode.SUSPEND_TIME, 4.0, 5.0),
+        ("spares", Mode.SPARES, 5.0, 3.0),
+    ]
+    check = Check(("a", "b"), tuple(outcome(*row) for row in rows), "EUR", ())
+    assert check.best is Mode.SUSPEND_TIME
+    assert check.choice(Mode.SUSPEND_TIME) == "  mode suspend-time: 0.50 EUR a day more than spares"
+    assert check.choice(Mode.SPARES) == "  mode spares: 0.50 EUR a day less than suspend-time (SuspendTime 321 s)"
+    with pytest.raises(InputError, match="was not played"):
+        check.of(Mode.WINDOWS)
+
+
+def test_what_is_written_is_the_best_mode(found, planned, tmp_path, capsys):
+    out = tmp_path / "best.sh"
+    assert run(["export", str(planned), "--format", "slurm", "--check", "--out", str(out)]) == 0
+    assert found.choice(found.best) in capsys.readouterr().out
+    assert f"--mode {found.best}," in out.read_text()
+    assert all(found.of(found.best).profit.mean() >= found.of(mode).profit.mean() for mode in Mode)
+
+
+def test_plain_suspend_time_keeps_no_node_on(found, planned, tmp_path):
+    out = tmp_path / "plain.sh"
+    words = ["export", str(planned), "--format", "slurm", "--mode", "suspend-time", "--out", str(out)]
+    assert run(words) == 0
+    assert "IDLE_S=337\n" in out.read_text()
+    assert run([*words, "--check", "--anyway"]) == 0
+    text = out.read_text()
+    assert f"IDLE_S={found.of(Mode.SUSPEND_TIME).switching.idle_s}\n" in text
+    assert [line.split()[1:] for line in text.split("STEPS=(\n")[1].split(")")[0].splitlines()] == [['0"']]
+
+
 def test_no_gain_is_no_loss():
     days = np.zeros(2)
-    same = [Outcome(name, days, days, days, days, days, days + 5) for name in (ALL_ON, "spares")]
+    same = [
+        Outcome(name, days, days, days, days, days, days + 5, mode)
+        for name, mode in ((ALL_ON, None), ("spares", Mode.SPARES))
+    ]
     check = Check(("a", "b"), tuple(same), "EUR", ())
     check.see_that_it_pays(Mode.SPARES)
     worse = replace(same[1], profit=np.array([6.0, 3.9]))
@@ -148,7 +196,7 @@ def test_no_gain_is_no_loss():
     ("words", "said"),
     [
         (["--format", "csv", "--check"], "--check: --format csv is nothing that can be played"),
-        (["--format", "slurm", "--accept-loss"], "--accept-loss: given without --check"),
+        (["--format", "slurm", "--accept-loss"], "--anyway: given without --check"),
         (["--format", "slurm", "--history", "x.swf"], "--history: given without --check"),
         (["--check", "--history", "absent.swf"], "absent.swf"),
         (["--format", "csv", "--mode", "spares"], "--mode: --format csv has no modes"),
