@@ -7,6 +7,7 @@ which the first node of each is listed, nodes of a group in the order of the fil
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,13 +43,17 @@ class _Kind(NamedTuple):
         return amounts
 
 
-def platform_of(path: Path, site: SlurmSite) -> Imported:
-    """The site as a platform; `path` is where it was read. InputError where it has more than 62 kinds of node."""
+def platform_of(path: Path, site: SlurmSite, merge_memory: float = 0.0) -> Imported:
+    """The site as a platform; `path` is where it was read. InputError where it has more than 62 kinds of node.
+
+    Nodes whose memory differs by at most the part `merge_memory` are one kind (`_merged`).
+    """
+    site, merged = _merged(site, merge_memory)
     members: dict[_Kind, list[NodeRecord]] = {}
     for node in site.nodes:
         members.setdefault(_Kind.of(node), []).append(node)
     if len(members) > MAX_GROUPS:
-        raise InputError(path, f"{len(members)} kinds of node", f"at most {MAX_GROUPS}")
+        raise InputError(path, f"{len(members)} kinds of node", f"at most {MAX_GROUPS} (--merge-memory makes fewer)")
     names = [[node.name for node in nodes] for nodes in members.values()]
     groups = tuple(
         NodeGroup(prefix, len(nodes), kind.resources)
@@ -63,7 +68,38 @@ def platform_of(path: Path, site: SlurmSite) -> Imported:
     platform = Platform(name, groups, partitions)
     check_platform(platform, f"{path}: nodes", str(path))
     text = platform_text(platform, _comments(site, platform, list(members), names))
-    return Imported(platform, text, tuple(one_line(note, len(note)) for note in _notes(site, platform)))
+    return Imported(platform, text, tuple(one_line(note, len(note)) for note in (*merged, *_notes(site, platform))))
+
+
+def _merged(site: SlurmSite, part: float) -> tuple[SlurmSite, list[str]]:
+    """The site with nearly equal memory made equal, and a note on what that took.
+
+    Of nodes alike in all else, from the most memory down, those are one kind that have at least `1 - part` of its
+    first's; each gets the least that one of them has, so that no node is said to hold what it lacks.
+    """
+    sizes: dict[_Kind, set[int]] = {}
+    for node in site.nodes:
+        if node.memory is not None:
+            sizes.setdefault(_Kind.of(replace(node, memory=None)), set()).add(node.memory)
+    least: dict[tuple[_Kind, int], int] = {}
+    for kind, found in sizes.items():
+        together: list[int] = []
+        for size in sorted(found, reverse=True):
+            if not together or size < together[0] * (1 - part):
+                together = []
+            together.append(size)
+            least |= {(kind, one): size for one in together}
+    nodes, lost = [], []
+    for node in site.nodes:
+        if node.memory is None:
+            nodes.append(node)
+            continue
+        memory = least[_Kind.of(replace(node, memory=None)), node.memory]
+        lost += [node.memory - memory] if memory < node.memory else []
+        nodes.append(replace(node, memory=memory))
+    told = f"{len(lost)} of {len(nodes)} nodes have less memory here than Slurm says, by at most "
+    note = [f"{told}{max(lost)} MiB and {sum(lost)} MiB in all: nearly equal nodes are one kind"] if lost else []
+    return replace(site, nodes=tuple(nodes)), note
 
 
 def _comments(site: SlurmSite, platform: Platform, kinds: Sequence[_Kind], names: Sequence[Sequence[str]]) -> Comments:
@@ -100,14 +136,25 @@ def _above(group: NodeGroup, kind: _Kind, names: Sequence[str]) -> list[str]:
 
 
 def _queues(site: SlurmSite) -> list[str]:
-    """Limits of partitions as queues, for whoever has traces that call partitions queues."""
-    if all(partition.max_time_s is None for partition in site.partitions):
+    """Limits of partitions as queues, for traces that call partitions queues."""
+    limits = _limits(site)
+    if not limits:
         return []
-    lines = ["MaxTime, for traces whose queues are Slurm's partitions (jobs may then name no others):"]
+    lines = [f"{limits}, for traces whose queues are Slurm's partitions (jobs may then name no others):"]
     for partition in site.partitions:
         lines += ["[[queues]]", f"name = {toml_text(partition.name)}"]
         lines += [] if partition.max_time_s is None else [f"max_walltime_s = {partition.max_time_s}"]
+        lines += [] if partition.max_nodes is None else [f"max_units = {partition.max_nodes}  # a unit is a node"]
     return lines
+
+
+def _limits(site: SlurmSite) -> str:
+    """Which limits partitions state; empty: none."""
+    stated = {
+        "MaxTime": any(partition.max_time_s is not None for partition in site.partitions),
+        "MaxNodes": any(partition.max_nodes is not None for partition in site.partitions),
+    }
+    return " and ".join(name for name, is_stated in stated.items() if is_stated)
 
 
 def _notes(site: SlurmSite, platform: Platform) -> list[str]:
@@ -121,8 +168,12 @@ def _notes(site: SlurmSite, platform: Platform) -> list[str]:
     notes += _out_of_work(site)
     if empty := [partition.name for partition in site.partitions if partition.name not in platform.partitions]:
         notes.append(f"partitions without nodes are left out: {', '.join(empty)}")
-    if any(partition.max_time_s is not None for partition in site.partitions):
-        notes.append("MaxTime of partitions is in the file as [[queues]], commented out")
+    if limits := _limits(site):
+        notes.append(
+            f"{limits} of partitions {'are' if ' and ' in limits else 'is'} in the file as [[queues]], commented out"
+        )
+    if shut := [partition.name for partition in site.partitions if not partition.is_open]:
+        notes.append(f"partitions that start no jobs now, and are in the file like all others: {', '.join(shut)}")
     types = sorted({gres.type for node in site.nodes for gres in node.gres if gres.type})
     unused = [*site.unused, *([f"types of Gres ({', '.join(types)})"] if types else [])]
     if unused:

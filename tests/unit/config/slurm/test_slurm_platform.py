@@ -37,6 +37,56 @@ def groups(made):
     return [(group.prefix, group.count, group.resources) for group in made.platform.groups]
 
 
+def test_nearly_equal_memory_is_merged_without_chains(tmp_path):
+    path = tmp_path / "site.txt"
+    sizes = (10_000, 9_950, 9_900, 9_899, 9_850)
+    path.write_text(
+        "".join(node(f"n{number}", memory=size) for number, size in enumerate(sizes))
+        + node("f0", cores=8, memory=9_990)
+    )
+    made = platform_of(path, read_slurm(path), merge_memory=0.01)
+    assert [(count, held["memory"]) for _, count, held in groups(made)] == [(3, 9_900), (2, 9_850), (1, 9_990)]
+    assert made.notes[0] == (
+        "3 of 6 nodes have less memory here than Slurm says, by at most 100 MiB and 199 MiB in all: nearly equal "
+        "nodes are one kind"
+    )
+    assert len(groups(platform_of(path, read_slurm(path)))) == len(sizes) + 1
+
+
+PARTITION = (
+    "PartitionName={name}\n   AllowGroups=ALL Default={default}\n   MaxNodes={nodes} MaxTime={time}\n   State={state}\n"
+)
+
+
+def test_limits_that_scontrol_shows_of_partitions(tmp_path):
+    made = imported(
+        tmp_path,
+        node("n1", partitions="batch,old,free")
+        + PARTITION.format(name="batch", default="YES", nodes=16, time="1-12:00:00", state="UP")
+        + PARTITION.format(name="old", default="NO", nodes="UNLIMITED", time="INFINITE", state="DOWN")
+        + PARTITION.format(name="free", default="NO", nodes="NONE", time="NONE", state="UP"),
+    )
+    queues = made.text[made.text.index("# MaxTime and MaxNodes") :].splitlines()[1:]
+    assert tomllib.loads("\n".join(line.removeprefix("# ") for line in queues)) == {
+        "queues": [{"name": "batch", "max_walltime_s": 129_600, "max_units": 16}, {"name": "old"}, {"name": "free"}]
+    }
+    assert "# Slurm's default" in made.text
+    assert "partitions that start no jobs now, and are in the file like all others: old" in made.notes
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("PartitionName=a MaxTime=soon\n", "MaxTime 'soon'"),
+        ("PartitionName=a MaxNodes=-7\n", "MaxNodes '-7'"),
+        ("PartitionName=a\nPartitionName=a\n", "partition a again"),
+    ],
+)
+def test_partitions_that_cannot_be(tmp_path, text, said):
+    with pytest.raises(InputError, match=said):
+        imported(tmp_path, node("n1") + text)
+
+
 def test_nodes_alike_are_a_group(tmp_path):
     made = imported(
         tmp_path,
