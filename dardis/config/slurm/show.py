@@ -37,12 +37,12 @@ def parse_show(path: Path, text: str) -> SlurmSite:
             told[name] = partition_of(f"{path}:{line}: {name}", name, words)
             continue
         named = (words.get("Partitions") or "").split(",")
-        partitions = tuple(dict.fromkeys(filter(None, map(str.strip, named))))
+        held = tuple(dict.fromkeys(filter(None, map(str.strip, named))))
         node = node_of(f"{path}:{line}", words.get("NodeName") or "", words)
-        nodes.append(replace(node, partitions=partitions))
+        nodes.append(replace(node, partitions=held))
         unused |= {key: None for key in _SAYS if words.get(key) not in {None, _USUAL.get(key)}}
-    known = dict.fromkeys([*(name for node in nodes for name in node.partitions), *told])
-    partitions = tuple(told.get(name) or SlurmPartition(name) for name in known)
+    known = dict.fromkeys([*(one for node in nodes for one in node.partitions), *told])
+    partitions = tuple(told.get(one) or SlurmPartition(one) for one in known)
     return SlurmSite(tuple(nodes), partitions, unused=tuple(unused))
 
 
