@@ -7,6 +7,7 @@ which the first node of each is listed, nodes of a group in the order of the fil
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +20,7 @@ from dardis.config.slurm.records import Gres, NodeRecord, SlurmSite
 from dardis.model.errors import InputError, one_line
 from dardis.model.hostlist import hostlist, hostlist_in_order
 from dardis.model.platform import MAX_GROUPS, NodeGroup, Platform
-from dardis.model.resources import CORES, MEMORY
+from dardis.model.resources import CORES, MEMORY, kind_of_type
 
 
 class _Kind(NamedTuple):
@@ -34,13 +35,24 @@ class _Kind(NamedTuple):
     def of(cls, node: NodeRecord) -> _Kind:
         return cls(node.cores, node.memory, tuple(sorted(node.gres)), frozenset(node.partitions))
 
-    @property
-    def resources(self) -> dict[str, int]:
-        """Amounts of a node by kind; types of one generic resource are added up."""
+    def resources(self, apart: AbstractSet[str]) -> dict[str, int]:
+        """Amounts of a node by kind: of a generic resource all, and each type beside it where it is one of `apart`."""
         amounts = {CORES: self.cores} | ({} if self.memory is None else {MEMORY: self.memory})
         for gres in self.gres:
             amounts[gres.kind] = amounts.get(gres.kind, 0) + gres.amount
+        for gres in self.gres:
+            if gres.kind in apart and gres.type and (of_type := kind_of_type(gres.kind, gres.type)):
+                amounts[of_type] = amounts.get(of_type, 0) + gres.amount
         return amounts
+
+
+def _apart(site: SlurmSite) -> set[str]:
+    """The generic resources of which the site has more than one type (none stated is one, too)."""
+    types: dict[str, set[str]] = {}
+    for node in site.nodes:
+        for gres in node.gres:
+            types.setdefault(gres.kind, set()).add(gres.type)
+    return {kind for kind, found in types.items() if len(found) > 1}
 
 
 def platform_of(path: Path, site: SlurmSite, merge_memory: float = 0.0) -> Imported:
@@ -54,9 +66,10 @@ def platform_of(path: Path, site: SlurmSite, merge_memory: float = 0.0) -> Impor
         members.setdefault(_Kind.of(node), []).append(node)
     if len(members) > MAX_GROUPS:
         raise InputError(path, f"{len(members)} kinds of node", f"at most {MAX_GROUPS} (--merge-memory makes fewer)")
+    apart = _apart(site)
     names = [[node.name for node in nodes] for nodes in members.values()]
     groups = tuple(
-        NodeGroup(prefix, len(nodes), kind.resources)
+        NodeGroup(prefix, len(nodes), kind.resources(apart))
         for prefix, (kind, nodes) in zip(prefixes_of(names), members.items(), strict=True)
     )
     partitions = {
@@ -114,15 +127,24 @@ def _comments(site: SlurmSite, platform: Platform, kinds: Sequence[_Kind], names
     return Comments(
         head=head,
         above_group=[_above(*both) for both in zip(platform.groups, kinds, names, strict=True)],
-        within_group=[[_power(group)] for group in platform.groups],
+        within_group=[
+            [_power(group, set(group.resources) - _untyped(kind))]
+            for group, kind in zip(platform.groups, kinds, strict=True)
+        ],
         beside_partition=default,
         tail=_queues(site),
     )
 
 
-def _power(group: NodeGroup) -> str:
-    """The figures that are to be filled in."""
-    devices = [f"{kind} = {{ idle_w = ?, busy_w = ? }}" for kind in group.resources if kind not in {CORES, MEMORY}]
+def _untyped(kind: _Kind) -> set[str]:
+    """The resource kinds of a node that no type has a part of."""
+    return set(kind.resources(frozenset()))
+
+
+def _power(group: NodeGroup, of_types: AbstractSet[str]) -> str:
+    """The figures that are to be filled in; `of_types` are kinds that count a second time what others count."""
+    without = {CORES, MEMORY} | of_types
+    devices = [f"{kind} = {{ idle_w = ?, busy_w = ? }}" for kind in group.resources if kind not in without]
     told = f", devices = {{ {', '.join(devices)} }}" if devices else ""
     return f"power = {{ {POWER_TO_FILL_IN}{told} }}"
 
@@ -174,7 +196,8 @@ def _notes(site: SlurmSite, platform: Platform) -> list[str]:
         )
     if shut := [partition.name for partition in site.partitions if not partition.is_open]:
         notes.append(f"partitions that start no jobs now, and are in the file like all others: {', '.join(shut)}")
-    types = sorted({gres.type for node in site.nodes for gres in node.gres if gres.type})
+    apart = _apart(site)
+    types = sorted({gres.type for node in site.nodes for gres in node.gres if gres.type and gres.kind not in apart})
     unused = [*site.unused, *([f"types of Gres ({', '.join(types)})"] if types else [])]
     if unused:
         notes.append(f"not used: {', '.join(unused)}")

@@ -94,9 +94,10 @@ def test_nodes_alike_are_a_group(tmp_path):
         + node("g2", gres="gpu:v100:2(S:0)") + node("n05", partitions="batch,debug") + node("n06", memory=200)
         + node("n07", cores=8),
     )  # fmt: skip
-    thin, gpu = {"cores": 4, "memory": 100}, {"cores": 4, "memory": 100, "gpu": 2}
+    thin = {"cores": 4, "memory": 100}
+    a100, v100 = thin | {"gpu": 2, "gpu_a100": 2}, thin | {"gpu": 2, "gpu_v100": 2}
     assert groups(made) == [
-        ("n-0-", 3, thin), ("g-1-", 1, gpu), ("n-2-", 2, thin), ("g-3-", 1, gpu),
+        ("n-0-", 3, thin), ("g-1-", 1, a100), ("n-2-", 2, thin), ("g-3-", 1, v100),
         ("n-4-", 1, {"cores": 4, "memory": 200}), ("n-5-", 1, {"cores": 8, "memory": 100}),
     ]  # fmt: skip
     assert made.platform.partitions == {"batch": (0, 1, 2, 3, 4, 5), "debug": (2,)}
@@ -104,7 +105,12 @@ def test_nodes_alike_are_a_group(tmp_path):
     assert "# n-0-0 to n-0-2: Slurm's n[03,01-02], in this order\n[[nodes]]" in made.text
     assert "# g-1-0: Slurm's g1, in this order\n# each with 2 gpu of type a100\n[[nodes]]" in made.text
     assert "scontrol show hostnames 'n[03,01-02],g1,n[04-05],g2,n[06-07]' > names" in made.text
-    assert "not used: types of Gres (a100, v100)" in made.notes
+    assert not any("types of Gres" in note for note in made.notes)
+    assert "gpu = { idle_w = ?, busy_w = ? } }" in made.text
+    assert "gpu_a100 = {" not in made.text
+    one = imported(tmp_path, node("g1", gres="gpu:a100:2"))
+    assert groups(one)[0][2] == thin | {"gpu": 2}
+    assert "not used: types of Gres (a100)" in one.notes
 
 
 @pytest.mark.parametrize(
