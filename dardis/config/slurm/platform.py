@@ -65,7 +65,8 @@ def platform_of(path: Path, site: SlurmSite, merge_memory: float = 0.0) -> Impor
     for node in site.nodes:
         members.setdefault(_Kind.of(node), []).append(node)
     if len(members) > MAX_GROUPS:
-        raise InputError(path, f"{len(members)} kinds of node", f"at most {MAX_GROUPS} (--merge-memory makes fewer)")
+        expected = f"at most {MAX_GROUPS}; --merge-memory joins those of nearly equal memory"
+        raise InputError(path, f"{len(members)} kinds of node", expected)
     apart = _apart(site)
     names = [[node.name for node in nodes] for nodes in members.values()]
     groups = tuple(
