@@ -30,15 +30,22 @@ def import_site(
     out: Annotated[
         Path | None, typer.Argument(metavar="OUT.toml", help="Where to write it, instead of standard output.")
     ] = None,
+    merge_memory: Annotated[
+        str,
+        typer.Option(
+            metavar="PERCENT", help="Nodes of a Slurm site whose memory differs by at most this are one kind: 1%."
+        ),
+    ] = "0%",
     force: Force = False,
 ) -> None:
     """Make a platform file of a Slurm site's nodes and partitions, or of Batsim's hosts; power is left to fill in."""
+    from dardis.config.option_texts import part_of_percent
     from dardis.config.site_file import import_platform
     from dardis.model.files import write_text
 
     if out is not None:
         check_platform_out(out, force)
-    made = import_platform(site)
+    made = import_platform(site, part_of_percent("--merge-memory", merge_memory))
     for note in made.notes:
         typer.echo(f"dardis: note: {note}", err=True)
     if out is None:

@@ -32,6 +32,17 @@ def whole(option: str, least: int = LEAST_INT64, most: int = LARGEST_INT64) -> C
     return lambda text: whole_of(option, str(text), least, most, expected)
 
 
+def part_of_percent(option: str, text: str) -> float:
+    """The part that an option says as `1%`; at least 0 % and less than 100 %. InputError for anything else."""
+    try:
+        number = decimal_number(text.removesuffix("%"))
+    except ValueError:
+        number = -1.0
+    if not (text.endswith("%") and 0 <= number < 100):
+        raise InputError(option, repr(text), "a percentage below 100 such as 1%")
+    return number / 100
+
+
 def decimal(option: str, least: float | None = None, most: float | None = None) -> Callable[[str | float], float]:
     """The reader of an option that says a number of `[least, most]`, for Typer's `parser`."""
 

@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from dardis.config.amounts import read_amounts
 from dardis.config.facility import FacilityKeys, facility_of
 from dardis.config.nodes import MOST_NODES, node_numbers
+from dardis.config.prefixes import clash_of
 from dardis.config.queues import PrimeTable, QueueTable, queues_of
 from dardis.config.reservations import ReservationTable, check_reservations, places_of, reservations_of
 from dardis.config.times import Moment, Seconds, Time
@@ -201,12 +202,10 @@ def _check_nodes(place: str, nodes: Sequence[int], platform: Platform) -> None:
 
 def _check_names(place: str, groups: tuple[NodeGroup, ...]) -> None:
     """Refuse prefixes that could name two nodes alike: `n` + `10` and `n1` + `0`."""
-    for index, group in enumerate(groups):
-        for other in groups[:index] + groups[index + 1 :]:
-            rest = group.prefix.removeprefix(other.prefix)
-            if group.prefix.startswith(other.prefix) and (not rest or rest.isdecimal()):
-                found = f"{group.prefix!r} names nodes like {other.prefix!r}"
-                raise InputError(f"{place}[{index}].prefix", found, "distinct prefixes")
+    if (clash := clash_of([group.prefix for group in groups])) is not None:
+        index, other = clash
+        found = f"{groups[index].prefix!r} names nodes like {other!r}"
+        raise InputError(f"{place}[{index}].prefix", found, "distinct prefixes")
 
 
 def _partitions(path: Path, table: PlatformFile, group_of: dict[str, int]) -> dict[str, tuple[int, ...]]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
-from itertools import combinations
 
 _BEFORE_LAST, _BEFORE_FIRST = re.compile(r"(?<![0-9])[0-9]+$"), re.compile(r"[0-9].*")
 
@@ -16,7 +16,24 @@ def prefixes_of(names: Sequence[Sequence[str]]) -> list[str]:
     """
     ours = [f"{_stem(group)}-{index}-" for index, group in enumerate(names)]
     chosen = [_own_prefix(group) or other for group, other in zip(names, ours, strict=True)]
-    return ours if any(_may_clash(*both) for both in combinations(chosen, 2)) else chosen
+    return chosen if clash_of(chosen) is None else ours
+
+
+def clash_of(prefixes: Sequence[str]) -> tuple[int, str] | None:
+    """The place of the first prefix that is another one, or another one and a number, and that other; None: no such.
+
+    Takes time of the number of prefixes, not of their pairs.
+    """
+    count = Counter(prefixes)
+    for place, prefix in enumerate(prefixes):
+        if count[prefix] > 1:
+            return place, prefix
+        before = prefix
+        while before and before[-1].isdecimal():
+            before = before[:-1]
+            if before in count:
+                return place, before
+    return None
 
 
 def _stem(names: Sequence[str]) -> str:
@@ -32,10 +49,3 @@ def _own_prefix(names: Sequence[str]) -> str:
     """The prefix with which a group's nodes are called as at the site; "" where there is none."""
     prefix = names[0].removesuffix("0")
     return prefix if all(name == f"{prefix}{number}" for number, name in enumerate(names)) else ""
-
-
-def _may_clash(prefix: str, other: str) -> bool:
-    """Whether one and a number might be the other, or the other and a number."""
-    short, long = sorted((prefix, other), key=len)
-    rest = long.removeprefix(short)
-    return long.startswith(short) and (not rest or rest.isdecimal())

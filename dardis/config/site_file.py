@@ -11,7 +11,9 @@ from dardis.config.slurm.read import parse_slurm
 from dardis.model.files import read_text
 
 
-def import_platform(path: Path) -> Imported:
+def import_platform(path: Path, merge_memory: float = 0.0) -> Imported:
     """The machine of a Slurm site's file or a SimGrid platform, plain or gzipped. InputError as these have it."""
     text = read_text(path)
-    return simgrid_platform(path, text) if is_simgrid(text) else platform_of(path, parse_slurm(path, text))
+    return (
+        simgrid_platform(path, text) if is_simgrid(text) else platform_of(path, parse_slurm(path, text), merge_memory)
+    )

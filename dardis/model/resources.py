@@ -30,6 +30,11 @@ def kind_of_gres(name: str) -> str | None:
     return kind if KIND_NAME.fullmatch(kind) and kind not in {CORES, MEMORY, POWER} else None
 
 
+def kind_of_type(kind: str, type_: str) -> str | None:
+    """The kind by which one type of a generic resource is called, `gpu_a100`; None where it can't be."""
+    return kind_of_gres(f"{kind}_{type_}")
+
+
 def parse_amount(kind: str, value: int | str, *, round_up: bool = False) -> int:
     """Return the amount of `kind` as an integer; memory may say its unit (`"16GiB"`) and becomes MiB.
 

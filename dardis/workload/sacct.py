@@ -242,7 +242,10 @@ def _has(cells: Mapping[str, str], sources: Sequence[str]) -> Tres:
             nodes = nodes or _read(cells, name, slurm.count)
         else:
             cores = cores or _read(cells, name, slurm.count)
-    return Tres(nodes, {**amounts, CORES: cores})
+    # What was allocated always has a type; only what was asked for says that a job needs it.
+    asked = _read(cells, "ReqTRES", slurm.typed) if amounts and "ReqTRES" in cells else {}
+    types = {of_type: min(amount, amounts[kind]) for of_type, (kind, amount) in asked.items() if kind in amounts}
+    return Tres(nodes, {**types, **amounts, CORES: cores})
 
 
 def _first(cells: Mapping[str, str], names: Sequence[str]) -> str:

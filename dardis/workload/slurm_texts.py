@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from dardis.model.numbers import whole_number
-from dardis.model.resources import CORES, MEMORY, kind_of_gres
+from dardis.model.resources import CORES, MEMORY, kind_of_gres, kind_of_type
 from dardis.workload.table import LARGEST_ARRAY
 from dardis.workload.trace import LARGEST, UNKNOWN
 
@@ -167,6 +167,20 @@ def _generic(stated: Mapping[str, str]) -> dict[str, int]:
             found = by_types if typed else whole
             found[kind] = min(found.get(kind, 0) + count(amount), LARGEST + 1)
     return by_types | whole
+
+
+@lru_cache(maxsize=1 << 12)
+def typed(text: str) -> Mapping[str, tuple[str, int]]:
+    """Generic resources that state a type, by the kind of the type: `gpu_a100` is so many of `gpu`."""
+    found: dict[str, tuple[str, int]] = {}
+    for part in text.split(",") if text not in UNSTATED else ():
+        name, _, amount = part.partition("=")
+        group, _, resource = name.partition("/")
+        called, _, type_ = resource.partition(":")
+        kind = kind_of_gres(called)
+        if group == "gres" and type_ and kind and (of_type := kind_of_type(kind, type_)):
+            found[of_type] = kind, count(amount)
+    return MappingProxyType(found)
 
 
 _JOB = re.compile(r"(\d{1,18})(?:_(?:(\d{1,18})|\[([^\]]*)\]))?(?:\+(\d{1,9}))?(\..*)?", re.ASCII)

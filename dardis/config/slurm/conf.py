@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from dardis.config.slurm.fields import check_name, node_of, time_limit
+from dardis.config.slurm.fields import check_name, node_of, partition_of
 from dardis.config.slurm.records import NodeRecord, SlurmPartition, SlurmSite, Words, says_something
 from dardis.model.errors import InputError
 from dardis.model.hostlist import names_of
@@ -27,7 +27,7 @@ _OF_NODES = {
     *("nodename", "cpus", "procs", "boards", "sockets", "socketsperboard", "corespersocket", "threadspercore"),
     *("realmemory", "gres", "state", "reason", "nodeaddr", "nodehostname", "bcastaddr", "port"),
 }
-_OF_PARTITIONS = {"partitionname", "nodes", "maxtime"}
+_OF_PARTITIONS = {"partitionname", "nodes", "maxtime", "maxnodes", "state"}
 _OTHERS = {"licenses": "Licenses", "downnodes": "DownNodes"}
 """Lines that say something of jobs or nodes, of which DARDIS knows nothing."""
 _READ = {"nodename", "partitionname", "nodeset", "clustername"}
@@ -84,9 +84,7 @@ class _Found:
     def _take_partition(self, place: str, words: Words, name: str) -> None:
         if name in self.partitions:
             raise InputError(place, f"partition {name} again", "each partition once")
-        said = SlurmPartition(
-            name, (words.get("Default") or "").upper() == "YES", time_limit(place, words.get("MaxTime") or "UNLIMITED")
-        )
+        said = partition_of(place, name, words)
         self.partitions[name] = (place, said, words.get("Nodes") or "")
         self._note_unused(words, _OF_PARTITIONS)
 

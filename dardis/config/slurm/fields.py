@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from dardis.config.platform import LARGEST_AMOUNT, LARGEST_CORES
-from dardis.config.slurm.records import Gres, NodeRecord, Words
+from dardis.config.slurm.records import Gres, NodeRecord, SlurmPartition, Words
 from dardis.config.slurm.state_table import state_of
 from dardis.model.errors import InputError
 from dardis.model.numbers import whole_number
@@ -62,6 +62,19 @@ def time_limit(place: str, text: str) -> int | None:
     else:
         units = (3600, 60, 1) if len(parts) == 3 else (60, 1)
     return int(days or 0) * 86_400 + sum(part * unit for part, unit in zip(parts, units, strict=False))
+
+
+def partition_of(place: str, name: str, words: Words) -> SlurmPartition:
+    """The partition of this name; `place` is the file and line. Raises InputError."""
+    no_limit = (words.get("MaxNodes") or "UNLIMITED").upper() in _NO_LIMIT
+    most = None if no_limit else _number(place, words, "MaxNodes", 0, LARGEST_AMOUNT)
+    return SlurmPartition(
+        name=name,
+        is_default=(words.get("Default") or "").upper() == "YES",
+        max_time_s=time_limit(place, words.get("MaxTime") or "UNLIMITED"),
+        max_nodes=most or None,
+        is_open=(words.get("State") or "UP").upper() == "UP" and most != 0,
+    )
 
 
 def _cores(place: str, words: Words) -> int:

@@ -7,6 +7,7 @@ which the first node of each is listed, nodes of a group in the order of the fil
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +20,7 @@ from dardis.config.slurm.records import Gres, NodeRecord, SlurmSite
 from dardis.model.errors import InputError, one_line
 from dardis.model.hostlist import hostlist, hostlist_in_order
 from dardis.model.platform import MAX_GROUPS, NodeGroup, Platform
-from dardis.model.resources import CORES, MEMORY
+from dardis.model.resources import CORES, MEMORY, kind_of_type
 
 
 class _Kind(NamedTuple):
@@ -34,35 +35,50 @@ class _Kind(NamedTuple):
     def of(cls, node: NodeRecord) -> _Kind:
         return cls(node.cores, node.memory, tuple(sorted(node.gres)), frozenset(node.partitions))
 
-    @property
-    def resources(self) -> dict[str, int]:
-        """Amounts of a node by kind; types of one generic resource are added up."""
+    def resources(self, apart: AbstractSet[str]) -> dict[str, int]:
+        """Amounts of a node by kind: of a generic resource all, and each type beside it where it is one of `apart`."""
         amounts = {CORES: self.cores} | ({} if self.memory is None else {MEMORY: self.memory})
         for gres in self.gres:
             amounts[gres.kind] = amounts.get(gres.kind, 0) + gres.amount
+        for gres in self.gres:
+            if gres.kind in apart and gres.type and (of_type := kind_of_type(gres.kind, gres.type)):
+                amounts[of_type] = amounts.get(of_type, 0) + gres.amount
         return amounts
 
 
-def platform_of(path: Path, site: SlurmSite) -> Imported:
+def _apart(site: SlurmSite) -> set[str]:
+    """The generic resources of which the site has more than one type (none stated is one, too)."""
+    types: dict[str, set[str]] = {}
+    for node in site.nodes:
+        for gres in node.gres:
+            types.setdefault(gres.kind, set()).add(gres.type)
+    return {kind for kind, found in types.items() if len(found) > 1}
+
+
+def platform_of(path: Path, site: SlurmSite, merge_memory: float = 0.0) -> Imported:
     """The site as a platform; `path` is where it was read.
 
-    Nodes in no partition are left out, and generic resources of which a node has more than a platform can hold.
-    InputError where it has more than 62 kinds of node, or no node in a partition.
+    Nodes in no partition are left out, and generic resources of which a node has more than a platform can hold. Nodes
+    whose memory differs by at most the part `merge_memory` are one kind (`_merged`). InputError where the site has more
+    than 62 kinds of node, or no node in a partition.
     """
     kept = tuple(node for node in site.nodes if site.schedules(node))
     if not kept:
         raise InputError(path, "no node is in a partition", "at least one")
     notes = _left_out(site)
     site, large = _without_large_gres(replace(site, nodes=kept))
-    notes += large
+    site, merged = _merged(site, merge_memory)
+    notes += [*large, *merged]
     members: dict[_Kind, list[NodeRecord]] = {}
     for node in site.nodes:
         members.setdefault(_Kind.of(node), []).append(node)
     if len(members) > MAX_GROUPS:
-        raise InputError(path, f"{len(members)} kinds of node", f"at most {MAX_GROUPS}")
+        expected = f"at most {MAX_GROUPS}; --merge-memory joins those of nearly equal memory"
+        raise InputError(path, f"{len(members)} kinds of node", expected)
+    apart = _apart(site)
     names = [[node.name for node in nodes] for nodes in members.values()]
     groups = tuple(
-        NodeGroup(prefix, len(nodes), kind.resources)
+        NodeGroup(prefix, len(nodes), kind.resources(apart))
         for prefix, (kind, nodes) in zip(prefixes_of(names), members.items(), strict=True)
     )
     partitions = {
@@ -87,7 +103,7 @@ def _without_large_gres(site: SlurmSite) -> tuple[SlurmSite, list[str]]:
     """The site without generic resources that exceed what a platform holds of a kind, and a note for each."""
     most: dict[str, int] = {}
     for node in site.nodes:
-        for kind, amount in _Kind.of(node).resources.items():
+        for kind, amount in _Kind.of(node).resources(frozenset()).items():
             most[kind] = max(most.get(kind, 0), amount)
     large = {kind: amount for kind, amount in most.items() if amount > LARGEST_AMOUNT}
     nodes = tuple(replace(node, gres=tuple(one for one in node.gres if one.kind not in large)) for node in site.nodes)
@@ -96,6 +112,37 @@ def _without_large_gres(site: SlurmSite) -> tuple[SlurmSite, list[str]]:
         for kind, amount in large.items()
     ]
     return replace(site, nodes=nodes), notes
+
+
+def _merged(site: SlurmSite, part: float) -> tuple[SlurmSite, list[str]]:
+    """The site with nearly equal memory made equal, and a note on what that took.
+
+    Of nodes alike in all else, from the most memory down, those are one kind that have at least `1 - part` of its
+    first's; each gets the least that one of them has, so that no node is said to hold what it lacks.
+    """
+    sizes: dict[_Kind, set[int]] = {}
+    for node in site.nodes:
+        if node.memory is not None:
+            sizes.setdefault(_Kind.of(replace(node, memory=None)), set()).add(node.memory)
+    least: dict[tuple[_Kind, int], int] = {}
+    for kind, found in sizes.items():
+        together: list[int] = []
+        for size in sorted(found, reverse=True):
+            if not together or size < together[0] * (1 - part):
+                together = []
+            together.append(size)
+            least |= {(kind, one): size for one in together}
+    nodes, lost = [], []
+    for node in site.nodes:
+        if node.memory is None:
+            nodes.append(node)
+            continue
+        memory = least[_Kind.of(replace(node, memory=None)), node.memory]
+        lost += [node.memory - memory] if memory < node.memory else []
+        nodes.append(replace(node, memory=memory))
+    told = f"{len(lost)} of {len(nodes)} nodes have less memory here than Slurm says, by at most "
+    note = [f"{told}{max(lost)} MiB and {sum(lost)} MiB in all: nearly equal nodes are one kind"] if lost else []
+    return replace(site, nodes=tuple(nodes)), note
 
 
 def _comments(site: SlurmSite, platform: Platform, kinds: Sequence[_Kind], names: Sequence[Sequence[str]]) -> Comments:
@@ -110,15 +157,24 @@ def _comments(site: SlurmSite, platform: Platform, kinds: Sequence[_Kind], names
     return Comments(
         head=head,
         above_group=[_above(*both) for both in zip(platform.groups, kinds, names, strict=True)],
-        within_group=[[_power(group)] for group in platform.groups],
+        within_group=[
+            [_power(group, set(group.resources) - _untyped(kind))]
+            for group, kind in zip(platform.groups, kinds, strict=True)
+        ],
         beside_partition=default,
         tail=_queues(site),
     )
 
 
-def _power(group: NodeGroup) -> str:
-    """The figures that are to be filled in."""
-    devices = [f"{kind} = {{ idle_w = ?, busy_w = ? }}" for kind in group.resources if kind not in {CORES, MEMORY}]
+def _untyped(kind: _Kind) -> set[str]:
+    """The resource kinds of a node that no type has a part of."""
+    return set(kind.resources(frozenset()))
+
+
+def _power(group: NodeGroup, of_types: AbstractSet[str]) -> str:
+    """The figures that are to be filled in; `of_types` are kinds that count a second time what others count."""
+    without = {CORES, MEMORY} | of_types
+    devices = [f"{kind} = {{ idle_w = ?, busy_w = ? }}" for kind in group.resources if kind not in without]
     told = f", devices = {{ {', '.join(devices)} }}" if devices else ""
     return f"power = {{ {POWER_TO_FILL_IN}{told} }}"
 
@@ -132,14 +188,25 @@ def _above(group: NodeGroup, kind: _Kind, names: Sequence[str]) -> list[str]:
 
 
 def _queues(site: SlurmSite) -> list[str]:
-    """Limits of partitions as queues, for whoever has traces that call partitions queues."""
-    if all(partition.max_time_s is None for partition in site.partitions):
+    """Limits of partitions as queues, for traces that call partitions queues."""
+    limits = _limits(site)
+    if not limits:
         return []
-    lines = ["MaxTime, for traces whose queues are Slurm's partitions (jobs may then name no others):"]
+    lines = [f"{limits}, for traces whose queues are Slurm's partitions (jobs may then name no others):"]
     for partition in site.partitions:
         lines += ["[[queues]]", f"name = {toml_text(partition.name)}"]
         lines += [] if partition.max_time_s is None else [f"max_walltime_s = {partition.max_time_s}"]
+        lines += [] if partition.max_nodes is None else [f"max_units = {partition.max_nodes}  # a unit is a node"]
     return lines
+
+
+def _limits(site: SlurmSite) -> str:
+    """Which limits partitions state; empty: none."""
+    stated = {
+        "MaxTime": any(partition.max_time_s is not None for partition in site.partitions),
+        "MaxNodes": any(partition.max_nodes is not None for partition in site.partitions),
+    }
+    return " and ".join(name for name, is_stated in stated.items() if is_stated)
 
 
 def _notes(site: SlurmSite, platform: Platform) -> list[str]:
@@ -153,9 +220,14 @@ def _notes(site: SlurmSite, platform: Platform) -> list[str]:
     notes += _out_of_work(site)
     if empty := [partition.name for partition in site.partitions if partition.name not in platform.partitions]:
         notes.append(f"partitions without nodes are left out: {', '.join(empty)}")
-    if any(partition.max_time_s is not None for partition in site.partitions):
-        notes.append("MaxTime of partitions is in the file as [[queues]], commented out")
-    types = sorted({gres.type for node in site.nodes for gres in node.gres if gres.type})
+    if limits := _limits(site):
+        notes.append(
+            f"{limits} of partitions {'are' if ' and ' in limits else 'is'} in the file as [[queues]], commented out"
+        )
+    if shut := [partition.name for partition in site.partitions if not partition.is_open]:
+        notes.append(f"partitions that start no jobs now, and are in the file like all others: {', '.join(shut)}")
+    apart = _apart(site)
+    types = sorted({gres.type for node in site.nodes for gres in node.gres if gres.type and gres.kind not in apart})
     unused = [*site.unused, *([f"types of Gres ({', '.join(types)})"] if types else [])]
     if unused:
         notes.append(f"not used: {', '.join(unused)}")

@@ -46,6 +46,10 @@ class SlurmPartition(NamedTuple):
     is_default: bool = False
     max_time_s: int | None = None
     """None: no limit, or not stated."""
+    max_nodes: int | None = None
+    """Of a job; None: no limit, or not stated."""
+    is_open: bool = True
+    """Whether jobs start in it: not one that is down, inactive or drained."""
 
 
 @dataclass(frozen=True, slots=True)

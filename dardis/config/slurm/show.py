@@ -1,4 +1,7 @@
-"""Reads what `scontrol show node` prints: a record a line (`-o`), or over several, all but the first indented."""
+"""Reads nodes, and partitions behind them, as `scontrol show` prints: a record a line (`-o`), or over several lines.
+
+Of a record over several lines all but the first are indented.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,13 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from dardis.config.slurm.fields import node_of
+from dardis.config.slurm.fields import node_of, partition_of
 from dardis.config.slurm.records import NodeRecord, SlurmPartition, SlurmSite, Words
 from dardis.model.errors import InputError
 
 SHOWN = re.compile(r"^[^#\n]*\bCPU(?:Alloc|Tot)=", re.MULTILINE)
 """What every such text has, and no slurm.conf."""
-_BEGINS = "NodeName="
+_BEGINS = ("NodeName=", "PartitionName=")
 _KEY = re.compile(r"(?:^|\s)([A-Za-z][A-Za-z_]*)=")
 _FREE_TEXT = re.compile(r"\s(?:Reason|Comment|Extra)=")
 """People's own words, which may look like anything; all that matters stands before them."""
@@ -24,22 +27,29 @@ _USUAL = {"Weight": "1", "TmpDisk": "0"}
 def parse_show(path: Path, text: str) -> SlurmSite:
     """The nodes and their partitions; `path` names the text in messages. Raises InputError."""
     nodes: list[NodeRecord] = []
+    told: dict[str, SlurmPartition] = {}
     unused: dict[str, None] = {}
     for line, record in _records(path, text):
         words = _words(line, record)
+        if (name := words.get("PartitionName")) is not None:
+            if name in told:
+                raise InputError(f"{path}:{line}", f"partition {name} again", "each partition once")
+            told[name] = partition_of(f"{path}:{line}: {name}", name, words)
+            continue
         if words.get("State") is None:
             raise InputError(f"{path}:{line}", "a node's record without State=", "whole records")
         named = (words.get("Partitions") or "").split(",")
-        partitions = tuple(dict.fromkeys(filter(None, map(str.strip, named))))
+        held = tuple(dict.fromkeys(filter(None, map(str.strip, named))))
         node = node_of(f"{path}:{line}", words.get("NodeName") or "", words)
-        nodes.append(replace(node, partitions=partitions))
+        nodes.append(replace(node, partitions=held))
         unused |= {key: None for key in _SAYS if words.get(key) not in {None, _USUAL.get(key)}}
-    known = dict.fromkeys(name for node in nodes for name in node.partitions)
-    return SlurmSite(tuple(nodes), tuple(map(SlurmPartition, known)), unused=tuple(unused))
+    known = dict.fromkeys([*(one for node in nodes for one in node.partitions), *told])
+    partitions = tuple(told.get(one) or SlurmPartition(one) for one in known)
+    return SlurmSite(tuple(nodes), partitions, unused=tuple(unused))
 
 
 def _records(path: Path, text: str) -> list[tuple[int, str]]:
-    """The number of the first line of each node's record, and the record in one line."""
+    """The number of the first line of each record, of a node or a partition, and the record in one line."""
     found: list[tuple[int, list[str]]] = []
     for number, line in enumerate(text.splitlines(), 1):
         stripped = line.strip()
@@ -48,7 +58,7 @@ def _records(path: Path, text: str) -> list[tuple[int, str]]:
         elif stripped and found and line[0].isspace():
             found[-1][1].append(stripped)
         elif stripped:
-            raise InputError(f"{path}:{number}", f"no {_BEGINS} at its beginning ({stripped[:40]})", "a node a line")
+            raise InputError(f"{path}:{number}", f"no {_BEGINS[0]} at its beginning ({stripped[:40]})", "a node a line")
     return [(number, " ".join(lines)) for number, lines in found]
 
 

@@ -32,6 +32,27 @@ def test_a_platform_file_is_written(folder, name, nodes, said):
     assert load_platform(folder / "p.toml").node_count == nodes
 
 
+SHOWN_NODE = "NodeName=n{number} CPUTot=4 RealMemory={memory} State=IDLE Partitions=batch\n"
+
+
+def test_nearly_equal_memory_is_merged_if_wished(folder):
+    many = "".join(SHOWN_NODE.format(number=number, memory=500_000 + number) for number in range(70))
+    (folder / "many.txt").write_text(many)
+    assert command(["platform", "import", str(folder / "many.txt")]) == 2
+    answer = run("--merge-memory", "1%", folder / "many.txt", folder / "p.toml")
+    assert answer.stdout == f"{folder / 'p.toml'}: 70 nodes in 1 groups, 1 partitions\n"
+    assert "note: 69 of 70 nodes have less memory here than Slurm says, by at most 69 MiB" in answer.stderr
+    assert [group.resources["memory"] for group in load_platform(folder / "p.toml").groups] == [500_000]
+
+
+@pytest.mark.parametrize("percent", ["1", "100%", "-1%", "nan%", "%", ""])
+def test_what_is_no_percentage_is_refused(folder, capsys, percent):
+    assert command(["platform", "import", f"--merge-memory={percent}", str(folder / "nodes.txt")]) == 2
+    assert capsys.readouterr().err == (
+        f"dardis: --merge-memory: {percent!r}; expected a percentage below 100 such as 1%\n"
+    )
+
+
 def test_without_a_name_it_goes_to_standard_output(folder):
     run(folder / "nodes.txt", folder / "p.toml")
     answer = run(folder / "nodes.txt")

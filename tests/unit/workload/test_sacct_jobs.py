@@ -120,6 +120,15 @@ class TestResources:
         }
         assert trace.units.tolist() == [units]
 
+    def test_a_type_is_a_kind_of_its_own_where_a_job_asked_for_it(self, read: Read) -> None:
+        allocated = "cpu=4,gres/gpu:A-100=4,gres/gpu=4,node=2"
+        asked = read(JOB | {"AllocTRES": allocated, "ReqTRES": "cpu=4,gres/gpu:A-100=4,gres/gpu=4,node=2"})
+        assert {kind: one.tolist() for kind, one in asked.request.items()} == {
+            "cores": [2], "gpu": [2], "gpu_a_100": [2],
+        }  # fmt: skip
+        any_type = read(JOB | {"AllocTRES": allocated, "ReqTRES": "cpu=4,gres/gpu=4,node=2"})
+        assert [*any_type.request] == ["cores", "gpu"]
+
     @pytest.mark.parametrize(
         ("columns", "cores", "units"),
         [
@@ -150,7 +159,8 @@ def drawn_job(rng: np.random.Generator, number: int) -> tuple[dict[str, str], st
     has = f"billing=1,cpu={units * cores},gres/gpu:x={units * gpus},mem={units * memory}M,node={units}"
     texts = {name: f"{name}{rng.integers(3)}" for name in ("QOS", "User", "Account", "JobName", "Partition")}
     said = texts | {
-        "JobIDRaw": f"{number}", "Submit": f"{submit}", "Eligible": f"{eligible}", "State": state, "ReqTRES": has,
+        "JobIDRaw": f"{number}", "Submit": f"{submit}", "Eligible": f"{eligible}", "State": state,
+        "ReqTRES": has.replace(":x", ""),
         "Start": f"{submit + wait}" if begun else "Unknown", "End": f"{submit + wait + run}" if ended else "Unknown",
         "TimelimitRaw": f"{minutes}" if limited else "UNLIMITED", "AllocTRES": has if begun else "", "WorkDir": "/x",
     }  # fmt: skip

@@ -37,6 +37,56 @@ def groups(made):
     return [(group.prefix, group.count, group.resources) for group in made.platform.groups]
 
 
+def test_nearly_equal_memory_is_merged_without_chains(tmp_path):
+    path = tmp_path / "site.txt"
+    sizes = (10_000, 9_950, 9_900, 9_899, 9_850)
+    path.write_text(
+        "".join(node(f"n{number}", memory=size) for number, size in enumerate(sizes))
+        + node("f0", cores=8, memory=9_990)
+    )
+    made = platform_of(path, read_slurm(path), merge_memory=0.01)
+    assert [(count, held["memory"]) for _, count, held in groups(made)] == [(3, 9_900), (2, 9_850), (1, 9_990)]
+    assert made.notes[0] == (
+        "3 of 6 nodes have less memory here than Slurm says, by at most 100 MiB and 199 MiB in all: nearly equal "
+        "nodes are one kind"
+    )
+    assert len(groups(platform_of(path, read_slurm(path)))) == len(sizes) + 1
+
+
+PARTITION = (
+    "PartitionName={name}\n   AllowGroups=ALL Default={default}\n   MaxNodes={nodes} MaxTime={time}\n   State={state}\n"
+)
+
+
+def test_limits_that_scontrol_shows_of_partitions(tmp_path):
+    made = imported(
+        tmp_path,
+        node("n1", partitions="batch,old,free")
+        + PARTITION.format(name="batch", default="YES", nodes=16, time="1-12:00:00", state="UP")
+        + PARTITION.format(name="old", default="NO", nodes="UNLIMITED", time="INFINITE", state="DOWN")
+        + PARTITION.format(name="free", default="NO", nodes="NONE", time="NONE", state="UP"),
+    )
+    queues = made.text[made.text.index("# MaxTime and MaxNodes") :].splitlines()[1:]
+    assert tomllib.loads("\n".join(line.removeprefix("# ") for line in queues)) == {
+        "queues": [{"name": "batch", "max_walltime_s": 129_600, "max_units": 16}, {"name": "old"}, {"name": "free"}]
+    }
+    assert "# Slurm's default" in made.text
+    assert "partitions that start no jobs now, and are in the file like all others: old" in made.notes
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("PartitionName=a MaxTime=soon\n", "MaxTime 'soon'"),
+        ("PartitionName=a MaxNodes=-7\n", "MaxNodes '-7'"),
+        ("PartitionName=a\nPartitionName=a\n", "partition a again"),
+    ],
+)
+def test_partitions_that_cannot_be(tmp_path, text, said):
+    with pytest.raises(InputError, match=said):
+        imported(tmp_path, node("n1") + text)
+
+
 def test_nodes_alike_are_a_group(tmp_path):
     made = imported(
         tmp_path,
@@ -44,9 +94,10 @@ def test_nodes_alike_are_a_group(tmp_path):
         + node("g2", gres="gpu:v100:2(S:0)") + node("n05", partitions="batch,debug") + node("n06", memory=200)
         + node("n07", cores=8),
     )  # fmt: skip
-    thin, gpu = {"cores": 4, "memory": 100}, {"cores": 4, "memory": 100, "gpu": 2}
+    thin = {"cores": 4, "memory": 100}
+    a100, v100 = thin | {"gpu": 2, "gpu_a100": 2}, thin | {"gpu": 2, "gpu_v100": 2}
     assert groups(made) == [
-        ("n-0-", 3, thin), ("g-1-", 1, gpu), ("n-2-", 2, thin), ("g-3-", 1, gpu),
+        ("n-0-", 3, thin), ("g-1-", 1, a100), ("n-2-", 2, thin), ("g-3-", 1, v100),
         ("n-4-", 1, {"cores": 4, "memory": 200}), ("n-5-", 1, {"cores": 8, "memory": 100}),
     ]  # fmt: skip
     assert made.platform.partitions == {"batch": (0, 1, 2, 3, 4, 5), "debug": (2,)}
@@ -54,7 +105,12 @@ def test_nodes_alike_are_a_group(tmp_path):
     assert "# n-0-0 to n-0-2: Slurm's n[03,01-02], in this order\n[[nodes]]" in made.text
     assert "# g-1-0: Slurm's g1, in this order\n# each with 2 gpu of type a100\n[[nodes]]" in made.text
     assert "scontrol show hostnames 'n[03,01-02],g1,n[04-05],g2,n[06-07]' > names" in made.text
-    assert "not used: types of Gres (a100, v100)" in made.notes
+    assert not any("types of Gres" in note for note in made.notes)
+    assert "gpu = { idle_w = ?, busy_w = ? } }" in made.text
+    assert "gpu_a100 = {" not in made.text
+    one = imported(tmp_path, node("g1", gres="gpu:a100:2"))
+    assert groups(one)[0][2] == thin | {"gpu": 2}
+    assert "not used: types of Gres (a100)" in one.notes
 
 
 @pytest.mark.parametrize(
