@@ -25,12 +25,13 @@ from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
 from dardis.model.capacity import could_hold, no_place, outside_desired, too_large
 from dardis.model.changes import Change, LaidOutAnew
-from dardis.model.choices import EventOrder, Expecting, ProfileRule, UnitsPerNode
+from dardis.model.choices import Correction, EventOrder, Expecting, ProfileRule, UnitsPerNode
 from dardis.model.codes import NODE_CHOICES
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, NO_TIME, Job
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
+from dardis.predict.correction import corrected
 from dardis.wire.effects import Placed, Rejected, Solved
 
 _BINDINGS = {ProfileCheck.INSTANT: queue.BOUND_AT_START, ProfileCheck.SPAN: queue.BOUND_THROUGHOUT}
@@ -46,6 +47,7 @@ class CentralDispatcher:
         self._seed = seed
         self._distinct = setup.units_per_node is UnitsPerNode.DISTINCT
         self._predicts = setup.expected is not Expecting.WALLTIME
+        self._by_steps = setup.correction is Correction.STEPS
         self._always_whole = setup.event_order is EventOrder.PER_EVENT
         self._pass = setup.new_pass(platform, seed)
         self._numbering = Numbering(self._pass.keys)
@@ -307,13 +309,30 @@ class CentralDispatcher:
         return [*[self._begun(slot, now) for slot in started], *told]
 
     def _outrun(self, now: int) -> list[int]:
-        """Slots of those that run longer than expected."""
+        """Slots of the jobs that run longer than expected, with how long each is now expected to run as its span."""
         slots = []
         while self._expected_ends and self._expected_ends[0][0] <= now:
             number = heappop(self._expected_ends)[1]
             if number in self._running:
-                slots.append(self._running[number])
+                slot = self._running[number]
+                self._queue.table[slot, queue.SPAN] = self._raised(slot, now)
+                slots.append(slot)
         return slots
+
+    def _raised(self, slot: int, now: int) -> int:
+        """How long a job is expected to run that has run for as long as it was expected to, or longer."""
+        elapsed = now - int(self._queue.table[slot, queue.START])
+        if not self._by_steps:
+            return elapsed + 1  # PCP'19, section 4
+        expected, walltime = self._durations[slot].tolist()
+        return corrected(expected, walltime, elapsed)
+
+    def _next_expiry(self) -> int:
+        """When the next prediction of a running job expires (FOREVER: none does)."""
+        ends = self._expected_ends
+        while ends and ends[0][1] not in self._running:
+            heappop(ends)
+        return ends[0][0] if ends else FOREVER
 
     def _see_to_spans(self, now: int) -> None:
         """Let those that wait hold their nodes for as long as they are expected to run.
@@ -415,6 +434,8 @@ class CentralDispatcher:
             soonest = min([soonest, *(starts.changes(now) for starts in self._platform.hours.values())])
             if not self._predicts:  # else a reservation is worked out anew when those have ended who stand in its way
                 soonest = min(soonest, int(state[queue.FOLLOWING]))
+            elif self._by_steps:  # a raised prediction moves a reservation, which may let others start before it
+                soonest = min(soonest, self._next_expiry())
         return soonest
 
     def wake(self) -> int:

@@ -16,7 +16,7 @@ from dardis.config.set_up import AnySetUp
 from dardis.config.settings import setting
 from dardis.dispatch.clocked import MULTIFACTOR, Weights
 from dardis.dispatch.orders import KNOWN, order_name, order_of
-from dardis.model.choices import Expecting, NodeChoice, OnOff, ProfileRule
+from dardis.model.choices import Correction, Expecting, NodeChoice, OnOff, ProfileRule
 from dardis.model.errors import InputError
 from dardis.model.job import FOREVER
 from dardis.model.platform import Platform
@@ -54,6 +54,8 @@ class QueueSetUp(AnySetUp):
     node_choice: NodeChoice = NodeChoice.BEST_FIT
     expected: Expecting = Expecting.WALLTIME
     """By what reservations, and the orders by walltime, go."""
+    correction: Correction = Correction.STEPS
+    """How the prediction of a running job is raised once the job has outlived it."""
 
     @property
     def expecting(self) -> Expecting:

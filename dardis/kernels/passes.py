@@ -237,7 +237,7 @@ def count_free(rows: Rows, free: Ints, now: int) -> None:
 
 @bare
 def prolong(rows: Rows, queue: Queue, slot: int, now: int) -> int:
-    """Expect a job that runs longer than expected to run for one second more (PCP'19, section 4).
+    """Let a job that runs longer than expected hold its nodes for its new span, which is written already.
 
     Answers DONE or FULL; anything else is a defect: its nodes hold it still.
     """
@@ -245,10 +245,7 @@ def prolong(rows: Rows, queue: Queue, slot: int, now: int) -> int:
     low = table[slot, HOLD]
     high = low + table[slot, HELD]
     nodes, units = queue.hold_node[low:high], queue.hold_units[low:high]
-    done = reserve(rows, nodes, units, table[slot, REQUEST:], now, now + 1, now)
-    if done == DONE:
-        table[slot, SPAN] = now + 1 - table[slot, START]
-    return done
+    return reserve(rows, nodes, units, table[slot, REQUEST:], now, table[slot, START] + table[slot, SPAN], now)
 
 
 @bare

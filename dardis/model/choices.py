@@ -54,6 +54,13 @@ class Expecting(StrEnum):
     REAL = "real"
 
 
+class Correction(StrEnum):
+    """How the prediction of a job is raised that runs longer than predicted: by growing steps, or by one second."""
+
+    STEPS = "steps"
+    SECOND = "second"
+
+
 class Overrun(StrEnum):
     """What becomes of a job that runs longer than its walltime: it is killed then, or its walltime is its runtime."""
 

@@ -27,23 +27,33 @@ Kind = tuple[str, tuple[Hashable, ...]]
 
 
 class LastAlike:
-    """How long the last job ran of each kind. What a job does not state drops out of what makes it alike."""
+    """How long the last job ran of each kind. What a job does not state drops out of what makes it alike.
+
+    But where others state their users, a job whose user is unknown shares no history with any other.
+    """
 
     def __init__(self) -> None:
         """Nothing has ended."""
         self._last: dict[Kind, int] = {}
         self._walltime = Walltime()
+        self._users_stated = False
+        """Whether any job that was asked about has stated its user."""
+
+    def shares(self, job: Job) -> bool:
+        """Whether the job has a history in common with others."""
+        self._users_stated = self._users_stated or job.user != ""
+        return job.user != "" or not self._users_stated
 
     def predict(self, job: Job, now: int) -> Prediction:
         """As the last one ran that is most alike; without any, its walltime."""
-        for kind in _kinds(job):
+        for kind in _kinds(job) if self.shares(job) else ():
             if (ran := self._last.get(kind)) is not None:
                 return Prediction(within(job, ran), kind[0])
         return self._walltime.predict(job, now)
 
     def observe(self, job: Job, ran: int, now: int) -> None:  # noqa: ARG002
         """One more of its kinds."""
-        for kind in _kinds(job):
+        for kind in _kinds(job) if self.shares(job) else ():
             self._last[kind] = ran
 
 

@@ -54,8 +54,10 @@ class Learned:
         self._forest: ExtraTreesRegressor | None = None
 
     def predict(self, job: Job, now: int) -> Prediction:
-        """As the forest guesses."""
+        """As the forest guesses; a job that shares no history, by its walltime."""
         alike = self._alike.predict(job, now)
+        if not self._alike.shares(job):
+            return alike
         known = self._asked[job.number] = self._features(job, alike.duration, now)
         if self._forest is None:
             return alike
@@ -65,10 +67,13 @@ class Learned:
         return Prediction(within(job, round(float(guess) ** 2)), "forest")
 
     def observe(self, job: Job, ran: int, now: int) -> None:
-        """One more to learn from."""
+        """One more to learn from, if it shares its history."""
+        known = self._asked.pop(job.number, None)
+        if known is None or not self._alike.shares(job):
+            return
         self._alike.observe(job, ran, now)
         self._recent.observe(job, ran, now)
-        self._known.append(self._asked.pop(job.number))
+        self._known.append(known)
         self._ran.append(ran**0.5)
         self._ended += 1
         if self._ended >= self._next:

@@ -51,7 +51,7 @@ class LastTwo:
 
 
 class LastTwoOnline:
-    """The same of jobs as they arrive and end; those without a user are one user's."""
+    """The same of jobs as they arrive and end; one whose user is unknown shares no history with any other."""
 
     def __init__(self) -> None:
         """Nothing has ended."""
@@ -59,16 +59,19 @@ class LastTwoOnline:
         self._ran = self._asked = 0
 
     def predict(self, job: Job, now: int) -> Prediction:  # noqa: ARG002
-        """By the user's last two jobs, or by what all have used of their walltimes."""
+        """By the user's last two jobs, or by what all have used of their walltimes; its walltime without a user."""
+        if not job.user:
+            return Prediction(job.walltime, "walltime")
         recent = self._recent.get(job.user, ())
         share = self._ran / self._asked if self._asked else 1.0
-        whose = "the user's" if job.user else "the"
-        which = ("share of all walltimes", f"{whose} last job", f"{whose} last two jobs")
+        which = ("share of all walltimes", "the user's last job", "the user's last two jobs")
         rule = which[len(recent)]
         return Prediction(within(job, _by_recent(recent, job.walltime, share)), rule)
 
     def observe(self, job: Job, ran: int, now: int) -> None:  # noqa: ARG002
-        """One more."""
+        """One more, if its user is known."""
+        if not job.user:
+            return
         self._recent.setdefault(job.user, deque(maxlen=LAST)).append(ran)
         self._ran += ran
         self._asked += job.walltime

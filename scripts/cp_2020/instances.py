@@ -18,7 +18,7 @@ from dardis.dispatch.cp.problem import Answer, Model, Problem
 from dardis.dispatch.cp.setups import CP_SETUPS, CpSetUp
 from dardis.engine.clock import process_cpu_s
 from dardis.model.arrays import Bools, Floats, Ints
-from dardis.model.choices import Expecting
+from dardis.model.choices import Correction, Expecting
 from dardis.model.target import Target
 from dardis.registry import Dispatcher
 from dardis.registry.builders import ASKING
@@ -117,7 +117,7 @@ class _BothSetUp(CpSetUp):
 def _played(trace: Path, expected: str, jobs: int | None) -> dict[str, np.ndarray[Any, Any]]:
     platform = load_platform(EURORA_PLATFORM)
     asked = asked_jobs(trace, platform, None, Part(None, None, jobs), think_times=False, strict=False)
-    setup = _BothSetUp(expected=Expecting(EXPECTED[expected]))
+    setup = _BothSetUp(expected=Expecting(EXPECTED[expected]), correction=Correction.SECOND)
     dispatcher = Dispatcher("pcp19 and pcp20", setup, ASKING)
     dispatcher.warm(wished=False)
     play(platform, asked.jobs, dispatcher, Target(), SEED)

@@ -35,8 +35,8 @@ EXPECTED = (
     Mutation(
         "who outruns what was expected of him is taken to be gone",
         QUEUE,
-        "            if number in self._running:\n                slots",
-        "            if number not in self._running:\n                slots",
+        "            if number in self._running:\n                slot =",
+        "            if number not in self._running:\n                slot =",
         OF_QUEUE,
     ),
     Mutation(

@@ -20,12 +20,13 @@ from kit.shapes_reference import Pieces, ShapeSearch
 
 from dardis.dispatch import CentralSetUp
 from dardis.dispatch.setups import Ordering, ProfileCheck
-from dardis.model.choices import OnOff, ProfileRule, UnitsPerNode
+from dardis.model.choices import Correction, OnOff, ProfileRule, UnitsPerNode
 from dardis.model.codes import NODE_CHOICES
 from dardis.model.job import Actual
 from dardis.model.platform import Platform
 from dardis.model.queues import ALWAYS
 from dardis.model.target import DesiredProfile
+from dardis.predict.correction import corrected
 
 Claim = tuple[int, dict[int, int]]
 """Start, and node to units."""
@@ -64,6 +65,7 @@ class SlowDispatcher:
         self._setup, self._seed = setup, seed
         self._jobs = {job.number: job for job in jobs}
         self._predicts, self._expected = expected is not None, expected or {job.number: job.walltime for job in jobs}
+        self._by_steps = self._predicts and setup.correction is Correction.STEPS
         self._binds = desired is not None and setup.profile is not ProfileRule.OFF
         self._soft = setup.profile is ProfileRule.SOFT
         self._instant = setup.profile_check is ProfileCheck.INSTANT
@@ -100,7 +102,8 @@ class SlowDispatcher:
             reserved = {w.reserved[0] for w in self._queue if w.reserved and not self._predicts}
             lapses = self._soft and self._binds
             latest = {w.job.latest for w in self._queue if w.job.latest is not None and lapses}
-            ahead = [time for time in changes | arrivals | ends | reserved | latest if time > now]
+            expiries = {*self._held_until.values()} if self._by_steps and self._queue else set()
+            ahead = [time for time in changes | arrivals | ends | reserved | latest | expiries if time > now]
             if not ahead:
                 return
             now = min(ahead)
@@ -114,7 +117,7 @@ class SlowDispatcher:
             new = [Waiting(job, job.walltime) for job in jobs if job.earliest == now]
             new = [waiting for waiting in new if self._has_hope(waiting, now)]
             self._queue += new
-            if new or ended or now in changes | reserved | latest:
+            if new or ended or now in changes | reserved | latest | expiries:
                 self._decide(now, freed=self._learn(now) or bool(ended))
 
     def _learn(self, now: int) -> bool:
@@ -133,8 +136,12 @@ class SlowDispatcher:
         for waiting in self._queue if outrun else ():
             self._give_back(waiting, now)
         for number in outrun:
-            self._take(self._jobs[number], self._running[number][1], now, now + 1, 1)
-            self._held_until[number] = now + 1
+            start, taken = self._running[number]
+            until = now + 1
+            if self._by_steps:
+                until = start + corrected(self._expected[number], self._jobs[number].walltime, now - start)
+            self._take(self._jobs[number], taken, now, until, 1)
+            self._held_until[number] = until
         return learned or bool(outrun)
 
     def _end(self, number: int) -> int:

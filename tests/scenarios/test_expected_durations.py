@@ -37,13 +37,42 @@ def test_easy_by_walltimes_lets_everybody_pass():
 
 
 def test_easy_lets_only_those_pass_who_are_expected_to_be_out_of_the_way():
-    """Job 2 is promised second 10: job 3 would delay it, job 4 would not. At 20 s job 1 is expected to end at 21 s."""
-    assert starts("easy", "expected=last-two") == [0, 50, 60, 3, 60]
+    """Job 2 is promised second 10: job 3 would delay it, job 4 would not.
+
+    At 10 s job 1 is expected to end at 70 s: job 3 starts, and job 5 after it.
+    """
+    assert starts("easy", "expected=last-two") == [0, 50, 10, 3, 30]
+
+
+def test_by_the_second_the_first_reservation_is_always_due():
+    """At 20 s job 1 is expected to end at 21 s, so that job 2 is promised that second and no other job starts."""
+    assert starts("easy", "expected=last-two", "correction=second") == [0, 50, 60, 3, 60]
+    assert starts("conservative", "expected=last-two", "correction=second") == [0, 50, 60, 3, 60]
+
+
+@pytest.mark.parametrize("name", ["easy", "conservative"])
+def test_a_queue_does_not_starve_behind_a_job_that_outlives_its_prediction(name):
+    """Short jobs pass a job that waits for the whole machine, while the job that runs is far from its end."""
+    short = [job(number, 10 + number, 1, 60, 30) for number in range(3, 23)]
+    jobs = [job(1, 0, 2, 7200, 7000), job(2, 1, 4, 7200, 10), *short]
+    expected = {1: 10, 2: 10, **{one.number: 30 for one in short}}
+    by_second = starts(name, "expected=last-two", "correction=second", jobs=jobs, expected=expected)
+    assert by_second[1] == 7000
+    assert min(by_second[2:]) >= 7010
+    by_steps = starts(name, "expected=last-two", jobs=jobs, expected=expected)
+    assert by_steps[1] == 7000
+    assert max(by_steps[2:]) < 1000
+
+
+def test_the_dispatcher_is_asked_when_a_prediction_expires():
+    """Nothing arrives or ends at 10 s, at 70 s or at 370 s; job 3 fits only before the third promise to job 2."""
+    jobs = [job(1, 0, 2, 7200, 3000), job(2, 1, 4, 100, 10), job(3, 2, 2, 400, 250)]
+    assert starts("easy", "expected=last-two", jobs=jobs, expected={1: 10, 2: 10, 3: 250}) == [0, 3000, 70]
 
 
 def test_conservative_plans_anew_when_somebody_outruns():
-    """Jobs 2, 3 and 5 keep their order, however often what job 2 was promised comes to nothing."""
-    assert starts("conservative", "expected=last-two") == [0, 50, 60, 3, 60]
+    """Job 2 is promised 10 s, then 70 s: jobs 3 and 5 start before it as soon as they end before that."""
+    assert starts("conservative", "expected=last-two") == [0, 50, 10, 3, 30]
 
 
 def capped(until, cores):

@@ -9,7 +9,7 @@ from dardis.config.settings import setting
 from dardis.dispatch.auction.clear import Alpha, Aucsched, BidClasses, Terms
 from dardis.dispatch.cp.setups import AskingSetUp
 from dardis.dispatch.setups import ProfileCheck
-from dardis.model.choices import Expecting, NodeChoice, OnOff
+from dardis.model.choices import Correction, Expecting, NodeChoice, OnOff
 
 if TYPE_CHECKING:
     from typing import Self
@@ -23,6 +23,7 @@ class AuctionSetUp(AskingSetUp):
     profile_check: ProfileCheck = setting(ProfileCheck.SPAN, key=False)  # noqa: RUF009 (a field, as the others)
     node_choice: NodeChoice = setting(NodeChoice.BEST_FIT, key=False)  # noqa: RUF009
     expected: Expecting = setting(Expecting.WALLTIME, key=False)  # noqa: RUF009
+    correction: Correction = setting(Correction.STEPS, key=False)  # noqa: RUF009
     step: int = 5
     """Seconds between auctions."""
     window: int = 100

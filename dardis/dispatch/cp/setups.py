@@ -22,7 +22,7 @@ from dardis.dispatch.cp.problem import Model
 from dardis.dispatch.cp.search import Effort
 from dardis.dispatch.gone_over import Pass
 from dardis.dispatch.setups import ProfileCheck, QueueSetUp
-from dardis.model.choices import OnOff, UnitsPerNode
+from dardis.model.choices import Correction, OnOff, UnitsPerNode
 from dardis.model.errors import InputError
 from dardis.model.platform import Platform
 
@@ -212,6 +212,8 @@ class Pcp14SetUp(OnNodesSetUp):
 class Pcp19SetUp(OnNodesSetUp):
     """PCP'19 (002)."""
 
+    correction: Correction = Correction.SECOND
+    """As the paper has it (section 4)."""
     version: int = setting(NEWEST, values="0|1|2|3", parse=_version)
 
     @property
@@ -228,6 +230,8 @@ class Pcp19SetUp(OnNodesSetUp):
 class Hcp19SetUp(CpSetUp):
     """HCP'19 (002)."""
 
+    correction: Correction = Correction.SECOND
+    """As the paper has it (section 4)."""
     version: int = setting(NEWEST, values="0|1|2|3", parse=_version)
     model_jobs: int = 100
     """m: jobs in the model, the first to have arrived."""
@@ -248,6 +252,8 @@ class Pcp20SetUp(CpSetUp):
 
     bears_failures: ClassVar[bool] = False
     """What runs has positions where something else might have to be kept."""
+    correction: Correction = Correction.SECOND
+    """As in PCP'19, which it is compared with."""
     delta: float = setting(pcp20.EFFORT.first_s, values=_SECONDS, parse=_positive)
     delta_max: float = setting(pcp20.EFFORT.longest_s, values=_SECONDS, parse=_positive)
     few_conflicts: ClassVar[int] = pcp20.EFFORT.conflicts

@@ -67,8 +67,9 @@ def test_every_answer_is_possible_and_knows_nothing_of_the_future(history, expec
 @given(histories())
 @examples()
 def test_the_last_two_are_those_that_the_planner_counts(history):
-    """Where it knows the same jobs of the past it says the same."""
+    """Where it knows the same jobs of the past, each with its user, it says the same."""
     jobs, events = history
+    jobs = [(replace(job, user=job.user or "eve"), ran) for job, ran in jobs]
     at = {number: time for time, arrives, number in events if not arrives}
     for job, ended, time, duration, rule in answers(new_predictor(Expecting.LAST_TWO, {}, 1), jobs, events):
         past = [jobs[number] for number in ended]
@@ -103,6 +104,10 @@ def test_data_driven_takes_the_last_job_that_shares_most(history):
         ("user", "name"), ("user", "stem"),
     ]  # fmt: skip
     jobs, events = history
+    if not any(job.user for job, _ in jobs[:2]):
+        jobs = [(replace(job, user=""), ran) for job, ran in jobs]
+    else:
+        jobs = [(replace(job, user=job.user or "eve"), ran) for job, ran in jobs]
     for job, ended, _, duration, rule in answers(new_predictor(Expecting.DATA_DRIVEN, {}, 1), jobs, events):
         expected = job.walltime
         for fields in rules:
@@ -138,6 +143,23 @@ def test_what_a_trace_lacks_drops_out_of_the_rules():
     assert predictor.predict(replace(bare, number=2), 60) == (10, "queue walltime request")
     assert predictor.predict(replace(bare, number=2, units=3), 60) == (10, "queue walltime")
     assert predictor.predict(replace(bare, number=2, walltime=60), 60) == (60, "walltime")
+    predictor.predict(replace(bare, number=3, user="ann"), 60)
+    assert predictor.predict(replace(bare, number=2), 60) == (100, "walltime")  # now that users are stated
+
+
+@pytest.mark.parametrize("expecting", [Expecting.LAST_TWO, Expecting.DATA_DRIVEN, Expecting.LEARNED])
+def test_a_job_of_an_unknown_user_shares_no_history(expecting):
+    """Neither does it learn from others, nor do others from it."""
+    predictor = new_predictor(expecting, {}, 1)
+    unknown = Job(1, 0, 0, None, 100, 1, (4,), 1)
+    known = replace(unknown, number=2, user="ann")
+    assert predictor.predict(known, 0).duration == 100
+    assert predictor.predict(unknown, 0) == (100, "walltime")
+    predictor.observe(unknown, 10, 50)
+    assert predictor.predict(replace(known, number=3), 60).duration == 100
+    predictor.observe(known, 20, 70)
+    assert predictor.predict(replace(unknown, number=4), 80) == (100, "walltime")
+    assert predictor.predict(replace(known, number=5), 80).duration == 20
 
 
 @pytest.fixture
