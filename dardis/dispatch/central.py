@@ -325,7 +325,7 @@ class CentralDispatcher:
         if not self._by_steps:
             return elapsed + 1  # PCP'19, section 4
         expected, walltime = self._durations[slot].tolist()
-        return corrected(expected, walltime, elapsed)
+        return max(corrected(expected, walltime, elapsed), elapsed + 1)  # a boot may take it beyond its walltime
 
     def _next_expiry(self) -> int:
         """When the next prediction of a running job expires (FOREVER: none does)."""

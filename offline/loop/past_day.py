@@ -108,7 +108,7 @@ def play_day(
     jobs = sorted(
         [one.job for one in runs] + _to_come(before, arrivals, start), key=lambda job: (job.submit, job.number)
     )
-    runs = [_until_closed(one, machine, lead_s) for one in runs]
+    runs = _within_room([_until_closed(one, machine, lead_s) for one in runs], machine)
     clipped = {one.job.number: one.job for one in runs}
     easy = CENTRAL_SETUPS["easy"].checked()
     dispatcher = _FromMidnight(CentralDispatcher(easy, machine, None, seed=1), runs)
@@ -197,15 +197,12 @@ def _kept_of(node: int, start: int, end: int, platform: Platform) -> Ints:
 
 
 def _until_over(one: _Runs, closed: Sequence[Absence]) -> _Runs:
-    """The run, with a walltime that holds nothing in a window which leaves it no room.
-
-    A window of a node that other jobs run through is closed in part, and keeps room for these jobs alone. A job that
-    ends inside of a window holds its nodes until then, one that ends before it no longer than until it begins.
-    """
-    asked, over = one.job.asked, one.job.submit + one.job.duration
-    until = [max(begin, over) for begin, end, node in closed if node in one.nodes and over < end]
-    left = min([asked.walltime, *(moment - asked.submit for moment in until)])
-    return replace(one, job=replace(one.job, asked=replace(asked, walltime=left)))
+    """With no more walltime than it takes, if it ends while a node of its is to be down: nobody waits there."""
+    over = one.job.submit + one.job.duration
+    if not any(begin < over < end and node in one.nodes for begin, end, node in closed):
+        return one
+    asked = one.job.asked
+    return replace(one, job=replace(one.job, asked=replace(asked, walltime=min(asked.walltime, one.job.duration))))
 
 
 def _windows(closed: Sequence[Absence]) -> list[Maintenance]:
@@ -228,3 +225,55 @@ def _until_closed(one: _Runs, platform: Platform, lead_s: int) -> _Runs:
     begins = [begin for node in one.nodes.tolist() for begin, _ in platform.closed_spans(node) if begin > asked.submit]
     left = min([asked.walltime, *(begin - lead_s - asked.submit for begin in begins)])
     return replace(one, job=replace(one.job, asked=replace(asked, walltime=max(left, 1))))
+
+
+def _within_room(runs: Sequence[_Runs], platform: Platform) -> list[_Runs]:
+    """Running jobs with walltimes that end where a node has no more room for all of them.
+
+    A window can take a part of a node, since a job still runs there. The reservation of another job on that node may
+    reach into the window, although the job itself ends before it. First each job takes its nodes for its runtime. Then
+    each reservation, in the order of `runs`, reaches as far as the nodes have room.
+    """
+    room: dict[int, list[tuple[int, int, Ints]]] = {}
+    """By node: (from, to, resources that windows and running jobs take)."""
+    used = {node for one in runs for node in one.nodes.tolist()}
+    for window in platform.maintenance:
+        for node in used.intersection(window.nodes):
+            less = platform.capacity[node] if window.less is None else np.array(window.less)
+            room.setdefault(node, []).append((window.start, window.end, less))
+    walltimes = [one.job.walltime for one in runs]
+    for whole in (False, True):
+        for place, one in enumerate(runs):
+            begin = one.job.submit
+            since = begin + min(one.job.duration, walltimes[place]) if whole else begin
+            end = begin + (walltimes[place] if whole else min(one.job.duration, walltimes[place]))
+            parts = [
+                (node, units * np.array(one.job.asked.request))
+                for node, units in zip(one.nodes.tolist(), one.units.tolist(), strict=True)
+            ]
+            until = min(
+                [
+                    end,
+                    *(
+                        _first_lack(room.get(node, []), platform.capacity[node] - amounts, since, end)
+                        for node, amounts in parts
+                    ),
+                ]
+            )
+            if until < end:
+                walltimes[place] = max(until - begin, 1)
+            for node, amounts in parts:
+                room.setdefault(node, []).append((since, until, amounts))
+    return [
+        replace(one, job=replace(one.job, asked=replace(one.job.asked, walltime=walltime)))
+        for one, walltime in zip(runs, walltimes, strict=True)
+    ]
+
+
+def _first_lack(taken: Sequence[tuple[int, int, Ints]], most: Ints, start: int, end: int) -> int:
+    """First moment of `[start, end)` at which more than `most` is taken of a node; `end` if there is none."""
+    near = [one for one in taken if one[0] < end and start < one[1]]
+    for at in sorted({max(start, since) for since, _, _ in near}):
+        if (sum(less for since, until, less in near if since <= at < until) > most).any():
+            return at
+    return end
