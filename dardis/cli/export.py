@@ -54,7 +54,7 @@ def export(
     from dardis.config.node_names import node_names
     from dardis.model.errors import InputError
     from offline.export.formats import format_named, load_plan
-    from offline.export.slurm import export_slurm, mode_of
+    from offline.export.slurm import mode_of
     from offline.loop.check import in_mode
 
     form = format_named(wanted or _only_checked(check=check), limits_only=limits_only, mode=mode, check=check)
@@ -72,7 +72,8 @@ def export(
             typer.echo(found.choice(chosen), err=out is None and wanted is not None)
             if not anyway:
                 found.see_that_it_pays(chosen)
-        made = export_slurm(in_mode(plan, chosen, found), called_as, mode=chosen)
+        form = format_named("slurm", mode=chosen)
+        made = form.export(in_mode(plan, chosen, found), called_as)
     else:
         made = form.export(plan, called_as)
     called = plan.settings.get("names") if names is None else None
