@@ -7,7 +7,7 @@ from typing import Self
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C."""
-_REPLACEMENT = "\ufffd"
+REPLACEMENT = "\ufffd"
 """What stands for a byte that is no text."""
 _LONGEST_PLACE, _LONGEST_FOUND, _LONGEST_EXPECTED = 1000, 300, 1000
 
@@ -16,8 +16,8 @@ def one_line(text: str, longest: int = _LONGEST_FOUND) -> str:
     """The text for a message: what does not print is escaped, and the middle of a long one is left out."""
     if len(text) > longest:
         text = f"{text[: longest - longest // 3]} … {text[len(text) - longest // 3 :]}"
-    plain = text.isprintable() and _REPLACEMENT not in text
-    return text if plain else "".join(c if c.isprintable() and c != _REPLACEMENT else ascii(c)[1:-1] for c in text)
+    plain = text.isprintable() and REPLACEMENT not in text
+    return text if plain else "".join(c if c.isprintable() and c != REPLACEMENT else ascii(c)[1:-1] for c in text)
 
 
 class DardisError(Exception):

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TextIO
 
-from dardis.model.errors import InputError
+from dardis.model.errors import REPLACEMENT, InputError
 
 
 class _Packing(NamedTuple):
@@ -37,6 +37,8 @@ _PACKINGS: Final = {
     ".xz": _Packing("xz", b"\xfd7zXZ\x00", lzma.compress, lzma.decompress),
 }
 """By the ending of a file's name."""
+_BEGIN, _BINARY_SHARE = 4096, 0.3
+"""A file is binary if so large a share of its first characters is no text; a few damaged ones make a line malformed."""
 _PARTLY_WRITTEN = re.compile(r"\.(.+)\.\d+\.part")
 
 
@@ -69,12 +71,13 @@ def partly_written(name: str) -> str | None:
 def read_text(path: Path) -> str:
     """Return the text of a file, unpacked if it is packed; a byte that is no UTF-8 becomes a replacement character.
 
-    InputError for what can't be read, and for a binary file, which has a zero byte.
+    InputError for what can't be read, and for a binary file.
     """
-    data = read_bytes(path)
-    if b"\x00" in data:
+    text = read_bytes(path).decode("utf-8-sig", errors="replace")
+    begin = text[:_BEGIN]
+    if sum(c == REPLACEMENT or (c < " " and not c.isspace()) for c in begin) > _BINARY_SHARE * len(begin):
         raise InputError(path, "is a binary file", "text, plain or packed as gzip, bzip2 or xz")
-    return data.decode("utf-8-sig", errors="replace")
+    return text
 
 
 def plain_name(path: Path) -> str:
