@@ -45,7 +45,7 @@ class LoopPicture:
     temp_c: Floats
     price: Floats
     beside: Sequence[tuple[str, float, float]]
-    """Name, mean wait for boots (s) and gain over all nodes on of several rules, ours and the bound last; or none."""
+    """Name, mean wait for boots (s) and gain over all nodes on of several rules, ours and clairvoyant last; or none."""
     promised: Sequence[tuple[float, float, float, float] | None] = ()
     """By day what switching brought, what its plan promised, and the ends of that range; None where nothing was."""
 
@@ -78,7 +78,7 @@ def draw_loop(path: Path, page: LoopPage, *, form: Form | None = None) -> None:
     headlines = [
         ("profit", f"{_short(summary['profit_eur'])} {picture.currency}"),
         ("more than with all nodes on", f"{_short(summary['gain_eur'])} {picture.currency}"),
-        ("of what could be had", "–" if share is None else f"{100 * float(share):.1f} %"),
+        ("of the clairvoyant gain", "–" if share is None else f"{100 * float(share):.1f} %"),
         ("mean wait for boots", f"{_short(summary['mean_boot_delay_s'])} s"),
         ("jobs delayed", "–" if summary["delayed_share"] is None else f"{100 * float(summary['delayed_share']):.1f} %"),
         ("cycles a node a day", _short(summary["cycles_per_node_day"])),
@@ -100,7 +100,7 @@ def draw_loop(path: Path, page: LoopPage, *, form: Form | None = None) -> None:
 
 
 def profits(picture: LoopPicture) -> Chart:
-    """More profit than with all nodes on, by day: what was gained and what could have been."""
+    """More profit than with all nodes on, by day: what was gained, and the clairvoyant gain."""
     drawing, (axes,) = chart.figure(chart.FULL, 2.8)
     base = picture.profit["all nodes on"]
     days = np.arange(len(picture.dates))

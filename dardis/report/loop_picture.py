@@ -51,7 +51,7 @@ class _Picture(Record):
         if not self.profit.keys() >= _SCHEDULES or days != {len(self.dates)}:
             raise ValueError("not a profit of each schedule for each date")
         if 0 < len(self.beside) < 3:
-            raise ValueError("no rules beside ours and the bound")
+            raise ValueError("no rules beside ours and the clairvoyant one")
         if self.promised and (len(self.promised) != len(self.dates) or not any(self.promised)):
             raise ValueError("promises that are not of these dates")
         return self

@@ -35,6 +35,7 @@ from offline.planner.plan import Plans, plan
 from offline.planner.problem import Plan, Problem, StoppedBy
 from offline.planner.switched_bound import bound_with_switching, most_of_machine
 from offline.planner.use import cores_used, node_spans
+from offline.site.calendar import DAY_S
 
 SEARCH_SHARE = 0.6
 """Of the time, what the searches for a plan may take: past days are planned after them, and the bound has the rest."""
@@ -68,6 +69,12 @@ class DayPlan:
     def plan(self) -> Plan:
         """The plan that is handed on."""
         return self.plans.best
+
+    @property
+    def jobs_forecast(self) -> int:
+        """Planned jobs that are forecast to be submitted in the day."""
+        since = self.problem.jobs.submit - self.problem.conditions.start
+        return int(((since >= 0) & (since < DAY_S)).sum())
 
 
 def plan_day(

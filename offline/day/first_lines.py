@@ -55,7 +55,7 @@ def _saves(site: Site, day: DayPlan) -> str:
 
 
 def _may_go_wrong(site: Site, day: DayPlan) -> str:
-    jobs, forecast = day.forecast.jobs, len(day.forecast.trace)
+    jobs, forecast = day.forecast.jobs, day.jobs_forecast
     told = f"{jobs.low:,.0f} to {jobs.high:,.0f} jobs may come where {forecast:,} are forecast"
     if day.promise is None:
         return f"{told[0].upper()}{told[1:]}."

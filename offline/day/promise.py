@@ -31,7 +31,6 @@ from offline.day.stay_on import (
 )
 from offline.day.switched_day import SwitchedDay, switched_day
 from offline.forecast.ranges import Range, range_of
-from offline.site.calendar import DAY_S
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,7 @@ def promise_of(
     days = hindsight.recent_days(known.first_day, known.next_day)
     if len(days) < LEAST_DAYS:
         return None
-    ago = np.array([-(-(known.until - site.calendar.day(past)[0]) // DAY_S) for past in days])
+    ago = known.next_day - np.array(days)
     says = weights[np.maximum(len(weights) - ago, 0)]
     machine = MachinePower.of_platform(site.platform)
 

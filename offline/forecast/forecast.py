@@ -10,8 +10,8 @@ from dardis.model.arrays import Floats, Ints
 from dardis.model.errors import InputError
 from dardis.workload.trace import Trace
 from offline.forecast.donors import DEFAULT, donors
-from offline.forecast.past import Past, look_back
-from offline.forecast.ranges import Range, day_weights, range_of
+from offline.forecast.past import Past, look_back, without_last
+from offline.forecast.ranges import Range, day_weights, on_its_weekday, range_of
 from offline.forecast.scenarios import Demand, bands, draw, jobs_of, nearest
 from offline.site.calendar import DAY_S, HOUR_S, Calendar
 
@@ -36,7 +36,7 @@ class Forecast:
     core_h: Range
     """Core-hours that they will use."""
     day_weights: Floats
-    """How much each past day says of the coming one, shape (days,); the last is the one before what is forecast."""
+    """How much each past day says of the coming one, shape (days,); the last is the last whole day that is known."""
     notes: tuple[str, ...] = ()
 
 
@@ -56,8 +56,10 @@ def forecast(
         return forecast_from(look_back(trace, start, hours), hours, method, seed)
     before = -(-lead_s // HOUR_S)
     reach = 24 * -(-(before + hours) // 24)
-    found = forecast_from(look_back(trace, start - before * HOUR_S, reach), reach, method, seed)
-    return _cut(found, trace, start - lead_s, before, hours)
+    past = look_back(trace, start - before * HOUR_S, reach)
+    found = _cut(forecast_from(past, reach, method, seed), trace, start - lead_s, before, hours)
+    jobs, core_h, weights = _of_days(without_last(past, -before % 24), -(-before // 24))
+    return replace(found, jobs=jobs, core_h=core_h, day_weights=weights)
 
 
 def _cut(found: Forecast, trace: Trace, now: int, before: int, hours: int) -> Forecast:
@@ -76,10 +78,15 @@ def forecast_from(past: Past, hours: int, method: str, seed: int) -> Forecast:
     demand, blind = bands(past, chosen, drawn)
     made = jobs_of(past, nearest(past, demand, drawn))
     edges = past.origin + HOUR_S * np.arange(hours + 1)
-    weights = day_weights(past)
+    return Forecast(made, demand, edges, method, *_of_days(past), (*_silence(past), *chosen.notes, *blind))
+
+
+def _of_days(past: Past, ahead: int = 0) -> tuple[Range, Range, Floats]:
+    """Jobs and core-hours of the day that begins so many days after the past ends, and the weights of past days."""
+    weights = day_weights(past, ahead)
     came = np.bincount(past.hour // 24, minlength=past.days).astype(np.float64)
-    jobs, core_h = range_of(came, weights), range_of(past.work.sum(axis=1), weights)
-    return Forecast(made, demand, edges, method, jobs, core_h, weights, (*_silence(past), *chosen.notes, *blind))
+    jobs, core_h = (range_of(on_its_weekday(values, ahead), weights) for values in (came, past.work.sum(axis=1)))
+    return jobs, core_h, weights
 
 
 def _silence(past: Past) -> tuple[str, ...]:

@@ -82,6 +82,20 @@ def look_back(trace: Trace, origin: int, hours: int) -> Past:
     return Past(origin, days, jobs, (jobs.submit - start) // HOUR_S, hourly, last_number)
 
 
+def without_last(past: Past, hours: int) -> Past:
+    """The whole days that end so many hours (0 to 23) earlier, with what is known now; `past` if there is none."""
+    days = past.days - (hours > 0)
+    if not hours or not days:
+        return past
+    first = 24 * past.days - hours - 24 * days
+    inside = (past.hour >= first) & (past.hour < first + 24 * days)
+    hourly = Hourly(*(of[first : first + 24 * days] for of in (past.hourly.work, past.hourly.load)))
+    return replace(
+        past, origin=past.origin - hours * HOUR_S, days=days, jobs=past.jobs.take(inside),
+        hour=past.hour[inside] - first, hourly=hourly,
+    )  # fmt: skip
+
+
 def known_jobs(jobs: Trace, origin: int) -> Trace:
     """Jobs submitted before `origin` as known then: what has not ended has an expected runtime, and no future wait.
 

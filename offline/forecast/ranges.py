@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from dardis.model.arrays import Floats
-from offline.forecast.donors import seasonal
+from offline.forecast.donors import WEEK, credibility, seasonal, weekday_strength
 from offline.forecast.past import Past
 
 LEVELS: Final = (0.07, 0.93)
@@ -22,12 +22,31 @@ class Range(NamedTuple):
     high: float
 
 
-def day_weights(past: Past) -> Floats:
-    """How much each past day says of the coming one, shape (days,), the last being yesterday; they sum to 1.
+def day_weights(past: Past, ahead: int = 0) -> Floats:
+    """How much each past day says of the coming one, or of one `ahead` days later, shape (days,); they sum to 1.
 
     Half of it is said by the days that the seasonal forecast draws from, half by all alike.
     """
-    return np.asarray((seasonal(past, 1).weights[0] + 1 / past.days) / 2)
+    return np.asarray((seasonal(past, ahead + 1).weights[ahead] + 1 / past.days) / 2)
+
+
+def on_its_weekday(values: Floats, ahead: int = 0) -> Floats:
+    """Numbers of past days, shape (days,), at least 0, as if of the weekday of the coming day, or of one `ahead` later.
+
+    Square roots are moved by the difference between the weekdays' means, as far as the weekdays differ by more than the
+    days of one weekday do. With less than three weeks the numbers stay as they are.
+    """
+    days = len(values)
+    roots = np.sqrt(values)
+    strength = weekday_strength(roots[:, None])
+    if days < 3 * WEEK or strength == 0:
+        return values
+    weekday = np.arange(-days, 0) % WEEK
+    counted = np.bincount(weekday)
+    means = np.bincount(weekday, weights=roots) / counted
+    trust = np.array([credibility(strength, count) for count in counted.tolist()])
+    effect = trust * (means - means.mean())
+    return np.asarray(np.maximum(roots - effect[weekday] + effect[ahead % WEEK], 0.0) ** 2)
 
 
 def range_of(values: Floats, weights: Floats, beyond: float = 0.0) -> Range:

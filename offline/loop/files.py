@@ -24,7 +24,7 @@ from dardis.power.account import Account
 from offline.day.day import DayPlan
 from offline.folder.plan import Figure
 from offline.loop.loop import Lived, Loop
-from offline.loop.page import ALL_ON, BOUND, PROMISED, draw
+from offline.loop.page import ALL_ON, CLAIRVOYANT, PROMISED, draw
 from offline.onoff.spans import nodes_up
 from offline.site.calendar import DAY_S
 
@@ -69,11 +69,11 @@ def _write_rows(path: Path, columns: Sequence[str], rows: Sequence[dict[str, Fig
 
 
 def beside_rows(loop: Loop) -> list[dict[str, Figure]]:
-    """The rows of beside.csv: all nodes on, rules that look at nothing but idle nodes, ours, and the bound."""
+    """The rows of beside.csv: all nodes on, rules that look at idle nodes alone, ours, and clairvoyant switching."""
     ours = {} if loop.options.reactive in loop.rivals else {loop.options.switching: loop.switched}
     rivals = {str(rule): lived for rule, lived in loop.rivals.items()}
     some = {ALL_ON: loop.always_on} | rivals | (ours if loop.target.switching is not None else {})
-    return [_beside(loop, name, lived) for name, lived in (some | {BOUND: loop.clairvoyant}).items()]
+    return [_beside(loop, name, lived) for name, lived in (some | {CLAIRVOYANT: loop.clairvoyant}).items()]
 
 
 def _beside(loop: Loop, name: str, lived: Lived) -> dict[str, Figure]:
@@ -113,7 +113,7 @@ def summary_of(loop: Loop, rows: Sequence[dict[str, Figure]]) -> dict[str, Figur
         "gain_eur": gained,
         "switching_gain_eur": told.profit - loop.left_on.profit,
         "gain_percent": 100 * gained / abs(base.profit) if base.profit else None,
-        "bound_percent": 100 * (most.profit - base.profit) / abs(base.profit) if base.profit else None,
+        "clairvoyant_percent": 100 * (most.profit - base.profit) / abs(base.profit) if base.profit else None,
         "share_of_bound": loop.share_of_bound,
         **{f"gain_{name}_eur": value for name, value in asdict(loop.gain).items()},
         **{key: ours[key] for key in ("mean_boot_delay_s", "delayed_share", "cycles_per_node_day", "mean_wait_s")},
@@ -239,7 +239,7 @@ def day_rows(loop: Loop) -> list[dict[str, Figure]]:
                 "day": plan.day,
                 "date_utc": loop.site.calendar.text(start)[:10],
                 "jobs": int(now.sum()),
-                "jobs_forecast": len(plan.forecast.trace),
+                "jobs_forecast": plan.jobs_forecast,
                 "profit_eur": profit["switched"],
                 "always_on_profit_eur": profit["always_on"],
                 "clairvoyant_profit_eur": profit["clairvoyant"],

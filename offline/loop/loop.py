@@ -105,7 +105,7 @@ class Lived:
 
 @dataclass(frozen=True)
 class Loop:
-    """Some days under the loop, beside the same dispatcher with all nodes on, and what could have been saved there.
+    """Some days under the loop, beside the same dispatcher with all nodes on, and with clairvoyant switching of that.
 
     Accounts are of the days alone: what runs before or after them counts nothing.
     """
@@ -126,7 +126,11 @@ class Loop:
 
     @property
     def share_of_bound(self) -> float | None:
-        """What was gained of what could have been; None where nothing could, or no node was to be switched."""
+        """The gain over the clairvoyant gain; None where that is not above 0, or no node was to be switched.
+
+        It may exceed 1: clairvoyant switching keeps the schedule with all nodes on, and delayed jobs may run at better
+        times than there.
+        """
         profits = (lived.account.profit for lived in (self.switched, self.always_on, self.clairvoyant))
         return self.share(*profits)
 

@@ -17,7 +17,7 @@ from dardis.report.pictures import write_picture
 from offline.folder.plan import Figure
 from offline.loop.loop import Loop
 
-ALL_ON, BOUND = "all nodes on", "clairvoyant"
+ALL_ON, CLAIRVOYANT = "all nodes on", "clairvoyant"
 PROMISED = ("promised_gain_eur", "promised_gain_p10_eur", "promised_gain_p90_eur")
 
 
@@ -63,12 +63,12 @@ def draw(
 
 
 def _points(loop: Loop, beside: Sequence[dict[str, Figure]]) -> list[tuple[str, float, float]]:
-    """Name, mean wait for boots (s) and gain of all rows that are drawn, the last two being ours and the bound."""
+    """Name, mean wait for boots (s) and gain of all rows that are drawn, the last two ours and clairvoyant."""
     if not loop.rivals:
         return []
     by_name = {str(row["switching"]): row for row in beside}
     others = [str(rule) for rule in loop.rivals if rule != loop.options.reactive]
-    shown = (by_name[name] for name in (*others, loop.options.switching, BOUND))
+    shown = (by_name[name] for name in (*others, loop.options.switching, CLAIRVOYANT))
     return [(str(row["switching"]), float(row["mean_boot_delay_s"] or 0), float(row["gain_eur"] or 0)) for row in shown]
 
 
@@ -97,7 +97,7 @@ def first_lines(loop: Loop, summary: dict[str, Figure], beside: Sequence[dict[st
     done += f"each was shut down {told['cycles_per_node_day']:.2f} times a day."
     brought = f"That brought {told['gain_eur']:,.2f} {currency} more than all nodes on"
     if summary["share_of_bound"] is not None:
-        brought += f", {100 * told['share_of_bound']:.0f} % of what could be had"
+        brought += f", {100 * told['share_of_bound']:.0f} % of the clairvoyant gain"
     if told["days_promised"]:
         within = f"{told['days_within_promise']:.0f} of {told['days_promised']:.0f} days were within their range"
         brought += f"; of switching {told['switching_gain_eur']:,.2f} (the plans promised "

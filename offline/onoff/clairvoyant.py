@@ -1,4 +1,4 @@
-"""The clairvoyant bound: the switching of somebody who knew all of a schedule beforehand and delays nobody."""
+"""Clairvoyant switching: all of a schedule is known beforehand, and no job is delayed."""
 
 from __future__ import annotations
 

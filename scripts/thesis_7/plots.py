@@ -1,4 +1,4 @@
-"""Draws our counterparts of figures 7.2 to 7.4, and how much of the bound was reached."""
+"""Draws our counterparts of figures 7.2 to 7.4, and how much of the clairvoyant gain was reached."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _shares(all_found: Sequence[Found]) -> Figure:
         aim = 100 * found.workload.share_of_bound
         axes.axhline(aim, color=chart.INK, linewidth=1, linestyle="--")
         axes.set_title(f"{found.workload.name} load (dashed: the aim, {aim:.0f} %)")
-        axes.set_ylabel("% of the bound")
+        axes.set_ylabel("% of the clairvoyant gain")
     _scenario_ticks(panels[-1])
     draw_legend(drawing, panels[0], 3)
     return drawing

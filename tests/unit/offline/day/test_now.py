@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +24,10 @@ from kit.small_site import (
 )
 
 from dardis.model.schedule import Schedule
+from offline.day.files import nodes_on_of
+from offline.day.first_lines import first_lines
 from offline.day.options import DayOptions
+from offline.loop.files import day_rows
 from offline.loop.loop import LoopOptions, run_loop
 from offline.planner.budget import tell_nobody
 from offline.site.history import replayed
@@ -87,7 +91,13 @@ def test_a_history_as_the_site_has_it_gives_the_plan_that_hindsight_gives(
     summary = summary_of(tmp_path / "cut")
     if now == 8 * DAY_S:
         assert (summary["jobs_running"], summary["jobs_queued"]) == (runs, waits)
-    assert summary["jobs"] == sum(summary[f"jobs_{kind}"] for kind in ("running", "queued", "forecast"))
+    assert summary["jobs"] == sum(
+        summary[f"jobs_{kind}"] for kind in ("running", "queued", "forecast", "forecast_other")
+    )
+    with (tmp_path / "cut" / "schedule.csv").open() as file:
+        submits = [int(row["submission_time"]) for row in csv.DictReader(file)]
+    assert summary["jobs_forecast"] == sum(submit >= 8 * DAY_S for submit in submits) > 0
+    assert (summary["jobs_forecast_other"] > 0) is (now < 8 * DAY_S)
 
 
 @pytest.mark.parametrize("lead_s", [0, 9 * HOUR_S])
@@ -106,6 +116,9 @@ def test_the_loop_plans_what_the_history_cut_at_that_moment_gives(
     moment = site.calendar.text(now)
     assert called("plan", folder, tmp_path / "plan", history=history, day=8, now=moment, no_report=True) == 0
     mine, summary = loop.plans[0], summary_of(tmp_path / "plan")
+    assert day_rows(loop)[0]["jobs_forecast"] == summary["jobs_forecast"]
+    told = first_lines(site, mine, nodes_on_of(mine))[-1]
+    assert f" jobs may come where {summary['jobs_forecast']:,} are forecast" in told
     assert summary["jobs"] == len(mine.kinds)
     assert summary["profit_eur"] == pytest.approx(mine.account.profit, rel=2e-3)
     assert summary["mean_nodes_on"] == pytest.approx(

@@ -226,3 +226,19 @@ def test_mistakes_are_told():
 def test_a_silence_before_the_forecast_is_told():
     made = forecast(steady(3), CALENDAR, 6)
     assert made.notes[0] == "no job in the 3 days before the forecast"
+
+
+@pytest.mark.parametrize("lead_h", [0, 9, 15, 24])
+def test_a_plan_before_a_weekend_expects_a_weekend(lead_h):
+    """Days of 48 jobs, two of seven of 12; the moment of planning moves no day's range."""
+    submit = [
+        day * DAY + place * DAY // count
+        for day in range(35)
+        for count in [12 if day % 7 in {5, 6} else 48]
+        for place in range(count)
+    ]
+    trace = trace_of(submit, [600] * len(submit), [1] * len(submit))
+    for day, count in ((33, 12), (34, 12), (35, 48)):
+        jobs = forecast(trace, CALENDAR, day, lead_s=lead_h * HOUR).jobs
+        assert jobs.low == pytest.approx(count, rel=0.1)
+        assert jobs.high == pytest.approx(count, rel=0.1)
