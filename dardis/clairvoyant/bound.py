@@ -60,13 +60,13 @@ class Demand:
         begin = min(job.earliest for job in jobs)
         rows = NodeProfiles(platform, 0, platform.node_count, None).profiles
         spans = [slice(head, head + size) for head, size in zip(rows.head.tolist(), rows.size.tolist(), strict=True)]
-        groups = np.array([job.asked.groups & platform.all_groups for job in jobs])
+        bits = [job.asked.groups & platform.all_groups for job in jobs]
         amounts = np.array([job.asked.request for job in jobs], dtype=np.int64)
         amounts *= np.array([job.asked.units for job in jobs])[:, None]
         need, time, free = [], [], []
-        for some, kind in product(np.unique(groups).tolist(), range(len(platform.kinds))):
-            asks = np.where(groups & ~some == 0, amounts[:, kind], 0)
-            nodes = np.flatnonzero((some >> platform.group_of_node) & 1)
+        for some, kind in product(sorted({*bits}), range(len(platform.kinds))):
+            asks = np.where([one & ~some == 0 for one in bits], amounts[:, kind], 0)
+            nodes = np.flatnonzero(platform.sets.nodes(some))
             times, values = sum_of_columns([(rows.time[spans[n]], rows.value[spans[n]]) for n in nodes.tolist()])
             if asks.sum() > values[:, kind].min():
                 need.append(asks)

@@ -49,7 +49,7 @@ class Improving:
         """What grows with what a job takes of the machine."""
         self.start = np.zeros(len(jobs), dtype=np.int64)
         kinds = len(platform.kinds)
-        self._table = JobTable(kinds, platform.node_count)
+        self._table = JobTable(platform.sets)
         self._slots = [self._table.add(job.asked, job.duration) for job in jobs]
         self._table.queue.table[self._slots, HELD] = 0
         rules = Rules(False, False, 0, UNBOUND, False, False, NODE_CHOICES[NodeChoice.BEST_FIT], 0)

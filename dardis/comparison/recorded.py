@@ -22,7 +22,9 @@ from dardis.metrics.jobs import job_metrics
 from dardis.metrics.system import core_utilisation, trimmed
 from dardis.metrics.table import write_jobs
 from dardis.model.arrays import Ints
+from dardis.model.capacity import could_hold
 from dardis.model.job import NO_TIME, Actual, Status
+from dardis.model.node_sets import units_in
 from dardis.model.placements import Placements
 from dardis.model.platform import Platform
 from dardis.model.ragged import offsets_of
@@ -88,22 +90,12 @@ def _fits(job: Actual, machine: Platform) -> bool:
     """Whether the empty machine holds a job of equal units; of others nobody knows what they were run as."""
     if job.asked.requests:
         return False
-    rooms = _rooms(machine.group_capacity, job)
-    counts = np.array([group.count for group in machine.groups])
-    may = (job.asked.groups >> np.arange(len(machine.groups))) & 1 == 1
-    return int((rooms * counts)[may].sum()) >= job.units
-
-
-def _rooms(free: Ints, job: Actual) -> Ints:
-    """For how many of its units there is room in each row of what is free by kind."""
-    request = np.array(job.request, dtype=np.int64)
-    asks = request > 0
-    return np.asarray((free[:, asks] // request[asks]).min(axis=1))
+    return could_hold(job.asked, machine.sets, distinct=False) >= job.units
 
 
 def _placed(jobs: list[Actual], start: Ints, end: Ints, machine: Platform) -> tuple[Placements, list[int]]:
     """Where the jobs are by best fit, and the places of those that find no room; these are on no node."""
-    free, group_of = machine.capacity.copy(), machine.group_of_node
+    free = machine.capacity.copy()
     running: list[tuple[int, int, Ints, Ints]] = []
     found: list[tuple[Ints, Ints]] = [(np.empty(0, dtype=np.int64),) * 2] * len(jobs)
     without = []
@@ -112,7 +104,7 @@ def _placed(jobs: list[Actual], start: Ints, end: Ints, machine: Platform) -> tu
         while running and running[0][0] <= start[place]:
             _, gone, nodes, units = heappop(running)
             free[nodes] += units[:, None] * np.array(jobs[gone].request)
-        rooms = np.where((job.asked.groups >> group_of) & 1 == 1, _rooms(free, job), 0)
+        rooms = np.where(machine.sets.nodes(job.asked.groups), units_in(free, job.request), 0)
         some = np.flatnonzero(rooms > 0)
         if int(rooms[some].sum()) < job.units:
             without.append(place)

@@ -62,8 +62,6 @@ class CentralDispatcher:
         """Hold the empty nodes of this machine, and an empty queue."""
         setup, desired = self._setup, self._desired
         self._platform = platform
-        self._capacity = platform.group_capacity.tolist()
-        self._counts = [group.count for group in platform.groups]
         self._rules = rules = queue.Rules(
             strict=self._pass.strict,
             backfill=self._pass.backfill,
@@ -84,9 +82,9 @@ class CentralDispatcher:
         binds_all = desired is not None and setup.profile is ProfileRule.HARD and not setup.checks_starts_only
         self._binding = self._changes if binds_all else sorted({window.start for window in platform.maintenance})
         """When that may change which nobody who runs may exceed, however long he was expected to run."""
-        self._table = JobTable(kinds, platform.node_count, [*platform.hours.values()])
+        self._table = JobTable(platform.sets, [*platform.hours.values()])
         """The jobs that wait or run."""
-        self._probe = JobTable(kinds, platform.node_count)
+        self._probe = JobTable(platform.sets)
         """A job that is looked at as if it were alone."""
         self._placer = Placer(self._nodes, rules, kinds, self._table.slots)
         self._pass.see_empty(platform, self._placer)
@@ -186,10 +184,7 @@ class CentralDispatcher:
 
     def _could_hold(self, job: Job) -> int:
         """Units of the job that the empty machine would hold."""
-        unit = (job.request, job.groups)
-        if unit not in self._most:
-            self._most[unit] = could_hold(job, self._counts, self._capacity, distinct=self._distinct)
-        return self._most[unit]
+        return could_hold(job, self._platform.sets, distinct=self._distinct)
 
     def _fits_alone(self, job: Job, first: int, now: int) -> bool:
         """Whether the job would find a start from `first` on within the desired profile were it alone."""

@@ -33,7 +33,7 @@ def _watts(job: Job, platform: Platform) -> float:
     """What the job draws: what it states, or what its cores add on the nodes that may run it."""
     if POWER in platform.kinds and (stated := job.amounts[platform.kinds.index(POWER)]):
         return float(stated)
-    groups = [group for place, group in enumerate(platform.groups) if job.groups >> place & 1] or platform.groups
+    groups = [platform.groups[place] for place in platform.sets.groups(job.groups).tolist()] or platform.groups
     a_core = np.average([(g.power or NodePower()).core_w for g in groups], weights=[g.count for g in groups])
     return float(_cores(job, platform) * a_core)
 

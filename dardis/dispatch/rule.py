@@ -18,6 +18,7 @@ from dardis.model.changes import Change
 from dardis.model.choices import UnitsPerNode
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, Job
+from dardis.model.node_sets import units_in
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 from dardis.wire.effects import Placed, Rejected
@@ -71,8 +72,7 @@ class Rule:
 
     def submit(self, job: Job, now: int) -> Rejected | None:  # noqa: ARG002 (who waits is asked for later)
         """Take a new job; say if it can never run."""
-        counts = [group.count for group in self.platform.groups]
-        could = could_hold(job, counts, self.platform.group_capacity.tolist(), distinct=self._distinct)
+        could = could_hold(job, self.platform.sets, distinct=self._distinct)
         if could < job.units:
             return Rejected(job.number, too_large(job, self.platform.kinds, could))
         self.waiting.append(job)
@@ -104,11 +104,8 @@ class Rule:
 
     def room(self, job: Job, now: int) -> Ints:
         """Units of the job that each node holds from `now` to its walltime, shape (nodes,)."""
-        asked = np.array(job.request)
-        kinds = asked > 0
-        free = self.free - self._kept(now, now + job.walltime)
-        room = np.maximum((free[:, kinds] // asked[kinds]).min(axis=1), 0)
-        room[~(job.groups >> self.platform.group_of_node & 1).astype(bool)] = 0
+        room = np.maximum(units_in(self.free - self._kept(now, now + job.walltime), job.request), 0)
+        room[~self.platform.sets.nodes(job.groups)] = 0
         return np.asarray(np.minimum(room, 1) if self._distinct else room)
 
     def _kept(self, start: int, end: int) -> Ints:

@@ -31,9 +31,7 @@ class Shapes:
         closed = (Maintenance(tuple(failed), 0, NOBODY_KNOWS),) if failed else ()
         self._platform = replace(platform, maintenance=closed)
         self._rules = Rules(False, False, 0, UNBOUND, False, distinct, FIRST_FIT, 0)
-        self._capacity = platform.group_capacity.tolist()
-        self._counts = [group.count for group in platform.groups]
-        self._probe = JobTable(len(platform.kinds), platform.node_count)
+        self._probe = JobTable(platform.sets)
         self._empty: Placer | None = None
         self._orders: dict[Request, list[int] | None] = {}
         """Of each request: the order of its parts (None: it is not held)."""
@@ -47,7 +45,7 @@ class Shapes:
         orders = {}
         for place, request in enumerate(job.requests):
             if request not in self._orders:
-                hardest = hardest_first(request, self._counts, self._capacity)
+                hardest = hardest_first(request, self._platform.sets)
                 tried = map(list, islice(permutations(hardest), MOST_ORDERS))
                 self._orders[request] = next((order for order in tried if self._finds(job, {place: order})), None)
             if (known := self._orders[request]) is not None:

@@ -94,7 +94,7 @@ def _take_at(question: Question, i: int, count: int, instant: int, choice: Choic
 def _start_now(question: Question, pool: Pool, found: Found) -> int:
     """Take nodes for the question's job from now on, by who is known to be open; return as `nodes_now`."""
     nodes, asks, now = question.nodes, question.batch.asks, question.now
-    catch_up(nodes.rows, nodes.group, pool.capacity, pool.changes, pool.openings, asks.request[0], asks.groups[0], now)
+    catch_up(nodes.rows, nodes.member, pool.capacity, pool.changes, pool.openings, asks.request[0], asks.groups[0], now)
     if asks.first[0] != now:
         return UNKNOWN
     start = Start(np.int64(0), now, asks.walltime[0], asks.units[0], asks.job[0], asks.draw_key[0])
@@ -138,7 +138,7 @@ def _start_later(question: Question, pool: Pool, found: Found, span: int) -> int
             nodes, Batch(asks, question.batch.held, asked), question.rules, question.now, question.scratch,
             question.out, question.offset,
         )  # fmt: skip
-        count = answer_one(some, 0, np.int64(0), len(nodes.group), BEFORE)
+        count = answer_one(some, 0, np.int64(0), len(nodes.member), BEFORE)
         if count == OUT_OF_SPACE:
             outcome = OUT_OF_SPACE
             break
@@ -264,7 +264,7 @@ def _find_earlier(question: Question, pool: Pool, found: Found, i: int) -> int:
     for place in range(low, high):  # others that have moved may have made it longer
         if rows.size[held.node[place]] + 4 > len(question.scratch.time):
             return OUT_OF_SPACE
-    count = answer_one(question, i, np.int64(0), len(question.nodes.group), BEFORE)
+    count = answer_one(question, i, np.int64(0), len(question.nodes.member), BEFORE)
     if count == OUT_OF_SPACE:
         return OUT_OF_SPACE
     instant = _instant_of(question, i, count, pool.choice) if count > 0 else NONE
@@ -334,13 +334,13 @@ def _run(
     nodes: Fields, batch: Fields, rules: Fields, now: int, scratch: Fields, out: Ints, offset: Ints, pool: Fields,
     found: Fields, span: int,
 ) -> int:  # fmt: skip
-    (rows, group, first, ready, boot), (asks, held, asked), (books, capacity, choice, changes, openings) = (
+    (rows, member, first, ready, boot), (asks, held, asked), (books, capacity, choice, changes, openings) = (
         nodes,
         batch,
         pool,
     )
     question = Question(
-        Nodes(Rows(*rows), group, first, ready, boot), Batch(Asks(*asks), Held(*held), Asked(*asked)),
+        Nodes(Rows(*rows), member, first, ready, boot), Batch(Asks(*asks), Held(*held), Asked(*asked)),
         OfferRules(*rules), now, Scratch(*scratch), out, offset,
     )  # fmt: skip
     kept = Pool(Rows(*books), capacity, Choice(*choice), Changes(*changes), Openings(*openings))

@@ -15,7 +15,7 @@ __all__ = ["BEGUN", "anybody_could_start", "begin_if_it_fits", "begin_parts_ther
 
 
 @kernel
-def open_pass(rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, now: int) -> int:  # noqa: ARG001 (as others)
+def open_pass(rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, now: int) -> int:  # noqa: ARG001 (as others)
     """Take in what has happened, and begin a pass. Answers DONE or FULL."""
     taken = take_in(rows, queue, room, now)
     if taken != DONE:
@@ -25,7 +25,7 @@ def open_pass(rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, n
 
 
 @kernel
-def anybody_could_start(rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, now: int) -> int:
+def anybody_could_start(rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, now: int) -> int:
     """Whether any job could start now, were it alone in waiting: FOUND or NOTHING, or ROOM."""
     state = room.state
     state[LOOKED_AT] = 0
@@ -33,12 +33,12 @@ def anybody_could_start(rows: Rows, group: Ints, queue: Queue, rules: Rules, roo
         slot = queue.lists[RULE, place]
         may = queue.table[slot, GONE] == 0 and opens(queue, slot, now) == now
         if may and queue.table[slot, OTHER] != 0:
-            if len(room.out) < len(group):
+            if len(room.out) < len(member):
                 return ROOM
-            if could_begin(rows, group, queue, slot, rules.distinct, room, now):
+            if could_begin(rows, member, queue, slot, rules.distinct, room, now):
                 return FOUND
         elif may and not hopeless(queue.table, slot, room):
-            if fits_now(rows, group, queue.table, slot, rules, now, AT_ONCE):
+            if fits_now(rows, member, queue.table, slot, rules, now, AT_ONCE):
                 return FOUND
             room.failed[state[LOOKED_AT] % REMEMBERED] = slot
             state[LOOKED_AT] += 1
@@ -46,16 +46,16 @@ def anybody_could_start(rows: Rows, group: Ints, queue: Queue, rules: Rules, roo
 
 
 @kernel
-def begin_if_it_fits(rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, slot: int, now: int) -> int:
+def begin_if_it_fits(rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, slot: int, now: int) -> int:
     """Start a job now on the nodes that suit it best. Answers BEGUN, FULL or ROOM.
 
     STAYS: none hold it, or its queue is closed.
     """
     if queue.table[slot, OTHER] != 0:
-        return begin_shape(rows, group, queue, slot, rules, room, now)
-    if opens(queue, slot, now) > now or not fits_now(rows, group, queue.table, slot, rules, now, AT_ONCE):
+        return begin_shape(rows, member, queue, slot, rules, room, now)
+    if opens(queue, slot, now) > now or not fits_now(rows, member, queue.table, slot, rules, now, AT_ONCE):
         return STAYS
-    return begin(rows, group, queue, slot, rules, room, now)
+    return begin(rows, member, queue, slot, rules, room, now)
 
 
 @inlined

@@ -9,6 +9,7 @@ import numpy as np
 from dardis.kernels.queue import GONE, HELD, HOLD, PART, START, Queue, make_queue, wider_queue
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, NO_TIME, Job
+from dardis.model.node_sets import NodeSets
 from dardis.model.queues import Starts
 
 FIRST_SLOTS = 256
@@ -17,15 +18,16 @@ FIRST_SLOTS = 256
 class JobTable:
     """Jobs by slot. The lists of `queue`, and who is on them, are the caller's to keep."""
 
-    def __init__(self, kinds: int, nodes: int, hours: Sequence[Starts] = ()) -> None:
-        """Hold no job yet; jobs may take up to `nodes` nodes. `hours` are when they may start, by their own number."""
+    def __init__(self, sets: NodeSets, hours: Sequence[Starts] = ()) -> None:
+        """Hold no job yet of a machine with such nodes. `hours` are when jobs may start, by their own number."""
         edges = [[], *(one.edges for one in hours)]
         offsets = np.cumsum([0, *map(len, edges)])
-        self.queue: Queue = make_queue(FIRST_SLOTS, kinds)._replace(
+        self.queue: Queue = make_queue(FIRST_SLOTS, sets.capacity.shape[1])._replace(
             edges=np.array([edge for one in edges for edge in one], dtype=np.int64), edges_at=offsets.astype(np.int64)
         )
         self.jobs: dict[int, Job] = {}
-        self._nodes = nodes
+        self._sets = sets
+        self._nodes = len(sets.member)
         self._unused = list(range(FIRST_SLOTS - 1, -1, -1))
         self._held = 0
         """How much of the room for nodes is given away."""
@@ -47,7 +49,13 @@ class JobTable:
         `level` is that of its priority; `hours` says which are its own, from 1 on (0: it may start at any time).
         """
         slot = self._write(
-            job, min(job.units, self._nodes), (span, job.units, job.groups), level, hours, (0, 0, 0, 0), job.request
+            job,
+            min(job.units, self._nodes),
+            (span, job.units, self._sets.code(job.groups)),
+            level,
+            hours,
+            (0, 0, 0, 0),
+            job.request,
         )
         self.jobs[slot] = job
         return slot
@@ -65,7 +73,7 @@ class JobTable:
             for at in reversed(order):
                 part = request.parts[at]
                 links = (after, after_request if at == order[0] else 0, part.nodes, int(request.contiguous))
-                what = request.walltime, part.units, part.groups
+                what = request.walltime, part.units, self._sets.code(part.groups)
                 slot = self._write(job, min(part.units, self._nodes), what, level, hours, links, part.request)
                 rows[place][at] = slot
                 after = slot + 1

@@ -155,23 +155,24 @@ def end_turns(table: Ints, slots: Ints) -> int:
 
 @folded
 def _take_turn(
-    rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, awake: Ints, now: int, stop: int, reserving: int
+    rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, awake: Ints, now: int, stop: int, reserving: int
 ) -> int:
     """Go on over the list until its place `stop`. Answers DONE, BLOCKED, ASLEEP, or FULL or ROOM: then call it again.
 
     Jobs at places before `reserving` may reserve. A job that is started takes what it needs from the view. `awake` is
-    `group`, but that nodes which can't start anything now are in no group.
+    `member`, but that nodes which can't start anything now are in no set.
     """
     table, state = queue.table, room.state
     sleeps = False
-    for node in range(len(group)):
-        sleeps = sleeps or awake[node] != group[node]
+    for node in range(len(member)):
+        for word in range(member.shape[1]):
+            sleeps = sleeps or awake[node, word] != member[node, word]
     while state[PLACE] < stop:
         slot = queue.lists[RULE, state[PLACE]]
         if table[slot, GONE] == 0 and (state[WHOLE] or table[slot, FRESH]):
             starts = not hopeless(table, slot, room)
             if starts and not fits_now(rows, awake, table, slot, rules, now, AT_ONCE):
-                if sleeps and fits_now(rows, group, table, slot, rules, now, AT_ONCE):
+                if sleeps and fits_now(rows, member, table, slot, rules, now, AT_ONCE):
                     return ASLEEP
                 room.failed[state[LOOKED_AT] % REMEMBERED] = slot
                 state[LOOKED_AT] += 1
@@ -188,18 +189,18 @@ def _take_turn(
 
 @kernel
 def _turn(
-    rows: Fields, group: Ints, queue: Fields, rules: Fields, room: Fields, scratch: Fields, awake: Ints, now: int,
+    rows: Fields, member: Ints, queue: Fields, rules: Fields, room: Fields, scratch: Fields, awake: Ints, now: int,
     stop: int, reserving: int,
 ) -> int:  # fmt: skip
     fields = room + (Scratch(*scratch),)  # noqa: RUF005 (Numba adds tuples, but can't unpack two into one)
-    return _take_turn(Rows(*rows), group, Queue(*queue), Rules(*rules), Room(*fields), awake, now, stop, reserving)
+    return _take_turn(Rows(*rows), member, Queue(*queue), Rules(*rules), Room(*fields), awake, now, stop, reserving)
 
 
 def take_turn(
-    rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, awake: Ints, now: int, stop: int, reserving: int
+    rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, awake: Ints, now: int, stop: int, reserving: int
 ) -> int:
     """`_take_turn`, from Python."""
-    plain = tuple(rows), group, tuple(queue), tuple(rules), room[:-1], tuple(room.scratch)
+    plain = tuple(rows), member, tuple(queue), tuple(rules), room[:-1], tuple(room.scratch)
     return _turn(*plain, awake, now, stop, reserving)
 
 
@@ -232,12 +233,12 @@ class Wanted(NamedTuple):
 
 
 @folded
-def _reserve(rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room: Room, at: Ints, now: int) -> int:
+def _reserve(rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, room: Room, at: Ints, now: int) -> int:
     """Reserve the earliest start of a job that can't start now; who had one looks up to that first."""
     table, state = queue.table, room.state
     before = table[slot, START]
     span = before - now + 1 if before > now else max(table[slot, SPAN], SHORTEST_WINDOW_S)
-    found = find(rows, group, queue, rules, room, slot, UNBOUND, now, FOREVER, now)
+    found = find(rows, member, queue, rules, room, slot, UNBOUND, now, FOREVER, now)
     if found != FOUND:
         return found
     start = room.result[1]
@@ -272,19 +273,19 @@ def note_taken(rows: Rows, queue: Queue, room: Room, wanted: Wanted, now: int) -
 
 
 @folded
-def _start(rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room: Room, now: int) -> int:
+def _start(rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, room: Room, now: int) -> int:
     """Start a job if it fits. Answers BEGUN or STAYS, or FULL or ROOM."""
     if hopeless(queue.table, slot, room):
         return STAYS
-    if fits_now(rows, group, queue.table, slot, rules, now, AT_ONCE):
-        return begin(rows, group, queue, slot, rules, room, now)
+    if fits_now(rows, member, queue.table, slot, rules, now, AT_ONCE):
+        return begin(rows, member, queue, slot, rules, room, now)
     room.failed[room.state[LOOKED_AT] % REMEMBERED] = slot
     room.state[LOOKED_AT] += 1
     return STAYS
 
 
 @folded
-def _bind(rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, wanted: Wanted, now: int) -> int:
+def _bind(rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, wanted: Wanted, now: int) -> int:
     """Go on over jobs, whose rows are the first of the table: who fits starts, the first that doesn't reserves.
 
     Answers DONE, BLOCKED where whoever asks is to reserve, NOTHING (a defect), or FULL, ROOM, BOOKS_FULL or NODES_FULL:
@@ -306,14 +307,14 @@ def _bind(rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, wante
         if at[AT] == count:
             return DONE
         slot = at[AT]
-        if at[USED] + min(table[slot, UNITS], len(group)) > len(queue.hold_node):
+        if at[USED] + min(table[slot, UNITS], len(member)) > len(queue.hold_node):
             return NODES_FULL
         table[slot, HOLD] = at[USED]
-        outcome = _start(rows, group, queue, slot, rules, room, now)
+        outcome = _start(rows, member, queue, slot, rules, room, now)
         if outcome == STAYS and wanted.reserves == ASKER_RESERVES:
             return BLOCKED
         if outcome == STAYS and wanted.reserves == HOST_RESERVES and at[HEAD] < 0:
-            outcome = _reserve(rows, group, queue, slot, rules, room, at, now)
+            outcome = _reserve(rows, member, queue, slot, rules, room, at, now)
         if outcome not in (BEGUN, STAYS, DONE):
             return outcome
         at[AT] += 1
@@ -321,15 +322,15 @@ def _bind(rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, wante
 
 @kernel
 def _bind_all(
-    rows: Fields, group: Ints, queue: Fields, rules: Fields, room: Fields, scratch: Fields, books: Fields,
+    rows: Fields, member: Ints, queue: Fields, rules: Fields, room: Fields, scratch: Fields, books: Fields,
     wanted: Fields, now: int,
 ) -> int:  # fmt: skip
     fields = room + (Scratch(*scratch),)  # noqa: RUF005 (Numba adds tuples, but can't unpack two into one)
     rest = (Rows(*books),) + wanted  # noqa: RUF005
-    return _bind(Rows(*rows), group, Queue(*queue), Rules(*rules), Room(*fields), Wanted(*rest), now)
+    return _bind(Rows(*rows), member, Queue(*queue), Rules(*rules), Room(*fields), Wanted(*rest), now)
 
 
-def bind(rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, wanted: Wanted, now: int) -> int:
+def bind(rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, wanted: Wanted, now: int) -> int:
     """`_bind`, from Python."""
-    plain = tuple(rows), group, tuple(queue), tuple(rules), room[:-1], tuple(room.scratch)
+    plain = tuple(rows), member, tuple(queue), tuple(rules), room[:-1], tuple(room.scratch)
     return _bind_all(*plain, tuple(wanted.books), wanted[1:], now)

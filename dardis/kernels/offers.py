@@ -9,6 +9,7 @@ import numpy as np
 from dardis.kernels.chance import PURPOSE_START, draw_key
 from dardis.kernels.fitting import Profile, Values, Wanted, constant_piece, feasible_pieces, segment_of, slide
 from dardis.kernels.jit import Fields, bare, inlined
+from dardis.kernels.node_sets import may_use
 from dardis.kernels.profile import without
 from dardis.kernels.rows import Rows, forget_before
 from dardis.kernels.starts import Draw, generate, to_grid
@@ -22,14 +23,14 @@ OUT_OF_SPACE = -1
 
 
 class Nodes(NamedTuple):
-    """The nodes of a pool: their profiles, node groups, the number of the first, and which of them are down.
+    """The nodes of a pool: their profiles, the sets they are in, the number of the first, and which of them are down.
 
     A node offers nothing before `ready[node]`, nor before it has been booted from now on, which takes `boot[node]` s
     (0 where it is not off). Both are empty where all nodes are up.
     """
 
     rows: Rows
-    group: Ints
+    member: Ints
     first: int
     ready: Ints
     boot: Ints
@@ -147,9 +148,9 @@ def up_from(nodes: Nodes, node: int, now: int) -> int:
 
 @inlined
 def may_run(question: Question, i: int, node: int, up: int) -> bool:
-    """Whether a node, up from `up` on, is one of a group that may run the job of ask i, and up in time."""
+    """Whether a node, up from `up` on, is one that may run the job of ask i, and up in time."""
     asks = question.batch.asks
-    return (asks.groups[i] >> question.nodes.group[node]) & 1 != 0 and (up <= question.now or up <= asks.last[i])
+    return may_use(question.nodes.member, node, asks.groups[i]) and (up <= question.now or up <= asks.last[i])
 
 
 @inlined
@@ -288,7 +289,7 @@ def answer(question: Question) -> int:
     count = np.int64(0)
     question.offset[0] = 0
     for i in range(len(question.batch.asks.job)):
-        count = answer_one(question, i, np.int64(0), len(question.nodes.group), count)
+        count = answer_one(question, i, np.int64(0), len(question.nodes.member), count)
         if count == OUT_OF_SPACE:
             return OUT_OF_SPACE
         question.offset[i + 1] = count
@@ -297,10 +298,10 @@ def answer(question: Question) -> int:
 
 @bare
 def _answer(nodes: Fields, batch: Fields, rules: Fields, now: int, scratch: Fields, out: Ints, offset: Ints) -> int:
-    (rows, group, first, ready, boot), (asks, held, asked) = nodes, batch
+    (rows, member, first, ready, boot), (asks, held, asked) = nodes, batch
     return answer(
         Question(
-            Nodes(Rows(*rows), group, first, ready, boot), Batch(Asks(*asks), Held(*held), Asked(*asked)),
+            Nodes(Rows(*rows), member, first, ready, boot), Batch(Asks(*asks), Held(*held), Asked(*asked)),
             OfferRules(*rules), now, Scratch(*scratch), out, offset,
         )
     )  # fmt: skip

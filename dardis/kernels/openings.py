@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dardis.kernels.fitting import fits_at
 from dardis.kernels.jit import bare, folded, inlined
+from dardis.kernels.node_sets import may_use
 from dardis.kernels.rows import Rows, forget_before
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER
@@ -268,10 +269,10 @@ def insert(openings: Openings, key: int) -> bool:
 
 
 @bare
-def renew(rows: Rows, group: Ints, openings: Openings, request: Ints, groups: int, node: int, now: int) -> bool:
+def renew(rows: Rows, member: Ints, openings: Openings, request: Ints, groups: int, node: int, now: int) -> bool:
     """Work out a node's entry anew; False where there is no room for it."""
     about, key = openings.about, openings.key
-    if (groups >> group[node]) & 1 == 0:
+    if not may_use(member, node, groups):
         return True
     old = key[node]
     key[node] = entry_of(rows, node, request, about[BASE], now)
@@ -294,7 +295,7 @@ def renew(rows: Rows, group: Ints, openings: Openings, request: Ints, groups: in
 
 
 @bare
-def renew_over(rows: Rows, group: Ints, openings: Openings, request: Ints, groups: int, now: int) -> bool:
+def renew_over(rows: Rows, member: Ints, openings: Openings, request: Ints, groups: int, now: int) -> bool:
     """Work out anew the entries that are over by now; False where there is no room."""
     time = now - openings.about[BASE]
     for above in range(len(openings.least_of_blocks)):
@@ -305,7 +306,7 @@ def renew_over(rows: Rows, group: Ints, openings: Openings, request: Ints, group
                 continue
             for node in range(block * BLOCK, min((block + 1) * BLOCK, len(openings.key))):
                 if over_at(openings.key[node]) <= time and not renew(
-                    rows, group, openings, request, groups, np.int64(node), now
+                    rows, member, openings, request, groups, np.int64(node), now
                 ):
                     return False
     return True
@@ -323,7 +324,7 @@ def units_of_empty(capacity: Ints, node: int, request: Ints) -> int:
 
 @folded
 def lay_out(
-    rows: Rows, group: Ints, capacity: Ints, openings: Openings, request: Ints, groups: int, now: int
+    rows: Rows, member: Ints, capacity: Ints, openings: Openings, request: Ints, groups: int, now: int
 ) -> None:  # fmt: skip
     """Work out all entries."""
     key, about = openings.key, openings.about
@@ -332,7 +333,7 @@ def lay_out(
         if openings.refused[node, SOONEST] != 0:  # else it is not written: no memory for a size that starts at once
             openings.refused[node, SOONEST] = 0
         key[node] = -1 - LATER
-        if (groups >> group[node]) & 1:
+        if may_use(member, node, groups):
             key[node] = entry_of(rows, np.int64(node), request, now, now)
     about[WHOLE] = 0
     for node in range(len(key)):
@@ -352,7 +353,7 @@ def lay_out(
 
 @folded
 def catch_up(
-    rows: Rows, group: Ints, capacity: Ints, changes: Changes, openings: Openings, request: Ints, groups: int, now: int
+    rows: Rows, member: Ints, capacity: Ints, changes: Changes, openings: Openings, request: Ints, groups: int, now: int
 ) -> None:
     """Work out anew whoever has changed since it was done last, and what is over."""
     about = openings.about
@@ -361,8 +362,8 @@ def catch_up(
     while fresh and place < changes.about[WRITTEN]:
         node = np.int64(changes.node[place])
         openings.refused[node, SOONEST] = 0
-        fresh = renew(rows, group, openings, request, groups, node, now)
+        fresh = renew(rows, member, openings, request, groups, node, now)
         place += 1
-    if not (fresh and renew_over(rows, group, openings, request, groups, now)):
-        lay_out(rows, group, capacity, openings, request, groups, now)
+    if not (fresh and renew_over(rows, member, openings, request, groups, now)):
+        lay_out(rows, member, capacity, openings, request, groups, now)
     about[EPOCH], about[READ] = changes.about[ISSUE], changes.about[WRITTEN]

@@ -23,7 +23,7 @@ class Growing(Protocol):
     """Nodes whose profiles can be given more room."""
 
     profiles: Rows
-    group: Ints
+    member: Ints
 
     def grow(self) -> None:
         """Make room for more breakpoints of each node."""
@@ -37,7 +37,7 @@ class Placer:
         self.nodes = nodes
         self.rules = rules
         scratch = make_scratch(FIRST_LONGEST, nodes.profiles, 0, 0)
-        self.room = make_room(kinds, scratch, max(FEWEST_OFFERS, 2 * len(nodes.group)), slots)
+        self.room = make_room(kinds, scratch, max(FEWEST_OFFERS, 2 * len(nodes.member)), slots)
 
     def see_slots(self, slots: int) -> None:
         """See that there is room for so many jobs that start in one pass."""
@@ -47,7 +47,7 @@ class Placer:
     def run(self, kernel: Callable[..., int], queue: Queue, *rest: object) -> int:
         """Call a kernel of nodes, jobs, rules, room and the `rest` until it has room enough; return what it answers."""
         while True:
-            answer = kernel(self.nodes.profiles, self.nodes.group, queue, self.rules, self.room, *rest)
+            answer = kernel(self.nodes.profiles, self.nodes.member, queue, self.rules, self.room, *rest)
             if answer == FULL:
                 self.nodes.grow()
             elif answer == search.ROOM:

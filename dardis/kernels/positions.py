@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dardis.kernels.jit import bare, kernel
+from dardis.kernels.node_sets import may_use
 from dardis.model.arrays import Bools, Ints
 from dardis.model.job import FOREVER, NO_TIME
 
@@ -35,10 +36,10 @@ class Pool(NamedTuple):
 
 
 class Machine(NamedTuple):
-    """What nodes hold when empty, shape (nodes, kinds), their groups, and whether units of a job are kept apart."""
+    """What empty nodes hold, shape (nodes, kinds), the sets they are in, and whether units of a job are kept apart."""
 
     capacity: Ints
-    group: Ints
+    member: Ints
     distinct: bool
 
 
@@ -138,7 +139,7 @@ def highest(pool: Pool, node: int, kind: int, now: int, span: int, request: int,
 @bare
 def units_fit(pool: Pool, machine: Machine, shapes: Shapes, shape: int, node: int, now: int) -> int:
     """How many units of a shape a node holds from now on."""
-    if not shapes.groups[shape] >> machine.group[node] & 1:
+    if not may_use(machine.member, node, shapes.groups[shape]):
         return 0
     fits = 1 if machine.distinct else FOREVER
     for kind in range(machine.capacity.shape[1]):
@@ -176,7 +177,7 @@ def take(
     left = queue.units[job]
     plan.start[job] = now
     counts.waiting[shape] -= 1
-    node = len(machine.group)
+    node = len(machine.member)
     while left > 0:
         node -= 1
         here = min(counts.on_node[shape, node], left)
@@ -257,7 +258,7 @@ def schedule(
 
     `ends` ascend, `which` node each is of; `later`, shape (nodes,), is where boxes begin after now.
     """
-    nodes, shape_count = len(machine.group), len(shapes.span)
+    nodes, shape_count = len(machine.member), len(shapes.span)
     on_node = np.zeros((shape_count, nodes), dtype=np.int64)
     counts = Counts(on_node, np.zeros(shape_count, dtype=np.int64), np.zeros(shape_count, dtype=np.int64))
     for job in range(len(queue.shape)):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from dardis.kernels.jit import bare, inlined, kernel
+from dardis.kernels.node_sets import may_use
 from dardis.kernels.passes import BEGUN, STAYS, begin, begin_shape, count_free, hopeless, mark_begun
 from dardis.kernels.profile import DONE, REFUSED, apply
 from dardis.kernels.queue import (
@@ -68,7 +69,7 @@ def take_all(rows: Rows, node: Ints, start: Ints, end: Ints, amounts: Ints, plac
 
 @kernel
 def earliest_starts(
-    rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, now: int, slots: Ints, out: Ints, last: int
+    rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, now: int, slots: Ints, out: Ints, last: int
 ) -> int:
     """Write when each job could start from `now` on were it alone with all that is taken, if not after `last`.
 
@@ -78,14 +79,14 @@ def earliest_starts(
         slot = slots[place]
         out[place] = FOREVER
         if queue.table[slot, OTHER] != 0:
-            if len(room.out) < len(group):
+            if len(room.out) < len(member):
                 return ROOM
-            start = earliest_alone(rows, group, queue, slot, rules.distinct, room, now)
+            start = earliest_alone(rows, member, queue, slot, rules.distinct, room, now)
             out[place] = start if start <= last else FOREVER
-        elif opens(queue, slot, now) == now and fits_now(rows, group, queue.table, slot, rules, now, AT_ONCE):
+        elif opens(queue, slot, now) == now and fits_now(rows, member, queue.table, slot, rules, now, AT_ONCE):
             out[place] = now
         elif last > now:
-            found = find_in_hours(rows, group, queue, rules, room, slot, UNBOUND, last, now)
+            found = find_in_hours(rows, member, queue, rules, room, slot, UNBOUND, last, now)
             if found == ROOM:
                 return ROOM
             if found == FOUND:
@@ -128,7 +129,7 @@ def go_on(rows: Rows, queue: Queue, order: Ints, freer: Ints, walk: Ints) -> boo
 
 
 @bare
-def gains(rows: Rows, group: Ints, queue: Queue, slot: int, freer: Ints, walk: Ints) -> bool:
+def gains(rows: Rows, member: Ints, queue: Queue, slot: int, freer: Ints, walk: Ints) -> bool:
     """Whether a node that has become freer holds a unit of the job: else it fits no more than it did before.
 
     Unless its queue has just opened.
@@ -139,7 +140,7 @@ def gains(rows: Rows, group: Ints, queue: Queue, slot: int, freer: Ints, walk: I
     until = walk[INSTANT] + queue.table[slot, SPAN]
     for place in range(walk[FREER]):
         node = freer[place]
-        eligible = (queue.table[slot, GROUPS] >> group[node]) & 1
+        eligible = may_use(member, node, queue.table[slot, GROUPS])
         if eligible and units_now(rows, node, request, until, UNBOUND, 1) > 0:
             return True
     return False
@@ -147,7 +148,7 @@ def gains(rows: Rows, group: Ints, queue: Queue, slot: int, freer: Ints, walk: I
 
 @kernel
 def start_or_postpone(
-    rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, order: Ints, freer: Ints, walk: Ints
+    rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, order: Ints, freer: Ints, walk: Ints
 ) -> int:
     """Give jobs nodes and starts, in `order` at each instant; those that have them are in `room.started`, in turn.
 
@@ -165,14 +166,14 @@ def start_or_postpone(
             slot = order[walk[PLACE]]
             waits = queue.table[slot, GONE] == 0 and opens(queue, slot, now) == now
             if waits and queue.table[slot, OTHER] != 0:
-                begun = begin_shape(rows, group, queue, slot, rules, room, now)
+                begun = begin_shape(rows, member, queue, slot, rules, room, now)
                 if begun == BEGUN:
                     left -= 1
                 elif begun != STAYS:
                     return begun
-            elif waits and gains(rows, group, queue, slot, freer, walk) and not hopeless(queue.table, slot, room):
-                if fits_now(rows, group, queue.table, slot, rules, now, AT_ONCE):
-                    begun = begin(rows, group, queue, slot, rules, room, now)
+            elif waits and gains(rows, member, queue, slot, freer, walk) and not hopeless(queue.table, slot, room):
+                if fits_now(rows, member, queue.table, slot, rules, now, AT_ONCE):
+                    begun = begin(rows, member, queue, slot, rules, room, now)
                     if begun != BEGUN:
                         return begun
                     left -= 1
@@ -187,7 +188,7 @@ def start_or_postpone(
 
 @kernel
 def start_in_turn(
-    rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, order: Ints, now: int
+    rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, order: Ints, now: int
 ) -> int:  # fmt: skip
     """Give jobs nodes and starts, each as early as it finds them; those that have them are in `room.started`, in turn.
 
@@ -195,13 +196,13 @@ def start_in_turn(
     """
     for slot in order:
         if queue.table[slot, GONE] == 0 and queue.table[slot, OTHER] != 0:
-            taken = take_earliest(rows, group, queue, slot, rules.distinct, room, now)
+            taken = take_earliest(rows, member, queue, slot, rules.distinct, room, now)
             if taken == DONE:
                 mark_begun(queue.table, slot, room)
             elif taken != REFUSED:
                 return taken
         elif queue.table[slot, GONE] == 0:
-            found = find_in_hours(rows, group, queue, rules, room, slot, UNBOUND, FOREVER, now)
+            found = find_in_hours(rows, member, queue, rules, room, slot, UNBOUND, FOREVER, now)
             if found == ROOM:
                 return ROOM
             if found == FOUND:

@@ -23,7 +23,7 @@ class NodeProfiles:
         self.first = first
         self.count = last - first
         self.capacity: Ints = np.ascontiguousarray(platform.capacity[first:last])
-        self.group: Ints = np.ascontiguousarray(platform.group_of_node[first:last].astype(np.int64))
+        self.member: Ints = platform.sets.member[first:last]
         self.has_desired = desired is not None
         kinds = len(platform.kinds)
         self.profiles = make_rows(self.count, 2 * kinds if desired else kinds, 8, np.int32)

@@ -92,7 +92,7 @@ def rank_nodes(question: Question, tree: Tree, choice: Choice, start: Ints, inca
     Returns how many rows that is, or OUT_OF_SPACE.
     """
     asks, out, offset = question.batch.asks, question.out, question.offset
-    hosts, block, nodes = len(tree.children), tree.block, len(question.nodes.group)
+    hosts, block, nodes = len(tree.children), tree.block, len(question.nodes.member)
     pending = np.empty(hosts + 1, dtype=np.int64)
     node, whole, keys = np.empty(block, np.int64), np.empty(block, np.int64), np.empty(block, np.int64)
     end = np.int64(0)

@@ -86,7 +86,7 @@ def best_of_spans(spans: Ints, found: int, first: int, duration: int, slot: int,
 
 @folded
 def find_best(
-    rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room: Room, profit: DayProfit, grain: int, now: int
+    rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, room: Room, profit: DayProfit, grain: int, now: int
 ) -> int:
     """Find the start in the day that is worth most; write it to `room.result` and its nodes to the queue.
 
@@ -94,7 +94,7 @@ def find_best(
     """
     table = queue.table
     longest = np.int64(0)
-    for node in range(len(group)):
+    for node in range(len(member)):
         longest = max(longest, rows.size[node])
     if longest + 4 > len(room.scratch.time):
         return ROOM
@@ -105,7 +105,7 @@ def find_best(
     none = room.ask[:0]
     room.ask[FIRST_START] = first
     room.ask[LAST_START] = last
-    nodes, how = Nodes(rows, group, 0, none, none), OfferRules(False, FIRST, 1, rules.seed)
+    nodes, how = Nodes(rows, member, 0, none, none), OfferRules(False, FIRST, 1, rules.seed)
     count = answer(Question(nodes, ask_of(table, slot, room), how, now, room.scratch, room.out, room.offset))
     if count == OUT_OF_SPACE:
         return ROOM
@@ -137,19 +137,19 @@ def account_for(queue: Queue, slot: int, profit: DayProfit, sign: int) -> float:
 
 @folded
 def put_best(
-    rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room: Room, profit: DayProfit, grain: int, now: int
+    rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, room: Room, profit: DayProfit, grain: int, now: int
 ) -> int:
     """Reserve the job where it is worth most; else as soon as may be after the day, or at all if that is too late.
 
     Answers DONE, FULL or ROOM.
     """
-    answered = find_best(rows, group, queue, slot, rules, room, profit, grain, now)
+    answered = find_best(rows, member, queue, slot, rules, room, profit, grain, now)
     if answered == NOTHING:
         day_end = profit.hours.edges[-1]
         soonest = profit.soonest[slot]
         if queue.table[slot, LATEST] >= day_end:
             soonest = max(soonest, day_end)
-        answered = find(rows, group, queue, rules, room, slot, np.int64(UNBOUND), soonest, np.int64(FOREVER), now)
+        answered = find(rows, member, queue, rules, room, slot, np.int64(UNBOUND), soonest, np.int64(FOREVER), now)
     if answered == ROOM:
         return ROOM
     return take(rows, queue, slot, room.result[1], now)
@@ -190,7 +190,7 @@ def restore(rows: Rows, queue: Queue, slot: int, torn: Torn, i: int, now: int) -
 
 @kernel
 def rebuild(
-    rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, profit: DayProfit, grain: int, now: int,
+    rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, profit: DayProfit, grain: int, now: int,
     groups: Groups, torn: Torn,
 ) -> int:  # fmt: skip
     """Go over the groups; one that gets worse is put back as it was.
@@ -220,7 +220,7 @@ def rebuild(
             answered = tear_out(rows, queue, slot, profit, now, gains)
         else:
             if state[PHASE] == BACK:
-                answered = put_best(rows, group, queue, slot, rules, room, profit, grain, now)
+                answered = put_best(rows, member, queue, slot, rules, room, profit, grain, now)
             else:
                 answered = restore(rows, queue, slot, torn, state[PLACE], now)
             if answered == DONE:

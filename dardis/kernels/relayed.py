@@ -100,7 +100,7 @@ def blank(block: Ints, asks: int, rows: int) -> tuple[Ints, int]:
 
 @kernel
 def answer_block(  # noqa: PLR0913 (as is said below)
-    block: Ints, base: Ints, slots: Ints, head: Ints, size: Ints, tail: Ints, time: Ints, value: Ints, group: Ints,
+    block: Ints, base: Ints, slots: Ints, head: Ints, size: Ints, tail: Ints, time: Ints, value: Ints, member: Ints,
     first: int, ready: Ints, boot: Ints, capacity: Ints, pieces: Ints, weights: Ints, chain: Ints, chosen: Ints,
     next_free: Ints, own_time: Ints, own_value: Ints, out: Ints, rows: Ints, children: Ints, counted: Ints,
     hosts_of: int, held_offset: Ints, held_node: Ints, held_units: Ints, held_start: Ints, held_end: Ints,
@@ -128,7 +128,7 @@ def answer_block(  # noqa: PLR0913 (as is said below)
     profiles = Rows(base, slots, head, size, tail, time, value)
     nobody = block[:0]
     question = Question(
-        Nodes(profiles, group, first, ready, boot),
+        Nodes(profiles, member, first, ready, boot),
         Batch(
             column, Held(held_offset, held_node, held_units, held_start, held_end),
             Asked(nobody, nobody, part(block, begin, length, blocks.NEEDED)),

@@ -255,7 +255,7 @@ def choose(ahead: Ahead, table: Ints, count: int, now: int) -> None:
 
 @folded
 def _one_pass(
-    rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, planning: Planning, ahead: Ahead, now: int
+    rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, planning: Planning, ahead: Ahead, now: int
 ) -> int:
     state = room.state
     if state[PHASE] == CLEAR:
@@ -274,12 +274,12 @@ def _one_pass(
         slot = ahead.chosen[state[PLACE]]
         outcome = STAYS
         if queue.table[slot, OTHER] != 0:
-            outcome = try_shape(rows, group, queue, slot, rules, room, now)
-        elif sums_hold(queue.table, slot, room) and fits_now(rows, group, queue.table, slot, rules, now, AT_ONCE):
-            outcome = begin(rows, group, queue, slot, rules, room, now)
+            outcome = try_shape(rows, member, queue, slot, rules, room, now)
+        elif sums_hold(queue.table, slot, room) and fits_now(rows, member, queue.table, slot, rules, now, AT_ONCE):
+            outcome = begin(rows, member, queue, slot, rules, room, now)
         elif state[RESERVED] < rules.depth:
             # Its turn has come, but what is free lies scattered: nodes are kept for it, or it would wait for ever.
-            outcome = reserve_earliest(rows, group, queue, slot, rules, room, now)
+            outcome = reserve_earliest(rows, member, queue, slot, rules, room, now)
         if outcome not in (BEGUN, STAYS):
             return outcome
         if outcome == STAYS:
@@ -291,25 +291,25 @@ def _one_pass(
 
 
 def pass_over(
-    rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, planning: Planning, ahead: Ahead, now: int
+    rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, planning: Planning, ahead: Ahead, now: int
 ) -> int:
     """Plan, and start who is to start now. Answers DONE, or FULL or ROOM: then give it that and call it again.
 
     One that pauses answers PLANNED first.
     """
-    plain = tuple(rows), group, tuple(queue), tuple(rules), room[:-1], tuple(room.scratch)
+    plain = tuple(rows), member, tuple(queue), tuple(rules), room[:-1], tuple(room.scratch)
     return _pass_over(*plain, tuple(planning), tuple(ahead), now)
 
 
 @kernel
 def _pass_over(
-    rows: Fields, group: Ints, queue: Fields, rules: Fields, room: Fields, scratch: Fields, planning: Fields,
+    rows: Fields, member: Ints, queue: Fields, rules: Fields, room: Fields, scratch: Fields, planning: Fields,
     ahead: Fields, now: int,
 ) -> int:  # fmt: skip
     """`pass_over` with the fields of its arguments."""
     fields = room + (Scratch(*scratch),)  # noqa: RUF005 (Numba adds tuples, but can't unpack two into one)
     return _one_pass(
-        Rows(*rows), group, Queue(*queue), Rules(*rules), Room(*fields), Planning(*planning), Ahead(*ahead), now
+        Rows(*rows), member, Queue(*queue), Rules(*rules), Room(*fields), Planning(*planning), Ahead(*ahead), now
     )
 
 

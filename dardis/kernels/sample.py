@@ -22,38 +22,36 @@ The last node is beside the first. With 1,024 mean waits on 5,040 nodes were up 
 
 
 @inlined
-def nth_node(place: int, counts: Ints, groups: int) -> int:
-    """The node at a place among the nodes of the groups in the bit set; group g counts `counts[g]` nodes in a row."""
-    first = 0
-    for group in range(len(counts)):
-        if groups >> group & 1:
-            if place < counts[group]:
-                return first + place
-            place -= counts[group]
-        first += counts[group]
-    return first
+def nth_node(place: int, first: Ints, ends: Ints) -> int:
+    """The node at a place among those in spans that begin with nodes `first` and end before places `ends`."""
+    low, high = 0, len(ends) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if place < ends[middle]:
+            high = middle
+        else:
+            low = middle + 1
+    return first[low] + place - (ends[low - 1] if low > 0 else 0)
 
 
 @bare
-def draw_sample(seed: int, job: int, draw: int, counts: Ints, groups: int, hints: Ints, nodes: Ints) -> None:
-    """Fill `nodes` with different nodes of the groups, in the order drawn; there must be more than that.
+def draw_sample(seed: int, job: int, draw: int, first: Ints, ends: Ints, hints: Ints, nodes: Ints) -> None:
+    """Fill `nodes` with different nodes of these spans, in the order drawn; there must be more than that.
 
     Hints are at least 0; of equal ones the first that was drawn is taken.
     """
     key = draw_key(seed, job, draw, np.int64(0), PURPOSE_SAMPLE)
-    several = 0
-    for group in range(len(counts)):
-        several += counts[group] * (groups >> group & 1)
+    several = ends[-1]
     width = min(several, max(NEIGHBOURHOOD, PLACES * len(nodes)))
-    first = below(draw_key(seed, job, draw, np.int64(1), PURPOSE_SAMPLE), np.int64(0), several)
+    begin = below(draw_key(seed, job, draw, np.int64(1), PURPOSE_SAMPLE), np.int64(0), several)
     counter = 0
     for place in range(len(nodes)):
         best = -1
         for _ in range(DRAWS):
-            node = nth_node((first + below(key, counter, width)) % several, counts, groups)
+            node = nth_node((begin + below(key, counter, width)) % several, first, ends)
             counter += 1
             while hints[node] < 0:
-                node = nth_node((first + below(key, counter, width)) % several, counts, groups)
+                node = nth_node((begin + below(key, counter, width)) % several, first, ends)
                 counter += 1
             if best < 0 or hints[node] < hints[best]:
                 best = node

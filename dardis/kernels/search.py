@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from dardis.kernels.jit import bare, folded, inlined, kernel
+from dardis.kernels.node_sets import may_use
 from dardis.kernels.offers import OUT_OF_SPACE, Asked, Batch, Held, Nodes, OfferRules, Question, answer
 from dardis.kernels.profile import DONE, FULL, release, reserve
 from dardis.kernels.queue import (
@@ -82,7 +83,7 @@ AT_ONCE: Final = np.int64(0)
 
 @bare
 def first_nodes(
-    rows: Rows, group: Ints, table: Ints, slot: int, rules: Rules, now: int, delay: int, nodes: Ints, units: Ints
+    rows: Rows, member: Ints, table: Ints, slot: int, rules: Rules, now: int, delay: int, nodes: Ints, units: Ints
 ) -> int:  # fmt: skip
     """Write the first nodes that hold the job from now on, and their units; return how many, 0 if there are too few.
 
@@ -94,8 +95,8 @@ def first_nodes(
     left = table[slot, UNITS]
     groups = table[slot, GROUPS]
     count = 0
-    for node in range(len(group)):
-        if (groups >> group[node]) & 1:
+    for node in range(len(member)):
+        if may_use(member, node, groups):
             forget_before(rows, node, now)
             most = units_now(rows, node, request, until, binding, 1 if rules.distinct else left)
             if most > 0:
@@ -110,9 +111,9 @@ def first_nodes(
 
 
 @bare
-def fits_now(rows: Rows, group: Ints, table: Ints, slot: int, rules: Rules, now: int, delay: int) -> bool:
+def fits_now(rows: Rows, member: Ints, table: Ints, slot: int, rules: Rules, now: int, delay: int) -> bool:
     """Whether the job can start beside all that is reserved: now, and at any time up to `delay` s later."""
-    return first_nodes(rows, group, table, slot, rules, now, delay, table[slot, :0], table[slot, :0]) > 0
+    return first_nodes(rows, member, table, slot, rules, now, delay, table[slot, :0], table[slot, :0]) > 0
 
 
 @inlined
@@ -209,7 +210,7 @@ def last_change(rows: Rows) -> int:
 
 @kernel
 def find(
-    rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, slot: int, binding: int, first: int, last: int,
+    rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, slot: int, binding: int, first: int, last: int,
     now: int,
 ) -> int:  # fmt: skip
     """Find the earliest start in `[first, last]`, and write it to `room.result` and its nodes to the queue.
@@ -219,14 +220,14 @@ def find(
     table = queue.table
     longest = np.int64(0)
     horizon = np.int64(NO_TIME)
-    for node in range(len(group)):
+    for node in range(len(member)):
         longest = max(longest, rows.size[node])
         horizon = max(horizon, rows.time[rows.head[node] + rows.size[node] - 1])
     if longest + 4 > len(room.scratch.time):
         return ROOM
     batch = ask_of(table, slot, room)
     none = room.ask[:0]
-    nodes = Nodes(rows, group, 0, none, none)
+    nodes = Nodes(rows, member, 0, none, none)
     how = OfferRules(binding == BOUND_THROUGHOUT, FIRST, 1, rules.seed)
     question = Question(nodes, batch, how, now, room.scratch, room.out, room.offset)
     choice = Choice(MIN_START, rules.choice, rules.distinct, 1, rules.seed)
@@ -255,13 +256,13 @@ def find(
 
 @folded
 def find_in_hours(
-    rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, slot: int, binding: int, last: int, now: int
+    rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, slot: int, binding: int, last: int, now: int
 ) -> int:  # fmt: skip
     """Find the earliest start in `[now, last]` at which the job's queue lets it start; as `find`."""
     first = opens(queue, slot, now)
     while first <= last:
         until = closes(queue, slot, first)
-        found = find(rows, group, queue, rules, room, slot, binding, first, min(last, until - 1), now)
+        found = find(rows, member, queue, rules, room, slot, binding, first, min(last, until - 1), now)
         # After the last change one open instant is as good as another.
         if found != NOTHING or until > last or until > last_change(rows):
             return found

@@ -7,6 +7,7 @@ own; so they may fail although other nodes would hold all of them. Nodes are the
 from __future__ import annotations
 
 from dardis.kernels.jit import bare, inlined, kernel
+from dardis.kernels.node_sets import may_use
 from dardis.kernels.profile import DONE, FULL, REFUSED
 from dardis.kernels.queue import (
     ADJACENT,
@@ -46,13 +47,13 @@ def units_during(rows: Rows, node: int, request: Ints, start: int, until: int, u
 
 
 @bare
-def write_most(rows: Rows, group: Ints, table: Ints, part: int, distinct: bool, start: int, most: Ints) -> None:
+def write_most(rows: Rows, member: Ints, table: Ints, part: int, distinct: bool, start: int, most: Ints) -> None:
     """Write how many units of a part each node could hold from `start` on."""
     request = table[part, REQUEST:]
     units = 1 if distinct else table[part, UNITS]
-    for node in range(len(group)):
+    for node in range(len(member)):
         most[node] = 0
-        if (table[part, GROUPS] >> group[node]) & 1:
+        if may_use(member, node, table[part, GROUPS]):
             most[node] = units_during(rows, node, request, start, start + table[part, SPAN], units)
 
 
@@ -143,7 +144,7 @@ def clear_parts(rows: Rows, queue: Queue, slot: int, now: int) -> int:
 
 @bare
 def place(
-    rows: Rows, group: Ints, queue: Queue, slot: int, first: int, distinct: bool, room: Room, start: int, now: int
+    rows: Rows, member: Ints, queue: Queue, slot: int, first: int, distinct: bool, room: Room, start: int, now: int
 ) -> int:  # fmt: skip
     """Take nodes from `start` on for all parts of the request that begins in the row `first`.
 
@@ -154,9 +155,9 @@ def place(
     part = first + 1
     while part != 0:
         row = part - 1
-        write_most(rows, group, table, row, distinct, start, most)
+        write_most(rows, member, table, row, distinct, start, most)
         low = table[row, HOLD]
-        chosen = choose(most, len(group), table, row, queue.hold_node[low:], queue.hold_units[low:])
+        chosen = choose(most, len(member), table, row, queue.hold_node[low:], queue.hold_units[low:])
         if chosen == 0:
             return FULL if clear_parts(rows, queue, slot, now) == FULL else REFUSED
         table[row, HELD] = chosen
@@ -204,7 +205,7 @@ def suppose(table: Ints, slot: int, free: Ints) -> None:
 
 
 @bare
-def could_begin(rows: Rows, group: Ints, queue: Queue, slot: int, distinct: bool, room: Room, start: int) -> bool:
+def could_begin(rows: Rows, member: Ints, queue: Queue, slot: int, distinct: bool, room: Room, start: int) -> bool:
     """Whether each part of one of its requests by itself would find nodes from `start` on.
 
     If not, the job can't begin then, however its parts are put; if so, all but those of several parts can.
@@ -216,9 +217,9 @@ def could_begin(rows: Rows, group: Ints, queue: Queue, slot: int, distinct: bool
         part = first
         while part != 0:
             row = part - 1
-            write_most(rows, group, table, row, distinct, start, most)
+            write_most(rows, member, table, row, distinct, start, most)
             low = table[row, HOLD]
-            if choose(most, len(group), table, row, queue.hold_node[low:], queue.hold_units[low:]) == 0:
+            if choose(most, len(member), table, row, queue.hold_node[low:], queue.hold_units[low:]) == 0:
                 break
             part = table[row, PART]
         if part == 0:
@@ -228,10 +229,10 @@ def could_begin(rows: Rows, group: Ints, queue: Queue, slot: int, distinct: bool
 
 
 @bare
-def earliest_alone(rows: Rows, group: Ints, queue: Queue, slot: int, distinct: bool, room: Room, now: int) -> int:
+def earliest_alone(rows: Rows, member: Ints, queue: Queue, slot: int, distinct: bool, room: Room, now: int) -> int:
     """The first time from `now` on, within its queue's hours, at which a job `could_begin` (FOREVER: never)."""
     start = opens(queue, slot, now)
-    while start < FOREVER and not could_begin(rows, group, queue, slot, distinct, room, start):
+    while start < FOREVER and not could_begin(rows, member, queue, slot, distinct, room, start):
         start = next_moment(rows, queue, slot, start)
     return start
 
@@ -255,18 +256,18 @@ def take_there(rows: Rows, queue: Queue, slot: int, first: int, now: int) -> int
 
 
 @bare
-def take_now(rows: Rows, group: Ints, queue: Queue, slot: int, distinct: bool, room: Room, now: int) -> int:
+def take_now(rows: Rows, member: Ints, queue: Queue, slot: int, distinct: bool, room: Room, now: int) -> int:
     """Take nodes from now on for the first request, in the order stated, that finds them.
 
     Answers DONE, REFUSED: none does, FULL or ROOM.
     """
-    if len(room.out) < len(group):
+    if len(room.out) < len(member):
         return ROOM
     if clear_parts(rows, queue, slot, now) == FULL:
         return FULL
     first = queue.table[slot, OTHER]
     while first != 0:
-        done = place(rows, group, queue, slot, first - 1, distinct, room, now, now)
+        done = place(rows, member, queue, slot, first - 1, distinct, room, now, now)
         if done == DONE:
             settle(queue.table, slot, first - 1, now)
         if done != REFUSED:
@@ -285,12 +286,12 @@ def next_moment(rows: Rows, queue: Queue, slot: int, time: int) -> int:
 
 
 @bare
-def take_earliest(rows: Rows, group: Ints, queue: Queue, slot: int, distinct: bool, room: Room, now: int) -> int:
+def take_earliest(rows: Rows, member: Ints, queue: Queue, slot: int, distinct: bool, room: Room, now: int) -> int:
     """Take nodes for the request that ends first, each as early as it finds them; of equals, the first stated.
 
     Answers DONE, REFUSED: none ever does, FULL or ROOM.
     """
-    if len(room.out) < len(group):
+    if len(room.out) < len(member):
         return ROOM
     if clear_parts(rows, queue, slot, now) == FULL:
         return FULL
@@ -300,7 +301,7 @@ def take_earliest(rows: Rows, group: Ints, queue: Queue, slot: int, distinct: bo
         span = queue.table[first - 1, SPAN]
         start = opens(queue, slot, now)
         while start < FOREVER and start + span < best_end:
-            done = place(rows, group, queue, slot, first - 1, distinct, room, start, now)
+            done = place(rows, member, queue, slot, first - 1, distinct, room, start, now)
             if done == DONE:
                 best, best_end = first, start + span
                 if clear_parts(rows, queue, slot, now) == FULL:
@@ -313,16 +314,16 @@ def take_earliest(rows: Rows, group: Ints, queue: Queue, slot: int, distinct: bo
     if best == 0:
         return REFUSED
     start = best_end - queue.table[best - 1, SPAN]
-    done = place(rows, group, queue, slot, best - 1, distinct, room, start, now)
+    done = place(rows, member, queue, slot, best - 1, distinct, room, start, now)
     if done == DONE:
         settle(queue.table, slot, best - 1, start)
     return done
 
 
 @kernel
-def holds_alone(rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, slot: int, now: int) -> int:
+def holds_alone(rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, slot: int, now: int) -> int:
     """Whether a job finds nodes now: DONE or REFUSED, FULL or ROOM. Nothing is taken."""
-    done = take_now(rows, group, queue, slot, rules.distinct, room, now)
+    done = take_now(rows, member, queue, slot, rules.distinct, room, now)
     if done == DONE and give_back(rows, queue, slot, now) == FULL:
         return FULL
     return done

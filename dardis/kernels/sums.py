@@ -121,7 +121,7 @@ def sum_offers(question: Question, tree: Tree, cut: bool, distinct: bool, steps:
     `out` has room for the offers of a block; OUT_OF_SPACE means either.
     """
     asks, out, offset = question.batch.asks, question.out, question.offset
-    hosts, nodes = len(tree.children), len(question.nodes.group)
+    hosts, nodes = len(tree.children), len(question.nodes.member)
     pending = np.empty(hosts + 1, dtype=np.int64)  # where the steps of what is not added up yet begin
     end = np.int64(0)
     offset[0] = 0

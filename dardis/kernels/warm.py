@@ -69,9 +69,9 @@ def _question(rows: Rows, kind: int, grain: int) -> offers.Question:
     )  # fmt: skip
     ends = np.array([0, 1], dtype=np.int64)
     held = offers.Held(ends, node, one, np.array([5], dtype=np.int64), np.array([9], dtype=np.int64))
-    group = np.zeros(2, dtype=np.int64)
+    member, none = np.ones((2, 1), dtype=np.int64), np.zeros(0, dtype=np.int64)
     asked = offers.Asked(ends[:0], node[:0], node[:0])
-    nodes, batch = offers.Nodes(rows, group, 0, group[:0], group[:0]), offers.Batch(asks, held, asked)
+    nodes, batch = offers.Nodes(rows, member, 0, none, none), offers.Batch(asks, held, asked)
     rules = offers.OfferRules(binds=False, kind=kind, grain=grain, seed=1)
     out, offset = np.empty((16, OFFER_COLUMNS), dtype=np.int64), np.empty(2, dtype=np.int64)
     return offers.Question(nodes, batch, rules, 0, offers.make_scratch(8, rows, 2, 2), out, offset)
@@ -125,7 +125,7 @@ def warm_reach() -> None:
     ranked.rank_nodes(question, tree, _CHOICE, one, 0, best)
     ranked.take_best(best[:1], 1, BEST_FIT, node.copy(), one.copy())
     _warm_relayed(question, tree, steps)
-    sample.draw_sample(1, 1, 1, np.full(2, 4, dtype=np.int64), 1, np.zeros(8, dtype=np.int64), node.copy())
+    sample.draw_sample(1, 1, 1, node, 4 * one, np.zeros(8, dtype=np.int64), node.copy())
 
 
 def _warm_relayed(question: offers.Question, tree: Tree, steps: Ints) -> None:
@@ -135,7 +135,7 @@ def _warm_relayed(question: offers.Question, tree: Tree, steps: Ints) -> None:
     block = np.zeros(8, dtype=np.int64)
     nodes, held = question.nodes, question.batch.held
     relayed.answer_block(
-        block, *nodes.rows, nodes.group, 0, nodes.ready, nodes.boot, nodes.group.reshape(2, 1), *question.scratch,
+        block, *nodes.rows, nodes.member, 0, nodes.ready, nodes.boot, 0 * nodes.member, *question.scratch,
         question.out, steps, tree.children, tree.counted, tree.block, *held, False, 1, 0, 0, 0,
     )  # fmt: skip
     relayed.join_blocks(block, block)
@@ -143,7 +143,7 @@ def _warm_relayed(question: offers.Question, tree: Tree, steps: Ints) -> None:
 
 def _two_wait(strict: bool) -> tuple[Rows, Ints, queue.Queue, queue.Rules, queue.Room]:
     """Two nodes, and two jobs of which the second never fits; they have just arrived."""
-    rows, group = _two_nodes(), np.zeros(2, dtype=np.int64)
+    rows, member = _two_nodes(), np.ones((2, 1), dtype=np.int64)
     waiting = queue.make_queue(2, 1)
     room = queue.make_room(1, offers.make_scratch(8, rows, 0, 0), 16, 2)
     rules = queue.Rules(strict, True, 1, queue.UNBOUND, False, False, FIRST_FIT, 1)
@@ -151,14 +151,14 @@ def _two_wait(strict: bool) -> tuple[Rows, Ints, queue.Queue, queue.Rules, queue
         waiting.table[slot] = (slot, 0, 5, units, 1, FOREVER, 0, 0, 0, 1, NO_TIME, 0, 0, 0, 0, 0, 0, 0, 1)
         waiting.lists[queue.ARRIVED, slot] = slot
     waiting.size[queue.ARRIVED] = 2
-    return rows, group, waiting, rules, room
+    return rows, member, waiting, rules, room
 
 
-def _warm_wishes(rows: Rows, group: Ints, waiting: queue.Queue, rules: queue.Rules, room: queue.Room) -> None:
+def _warm_wishes(rows: Rows, member: Ints, waiting: queue.Queue, rules: queue.Rules, room: queue.Room) -> None:
     """Call what looks at who waits beside a desired profile."""
     from dardis.kernels import passes, search
 
-    search.find(rows, group, waiting, rules, room, 1, queue.UNBOUND, 0, FOREVER, 0)
+    search.find(rows, member, waiting, rules, room, 1, queue.UNBOUND, 0, FOREVER, 0)
     passes.withdraw(rows, waiting, 1, 0)
 
 
@@ -229,13 +229,13 @@ def warm_late() -> None:
     """The same for a run that binds late, beside `warm_pool`."""
     from dardis.kernels import late, passes, search, view
 
-    rows, group, node = _two_nodes(), np.zeros(2, dtype=np.int64), np.zeros(1, dtype=np.int64)
+    rows, member, node = _two_nodes(), np.ones((2, 1), dtype=np.int64), np.zeros(1, dtype=np.int64)
     waiting = queue.make_queue(2, 1)
     room = queue.make_room(1, offers.make_scratch(8, rows, 0, 0), 16, 2)
     rules = queue.Rules(False, False, 1, queue.UNBOUND, False, False, BEST_FIT, 1)
     waiting.table[0] = (0, 0, 5, 2, 1, FOREVER, 0, 0, 0, 1, NO_TIME, 0, 0, 0, 0, 0, 0, 0, 1)
     passes.count_free(rows, room.free, 0)
-    search.fits_now(rows, group, waiting.table, 0, rules, 0, 0)
+    search.fits_now(rows, member, waiting.table, 0, rules, 0, 0)
     late.put_in_order(waiting.table, waiting.lists[queue.RULE, :1], waiting.keys, 0, 0, -1, node.copy())
     tried = np.empty((1, late.SAID + 2), dtype=np.int64)
     late.list_tried(waiting.table, waiting.lists[queue.RULE, :1], 0, True, tried, node)
@@ -244,9 +244,9 @@ def warm_late() -> None:
     at[late.HEAD] = -1
     got = np.zeros((2, 5), dtype=np.int64)
     wanted = late.Wanted(books, changed, at, got, 0, tried, HOST_RESERVES, False)
-    late.bind(rows, group, waiting, rules, room, wanted, 0)
+    late.bind(rows, member, waiting, rules, room, wanted, 0)
     view.tell(rows, 0, 0, changed)
-    late.take_turn(rows, group, waiting, rules, room, group, 0, 1, 1)
+    late.take_turn(rows, member, waiting, rules, room, member, 0, 1, 1)
     offset, time, value = np.empty(3, dtype=np.int64), np.empty(8, dtype=np.int64), np.empty((8, 1), dtype=np.int64)
     nodes = np.arange(2)
     steps = view.publish(rows, nodes, 0, offset, time, value)
@@ -259,25 +259,25 @@ def warm_planner() -> None:
     """The same for the planner: placing jobs, and rebuilding a plan."""
     from dardis.kernels import day_profit, rebuild, search
 
-    rows, group = _two_nodes(), np.zeros(2, dtype=np.int64)
+    rows, member = _two_nodes(), np.ones((2, 1), dtype=np.int64)
     jobs = queue.make_queue(1, 1)
     room = queue.make_room(1, offers.make_scratch(8, rows, 0, 0), 16, 1)
     rules = queue.Rules(True, True, 0, queue.UNBOUND, False, False, BEST_FIT, 1)
     jobs.table[0] = (0, 0, 5, 1, 1, FOREVER, 0, 0, 0, 1, NO_TIME, 0, 0, 0, 0, 0, 0, 0, 1)
-    search.find(rows, group, jobs, rules, room, 0, queue.UNBOUND, 0, FOREVER, 0)
+    search.find(rows, member, jobs, rules, room, 0, queue.UNBOUND, 0, FOREVER, 0)
     search.take(rows, jobs, 0, 0, 0)
     grid = day_profit.Grid(np.array([0, 99], dtype=np.int64), np.zeros(1), np.zeros((1, 2)), np.ones(1))
     what = day_profit.DayProfit(grid, grid, np.ones(1), np.ones(1), np.zeros(1, dtype=np.int64), np.zeros(1))
     torn = rebuild.Torn(*np.zeros((4, 1), dtype=np.int64))
-    groups = rebuild.Groups(np.arange(2), group[:1], np.zeros(4, dtype=np.int64), np.zeros(2))
-    rebuild.rebuild(rows, group, jobs, rules, room, what, 60, 0, groups, torn)
+    groups = rebuild.Groups(np.arange(2), np.zeros(1, dtype=np.int64), np.zeros(4, dtype=np.int64), np.zeros(2))
+    rebuild.rebuild(rows, member, jobs, rules, room, what, 60, 0, groups, torn)
 
 
 def warm_first() -> None:
     """The same for a dispatcher that asks a constraint solver: the answer that comes first."""
     from dardis.kernels import postpone
 
-    rows, group = _two_nodes(), np.zeros(2, dtype=np.int64)
+    rows, member = _two_nodes(), np.ones((2, 1), dtype=np.int64)
     node, one = np.zeros(1, dtype=np.int64), np.ones(1, dtype=np.int64)
     postpone.take_all(rows, node, 0 * one, 7 * one, one.reshape(1, 1), 0)
     waiting = queue.make_queue(4, 1)
@@ -286,10 +286,10 @@ def warm_first() -> None:
     for slot, units in enumerate((2, 8)):
         waiting.table[slot] = (slot, 0, 5, units, 1, FOREVER, 0, 0, 0, 1, NO_TIME, 2 * slot, 0, 0, 0, 0, 0, 0, 1)
     slots = np.arange(2)
-    postpone.earliest_starts(rows, group, waiting, rules, room, 0, slots, slots.copy(), FOREVER)
+    postpone.earliest_starts(rows, member, waiting, rules, room, 0, slots, slots.copy(), FOREVER)
     walk = np.array([0, 0, 2], dtype=np.int64)
-    postpone.start_or_postpone(rows, group, waiting, rules, room, slots, slots.copy(), walk)
-    postpone.start_in_turn(rows, group, waiting, rules, room, slots, 0)
+    postpone.start_or_postpone(rows, member, waiting, rules, room, slots, slots.copy(), walk)
+    postpone.start_in_turn(rows, member, waiting, rules, room, slots, 0)
 
 
 def warm_positions() -> None:
@@ -303,7 +303,7 @@ def warm_positions() -> None:
     shapes = positions.Shapes(two[:1].copy(), none[:1] + 1, none[:1] + 1)
     waiting = positions.Queue(none, none + 1, none + 3, np.arange(2))
     plan = positions.Plan(none.copy(), none.copy(), two.copy())
-    machine = positions.Machine(two, none, False)
+    machine = positions.Machine(two, two, False)
     positions.schedule(pool, 1, machine, shapes, waiting, plan, end, node, np.zeros(2, dtype=np.bool_))
 
 

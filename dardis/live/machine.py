@@ -84,9 +84,7 @@ class Machine:
             if need and kind not in platform.kinds:
                 return f"asks for {kind}, of which no node has any"
         job = Job(JobId(0), 0, 0, None, 1, asked.nodes, self.request(asked), platform.all_groups)
-        counts = [group.count for group in platform.groups]
-        capacity = platform.group_capacity.tolist()
-        could = could_hold(job, counts, capacity, distinct=True)
+        could = could_hold(job, platform.sets, distinct=True)
         if could >= job.units:
             return ""
         parts = zip(platform.kinds, job.request, strict=True)

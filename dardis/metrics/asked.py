@@ -13,6 +13,7 @@ from dardis.metrics.shapes import broken_shapes, place_taken
 from dardis.metrics.violation import Found, Violation
 from dardis.model.arrays import Bools, Ints
 from dardis.model.job import Actual, Status
+from dardis.model.node_sets import NodeSets
 from dardis.model.schedule import Schedule
 
 
@@ -103,9 +104,9 @@ class AskedJobs:
                     duration[place], killed[place] = job.duration, job.runtime > job.walltime
         return replace(self, walltime=walltime, units=units, request=request, duration=duration, killed=killed)
 
-    def broken(self, s: Schedule, group_of_node: Ints) -> list[Iterator[Found]]:
+    def broken(self, s: Schedule, sets: NodeSets) -> list[Iterator[Found]]:
         """For each thing that was asked, the jobs of a block that have another; numbers that nobody asked for not."""
-        return [*self.as_taken(s).differing(s), broken_shapes(s, self.shaped, self.kinds, group_of_node)]
+        return [*self.as_taken(s).differing(s), broken_shapes(s, self.shaped, self.kinds, sets)]
 
     def differing(self, s: Schedule) -> list[Iterator[Found]]:
         """The same of times, units and amounts, where each has one request."""

@@ -90,7 +90,7 @@ class Audit:
         self._statuses.append(block.status)
         laid_out = self._laid_out.on_stand_ins(block)
         self._capacities.add(laid_out)
-        asked = self._asked.broken(laid_out, self._platform.group_of_node) if self._asked is not None else ()
+        asked = self._asked.broken(laid_out, self._platform.sets) if self._asked is not None else ()
         rules = [
             *self._rules.broken(laid_out),
             *_within_reservations(self._reservations, block, reserved=self._reserved),

@@ -10,6 +10,7 @@ import numpy as np
 from dardis.metrics.violation import Found, Violation
 from dardis.model.arrays import Ints
 from dardis.model.job import Actual
+from dardis.model.node_sets import NodeSets
 from dardis.model.schedule import Schedule
 from dardis.model.shapes import Part, Request
 
@@ -38,9 +39,7 @@ def inconsistent_parts(s: Schedule) -> Iterator[Found]:
             yield job, Violation(number, None, None, "has parts that are elsewhere than the job")
 
 
-def broken_shapes(
-    s: Schedule, asked: Mapping[int, Actual], kinds: tuple[str, ...], group_of_node: Ints
-) -> Iterator[Found]:
+def broken_shapes(s: Schedule, asked: Mapping[int, Actual], kinds: tuple[str, ...], sets: NodeSets) -> Iterator[Found]:
     """What jobs of a block have otherwise than they asked for; `asked` are those, by number, that ask for a shape."""
     for job, number in enumerate(s.number.tolist() if asked or s.parts is not None or s.taken is not None else ()):
         requests = asked[number].asked.requests if number in asked else ()
@@ -53,7 +52,7 @@ def broken_shapes(
             if s.parts is not None and (several := int(s.parts.offsets[job + 1] - s.parts.offsets[job])) > 1:
                 yield job, Violation(number, None, None, f"has {several} parts, not 1")
             continue
-        for text in _differences(s, job, requests[taken], kinds, group_of_node):
+        for text in _differences(s, job, requests[taken], kinds, sets):
             yield job, Violation(number, None, None, text)
 
 
@@ -62,7 +61,7 @@ def place_taken(s: Schedule, job: int) -> int:
     return 0 if s.taken is None or s.taken[job] < 0 else int(s.taken[job])
 
 
-def _differences(s: Schedule, job: int, request: Request, kinds: tuple[str, ...], group_of_node: Ints) -> Iterator[str]:
+def _differences(s: Schedule, job: int, request: Request, kinds: tuple[str, ...], sets: NodeSets) -> Iterator[str]:
     parts = s.parts
     if parts is None:
         if len(request.parts) > 1:
@@ -86,12 +85,12 @@ def _differences(s: Schedule, job: int, request: Request, kinds: tuple[str, ...]
             yield f"{who}asks for other units than the job of the trace"
         if s.ran[job]:
             nodes = placed.of(part)[0].astype(np.int64)
-            yield from (who + text for text in _wrong_nodes(nodes, asked, request, group_of_node))
+            yield from (who + text for text in _wrong_nodes(nodes, asked, request, sets))
 
 
-def _wrong_nodes(nodes: Ints, part: Part, request: Request, group_of_node: Ints) -> Iterator[str]:
-    known = nodes[(nodes >= 0) & (nodes < len(group_of_node))]
-    for node in known[(part.groups >> group_of_node[known]) & 1 == 0].tolist():
+def _wrong_nodes(nodes: Ints, part: Part, request: Request, sets: NodeSets) -> Iterator[str]:
+    known = nodes[(nodes >= 0) & (nodes < len(sets.member))]
+    for node in known[~sets.nodes(part.groups)[known]].tolist():
         yield f"is on node {node}, which may not run it"
     if part.nodes and len(nodes) != part.nodes:
         yield f"is on {len(nodes)} nodes, not on {part.nodes}"

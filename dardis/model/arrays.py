@@ -12,3 +12,5 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Integers = NDArray[np.integer[Any]]
 """Of any width."""
+Sets = NDArray[np.object_]
+"""Bit sets of node groups, Python integers (`dardis.model.node_sets`)."""

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from dardis.model.job import Job
+from dardis.model.node_sets import NodeSets, units_in
 from dardis.model.resources import amount_in_words
 from dardis.model.shapes import Part, Request
 from dardis.model.target import Split
 
 
-def could_hold(job: Job | Part, counts: Sequence[int], capacity: Sequence[Sequence[int]], *, distinct: bool) -> int:
-    """Units of a job without `requests`, or of a part, that the empty machine would hold; if `distinct`, one a node.
-
-    `counts` are the nodes of each group, `capacity` what a node of it holds by kind.
-    """
-    total = 0
-    for group, count in enumerate(counts):
-        if job.groups >> group & 1:
-            fit = min(have // need for have, need in zip(capacity[group], job.request, strict=True) if need > 0)
-            total += count * (min(fit, 1) if distinct else fit)
-    return total
+def could_hold(job: Job | Part, sets: NodeSets, *, distinct: bool) -> int:
+    """Units of a job without `requests`, or of a part, that the empty machine would hold; if `distinct`, one a node."""
+    return sets.most_units(job.groups, job.request, distinct=distinct)
 
 
 def too_large(job: Job, kinds: Sequence[str], could: int) -> str:
@@ -35,17 +30,15 @@ def outside_desired(split: Split) -> str:
     return f"no start within the hard desired profile, as it is split over nodes (profile_split={split})"
 
 
-def hardest_first(request: Request, counts: Sequence[int], capacity: Sequence[Sequence[int]]) -> list[int]:
+def hardest_first(request: Request, sets: NodeSets) -> list[int]:
     """The places of the parts of a request, those first whose units fit on the fewest nodes, then the largest."""
 
     def ease(place: int) -> tuple[int, float]:
-        part, nodes, largest = request.parts[place], 0, 0.0
-        for group, count in enumerate(counts):
-            needs = [(need, have) for need, have in zip(part.request, capacity[group], strict=True) if need > 0]
-            if part.groups >> group & 1 and all(need <= have for need, have in needs):
-                nodes += count
-                largest = max(largest, *(need / have for need, have in needs))
-        return nodes, -largest
+        part = request.parts[place]
+        groups, need = sets.groups(part.groups), np.array(part.request, dtype=np.int64)
+        groups = groups[units_in(sets.capacity[groups], part.request) > 0]
+        capacity = sets.capacity[groups][:, need > 0]
+        return int(sets.counts[groups].sum()), -float((need[need > 0] / capacity).max(initial=0.0))
 
     return sorted(range(len(request.parts)), key=ease)
 

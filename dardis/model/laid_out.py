@@ -187,7 +187,7 @@ def parts(machine: Platform) -> dict[str, Part]:
 
 
 def _part(machine: Platform, groups: Sequence[int], queues: Sequence[Queue]) -> Part:
-    """Some groups one after the other, and what is said of their nodes; jobs name groups by now, not partitions."""
+    """Some groups one after the other, and what is said of their nodes."""
     some = machine.groups[groups[0] : groups[-1] + 1]
     first = sum(group.count for group in machine.groups[: groups[0]])
     nodes = range(first, first + sum(group.count for group in some))
@@ -196,5 +196,8 @@ def _part(machine: Platform, groups: Sequence[int], queues: Sequence[Queue]) -> 
         for window in machine.maintenance
         if window.nodes[0] in nodes
     ]
-    part = replace(machine, groups=some, maintenance=tuple(windows), queues=tuple(queues), partitions={}, kept_groups=0)
+    partitions = {} if groups[0] else machine.partitions
+    part = replace(
+        machine, groups=some, maintenance=tuple(windows), queues=tuple(queues), partitions=partitions, kept_groups=0
+    )
     return Part(part, groups[0], first)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -10,15 +10,14 @@ import numpy as np
 
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, Job
+from dardis.model.node_sets import MAX_DIRECT, NodeSets, bits_of
 from dardis.model.queues import ALWAYS, Hours, PrimeTime, Queue, Starts
 from dardis.model.reservations import Reservation
 from dardis.model.resources import CORES, amount_in_words
 from dardis.model.spans import united
 
-MAX_GROUPS = 62
-"""Node groups a platform may have: a job's eligible groups are bits of one signed 64-bit integer."""
-
-
+MAX_GROUPS = 1 << 14
+"""Node groups a platform may have."""
 NOBODY_KNOWS = 1 << 50
 """When something ends of which nobody has said so: later than all times that files may state."""
 MODELLED_PLANTS = ("air", "hybrid")
@@ -189,7 +188,7 @@ class Platform:
         return np.array(
             [[group.resources.get(kind, 0) for kind in self.kinds] for group in self.groups],
             dtype=np.int64,
-        )
+        ).reshape(len(self.groups), len(self.kinds))
 
     @cached_property
     def capacity(self) -> Ints:
@@ -205,6 +204,26 @@ class Platform:
     def all_groups(self) -> int:
         """The bit set of every group that stands for nothing reserved."""
         return (1 << (len(self.groups) - self.kept_groups)) - 1
+
+    @cached_property
+    def sets(self) -> NodeSets:
+        """The sets of groups that jobs may be confined to: by partition, by queue, by both, or not at all."""
+        free = [self.all_groups, *map(bits_of, self.partitions.values())]
+        queues = [bits_of(queue.groups) for queue in self.queues if queue.groups is not None]
+        both = (some & queue for queue in dict.fromkeys(queues) for some in dict.fromkeys(free))
+        return NodeSets([group.count for group in self.groups], self.group_capacity, [*free, *queues, *both])
+
+    def with_partitions(self, named: Iterable[str]) -> Platform:
+        """It, with a partition of its own for each list `a,b` of partitions that jobs name, if its sets need that."""
+        lists = {name: name.split(",") for name in named if name not in self.partitions and "," in name}
+        known = {name: parts for name, parts in lists.items() if all(part in self.partitions for part in parts)}
+        if len(self.groups) <= MAX_DIRECT or not known:
+            return self
+        more = {
+            name: tuple(sorted({group for part in known[name] for group in self.partitions[part]}))
+            for name in sorted(known)
+        }
+        return replace(self, partitions=self.partitions | more)
 
     @cached_property
     def queue_of(self) -> dict[str, Queue]:

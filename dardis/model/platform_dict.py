@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import Any, TypeVar
 
 from dardis.model.platform import Facility, GridLimit, Maintenance, NodeGroup, NodePower, Platform
@@ -15,9 +15,16 @@ T = TypeVar("T")
 
 def platform_to_dict(platform: Platform) -> dict[str, Any]:
     """Every field of the platform on a trace's clock, nested ones too."""
-    told = asdict(platform)
+    told = asdict(replace(platform, groups=()))
+    told["groups"] = tuple(map(_of_group, platform.groups))
     del told["dated"]
     return told
+
+
+def _of_group(group: NodeGroup) -> dict[str, Any]:
+    """The same of a group. To let `asdict` copy thousands of groups takes a tenth of a second."""
+    told = {one.name: getattr(group, one.name) for one in fields(NodeGroup)}
+    return told | {"resources": dict(group.resources), "power": group.power and asdict(group.power)}
 
 
 def platform_from_dict(data: dict[str, Any]) -> Platform:

@@ -25,7 +25,7 @@ class Pool(Protocol):
     """Nodes and their reservations, for which room can be made."""
 
     profiles: Rows
-    group: Ints
+    member: Ints
     books: Rows
 
     def grow(self) -> None:
@@ -87,7 +87,7 @@ class TurnsOfLate:
     def _make_room_for_nodes(self) -> None:
         """Make room for twice as many nodes that jobs get."""
         old = self._queue
-        node, units = (np.resize(one, 2 * len(one) + len(self._pool.group)) for one in (old.hold_node, old.hold_units))
+        node, units = (np.resize(one, 2 * len(one) + len(self._pool.member)) for one in (old.hold_node, old.hold_units))
         self._queue = old._replace(hold_node=node, hold_units=units)
 
     def outcome(self) -> tuple[Ints, Ints, Ints, int, int, int]:

@@ -280,7 +280,7 @@ class PoolState(NodeProfiles):
         choice = Choice(MIN_START, how.choice, how.distinct, 1, seed)
         offset = np.empty(len(found.start) + 1, dtype=np.int64)
         while True:
-            nodes = Nodes(self.profiles, self.group, self.first, self._ready, self._boot)
+            nodes = Nodes(self.profiles, self.member, self.first, self._ready, self._boot)
             question = Question(nodes, batch, rules, now, self._scratch_as_long(), self._out.rows, offset)
             pool = at_once.Pool(self.books, self.capacity, choice, changes, openings)
             outcome = at_once.run(question, pool, found, span)
@@ -316,7 +316,7 @@ class PoolState(NodeProfiles):
         down_until = self.down_until(_NONE, now)
         while True:
             answer = answer_block(
-                block, rows.base, rows.slots, rows.head, rows.size, rows.tail, rows.time, rows.value, self.group,
+                block, rows.base, rows.slots, rows.head, rows.size, rows.tail, rows.time, rows.value, self.member,
                 self.first, self._ready, self._boot, self.capacity, scratch.pieces, scratch.weights, scratch.queue,
                 scratch.chosen, scratch.next_free, scratch.time, scratch.value, self._out.rows, into.rows,
                 tree.children, tree.counted, tree.block, held.offset, held.node, held.units, held.start, held.end,
@@ -347,7 +347,7 @@ class PoolState(NodeProfiles):
         else:
             asked = Asked(ask.sample_offset, ask.sample - self.first if len(ask.sample) else ask.sample, ask.needed)
         ready, boot = (_ALL_UP, _ALL_UP) if ask.as_if_up else (self._ready, self._boot)
-        nodes = Nodes(self.profiles, self.group, self.first, ready, boot)
+        nodes = Nodes(self.profiles, self.member, self.first, ready, boot)
         rules = OfferRules(ask.desired_binds and self.has_desired, ask.generator, ask.grain, seed)
         batch, scratch = Batch(ask.columns, held, asked), self._scratch_for(ask)
         offset = np.empty(len(ask.job) + 1, dtype=np.int64)

@@ -50,14 +50,15 @@ def read_given(request: RunRequest, have: Objects = NOTHING) -> Given:
     """Read what the request names, but for the objects that stand for it. Raises InputError."""
     started = utc_now()
     dispatcher = have.dispatcher or find_dispatcher(request.dispatcher, request.settings)
-    record = request.record(platform=have.platform) | dict(have.digests)
+    platform = have.platform if have.platform is not None else load_platform(request.platform)
+    record = request.record(platform=platform) | dict(have.digests)
     if dispatcher.origin:
         record["dispatcher_of"] = dispatcher.origin
     made = {name for name, digest in have.digests.items() if digest is None}
     return Given(
         dispatcher,
         have.trace if have.trace is not None else read_trace(request.trace, strict=request.strict),
-        have.platform if have.platform is not None else load_platform(request.platform),
+        platform,
         started,
         record,
         None if "trace" in made else request.trace,

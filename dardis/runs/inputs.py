@@ -89,6 +89,7 @@ def prepared(request: RunRequest, given: Given) -> Inputs:
     platform, unix_start = _on_clock(request, given)
     asked = part_asked(request, whole, unix_start)
     part = asked.of(whole)
+    platform = platform.with_partitions(part.named_partitions)
     setup.check_platform(platform)
     story = _story(request, platform, setup, whole, part)
     platform = story.platform

@@ -140,14 +140,15 @@ class Site:
         machine = lay_out(self.platform).machine
         failed = {node for window in machine.maintenance if window.end == NOBODY_KNOWS for node in window.nodes}
         left = np.delete(np.arange(machine.node_count), sorted(failed))
-        counts = np.bincount(machine.group_of_node[left], minlength=len(machine.groups)).tolist()
-        capacity = machine.group_capacity.tolist()
+        sets = machine.sets.with_counts(
+            np.bincount(machine.group_of_node[left], minlength=len(machine.groups)).tolist()
+        )
         shapes = Shapes(machine, distinct=self._distinct, failed=sorted(failed))
 
         def hold(job: Job) -> bool:
             if job.requests:
                 return bool(shapes.held(job))
-            return could_hold(job, counts, capacity, distinct=self._distinct) >= job.units
+            return could_hold(job, sets, distinct=self._distinct) >= job.units
 
         return [place for place, job in jobs.items() if not hold(job)]
 

@@ -15,6 +15,7 @@ from dardis.model.addresses import FIRST_HOST
 from dardis.model.arrays import Ints
 from dardis.model.choices import UnitsPerNode
 from dardis.model.job import SHORTEST_WINDOW_S
+from dardis.model.node_sets import NodeSets
 from dardis.task_manager.asking_again import FIRST_BATCH, LARGEST_BATCH
 from dardis.task_manager.negotiation import Negotiation
 from dardis.task_manager.rounds import JobState
@@ -26,9 +27,10 @@ from dardis.wire.effects import Effect, Placed, Send
 class AtOnce:
     """What a task manager lets the only host do for its jobs."""
 
-    def __init__(self, setup: SetUp, negotiation: Negotiation) -> None:
+    def __init__(self, setup: SetUp, negotiation: Negotiation, sets: NodeSets) -> None:
         """Work on the jobs of a negotiation, and count as it does."""
         self._negotiation = negotiation
+        self._sets = sets
         rules = negotiation.rules
         self._serves = (
             setup.selection is Selection.MIN_START and not rules.drawn and not rules.desired_binds and not rules.hours
@@ -51,8 +53,8 @@ class AtOnce:
         request = np.array(job.request, dtype=np.int64)
         span = max(job.walltime, SHORTEST_WINDOW_S)
         seek = say.Seek(
-            job.number, state.asks + 1, max(job.earliest, now), span, job.walltime, job.units, job.groups, request,
-            self._choice, self._distinct,
+            job.number, state.asks + 1, max(job.earliest, now), span, job.walltime, job.units,
+            self._sets.code(job.groups), request, self._choice, self._distinct,
         )  # fmt: skip
         return [Send(FIRST_HOST, seek)]
 
@@ -78,7 +80,8 @@ class AtOnce:
         jobs = [state.job for state in asking]
         columns = (
             [job.number for job in jobs], [state.asks + 1 for state in asking], [job.earliest for job in jobs],
-            [state.start - 1 for state in asking], [job.units for job in jobs], [job.groups for job in jobs],
+            [state.start - 1 for state in asking], [job.units for job in jobs],
+            [self._sets.code(job.groups) for job in jobs],
         )  # fmt: skip
         job, attempt, earliest, last, units, groups = np.array(columns, dtype=np.int64)
         first = np.maximum(earliest, now)

@@ -11,6 +11,7 @@ import numpy as np
 from dardis.model.addresses import HostId
 from dardis.model.arrays import Ints
 from dardis.model.job import Job
+from dardis.model.node_sets import NodeSets, units_in
 from dardis.model.platform import Platform
 from dardis.model.queues import ALWAYS, Starts
 from dardis.model.target import DesiredProfile
@@ -22,8 +23,7 @@ class Layout:
 
     bounds: tuple[int, ...]
     """Host h holds the nodes [bounds[h], bounds[h+1])."""
-    group_counts: tuple[int, ...]
-    group_capacity: tuple[tuple[int, ...], ...]
+    sets: NodeSets
     kinds: tuple[str, ...]
     has_desired: bool
     hours: Mapping[str, Starts] = field(default_factory=dict)
@@ -32,10 +32,12 @@ class Layout:
     """How many lower priorities there are, by queue."""
     _cuts: Ints = field(init=False, compare=False, repr=False)
     """The bounds as an array: to make one of them at each question would take time of all hosts."""
+    _group_ends: Ints = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Keep the bounds as an array, too."""
+        """Keep the bounds as an array, too, and those of the groups."""
         object.__setattr__(self, "_cuts", np.array(self.bounds, dtype=np.int64))
+        object.__setattr__(self, "_group_ends", np.cumsum(self.sets.counts))
 
     @property
     def hosts(self) -> int:
@@ -50,9 +52,7 @@ class Layout:
     @property
     def cores(self) -> int:
         """Of the whole machine."""
-        place = self.cores_place
-        each = zip(self.group_counts, self.group_capacity, strict=True)
-        return sum(count * capacity[place] for count, capacity in each)
+        return int(self.sets.counts @ self.sets.capacity[:, self.cores_place])
 
     def host_of(self, nodes: Ints) -> Ints:
         """The host that holds each of the nodes."""
@@ -74,12 +74,9 @@ class Layout:
 
     def most_units(self, nodes: Ints, request: Sequence[int], *, distinct: bool) -> int:
         """How many units, each of which asks for `request`, these nodes could hold if they were empty."""
-        whole = [
-            min(capacity // need for capacity, need in zip(group, request, strict=True) if need > 0)
-            for group in self.group_capacity
-        ]
-        of_group = np.minimum(whole, 1) if distinct else np.array(whole)
-        return int(of_group[np.searchsorted(np.cumsum(self.group_counts), nodes, side="right")].sum())
+        of_node = self.sets.capacity[np.searchsorted(self._group_ends, nodes, side="right")]
+        whole = units_in(of_node, request)
+        return int((np.minimum(whole, 1) if distinct else whole).sum())
 
     def starts_of(self, job: Job) -> Starts:
         """When the job's queue lets it start."""
@@ -91,15 +88,14 @@ class Layout:
 
     def asked(self, groups: int) -> int:
         """Nodes that a job may use, at least 1."""
-        return max(sum(count for group, count in enumerate(self.group_counts) if groups >> group & 1), 1)
+        return max(self.sets.count(groups), 1)
 
 
 def layout_of(platform: Platform, bounds: tuple[int, ...], desired: DesiredProfile | None) -> Layout:
     """What task managers know of a machine whose host h holds the nodes [bounds[h], bounds[h+1])."""
     return Layout(
         bounds,
-        tuple(group.count for group in platform.groups),
-        tuple(tuple(row) for row in platform.group_capacity.tolist()),
+        platform.sets,
         platform.kinds,
         desired is not None,
         platform.hours,

@@ -88,7 +88,7 @@ class Negotiation:
         """Reject a job that the empty machine could not hold."""
         job = state.job
         distinct = self._setup.units_per_node is UnitsPerNode.DISTINCT
-        could = could_hold(job, self._layout.group_counts, self._layout.group_capacity, distinct=distinct)
+        could = could_hold(job, self._layout.sets, distinct=distinct)
         if could >= job.units:
             return []
         return [Rejected(job.number, too_large(job, self._layout.kinds, could), state.tried)]
@@ -133,8 +133,8 @@ class Negotiation:
         if self.sampling is not None and searches[0].sample:
             sample, want = self.sampling.nodes_of(states, searches, asks_again=asks_again), say.ROWS
         ask = make_ask(
-            self._next_round, self._setup, states, searches, quotas, asks_again=asks_again, held_only=held_only,
-            want=want, sample=sample,
+            self._next_round, self._setup, self._layout.sets, states, searches, quotas, asks_again=asks_again,
+            held_only=held_only, want=want, sample=sample,
         )  # fmt: skip
         return self._send(Round(ask.round, states, searches, ask, self._asking.whom(ask, states), asks_again), ask, now)
 
@@ -146,7 +146,7 @@ class Negotiation:
         if search is None:
             return []
         ask = make_ask(
-            self._next_round, self._setup, [state], [search], [-1], asks_again=this.asks_again,
+            self._next_round, self._setup, self._layout.sets, [state], [search], [-1], asks_again=this.asks_again,
             held_only=this.ask.held_only, as_if_up=True, want=this.ask.want, sample=only(this.ask, chosen.place),
         )  # fmt: skip
         hosts = self._asking.whom(ask, [state])

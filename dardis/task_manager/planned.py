@@ -35,7 +35,7 @@ class PlannedManager:
         """
         claims = make_claims(self.retry)
         self._negotiation = Negotiation(setup, layout, seed, reach, address, claims, self._conclude)
-        self._at_once = AtOnce(setup, self._negotiation) if at_once else None
+        self._at_once = AtOnce(setup, self._negotiation, layout.sets) if at_once else None
         self._asking_again = AskingAgain(setup.backfill_scope, self._negotiation.rules, self._negotiation.sampling)
         self._measures = not setup.drawn and not claims.tentative
         """Whether it asks what start a job would have had, had all nodes been up (a drawn one says nothing)."""

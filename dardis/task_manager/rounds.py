@@ -13,6 +13,7 @@ from dardis.model.addresses import HostId
 from dardis.model.arrays import Ints
 from dardis.model.choices import UnitsPerNode
 from dardis.model.job import FOREVER, Job
+from dardis.model.node_sets import NodeSets
 from dardis.model.offer_rows import BEST_INCARNATION, BEST_NODE, BEST_UNITS
 from dardis.task_manager.layout import Layout
 from dardis.task_manager.search import Search
@@ -185,7 +186,7 @@ def note_whether_full(state: JobState, layout: Layout, setup: SetUp) -> None:
 
 
 def make_ask(
-    number: int, setup: SetUp, states: list[JobState], searches: list[Search], quotas: list[int], *,
+    number: int, setup: SetUp, sets: NodeSets, states: list[JobState], searches: list[Search], quotas: list[int], *,
     asks_again: bool, held_only: bool, as_if_up: bool = False, want: int = say.ROWS,
     sample: tuple[Ints, Ints] = ALL_NODES,
 ) -> say.Ask:  # fmt: skip
@@ -196,7 +197,7 @@ def make_ask(
     """
     draws = [search.first if asks_again else state.asks for state, search in zip(states, searches, strict=True)]
     rows = [
-        (job.number, draw, search.first, search.last, job.walltime, job.units, quota, job.groups)
+        (job.number, draw, search.first, search.last, job.walltime, job.units, quota, sets.code(job.groups))
         for job, draw, search, quota in zip((state.job for state in states), draws, searches, quotas, strict=True)
     ]
     job, draw_key, first, last, walltime, units, quota_column, groups = np.array(rows, dtype=np.int64).T.copy()

@@ -30,7 +30,6 @@ class Sampling:
     def __init__(self, layout: Layout, nodes_a_unit: int, seed: int) -> None:
         """Begin with nothing reserved."""
         self._layout = layout
-        self._counts = np.array(layout.group_counts, dtype=np.int64)
         self._cores = layout.cores_place
         self._nodes_a_unit = nodes_a_unit
         self._seed = seed
@@ -57,7 +56,7 @@ class Sampling:
         parts = []
         for state, search in zip(states, searches, strict=True):
             job, nodes = state.job, np.empty(search.sample, dtype=np.int64)
-            draw_sample(self._seed, job.number, search.draw, self._counts, job.groups, self.hints, nodes)
+            draw_sample(self._seed, job.number, search.draw, *self._layout.sets.spans(job.groups), self.hints, nodes)
             if asks_again and state.nodes is not None:
                 nodes = np.union1d(nodes, state.nodes)
             else:

@@ -39,8 +39,6 @@ class _Judge:
 
     def __init__(self, platform: Platform) -> None:
         self._platform = platform
-        self._counts = [group.count for group in platform.groups]
-        self._capacity = platform.group_capacity.tolist()
         self._known: dict[tuple[int, tuple[int, ...], int], str] = {}
 
     def why_not(self, job: Job) -> str:
@@ -61,13 +59,13 @@ class _Judge:
         return self._known[key]
 
     def _judged(self, part: Part) -> str:
-        if could_hold(part, self._counts, self._capacity, distinct=False) >= part.units:
+        if could_hold(part, self._platform.sets, distinct=False) >= part.units:
             return ""
-        kinds = self._platform.kinds
-        for place, (kind, need) in enumerate(zip(kinds, part.request, strict=True)):
-            groups = [g for g in range(len(self._counts)) if part.groups >> g & 1]
-            have = sum(self._counts[g] * self._capacity[g][place] for g in groups)
+        sets = self._platform.sets
+        groups = sets.groups(part.groups)
+        holds = (sets.counts[groups] @ sets.capacity[groups]).tolist()
+        for kind, need, have in zip(self._platform.kinds, part.request, holds, strict=True):
             if need * part.units > have:
-                where = "" if len(groups) == len(self._counts) else " of the nodes they may use"
+                where = "" if len(groups) == len(sets.counts) else " of the nodes they may use"
                 return f"too wide, for more than the {have:,} {kind}{where}" if kind == CORES else f"too much {kind}"
         return "no node they may use is large enough, or too few are"

@@ -101,6 +101,12 @@ class Trace:
         return not self.request
 
     @property
+    def named_partitions(self) -> set[str]:
+        """The partitions, or lists `a,b` of partitions, that jobs and parts of jobs name."""
+        stated = (request for requests in self.requests.values() for request in requests)
+        return {*self.partition.tolist(), *(part.partition for request in stated for part in request.parts)}
+
+    @property
     def stated_walltime(self) -> Ints:
         """Walltimes, `UNKNOWN` where nobody states one."""
         return np.where(self.no_walltime, UNKNOWN, self.walltime)

@@ -7,15 +7,16 @@ from typing import TypeVar
 
 import numpy as np
 
-from dardis.model.arrays import Ints
+from dardis.model.arrays import Ints, Sets
 from dardis.model.errors import InputError
+from dardis.model.node_sets import bits_of
 from dardis.model.platform import Platform
 from dardis.model.queues import Queue
 from dardis.model.resources import CORES, MEMORY
 from dardis.workload.trace import Trace
 
 MOST_UNIT_CORES = 1 << 20
-Bits = TypeVar("Bits", int, Ints)
+Bits = TypeVar("Bits", int, Sets)
 
 
 def in_units(trace: Trace, platform: Platform | None, unit_cores: int | None = None) -> Trace:
@@ -34,7 +35,7 @@ def in_units(trace: Trace, platform: Platform | None, unit_cores: int | None = N
         largest = _node_cores(trace, platform)
     else:
         largest = np.ones(len(trace), dtype=np.int64)
-    units, cores, memory = _shape(trace, largest)
+    units, cores, memory = _shape(trace.procs, trace.memory_kb, largest)
     request = {CORES: cores}
     if memory.any():
         request[MEMORY] = memory
@@ -47,31 +48,32 @@ def _node_cores(trace: Trace, platform: Platform) -> Ints:
     That group is the one of fewest cores a node among the eligible whose node holds one unit; if no group's does, the
     largest, and the job fits nowhere.
     """
-    cores_of = platform.group_capacity[:, 0]
-    eligible = groups_of(trace, platform)
-    order = np.argsort(cores_of, kind="stable").tolist()
-    chosen = np.zeros(len(trace), dtype=np.int64)
-    settled = np.zeros(len(trace), dtype=bool)
-    for group in order:
-        may = (eligible >> group) & 1 == 1
-        here = np.full(len(trace), cores_of[group])
-        fits = may & ~settled
-        if MEMORY in platform.kinds:
-            fits &= _shape(trace, here)[2] <= platform.group_capacity[group, platform.kinds.index(MEMORY)]
-        chosen[may & ~settled] = cores_of[group]
-        settled |= fits
-    # Who may use no group at all is rejected, whatever his units are.
-    return np.where(chosen > 0, chosen, cores_of.max())
+    capacity = platform.group_capacity[:, [0, *([platform.kinds.index(MEMORY)] if MEMORY in platform.kinds else [])]]
+    # A job that may use no group at all is rejected, whatever its units are.
+    chosen = np.full(len(trace), capacity[:, 0].max())
+    places: dict[int, list[int]] = {}
+    for place, bits in enumerate(groups_of(trace, platform).tolist()):
+        places.setdefault(bits, []).append(place)
+    for bits, rows in places.items():
+        left = np.array(rows)
+        for cores, *memory in np.unique(capacity[platform.sets.groups(bits)], axis=0).tolist():
+            chosen[left] = cores
+            if not memory:
+                break
+            left = left[_shape(trace.procs[left], trace.memory_kb[left], chosen[left])[2] > memory[0]]
+            if not len(left):
+                break
+    return chosen
 
 
-def groups_of(trace: Trace, platform: Platform) -> Ints:
+def groups_of(trace: Trace, platform: Platform) -> Sets:
     """Bit set of the groups that may run each job: its partition's, all for a partition that has no entry.
 
     `a,b` is either of two partitions.
 
     Of these only its queue's, where that names some; of a reservation's queue those that stand for it.
     """
-    bits = np.full(len(trace), platform.all_groups, dtype=np.int64)
+    bits = np.full(len(trace), platform.all_groups, dtype=object)
     for name in {*trace.partition.tolist()} if platform.partitions else ():
         bits[trace.partition == name] = _of_partition(name, platform)
     for queue in platform.queues:
@@ -92,20 +94,21 @@ def _of_partition(name: str, platform: Platform) -> int:
     names = [name] if name in known else name.split(",")
     if not all(one in known for one in names):
         return platform.all_groups
-    return sum(1 << group for group in {group for one in names for group in known[one]})
+    return bits_of(group for one in names for group in known[one])
 
 
 def _within(bits: Bits, queue: Queue, platform: Platform) -> Bits:
     """Of these groups the queue's; of a reservation's queue those that stand for it."""
     if queue.groups is None:
         return bits
-    mine = sum(1 << group for group in queue.groups)
-    return bits & mine if mine & platform.all_groups else bits * 0 + mine
+    mine = bits_of(queue.groups)
+    kept: Bits = bits & mine if mine & platform.all_groups else bits * 0 + mine
+    return kept
 
 
-def _shape(trace: Trace, largest: Ints) -> tuple[Ints, Ints, Ints]:
+def _shape(procs: Ints, memory_kb: Ints, largest: Ints) -> tuple[Ints, Ints, Ints]:
     """Units, cores a unit, memory a unit in MiB."""
-    units = -(-trace.procs // largest)
-    cores = -(-trace.procs // units)
-    memory = -(-np.maximum(trace.memory_kb, 0) * cores // 1024)
+    units = -(-procs // largest)
+    cores = -(-procs // units)
+    memory = -(-np.maximum(memory_kb, 0) * cores // 1024)
     return units, cores, memory

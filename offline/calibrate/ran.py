@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from dardis.model.arrays import Bools, Floats, Ints
+from dardis.model.arrays import Bools, Floats, Ints, Sets
 from dardis.model.errors import InputError
+from dardis.model.node_sets import bits_of, units_in
 from dardis.model.platform import Platform
 from dardis.workload.places import read_places
 from dardis.workload.read import read_trace
@@ -36,7 +37,7 @@ class Ran:
     end: Ints
     nodes: Ints
     total: Floats
-    groups: Ints
+    groups: Sets
     places: Mapping[int, Sequence[int]]
     notes: tuple[str, ...] = ()
 
@@ -86,13 +87,12 @@ def _by_groups(trace: Trace, platform: Platform) -> Ran:
     """
     nothing = np.zeros(len(trace), dtype=np.int64)
     unit = np.column_stack([trace.request.get(kind, nothing) for kind in platform.kinds])
-    groups = groups_of(trace, platform)
-    nodes = np.zeros(len(trace), dtype=np.int64)
-    for group, capacity in enumerate(platform.group_capacity):
-        held = np.where(unit > 0, capacity // np.maximum(unit, 1), _ANY).min(axis=1)
-        may = (groups >> group) & 1 == 1
-        groups = np.where(may & (held == 0), groups & ~(1 << group), groups)
-        nodes = np.where(may & (held > 0), -(-trace.units // np.maximum(held, 1)), nodes)
+    asked = [*zip(groups_of(trace, platform).tolist(), map(tuple, unit.tolist()), strict=True)]
+    able = {key: platform.sets.able(*key) for key in {*asked}}
+    held = {key: _held(platform, bits, key[1]) for key, bits in able.items()}
+    groups = np.array([able[key] for key in asked], dtype=object)
+    on_one = np.array([held[key] for key in asked], dtype=np.int64)
+    nodes = np.where(on_one > 0, -(-trace.units // np.maximum(on_one, 1)), 0)
     unclear = np.isin(trace.number, np.fromiter(trace.requests, np.int64, len(trace.requests))) | (nodes == 0)
     start = trace.submit + trace.wait
     return Ran(
@@ -104,6 +104,12 @@ def _by_groups(trace: Trace, platform: Platform) -> Ran:
         groups=np.where(unclear, platform.all_groups, groups),
         places={},
     )
+
+
+def _held(platform: Platform, bits: int, unit: Sequence[int]) -> int:
+    """Units that a node of the last group of a set holds; 0 for no group."""
+    groups = platform.sets.groups(bits)[-1:]
+    return int(units_in(platform.group_capacity[groups], unit).sum()) if any(unit) else _ANY * len(groups)
 
 
 def _places(path: Path, numbers: Mapping[str, int], notes: list[str]) -> dict[int, list[int]]:
@@ -132,5 +138,5 @@ def _placed(ran: Ran, places: Mapping[int, Sequence[int]], platform: Platform) -
     for row in np.flatnonzero(np.isin(ran.number, [*places])).tolist():
         here = places[int(ran.number[row])]
         nodes[row] = len(here)
-        groups[row] = sum(1 << group for group in {int(platform.group_of_node[node]) for node in here})
+        groups[row] = bits_of(platform.group_of_node[here].tolist())
     return replace(ran, nodes=nodes, groups=groups, places=places)

@@ -195,6 +195,7 @@ def _past(plan: PlanFolder, history: Path | None) -> tuple[Past, int, int, Path]
     if "now" in settings:
         now = calendar.from_unix(parse_utc(str(settings["now"]), "now"))
     trace, _ = trace_that_fits(as_known(whole, now), platform)
+    platform = platform.with_partitions(trace.named_partitions)
     since = now - BEFORE_S
     jobs = [job for job in to_jobs(trace, platform).jobs if since <= job.submit < now]
     if not jobs:

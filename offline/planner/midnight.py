@@ -81,7 +81,7 @@ def core_watts(jobs: Sequence[Job], platform: Platform) -> Floats:
     for job in jobs:
         key = job.groups, tuple(job.request)
         if key not in known:
-            may = np.flatnonzero((job.groups >> platform.group_of_node) & 1)
+            may = np.flatnonzero(platform.sets.nodes(job.groups))
             known[key] = float(_added_by_core(may, key[1], machine, platform).mean()) if len(may) else 0.0
         found.append(known[key])
     return np.array(found, dtype=np.float64)
@@ -133,7 +133,7 @@ def plan_jobs(jobs: Sequence[Expected], platform: Platform, now: int) -> PlanJob
         duration=column([job.duration for job in told]),
         units=column([job.units for job in rows]),
         request=np.array([job.request for job in rows], dtype=np.int64).reshape(len(rows), len(platform.kinds)),
-        groups=column([job.groups for job in rows]),
+        groups=np.array([job.groups for job in rows], dtype=object),
         core_w=core_watts(rows, platform),
         income=incomes(rows, platform),
     )

@@ -41,7 +41,8 @@ class Packing:
         )
         table = self._queue.table
         table[:, queue.NUMBER], table[:, queue.SUBMIT] = jobs.number, jobs.submit
-        table[:, queue.SPAN], table[:, queue.UNITS], table[:, queue.GROUPS] = jobs.duration, jobs.units, jobs.groups
+        table[:, queue.SPAN], table[:, queue.UNITS] = jobs.duration, jobs.units
+        table[:, queue.GROUPS] = [platform.sets.code(bits) for bits in jobs.groups.tolist()]
         table[:, queue.LATEST] = np.where(jobs.latest == NO_TIME, FOREVER, jobs.latest)
         table[:, queue.START], table[:, queue.HOLD] = NO_TIME, np.cumsum(most) - most
         table[:, queue.REQUEST :] = jobs.request

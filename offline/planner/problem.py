@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from dardis.model.arrays import Floats, Ints
+from dardis.model.arrays import Floats, Ints, Sets
 from dardis.model.job import Actual, Job
 from dardis.model.placements import Placements
 from dardis.model.platform import Platform
@@ -51,7 +51,7 @@ class PlanJobs:
     duration: Ints
     units: Ints
     request: Ints
-    groups: Ints
+    groups: Sets
     core_w: Floats
     income: Floats
 

@@ -83,8 +83,8 @@ def _switched(problem: Problem) -> Problem:
     platform = replace(problem.platform, groups=tuple(group for group, _ in groups))
     share_w = np.array([share for _, share in groups])
     jobs, running = problem.jobs, problem.running
-    may = jobs.groups[:, None] >> np.arange(len(groups)) & 1 == 1
-    least = np.where(may, share_w, np.inf).min(axis=1, initial=np.inf)
+    of_set = {bits: share_w[platform.sets.groups(bits)].min(initial=np.inf) for bits in {*jobs.groups.tolist()}}
+    least = np.array([of_set[bits] for bits in jobs.groups.tolist()], dtype=np.float64)
     shares = share_w[platform.group_of_node[running.placed.nodes]]
     of_running = np.minimum.reduceat(shares, running.placed.offsets[:-1]) if len(running.number) else running.core_w
     return replace(

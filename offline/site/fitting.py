@@ -24,6 +24,4 @@ def trace_that_fits(trace: Trace, platform: Platform) -> tuple[Trace, str | None
 
 def jobs_that_fit(jobs: Sequence[Actual], platform: Platform) -> list[Actual]:
     """The jobs that the empty machine holds."""
-    counts = [group.count for group in platform.groups]
-    capacity = platform.group_capacity.tolist()
-    return [job for job in jobs if could_hold(job.asked, counts, capacity, distinct=False) >= job.units]
+    return [job for job in jobs if could_hold(job.asked, platform.sets, distinct=False) >= job.units]

@@ -194,6 +194,7 @@ def load_site(request: SiteRequest, moment_of: Callable[[Trace, Calendar], Momen
     trace, left_out = trace_that_fits(whole, platform)
     if assumed and (isinstance(weather, str) or isinstance(prices, str)):
         raise InputError("--calendar-start", f"not given, and {assumed}", "the UTC moment of its first submit")
+    platform = platform.with_partitions(trace.named_partitions)
     workload = to_jobs(trace, platform)
     clock = _of_clock(request.calendar_start, calendar)
     notes = [*workload.notes, *(note for note in (assumed, clock, moved(whole, calendar), left_out) if note)]

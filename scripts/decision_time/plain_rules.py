@@ -41,8 +41,7 @@ class PlainRules:
     def submit(self, job: Job, now: int) -> Rejected | None:  # noqa: ARG002 (one protocol)
         """Take a new job; say if it can never run."""
         platform = self._platform
-        counts, capacity = [group.count for group in platform.groups], platform.group_capacity.tolist()
-        could = could_hold(job, counts, capacity, distinct=False)
+        could = could_hold(job, platform.sets, distinct=False)
         if could < job.units:
             return Rejected(job.number, too_large(job, platform.kinds, could))
         self._waiting.append(job)

@@ -56,8 +56,8 @@ ASKING_MODELS = (
     Mutation(
         "in the fluid bound a group is full of jobs that may go elsewhere",
         BOUND,
-        "inside = (of_job & ~bits) == 0",
-        "inside = (of_job & bits) != 0",
+        "[of_job & ~bits == 0 for of_job in groups]",
+        "[of_job & bits != 0 for of_job in groups]",
         OF_NODES,
     ),
     Mutation(

@@ -18,7 +18,7 @@ CLAIRVOYANCE = (
     Mutation(
         "jobs of some groups need what others have",
         BOUND,
-        "asks = np.where(groups & ~some == 0, amounts[:, kind], 0)",
+        "asks = np.where([one & ~some == 0 for one in bits], amounts[:, kind], 0)",
         "asks = amounts[:, kind]",
         TESTS,
     ),

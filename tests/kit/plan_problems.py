@@ -54,7 +54,6 @@ def plan_problems(draw, *, most: int = 10, maintenance: bool = True) -> Problem:
         platform = Platform("random", platform.groups)
     day = draw(conditions())
     running = draw(running_jobs(platform, day.start))
-    counts = [group.count for group in platform.groups]
     rows = []
     for number in range(100, 100 + draw(st.integers(1, most))):
         submit = draw(st.integers(0, day.end - 20))
@@ -62,7 +61,7 @@ def plan_problems(draw, *, most: int = 10, maintenance: bool = True) -> Problem:
         latest = earliest + draw(st.integers(0, 200)) if draw(st.integers(0, 4)) == 0 else NO_TIME
         request, groups = draw(requests(platform)), draw(st.integers(1, platform.all_groups))
         job = Job(number, submit, earliest, None, 1, 1, request, groups)
-        holds = could_hold(job, counts, platform.group_capacity.tolist(), distinct=False)
+        holds = could_hold(job, platform.sets, distinct=False)
         if holds == 0:
             continue
         watts, income = draw(st.sampled_from((0.0, 5.5, 11.0))), draw(st.sampled_from((0.005, 0.013, 0.1)))

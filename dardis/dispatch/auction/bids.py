@@ -143,7 +143,7 @@ def _asked(problem: Problem, free: Free, request: Request, job: int, at: int) ->
     need = np.array(part.request, dtype=np.int64)
     kinds = need > 0
     most = (free.amounts[level][:, kinds] // need[kinds]).min(axis=1)
-    most[(part.groups >> problem.platform.group_of_node) & 1 == 0] = 0
+    most[~problem.platform.sets.nodes(part.groups)] = 0
     single = problem.distinct or part.nodes == part.units
     exact = part.units if problem.distinct else part.nodes
     most = np.minimum(most, 1 if single else part.units)

@@ -8,7 +8,9 @@ most for his work is served first (Goemans et al., 2002, for one machine). Less 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from math import ceil, inf
+from operator import or_
 from typing import NamedTuple
 
 import numpy as np
@@ -44,10 +46,9 @@ def least_of_groups(
     """
     duration = np.array([waiting.least_duration for waiting in jobs], dtype=np.int64)
     need = np.array([waiting.least_amounts for waiting in jobs], dtype=np.int64)
-    of_job = np.array(groups, dtype=np.int64)
     found = []
-    for bits in {*groups, int(np.bitwise_or.reduce(of_job))} if groups else ():
-        inside = (of_job & ~bits) == 0
+    for bits in {*groups, reduce(or_, groups)} if groups else ():
+        inside = np.array([of_job & ~bits == 0 for of_job in groups])
         found.append(least(first, Work(duration, np.where(inside[:, None], need, 0), *free_of(bits))))
     return max(found, default=-inf)
 

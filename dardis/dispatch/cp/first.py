@@ -56,7 +56,7 @@ class Machine:
         self._nodes = NodeProfiles(platform, 0, count, None)
         self._take(problem, problem.running if running is None else running)
         hours = platform.hours if problem.keeps_hours else {}
-        self._table = JobTable(len(platform.kinds), count, [*hours.values()])
+        self._table = JobTable(platform.sets, [*hours.values()])
         number = {queue: place for place, queue in enumerate(hours, 1)}
         slots = [self._enter(one, number.get(one.job.queue, 0)) for one in jobs]
         self._slots = np.array(slots, dtype=np.int64)
@@ -128,7 +128,7 @@ class Machine:
         The machine is then full of them, and of no use to anybody else.
         """
         slots = self._slots[np.array(order, dtype=np.int64)]
-        freer = np.arange(len(self._nodes.group))
+        freer = np.arange(len(self._nodes.member))
         walk = np.array([self._now, 0, len(freer)], dtype=np.int64)
         placer, queue = self._placer, self._table.queue
         return self._plan(slots, placer.run(postpone.start_or_postpone, queue, slots, freer, walk))

@@ -18,6 +18,7 @@ from dardis.dispatch.shapes import Shapes
 from dardis.model.addresses import JobId
 from dardis.model.errors import InputError
 from dardis.model.job import FOREVER, Job
+from dardis.model.node_sets import bits_of
 from dardis.model.platform import Platform
 from dardis.model.shapes import Part, Request
 
@@ -91,7 +92,7 @@ def _asked(where: str, record: JobRecord | PartRecord, platform: Platform) -> di
     if max(record.groups, default=0) >= len(platform.groups):
         expected = f"numbers from 0 to {len(platform.groups) - 1}"
         raise InputError(f"{where}.groups", f"no group {max(record.groups)}", expected)
-    return {"request": tuple(record.request), "groups": sum(1 << group for group in {*record.groups})}
+    return {"request": tuple(record.request), "groups": bits_of(record.groups)}
 
 
 def _running(where: str, record: RunningRecord, job: Job, platform: Platform) -> Running:

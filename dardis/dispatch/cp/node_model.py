@@ -165,7 +165,7 @@ class Task:
 
     def free_of(self, groups: int) -> tuple[Ints, Ints]:
         """What the nodes of some groups have free together: times, and from each on an amount of each kind."""
-        nodes = np.flatnonzero((groups >> self.problem.platform.group_of_node) & 1)
+        nodes = np.flatnonzero(self.problem.platform.sets.nodes(groups))
         return sum_of_columns([self.free[node] for node in nodes])
 
     def least(self, objective: Objective, first: Ints) -> float:
@@ -382,7 +382,7 @@ def _pool_holds(model: CpModel, task: Task, groups: int, runs: Runs) -> None:
 
     PCP'19 has it (003, section 2.2); it follows from what single nodes hold, and lets bounds be seen sooner.
     """
-    nodes = np.flatnonzero((groups >> task.problem.platform.group_of_node) & 1)
+    nodes = np.flatnonzero(task.problem.platform.sets.nodes(groups))
     times, free = task.free_of(groups)
     inside = [row for row, one in enumerate(task.rows) if task.problem.groups_of(one.asks) & ~groups == 0]
     capacity = task.problem.platform.capacity[nodes].sum(axis=0)

@@ -7,8 +7,6 @@ from dataclasses import asdict, dataclass, field
 from math import inf
 from typing import Any, ClassVar, Protocol
 
-import numpy as np
-
 from dardis.config.instance import FORMAT, VERSION
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, Job
@@ -125,13 +123,11 @@ class Problem:
 
     def groups_of(self, job: Job | Part) -> int:
         """The node groups that hold a unit of a job, or of a part of one, when empty, as bits."""
-        holds = np.all(self.platform.group_capacity >= np.array(job.request), axis=1)
-        there = holds & np.array([group.count > 0 for group in self.platform.groups])
-        return job.groups & sum(1 << place for place in np.flatnonzero(there).tolist())
+        return self.platform.sets.able(job.groups, job.request)
 
     def units_on(self, job: Job | Part, node: int) -> int:
         """The most units of a job, or of a part of one, that a node holds when empty (T equation 3.6, by node)."""
-        if not job.groups >> int(self.platform.group_of_node[node]) & 1:
+        if not self.platform.sets.nodes(job.groups)[node]:
             return 0
         capacity: list[int] = self.platform.capacity[node].tolist()
         fits = [have // need for have, need in zip(capacity, job.request, strict=True) if need]
@@ -181,8 +177,7 @@ def _plain(job: Job, platform: Platform) -> dict[str, Any]:
 
 def _asked(one: Job | Part, platform: Platform) -> dict[str, Any]:
     """What a unit asks for, and the numbers of the groups that may run it."""
-    groups = [group for group in range(len(platform.groups)) if one.groups >> group & 1]
-    return {"request": list(one.request), "groups": groups}
+    return {"request": list(one.request), "groups": platform.sets.groups(one.groups).tolist()}
 
 
 Held = tuple[int, tuple[tuple[Ints, Ints], ...]]

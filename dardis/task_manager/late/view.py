@@ -20,9 +20,6 @@ from dardis.task_manager.search import SearchRules
 from dardis.task_manager.setups import LateSetUp
 from dardis.wire.messages import Published
 
-NO_GROUP = 63
-"""The group of a node that is down: a bit that no job's groups have."""
-
 
 class View:
     """The nodes as they were published last, and the jobs that may start on them."""
@@ -32,7 +29,7 @@ class View:
         kinds, nodes = len(layout.kinds), layout.bounds[-1]
         self.profiles = make_rows(nodes, 2 * kinds if layout.has_desired else kinds, 4, np.int32)
         """What each node has left over time, below the desired profile as well if there is one."""
-        self.group: Ints = np.repeat(np.arange(len(layout.group_counts)), layout.group_counts)
+        self.member = layout.sets.member
         self.incarnations: dict[HostId, int] = {}
         """By host, as published."""
         self.next_change: dict[HostId, int] = {}
@@ -50,7 +47,7 @@ class View:
             choice=NODE_CHOICES[setup.node_choice], seed=seed,
         )  # fmt: skip
         """How a job is put on nodes."""
-        self.waiting = JobTable(kinds, nodes)
+        self.waiting = JobTable(layout.sets)
         self.slots: dict[JobId, int] = {}
         """Those of the waiting jobs, by number."""
 
@@ -80,14 +77,14 @@ class View:
     def fits(self, number: JobId, start: int, delay: int = 0) -> bool:
         """Whether, for all that is known, a waiting job can start at `start` and at any time up to `delay` s later."""
         table = self.waiting.queue.table
-        return bool(placing.fits_now(self.profiles, self.group, table, self.slots[number], self.rules, start, delay))
+        return bool(placing.fits_now(self.profiles, self.member, table, self.slots[number], self.rules, start, delay))
 
     def awake(self, now: int) -> tuple[Ints, int]:
-        """The groups of the nodes that are up, and in how long all nodes could be."""
+        """In which sets the nodes that are up are, and in how long all nodes could be up."""
         if not self._sleeps:
-            return self.group, 0
+            return self.member, 0
         up = np.maximum(self._ready, now + self._boot)
-        return np.where(up > now, NO_GROUP, self.group), int(up.max()) - now
+        return np.where((up > now)[:, None], 0, self.member), int(up.max()) - now
 
     def next_up(self, after: int) -> int:
         """When the next node that boots is up after this time (FOREVER: none does)."""

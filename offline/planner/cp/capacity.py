@@ -6,9 +6,11 @@ of a node each takes a node of its own. What runs already and maintenance are ta
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import combinations, pairwise
+from operator import or_
 
 import numpy as np
 
@@ -50,9 +52,9 @@ def rows(problem: Problem) -> list[Row]:
     taken = Taken.of_problem(problem)
     found = []
     for union in _unions(able):
-        inside = (able > 0) & ((able & ~union) == 0)
-        nodes = (union >> platform.group_of_node) & 1 == 1
-        most = capacity[[bool(union >> group & 1) for group in range(len(capacity))]].max(axis=0)
+        inside = np.array([bits > 0 and bits & ~union == 0 for bits in able])
+        nodes = platform.sets.nodes(union)
+        most = capacity[platform.sets.groups(union)].max(axis=0)
         for kind in range(len(platform.kinds)):
             request = jobs.request[:, kind]
             demand = np.where(inside, jobs.units * request, 0)
@@ -64,22 +66,21 @@ def rows(problem: Problem) -> list[Row]:
     return [row for row in found if row is not None]
 
 
-def able_groups(problem: Problem) -> Ints:
-    """The node groups that a job may use and whose nodes hold a unit of it, as bits, shape (jobs,)."""
-    able = np.zeros(len(problem.jobs.number), dtype=np.int64)
-    for group, capacity in enumerate(problem.platform.group_capacity):
-        holds = (problem.jobs.request <= capacity).all(axis=1)
-        able |= np.where(holds, problem.jobs.groups & (1 << group), 0)
-    return able
+def able_groups(problem: Problem) -> list[int]:
+    """By job the node groups that it may use and whose nodes hold a unit of it, as bits."""
+    jobs = problem.jobs
+    asked = [*zip(jobs.groups.tolist(), map(tuple, jobs.request.tolist()), strict=True)]
+    able = {key: problem.platform.sets.able(*key) for key in {*asked}}
+    return [able[key] for key in asked]
 
 
-def _unions(able: Ints) -> list[int]:
+def _unions(able: Sequence[int]) -> list[int]:
     """Sets of groups such that what is asked of them is asked of nobody else."""
-    masks = sorted({int(mask) for mask in np.unique(able)} - {0})
+    masks = sorted({*able} - {0})
     if 2 ** len(masks) - 1 > MOST_UNIONS:
-        return sorted({*masks, int(np.bitwise_or.reduce(masks))})
+        return sorted({*masks, reduce(or_, masks)})
     joined = (chosen for size in range(1, len(masks) + 1) for chosen in combinations(masks, size))
-    return sorted({int(np.bitwise_or.reduce(chosen)) for chosen in joined})
+    return sorted({reduce(or_, chosen) for chosen in joined})
 
 
 def _row(demand: Ints, capacity: Ints, nodes: Bools, node: Ints, start: Ints, end: Ints, amount: Ints) -> Row | None:

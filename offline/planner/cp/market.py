@@ -67,7 +67,7 @@ class Market:
         cooling = problem.cooling.watts(problem.conditions.temp_c[:, None], levels[None, :])
         cost = price_per_j(problem)[:, None] * (levels[None, :] + cooling)
         watts, earned = added_w(problem), cores_of(problem) * problem.jobs.income / 3600
-        possible = np.flatnonzero((able_groups(problem) > 0) & (problem.jobs.earliest < edges[-1]))
+        possible = np.flatnonzero(np.array(able_groups(problem), dtype=bool) & (problem.jobs.earliest < edges[-1]))
         return cls(problem, edges, found, base.it_w, base.income_eur, free, levels, cost, watts, earned, possible)
 
     @property

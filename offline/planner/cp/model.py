@@ -14,6 +14,7 @@ import numpy as np
 
 from dardis.model.arrays import Floats, Ints
 from dardis.model.job import NO_TIME
+from dardis.model.node_sets import units_in
 from dardis.power.cooling import PueTable
 from dardis.solver.cpsat import new_model, weighted_sum
 from offline.planner.cp.capacity import Row, Taken, able_groups, rows
@@ -137,10 +138,10 @@ def unit_intervals(problem: Problem) -> int:
 def _most_units(problem: Problem) -> Ints:
     """Units of each job that fit each node when empty, no more than the job has, shape (jobs, nodes)."""
     jobs, platform = problem.jobs, problem.platform
-    request = np.maximum(jobs.request, 1)
-    takes = np.where(jobs.request[:, None, :] > 0, platform.group_capacity[None] // request[:, None, :], 1 << 40)
-    able = able_groups(problem)[:, None] >> np.arange(len(platform.groups)) & 1
-    in_group = np.where(able == 1, takes.min(axis=2), 0)
+    in_group = np.zeros((len(jobs.number), len(platform.groups)), dtype=np.int64)
+    for job, (bits, request) in enumerate(zip(able_groups(problem), jobs.request.tolist(), strict=True)):
+        groups = platform.sets.groups(bits)
+        in_group[job, groups] = units_in(platform.group_capacity[groups], request)
     return np.minimum(in_group, jobs.units[:, None])[:, platform.group_of_node]
 
 

@@ -72,7 +72,9 @@ def _free(problem: Problem, start: Ints, seed: int, step: int) -> Ints:
     Every other step takes only jobs that begin near one time.
     """
     day, jobs = problem.conditions, problem.jobs
-    possible = np.flatnonzero((able_groups(problem) > 0) & (np.maximum(jobs.earliest, day.start) < day.end))
+    possible = np.flatnonzero(
+        np.array(able_groups(problem), dtype=bool) & (np.maximum(jobs.earliest, day.start) < day.end)
+    )
     size = (cores_of(problem) * np.minimum(jobs.duration, day.end - day.start))[possible].astype(np.float64)
     chance = stream(seed, "polish", step)
     if step % 2:

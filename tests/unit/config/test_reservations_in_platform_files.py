@@ -101,7 +101,8 @@ def test_mistakes(tmp_path, text, said):
     assert all(part in line for part in ["p.toml", *said]), line
 
 
-def test_too_many_groups(tmp_path):
+def test_too_many_groups(tmp_path, monkeypatch):
+    monkeypatch.setattr("dardis.config.reservations.MAX_GROUPS", 62)
     queues = "".join(f'[[queues]]\nname = "w{i}"\n' for i in range(31))
     many = "".join(
         f'[[reservations]]\nname = "v{i}"\nqueue = "w{i}"\nnodes = "3-4"\nstart_s = {9 * i}\nend_s = {9 * i + 9}\n'

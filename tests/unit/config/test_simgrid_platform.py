@@ -55,7 +55,8 @@ def test_storage_and_older_words(made):
     assert made(platform("<host id='Jupiter' power='76.296Mf'/>", storage)).platform.node_count == 1
 
 
-def test_many_kinds_are_one_group(made):
+def test_many_kinds_are_one_group(made, monkeypatch):
+    monkeypatch.setattr("dardis.config.simgrid.MAX_GROUPS", 62)
     found = made(platform(*(f"<host id='h{n}' speed='{n}Mf'/>" for n in range(80))))
     assert [(group.prefix, group.count) for group in found.platform.groups] == [("h", 80)]
 

@@ -8,6 +8,7 @@ from kit.effort import examples
 
 from dardis.kernels.chance import PURPOSE_SAMPLE
 from dardis.kernels.sample import NEIGHBOURHOOD, PLACES, draw_sample
+from dardis.model.node_sets import NodeSets
 
 
 def slow_sample(seed, job, draw, eligible, hints, size) -> list[int]:
@@ -40,7 +41,8 @@ def cases(draw):
 
 def sample_of(seed, job, draw, counts, groups, hints, size) -> list[int]:
     nodes, loads = np.empty(size, dtype=np.int64), np.array(hints)
-    draw_sample(seed, job, draw, np.array(counts), groups, loads, nodes)
+    sets = NodeSets(counts, np.ones((len(counts), 1), dtype=np.int64), ())
+    draw_sample(seed, job, draw, *sets.spans(groups), loads, nodes)
     assert loads.tolist() == hints
     return nodes.tolist()
 

@@ -80,7 +80,7 @@ def test_a_node_that_is_down_offers_as_one_that_is_taken(state):
 def test_as_if_all_were_up_it_offers_what_it_would_have(state):
     down, _, ask, now = state
     before = answer(down, replace(ask, as_if_up=True), now)
-    down.handle(Switch(True, np.arange(len(down.state.group)), np.full(len(down.state.group), NO_TIME)), now)
+    down.handle(Switch(True, np.arange(len(down.state.member)), np.full(len(down.state.member), NO_TIME)), now)
     assert before.rows.tolist() == answer(down, ask, now).rows.tolist()
 
 

@@ -27,7 +27,7 @@ class Lines:
     def __init__(self, problem: Problem, taken: Taken, jobs: list[Job]) -> None:
         """Count in what all amounts and positions are multiples of."""
         platform = problem.platform
-        self._group = platform.group_of_node
+        self._sets = platform.sets
         asked = np.array([job.request for job in jobs])
         self.kinds: list[int] = np.flatnonzero(asked.any(axis=0)).tolist()
         rows = taken.rows
@@ -90,7 +90,7 @@ class Lines:
         return node, (position - self._base[node, kind]) * self._unit[kind]
 
     def _able(self, job: Job) -> Bools:
-        able: Bools = (job.groups >> self._group & 1 == 1) & (self._capacity >= self.request(job)).all(axis=1)
+        able: Bools = self._sets.nodes(job.groups) & (self._capacity >= self.request(job)).all(axis=1)
         return able
 
     def _joined(self, kind: int) -> list[Box]:

@@ -39,7 +39,7 @@ def first_plan(problem: Problem, taken: Taken) -> Plan:
     platform, jobs = problem.platform, [problem.waiting[place] for place in places]
     later = taken.later(platform.node_count)
     spans = later.any()
-    asked = [(*job.job.request, job.job.groups, job.duration if spans else 1) for job in jobs]
+    asked = [(*job.job.request, platform.sets.code(job.job.groups), job.duration if spans else 1) for job in jobs]
     number = {what: shape for shape, what in enumerate(dict.fromkeys(asked))}
     kinds = len(platform.kinds)
     table = np.array(list(number), dtype=np.int64).reshape(-1, kinds + 2)
@@ -59,7 +59,7 @@ def first_plan(problem: Problem, taken: Taken) -> Plan:
     )
     pool = positions.make_pool(platform.node_count, kinds, len(taken.rows) + count * kinds)
     positions.load(pool, *(np.ascontiguousarray(column) for column in taken.rows.T))
-    machine = positions.Machine(platform.capacity, platform.group_of_node, problem.distinct)
+    machine = positions.Machine(platform.capacity, platform.sets.member, problem.distinct)
     positions.schedule(pool, len(taken.rows), machine, shapes, queue, plan, *taken.ends, later)
     placed = {}
     for row, place in enumerate(places):

@@ -64,7 +64,7 @@ class Taken:
 
     def free_of(self, platform: Platform, groups: int) -> tuple[Ints, Ints]:
         """What the nodes of some groups have free together: since when, and from then on an amount of each kind."""
-        inside = (groups >> platform.group_of_node) & 1 == 1
+        inside = platform.sets.nodes(groups)
         rows = self.rows[inside[self.rows[:, 0]]]
         kind, amount = rows[:, 1], rows[:, 3] - rows[:, 2]
         time, place = np.unique(np.concatenate([[0], rows[:, 4], rows[:, 5]]), return_inverse=True)

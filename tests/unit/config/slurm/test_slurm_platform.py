@@ -184,10 +184,21 @@ def test_a_partition_without_nodes_is_left_out(tmp_path):
     assert "partitions without nodes are left out: later" in made.notes
 
 
-def test_too_many_kinds_of_node(tmp_path):
+def test_too_many_kinds_of_node(tmp_path, monkeypatch):
+    monkeypatch.setattr("dardis.config.slurm.platform.MAX_GROUPS", 62)
     text = "".join(node(f"n{n}", memory=n) for n in range(63))
     with pytest.raises(InputError, match=r"site\.txt: 63 kinds of node; expected at most 62"):
         imported(tmp_path, text)
+
+
+def test_a_site_of_70_owners(tmp_path):
+    """A condo cluster: each owner has a node and a partition, and one partition has all nodes."""
+    text = "".join(
+        f"NodeName=n{n:03} CPUTot=64 RealMemory=515000 State=IDLE Partitions=scavenge,pi_{n}\n" for n in range(70)
+    )
+    made = imported(tmp_path, text)
+    assert [group.count for group in made.platform.groups] == [1] * 70
+    assert made.platform.partitions == {"scavenge": tuple(range(70))} | {f"pi_{n}": (n,) for n in range(70)}
 
 
 listed = st.lists(
