@@ -1,4 +1,4 @@
-"""A command of DARDIS in a process of its own: keywords become options, and mistakes exceptions in its words."""
+"""A command of DARDIS: keywords become its options, and mistakes exceptions in its words."""
 
 from __future__ import annotations
 
@@ -7,18 +7,26 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import warnings
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from importlib import import_module
+from io import StringIO
 from os import PathLike, fspath
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Final, NamedTuple, TypeVar
 
 from dardis.api.plain import path_of, plain, setting_text
+from dardis.comparison.nursery import same_modules
 from dardis.model.errors import INTERRUPTED, DardisError, DardisWarning, InputError, LossError
 
 Result = TypeVar("Result")
 _WARNING: Final = "warning: "
+_ONE_AT_A_TIME: Final = threading.RLock()
+"""Held by a command in this process: standard output and error are those of all threads."""
 
 
 class Said(NamedTuple):
@@ -62,22 +70,14 @@ def words_of(options: Mapping[str, object]) -> list[str]:
     return words
 
 
-def command(words: Sequence[str], *, may_fail: bool = False, stacklevel: int = 3) -> Said:
-    """Run `dardis` with these words and warn as it does.
+def command(
+    words: Sequence[str], *, may_fail: bool = False, stacklevel: int = 3, local: Collection[type] = ()
+) -> Said:  # fmt: skip
+    """Run `dardis` with these words and warn as it does; in this process if there are `local` dispatchers.
 
     Raises InputError and others of DARDIS with the line that it ends with; with `may_fail` a status of 1 is none.
     """
-    try:
-        # Modules are found where they are found here, and the folder that we are in hides none of them.
-        where = {"PYTHONPATH": os.pathsep.join(str(one) or str(Path.cwd()) for one in sys.path), "PYTHONSAFEPATH": "1"}
-        done = subprocess.run(
-            [sys.executable, "-m", "dardis", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            errors="replace", check=False, env=os.environ | where,
-        )  # fmt: skip
-    except (ValueError, OSError) as error:
-        raise InputError(
-            f"dardis {words[0]}", f"can't be asked ({error})", "words that a command line can hold"
-        ) from None
+    done = _run_here(words, local) if local else _run(words)
     lines = [line.removeprefix("dardis: ") for line in done.stderr.splitlines() if line.strip()]
     for line in lines:
         if line.startswith(_WARNING):
@@ -89,6 +89,30 @@ def command(words: Sequence[str], *, may_fail: bool = False, stacklevel: int = 3
             mistake.add_note(done.stderr.rstrip())
         raise mistake
     return Said(done.returncode, done.stdout, told)
+
+
+def _run(words: Sequence[str]) -> CompletedProcess[str]:
+    """Run `dardis` in a process of its own. Raises InputError."""
+    try:
+        return subprocess.run(
+            [sys.executable, "-m", "dardis", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            errors="replace", check=False, env=os.environ | same_modules(),
+        )  # fmt: skip
+    except (ValueError, OSError) as error:
+        raise InputError(
+            f"dardis {words[0]}", f"can't be asked ({error})", "words that a command line can hold"
+        ) from None
+
+
+def _run_here(words: Sequence[str], local: Collection[type]) -> CompletedProcess[str]:
+    """Run `dardis` in this process. Raises InputError for classes that are no dispatchers."""
+    from dardis.registry import local_dispatchers
+
+    run = import_module("dardis.cli.main").run  # by name, as `python -m` has it: no part of what is imported from here
+    output, errors = StringIO(), StringIO()
+    with _ONE_AT_A_TIME, local_dispatchers(local), redirect_stdout(output), redirect_stderr(errors):
+        status = run([*words])
+    return CompletedProcess([*words], status, output.getvalue(), errors.getvalue())
 
 
 def _raised(status: int, line: str) -> BaseException:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -12,12 +14,13 @@ from dardis.api.command import Said, command, within, words_of
 from dardis.api.plain import copied, settings_of
 from dardis.api.platforms import Platform, as_platform
 from dardis.api.traces import Trace, as_trace
-from dardis.model.errors import DardisError, InputError
+from dardis.model.errors import DardisError, DardisWarning, InputError
+from dardis.registry import local_name
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-_DISPATCHERS = "names, or classes of modules that can be imported"
+_DISPATCHERS = "names, or classes"
 _TRACES = "one or several: paths, dardis.Trace or DataFrames"
 _Traces = Trace | str | PathLike[str]
 
@@ -95,9 +98,12 @@ def compare(
     """Replay traces under dispatchers, each pair with each seed, in processes side by side, as `dardis compare` does.
 
     `traces` is one or several, as objects or paths, or the path of a SPEC.toml, which says all itself. `dispatchers`
-    are names with settings of their own, as in `["easy", "easy:order=sjbf", "mymodule:Mine:depth=3"]`, or classes of a
-    module that can be imported. `settings` are those of all dispatchers. Objects of one comparison need names of their
-    own: `Trace(…, name="june")`.
+    are names with settings of their own, as in `["easy", "easy:order=sjbf", "mymodule:Mine:depth=3"]`, or classes.
+    `settings` are those of all dispatchers. Objects of one comparison need names of their own:
+    `Trace(…, name="june")`.
+
+    Other processes can't import a class of a notebook, a script or a function. Runs of such classes happen one after
+    another in this process, with a `DardisWarning`, and are made again each time.
 
     The other keywords are the options of the command line by their names: `jobs`, `from_`, `to`, `profile`,
     `deadlines`, `trim`, `processes`, `clairvoyant`, …. What `out` holds of just that already is kept; without `out`
@@ -113,16 +119,22 @@ def compare(
         dispatchers = [dispatchers]
     elif dispatchers is not None and not isinstance(dispatchers, Iterable):
         raise InputError("--dispatchers", f"is a {type(dispatchers).__name__}", _DISPATCHERS)
+    asked = None if dispatchers is None else [*dispatchers]
+    local = [kind for kind in asked or () if isinstance(kind, type) and _is_local(kind)]
+    if local:
+        names = ", ".join(dict.fromkeys(map(local_name, local)))
+        told = f"{names}: other processes can't import classes of a notebook, script or function"
+        warnings.warn(f"{told}; their runs happen one after another in this process", DardisWarning, stacklevel=2)
     with TemporaryDirectory(prefix="dardis-") as made:
         words = ["compare", *words_of(options | {"set": settings_of(settings), "seeds": seeds, "force": force})]
-        if dispatchers is not None:
-            words.append("--dispatchers=" + ",".join(map(_named, dispatchers)))
+        if asked is not None:
+            words.append("--dispatchers=" + ",".join(map(_named, asked)))
         if platform is not None:
             words.append(f"--platform={as_file(platform, Path(made))}")
         files = [_trace_file(one, Path(made) / str(place)) for place, one in enumerate(several)]
 
         def compared(folder: Path) -> Comparison:
-            said = command([*words, f"--out={folder}", "--", *files], may_fail=True, stacklevel=5)
+            said = command([*words, f"--out={folder}", "--", *files], may_fail=True, stacklevel=5, local=local)
             if not (folder / "compare.csv").exists():
                 raise DardisError(said.lines[-1] if said.lines else "the comparison ended without a table")
             return Comparison(folder, said)
@@ -158,12 +170,17 @@ def _trace_file(trace: object, folder: Path) -> str:
 
 
 def _named(dispatcher: str | type) -> str:
-    """What a process of its own finds it by. Raises InputError."""
+    """The name of a dispatcher for the command. Raises InputError."""
     if isinstance(dispatcher, str):
         return dispatcher
     if not isinstance(dispatcher, type):
         raise InputError("--dispatchers", f"has a {type(dispatcher).__name__}", _DISPATCHERS)
-    if dispatcher.__module__ == "__main__":
-        found = f"{dispatcher.__name__} of a notebook or script"
-        raise InputError("--dispatchers", found, "a class of a module that other processes can import")
-    return f"{dispatcher.__module__}:{dispatcher.__qualname__}"
+    return local_name(dispatcher) if _is_local(dispatcher) else f"{dispatcher.__module__}:{dispatcher.__qualname__}"
+
+
+def _is_local(kind: type) -> bool:
+    """Whether other processes can't import a class: its module is that of a program, or does not name it."""
+    found: object = sys.modules.get(kind.__module__)
+    for name in kind.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return kind.__module__ == "__main__" or found is not kind

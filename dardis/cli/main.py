@@ -35,7 +35,7 @@ from dardis.cli import (
     trace,
 )
 from dardis.cli.asking import JobStatus, WordsCommand
-from dardis.model.errors import INTERRUPTED, DardisError
+from dardis.model.errors import INTERRUPTED, DardisError, failure_line
 
 # Typer brings its own copy of click from some version on; a usage mistake is the parent of both copies' BadParameter.
 UsageMistake: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
@@ -133,7 +133,7 @@ def run(arguments: list[str]) -> int:
     except (typer.Abort, KeyboardInterrupt):
         return _tell("interrupted", INTERRUPTED)
     except DardisError as error:
-        return _tell(str(error), error.exit_status)
+        return _tell(failure_line(error), error.exit_status)
     except BrokenPipeError:
         sys.stderr.close()
         return 1
@@ -143,10 +143,8 @@ def run(arguments: list[str]) -> int:
         context = getattr(error, "ctx", None)
         asked = context.command_path if context else "dardis"
         return _tell(f"{text} Try '{asked} --help'." if text else "no command given", 2)
-    except OSError as error:
-        return _tell(f"{error.filename}: {error.strerror}" if error.filename else str(error), 1)
-    except MemoryError:
-        return _tell("out of memory", 1)
+    except (OSError, MemoryError) as error:
+        return _tell(failure_line(error), 1)
     if status == INTERRUPTED and not isinstance(status, JobStatus):
         return _tell("interrupted", INTERRUPTED)
     return status if isinstance(status, int) else 0

@@ -17,9 +17,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from dardis.comparison import end_with_parent
@@ -28,8 +29,17 @@ from dardis.model.errors import DardisError
 
 WORKER: Final = (sys.executable, "-m", "dardis.cli.worker")
 """What starts them."""
+NO_VARIABLES: Final[Mapping[str, str]] = MappingProxyType({})
 _LOOK_S: Final = 0.01
 """Between two looks at whether one that is to end has."""
+
+
+def same_modules() -> dict[str, str]:
+    """Environment variables with which another process finds modules where this one does.
+
+    The folder that we are in hides none of them.
+    """
+    return {"PYTHONPATH": os.pathsep.join(str(one) or str(Path.cwd()) for one in sys.path), "PYTHONSAFEPATH": "1"}
 
 
 class Forked:
@@ -69,7 +79,8 @@ class Forked:
 class Nursery:
     """Starts processes, which end with it, as it does with this process."""
 
-    def __init__(self) -> None:
+    def __init__(self, variables: Mapping[str, str] = NO_VARIABLES) -> None:
+        """Start it with these environment variables beside those of this process."""
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the process)
         self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._asked = 0
@@ -77,7 +88,8 @@ class Nursery:
             # In a session of its own, so that Ctrl-C reaches what it starts through us, and once.
             self._process = subprocess.Popen(
                 WORKER, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, stderr=self._said, start_new_session=True,
-                env={"OPENBLAS_NUM_THREADS": "1"} | os.environ | {end_with_parent.VARIABLE: str(os.getpid())},
+                env={"OPENBLAS_NUM_THREADS": "1"} | os.environ | dict(variables)
+                | {end_with_parent.VARIABLE: str(os.getpid())},
             )  # fmt: skip
 
     def start(self, progress: Path, ends: Sequence[int]) -> Forked:

@@ -10,19 +10,23 @@ import os
 import select
 import signal
 import tempfile
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import IO, Final
 
-from dardis.comparison.nursery import Forked, Nursery, ended_by
+from dardis.comparison.nursery import Forked, Nursery, ended_by, same_modules
 from dardis.comparison.planned_runs import PlannedRun
 from dardis.comparison.state import State
 from dardis.engine.clock import monotonic_s
-from dardis.registry import dispatcher_origin
+from dardis.model.errors import DardisError, failure_line
+from dardis.model.folders import RUN_FOLDER
+from dardis.registry import dispatcher_origin, is_local
 from dardis.runs import progress_file
 
 TICK_S: Final = 0.1
@@ -109,20 +113,28 @@ Onlooker = Callable[[Sequence[Child], PlannedRun | None, str], None]
 def run_all(runs: Sequence[PlannedRun], state: State, processes: int, watch: Onlooker) -> None:
     """Do the runs, at most `processes` at once, and settle each in `state` as it ends.
 
+    Runs of local dispatchers come first, one after another, in this process.
+
     An interrupt (or SIGTERM, SIGHUP) ends all processes and is raised; what has been settled stays so.
     """
-    waiting = deque(runs)
+    local = [run for run in runs if is_local(run.contender.dispatcher)]
+    waiting = deque(run for run in runs if not is_local(run.contender.dispatcher))
+    # This process is a user's program if it has local dispatchers, and its modules are found by its own path.
+    modules = same_modules() if local else {}
     children: list[Child] = []
     nursery: Nursery | None = None
     with tempfile.TemporaryDirectory(prefix="dardis-") as folder, _stopped_by_signals(), ExitStack() as nurseries:
         try:
+            for run in local:
+                state.begin(run)
+                watch((), run, state.settle(run, _run_here(run)))
             while waiting or children:
                 while waiting and len(children) < processes:
                     progress = Path(folder) / str(len(waiting))
                     run = waiting.popleft()
                     state.begin(run)
                     if nursery is None or nursery.is_gone:
-                        nursery = nurseries.enter_context(closing(Nursery()))
+                        nursery = nurseries.enter_context(closing(Nursery(modules)))
                     children.append(Child.start(nursery, run, progress))
                 for child, failure in [(child, child.ended()) for child in children]:
                     if failure is None:
@@ -141,6 +153,24 @@ def run_all(runs: Sequence[PlannedRun], state: State, processes: int, watch: Onl
                 time.sleep(TICK_S)
         finally:
             _end(children)
+
+
+def _run_here(run: PlannedRun) -> str:
+    """Do a run in this process; why it failed, in one line, or an empty text.
+
+    What its dispatcher prints is dropped, as in other processes.
+    """
+    from dardis.runs.given import NOTHING
+    from dardis.runs.run import simulated, write
+
+    try:
+        with redirect_stdout(StringIO()), redirect_stderr(StringIO()), RUN_FOLDER.held(run.out, force=True):
+            write(simulated(run.request(), NOTHING, lambda _: None), run.out, None)
+    except (DardisError, OSError, MemoryError) as error:
+        return failure_line(error)
+    except Exception as error:  # noqa: BLE001 (one that fails does not take the others with it)
+        return f"{type(error).__name__}: {error}"
+    return ""
 
 
 def _next(waiting: deque[PlannedRun], last: PlannedRun) -> PlannedRun | None:
@@ -175,8 +205,13 @@ def _end(children: Sequence[Child]) -> None:
 
 @contextmanager
 def _stopped_by_signals() -> Iterator[None]:
-    """What would end this process at once interrupts it, so that its children end with it; what is ignored stays so."""
-    ends = [which for which in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(which) != signal.SIG_IGN]
+    """What would end this process at once interrupts it, so that its children end with it; what is ignored stays so.
+
+    Only the main thread can say so; and what C code has set, Python can't set again.
+    """
+    kept = (signal.SIG_IGN, None)
+    in_main = threading.current_thread() is threading.main_thread()
+    ends = [which for which in (signal.SIGTERM, signal.SIGHUP) if in_main and signal.getsignal(which) not in kept]
     before = {which: signal.signal(which, signal.default_int_handler) for which in ends}
     try:
         yield

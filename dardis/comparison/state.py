@@ -16,6 +16,7 @@ from dardis.config.toml_file import read_json
 from dardis.metrics.comparison import RunResult
 from dardis.model.errors import InputError
 from dardis.model.files import sha256_of, write_json
+from dardis.registry import is_local
 from dardis.runs.outputs import RUN_FILE
 
 STATE_FILE: Final = "compare.json"
@@ -59,6 +60,7 @@ class State:
     def is_done(self, run: PlannedRun, *, force: bool) -> bool:
         """Whether the folder of the run holds just this run, whole and readable.
 
+        Runs of local dispatchers are made again each time: nothing tells two versions of such a class apart.
         Raises InputError when it holds one of another request, unless that is to be redone by `force`.
         """
         found = _read_back(run.out)
@@ -70,7 +72,7 @@ class State:
             raise InputError(f"--out {self._out}", holds, "the same request, another folder, or --force to redo it")
         if not changed:  # whatever has become of what was asked after it
             self._runs[run.key] = {"status": DONE, "error": ""}
-        return not changed
+        return not changed and not is_local(run.contender.dispatcher)
 
     def others(self, runs: Sequence[PlannedRun]) -> int:
         """How many runs the folder holds that are none of these."""

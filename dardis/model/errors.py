@@ -12,6 +12,15 @@ REPLACEMENT = "\ufffd"
 _LONGEST_PLACE, _LONGEST_FOUND, _LONGEST_EXPECTED = 1000, 300, 1000
 
 
+def failure_line(error: DardisError | OSError | MemoryError) -> str:
+    """The line that tells a failure which is no defect."""
+    if isinstance(error, MemoryError):
+        return "out of memory"
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
+
+
 def one_line(text: str, longest: int = _LONGEST_FOUND) -> str:
     """The text for a message: what does not print is escaped, and the middle of a long one is left out."""
     if len(text) > longest:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
@@ -71,11 +72,13 @@ class _Ours(Mapping[str, Dispatcher]):
 
 
 OURS: Final[Mapping[str, Dispatcher]] = _Ours()
+_LOCAL: Final[dict[str, Dispatcher]] = {}
+"""Dispatchers of classes that only this process has, by name."""
 
 
 def dispatcher_names() -> tuple[str, ...]:
     """The names of all: ours first."""
-    return (*OURS, *_others())
+    return (*OURS, *_others(), *_LOCAL)
 
 
 def all_dispatchers() -> tuple[list[Dispatcher], list[InputError]]:
@@ -97,6 +100,36 @@ def is_known(name: str) -> bool:
 def dispatchers_that(can: Callable[[AnySetUp], bool]) -> str:
     """The names of those whose set-ups say that they can do something, for people."""
     return ", ".join(dispatcher.name for dispatcher in all_dispatchers()[0] if can(dispatcher.setup))
+
+
+def is_local(name: str) -> bool:
+    """Whether that is a dispatcher of `local_dispatchers`."""
+    return name in _LOCAL
+
+
+@contextmanager
+def local_dispatchers(classes: Iterable[type]) -> Iterator[None]:
+    """Make classes that no other process can import dispatchers of their own names, within the context.
+
+    Raises InputError for a class of no dispatcher, and for a name that another dispatcher has.
+    """
+    found: dict[str, Dispatcher] = {}
+    for kind in dict.fromkeys(classes):
+        name, dispatcher = local_name(kind), of_class(kind)
+        if name in found or is_known(name):
+            raise InputError("--dispatchers", f"another dispatcher is called {name!r}", "classes with different names")
+        found[name] = replace(dispatcher, name=name, origin=f"the calling process ({dispatcher.origin})")
+    _LOCAL.update(found)
+    try:
+        yield
+    finally:
+        for name in found:
+            del _LOCAL[name]
+
+
+def local_name(kind: type) -> str:
+    """The name of a class among `local_dispatchers`; names in tables begin with a letter."""
+    return kind.__name__.strip("_")
 
 
 def find_dispatcher(name: str, settings: Iterable[str] = ()) -> Dispatcher:
@@ -135,6 +168,8 @@ def dispatcher_origin(name: str) -> dict[str, str]:
 
     Of one that has been found by `module:object` the module's file, and a digest of its content.
     """
+    if name in _LOCAL:
+        return {"dispatcher_of": _LOCAL[name].origin}
     if name not in _registered() and is_of_module(name):
         return {"dispatcher_of": origin_of(name)}
     return {"dispatcher_of": _package(_registered()[name][0])} if name in _others() else {}
@@ -147,6 +182,8 @@ def _as_registered(name: str) -> Dispatcher:
     """
     if name in OURS:
         return OURS[name]
+    if name in _LOCAL:
+        return _LOCAL[name]
     if name not in _registered():
         head, colon, rest = name.partition(":")
         if colon and head in dispatcher_names():

@@ -93,11 +93,6 @@ def test_its_report_is_one_file(compared, tmp_path):
 def test_mistakes_of_a_comparison_are_those_of_the_command(trace, platform, tmp_path):
     with pytest.raises(dardis.InputError, match=r"^dardis compare: traces without --dispatchers A,B; expected both"):
         dardis.compare(trace, platform)
-    local = type("Local", (dardis.Rule,), {"__module__": "__main__"})
-    with pytest.raises(
-        dardis.InputError, match=r"^--dispatchers: Local of a notebook or script; expected a class of a"
-    ):
-        dardis.compare(trace, platform, [local])
 
 
 def test_mistakes_of_a_plan_are_those_of_the_command(trace, platform):
