@@ -34,7 +34,7 @@ class _Node(NamedTuple):
 def read_node_list(path: Path, asked: Iterable[str]) -> Platform:
     """The machine of a node list, plain or gzipped; `asked` are the `gpu_spec` of pods, "" for any node.
 
-    InputError: a line that is no node, more than 62 kinds of node, or a `gpu_spec` of no model that there is.
+    InputError: a line that is no node, more than `MAX_GROUPS` kinds of node, or a `gpu_spec` of no model that there is.
     """
     header, table = csv_table(path, read_text(path), COLUMNS)
     found: Counter[_Node] = Counter()

@@ -180,6 +180,27 @@ def late_beside_easy(bench: Bench) -> list[Row]:
     return [theirs, replace(ours, ratio=times, ratio_of="CPU time / easy's", goal="<= 3")]
 
 
+def kinds(bench: Bench) -> list[Row]:
+    """The first 20,000 jobs of the Curie slice on 4,096 nodes of 16 cores: of 4 kinds, and each a kind of its own."""
+    source, rows = "CEA-Curie-2012-slice36k.swf.gz", []
+    for name in ("easy", "dardis-throughput", "dardis-late"):
+        few = prepare(bench, f"curie-20k-4096x16-{name}", source, (4096, 16), name, limit=20_000)
+        many = replace(few, platform=few.platform.with_suffix(".kinds.toml"))
+        for case, groups in ((few, 4), (many, 4096)):
+            tables = (
+                f'[[nodes]]\ncount = {4096 // groups}\nprefix = "n{group}-"\n'
+                f"resources = {{ cores = 16, memory = {65536 + group} }}\n"
+                for group in range(groups)
+            )
+            case.platform.write_text("\n".join(['name = "kinds"', *tables]))
+        programs = {f"{name}, 4 kinds": few, f"{name}, 4,096 kinds": many}
+        costs = in_turns({one: case.dardis(dispatcher=name) for one, case in programs.items()}, bench.repeats)
+        theirs, ours = (row(programs[one], one, runs) for one, runs in costs.items())
+        times = ratio(costs[ours.program], costs[theirs.program])
+        rows += [theirs, replace(ours, ratio=times, ratio_of="CPU time / that with 4 kinds", goal="<= 1.05")]
+    return rows
+
+
 def ten_jobs(bench: Bench) -> list[Row]:
     """Ten jobs of HPC2N under three dispatchers, where start-up is all there is, beside Python that imports NumPy."""
     case = prepare(bench, "hpc2n-10", HPC2N, (120, 2), limit=10)
@@ -344,6 +365,7 @@ PARTS: dict[str, Callable[[Bench], list[Row]]] = {
     "easy-pool": lambda bench: easy_on(bench, "hpc2n-50k-1x240", (1, 240), "<= 5"),
     "easy-nodes": lambda bench: easy_on(bench, "hpc2n-50k-120x2", (120, 2), "<= 10"),
     "late-easy": late_beside_easy,
+    "kinds": kinds,
     "ten-jobs": ten_jobs,
     "compare": compared,
     "reports": reports,

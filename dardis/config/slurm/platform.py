@@ -60,7 +60,7 @@ def platform_of(path: Path, site: SlurmSite, merge_memory: float = 0.0) -> Impor
 
     Nodes in no partition are left out, and generic resources of which a node has more than a platform can hold. Nodes
     whose memory differs by at most the part `merge_memory` are one kind (`_merged`). InputError where the site has more
-    than 62 kinds of node, or no node in a partition.
+    than `MAX_GROUPS` kinds of node, or no node in a partition.
     """
     kept = tuple(node for node in site.nodes if site.schedules(node))
     if not kept:
