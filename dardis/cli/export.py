@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dardis.cli.options import NodeNames
+from dardis.config.option_texts import decimal
 
 if TYPE_CHECKING:
     from offline.folder.plan import PlanFolder
@@ -40,6 +41,14 @@ def export(
     history: Annotated[
         Path | None, typer.Option(metavar="TRACE", help="--check: what ran before (default: the plan's history).")
     ] = None,
+    wait_price: Annotated[
+        float | None,
+        typer.Option(
+            parser=decimal("--wait-price", 0),
+            metavar="EUR",
+            help="--check: what an hour costs that a job waits (default: the plan's price).",
+        ),
+    ] = None,
     anyway: Annotated[
         bool, typer.Option("--anyway", "--accept-loss", help="--check: write the mode though it would have lost.")
     ] = False,
@@ -58,15 +67,16 @@ def export(
     from offline.loop.check import in_mode
 
     form = format_named(wanted or _only_checked(check=check), limits_only=limits_only, mode=mode, check=check)
-    if (history is not None or anyway) and not check:
-        raise InputError("--history" if history is not None else "--anyway", "given without --check", "--check")
+    given = {"--history": history is not None, "--wait-price": wait_price is not None, "--anyway": anyway}
+    if any(given.values()) and not check:
+        raise InputError(next(name for name, said in given.items() if said), "given without --check", "--check")
     plan = load_plan(plan_dir)
     if plan.stale and not accept_stale:
         raise InputError(plan_dir, f"was made of a stale history ({plan.stale})", "another plan, or --accept-stale")
     called_as = node_names(plan.platform, names)
     if form.can_be_checked:
         asked = None if mode is None else mode_of(plan, mode)
-        found = _check(plan, history, to_stdout=out is not None or wanted is None) if check else None
+        found = _check(plan, history, wait_price, to_stdout=out is not None or wanted is None) if check else None
         chosen = asked or (mode_of(plan, None) if found is None else found.best)
         if found is not None:
             typer.echo(found.choice(chosen), err=out is None and wanted is not None)
@@ -97,13 +107,14 @@ def _only_checked(*, check: bool) -> str:
     return "slurm"
 
 
-def _check(plan: PlanFolder, history: Path | None, *, to_stdout: bool) -> Check:
+def _check(plan: PlanFolder, history: Path | None, wait_price: float | None, *, to_stdout: bool) -> Check:
     """Show what each mode would have brought. Raises InputError."""
     from dardis.cli.plan import shown_progress
     from offline.loop.check import check_export
 
     with shown_progress() as progress:
-        found = check_export(plan, history, (lambda doing: progress(doing, None, None)) if progress else None)
+        tell = (lambda doing: progress(doing, None, None)) if progress else None
+        found = check_export(plan, history, tell, wait_price)
     for note in found.notes:
         typer.echo(f"dardis: note: {note}", err=True)
     for line in found.table:

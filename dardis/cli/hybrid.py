@@ -41,6 +41,7 @@ def hybrid(
         str, typer.Option(metavar="RULE", help="spare, algorithm8, off, or reactive:SECONDS[,SPARES].")
     ] = "spare",
     offset: options.Offset = 70,
+    wait_price: options.WaitPrice = 0.0,
     cap: Annotated[
         str, typer.Option(metavar="soft|hard|off", help="What the cores to aim at mean to the dispatcher.")
     ] = "off",
@@ -80,7 +81,7 @@ def hybrid(
     site = SiteRequest(history, platform, weather, prices, carbon, calendar_start, cooling, strict)
     planned, reactive = loop_switching(switching)
     method = forecast_method or DayOptions().method
-    day = DayOptions(planned, offset, method=method, time_limit=time_limit, seed=seed)
+    day = DayOptions(planned, offset, method=method, time_limit=time_limit, seed=seed, wait_price=wait_price)
     chosen = (*(SETTINGS if dispatcher == DISPATCHER else ()), *(settings or ()))
     lead_s = lead_of(plan_at)
     cap_means = cap_rule(cap)

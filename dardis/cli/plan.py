@@ -24,6 +24,12 @@ Weather = Annotated[Path | None, typer.Option(metavar="W.csv", help="Outdoor tem
 Prices = Annotated[Path | None, typer.Option(metavar="PR.csv", help="Price of energy (default: the platform's).")]
 Carbon = Annotated[Path | None, typer.Option(metavar="C.csv", help="CO2 intensity (default: the platform's, or none).")]
 Switching = Annotated[str, typer.Option(metavar="RULE", help="spare, algorithm8 or off.")]
+WaitPrice = Annotated[
+    float,
+    typer.Option(
+        parser=decimal("--wait-price", 0), metavar="EUR", help="What an hour costs that a job waits (default 0)."
+    ),
+]
 Offset = Annotated[
     int,
     typer.Option(
@@ -62,6 +68,7 @@ def plan(
     ] = None,
     switching: Switching = "spare",
     offset: Offset = 70,
+    wait_price: WaitPrice = 0.0,
     cap: Annotated[bool, typer.Option("--cap", help="Write the cores to aim at into target.json, too.")] = False,
     cooling: CoolingPlant = None,
     hours: Annotated[int, typer.Option(metavar="24|48", help="How far the forecast reaches.")] = 24,
@@ -87,8 +94,9 @@ def plan(
 
     site = SiteRequest(history, platform, weather, prices, carbon, calendar_start, cooling, strict)
     options = DayOptions(
-        switching_rule(switching), offset, day_hours(hours), forecast_method or DayOptions().method, time_limit, seed
-    )
+        switching_rule(switching), offset, day_hours(hours), forecast_method or DayOptions().method, time_limit, seed,
+        wait_price,
+    )  # fmt: skip
     request = PlanRequest(
         site,
         _day_asked(day, on),

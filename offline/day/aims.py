@@ -15,7 +15,7 @@ from dardis.model.target import Switching
 from offline.day.hindsight import Hindsight
 from offline.day.known import Known
 from offline.day.options import DayOptions, SwitchingRule
-from offline.day.stay_on import spares_of_day, thesis_switching, thesis_target
+from offline.day.stay_on import spares_of_day, thesis_switching, thesis_target, wait_joules
 from offline.site.calendar import HOUR_S
 
 NONE_SWITCHED = "idle nodes draw no more than those that are off: none is switched"
@@ -54,7 +54,8 @@ def aims_of_day(hindsight: Hindsight, known: Known, day: int, options: DayOption
             notes.append("the tree of the use to aim at is worse than the mean on days not seen: the plan's own use is")
     spare, switching = ZERO, None
     if options.switching is SwitchingRule.SPARE:
-        found = spares_of_day(known, day, hindsight.demands)
+        wait_j = wait_joules(options.wait_price, hindsight.site, hindsight.site.conditions(day))
+        found = spares_of_day(known, day, hindsight.demands, wait_j)
         switching = found.switching if found.switching.spares else None
         notes += found.rule.notes if switching else [NONE_SWITCHED]
         error = "" if found.rule.cv_error is None else f" (error {found.rule.cv_error:.1f} nodes on days not seen)"

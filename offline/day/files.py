@@ -46,7 +46,7 @@ def write_day(
     """
     nodes_on = nodes_on_of(day)
     profile = profile_of(day)
-    summary = summary_of(site, day)
+    summary = summary_of(site, day, float(settings.get("wait_price", 0.0)))
     if what_if is not None:
         summary |= {
             "what_if": what_if.asked, "what_if_profit_eur": what_if.profit, "what_if_cost_eur": what_if.cost,
@@ -86,7 +86,7 @@ def table_of(day: DayPlan) -> ScheduleTable:
     )  # fmt: skip
 
 
-def summary_of(site: Site, day: DayPlan) -> dict[str, Figure]:
+def summary_of(site: Site, day: DayPlan, wait_price: float) -> dict[str, Figure]:
     """The figures of summary.json, flat."""
     told, down = day.account, day.downtime
     start, end = day.problem.conditions.start, day.problem.conditions.end
@@ -103,6 +103,7 @@ def summary_of(site: Site, day: DayPlan) -> dict[str, Figure]:
         **_range("jobs", "", day.forecast.jobs),
         **_range("core_h", "", day.forecast.core_h),
         **promised(day.promise),
+        "wait_price_eur": wait_price,
         "profit_eur": told.profit,
         "income_eur": told.income_eur,
         "energy_eur": told.energy_eur,
@@ -146,8 +147,10 @@ def promised(promise: Promise | None) -> dict[str, Figure]:
         **_range("peak", "_kw", told.peak_kw),
         "boot_delay_s": told.waits.mean_s,
         "delayed_share": told.waits.delayed_share,
+        "wait_cost_eur": told.waits.cost,
         "suspend_boot_delay_s": told.suspend_waits.mean_s,
         "suspend_delayed_share": told.suspend_waits.delayed_share,
+        "suspend_wait_cost_eur": told.suspend_waits.cost,
     }
     return (found if promise else dict.fromkeys(found)) | {"gain_days": told.days}
 

@@ -48,9 +48,12 @@ def _saves(site: Site, day: DayPlan) -> str:
     slurm = f"switching off all that idles for {break_even_seconds(site.platform)} s, as Slurm does by itself, brings "
     slurm += f"{abs(over):,.2f} {currency} {'less' if over > 0 else 'more'}, and jobs wait "
     slurm += f"{promise.suspend_waits.mean_s:.0f} s for boots instead of {promise.waits.mean_s:.0f} s"
+    paid = ""
+    if promise.waits.cost or promise.suspend_waits.cost:
+        paid = f" Waits cost {promise.waits.cost:,.2f} of it, there {promise.suspend_waits.cost:,.2f}."
     return (
         f"Expect {gain.mean:,.2f} {currency} more than with all nodes on; eight days of ten between {gain.low:,.2f} "
-        f"and {gain.high:,.2f}, as the last {promise.days} days tell. {slurm[0].upper()}{slurm[1:]}."
+        f"and {gain.high:,.2f}, as the last {promise.days} days tell. {slurm[0].upper()}{slurm[1:]}.{paid}"
     )
 
 

@@ -51,7 +51,7 @@ class Hindsight:
     site: Site
     past: Schedule
     lead_s: int = 0
-    switched_days: dict[tuple[int, str, int], tuple[SwitchedDay, SwitchedDay]] = field(default_factory=dict)
+    switched_days: dict[tuple[int, str, int, float], tuple[SwitchedDay, SwitchedDay]] = field(default_factory=dict)
     """Past days under the rule of a kind that their midnights knew, and under Slurm's own (`offline.day.promise`)."""
     _use: dict[int, Floats] = field(default_factory=dict)
     _demand: dict[int, Floats] = field(default_factory=dict)

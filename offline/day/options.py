@@ -61,6 +61,11 @@ def switching_rule(text: str, more: str = "") -> SwitchingRule:
         raise InputError("--switching", repr(text), ", ".join(SwitchingRule) + more) from None
 
 
+def wait_cost(price: float, seconds: float) -> float:
+    """What it costs that jobs wait for so many seconds in all."""
+    return price * seconds / 3600
+
+
 @dataclass(frozen=True)
 class DayOptions:
     """How to plan; `offset` is algorithm 8's in percent, `hours` how far the forecast reaches."""
@@ -71,3 +76,5 @@ class DayOptions:
     method: str = DEFAULT
     time_limit: float = 120.0
     seed: int = 1
+    wait_price: float = 0.0
+    """What an hour costs that a job waits, in the platform's currency."""

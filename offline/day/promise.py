@@ -21,13 +21,14 @@ from dardis.power.conditions import Conditions
 from dardis.power.nodes import MachinePower
 from offline.day.hindsight import LEAST_DAYS, Hindsight
 from offline.day.known import Known
-from offline.day.options import DayOptions, Reactive, SwitchingRule
+from offline.day.options import DayOptions, Reactive, SwitchingRule, wait_cost
 from offline.day.stay_on import (
     break_even_seconds,
     reactive_switching,
     spares_of_day,
     thesis_switching,
     thesis_target,
+    wait_joules,
 )
 from offline.day.switched_day import SwitchedDay, switched_day
 from offline.forecast.ranges import Range, range_of
@@ -35,17 +36,19 @@ from offline.forecast.ranges import Range, range_of
 
 @dataclass(frozen=True)
 class Waits:
-    """How jobs wait for boots, a job on average: s, and the share that does."""
+    """How jobs wait for boots, a job on average: s, and the share that does; what the waits of a day's jobs cost."""
 
     mean_s: float
     delayed_share: float
+    cost: float
 
 
 @dataclass(frozen=True)
 class Promise:
     """What switching brings on a day, as `days` past ones tell. Money is in the platform's currency.
 
-    `gain` is over all nodes on, `over_suspend` over Slurm's own rule, by which a node is off after the break-even time.
+    `gain` is over all nodes on, `over_suspend` over Slurm's own rule, by which a node is off after the break-even time;
+    both are less what waits for boots cost.
     """
 
     gain: Range
@@ -59,7 +62,7 @@ class Promise:
 BEYOND: Final = 0.1
 """So much further than what a fortnight has seen its ranges reach (docs/forecast.md)."""
 _NOTHING = Range(0.0, 0.0, 0.0)
-NOBODY_KNOWS: Final = Promise(_NOTHING, _NOTHING, _NOTHING, Waits(0.0, 0.0), Waits(0.0, 0.0), days=0)
+NOBODY_KNOWS: Final = Promise(_NOTHING, _NOTHING, _NOTHING, Waits(0.0, 0.0, 0.0), Waits(0.0, 0.0, 0.0), days=0)
 """No figure of it means anything."""
 
 
@@ -83,35 +86,42 @@ def promise_of(
         return account(work, downtime, machine, conditions, site.cooling, site.tariff)
 
     figures = []
-    by_rule = [switched(hindsight, past, options) for past in days]
+    wait_j = wait_joules(options.wait_price, site, conditions)
+    by_rule = [switched(hindsight, past, options, wait_j) for past in days]
     for past, (ours, suspend) in zip(days, by_rule, strict=True):
         later = conditions.start - site.calendar.day(past)[0]
         work = moved_work(hindsight.work, *site.calendar.day(past), later)
         all_on, plain, ruled = (told(work, one, later) for one in (None, suspend, ours))
-        figures.append([ruled.profit - all_on.profit, ruled.profit - plain.profit, ruled.peak_kw])
+        our_waits, plain_waits = (wait_cost(options.wait_price, one.delay.sum()) for one in (ours, suspend))
+        net = ruled.profit - our_waits
+        figures.append([net - all_on.profit, net - (plain.profit - plain_waits), ruled.peak_kw])
     gain, over_suspend, peak_kw = (range_of(column, says, BEYOND) for column in np.array(figures).T)
-    waits, suspend_waits = (_waits([one.delay for one in rule], says) for rule in zip(*by_rule, strict=True))
+    waits, suspend_waits = (
+        _waits([one.delay for one in rule], says, options.wait_price) for rule in zip(*by_rule, strict=True)
+    )
     return Promise(gain, over_suspend, peak_kw, waits, suspend_waits, len(days))
 
 
-def switched(hindsight: Hindsight, day: int, options: DayOptions) -> tuple[SwitchedDay, SwitchedDay]:
+def switched(
+    hindsight: Hindsight, day: int, options: DayOptions, wait_j: float
+) -> tuple[SwitchedDay, SwitchedDay]:  # fmt: skip
     """A past day under the rule that its midnight knew, and under Slurm's; each is found once."""
-    key = (day, options.switching, options.offset)
+    key = (day, options.switching, options.offset, wait_j)
     if key not in hindsight.switched_days:
         platform, (start, end) = hindsight.site.platform, hindsight.site.calendar.day(day)
         plain = reactive_switching(Reactive(break_even_seconds(platform)), platform, start)
-        rules = (_rule_of(hindsight, day, options), plain or Switching())
+        rules = (_rule_of(hindsight, day, options, wait_j), plain or Switching())
         ours, suspend = (switched_day(hindsight.demands, rule, platform, start, end) for rule in rules)
         hindsight.switched_days[key] = ours, suspend
     return hindsight.switched_days[key]
 
 
-def _rule_of(hindsight: Hindsight, day: int, options: DayOptions) -> Switching:
+def _rule_of(hindsight: Hindsight, day: int, options: DayOptions, wait_j: float) -> Switching:
     """What would have been switched on a past day."""
     known = hindsight.known_on(day)
     if options.switching is SwitchingRule.ALGORITHM8:
         return thesis_switching(thesis_target(known, day, options.offset, None), known.platform) or Switching()
-    return spares_of_day(known, day, hindsight.demands).switching
+    return spares_of_day(known, day, hindsight.demands, wait_j).switching
 
 
 def moved_work(work: Work, start: int, end: int, later: int) -> Work:
@@ -128,8 +138,9 @@ def moved_downtime(downtime: Downtime, later: int) -> Downtime:
     return Downtime(downtime.node, downtime.down + later, up)
 
 
-def _waits(delays: list[Ints], says: Floats) -> Waits:
+def _waits(delays: list[Ints], says: Floats, price: float) -> Waits:
     """Waits for boots of the jobs of several days, by how much each day says."""
     jobs = float(says @ [len(delay) for delay in delays]) or 1.0
-    return Waits(float(says @ [delay.sum() for delay in delays]) / jobs,
-                 float(says @ [(delay > 0).sum() for delay in delays]) / jobs)  # fmt: skip
+    seconds = float(says @ [delay.sum() for delay in delays])
+    delayed = float(says @ [(delay > 0).sum() for delay in delays])
+    return Waits(seconds / jobs, delayed / jobs, wait_cost(price, seconds / says.sum()))

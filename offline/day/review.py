@@ -25,6 +25,7 @@ from dardis.power.nodes import MachinePower
 from dardis.report.chart import TimeAxis
 from dardis.report.review_page import DaySide, ReviewPicture, draw_review
 from dardis.report.run_files import RunFiles, read_run
+from offline.day.options import wait_cost
 from offline.folder.plan import TARGET_FILE, PlanFolder, read_plan
 from offline.onoff.spans import nodes_up
 
@@ -102,7 +103,12 @@ class Review:
         of = f"for the day's {len(ours):,} jobs"
         if len(ours) != len(plain):
             of = f"over the {len(ours):,} of the day's jobs that ran, instead of {len(plain):,}"
-        return f"Waits: {means} on average {of}; the longest {most}."
+        price = self.plan.wait_price
+        costs = [wait_cost(price, float(waits.sum())) for waits in (ours, plain)]
+        paid = (
+            f"; at {price:g} {self.plan.platform.currency} an hour they cost {costs[0]:,.2f} instead of {costs[1]:,.2f}"
+        )
+        return f"Waits: {means} on average {of}; the longest {most}{paid if price else ''}."
 
 
 def review(plan_dir: Path, followed: Path, without: Path) -> Review:

@@ -11,17 +11,24 @@ import numpy as np
 from dardis.model.arrays import Ints
 from dardis.model.platform import Platform
 from dardis.model.profile import StepFunction
+from dardis.model.series import Series
 from dardis.model.target import Switching
+from dardis.power.conditions import Conditions
+from dardis.power.joule import cost_of_joule
 from dardis.power.nodes import MachinePower
 from offline.day.known import Known
-from offline.day.options import Reactive
+from offline.day.options import Reactive, wait_cost
 from offline.extract import algorithm8
 from offline.extract.spares import HIGH_USE, SpareRule, learn_spares
 from offline.onoff.replay import Demand
+from offline.site.site import Site
 
 LEAST_IDLE_S = 600
 """With 337 s, the break-even of common nodes, these go through 1.34 cycles a day on Curie partition 4, with 600 s
 1.17; that costs half a point of what can be saved, and at high load four points (docs/switching.md)."""
+
+FREE = 1e-12
+"""The least that a joule counts, in the platform's currency, where waits have a price: energy may be free at times."""
 
 
 @dataclass(frozen=True)
@@ -65,17 +72,28 @@ def reactive_switching(rule: Reactive, platform: Platform, start: int) -> Switch
     return Switching(spares=kept, idle_s=rule.idle_s)
 
 
-def spares_of_day(known: Known, day: int, demands: Mapping[int, Demand]) -> SpareDays:
+def wait_joules(price: float, site: Site, conditions: Conditions) -> float:
+    """What a second that a job waits is worth in joules of a node, at the mean price of a day's energy and cooling."""
+    if not price:
+        return 0.0
+    idle_w = np.full(len(conditions.edges) - 1, MachinePower.of_platform(site.platform).idle_w.sum())
+    cost = cost_of_joule(conditions, site.cooling, site.tariff, Series(conditions.edges, idle_w))
+    mean = float(np.average(cost.values, weights=np.diff(conditions.edges)))
+    return wait_cost(price, 1.0) / max(mean, FREE)
+
+
+def spares_of_day(known: Known, day: int, demands: Mapping[int, Demand], wait_j: float = 0.0) -> SpareDays:
     """Learn from all days that are over how many spare nodes each hour of `day` needs.
 
-    `demands` are those of the whole past, by node group; what was not known is left out here.
+    `demands` are those of the whole past, by node group; what was not known is left out here. `wait_j` is what a second
+    costs that a job waits, in joules.
     """
     days = known.next_day - known.first_day
     platform = known.platform
     past = {group: demand.before(known.until) for group, demand in demands.items()}
     table = known.table(known.first_day, max(days, 0)) if days > 0 else known.table(day, 1).rows(0, 0)
     idle_s = idle_seconds(platform, _use(past, table.edges))
-    rule = learn_spares(past, table, platform, idle_s)
+    rule = learn_spares(past, table, platform, idle_s, wait_j=wait_j)
     hours = known.table(day, 1)
     begins = hours.edges[:-1]
     spares = {

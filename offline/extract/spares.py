@@ -3,7 +3,8 @@
 For every past hour and every number of spares, `offline.onoff.replay` says what would have been saved and which jobs
 would have waited for a boot. With a price on a delayed job each hour has a cheapest number. A small tree finds which
 hours are alike; each of its leaves gets the number that is cheapest for its hours together. The price is the one at
-which all aims are met with the same margin (or missed by the least), as judged on days that a tree has not seen.
+which all aims are met with the same margin (or missed by the least), as judged on days that a tree has not seen. If the
+site states a price for waits, that one counts, and there are no aims.
 """
 
 from __future__ import annotations
@@ -132,8 +133,11 @@ def learn_spares(
     platform: Platform,
     idle_s: int = 337,
     shapes: tuple[Shape, ...] = SHAPES,
+    wait_j: float = 0.0,
 ) -> SpareRule:
     """Learn from the demand of each node group in the hours of `table`, all of them past.
+
+    `wait_j` is what a second costs that a job waits, in joules of a node; with 0 the `Aims` say what waits may be.
 
     A group that is `always_on`, or whose idle nodes draw no more than those that are off, gets no rule; with fewer than
     `LEAST_DAYS` days, no job or nothing to save in them, a group keeps `FALLBACK_SHARE` of its nodes; a note says so.
@@ -151,7 +155,7 @@ def learn_spares(
             notes.append(f"{group.prefix}: {why}, so it always keeps {_words(spares)} (3 %)")
             groups[index] = GroupRule(spares)
         else:
-            groups[index] = _learned(past, table, shapes)
+            groups[index] = _learned(past, table, shapes, wait_j)
     return SpareRule(groups, {index: group.prefix for index, group in enumerate(platform.groups)}, tuple(notes))
 
 
@@ -173,6 +177,8 @@ class _Samples:
     """Energy not saved that no spares at all would have saved."""
     delayed: Floats
     """Jobs delayed: mean of their number and of their delays in boot times."""
+    delay_s: Floats
+    """Their delays together, s."""
 
     @classmethod
     def of(cls, past: PastDemand) -> _Samples:
@@ -189,28 +195,36 @@ class _Samples:
 
         saved = np.stack([r.saved_j for r in replays], axis=1)
         delayed = np.stack([by_hour((r.delay > 0) / 2 + r.delay / boot_s / 2) for r in replays], axis=1)
-        return cls(grid, saved[:, :1] - saved, delayed)
+        delay_s = np.stack([by_hour(r.delay.astype(np.float64)) for r in replays], axis=1)
+        return cls(grid, saved[:, :1] - saved, delayed, delay_s)
 
     def cost(self, price_j: float) -> Floats:
         """Cost (J) of each number in each hour when a delayed job costs `price_j`."""
         return self.lost_j + price_j * self.delayed
 
 
-def _learned(past: PastDemand, table: HourTable, shapes: tuple[Shape, ...]) -> GroupRule:
-    """The rule of the shape, and at the price of a delayed job, that suit the aims best."""
+def _learned(past: PastDemand, table: HourTable, shapes: tuple[Shape, ...], wait_j: float) -> GroupRule:
+    """The rule of the shape, and at the price of a delayed job, that suit the aims best.
+
+    If waits have a price it is the rule of the shape that costs least.
+    """
     samples = _Samples.of(past)
     hour_j = 3600 * (past.power.idle_w - past.power.off_w)
     span = int(table.edges[-1] - table.edges[0])
     use = past.demand.busy.integral(int(table.edges[0]), int(table.edges[-1])) / (past.demand.count * span)
     aims, bound = Aims.at_use(use), float(past.replay(0).saved_j.sum())
+    if wait_j > 0:
+        costs = [samples.lost_j + wait_j * samples.delay_s]
+    else:
+        costs = [samples.cost(price * hour_j) for price in _NODE_HOURS]
     tried = []
-    for shape, price in product(shapes, _NODE_HOURS):
-        cost = samples.cost(price * hour_j)
+    for shape, cost in product(shapes, costs):
         spares = _held_out_spares(cost, samples.grid, table, shape)
         outcome = outcome_of(past.replay(spares), bound)
-        tried.append((aims.strain(outcome), shape, price, spares, outcome))
-    _, shape, price, spares, outcome = min(tried, key=lambda t: t[0])  # of equals the first: the smallest tree
-    cost = samples.cost(price * hour_j)
+        place = np.searchsorted(samples.grid, spares)
+        spent = float(cost[np.arange(len(cost)), place].sum())
+        tried.append((spent if wait_j > 0 else aims.strain(outcome), shape, cost, spares, outcome))
+    _, shape, cost, spares, outcome = min(tried, key=lambda t: t[0])  # of equals the first: the smallest tree
     best = samples.grid[cost.argmin(axis=1)]
     tree = shape.regressor(table.values, best)
     leaves = _cheapest(tree.apply(table.values), cost, samples.grid)

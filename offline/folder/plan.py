@@ -53,6 +53,12 @@ class PlanFolder:
     switching: Switching | None = None
 
     @property
+    def wait_price(self) -> float:
+        """What an hour costs that a job waits, as the plan was asked for."""
+        price = self.settings.get("wait_price", 0.0)
+        return float(price) if isinstance(price, (int, float)) else 0.0
+
+    @property
     def stale(self) -> str:
         """Why the history that it was made of seemed to have ended before its time; "" where it did not."""
         return str(self.settings.get("stale", ""))

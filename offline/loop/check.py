@@ -28,7 +28,7 @@ from dardis.power.cooling import Plant
 from dardis.power.nodes import MachinePower
 from dardis.workload.jobs import to_jobs
 from dardis.workload.read import read_equal_units
-from offline.day.options import Reactive
+from offline.day.options import Reactive, wait_cost
 from offline.day.promise import moved_downtime, moved_work
 from offline.day.stay_on import break_even_seconds, reactive_switching
 from offline.export.slurm import Mode, mode_of
@@ -60,10 +60,17 @@ class Outcome:
     energy_kwh: Floats
     """Of IT and cooling."""
     profit: Floats
+    wait_cost: Floats
+    """What the waits cost, by the price of an hour."""
     mode: Mode | None = None
     """The mode that the days were played in; None: no mode that can be exported."""
     switching: Switching | None = None
     """Of SUSPEND_TIME: its rule."""
+
+    @property
+    def worth(self) -> Floats:
+        """The profit less what the waits cost."""
+        return self.profit - self.wait_cost
 
 
 @dataclass(frozen=True)
@@ -76,8 +83,8 @@ class Check:
     notes: tuple[str, ...]
 
     def gain(self, mode: Mode) -> Floats:
-        """What a mode brings over all nodes on, by day."""
-        return self.of(mode).profit - self.outcomes[0].profit
+        """What a mode brings over all nodes on, less what the waits cost, by day."""
+        return self.of(mode).worth - self.outcomes[0].worth
 
     def of(self, mode: Mode) -> Outcome:
         """The outcome of a mode that was played. Raises InputError where it was not."""
@@ -89,16 +96,16 @@ class Check:
 
     @property
     def best(self) -> Mode:
-        """The mode with the highest profit on average, of several alike the first in the table."""
+        """The mode that is worth most on average, of several alike the first in the table."""
         return max(self._by_mode, key=lambda mode: self._by_mode[mode])
 
     @property
     def _by_mode(self) -> dict[Mode, float]:
-        return {one.mode: float(one.profit.mean()) for one in self.outcomes if one.mode is not None}
+        return {one.mode: float(one.worth.mean()) for one in self.outcomes if one.mode is not None}
 
     def choice(self, mode: Mode) -> str:
         """A line that names a mode, and how far it is from the best other one."""
-        others = {other: profit for other, profit in self._by_mode.items() if other is not mode}
+        others = {other: worth for other, worth in self._by_mode.items() if other is not mode}
         line = f"  mode {mode}"
         if not others:
             return f"{line}, the only one"
@@ -121,27 +128,35 @@ class Check:
         """Lines for people: means of a day."""
         span = self.days[0] if len(self.days) == 1 else f"{len(self.days)} days, {self.days[0]} to {self.days[-1]}"
         lines = [f"  played under EASY on {span}, at the plan's weather and prices; means of a day:"]
-        head = ("", "mean wait", "for boots", "jobs delayed", "income", "energy", "profit", "gain", "worst day")
-        lines.append(_line(head))
+        priced = any(outcome.wait_cost.any() for outcome in self.outcomes)
+        head = ["", "mean wait", "for boots", "jobs delayed", "income", "energy", "profit", "gain", "worst day"]
+        lines.append(_line([*head[:7], *(["waits cost"] if priced else []), *head[7:]]))
         for outcome in self.outcomes:
-            gain = outcome.profit - self.outcomes[0].profit
+            gain = outcome.worth - self.outcomes[0].worth
             waits = (f"{outcome.wait_s.mean():,.0f} s", f"{outcome.boot_delay_s.mean():,.1f} s")
             share = f"{100 * outcome.delayed_share.mean():.1f} %"
-            money = [f"{x:,.2f}" for x in (outcome.income.mean(), outcome.profit.mean(), gain.mean(), gain.min())]
+            paid = (outcome.wait_cost.mean(),) if priced else ()
+            figures = (outcome.income.mean(), outcome.profit.mean(), *paid, gain.mean(), gain.min())
+            money = [f"{x:,.2f}" for x in figures]
             energy = f"{outcome.energy_kwh.mean():,.0f} kWh"
             lines.append(_line((outcome.name, *waits, share, money[0], energy, *money[1:])))
-        return [*lines, f"  money in {self.currency}; gain is over {ALL_ON}"]
+        less = ", less what waits cost more than there" if priced else ""
+        return [*lines, f"  money in {self.currency}; gain is over {ALL_ON}{less}"]
 
 
 def _line(cells: Sequence[str]) -> str:
     return f"    {cells[0]:<18}" + "".join(f" {cell:>12}" for cell in cells[1:])
 
 
-def check_export(plan: PlanFolder, history: Path | None, progress: Callable[[str], None] | None = None) -> Check:
+def check_export(
+    plan: PlanFolder, history: Path | None, progress: Callable[[str], None] | None = None,
+    wait_price: float | None = None,
+) -> Check:  # fmt: skip
     """Play the modes that a plan can be exported in on the days before it. Raises InputError.
 
-    `history` stands for the one that the plan was made of.
+    `history` stands for the one that the plan was made of, `wait_price` for its price of an hour that a job waits.
     """
+    price = plan.wait_price if wait_price is None else wait_price
     past, first_submit, now, path = _past(plan, history)
     start = plan.profile.start
     begins = [start - ago * DAY_S for ago in range(1, MOST_DAYS + (start - now) // DAY_S + 2)]
@@ -160,13 +175,13 @@ def check_export(plan: PlanFolder, history: Path | None, progress: Callable[[str
         played = {name: rule.play(later)(before, arrivals, plan.platform, begin) for name, rule in rules.items()}
         before = played[ALL_ON].left
         for name, day in played.items():
-            figures[name].append(_figures(plan, day, later))
+            figures[name].append(_figures(plan, day, later, price))
     found = [
         replace(Outcome(name, *np.array(rows).T), mode=rules[name].mode, switching=rules[name].switching)
         for name, rows in figures.items()
     ]
     plain = [outcome for outcome in found if outcome.mode is Mode.SUSPEND_TIME]
-    best = max(plain, key=lambda outcome: float(outcome.profit.mean()), default=None)
+    best = max(plain, key=lambda outcome: float(outcome.worth.mean()), default=None)
     outcomes = tuple(outcome for outcome in found if outcome.mode is not Mode.SUSPEND_TIME or outcome is best)
     dates = tuple(_date(plan, begin) for begin in reversed(begins))
     return Check(dates, outcomes, plan.platform.currency, tuple(notes))
@@ -260,7 +275,7 @@ def _earlier(rule: Switching, seconds: int) -> Switching:
     return replace(rule, spares=spares)
 
 
-def _figures(plan: PlanFolder, played: PlayedDay, later: int) -> tuple[float, ...]:
+def _figures(plan: PlanFolder, played: PlayedDay, later: int, price: float) -> tuple[float, ...]:
     """The fields of an `Outcome` after its name, of one day."""
     profile, platform, schedule = plan.profile, plan.platform, played.schedule
     conditions = Conditions(profile.edges, profile.temp_c, profile.price_per_kwh, profile.gco2_per_kwh, plan.offset)
@@ -289,4 +304,5 @@ def _figures(plan: PlanFolder, played: PlayedDay, later: int) -> tuple[float, ..
         told.income_eur,
         told.energy_kwh + told.cooling_kwh,
         told.profit,
+        wait_cost(price, float(waits.sum())),
     )

@@ -22,6 +22,7 @@ from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
 from dardis.power.account import Account
 from offline.day.day import DayPlan
+from offline.day.options import wait_cost
 from offline.folder.plan import Figure
 from offline.loop.loop import Lived, Loop
 from offline.loop.page import ALL_ON, CLAIRVOYANT, PROMISED, draw
@@ -99,7 +100,7 @@ def summary_of(loop: Loop, rows: Sequence[dict[str, Figure]]) -> dict[str, Figur
     told, base, most = loop.switched.account, loop.always_on.account, loop.clairvoyant.account
     counted, before = loop.counted(loop.switched), loop.counted(loop.always_on)
     ours = _beside(loop, loop.options.switching, loop.switched)
-    gained = told.profit - base.profit
+    gained, price = told.profit - base.profit, loop.options.day.wait_price
     states_co2 = loop.site.around.carbon is not None
     return {
         "days": f"{loop.options.days[0]}-{loop.options.days[1]}",
@@ -118,6 +119,9 @@ def summary_of(loop: Loop, rows: Sequence[dict[str, Figure]]) -> dict[str, Figur
         **{f"gain_{name}_eur": value for name, value in asdict(loop.gain).items()},
         **{key: ours[key] for key in ("mean_boot_delay_s", "delayed_share", "cycles_per_node_day", "mean_wait_s")},
         "always_on_mean_wait_s": mean_wait(loop.always_on, before),
+        "wait_price_eur": price,
+        "wait_cost_eur": wait_cost(price, all_waits(loop.switched, counted)),
+        "always_on_wait_cost_eur": wait_cost(price, all_waits(loop.always_on, before)),
         "most_wait_s": most_wait(loop.switched, counted),
         "always_on_most_wait_s": most_wait(loop.always_on, before),
         "overutilisation_core_s": over_cap(loop),
@@ -197,6 +201,11 @@ def mean_wait(lived: Lived, counted: np.ndarray) -> float | None:
     """Mean wait of these jobs, s."""
     waits = (lived.schedule.start - lived.schedule.submit)[counted]
     return float(waits.mean()) if len(waits) else None
+
+
+def all_waits(lived: Lived, counted: np.ndarray) -> float:
+    """Waits of these jobs together, s."""
+    return float((lived.schedule.start - lived.schedule.submit)[counted].sum())
 
 
 def most_wait(lived: Lived, counted: np.ndarray) -> int | None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from kit.node_schedules import DEFAULTS, machine, schedule_of
 
 from dardis.model.platform import NodePower
@@ -108,3 +109,33 @@ def test_strain_is_the_share_of_the_room_used_up() -> None:
     assert Aims.at_use(0.2).delayed_share == 0.15
     assert Aims.at_use(0.78).share_of_bound == 0.9
     assert Aims.at_use(0.82).share_of_bound == 0.93
+
+
+def _paid(spares, wait_j: float, days: int = 10) -> float:
+    """What the days cost with these spares: energy that no spares would have saved, and waits, J."""
+    past = PastDemand(
+        demands_of(schedule_of(bursts(days)), machine(COUNT, DEFAULTS))[0], DEFAULTS, 337, known(days).edges
+    )
+    replay = past.replay(spares)
+    return float(past.replay(0).saved_j.sum() - replay.saved_j.sum() + wait_j * replay.delay.sum())
+
+
+@pytest.mark.parametrize("wait_j", [1e-3, 10.0, 100.0, 1e4, 1e6])
+def test_a_price_of_waits_takes_the_place_of_the_aims(wait_j) -> None:
+    """The rule costs no more than any number that is always kept, but for what it has not seen."""
+    demands, table = demands_of(schedule_of(bursts(10)), machine(COUNT, DEFAULTS)), known(10)
+    rule = learn_spares(demands, table, machine(COUNT, DEFAULTS), wait_j=wait_j)
+    learned = rule.predict(table)[0].at(table.edges[:-1])
+    always = [_paid(number, wait_j) for number in range(COUNT // 3 + 1)]
+    assert _paid(learned, wait_j) <= 1.05 * min(always)
+
+
+def test_dearer_waits_keep_more_nodes_on() -> None:
+    demands, table = demands_of(schedule_of(bursts(10)), machine(COUNT, DEFAULTS)), known(10)
+    kept = []
+    for wait_j in (1e-6, 1.0, 30.0, 1e3, 1e6):
+        rule = learn_spares(demands, table, machine(COUNT, DEFAULTS), wait_j=wait_j)
+        kept.append(rule.predict(table)[0].at(table.edges[:-1]).sum())
+    assert kept == sorted(kept)
+    assert kept[0] == 0
+    assert kept[-1] > 0

@@ -143,7 +143,7 @@ def test_a_plan_without_spares_has_windows_only(planned):
 
 def outcome(name: str, mode: Mode | None, *profit: float) -> Outcome:
     nothing = np.zeros(len(profit))
-    return Outcome(name, nothing, nothing, nothing, nothing, nothing, np.array(profit), mode)
+    return Outcome(name, nothing, nothing, nothing, nothing, nothing, np.array(profit), nothing, mode)
 
 
 def test_the_best_mode_is_the_one_with_the_highest_profit():
@@ -158,6 +158,32 @@ def test_the_best_mode_is_the_one_with_the_highest_profit():
     assert check.choice(Mode.SPARES) == "  mode spares: 0.50 EUR a day less than suspend-time (SuspendTime 321 s)"
     with pytest.raises(InputError, match="was not played"):
         check.of(Mode.WINDOWS)
+
+
+def test_the_price_of_waits_decides_between_modes():
+    dear = replace(outcome("spares", Mode.SPARES, 9.0, 9.0), wait_cost=np.array([4.0, 6.0]))
+    plain = replace(outcome("SuspendTime 321 s", Mode.SUSPEND_TIME, 8.0, 8.0), wait_cost=np.array([1.0, 1.0]))
+    check = Check(("a", "b"), (outcome(ALL_ON, None, 1.0, 1.0), plain, dear), "EUR", ())
+    assert check.best is Mode.SUSPEND_TIME
+    assert check.choice(Mode.SUSPEND_TIME) == "  mode suspend-time: 3.00 EUR a day more than spares"
+    assert check.gain(Mode.SPARES).tolist() == [4.0, 2.0]
+    assert [line.split()[-3:] for line in check.table[2:5]] == [
+        ["0.00", "0.00", "0.00"], ["1.00", "6.00", "6.00"], ["5.00", "3.00", "2.00"],
+    ]  # fmt: skip
+    assert "waits cost" in check.table[1]
+
+
+def test_waits_cost_what_the_plan_or_the_command_says(found, planned):
+    plan = load_plan(planned)
+    priced = check_export(plan, None, wait_price=0.6)
+    for free, paid in zip(found.outcomes, priced.outcomes, strict=True):
+        if free.name == paid.name:  # with another price another idle time may be the best
+            assert free.profit.tolist() == paid.profit.tolist()
+            assert (free.wait_cost == 0).all()
+    seconds = priced.outcomes[0].wait_cost / 0.6 * 3600
+    assert (seconds > 0).any() == (priced.outcomes[0].wait_s > 0).any()
+    of_plan = check_export(replace(plan, settings=plan.settings | {"wait_price": 1.2}), None)
+    np.testing.assert_allclose(of_plan.outcomes[0].wait_cost, 2 * priced.outcomes[0].wait_cost)
 
 
 def test_what_is_written_is_the_best_mode(found, planned, tmp_path, capsys):
@@ -182,7 +208,7 @@ def test_plain_suspend_time_keeps_no_node_on(found, planned, tmp_path):
 def test_no_gain_is_no_loss():
     days = np.zeros(2)
     same = [
-        Outcome(name, days, days, days, days, days, days + 5, mode)
+        Outcome(name, days, days, days, days, days, days + 5, days, mode)
         for name, mode in ((ALL_ON, None), ("spares", Mode.SPARES))
     ]
     check = Check(("a", "b"), tuple(same), "EUR", ())
