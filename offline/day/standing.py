@@ -127,12 +127,16 @@ class Standing:
 
 
 def as_said(states: NodeStates, platform: Platform, now: int, start: int) -> Standing:
-    """How nodes stand at `start` if nobody switches any from `now` on, when somebody looked; boots end meanwhile."""
+    """How nodes stand at `start` if nobody switches any from `now` on, when somebody looked; boots end meanwhile.
+
+    A node that is down has been so for a second at least, also where it needs no time to shut down.
+    """
     boot_s, shutdown_s = boot_and_shutdown(platform)
     off = states.off | states.shutting_down
     node = np.flatnonzero(off | (states.booting & (now + boot_s > start)))
     up = np.where(off[node], FOREVER, now + boot_s[node])
-    down = np.where(states.shutting_down[node], now, now - shutdown_s[node])
+    ends_later = states.shutting_down[node] & (shutdown_s[node] > 0)
+    down = np.where(ends_later, now, now - np.maximum(shutdown_s[node], 1))
     return Standing(states.busy, states.closed, Downtime(node, down, up))
 
 
@@ -158,7 +162,7 @@ def left_by(folder: Path, platform: Platform, start: int, offset: int) -> Downti
         if not boots:
             found[node] = at, FOREVER
         elif (up := at + int(boot_s[node])) > start:
-            found[node] = found.get(node, (at - int(shutdown_s[node]), 0))[0], up
+            found[node] = found.get(node, (at - max(int(shutdown_s[node]), 1), 0))[0], up
         else:
             found.pop(node, None)
     return Downtime.of((node, down, up) for node, (down, up) in found.items())

@@ -181,9 +181,8 @@ class _Samples:
     """Their delays together, s."""
 
     @classmethod
-    def of(cls, past: PastDemand) -> _Samples:
-        """Replay each number of spares."""
-        most = max(past.demand.count // 3, 1)
+    def of(cls, past: PastDemand, most: int) -> _Samples:
+        """Replay numbers of spares from 0 to `most`."""
         grid = np.unique(np.round(np.geomspace(1, most, 30)).astype(np.int64))
         grid = np.concatenate([[0], grid])
         hours = len(past.edges) - 1
@@ -208,7 +207,8 @@ def _learned(past: PastDemand, table: HourTable, shapes: tuple[Shape, ...], wait
 
     If waits have a price it is the rule of the shape that costs least.
     """
-    samples = _Samples.of(past)
+    count = past.demand.count
+    samples = _Samples.of(past, count if wait_j > 0 else max(count // 3, 1))
     hour_j = 3600 * (past.power.idle_w - past.power.off_w)
     span = int(table.edges[-1] - table.edges[0])
     use = past.demand.busy.integral(int(table.edges[0]), int(table.edges[-1])) / (past.demand.count * span)

@@ -105,6 +105,7 @@ class Check:
 
     def choice(self, mode: Mode) -> str:
         """A line that names a mode, and how far it is from the best other one."""
+        self.of(mode)
         others = {other: worth for other, worth in self._by_mode.items() if other is not mode}
         line = f"  mode {mode}"
         if not others:
