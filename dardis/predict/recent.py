@@ -21,14 +21,17 @@ def _by_recent(recent: Collection[int], walltime: int, share: float) -> int:
 
 
 class LastTwo:
-    """What is known of jobs once they have ended: `finish` and `duration` in s, shape (jobs,), and whose they were."""
+    """What is known of jobs once they have ended: `finish` and `duration` in s, shape (jobs,), and whose they were.
+
+    A job whose user is unknown ("") shares no history with any other.
+    """
 
     def __init__(self, finish: Ints, duration: Ints, user: list[str], walltime: Ints) -> None:
         """Take the jobs of the past in any order; those that end later are not looked at until then."""
         order = np.argsort(finish, kind="stable")
         self._finish: dict[str, list[int]] = defaultdict(list)
         self._duration: dict[str, list[int]] = defaultdict(list)
-        for place in order.tolist():
+        for place in (place for place in order.tolist() if user[place]):
             self._finish[user[place]].append(int(finish[place]))
             self._duration[user[place]].append(int(duration[place]))
         self._ended = finish[order]
@@ -40,7 +43,8 @@ class LastTwo:
         """Expected runtime in s of a job of this user, from 1 to its walltime.
 
         The mean of his last two; without any, the share of their walltimes that all jobs have used. A job that has run
-        for `elapsed` s and longer than that is expected to run as long again.
+        for `elapsed` s and longer than that is expected to run as long again. A planner asks once: at a random moment
+        this errs less than the published correction steps, by 11 to 32 % on four of five traces (docs/planning.md).
         """
         known = bisect_right(self._finish.get(user, []), now)
         recent = self._duration[user][max(known - LAST, 0) : known] if known else []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -119,8 +118,7 @@ def known_jobs(jobs: Trace, origin: int) -> Trace:
 
 def _expect(run: Ints, jobs: Trace, origin: int, start: Ints, ended: Bools) -> None:
     """Replace the runs of the jobs that have not ended by what their users' last two make expect."""
-    # Jobs of nobody have no last two: each is a user of its own.
-    users: list[Any] = [name or f"job {place}" for place, name in enumerate(jobs.user.tolist())]
+    users = jobs.user.tolist()
     of_ended = [users[place] for place in np.flatnonzero(ended).tolist()]
     finish = (start + jobs.runtime)[ended]
     predictor = LastTwo(finish, run[ended], of_ended, jobs.walltime[ended])

@@ -44,3 +44,9 @@ def test_nothing_of_the_future_counts_and_the_answer_is_possible(rows, user, wal
     assert max(1, elapsed + 1) <= answer <= walltime
     changed = [row if row[0] <= now else (row[0], 7 * row[1], row[2], 3 * row[3]) for row in rows]
     assert predictor(changed).runtime(user, walltime, now, elapsed) == answer
+
+
+def test_jobs_of_unknown_users_share_no_history():
+    known = predictor([(100, 10, "", 100), (200, 30, "", 100)])
+    assert known.runtime("", 1000, now=200) == 200  # what all jobs use of their walltimes
+    assert known.runtime("a", 1000, now=200) == 200
