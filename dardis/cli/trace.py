@@ -45,8 +45,9 @@ def info(
     from dardis.workload.summary import summarise
 
     machine = load_platform(platform) if platform else None
+    speed = machine.flop_per_s if machine else None
     table = Table(title=escape(trace.name), show_header=False)
-    for what, figure in summarise(read_trace(trace, strict=strict, not_ended=True), machine):
+    for what, figure in summarise(read_trace(trace, strict=strict, not_ended=True, flop_per_s=speed), machine):
         table.add_row(escape(what), escape(figure))
     Console().print(table)
 
@@ -110,7 +111,7 @@ def convert(
     if platform_out is not None:
         check_platform_out(platform_out, force)
     machine = load_platform(platform) if platform else None
-    kept = read_trace(trace, strict=strict, not_ended=True)
+    kept = read_trace(trace, strict=strict, not_ended=True, flop_per_s=machine.flop_per_s if machine else None)
     if nodes is not None and {*kept.request} != {*KINDS}:
         found = f"jobs of {trace} ask for {', '.join(kept.request) or 'processors'}"
         raise InputError("--nodes", found, f"Alibaba's pods, which ask for {', '.join(KINDS)}")

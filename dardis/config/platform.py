@@ -132,6 +132,7 @@ class PlatformFile(FacilityKeys):
     exchange: dict[Annotated[str, Field(pattern="^[A-Z]{3}$")], Annotated[float, Field(gt=0)]] = Field(
         default_factory=dict
     )
+    flop_per_s: Annotated[float, Field(gt=0)] | None = None
     income_eur_per_core_h: Annotated[float, Field(ge=0)] = 0.013
     income_by_queue: dict[str, Annotated[float, Field(ge=0)]] = Field(default_factory=dict)
     queues: list[QueueTable] = Field(default_factory=list)
@@ -170,6 +171,7 @@ def _platform(path: Path, table: PlatformFile) -> Platform:
         dated=tuple(Maintenance(tuple(m.nodes), *m.span) for m in table.maintenance if m.is_dated),
         currency=table.currency,
         exchange=dict(table.exchange),
+        flop_per_s=table.flop_per_s,
         income_per_core_h=table.income_eur_per_core_h,
         income_by_queue=dict(table.income_by_queue),
         states_income="income_eur_per_core_h" in table.model_fields_set,

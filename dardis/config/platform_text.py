@@ -24,7 +24,8 @@ class Comments:
 def platform_text(platform: Platform, comments: Comments | None = None) -> str:
     """Groups and partitions as a platform file; no comment may hold what TOML takes for the end of a line."""
     said = comments or Comments()
-    tables = [_lines(said.head) + f"name = {toml_text(platform.name)}\n"]
+    speed = "" if platform.flop_per_s is None else f"flop_per_s = {platform.flop_per_s!r}\n"
+    tables = [_lines(said.head) + f"name = {toml_text(platform.name)}\n{speed}"]
     for index, group in enumerate(platform.groups):
         amounts = ", ".join(f"{kind} = {amount}" for kind, amount in group.resources.items())
         tables.append(

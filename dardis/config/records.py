@@ -200,6 +200,7 @@ class PlatformRecord(Record):
     maintenance: list[MaintenanceRecord]
     currency: Annotated[str, Field(min_length=1)] = "EUR"
     exchange: dict[str, Annotated[float, Field(gt=0)]] = Field(default_factory=dict)
+    flop_per_s: Annotated[float, Field(gt=0)] | None = None
     income_per_core_h: Amount = 0.013
     income_by_queue: dict[str, Amount] = Field(default_factory=dict)
     states_income: bool = True

@@ -32,6 +32,8 @@ _MASTER: Final = "master_host"
 """What Batsim calls the host of the one who decides, unless it is told otherwise."""
 _APART: Final = ("master", "storage")
 """Roles of hosts that run no jobs."""
+_SPEED: Final = re.compile(r"([0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]{1,3})?) *([kMGTPEZY]?)(?:f|flops)?")
+_PREFIXES: Final = ("", "k", "M", "G", "T", "P", "E", "Z", "Y")
 _LARGEST: Final = 1 << 30
 
 
@@ -63,7 +65,8 @@ def simgrid_platform(path: Path, text: str) -> Imported:
     names = [[host.name for host in group] for group in groups]
     prefixes = prefixes_of(names)
     nodes = tuple(NodeGroup(prefix, len(group), {CORES: 1}) for prefix, group in zip(prefixes, groups, strict=True))
-    platform = Platform(path.name.split(".")[0].encode(errors="replace").decode() or "site", nodes)
+    name = path.name.split(".")[0].encode(errors="replace").decode() or "site"
+    platform = Platform(name, nodes, flop_per_s=_slowest(hosts))
     check_platform(platform, f"{path}: hosts", str(path))
     head = [
         "Hosts of a SimGrid platform, a node of one core each. Their names in the order of this file:",
@@ -74,6 +77,19 @@ def simgrid_platform(path: Path, text: str) -> Imported:
     comments = Comments(head=head, above_group=[*map(_above, groups)], within_group=within)
     notes = (one_line(note, len(note)) for note in _notes(hosts, apart))
     return Imported(platform, platform_text(platform, comments), tuple(notes))
+
+
+def _slowest(hosts: list[Host]) -> float | None:
+    """The speed of the slowest host in floating-point operations a second; None where one states none."""
+    speeds = [_flop_per_s(speed) for speed in {host.speed for host in hosts}]
+    return None if None in speeds else min(speed for speed in speeds if speed is not None)
+
+
+def _flop_per_s(speed: str) -> float | None:
+    """A speed as SimGrid writes it, `1.5Gf`; None for anything else."""
+    found = _SPEED.fullmatch(speed)
+    value = float(found[1]) * 1000.0 ** _PREFIXES.index(found[2]) if found else 0.0
+    return value if 0 < value < float("inf") else None
 
 
 def _parsed(path: Path, text: str) -> ET.Element:
@@ -162,7 +178,10 @@ def _notes(hosts: list[Host], apart: list[str]) -> Iterator[str]:
     if several := sum(host.cores > 1 for host in hosts):
         told = f"{several} of {len(hosts)} hosts have several cores"
         yield f"{told}; a job of Batsim's asks for hosts, so each is one core here"
-    if len({host.speed for host in hosts}) > 1:
-        yield "speeds differ, and are not used: runtimes are those of the workload"
+    slowest = _slowest(hosts)
+    if slowest is None:
+        yield "not every host states a speed: jobs that compute have no runtime"
+    elif len({host.speed for host in hosts}) > 1:
+        yield f"speeds differ: jobs that compute run as on the slowest host ({slowest:g} operations a second)"
     yield "not used: links, routes, disks, power states"
     yield "power figures are left to fill in: the lines `# power = …` of the file"

@@ -37,9 +37,12 @@ class NodeSets:
         self.capacity = capacity
         self._known: dict[int, Ints] = {}
         self._nodes: dict[int, Bools] = {}
+        self._count: dict[int, int] = {}
         self._spans: dict[int, tuple[Ints, Ints]] = {}
         self._most: dict[tuple[int, tuple[int, ...], bool], int] = {}
         self._codes: dict[int, int] | None = None
+        self._last = -1, 0
+        """The last set that was asked for, and its code: to hash a set of thousands of bits takes a microsecond."""
         words: Ints = 1 << np.arange(len(counts), dtype=np.int64)[:, None]
         if len(counts) > MAX_DIRECT:
             sets = dict.fromkeys(named)
@@ -58,10 +61,12 @@ class NodeSets:
         """The code of a set. InputError: the machine has more than `MAX_DIRECT` groups and does not name this set."""
         if self._codes is None:
             return bits
-        if bits not in self._codes:
-            found = f"a job names {len(self.groups(bits)):,} of {len(self.counts):,} node groups"
-            raise InputError("platform", found, f"those of its partitions and queues, or at most {MAX_DIRECT} groups")
-        return self._codes[bits]
+        if bits is not self._last[0]:
+            if bits not in self._codes:
+                found = f"a job names {len(self.groups(bits)):,} of {len(self.counts):,} node groups"
+                raise InputError("platform", found, f"those of partitions and queues, or at most {MAX_DIRECT} groups")
+            self._last = bits, self._codes[bits]
+        return self._last[1]
 
     def groups(self, bits: int) -> Ints:
         """The groups of a set, ascending."""
@@ -87,7 +92,9 @@ class NodeSets:
 
     def count(self, bits: int) -> int:
         """How many nodes a set has."""
-        return int(self.counts[self.groups(bits)].sum())
+        if bits not in self._count:
+            self._count[bits] = int(self.counts[self.groups(bits)].sum())
+        return self._count[bits]
 
     def spans(self, bits: int) -> tuple[Ints, Ints]:
         """The nodes of a set as spans: the first node of each, and how many nodes it and those before it have."""

@@ -151,6 +151,8 @@ class Platform:
     """What one unit of another currency, in which prices may be, is worth in this one."""
     dated: tuple[Maintenance, ...] = ()
     """Maintenance in Unix s, until `on_clock` puts it on a trace's clock."""
+    flop_per_s: float | None = None
+    """Floating-point operations a second of a node, as jobs of Batsim need them (None: not stated)."""
     states_income: bool = field(default=True, compare=False)
     """Whether somebody has said what a core-hour earns; else `income_per_core_h` is the thesis's."""
 

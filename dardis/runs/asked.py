@@ -66,7 +66,7 @@ def asked_jobs(
     path: Path, platform: Platform, unit_cores: int | None, part: Part, *, think_times: bool, strict: bool
 ) -> Workload:
     """The jobs that a run is asked for. Raises InputError."""
-    asked = part.of(read_trace(path, strict=strict))
+    asked = part.of(read_trace(path, strict=strict, flop_per_s=platform.flop_per_s))
     return named(path, lambda: jobs_of(asked, platform, unit_cores, think_times=think_times))
 
 

@@ -54,10 +54,13 @@ def read_given(request: RunRequest, have: Objects = NOTHING) -> Given:
     record = request.record(platform=platform) | dict(have.digests)
     if dispatcher.origin:
         record["dispatcher_of"] = dispatcher.origin
+    trace = have.trace
+    if trace is None:
+        trace = read_trace(request.trace, strict=request.strict, flop_per_s=platform.flop_per_s)
     made = {name for name, digest in have.digests.items() if digest is None}
     return Given(
         dispatcher,
-        have.trace if have.trace is not None else read_trace(request.trace, strict=request.strict),
+        trace,
         platform,
         started,
         record,

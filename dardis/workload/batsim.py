@@ -1,42 +1,42 @@
-"""Batsim's JSON workload, read and written: a job whose profile is a delay runs for so long, on so many processors.
+"""Batsim's JSON workload, read and written: a job runs for as long as its profile says, on so many processors.
 
-Submit times are cut off at whole seconds; delays and walltimes are rounded up, so that no job vanishes. A job whose
-profile is of another type has no runtime before a network and machines are simulated: it is skipped, with that type.
+Submit times are cut off at whole seconds; runtimes and walltimes are rounded up, so that no job vanishes. A job whose
+profile has no runtime before a network is simulated is skipped, with the reason (`dardis.workload.batsim_profiles`).
 """
 
 from __future__ import annotations
 
 import json
-from math import isfinite
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from dardis.model.errors import InputError, one_line
+from dardis.model.errors import InputError
 from dardis.model.files import write_text
 from dardis.model.job import NO_TIME
 from dardis.model.numbers import whole_number
 from dardis.model.resources import CORES
+from dardis.workload.batsim_profiles import Profiles, number
 from dardis.workload.stamps import whole_seconds
 from dardis.workload.trace import LARGEST, UNKNOWN, Skipped, Trace, build_trace
 
-_DELAYS: Final = frozenset({"delay", "DelayProfile"})
-"""What versions of Batsim call the one type that is read."""
 _TEXTS: Final = ("user", "group", "name", "queue", "partition")
 """Batsim leaves a job's further keys to whoever decides; these are ours, texts or numbers."""
-_LONGEST_TYPE: Final = 60
 _EXPECTED: Final = "a workload of Batsim's: an object with the list `jobs` and the object `profiles`"
 
 
-def parse_batsim(path: Path, text: str, *, strict: bool) -> Trace:
+def parse_batsim(path: Path, text: str, *, strict: bool, flop_per_s: float | None = None) -> Trace:
     """Read a workload from a text; `path` names it in messages.
+
+    `flop_per_s` is the speed of a node; without it jobs that compute are skipped.
 
     A job's "line" is its place in `jobs`, from 1. Jobs are numbered by their ids, after a `WORKLOAD!`, where all of
     these are different whole numbers; else by where each id comes first, and `name` is the id. `nb_res` becomes the
     header's MaxProcs. InputError for what is no such workload, and as `build_trace` says.
     """
-    jobs, profiles, processors = _workload(path, text)
+    jobs, stated, processors = _workload(path, text)
+    profiles = Profiles(stated, flop_per_s)
     number_of, is_said = _numbers(jobs)
     lines: list[int] = []
     rows: list[dict[str, Any]] = []
@@ -98,26 +98,22 @@ def _numbers(jobs: list[Any]) -> tuple[dict[str, int], bool]:
     return (said, True) if len({*said.values()}) == len(said) else (first, False)
 
 
-def _runtime(job: dict[str, Any], profiles: dict[str, Any]) -> int | str:
+def _runtime(job: dict[str, Any], profiles: Profiles) -> int | str:
     """For how long the job's profile runs, or why nobody can tell. ValueError where it names none of the workload."""
-    name = job.get("profile")
-    profile = profiles.get(name) if isinstance(name, str) else None
-    if not isinstance(profile, dict) or not isinstance(profile.get("type"), str):
-        raise ValueError(f"profile {name!r} is not among the workload's")
-    if profile["type"] not in _DELAYS:
-        return f"its profile is of type {one_line(profile['type'], _LONGEST_TYPE)}, no delay"
-    return whole_seconds(_number(profile, "delay"))
+    hosts = job.get("res")
+    found = profiles.seconds(job.get("profile"), hosts if type(hosts) is int else 1)
+    return found if isinstance(found, str) else whole_seconds(found)
 
 
 def _row(job: dict[str, Any], runtime: int, number_of: dict[str, int]) -> dict[str, Any]:
     """The columns of one job. ValueError for what is none."""
     if type(job.get("id")) not in {str, int}:
         raise ValueError("no id")
-    walltime = whole_seconds(_number(job, "walltime")) if "walltime" in job else UNKNOWN
+    walltime = whole_seconds(number(job, "walltime")) if "walltime" in job else UNKNOWN
     if type(job.get("res")) is not int:
         raise ValueError(f"res is {job.get('res')!r}")
     texts = {key: _text(job.get(key)) for key in _TEXTS}
-    submit = _number(job, "subtime")
+    submit = number(job, "subtime")
     return texts | {
         "number": number_of[str(job["id"])],
         "submit": -1 if submit < 0 else int(submit),  # -0.5 is before the beginning, too
@@ -125,18 +121,6 @@ def _row(job: dict[str, Any], runtime: int, number_of: dict[str, int]) -> dict[s
         "walltime": max(walltime, UNKNOWN),
         "procs": min(max(job["res"], UNKNOWN - 1), LARGEST + 1),
     }
-
-
-def _number(where: dict[str, Any], key: str) -> float:
-    """A number of seconds, `LARGEST + 1` for all beyond. ValueError for anything else."""
-    value = where.get(key)
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float)
-        or (isinstance(value, float) and not isfinite(value))
-    ):
-        raise ValueError(f"{key} is {value!r}")
-    return max(min(value, LARGEST + 1), -LARGEST)
 
 
 def _text(value: object) -> str:

@@ -23,14 +23,17 @@ _FIRST_LINE = re.compile(r"^\s*([^;\s].*)$", re.MULTILINE)
 """The first line that is neither blank nor a comment."""
 
 
-def read_trace(path: Path, *, strict: bool = False, not_ended: bool = False) -> Trace:
+def read_trace(
+    path: Path, *, strict: bool = False, not_ended: bool = False, flop_per_s: float | None = None
+) -> Trace:  # fmt: skip
     """Read SWF, a job table, sacct's output, Batsim's JSON, or the tables of Eurora, Alibaba or Philly; also gzipped.
 
     Lines that are no job are counted in `Trace.skipped`; so are those of jobs that ran or waited when the file was
     written, unless who asks wants these (`not_ended`) among the others. InputError: a file that cannot be read or is of
-    no known form, no valid job in it, and with `strict` the first malformed line.
+    no known form, no valid job in it, and with `strict` the first malformed line. Jobs of Batsim that compute need
+    `flop_per_s`, the speed of a node.
     """
-    trace = _parse(path, read_text(path), strict=strict)
+    trace = _parse(path, read_text(path), strict=strict, flop_per_s=flop_per_s)
     ended = of_those_that_ended(path, trace)
     if not_ended:
         return replace(trace, skipped=tuple(skip for skip in trace.skipped if skip.reason != NOT_ENDED))
@@ -44,13 +47,13 @@ def of_those_that_ended(path: Path, trace: Trace) -> Trace:
     return trace if trace.has_ended.all() else trace.take(trace.has_ended)
 
 
-def _parse(path: Path, text: str, *, strict: bool) -> Trace:
+def _parse(path: Path, text: str, *, strict: bool, flop_per_s: float | None) -> Trace:
     """By the reader of its form."""
     found = _FIRST_LINE.search(text)
     first = found[1] if found else ""
     names = {name.strip() for name in first.split(",")}
     if first.startswith("{"):
-        return parse_batsim(path, text, strict=strict)
+        return parse_batsim(path, text, strict=strict, flop_per_s=flop_per_s)
     if ALLOCATION in names:
         return parse_eurora(path, text, strict=strict)
     if CPU_MILLI in names:
@@ -68,9 +71,11 @@ def _parse(path: Path, text: str, *, strict: bool) -> Trace:
     return parse_swf(path, text, strict=strict)
 
 
-def read_equal_units(path: Path, *, strict: bool = False, not_ended: bool = False) -> Trace:
+def read_equal_units(
+    path: Path, *, strict: bool = False, not_ended: bool = False, flop_per_s: float | None = None
+) -> Trace:  # fmt: skip
     """The same for whoever knows nothing but equal units on any nodes. InputError, too, where a job asks for more."""
-    trace = read_trace(path, strict=strict, not_ended=not_ended)
+    trace = read_trace(path, strict=strict, not_ended=not_ended, flop_per_s=flop_per_s)
     for number in trace.number.tolist() if trace.requests else ():
         if number in trace.requests:
             raise InputError(path, told_of(number), "jobs of equal units")

@@ -200,7 +200,7 @@ def _past(plan: PlanFolder, history: Path | None) -> tuple[Past, int, int, Path]
         raise InputError("--check", "the plan does not say of what history it was made", "--history TRACE")
     if history is None and not path.exists():
         raise InputError(path, "the plan's history, is not there", "--history TRACE")
-    whole = read_equal_units(path, strict=bool(settings.get("strict")), not_ended=True)
+    whole = read_equal_units(path, strict=bool(settings.get("strict")), not_ended=True, flop_per_s=platform.flop_per_s)
     stated = settings.get("calendar_start")
     begins = platform.facility.calendar_start if stated is None else parse_utc(str(stated), "calendar_start")
     calendar, _ = calendar_of(whole, begins)

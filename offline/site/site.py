@@ -185,7 +185,9 @@ def load_site(request: SiteRequest, moment_of: Callable[[Trace, Calendar], Momen
     for name, value in (("weather", weather), ("prices", prices)):
         if value is None:
             raise InputError(f"--{name}", "not given, and the platform names none", f"--{name} FILE.csv")
-    whole = read_equal_units(request.history, strict=request.strict, not_ended=moment_of is not None)
+    whole = read_equal_units(
+        request.history, strict=request.strict, not_ended=moment_of is not None, flop_per_s=platform.flop_per_s
+    )
     calendar, assumed = calendar_of(whole, stated)
     moment = None if moment_of is None else moment_of(whole, calendar)
     if moment is not None:

@@ -105,3 +105,19 @@ def test_a_workload_runs_on_its_hosts(tmp_path, capsys):
     more = ["--dispatcher", "easy", "--out", str(tmp_path / "out"), "--no-report"]
     assert command(["simulate", str(tmp_path / "w.json"), "--platform", str(tmp_path / "p.toml"), *more]) == 0
     assert "1 (0 killed, 0 rejected)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("speeds", "slowest"),
+    [
+        (["1Gf"], 1e9), (["100.0Mf,50.0Mf"], 1e8), (["76.296Mf", "1Gf"], 76.296e6), (["2e9f"], 2e9), (["5"], 5.0),
+        (["1.5Tflops"], 1.5e12), (["1Gf", "fast"], None), (["0f"], None), (["1e999f"], None), (["-1Gf"], None),
+    ],
+)  # fmt: skip
+def test_the_slowest_host_says_how_fast_a_node_is(made, speeds, slowest, tmp_path):
+    found = made(platform(*(f"<host id='h{n}' speed='{speed}'/>" for n, speed in enumerate(speeds))))
+    assert found.platform.flop_per_s == (None if slowest is None else pytest.approx(slowest))
+    (tmp_path / "p.toml").write_text(found.text)
+    assert load_platform(tmp_path / "p.toml").flop_per_s == found.platform.flop_per_s
+    told = any("jobs that compute" in note for note in found.notes)
+    assert told == (slowest is None or len(speeds) > 1)

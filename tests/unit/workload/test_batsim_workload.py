@@ -1,6 +1,7 @@
 """Batsim's workloads: what is written is read back, delays are runtimes, and all else is told."""
 
 import json
+from math import ceil
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from dardis.workload.swf import read_swf, write_swf
 from dardis.workload.transform import of_width
 
 DELAY = {"type": "delay", "delay": 20}
+SPREAD = "defined_amount_spread_uniformly"
 TEXTS = ("user", "group", "name", "queue", "partition")
 
 
@@ -96,14 +98,127 @@ def test_ids_become_numbers(read, ids, numbers, names):
 
 
 def test_other_profiles_are_counted_by_their_type(read):
-    profiles = {"d": DELAY, "c": {"type": "composed", "seq": ["d"]}, "p": {"type": "parallel"}}
-    trace = read([job("1"), job("2", "c"), job("3", "p"), job("4", "c")], profiles, strict=True)
+    talks = {"type": "parallel", "cpu": [1, 1], "com": [0, 1, 0, 0]}
+    profiles = {
+        "d": DELAY,
+        "s": {"type": "smpi"},
+        "t": talks,
+        "c": {"type": "parallel_homogeneous", "cpu": 1, "com": 0},
+    }
+    profiles["q"] = {"type": "composed", "seq": ["d", "s"]}
+    trace = read([job("1"), job("2", "s"), job("3", "t"), job("4", "c"), job("5", "q")], profiles, strict=True)
     assert trace.number.tolist() == [1]
-    told = [(skip.line, skip.reason) for skip in trace.skipped]
-    assert told == [
-        (n, f"its profile is of type {t}, no delay") for n, t in ((2, "composed"), (3, "parallel"), (4, "composed"))
+    assert [(skip.line, skip.reason) for skip in trace.skipped] == [
+        (2, "its profile is of type smpi, no delay"),
+        (3, "its profile is of type parallel, which communicates"),
+        (
+            4,
+            "its profile is of type parallel_homogeneous, which computes, and the platform states no flop_per_s",
+        ),
+        (5, "its profile is of type smpi, no delay"),
     ]
     assert not any(skip.malformed for skip in trace.skipped)
+
+
+@st.composite
+def sequences(draw):
+    """Profiles of which each is a delay, a computation or a sequence of earlier ones, and how long each takes, s."""
+    profiles, seconds = {}, {}
+    for place in range(draw(st.integers(1, 8))):
+        name, kind = f"p{place}", draw(st.integers(0, 2 if place else 1))
+        if kind == 0:
+            seconds[name] = draw(st.integers(0, 50)) / 4
+            profiles[name] = {"type": draw(st.sampled_from(["delay", "DelayProfile"])), "delay": seconds[name]}
+        elif kind == 1:
+            flop = draw(st.integers(0, 50))
+            seconds[name] = flop / 4
+            named = draw(st.sampled_from(["parallel_homogeneous", "msg_par_hg", "ParallelTaskHomogeneousProfile"]))
+            profiles[name] = {"type": named, "cpu": flop * 1e9, "com": 0}
+        else:
+            members = draw(st.lists(st.sampled_from(sorted(profiles)), min_size=1, max_size=4))
+            repeat = draw(st.integers(1, 5))
+            named = draw(st.sampled_from(["composed", "sequential_composition", "SequentialCompositionProfile"]))
+            profiles[name] = {"type": named, "seq": members} | ({"repeat": repeat} if repeat > 1 else {})
+            seconds[name] = repeat * sum(seconds[member] for member in members)
+    return profiles, seconds
+
+
+@given(sequences())
+@examples()
+def test_sequences_take_as_long_as_their_members_together(tmp_path_factory, drawn):
+    profiles, seconds = drawn
+    path = tmp_path_factory.mktemp("batsim") / "w.json"
+    jobs = [job("0", "end")] + [job(str(n), name) for n, name in enumerate(profiles, 1)]
+    path.write_text(json.dumps({"jobs": jobs, "profiles": profiles | {"end": DELAY}}))
+    trace = read_trace(path, strict=True, flop_per_s=4e9)
+    runtimes = dict(zip(trace.number.tolist(), trace.runtime.tolist(), strict=True))
+    expected = {n: ceil(seconds[name]) for n, name in enumerate(profiles, 1)}
+    assert runtimes == {0: 20} | {n: runtime for n, runtime in expected.items() if runtime}
+
+
+@pytest.mark.parametrize(
+    ("profile", "runtime"),
+    [
+        ({"type": "parallel_homogeneous_total", "cpu": 80e9, "com": 0}, 5),
+        ({"type": "msg_par_hg_tot", "cpu": 81e9, "com": 0}, 6),
+        ({"type": "ptask_homogeneous", "cpu": 80e9, "com": 0, "generation_strategy": SPREAD}, 5),
+        ({"type": "ptask_homogeneous", "cpu": 40e9, "com": 0}, 10),
+        ({"type": "parallel", "cpu": [0, 40e9, 8e9, 1], "com": [0] * 16}, 10),
+        ({"type": "ParallelTaskProfile", "cpu": [4e9] * 4, "com": [0] * 16}, 1),
+        ({"type": "parallel_homogeneous", "cpu": 0, "com": 0}, None),  # a job that runs for nothing is none
+        ({"type": "parallel_homogeneous", "cpu": 1e308, "com": 0}, None),
+    ],
+)  # fmt: skip
+def test_a_computation_takes_its_operations_over_the_speed(tmp_path, profile, runtime):
+    path = tmp_path / "w.json"
+    path.write_text(json.dumps({"jobs": [job("1", "d"), job("2", "p", res=4)], "profiles": {"d": DELAY, "p": profile}}))
+    trace = read_trace(path, flop_per_s=4e9)
+    assert trace.runtime.tolist() == [20, *([] if runtime is None else [runtime])]
+
+
+def within(depth):
+    """Sequences within one another."""
+    return {f"p{n}": {"type": "composed", "seq": [f"p{n + 1}"]} for n in range(depth)} | {f"p{depth}": DELAY}
+
+
+@pytest.mark.parametrize(
+    ("profiles", "why"),
+    [
+        ({"p": {"type": "composed", "seq": ["p"]}}, "is within itself"),
+        ({"p": {"type": "composed", "seq": ["q"]}, "q": {"type": "composed", "seq": ["p"]}}, "is within itself"),
+        ({"p": {"type": "composed", "seq": ["none"]}}, "profile 'none' is not among the workload's"),
+        ({"p": {"type": "composed", "seq": [["d"]]}}, "is not among the workload's"),
+        ({"p": {"type": "composed", "seq": []}}, "without `seq`"),
+        ({"p": {"type": "composed"}}, "without `seq`"),
+        ({"p": {"type": "composed", "seq": ["d"], "repeat": 0}}, "repeat is 0"),
+        ({"p": {"type": "composed", "seq": ["d"], "repeat": -2}}, "repeat is -2"),
+        ({"p": {"type": "composed", "seq": ["d"], "repeat": 1.5}}, "repeat is 1.5"),
+        ({"p": {"type": "composed", "seq": ["d"], "repeat": True}}, "repeat is True"),
+        ({"p": {"type": "parallel", "cpu": 5, "com": []}}, "cpu is no list"),
+        ({"p": {"type": "parallel", "cpu": [], "com": []}}, "cpu is no list"),
+        ({"p": {"type": "parallel_homogeneous", "cpu": "fast", "com": 0}}, "cpu is 'fast'"),
+        ({"p": {"type": "parallel_homogeneous", "cpu": -1, "com": 0}}, "cpu is less than 0"),
+        ({"p": {"type": "parallel_homogeneous", "cpu": 1}}, "com is None"),
+        ({"p": {"type": "composed", "seq": ["p0"]}} | within(150), "more than 100 sequences"),
+    ],
+)
+def test_a_profile_that_makes_no_sense_makes_the_job_malformed(tmp_path, profiles, why):
+    path = tmp_path / "w.json"
+    path.write_text(json.dumps({"jobs": [job("1"), job("2", "p")], "profiles": {"d": DELAY} | profiles}))
+    (skipped,) = read_trace(path, flop_per_s=1e9).skipped
+    assert skipped.line == 2
+    assert skipped.malformed
+    assert why in skipped.reason
+    with pytest.raises(InputError, match=r"w\.json:2: "):
+        read_trace(path, flop_per_s=1e9, strict=True)
+
+
+def test_long_repeats_are_beyond_all_traces(tmp_path):
+    path, profiles = tmp_path / "w.json", {"p0": DELAY}
+    for n in range(1, 60):
+        profiles[f"p{n}"] = {"type": "composed", "seq": [f"p{n - 1}"] * 9, "repeat": 2**31}
+    path.write_text(json.dumps({"jobs": [job("1", "p0"), job("2", "p59")], "profiles": profiles}))
+    assert read_trace(path).runtime.tolist() == [20]
 
 
 @pytest.mark.parametrize(
