@@ -56,7 +56,7 @@ def check(comparison: Comparison) -> None:
         if platform.reservations or workload.events is not None:
             raise InputError("--clairvoyant", f"{workload.name} has reservations or events", "traces without them")
         try:
-            read_equal_units(workload.trace, strict=workload.strict)
+            read_equal_units(workload.trace, strict=workload.strict, flop_per_s=platform.flop_per_s)
         except InputError as error:
             raise InputError("--clairvoyant", str(error)) from None
     if len(units := {*map(_unit_cores, _known_contenders(comparison))}) > 1:

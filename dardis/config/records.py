@@ -201,6 +201,7 @@ class PlatformRecord(Record):
     currency: Annotated[str, Field(min_length=1)] = "EUR"
     exchange: dict[str, Annotated[float, Field(gt=0)]] = Field(default_factory=dict)
     flop_per_s: Annotated[float, Field(gt=0)] | None = None
+    more_sets: list[list[Count]] = Field(default_factory=list)
     income_per_core_h: Amount = 0.013
     income_by_queue: dict[str, Amount] = Field(default_factory=dict)
     states_income: bool = True
@@ -217,6 +218,8 @@ class PlatformRecord(Record):
             if max(indices) >= len(self.groups):
                 expected = f"numbers from 0 to {len(self.groups) - 1}"
                 raise ValueError(f"partition {name!r} names group {max(indices)}; expected {expected}")
+        if max((group for groups in self.more_sets for group in groups), default=0) >= len(self.groups):
+            raise ValueError("more_sets name a group that there is not")
         for queue in self.queues:
             if max(queue.groups or (0,)) >= len(self.groups):
                 raise ValueError(f"queue {queue.name!r} names a group that there is not")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -196,8 +197,6 @@ def _part(machine: Platform, groups: Sequence[int], queues: Sequence[Queue]) -> 
         for window in machine.maintenance
         if window.nodes[0] in nodes
     ]
-    partitions = {} if groups[0] else machine.partitions
-    part = replace(
-        machine, groups=some, maintenance=tuple(windows), queues=tuple(queues), partitions=partitions, kept_groups=0
-    )
+    named: dict[str, Any] = {"partitions": {}, "more_sets": ()} if groups[0] else {}
+    part = replace(machine, groups=some, maintenance=tuple(windows), queues=tuple(queues), kept_groups=0, **named)
     return Part(part, groups[0], first)

@@ -15,6 +15,9 @@ MAX_DIRECT: Final = 62
 WORD_BITS: Final = 50
 """With more groups a code names one set: the number of a word above so many bits, one bit of this word below."""
 
+MOST_KEPT: Final = 1 << 16
+"""Answers that are kept."""
+
 
 def bits_of(groups: Iterable[int]) -> int:
     """The bit set of groups by their indices."""
@@ -66,6 +69,7 @@ class NodeSets:
                 found = f"a job names {len(self.groups(bits)):,} of {len(self.counts):,} node groups"
                 raise InputError("platform", found, f"those of partitions and queues, or at most {MAX_DIRECT} groups")
             self._last = bits, self._codes[bits]
+            return self._codes[bits]
         return self._last[1]
 
     def groups(self, bits: int) -> Ints:
@@ -107,6 +111,8 @@ class NodeSets:
         """How many units that ask for `request` each the empty nodes of a set hold; if `distinct`, one a node."""
         key = bits, request, distinct
         if key not in self._most:
+            if len(self._most) >= MOST_KEPT:
+                self._most.clear()
             groups = self.groups(bits)
             fit = units_in(self.capacity[groups], request)
             self._most[key] = int(self.counts[groups] @ (np.minimum(fit, 1) if distinct else fit))

@@ -152,7 +152,9 @@ class Platform:
     dated: tuple[Maintenance, ...] = ()
     """Maintenance in Unix s, until `on_clock` puts it on a trace's clock."""
     flop_per_s: float | None = None
-    """Floating-point operations a second of a node, as jobs of Batsim need them (None: not stated)."""
+    """Floating-point operations a second of a core, as jobs of Batsim need them (None: not stated)."""
+    more_sets: tuple[tuple[int, ...], ...] = field(default=(), compare=False)
+    """Sets of groups that jobs name beside those of partitions and queues; they are of the jobs, not of the machine."""
     states_income: bool = field(default=True, compare=False)
     """Whether somebody has said what a core-hour earns; else `income_per_core_h` is the thesis's."""
 
@@ -210,22 +212,24 @@ class Platform:
     @cached_property
     def sets(self) -> NodeSets:
         """The sets of groups that jobs may be confined to: by partition, by queue, by both, or not at all."""
-        free = [self.all_groups, *map(bits_of, self.partitions.values())]
+        free = [self.all_groups, *map(bits_of, [*self.partitions.values(), *self.more_sets])]
         queues = [bits_of(queue.groups) for queue in self.queues if queue.groups is not None]
         both = (some & queue for queue in dict.fromkeys(queues) for some in dict.fromkeys(free))
         return NodeSets([group.count for group in self.groups], self.group_capacity, [*free, *queues, *both])
 
-    def with_partitions(self, named: Iterable[str]) -> Platform:
-        """It, with a partition of its own for each list `a,b` of partitions that jobs name, if its sets need that."""
-        lists = {name: name.split(",") for name in named if name not in self.partitions and "," in name}
-        known = {name: parts for name, parts in lists.items() if all(part in self.partitions for part in parts)}
-        if len(self.groups) <= MAX_DIRECT or not known:
+    def with_partitions(self, names: Iterable[str]) -> Platform:
+        """It, with a set for each list `a,b` of partitions that jobs name, where that needs one to have a code."""
+        lists = [name.split(",") for name in sorted({*names}) if "," in name and name not in self.partitions]
+        known = [parts for parts in lists if all(part in self.partitions for part in parts)]
+        return self.with_sets([group for part in parts for group in self.partitions[part]] for parts in known)
+
+    def with_sets(self, sets: Iterable[Iterable[int]]) -> Platform:
+        """It, with these sets of groups, where not every set has a code: reservations add groups."""
+        kept = {(one.name, int(self.group_of_node[node])) for one in self.reservations for node in one.nodes}
+        if len(self.groups) + len(kept) <= MAX_DIRECT:
             return self
-        more = {
-            name: tuple(sorted({group for part in known[name] for group in self.partitions[part]}))
-            for name in sorted(known)
-        }
-        return replace(self, partitions=self.partitions | more)
+        more = dict.fromkeys([*self.more_sets, *(tuple(sorted({*groups})) for groups in sets)])
+        return replace(self, more_sets=tuple(more))
 
     @cached_property
     def queue_of(self) -> dict[str, Queue]:

@@ -18,6 +18,8 @@ def platform_to_dict(platform: Platform) -> dict[str, Any]:
     told = asdict(replace(platform, groups=()))
     told["groups"] = tuple(map(_of_group, platform.groups))
     del told["dated"]
+    if not platform.more_sets:
+        del told["more_sets"]
     return told
 
 
@@ -43,6 +45,7 @@ def platform_from_dict(data: dict[str, Any]) -> Platform:
         built: dict[str, Any] = {
             "queues": tuple(_queue(queue) for queue in data.get("queues", ())),
             "reservations": tuple(_reservation(one) for one in data.get("reservations", ())),
+            "more_sets": tuple(map(tuple, data.get("more_sets", ()))),
             "prime": prime and _build(PrimeTime, prime | {"days": tuple(prime["days"])}),
         }
         built |= {"groups": groups, "maintenance": closed, "partitions": partitions, "facility": facility}

@@ -1,6 +1,6 @@
 """How long the jobs of a Batsim workload run: delays, computations, and sequences of these.
 
-Batsim has named its types anew from version to version; all these names are read. A computation takes as long as a node
+Batsim has named its types anew from version to version; all these names are read. A computation takes as long as a core
 of the platform needs for its floating-point operations. What communicates, or reads and writes files, has no runtime
 before a network is simulated.
 """
@@ -31,59 +31,70 @@ _LONGEST_TYPE: Final = 60
 
 
 class Profiles:
-    """The profiles of a workload by their names, and the speed of a node in floating-point operations a second."""
+    """The profiles of a workload by their names, and the speed of a core in floating-point operations a second."""
 
     def __init__(self, stated: Mapping[str, Any], flop_per_s: float | None) -> None:
         """Take them as they are stated; None where the platform states no speed."""
         self._stated = stated
         self._flop_per_s = flop_per_s
-        self._known: dict[tuple[str, int], float | str] = {}
+        self._known: dict[tuple[str, int], tuple[float | str, int]] = {}
+        """What a profile takes, and how deep sequences are in it."""
 
-    def seconds(self, name: object, hosts: int, depth: int = 0) -> float | str:
+    def seconds(self, name: object, hosts: int) -> float | str:
         """For how long a job on so many hosts runs, or why it has no runtime here.
 
         ValueError where the profile is none of the workload's, or makes no sense.
         """
+        return self._found(name, hosts, 0)[0]
+
+    def _found(self, name: object, hosts: int, above: int) -> tuple[float | str, int]:
+        """That, and how deep sequences are in it; it is within `above` sequences."""
         profile = self._stated.get(name) if isinstance(name, str) else None
         if not isinstance(name, str) or not isinstance(profile, dict) or not isinstance(profile.get("type"), str):
             raise ValueError(f"profile {name!r} is not among the workload's")
-        if depth > _DEEPEST:
+        found = self._known.get((name, hosts))
+        if found is None and above <= _DEEPEST:
+            is_sequence = profile["type"] in _SEQUENCES
+            found = self._of_sequence(profile, hosts, above) if is_sequence else (self._of_one(profile, hosts), 0)
+            self._known[name, hosts] = found
+        if found is None or above + found[1] > _DEEPEST:
             raise ValueError(f"profile {name!r} is within itself, or in more than {_DEEPEST} sequences")
-        if (name, hosts) not in self._known:
-            self._known[name, hosts] = self._of(profile, hosts, depth)
-        return self._known[name, hosts]
+        return found
 
-    def _of(self, profile: dict[str, Any], hosts: int, depth: int) -> float | str:
+    def _of_one(self, profile: dict[str, Any], hosts: int) -> float | str:
         kind = profile["type"]
         if kind in _DELAYS:
             return number(profile, "delay")
-        if kind in _SEQUENCES:
-            return self._of_sequence(profile, hosts, depth)
         told = f"its profile is of type {one_line(kind, _LONGEST_TYPE)}, "
         if kind not in _VECTORS | _EACH_HOST | _ALL_HOSTS:
             return f"{told}no delay"
         if any(_amounts(profile, "com", several=kind in _VECTORS)):
             return f"{told}which communicates"
         if self._flop_per_s is None:
-            return f"{told}which computes, and the platform states no flop_per_s"
+            return f"{told}which computes, and no flop_per_s is known"
         flop = max(_amounts(profile, "cpu", several=kind in _VECTORS))
-        if kind in _ALL_HOSTS or profile.get("generation_strategy") in _SPREAD:
+        strategy = profile.get("generation_strategy")
+        if kind in _ALL_HOSTS or (isinstance(strategy, str) and strategy in _SPREAD):
             flop /= max(hosts, 1)
         return min(flop / self._flop_per_s, LARGEST + 1.0)
 
-    def _of_sequence(self, profile: dict[str, Any], hosts: int, depth: int) -> float | str:
+    def _of_sequence(self, profile: dict[str, Any], hosts: int, above: int) -> tuple[float | str, int]:
         members, repeat = profile.get("seq"), profile.get("repeat", 1)
         if not isinstance(members, list) or not members:
             raise ValueError("a sequence of profiles without `seq`")
         if type(repeat) is not int or repeat < 1:
             raise ValueError(f"repeat is {repeat!r}")
-        total = 0.0
+        total, deepest, without = 0.0, 0, ""
         for member in members:
-            found = self.seconds(member, hosts, depth + 1)
+            found, depth = self._found(member, hosts, above + 1)
+            deepest = max(deepest, depth)
             if isinstance(found, str):
-                return found
-            total += found
-        return min(total * repeat, LARGEST + 1.0)
+                without = without or found
+            elif found < 0:
+                raise ValueError(f"profile {member!r} takes less than 0 s")
+            else:
+                total += found
+        return without or min(total * min(repeat, LARGEST + 1), LARGEST + 1.0), deepest + 1
 
 
 def number(where: Mapping[str, Any], key: str) -> float:

@@ -73,9 +73,9 @@ def groups_of(trace: Trace, platform: Platform) -> Sets:
 
     Of these only its queue's, where that names some; of a reservation's queue those that stand for it.
     """
-    bits = np.full(len(trace), platform.all_groups, dtype=object)
-    for name in {*trace.partition.tolist()} if platform.partitions else ():
-        bits[trace.partition == name] = _of_partition(name, platform)
+    names = trace.partition.tolist()
+    of_name = {name: _of_partition(name, platform) for name in {*names}}
+    bits = np.array([of_name[name] for name in names], dtype=object)
     for queue in platform.queues:
         here = trace.queue == queue.name
         bits[here] = _within(bits[here], queue, platform)

@@ -64,7 +64,7 @@ class Ran:
 
 def read_ran(path: Path, platform: Platform, names: Sequence[str]) -> tuple[Trace, Ran]:
     """The history, and what ran of it; `names` are those of the nodes by their numbers. InputError: nothing ran."""
-    trace = read_trace(path, not_ended=True)
+    trace = read_trace(path, not_ended=True, flop_per_s=platform.flop_per_s)
     notes = list(trace.notes)
     began = trace.wait >= 0
     if not began.any():

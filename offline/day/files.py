@@ -147,10 +147,10 @@ def promised(promise: Promise | None) -> dict[str, Figure]:
         **_range("peak", "_kw", told.peak_kw),
         "boot_delay_s": told.waits.mean_s,
         "delayed_share": told.waits.delayed_share,
-        "wait_cost_eur": told.waits.cost,
+        "boot_wait_cost_eur": told.waits.cost,
         "suspend_boot_delay_s": told.suspend_waits.mean_s,
         "suspend_delayed_share": told.suspend_waits.delayed_share,
-        "suspend_wait_cost_eur": told.suspend_waits.cost,
+        "suspend_boot_wait_cost_eur": told.suspend_waits.cost,
     }
     return (found if promise else dict.fromkeys(found)) | {"gain_days": told.days}
 

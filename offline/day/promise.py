@@ -105,8 +105,11 @@ def promise_of(
 def switched(
     hindsight: Hindsight, day: int, options: DayOptions, wait_j: float
 ) -> tuple[SwitchedDay, SwitchedDay]:  # fmt: skip
-    """A past day under the rule that its midnight knew, and under Slurm's; each is found once."""
-    key = (day, options.switching, options.offset, wait_j)
+    """A past day under the rule that its midnight knew, and under Slurm's; each is found once.
+
+    A price of waits counts in joules of the day that is planned.
+    """
+    key = (day, options.switching, options.offset, wait_j if options.switching is SwitchingRule.SPARE else 0.0)
     if key not in hindsight.switched_days:
         platform, (start, end) = hindsight.site.platform, hindsight.site.calendar.day(day)
         plain = reactive_switching(Reactive(break_even_seconds(platform)), platform, start)

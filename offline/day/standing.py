@@ -127,7 +127,7 @@ class Standing:
 
 
 def as_said(states: NodeStates, platform: Platform, now: int, start: int) -> Standing:
-    """How nodes stand at `start` if nobody switches any from `now` on, when somebody looked; boots end meanwhile.
+    """How nodes stand at `start` if none is switched from `now` on, the time of these states; boots end meanwhile.
 
     A node that is down has been so for a second at least, also where it needs no time to shut down.
     """

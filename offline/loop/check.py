@@ -20,6 +20,7 @@ from dardis.metrics.facility import platform_cooling, tariff_of
 from dardis.model.arrays import Floats
 from dardis.model.errors import InputError, LossError
 from dardis.model.moments import utc_text
+from dardis.model.platform import Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import Switching
 from dardis.power.account import account, work_of
@@ -158,7 +159,8 @@ def check_export(
     `history` stands for the one that the plan was made of, `wait_price` for its price of an hour that a job waits.
     """
     price = plan.wait_price if wait_price is None else wait_price
-    past, first_submit, now, path = _past(plan, history)
+    past, first_submit, now, path, platform = _past(plan, history)
+    plan = replace(plan, platform=platform)
     start = plan.profile.start
     begins = [start - ago * DAY_S for ago in range(1, MOST_DAYS + (start - now) // DAY_S + 2)]
     begins = [one for one in begins if first_submit <= one and one + DAY_S <= now][:MOST_DAYS]
@@ -192,8 +194,11 @@ def _date(plan: PlanFolder, moment: int) -> str:
     return utc_text(moment + plan.offset)[:10]
 
 
-def _past(plan: PlanFolder, history: Path | None) -> tuple[Past, int, int, Path]:
-    """What ran before the plan, the first submission, when the plan was made, and the file. Raises InputError."""
+def _past(plan: PlanFolder, history: Path | None) -> tuple[Past, int, int, Path, Platform]:
+    """What ran before the plan, the first submission, when the plan was made, the file, and the machine of these jobs.
+
+    Raises InputError.
+    """
     settings, platform = plan.settings, plan.platform
     path = history or (Path(str(settings["history"])) if "history" in settings else None)
     if path is None:
@@ -216,7 +221,7 @@ def _past(plan: PlanFolder, history: Path | None) -> tuple[Past, int, int, Path]
     jobs = [job for job in to_jobs(trace, platform).jobs if since <= job.submit < now]
     if not jobs:
         raise InputError(path, "no job in the four weeks before the plan", "a history that reaches up to the plan")
-    return past_of(jobs, trace, platform, now), int(trace.submit.min()), now, path
+    return past_of(jobs, trace, platform, now), int(trace.submit.min()), now, path, platform
 
 
 class _Rule(NamedTuple):

@@ -112,7 +112,9 @@ def summary_of(loop: Loop, rows: Sequence[dict[str, Figure]]) -> dict[str, Figur
         "always_on_profit_eur": base.profit,
         "clairvoyant_profit_eur": most.profit,
         "gain_eur": gained,
-        "switching_gain_eur": told.profit - loop.left_on.profit,
+        "switching_gain_eur": told.profit
+        - loop.left_on.profit
+        - wait_cost(price, loop.switched.boot_delay[counted].sum()),
         "gain_percent": 100 * gained / abs(base.profit) if base.profit else None,
         "clairvoyant_percent": 100 * (most.profit - base.profit) / abs(base.profit) if base.profit else None,
         "share_of_bound": loop.share_of_bound,
@@ -260,7 +262,9 @@ def day_rows(loop: Loop) -> list[dict[str, Figure]]:
                 "node_switches": int(((down >= start) & (down < end)).sum()),
                 "mean_nodes_on": on.integral(start, end) / DAY_S,
                 "planned_profit_eur": plan.account.profit,
-                "switching_gain_eur": profit["switched"] - float(left_on[inside].sum()),
+                "switching_gain_eur": profit["switched"]
+                - float(left_on[inside].sum())
+                - wait_cost(loop.options.day.wait_price, delay.sum()),
                 **dict(zip(PROMISED, _promise_of(plan), strict=True)),
                 "stopped_by": str(plan.plan.stopped_by),
             }

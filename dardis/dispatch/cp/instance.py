@@ -28,6 +28,10 @@ def read_instance(path: Path) -> Problem:
     record = read_json(path, InstanceRecord)
     platform, now = record.machine(path), record.now
     running = []
+    jobs_asked = [*(one.job for one in record.running), *(one.job for one in record.waiting)]
+    parts = [part for job in jobs_asked for request in job.requests for part in request.parts]
+    sets = [*(job.groups for job in jobs_asked), *(part.groups for part in parts)]
+    platform = platform.with_sets(one for one in sets if max(one, default=0) < len(platform.groups))
     shapes = Shapes(platform, distinct=record.distinct)
     for place, runs in enumerate(record.running):
         where = f"{path}: running[{place}]"

@@ -113,7 +113,7 @@ def test_other_profiles_are_counted_by_their_type(read):
         (3, "its profile is of type parallel, which communicates"),
         (
             4,
-            "its profile is of type parallel_homogeneous, which computes, and the platform states no flop_per_s",
+            "its profile is of type parallel_homogeneous, which computes, and no flop_per_s is known",
         ),
         (5, "its profile is of type smpi, no delay"),
     ]
@@ -194,6 +194,7 @@ def within(depth):
         ({"p": {"type": "composed", "seq": ["d"], "repeat": -2}}, "repeat is -2"),
         ({"p": {"type": "composed", "seq": ["d"], "repeat": 1.5}}, "repeat is 1.5"),
         ({"p": {"type": "composed", "seq": ["d"], "repeat": True}}, "repeat is True"),
+        ({"p": {"type": "composed", "seq": ["n", "d"]}, "n": {"type": "delay", "delay": -7}}, "takes less than 0 s"),
         ({"p": {"type": "parallel", "cpu": 5, "com": []}}, "cpu is no list"),
         ({"p": {"type": "parallel", "cpu": [], "com": []}}, "cpu is no list"),
         ({"p": {"type": "parallel_homogeneous", "cpu": "fast", "com": 0}}, "cpu is 'fast'"),
@@ -211,6 +212,23 @@ def test_a_profile_that_makes_no_sense_makes_the_job_malformed(tmp_path, profile
     assert why in skipped.reason
     with pytest.raises(InputError, match=r"w\.json:2: "):
         read_trace(path, flop_per_s=1e9, strict=True)
+
+
+@pytest.mark.parametrize("before", [[], ["p80"], ["p149"]])
+def test_how_deep_sequences_are_does_not_depend_on_the_jobs_before(tmp_path, before):
+    path = tmp_path / "w.json"
+    jobs = [job(str(n), name) for n, name in enumerate([*before, "p50", "p0"])]
+    path.write_text(json.dumps({"jobs": jobs, "profiles": within(150)}))
+    trace = read_trace(path)
+    assert [skip.line for skip in trace.skipped] == [len(jobs)]
+
+
+def test_odd_values_of_a_profile_are_no_crash(tmp_path):
+    path = tmp_path / "w.json"
+    odd = {"type": "ptask_homogeneous", "cpu": 5e9, "com": 0, "generation_strategy": []}
+    often = {"type": "composed", "seq": ["o"], "repeat": 10**320}
+    path.write_text(json.dumps({"jobs": [job("1", "o"), job("2", "m")], "profiles": {"o": odd, "m": often}}))
+    assert read_trace(path, flop_per_s=1e9).runtime.tolist() == [5]
 
 
 def test_long_repeats_are_beyond_all_traces(tmp_path):

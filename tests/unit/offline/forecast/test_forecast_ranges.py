@@ -69,8 +69,8 @@ def test_less_than_three_weeks_move_nothing(told):
 
 @given(st.integers(0, 1000), st.integers(21, 56))
 def test_days_without_a_weekly_rhythm_hardly_move(seed, count):
-    """What chance makes of weekdays is trusted little: the whole range stays where it is, within a quarter."""
+    """What chance makes of weekdays is trusted little: the whole range stays where it is, within a third."""
     values = np.random.default_rng(seed).poisson(100.0, count).astype(float)
     moved = on_its_weekday(values)
-    np.testing.assert_allclose(moved, values, atol=25)
+    np.testing.assert_allclose(moved, values, atol=35)
     assert (moved >= 0).all()
