@@ -48,15 +48,8 @@ class JobTable:
 
         `level` is that of its priority; `hours` says which are its own, from 1 on (0: it may start at any time).
         """
-        slot = self._write(
-            job,
-            min(job.units, self._nodes),
-            (span, job.units, self._sets.code(job.groups)),
-            level,
-            hours,
-            (0, 0, 0, 0),
-            job.request,
-        )
+        what = span, job.units, self._sets.code(job.groups)
+        slot = self._write(job, min(job.units, self._nodes), what, level, hours, (0, 0, 0, 0), job.request)
         self.jobs[slot] = job
         return slot
 

@@ -129,7 +129,7 @@ def local_dispatchers(classes: Iterable[type]) -> Iterator[None]:
 
 def local_name(kind: type) -> str:
     """The name of a class among `local_dispatchers`; names in tables begin with a letter."""
-    return kind.__name__.strip("_0123456789") or "Rule"
+    return kind.__name__.lstrip("_0123456789").rstrip("_") or "Rule"
 
 
 def find_dispatcher(name: str, settings: Iterable[str] = ()) -> Dispatcher:

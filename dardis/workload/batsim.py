@@ -29,7 +29,7 @@ _EXPECTED: Final = "a workload of Batsim's: an object with the list `jobs` and t
 def parse_batsim(path: Path, text: str, *, strict: bool, flop_per_s: float | None = None) -> Trace:
     """Read a workload from a text; `path` names it in messages.
 
-    `flop_per_s` is the speed of a node; without it jobs that compute are skipped.
+    `flop_per_s` is the speed of a core; without it jobs that compute are skipped.
 
     A job's "line" is its place in `jobs`, from 1. Jobs are numbered by their ids, after a `WORKLOAD!`, where all of
     these are different whole numbers; else by where each id comes first, and `name` is the id. `nb_res` becomes the

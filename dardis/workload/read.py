@@ -31,7 +31,7 @@ def read_trace(
     Lines that are no job are counted in `Trace.skipped`; so are those of jobs that ran or waited when the file was
     written, unless who asks wants these (`not_ended`) among the others. InputError: a file that cannot be read or is of
     no known form, no valid job in it, and with `strict` the first malformed line. Jobs of Batsim that compute need
-    `flop_per_s`, the speed of a node.
+    `flop_per_s`, the speed of a core.
     """
     trace = _parse(path, read_text(path), strict=strict, flop_per_s=flop_per_s)
     ended = of_those_that_ended(path, trace)

@@ -48,7 +48,8 @@ def _node_cores(trace: Trace, platform: Platform) -> Ints:
     That group is the one of fewest cores a node among the eligible whose node holds one unit; if no group's does, the
     largest, and the job fits nowhere.
     """
-    capacity = platform.group_capacity[:, [0, *([platform.kinds.index(MEMORY)] if MEMORY in platform.kinds else [])]]
+    kinds = [platform.kinds.index(kind) for kind in (CORES, MEMORY) if kind in platform.kinds]
+    capacity = platform.group_capacity[:, kinds]
     # A job that may use no group at all is rejected, whatever its units are.
     chosen = np.full(len(trace), capacity[:, 0].max())
     places: dict[int, list[int]] = {}

@@ -12,6 +12,7 @@ import pytest
 
 import dardis
 from dardis.cli.main import run
+from dardis.registry import local_name
 
 MODULE = """
 import dardis
@@ -253,3 +254,10 @@ def test_local_class_that_is_listed_twice_is_rejected(site):
     last = of_function()[0]
     with pytest.raises(dardis.InputError, match="two dispatchers are called 'Last'"):
         compare([last, last])
+
+
+@pytest.mark.parametrize(
+    ("given", "name"), [("Mine", "Mine"), ("Mine2", "Mine2"), ("_Mine_", "Mine"), ("_1", "Rule"), ("_2b", "b")]
+)
+def test_names_begin_with_a_letter_and_keep_their_numbers(given, name):
+    assert local_name(type(given, (), {})) == name
