@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from kit.shared_folder import SharedFolder
+from kit.times import Times
 
 from dardis.kernels.jit import TELLER
 
@@ -25,8 +26,20 @@ settings.register_profile(
 settings.register_profile("unshrunk", settings.get_profile("repeatable"), phases=(Phase.explicit, Phase.generate))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option of `./scripts/test --times`."""
+    parser.addoption(
+        "--times-to",
+        type=Path,
+        metavar="FILE",
+        help="write how many tests of each group passed, and how long they took",
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose how many examples there are, where nobody has."""
+    """Choose how many examples there are, where nobody has, and keep the time, where somebody asks."""
+    if config.option.times_to is not None and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Times(config.option.times_to))
     if config.getoption("--hypothesis-profile") is None:
         settings.load_profile("gate" if config.getoption("markexpr") == "not slow" else "repeatable")
 
