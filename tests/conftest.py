@@ -22,8 +22,10 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
     print_blob=True,
 )
-# The same examples as `repeatable`; what fails is not made small, for nobody will read it (scripts/mutate).
-settings.register_profile("unshrunk", settings.get_profile("repeatable"), phases=(Phase.explicit, Phase.generate))
+# The same examples as these; what fails is not made small, for nobody will read it (scripts/mutate).
+UNSHRUNK = (Phase.explicit, Phase.generate)
+settings.register_profile("unshrunk", settings.get_profile("repeatable"), phases=UNSHRUNK)
+settings.register_profile("gate-unshrunk", settings.get_profile("gate"), phases=UNSHRUNK)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

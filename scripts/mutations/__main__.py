@@ -20,8 +20,10 @@ from scripts.mutations.parts import MUTATIONS
 from scripts.mutations.trial import Outcome, Verdict, cpu_s, try_all
 
 ROOT = Path(__file__).resolve().parents[2]
-OPTIONS = ("--hypothesis-profile=unshrunk",)
-"""Of pytest: to make what fails small takes minutes."""
+GATE = ("--hypothesis-profile=gate-unshrunk",)
+"""Options of pytest for the tests of the gate: to make what fails small takes minutes."""
+SLOW = ("-m", "", "--hypothesis-profile=unshrunk")
+"""The same for all tests."""
 
 
 def table(outcomes: Sequence[Outcome]) -> str:
@@ -44,7 +46,7 @@ def chosen(names: Sequence[str]) -> list[Mutation]:
     return [m for m in MUTATIONS if not names or any(name in f"{m.file}: {m.name}" for name in names)]
 
 
-def run(tree: Path, mutations: Sequence[Mutation], jobs: int) -> list[Outcome]:
+def run(tree: Path, mutations: Sequence[Mutation], jobs: int, slow: Sequence[str] | None) -> list[Outcome]:
     """Try the mutations and show on standard error how far that is: a bar on a terminal, else a line for each."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn())
@@ -61,7 +63,7 @@ def run(tree: Path, mutations: Sequence[Mutation], jobs: int) -> list[Outcome]:
             console.print(line, markup=False, highlight=False, soft_wrap=True)
             bar.update(task, advance=1, description="mutations")
 
-        return try_all(tree, mutations, Path(folder).resolve(), jobs, tell, OPTIONS)
+        return try_all(tree, mutations, Path(folder).resolve(), jobs, tell, GATE, slow)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -69,6 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="scripts/mutate", description="See whether tests notice faults.")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="trials at a time (as many as cores)")
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="those with a text in file or name")
+    parser.add_argument("--gate", action="store_true", help="don't try what survives the gate with slow tests")
     parser.add_argument("--list", action="store_true", help="name the mutations and try none")
     options = parser.parse_args(arguments)
     if options.jobs < 1:
@@ -80,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.list:
             sys.stdout.writelines(f"{mutation.file}: {mutation.name}\n" for mutation in mutations)
             return 0
-        outcomes = run(ROOT, mutations, min(options.jobs, len(mutations)))
+        outcomes = run(ROOT, mutations, min(options.jobs, len(mutations)), None if options.gate else SLOW)
     except MutationError as error:
         sys.stderr.write(f"mutate: {error}\n")
         return 2

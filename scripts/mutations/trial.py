@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from queue import SimpleQueue
@@ -30,6 +30,8 @@ LIMIT, LEAST_S = 3, 60
 """Each process of a trial may take so many times the CPU time of all tests without any mutation, and at least so much:
 with more the fault keeps the program from ever coming to an end, which is noticed. How busy the machine is tells
 nothing."""
+NO_TEST = 5
+"""Pytest's status when no test was chosen."""
 GUARD_S = 1800.0
 """A trial that takes longer by the clock is ended, and nothing is known of it."""
 LEFT_OUT = shutil.ignore_patterns(".*", "out", "build", "dist", "*.egg-info")
@@ -44,6 +46,8 @@ class Verdict(StrEnum):
     """What a trial tells of a mutation."""
 
     NOTICED = "noticed"
+    LATER = "noticed by slow tests"
+    """The gate alone does not notice it."""
     ENDLESS = "did not end"
     """Its tests took far more CPU time than without it: it is noticed, by nobody in particular."""
     SURVIVED = "SURVIVED"
@@ -64,15 +68,16 @@ class Outcome:
 
 def try_all(
     tree: Path, mutations: Sequence[Mutation], folder: Path, jobs: int, tell: Callable[[Outcome], None],
-    options: Sequence[str] = (),
+    gate: Sequence[str] = (), slow: Sequence[str] | None = None,
 ) -> list[Outcome]:  # fmt: skip
     """Try mutations of the tree, `jobs` at a time, in copies in `folder`; outcomes are in the order of the mutations.
 
-    `options` are pytest's. Raises MutationError for a mutation that does not apply, and when tests fail without any.
+    `gate` are pytest's options. What survives these is tried again with the options `slow`, unless that is None. Raises
+    MutationError for a mutation that does not apply, and when tests fail without any.
     """
     for mutation in mutations:
         mutation.source(tree)
-    first, trials = copied(tree, folder / "copy0"), _Trials(options)
+    first, trials = copied(tree, folder / "copy0"), _Trials(gate, slow)
     _check_import(first)
     with ThreadPoolExecutor(jobs) as pool:
         try:
@@ -122,8 +127,8 @@ def _check_import(copy: Path) -> None:
 class _Trials:
     """Runs tests in copies, each of which one thread has at a time. Another thread may end them."""
 
-    def __init__(self, options: Sequence[str]) -> None:
-        self._options = options
+    def __init__(self, gate: Sequence[str], slow: Sequence[str] | None) -> None:
+        self._gate, self._slow = gate, slow
         self.copies: SimpleQueue[Path] = SimpleQueue()
         self._running: set[subprocess.Popen[str]] = set()
         self._limit_s = 0
@@ -138,28 +143,43 @@ class _Trials:
     def check_without(self, copy: Path, paths: Sequence[str]) -> None:
         """See that all tests pass without a mutation, before any trial; so long they take. Raises MutationError."""
         before = cpu_s()
-        status, output = self._run((*PYTEST, *self._options, *paths), copy, guard_s=None, writes_bytecode=True)
+        status, output = self._run((*PYTEST, *self._gate, *paths), copy, guard_s=None, writes_bytecode=True)
         if status != 0:
             raise MutationError(f"the tests fail without any mutation:\n{output[-4000:]}")
         self._limit_s = max(LEAST_S, math.ceil(LIMIT * (cpu_s() - before)))
 
     def tried(self, mutation: Mutation) -> Outcome:
-        """Try a mutation in a copy that is free."""
+        """Try a mutation in a copy that is free: with the gate's tests, and if it survives with the slow ones."""
         copy, began = self.copies.get(), time.monotonic()
+        chosen = ("-k", mutation.only) if mutation.only else ()
+        try:
+            status, output = self._run_with(mutation, copy, (*self._gate, *chosen))
+            if status not in {0, NO_TEST} or self._slow is None:
+                return _outcome(mutation, time.monotonic() - began, status, output)
+            options = (*self._slow, *chosen)
+            status, output = self._run((*PYTEST, *options, *mutation.tests), copy, guard_s=GUARD_S)
+            if status not in {0, NO_TEST}:
+                cause = f"its slow tests fail without it: {output[-4000:]}"
+                return Outcome(mutation, Verdict.UNKNOWN, time.monotonic() - began, cause)
+            status, output = self._run_with(mutation, copy, options)
+            outcome = _outcome(mutation, time.monotonic() - began, status, output)
+            return replace(outcome, verdict=Verdict.LATER) if outcome.verdict is Verdict.NOTICED else outcome
+        finally:
+            self.copies.put(copy)
+
+    def _run_with(self, mutation: Mutation, copy: Path, options: Sequence[str]) -> tuple[int, str]:
+        """Run the mutation's tests with its fault in the copy, and take it out again."""
         path = copy / mutation.file
         text, kept = path.read_text(encoding="utf-8"), path.stat()
         path.write_text(mutation.source(copy), encoding="utf-8")
         # What was compiled of it goes by size and second: it must not be good still.
         os.utime(path, ns=(kept.st_atime_ns, kept.st_mtime_ns + 2_000_000_000))
-        chosen = ("-k", mutation.only) if mutation.only else ()
-        command = (*LIMITED, str(self._limit_s), *PYTEST, *self._options, *chosen, *mutation.tests)
+        command = (*LIMITED, str(self._limit_s), *PYTEST, *options, *mutation.tests)
         try:
-            status, output = self._run(command, copy, guard_s=GUARD_S)
+            return self._run(command, copy, guard_s=GUARD_S)
         finally:
             path.write_text(text, encoding="utf-8")
             os.utime(path, ns=(kept.st_atime_ns, kept.st_mtime_ns))  # so that what was compiled of it is good again
-            self.copies.put(copy)
-        return _outcome(mutation, time.monotonic() - began, status, output)
 
     def _run(
         self, command: Sequence[str], copy: Path, *, guard_s: float | None, writes_bytecode: bool = False
