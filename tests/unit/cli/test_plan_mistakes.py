@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from kit.small_site import PLATFORM, POWER, START, called, prices, search_less, summary_of, weather, write_site
+from kit.small_site import PLATFORM, POWER, called, prices, summary_of, weather, write_site
 
 from dardis.cli.main import run
 from dardis.runs import play
@@ -12,7 +12,7 @@ MIDNIGHT = 1 + 24 * (8 + 1)
 """Line of the files with the first hour of day 8 (their first line is the header, their first day the one before)."""
 
 
-BOTH = pytest.mark.parametrize(("command", "when"), [("plan", {"day": 8}), ("hybrid", {"days": "8-9"})])
+WHEN = {"plan": {"day": 8}, "hybrid": {"days": "8-9"}}
 
 
 @pytest.fixture
@@ -41,11 +41,6 @@ def without(text, first, last):
     return "".join(rows[:first] + rows[last:])
 
 
-def again(text, line):
-    rows = lines(text)
-    return "".join(rows[: line + 1] + rows[line:])
-
-
 def scaled(text, factor, shift=0.0):
     head, *rows = lines(text)
     cells = (row.strip().split(",") for row in rows)
@@ -63,11 +58,7 @@ TABLES = {
     "temperatures in K": ("weather", scaled(weather(), 1, 273.15), "look like K"),
     "a price that is none": ("prices", prices().replace(",0.24\n", ",dear\n"), "prices.csv:"),
     "an unknown column": ("prices", prices().replace("price_eur_per_kwh", "cost"), "price_eur_per_kwh"),
-    "an hour twice": (
-        "weather",
-        "".join([*lines(weather())[: MIDNIGHT + 3], *lines(weather())[MIDNIGHT + 2 :]]),
-        "csv:",
-    ),
+    "an hour twice": ("weather", weather().replace("-11T01:", "-11T00:"), "csv:"),
     "no table": ("weather", "\x00\x01", "weather.csv"),
     "an empty file": ("prices", "", "prices.csv"),
     "a PUE table that ends below the load": ("cooling", "temp_c,500,1000\n5,1.2,1.2\n40,1.3,1.3\n", "0 to 1000 W"),
@@ -86,8 +77,8 @@ TABLES = {
 @pytest.mark.parametrize(("option", "text", "said"), TABLES.values(), ids=TABLES)
 def test_files(site, capsys, no_search, option, text, said):
     (site / f"{option}.csv").write_text(text)
-    refused(site, capsys, said, day=8, **{option: site / f"{option}.csv"})
-    refused(site, capsys, said, command="hybrid", days="8-9", **{option: site / f"{option}.csv"})
+    for command, when in WHEN.items():
+        refused(site, capsys, said, command=command, **when, **{option: site / f"{option}.csv"})
 
 
 OPTIONS = {
@@ -110,24 +101,9 @@ OPTIONS = {
 
 
 @pytest.mark.parametrize(("options", "said"), OPTIONS.values(), ids=OPTIONS)
-@pytest.mark.parametrize(
-    ("command", "when"), [("plan", {"day": 8}), ("hybrid", {"days": "8-9"})], ids=["plan", "hybrid"]
-)
-def test_options(site, capsys, options, said, command, when):
-    refused(site, capsys, said, command=command, **when, **options)
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"cap": "firm"}, "--cap: 'firm'; expected soft, hard, off"),
-        ({"cap": "hard", "set": "profile=soft"}, "--set profile=soft: --cap hard says"),
-        ({"cap": "soft", "set": "profile = soft"}, "--set profile = soft: --cap soft says"),
-        ({"cap": "soft", "deadlines": "sometimes"}, "--deadlines: 'sometimes'"),
-    ],
-)
-def test_what_a_cap_means_is_said_once(site, capsys, options, said):
-    refused(site, capsys, said, command="hybrid", days="8-9", **options)
+def test_options(site, capsys, options, said):
+    for command, when in WHEN.items():
+        refused(site, capsys, said, command=command, **when, **options)
 
 
 @pytest.mark.parametrize(
@@ -154,13 +130,14 @@ def test_days_to_plan(site, capsys, options, said):
         ({"days": "0-1"}, "--days 0-1: 0 jobs before"),
         ({"days": "11-12"}, "and 0 in them"),
         ({"days": "8-30"}, "weather.csv: covers"),
-        (
-            {"days": "8", "dispatcher": "replan"},
-            "--dispatcher replan: switches no nodes; expected one of dardis-throughput, ",
-        ),
+        ({"days": "8", "dispatcher": "replan"}, "replan: switches no nodes; expected one of dardis-throughput, "),
         ({"days": "8", "dispatcher": "none"}, "dardis-throughput"),
         ({"days": "8", "set": "a=b"}, "--set a=b"),
         ({"days": "8", "shift_hours": 49}, "--shift-hours"),
+        ({"days": "8", "cap": "firm"}, "--cap: 'firm'; expected soft, hard, off"),
+        ({"days": "8", "cap": "hard", "set": "profile=soft"}, "--set profile=soft: --cap hard says"),
+        ({"days": "8", "cap": "soft", "set": "profile = soft"}, "--set profile = soft: --cap soft says"),
+        ({"days": "8", "cap": "soft", "deadlines": "sometimes"}, "--deadlines: 'sometimes'"),
     ],
 )
 def test_days_to_live(site, capsys, options, said):
@@ -173,13 +150,10 @@ LIMITS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("limits", "command", "when"), [("contract", "plan", {"day": 8}), ("window", "hybrid", {"days": "8"})]
-)
-def test_a_power_cap_that_nothing_can_keep(site, capsys, monkeypatch, limits, command, when):
-    search_less(monkeypatch)
+@pytest.mark.parametrize(("limits", "command"), [("contract", "plan"), ("window", "hybrid")])
+def test_a_power_cap_that_nothing_can_keep(site, capsys, limits, command):
     (site / "capped.toml").write_text(PLATFORM + POWER + LIMITS[limits])
-    refused(site, capsys, "platform: tariff", command=command, platform=site / "capped.toml", **when)
+    refused(site, capsys, "platform: tariff", command=command, platform=site / "capped.toml", **WHEN[command])
 
 
 def refused(site, capsys, said, *, command="plan", **options):
@@ -195,65 +169,54 @@ def refused(site, capsys, said, *, command="plan", **options):
     assert not (site / "new").exists()
 
 
-@BOTH
-def test_a_folder_in_use(site, capsys, no_search, command, when):
+@pytest.mark.parametrize("command", WHEN)
+def test_a_folder_in_use(site, capsys, no_search, command):
     out = site / "out"
     out.mkdir()
     (out / "thesis.txt").write_text("mine")
-    assert called(command, site, out, force=True, **when) == 2
+    assert called(command, site, out, force=True, **WHEN[command]) == 2
     assert "holds something else" in capsys.readouterr().err
     assert [path.name for path in out.iterdir()] == ["thesis.txt"]
-    assert called(command, site, site / "trace.swf", **when) == 2
-    assert "trace.swf" in capsys.readouterr().err
-    assert called(command, site, site / "trace.swf" / "below", **when) == 2
-    assert "trace.swf" in capsys.readouterr().err
+    for place in (site / "trace.swf", site / "trace.swf" / "below"):
+        assert called(command, site, place, **WHEN[command]) == 2
+        assert "trace.swf" in capsys.readouterr().err
 
 
-def test_gaps_on_other_days_do_no_harm_and_are_told(site, capsys, monkeypatch):
-    search_less(monkeypatch)
-    gap = site / "gap.csv"
-    gap.write_text(without(weather(), 24 * 3, 24 * 3 + 4))
-    assert called("plan", site, site / "out", day=8, weather=gap, no_report=True) == 0
+def test_gaps_on_other_days_do_no_harm_and_are_told(site, capsys):
+    (site / "gap.csv").write_text(without(weather(), 24 * 3, 24 * 3 + 4))
+    assert called("plan", site, site / "out", day=8, weather=site / "gap.csv", no_report=True) == 0
     note = "rules do not look at the temperature"
     assert note in capsys.readouterr().err
     assert note in summary_of(site / "out")["notes"]
     assert "temperature" not in (site / "out" / "target.json").read_text().split('"notes"')[0]
-    gap.write_text(without(weather(), MIDNIGHT + 80, MIDNIGHT + 90))
-    assert called("plan", site, site / "out", day=8, weather=gap, force=True, no_report=True) == 0
-    assert note not in capsys.readouterr().err
 
 
-def test_weather_that_begins_after_the_history_is_enough(site, capsys, monkeypatch):
-    search_less(monkeypatch)
-    late = site / "late.csv"
-    late.write_text(without(weather(), 1, MIDNIGHT - 26))
-    assert called("plan", site, site / "out", day=8, weather=late, prices=late_prices(site), no_report=True) == 0
+def test_weather_and_prices_that_begin_after_the_history_are_enough(site, capsys):
+    around = {"weather": weather(), "prices": prices()}
+    for name, text in around.items():
+        (site / f"late-{name}.csv").write_text(without(text, 1, MIDNIGHT - 26))
+    late = {name: site / f"late-{name}.csv" for name in around}
+    assert called("plan", site, site / "out", day=8, no_report=True, **late) == 0
     said = capsys.readouterr().err
     assert "the temperature, which is not known of all past days" in said
     assert "the price, which is not known of all past days" in said
     assert "too few days" in said
 
 
-def late_prices(site):
-    path = site / "late-prices.csv"
-    path.write_text(without(prices(), 1, MIDNIGHT - 26))
-    return path
-
-
-@pytest.mark.parametrize(("day", "note"), [(1, "too few days of history"), (12, "before the forecast")])
-def test_little_or_old_history_is_told_in_the_report(site, capsys, monkeypatch, day, note):
-    search_less(monkeypatch)
-    assert called("plan", site, site / "out", day=day) == 0
+def test_old_history_is_told_in_the_report(site, capsys):
+    assert called("plan", site, site / "out", day=12) == 0
+    note = "before the forecast"
     assert note in capsys.readouterr().err
     assert note in summary_of(site / "out")["notes"]
     assert note in (site / "out" / "report.html").read_text()
 
 
 def test_a_guard_that_fires_is_told(site, capsys):
-    assert called("plan", site, site / "out", day=8, time_limit=0, no_report=True) == 0
+    assert called("plan", site, site / "out", day=11, time_limit=0, no_report=True) == 0
     found = summary_of(site / "out")
     assert found["stopped_by"] == "time"
     assert found["bound_eur"] is None
+    assert "--now not given, and the history's last event is of 2023-07-1" in capsys.readouterr().err
 
 
 def test_who_plans_for_all_refuses_a_target_that_switches(small_site, small_plan, tmp_path, capsys, monkeypatch):
@@ -266,4 +229,3 @@ def test_who_plans_for_all_refuses_a_target_that_switches(small_site, small_plan
     assert "target.json" in said
     assert "replan" in said
     assert not (tmp_path / "run").exists()
-    assert START in (small_plan / "run.json").read_text()
