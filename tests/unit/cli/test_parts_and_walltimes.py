@@ -65,6 +65,7 @@ def test_walltimes_are_lifted_and_estimated(simulate):
         (["--from", "+5s", "--to", "+1d"], ["2"], (5, 86_400)),
         (["--to", "10"], ["1"], (None, 10)),
         (["--calendar-start", "2020-01-01T00:00Z", "--from", "2020-01-02"], ["3"], (86_400, None)),
+        (["--trim", "2012-02-03T00:00:05,1d"], ["1", "2", "3"], (None, None)),
     ],
 )
 def test_parts_are_told_by_dates_and_spans(simulate, more, numbers, said):
@@ -73,16 +74,12 @@ def test_parts_are_told_by_dates_and_spans(simulate, more, numbers, said):
     assert [job[0] for job in jobs(out)] == numbers
     assert (record(out)["from_s"], record(out)["to_s"]) == said
     assert run(["audit", str(out)]) == 0
-
-
-def test_a_trim_by_dates(simulate):
-    status, _, out = simulate("--trim", "2012-02-03T00:00:05,1d")
-    assert (status, record(out)["trim"]) == (0, [5, 86_400])
-    assert record(out, "metrics.json")["jobs"] == 1
+    if more[0] == "--trim":
+        assert record(out)["trim"] == [5, 86_400]
+        assert record(out, "metrics.json")["jobs"] == 1
 
 
 def test_convert_takes_dates(simulate, tmp_path):
-    simulate()
     made = tmp_path / "made.swf"
     assert run(["trace", "convert", str(tmp_path / "t.swf"), str(made), "--from", "2012-02-04"]) == 0
     assert [line.split()[0] for line in made.read_text().splitlines() if line[0] != ";"] == ["3"]
