@@ -30,7 +30,7 @@ def platform():
 
 @pytest.fixture(scope="module")
 def compared(trace, platform, tmp_path_factory):
-    """Two dispatchers, in a folder that hides modules which neither we nor the processes that it starts look for there."""
+    """Two dispatchers, in a folder with modules of known names, which the processes that it starts don't import."""
     folder, here = (tmp_path_factory.mktemp(name) for name in ("own", "here"))
     (folder / "own_late.py").write_text(MINE)
     for name in ("uuid", "dardis"):

@@ -4,10 +4,10 @@ import json
 import sys
 
 import pytest
+from kit.few_nodes import PLATFORM, swf
 
 from dardis.cli.main import run
 
-PLATFORM = 'name = "small"\n[[nodes]]\ncount = 4\nprefix = "n"\nresources = { cores = 8 }\n'
 OF_WORKERS = """
 import random
 import subprocess
@@ -47,8 +47,7 @@ def compared(tmp_path, monkeypatch):
     monkeypatch.delitem(sys.modules, "of_workers", raising=False)
     (tmp_path / "of_workers.py").write_text(OF_WORKERS)
     for name, runtime in (("a", 50), ("b", 70)):
-        jobs = [f"{n} {n} 0 {runtime + n} 9 -1 -1 9 200 -1 1 1 1 -1 1 1 -1 -1\n" for n in range(1, 12)]
-        (tmp_path / f"{name}.swf").write_text("".join(jobs))
+        (tmp_path / f"{name}.swf").write_text(swf(11, runtime=runtime))
 
     def compare(dispatchers, processes):
         out = tmp_path / f"out{processes}"
