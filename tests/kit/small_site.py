@@ -165,7 +165,13 @@ def called(command: str, site: Path, out: Path, *, polishes: int = 0, **options:
         return run(arguments(command, site, out, **options))
 
 
-def search_less(patch: pytest.MonkeyPatch, polishes: int = 1) -> None:
+def simulated(site: Path, out: Path, *more: object, platform: Path | None = None) -> int:
+    """Exit status of `dardis simulate` of the trace, which is run here."""
+    words = ["simulate", site / "trace.swf", "--platform", platform or site / "small.toml", "--out", out, *more]
+    return run([*map(str, words), "--no-report"])
+
+
+def search_less(patch: pytest.MonkeyPatch, polishes: int = 0) -> None:
     """Shorten the searches, for what does not depend on how good plans are."""
     patch.setattr(planning, "GROUPS", 100)
     patch.setattr(planning, "POLISHES", polishes)

@@ -160,25 +160,14 @@ MISTAKES = {
     "a dispatcher nobody knows": (["--seeds", "1"], {"dispatchers": "dardis-throughput,slurm"}, ["'slurm'", "one of"]),
     "a setting nobody knows": (["--set", "speed=9"], {}, ["dispatcher dardis-throughput", "speed"]),
     "a missing trace": ([], {"what": ["none.swf"]}, ["none.swf", "No such file"]),
-    "a missing platform file": ([], {"platform": "none.toml"}, ["none.toml", "No such file"]),
-    "a missing platform of one": ([], {"what": ["t.swf@none.toml"]}, ["none.toml"]),
     "no platform": ([], {"platform": None}, ["--platform P.toml"]),
     "no dispatchers": ([], {"dispatchers": None}, ["--dispatchers A,B"]),
-    "an empty name": ([], {"dispatchers": "dardis-throughput,"}, ["--dispatchers", "commas"]),
     "a dispatcher twice": ([], {"dispatchers": "dardis-throughput,dardis-throughput"}, ["two dispatchers"]),
     "a trace twice": ([], {"what": ["t.swf", "t.swf"]}, ["two traces are called 't'"]),
-    "seeds that are none": (["--seeds", "1,x"], {}, ["--seeds", "'1,x'"]),
-    "too large a seed": (["--seeds", str(2**63)], {}, ["--seeds"]),
     "deadlines that are no rule": (["--deadlines", "soon"], {}, ["--deadlines", "soon"]),
-    "a trim that is none": (["--trim", "1"], {}, ["--trim"]),
     "a Gantt chart of strangers": (["--gantt", "dardis-throughput,easy"], {}, ["easy'", TWO.replace(",", " | ")]),
     "a Gantt chart of one": (["--gantt", "dardis-balance"], {}, ["--gantt", "two dispatchers"]),
-    "a Gantt chart of three": (["--gantt", f"{TWO},dardis-balance"], {}, ["--gantt", "two dispatchers"]),
     "a setting of one that is unknown": ([], {"dispatchers": "easy:speed=9"}, ["--set speed=9", "unknown setting"]),
-    "a value of one that is unknown": ([], {"dispatchers": "easy:order=x"}, ["--set order=x", "unknown value 'x'"]),
-    "a setting without a value": ([], {"dispatchers": "easy:order"}, ["--set order", "no KEY=VALUE"]),
-    "a colon and nothing": ([], {"dispatchers": "easy:"}, ["--set", "no KEY=VALUE"]),
-    "a folder for a setting": ([], {"dispatchers": "easy:order=../x"}, ["--dispatchers", "'easy:order=../x'"]),
     "a sample of one that knows all": (
         [],
         {"dispatchers": "dardis-late:sample=4"},
@@ -189,7 +178,6 @@ MISTAKES = {
         ],
     ),
     "an arity that is none": (["--arity", "1"], {}, ["--arity", "'1'", "flat, or"]),
-    "an arity of one that is none": ([], {"dispatchers": "easy:arity=x"}, ["--dispatchers easy:arity=x: arity: 'x'"]),
     "no processes": (["--processes", "0"], {}, ["--processes"]),
     "a file and options": (["--jobs", "5"], OF_SPEC, ["--jobs"]),
     "a file that is none": ([], OF_SPEC | {"what": ["no.toml"]}, ["no.toml", "cannot be"]),
@@ -197,9 +185,7 @@ MISTAKES = {
     "the name of the recorded row": ([], OF_SPEC | {"what": ["as.toml"]}, ["two dispatchers are called 'recorded'"]),
     "a NUL in a file's name": ([], OF_SPEC | {"what": ["nul.toml"]}, ["null byte"]),
     "weeks of a short trace": (["--replicates", "3"], {}, ["--resample: weeks of a trace that has 0 whole ones"]),
-    "draws without replicates": (["--resample", "shake"], {}, ["resample shake:86400 without replicates"]),
     "no such draws": (["--replicates", "3", "--resample", "days"], {}, ["--resample: 'days'; expected weeks, shake"]),
-    "one replicate": (["--replicates", "1"], {}, ["--replicates: '1'; expected a whole number from 2 to 1000"]),
     "no grid": (["--grid", "easy=1"], {}, ["--grid: 'easy=1'; expected DISPATCHER.SETTING=A,B,…"]),
     "a grid of nobody": (["--grid", "fcfs.order=a,b"], {"dispatchers": "easy"}, ["'fcfs' is no dispatcher of these"]),
     "a grid of one value": (["--grid", "easy.order=a,a"], {"dispatchers": "easy"}, ["expected values that differ"]),
@@ -240,12 +226,8 @@ def test_an_arity_and_a_sample_for_all_and_of_one(compare, folder):
         "dardis-throughput": (2, 1), "dardis-throughput arity=flat sample=all": ("flat", None),
         "dardis-late": (2, None), "easy": ("flat", None),
     }  # fmt: skip
-    before = written(folder)
-    assert compare("--arity", "2", "--sample", "1", dispatchers=dispatchers) == (0, [])
-    assert written(folder) == before
     status, said = compare("--arity", "2", "--sample", "3", dispatchers=dispatchers)
-    assert status == 2
-    assert "t/dardis-throughput/1 with another sample" in said[0]
+    assert (status, "t/dardis-throughput/1 with another sample" in said[0]) == (2, True)
     assert "dardis-throughput arity=flat sample=all" in (folder / "o" / "table.md").read_text()
     assert compare(dispatchers="easy:arity=4") == (0, ["dardis: warning: --arity: easy asks no nodes"])
 

@@ -11,7 +11,6 @@ from kit.small_site import (
     DAY_S,
     HOUR_S,
     NODES,
-    PLATFORM,
     POWER,
     START,
     called,
@@ -19,6 +18,7 @@ from kit.small_site import (
     made_up_rows,
     other_future,
     rows_of,
+    simulated,
     summary_of,
     swf,
     table,
@@ -32,14 +32,7 @@ from dardis.metrics.downtime import read_downtime
 from dardis.metrics.table import read_jobs
 from dardis.registry import names
 from dardis.report.loop_picture import read_loop_picture
-from dardis.runs import play
-from dardis.runs.inputs import STARTS_ONLY, load_inputs
-from dardis.runs.request import RunRequest
-from offline.day.options import DayOptions, SwitchingRule
-from offline.loop import loop as hybrid
-from offline.loop.loop import LoopOptions, run_loop
-from offline.planner.budget import tell_nobody
-from offline.site.site import SiteRequest, load_site
+from dardis.runs.inputs import STARTS_ONLY
 
 BEGIN, END = 7 * DAY_S, 9 * DAY_S
 PROFITS = ("profit_eur", "always_on_profit_eur", "clairvoyant_profit_eur")
@@ -89,15 +82,6 @@ def test_ours_stands_beside_what_looks_at_idle_nodes_alone(small_hybrid, small_s
     target = load_target(tmp_path / "out" / "target.json", load_platform(small_site / "small.toml"))
     assert target.switching.idle_s == 337
     assert target.switching.spares[0].at(np.array([BEGIN - 1, BEGIN])).tolist() == [NODES, 1]
-
-
-@pytest.mark.parametrize("rule", ["reactive", "reactive:", "reactive:x", "reactive:1,2,3", "reactive:-1", "reacting:3"])
-def test_a_rule_that_there_is_not(small_site, tmp_path, capsys, rule):
-    assert called("hybrid", small_site, tmp_path / "out", days="7-8", switching=rule) == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert f"--switching: '{rule}'; expected" in said
-    assert "reactive:SECONDS,SPARES" in said
 
 
 def test_the_record_names_the_package_of_the_dispatcher(small_site, tmp_path, monkeypatch):
@@ -153,15 +137,19 @@ def test_jobs_and_switches_are_those_that_the_summary_counts(small_hybrid):
     assert found["cycles_per_node_day"] == pytest.approx(switches / NODES / 2)
 
 
-def simulated(site, target, out, *more):
-    words = ["simulate", site / "trace.swf", "--platform", site / "small.toml", "--profile", target, "--dispatcher",
-             "dardis-throughput", "--set", "backfill_scope=all-nodes", "--to", END, "--out", out, *more]  # fmt: skip
-    assert run([*map(str, words), "--no-report"]) == 0
+OURS = ("--to", END, "--dispatcher", "dardis-throughput", "--set", "backfill_scope=all-nodes", "--profile")
 
 
 def test_simulate_takes_its_target_and_lives_the_same_days(small_site, small_hybrid, tmp_path):
-    simulated(small_site, small_hybrid / "target.json", tmp_path / "run")
+    assert simulated(small_site, tmp_path / "run", *OURS, small_hybrid / "target.json") == 0
     assert (tmp_path / "run" / "switching.csv").read_text() == (small_hybrid / "switching.csv").read_text()
+
+
+def test_a_dispatcher_has_its_own_rule_of_deadlines_as_in_simulate(small_site, tmp_path):
+    lived(small_site, tmp_path / "lived", days="8", dispatcher="dardis-balance", switching="off")
+    assert simulated(small_site, tmp_path / "run", "--to", END, "--dispatcher", "dardis-balance") == 0
+    digests = {read_jobs(tmp_path / name / "jobs.csv").digest() for name in ("lived", "run")}
+    assert len(digests) == 1
 
 
 def test_a_day_is_planned_without_what_came_after_it(small_site, small_hybrid, tmp_path):
@@ -214,7 +202,7 @@ def test_the_target_has_the_cap_of_all_days_and_all_cores_after_them(small_site,
 @pytest.mark.parametrize("cap", ["soft", "hard"])
 def test_simulate_obeys_the_same_cap(small_site, capped, tmp_path, cap):
     more = ("--set", f"profile={cap}", "--deadlines", "window:1800")
-    simulated(small_site, capped[cap] / "target.json", tmp_path / "run", *more)
+    assert simulated(small_site, tmp_path / "run", *OURS, capped[cap] / "target.json", *more) == 0
     assert read_jobs(tmp_path / "run" / "jobs.csv").digest() == read_jobs(capped[cap] / "jobs.csv").digest()
 
 
@@ -244,33 +232,10 @@ def test_with_nothing_switched_it_is_all_nodes_on(small_site, tmp_path):
     assert len(read_downtime(tmp_path / "out" / "switching.csv").node) == 0
 
 
-def test_a_platform_without_power_figures(small_site, tmp_path):
-    (tmp_path / "p.toml").write_text(PLATFORM)
-    found = lived(small_site, tmp_path / "out", platform=tmp_path / "p.toml", no_report=False)
-    page = (tmp_path / "out" / "report.html").read_text()
-    assert found["profit_eur"] == found["always_on_profit_eur"] == found["clairvoyant_profit_eur"]
-    assert found["share_of_bound"] is None
-    for note in ("9.455 W a busy core", "none is switched"):
-        assert note in found["notes"]
-        assert note in page
-
-
 def test_algorithm_8_keeps_more_on_than_the_spares(small_site, small_hybrid, tmp_path):
     found = lived(small_site, tmp_path / "out", days="7-8", switching="algorithm8", offset=70)
     assert summary_of(small_hybrid)["mean_nodes_on"] < found["mean_nodes_on"] < NODES
     assert found["profit_eur"] < summary_of(small_hybrid)["profit_eur"]
-
-
-def test_held_jobs_wait_for_cheaper_hours(small_site, small_hybrid, tmp_path):
-    held, before = lived(small_site, tmp_path / "out", days="7-8", shift_hours=6), summary_of(small_hybrid)
-    assert held["mean_wait_s"] > before["mean_wait_s"]
-    assert held["energy_eur"] < before["energy_eur"]
-    assert held["always_on_profit_eur"] == before["always_on_profit_eur"]
-    jobs, as_before = read_jobs(tmp_path / "out" / "jobs.csv"), read_jobs(small_hybrid / "jobs.csv")
-    earlier = jobs.start < BEGIN
-    assert (jobs.start[earlier] == as_before.start[earlier]).all()
-    late = np.maximum(jobs.start - as_before.start, 0)[~earlier]
-    assert HOUR_S < late.max() <= 7 * HOUR_S
 
 
 def test_what_was_promised_and_what_is_left(small_hybrid):
@@ -293,25 +258,3 @@ def test_what_was_promised_and_what_is_left(small_hybrid):
             if submit < moment < finish
         ]
         assert found[f"{key}_running_core_h"] + found[f"{key}_waiting_core_h"] == pytest.approx(sum(left))
-
-
-@pytest.mark.parametrize(("dispatcher", "asked"), [("dardis-balance", None), ("dardis-late", "window:900")])
-def test_jobs_have_the_latest_starts_that_simulate_gives_them(small_site, tmp_path, monkeypatch, dispatcher, asked):
-    """A dispatcher has its own rule of deadlines as in `dardis simulate`."""
-    handed = []
-
-    def watched(platform, jobs, *rest):
-        handed.append(jobs)
-        return play.play(platform, jobs, *rest)
-
-    monkeypatch.setattr(hybrid, "play", watched)
-    monkeypatch.setattr("offline.planner.plan.GROUPS", 20)
-    files = [small_site / name for name in ("trace.swf", "small.toml", "weather.csv", "prices.csv")]
-    options = LoopOptions((7, 7), DayOptions(SwitchingRule.OFF), dispatcher, deadlines=asked)
-    run_loop(load_site(SiteRequest(*files, calendar_start=START)), options, tell_nobody)
-    request = RunRequest(*files[:2], dispatcher, tmp_path, end=8 * DAY_S, deadlines=asked)
-    simulated = load_inputs(request).jobs
-    assert len(handed) == 2
-    for jobs in handed:
-        assert {job.number: job.latest for job in jobs} == {job.number: job.latest for job in simulated}
-    assert all((job.latest is None) == (asked is None and dispatcher != "dardis-balance") for job in simulated)

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from kit.small_site import DAY_S, PLATFORM, POWER, START, called, made_up_rows, rows_of
+from kit.small_site import DAY_S, PLATFORM, POWER, START, called, made_up_rows, rows_of, simulated
 
 from dardis.cli.main import run
 from offline.day.review import review
@@ -26,21 +26,21 @@ def plan(small_site, tmp_path_factory):
     return out
 
 
-def simulated(site, out, *options):
+def ran(site, out, *options):
     """A run of the small site's trace on its machine, which states weather and prices here."""
     around = f'weather = "{site}/weather.csv"\nprices = "{site}/prices.csv"\ncalendar_start = "{START}"\n[[nodes]]'
     machine = out.parent / "small.toml"
     machine.write_text((PLATFORM + POWER).replace("[[nodes]]", around))
-    words = ["simulate", str(site / "trace.swf"), "--platform", str(machine), "--dispatcher", "dardis-late"]
-    assert run([*words, "--out", str(out), "--no-report", "--force", "--jobs", "180", *options]) == 0
+    asked = ("--dispatcher", "dardis-late", "--jobs", "180", *options)
+    assert simulated(site, out, *asked, platform=machine) == 0
     return out
 
 
 @pytest.fixture(scope="module")
 def runs(small_site, plan, tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
-    plain = simulated(small_site, folder / "plain")
-    return simulated(small_site, folder / "planned", "--profile", str(plan / "target.json")), plain
+    plain = ran(small_site, folder / "plain")
+    return ran(small_site, folder / "planned", "--profile", str(plan / "target.json")), plain
 
 
 def test_money_and_energy_of_the_day_are_those_of_the_runs_own_power_csv(plan, runs):
@@ -129,8 +129,8 @@ def test_the_command_ends_with_three_lines_and_a_page_that_needs_no_network(plan
 
 def test_runs_that_do_not_belong_together_are_refused(small_site, plan, runs, tmp_path, refused):
     by_noon = sum(row.submit < (SPAN[0] + SPAN[1]) / 2 for row in made_up_rows())
-    refused(plan, runs[0], simulated(small_site, tmp_path / "fewer", "--jobs", str(by_noon)), "other jobs")
-    refused(plan, runs[0], simulated(small_site, tmp_path / "short", "--jobs", "20"), "no job was submitted")
+    refused(plan, runs[0], ran(small_site, tmp_path / "fewer", "--jobs", str(by_noon)), "other jobs")
+    refused(plan, runs[0], ran(small_site, tmp_path / "short", "--jobs", "20"), "no job was submitted")
     other = shutil.copytree(runs[1], tmp_path / "other")
     (other / "run.json").write_text((other / "run.json").read_text().replace('"count": 10', '"count": 11', 1))
     refused(plan, runs[0], other, "another machine")

@@ -83,15 +83,6 @@ def test_how_many_jobs_are_in_flight(scale, rows):
     assert rows("overlap") == [("1",), ("4",)]
 
 
-def test_a_folder_is_replaced_by_force_only(scale, rows):
-    assert scale("--weak", "--ranks", "1")[0] == 0
-    status, _, (error,) = scale(jobs="6")
-    assert (status, "--force to replace scale experiments" in error) == (2, True)
-    assert rows("nodes", "jobs") == [("40", "5")]
-    assert scale("--force", jobs="6")[0] == 0
-    assert rows("nodes", "jobs") == [("40", "6")]
-
-
 def test_an_interruption_leaves_what_is_done(scale, rows, tmp_path, monkeypatch):
     measured, measure = [], command.measure
 
@@ -112,15 +103,11 @@ def test_an_interruption_leaves_what_is_done(scale, rows, tmp_path, monkeypatch)
     ("arguments", "message"),
     [
         (("--arity", "flat,1"), "--arity: '1'; expected flat, or a whole number from 2"),
-        (("--arity", "2,,4"), "--arity: ''; expected flat"),
         (("--sample", "4,half"), "--sample: 'half'; expected all, default or a whole number from 1"),
-        (("--sample", "0"), "--sample: '0'; expected all"),
         (("--window", "-5"), "--window: '-5'; expected whole numbers from 1"),
         (("--window", "7"), "--window: 7 with 4 reservations a node; expected at least 2 s for each"),
         (("--reservations", "1001"), "--reservations: '1001'; expected whole numbers from 0 to 1000"),
-        (("--task-managers", "0"), "--task-managers: '0'; expected whole numbers from 1"),
         (("--ranks", "1,2"), "--ranks: 2, and there are 1; expected no more than mpirun has started"),
-        (("--ranks", "x"), "--ranks: 'x'"),
         (("--overlap", "0"), "--overlap: '0'; expected whole numbers from 1"),
         (("--overlap", "1,4", "--arity", "flat,3"), "--arity: 3 with 4 jobs in flight; expected flat, or --overlap 1"),
         (("--dispatcher", "easy"), "--dispatcher: easy has no rounds, in which a job asks nodes; expected one of "),

@@ -16,13 +16,14 @@ from dardis.config.comparison import Comparison, Contender, Workload
 from dardis.model.errors import InputError
 from dardis.runs import request
 
-MACHINE = 'name = "p"\n[[nodes]]\ncount = 1\nprefix = "n"\nresources = { cores = 8 }\n'
+MACHINE = 'prices = "prices.csv"\nname = "p"\n[[nodes]]\ncount = 1\nprefix = "n"\nresources = { cores = 8 }\n'
 
 
 @pytest.fixture
 def comparison(tmp_path):
     (tmp_path / "t.swf").write_text("a trace")
     (tmp_path / "p.toml").write_text(MACHINE)
+    (tmp_path / "prices.csv").write_text("0.1")
     workload = Workload("t", tmp_path / "t.swf", tmp_path / "p.toml", trim=(1, 2), deadlines="factor:2", strict=True)
     return Comparison("here", (workload,), tuple(Contender(name, name, ("x=1",)) for name in "abc"), (1, 2))
 
@@ -47,20 +48,6 @@ sys.exit(worker.main())
 """
 
 
-@pytest.fixture
-def scripted(monkeypatch):
-    """Give every run the Python script that its label names instead of a simulation."""
-
-    def give(scripts):
-        def arguments(run):
-            return [scripts[run.contender.label], str(run.out), str(run.seed), json.dumps(run.request().record())]
-
-        monkeypatch.setattr(nursery, "WORKER", (sys.executable, "-c", WORKER))
-        monkeypatch.setattr(PlannedRun, "arguments", arguments)
-
-    return give
-
-
 WRITES = """
 import pathlib, sys
 out = pathlib.Path(sys.argv[1]); out.mkdir(parents=True, exist_ok=True)
@@ -83,11 +70,15 @@ def begun(out):
 
 
 @pytest.fixture
-def asked(comparison, tmp_path, scripted):
-    """The state of a comparison whose runs are scripts, and its runs."""
+def asked(comparison, tmp_path, monkeypatch):
+    """A comparison whose runs are the Python scripts that labels name, not simulations: its state, and its runs."""
 
     def call(scripts):
-        scripted(scripts)
+        def arguments(run):
+            return [scripts[run.contender.label], str(run.out), str(run.seed), json.dumps(run.request().record())]
+
+        monkeypatch.setattr(nursery, "WORKER", (sys.executable, "-c", WORKER))
+        monkeypatch.setattr(PlannedRun, "arguments", arguments)
         return begun(tmp_path / "o"), plan(comparison, tmp_path / "o")
 
     return call
@@ -131,11 +122,12 @@ def test_one_that_fails_does_not_take_the_rest_with_it(asked, tmp_path):
 
 
 def test_a_process_goes_on_with_the_next_run_and_one_that_died_does_not(asked):
-    tells = "import os, sys; sys.exit(f'dardis: process {os.getpid()}')"
+    tells = "import os, sys; sys.exit(f'dardis: process {os.getpid()}, to which is said {sys.stdin.read()!r}')"
     state, (a1, a2, b1, _, c1, _) = asked({"a": tells, "b": tells, "c": DIES})
     run_all([a1, a2, c1, b1], state, 1, quietly)
     first, second, died, last = (state.result(run).error for run in (a1, a2, c1, b1))
     assert first == second != last
+    assert first.endswith("is said ''")
     assert died == "killed by SIGKILL"
 
 
@@ -217,10 +209,14 @@ except KeyboardInterrupt:
 
 
 @pytest.fixture
-def one_done(asked):
-    state, runs = asked(dict.fromkeys("abc", WRITES))
-    run_all(runs[:1], state, 1, quietly)
-    return runs[0]
+def one_done(asked, monkeypatch):
+    """A run that has been done, which needs no process here."""
+    state, (run, *_) = asked({"a": WRITES})
+    state.begin(run)
+    monkeypatch.setattr(sys, "argv", run.arguments())
+    exec(WRITES, {})  # noqa: S102 (our own)
+    state.settle(run, "")
+    return run
 
 
 def state_of(run):
@@ -283,11 +279,15 @@ def test_a_run_knows_whether_one_queue_decides(comparison, tmp_path):
     assert found == {"easy": True, "dardis-late": False}
 
 
-@pytest.mark.parametrize("what", ["trace", "platform"])
-def test_a_file_that_has_changed_is_told_and_redone_by_force(one_done, what):
-    path = getattr(one_done.workload, what)
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("t.swf", "trace"), ("p.toml", "platform"), ("prices.csv", "file that the platform names")],
+)
+def test_a_file_that_has_changed_is_told_and_redone_by_force(one_done, tmp_path, name, said):
+    assert state_of(one_done).is_done(one_done, force=False)
+    path = tmp_path / name
     path.write_text(path.read_text() + "\n")
-    with pytest.raises(InputError, match=f"run t/a/1 with another {what}; .*--force"):
+    with pytest.raises(InputError, match=f"run t/a/1 with another {said}; .*--force"):
         state_of(one_done).is_done(one_done, force=False)
     assert not state_of(one_done).is_done(one_done, force=True)
 
@@ -329,24 +329,12 @@ def test_a_file_that_changes_before_its_run_reads_it_is_told(asked):
     assert state.result(runs[0]).metrics is None
 
 
-def test_a_folder_of_an_earlier_version_is_told(one_done):
+def test_another_version_may_give_another_schedule(one_done, monkeypatch):
+    whole = (one_done.out / "run.json").read_text()
     (one_done.out / "run.json").write_text('{"deadlines": "factor:2"}')
     with pytest.raises(InputError, match=r"with another version of dardis; .*--force"):
         state_of(one_done).is_done(one_done, force=False)
-
-
-def test_prices_that_have_changed_are_told(asked, tmp_path):
-    (tmp_path / "prices.csv").write_text("0.1")
-    (tmp_path / "p.toml").write_text('prices = "prices.csv"\n' + MACHINE)
-    state, (run, *_) = asked({"a": WRITES})
-    run_all([run], state, 1, quietly)
-    assert state_of(run).is_done(run, force=False)
-    (tmp_path / "prices.csv").write_text("0.2")
-    with pytest.raises(InputError, match="run t/a/1 with another file that the platform names"):
-        state_of(run).is_done(run, force=False)
-
-
-def test_another_version_may_give_another_schedule(one_done, monkeypatch):
+    (one_done.out / "run.json").write_text(whole)
     monkeypatch.setattr(request, "__version__", "9.9")
     with pytest.raises(InputError, match="version of dardis"):
         state_of(one_done).is_done(one_done, force=False)

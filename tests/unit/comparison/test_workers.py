@@ -10,7 +10,6 @@ from dardis.cli.main import run
 
 OF_WORKERS = """
 import random
-import subprocess
 
 import dardis
 
@@ -22,20 +21,6 @@ class Drawn(dardis.Rule):
 
     def key(self, job, now):
         return DRAWS.random()
-
-
-class Asks(dardis.Rule):
-    "asks a program that reads all there is to read"
-
-    def key(self, job, now):
-        return len(subprocess.run(["cat"], capture_output=True, check=True).stdout), input_is_over(), job.submit
-
-
-def input_is_over():
-    try:
-        return input()
-    except EOFError:
-        return ""
 """
 
 
@@ -67,7 +52,3 @@ def test_who_keeps_something_does_so_for_one_run(compared):
     alone, beside = compared("of_workers:Drawn,easy", 1), compared("of_workers:Drawn,easy", 2)
     assert alone == beside
     assert len(alone) == 4
-
-
-def test_whoever_reads_finds_nothing(compared):
-    assert len(compared("of_workers:Asks", 1)) == 2
