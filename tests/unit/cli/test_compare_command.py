@@ -3,6 +3,7 @@
 import json
 import shutil
 import signal
+import sys
 
 import pytest
 from kit.few_nodes import PLATFORM, started, swf, waited, write_files
@@ -211,25 +212,32 @@ def test_a_mistake_is_one_line_before_anything_runs(compare, folder, monkeypatch
     assert not (folder / "o" / "runs").exists()
 
 
+KEEPS = """
+import random
+
+import dardis
+
+DRAWS = random.Random(1)
+
+
+class Drawn(dardis.Rule):
+    def key(self, job, now):
+        return DRAWS.random()
+"""
+
+
 @pytest.mark.slow
-def test_an_arity_and_a_sample_for_all_and_of_one(compare, folder):
-    """A tree gives the same schedule, a sample another; who asks no nodes, or knows them all, goes without."""
-    dispatchers = "dardis-throughput,dardis-throughput:arity=flat:sample=all,dardis-late,easy"
-    assert compare("--arity", "2", "--sample", "1", dispatchers=dispatchers) == (0, [])
-    rows = {row["dispatcher"]: (row["arity"], row["sample"]) for row in rows_of(folder / "o" / "compare.csv")}
-    assert rows == {
-        "dardis-throughput": ("2", "1"), "dardis-throughput arity=flat sample=all": ("flat", "all"),
-        "dardis-late": ("2", "all"), "easy": ("", ""), "recorded": ("", ""),
-    }  # fmt: skip
-    records = of_runs(folder, "run.json").items()
-    assert {name.split("/")[1]: (record["arity"], record["sample"]) for name, record in records} == {
-        "dardis-throughput": (2, 1), "dardis-throughput arity=flat sample=all": ("flat", None),
-        "dardis-late": (2, None), "easy": ("flat", None),
-    }  # fmt: skip
-    status, said = compare("--arity", "2", "--sample", "3", dispatchers=dispatchers)
-    assert (status, "t/dardis-throughput/1 with another sample" in said[0]) == (2, True)
-    assert "dardis-throughput arity=flat sample=all" in (folder / "o" / "table.md").read_text()
-    assert compare(dispatchers="easy:arity=4") == (0, ["dardis: warning: --arity: easy asks no nodes"])
+def test_what_a_run_leaves_in_its_process_is_nothing_to_the_next(compare, folder, monkeypatch):
+    monkeypatch.delitem(sys.modules, "keeps", raising=False)
+    (folder / "keeps.py").write_text(KEEPS)
+    (folder / "u.swf").write_text(swf(11, runtime=70))
+    digests = []
+    for processes in (1, 2):
+        assert compare("--processes", processes, what=("t.swf", "u.swf"), dispatchers="keeps:Drawn,easy")[0] == 0
+        digests.append({run: found["schedule_digest"] for run, found in of_runs(folder, "metrics.json").items()})
+        shutil.rmtree(folder / "o")
+    assert digests[0] == digests[1]
+    assert len(digests[0]) == 4
 
 
 def test_labels_with_commas_are_drawn(compare, folder, monkeypatch):

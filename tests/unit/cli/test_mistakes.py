@@ -116,15 +116,9 @@ def test_what_nobody_knows(refused, folder):
         ("dardis-throughput", ["start_grain_s=0"], "a whole number from 1"),
         ("dardis-throughput", ["ordering=relaxed"], "unknown setting"),
         ("aucsched", ["bids=some"], "all|contiguous"),
-        ("aucsched", ["slurm_bids=yes"], "off"),
-        ("aucsched", ["window=0"], "a whole number from 1"),
-        ("aucsched", ["age_weight=-1"], "a whole number from 0"),
-        ("easy", ["order=most:"], "most:KIND"),
         ("easy", ["order=most:gpu"], "no 'gpu'; expected cores"),
         ("easy", ["selection=random"], "event_order=batched|per-event"),
-        ("rules-fcfs", ["rule=rule"], "fcfs|df|wt|sjbf"),
         ("rules-fcfs", ["backfill=on", "ordering=relaxed"], "backfill=off"),
-        ("conservative", ["ordering=relaxed"], "backfill=off"),
     ],
 )
 def test_unknown_settings_list_the_known(refused, folder, dispatcher, settings, known):
@@ -209,7 +203,10 @@ def test_a_full_disk_leaves_the_earlier_run_whole(folder, simulate):
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
     )  # fmt: skip
     assert done.returncode == 1
-    assert done.stderr.splitlines() == [f"dardis: {folder / 'out' / 'jobs.csv'}: File too large"]
+    (said,) = done.stderr.splitlines()
+    assert said.startswith(f"dardis: {folder / 'out'}/")
+    assert said.endswith(": File too large")
+    assert ".part" not in said, "not where files lie until all are written"
     assert contents(folder / "out") == before
     (folder / "out" / ".part-left").mkdir()
     assert simulate("--force", "--seed", "7")[0] == 0
