@@ -58,9 +58,7 @@ def test_two_simulations_with_one_folder(folder, refused):
         (out / ".part-x").mkdir()
         waited((out / LOCK_FILE).read_text)
         for more in ([], ["--force"]):
-            refused(
-                simulate(folder, *more), f"--out {out}: is being written by another dardis (process {first.pid} on "
-            )
+            refused(simulate(folder, *more), f"{out}: is being written by another dardis (process {first.pid} on ")
         refused(["report", str(out)], "is being written by another dardis")
         assert (out / ".part-x").exists(), "parts are left to who holds the folder"
         first.send_signal(signal.SIGKILL)

@@ -31,37 +31,21 @@ def no_search(monkeypatch):
     monkeypatch.setattr("offline.day.command.past_of", begun)
 
 
-def lines(text):
-    return text.splitlines(keepends=True)
-
-
 def without(text, first, last):
-    rows = lines(text)
+    rows = text.splitlines(keepends=True)
     return "".join(rows[:first] + rows[last:])
-
-
-def scaled(text, factor, shift=0.0):
-    head, *rows = lines(text)
-    cells = (row.strip().split(",") for row in rows)
-    return head + "".join(f"{when},{factor * float(value) + shift}\n" for when, value in cells)
 
 
 TABLES = {
     "prices with a gap": ("prices", without(prices(), MIDNIGHT + 5, MIDNIGHT + 9), "2023-07-11T05:00Z"),
     "weather that ends in the day": ("weather", without(weather(), MIDNIGHT + 9, 9999), "2023-07-11T09:00Z"),
-    "prices per MWh": ("prices", scaled(prices(), 1000), "per MWh"),
-    "temperatures in K": ("weather", scaled(weather(), 1, 273.15), "look like K"),
     "a price that is none": ("prices", prices().replace(",0.24\n", ",dear\n"), "prices.csv:"),
     "an unknown column": ("prices", prices().replace("price_eur_per_kwh", "cost"), "price_eur_per_kwh"),
     "an hour twice": ("weather", weather().replace("-11T01:", "-11T00:"), "csv:"),
     "a PUE table that ends below the load": ("cooling", "temp_c,500,1000\n5,1.2,1.2\n40,1.3,1.3\n", "0 to 1000 W"),
     "a PUE table that is too cold": ("cooling", "temp_c,500,9000\n0,1.2,1.2\n5,1.3,1.3\n", "-2.5 to 7.5 °C"),
     "a trace without jobs": ("history", "; nothing\n", "history.csv"),
-    "jobs of more than equal units": (
-        "history",
-        "job_id,submit_s,runtime_s,units,nodes,req_cores\n1,0,5,2,2,1\n",
-        "history.csv: has jobs with parts",
-    ),
+    "jobs of nodes": ("history", "job_id,submit_s,runtime_s,units,nodes,req_cores\n1,0,5,2,2,1\n", "jobs with parts"),
     "a platform with an unknown key": ("platform", "colour = 'red'\n" + PLATFORM, "colour"),
 }
 
@@ -73,72 +57,77 @@ def test_files(site, capsys, no_search, option, text, said):
         refused(site, capsys, said, command=command, **when, **{option: site / f"{option}.csv"})
 
 
-OPTIONS = {
-    "unknown switching": ({"switching": "maybe"}, "--switching: 'maybe'; expected spare, algorithm8, off"),
-    "offset above": ({"offset": 101}, "--offset"),
-    "unknown method": ({"forecast_method": "oracle"}, "seasonal"),
-    "no calendar": ({"calendar_start": None}, "--calendar-start: not given"),
-    "no weather": ({"weather": None}, "--weather: not given"),
-    "no prices": ({"prices": None}, "--prices: not given"),
-    "unknown plant": ({"cooling": "water"}, "'water'"),
-    "missing trace": ({"history": "none.swf"}, "none.swf"),
-    "a folder for prices": ({"prices": "."}, ".: "),
-}
+OF_BOTH = [
+    ({"switching": "maybe"}, "--switching: 'maybe'; expected spare, algorithm8, off"),
+    *(({"switching": rule}, f"'{rule}'; expected") for rule in ("reactive:", "reactive:-1", "react:3")),
+    ({"offset": 101}, "--offset"),
+    ({"forecast_method": "oracle"}, "seasonal"),
+    ({"calendar_start": None}, "--calendar-start: not given"),
+    ({"weather": None}, "--weather: not given"),
+    ({"prices": None}, "--prices: not given"),
+    ({"cooling": "water"}, "'water'"),
+    ({"history": "none.swf"}, "none.swf"),
+    ({"prices": "."}, ".: "),
+]
+WITHOUT = {"platform": "flat.toml", "calendar_start": None, "weather": None, "prices": None}
+OF_PLAN = [
+    ({"day": 0}, "--day: no job was submitted before day 0"),
+    ({"day": -1}, "--day"),
+    ({"day": 8, "hours": 36}, "--hours: 36; expected 24 or 48"),
+    ({"day": 400}, "weather.csv"),
+    ({"day": 1, "calendar_start": "2023-07-03T18:00Z"}, "one whole day"),
+    ({}, "dardis plan: neither --day nor --date; expected one of the two"),
+    ({"day": 8, "date": "2023-07-11"}, "--date: beside --day 8; expected one of the two"),
+    ({"date": "11.7.2023"}, "--date: '11.7.2023'; expected a UTC day as 2023-07-15"),
+    ({"date": "2023-07-01"}, "--date: no job was submitted before day -2 (2023-07-01T00:00:00Z)"),
+    ({"date": "2023-07-11"} | WITHOUT, "--date: the trace does not say when it began; expected --calendar-start, or"),
+]
+AT_NOW = [
+    (
+        {"now": "2023-07-11T00:01Z"},
+        "--now: 2023-07-11T00:01:00Z; expected 2023-07-10T00:00:00Z to 2023-07-11T00:00:00Z",
+    ),
+    (
+        {"now": "2023-07-09T23:59Z"},
+        "--now: 2023-07-09T23:59:00Z; expected 2023-07-10T00:00:00Z to 2023-07-11T00:00:00Z",
+    ),
+    ({"now": "yesterday"}, "--now: 'yesterday'; expected a moment since 1970"),
+    ({"now": "2023-07-03T00:00Z", "calendar_start": None}, "--now: the trace does not say when it began"),
+    ({"state": "odd.csv"}, "odd.csv:2: 'cn1' is no node of platform small; expected one that is called as n0"),
+    ({"state": "empty.csv"}, "is empty; expected what scontrol show node -o prints, or a CSV of node,state"),
+    ({"after": "."}, "holds no plan"),
+    *(({"what_if": text}, "expected at most how many kW") for text in ("80kW", "8kW 19-17", "kW 1-2", "8kW 7:60-9")),
+    ({"what_if": "0.01kW 8-16"}, "--what-if '0.01kW 8-16'"),
+]
+OF_HYBRID = [
+    ({"plan_at": "25:00"}, "--plan-at: '25:00'; expected a time of day as 15:00, UTC"),
+    ({"days": "5-3"}, "--days: '5-3'; expected A-B"),
+    ({"days": "0-1"}, "--days 0-1: 0 jobs before"),
+    ({"days": "11-12"}, "and 0 in them"),
+    ({"days": "8-30"}, "weather.csv: covers"),
+    ({"dispatcher": "replan"}, "replan: switches no nodes; expected one of dardis-throughput, "),
+    ({"dispatcher": "none"}, "dardis-throughput"),
+    ({"set": "a=b"}, "--set a=b"),
+    ({"shift_hours": 49}, "--shift-hours"),
+    ({"cap": "firm"}, "--cap: 'firm'; expected soft, hard, off"),
+    ({"cap": "hard", "set": "profile=soft"}, "--set profile=soft: --cap hard says"),
+    ({"cap": "soft", "deadlines": "sometimes"}, "--deadlines: 'sometimes'"),
+]
+OPTIONS = [
+    *((command, when | options, said) for command, when in WHEN.items() for options, said in OF_BOTH),
+    *(("plan", options, said) for options, said in OF_PLAN),
+    *(("plan", WHEN["plan"] | options, said) for options, said in AT_NOW),
+    *(("hybrid", WHEN["hybrid"] | options, said) for options, said in OF_HYBRID),
+]
 
 
-@pytest.mark.parametrize(("options", "said"), OPTIONS.values(), ids=OPTIONS)
-def test_options(site, capsys, options, said):
-    for command, when in WHEN.items():
-        refused(site, capsys, said, command=command, **when, **options)
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"day": 0}, "--day: no job was submitted before day 0"),
-        ({"day": -1}, "--day"),
-        ({"day": 8, "hours": 36}, "--hours: 36; expected 24 or 48"),
-        ({"day": 400}, "weather.csv"),
-        ({"day": 1, "calendar_start": "2023-07-03T18:00Z"}, "one whole day"),
-        ({}, "dardis plan: neither --day nor --date; expected one of the two"),
-        ({"day": 8, "date": "2023-07-11"}, "--date: beside --day 8; expected one of the two"),
-        ({"date": "11.7.2023"}, "--date: '11.7.2023'; expected a UTC day as 2023-07-15"),
-        ({"date": "2023-02-30"}, "--date: '2023-02-30'; expected a UTC day as 2023-07-15"),
-        ({"date": "2023-07-01"}, "--date: no job was submitted before day -2 (2023-07-01T00:00:00Z)"),
-        (
-            {"date": "2023-07-11", "platform": "flat.toml", "calendar_start": None, "weather": None, "prices": None},
-            "--date: the trace does not say when it began; expected --calendar-start, or the day's number",
-        ),
-    ],
-)
-def test_days_to_plan(site, capsys, monkeypatch, options, said):
+@pytest.mark.parametrize(("command", "options", "said"), OPTIONS)
+def test_options(site, capsys, monkeypatch, command, options, said):
     monkeypatch.chdir(site)
+    (site / "odd.csv").write_text("node,state\ncn1,off\n")
+    (site / "empty.csv").write_text("")
     (site / "flat.toml").write_text("weather = 12\nprices = 0.1\n" + PLATFORM + POWER)
-    refused(site, capsys, said, **options)
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"days": "5-3"}, "--days: '5-3'; expected A-B"),
-        ({"days": "0-1"}, "--days 0-1: 0 jobs before"),
-        ({"days": "11-12"}, "and 0 in them"),
-        ({"days": "8-30"}, "weather.csv: covers"),
-        ({"days": "8", "dispatcher": "replan"}, "replan: switches no nodes; expected one of dardis-throughput, "),
-        ({"days": "8", "dispatcher": "none"}, "dardis-throughput"),
-        ({"days": "8", "set": "a=b"}, "--set a=b"),
-        ({"days": "8", "shift_hours": 49}, "--shift-hours"),
-        *(
-            ({"days": "8", "switching": rule}, f"'{rule}'; expected")
-            for rule in ("reactive:", "reactive:-1", "react:3")
-        ),
-        ({"days": "8", "cap": "firm"}, "--cap: 'firm'; expected soft, hard, off"),
-        ({"days": "8", "cap": "hard", "set": "profile=soft"}, "--set profile=soft: --cap hard says"),
-        ({"days": "8", "cap": "soft", "deadlines": "sometimes"}, "--deadlines: 'sometimes'"),
-    ],
-)
-def test_days_to_live(site, capsys, options, said):
-    refused(site, capsys, said, command="hybrid", **options)
+    refused(site, capsys, said, command=command, **options)
 
 
 LIMITS = {

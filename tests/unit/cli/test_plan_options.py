@@ -41,36 +41,6 @@ def nodes_of(row):
     return {int(pair.split(":")[0]) for pair in row["units_by_node"].split()}
 
 
-@pytest.mark.parametrize(
-    ("options", "why"),
-    [
-        ({"now": "2023-07-11T00:01Z"}, "--now: 2023-07-11T00:01:00Z; expected 2023-07-10T00:00:00Z to 2023-07-11T00:"),
-        ({"now": "2023-07-09T23:59Z"}, "--now: 2023-07-09T23:59:00Z; expected 2023-07-10T00:00:00Z to 2023-07-11T00:"),
-        ({"now": "yesterday"}, "--now: 'yesterday'; expected a moment since 1970"),
-        ({"now": START, "calendar_start": None}, "--now: the trace does not say when it began"),
-        ({"state": "cn1,off"}, "state.csv:2: 'cn1' is no node of platform small; expected one that is called as n0"),
-        ({"state": ""}, "state.csv: is empty; expected what scontrol show node -o prints, or a CSV of node,state"),
-        ({"after": ""}, "holds no plan"),
-        *(({"what_if": text}, "expected at most how many kW")
-          for text in ("80kW", "80kW 19-17", "kW 1-2", "80kW 17:60-19")),
-        ({"what_if": "0.01kW 8-16"}, "--what-if '0.01kW 8-16'"),
-        ({"days": "8-8", "plan_at": "25:00"}, "--plan-at: '25:00'; expected a time of day as 15:00, UTC"),
-    ],
-)  # fmt: skip
-def test_what_is_wrong_is_told_in_a_line(small_site, tmp_path, capsys, options, why):
-    if "state" in options:
-        (tmp_path / "state.csv").write_text(options["state"] and f"node,state\n{options['state']}\n")
-        options = {"state": tmp_path / "state.csv"}
-    elif "after" in options:
-        options = {"after": tmp_path}
-    command, when = ("hybrid", {}) if "plan_at" in options else ("plan", {"day": DAY})
-    assert called(command, small_site, tmp_path / "out", **when, **options) == 2
-    said = capsys.readouterr().err
-    assert why in said
-    assert said.count("\n") == 1
-    assert not (tmp_path / "out").exists()
-
-
 def test_a_market_s_day_may_end_before_the_utc_day(small_site, tmp_path, capsys):
     """In summer day-ahead prices of Central Europe end at 22:00 UTC; the last one holds then, which is told."""
     head, *rows = (small_site / "prices.csv").read_text().splitlines()
