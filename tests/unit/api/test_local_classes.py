@@ -156,7 +156,7 @@ def test_script_compares_its_own_class(site):
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("DardisWarning") == 1
-    assert "own_script.py:28: DardisWarning: Last, Broken: other processes can't import" in done.stderr
+    assert "own_script.py:23: DardisWarning: Last, Broken: other processes can't import" in done.stderr
     digests, failed = json.loads(done.stdout)
     last = of_function()[0]
     expected = [

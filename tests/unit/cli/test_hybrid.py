@@ -238,6 +238,13 @@ def test_algorithm_8_keeps_more_on_than_the_spares(small_site, small_hybrid, tmp
     assert found["profit_eur"] < summary_of(small_hybrid)["profit_eur"]
 
 
+def test_held_jobs_wait_for_cheaper_hours(small_site, small_hybrid, tmp_path):
+    held, before = lived(small_site, tmp_path / "out", days="7-8", shift_hours=6), summary_of(small_hybrid)
+    assert held["mean_wait_s"] > before["mean_wait_s"]
+    assert held["energy_eur"] < before["energy_eur"]
+    assert held["always_on_profit_eur"] == before["always_on_profit_eur"]
+
+
 def test_what_was_promised_and_what_is_left(small_hybrid):
     found = summary_of(small_hybrid)
     rows = [row for row in rows_of(small_hybrid / "days.csv") if row["promised_gain_eur"]]
