@@ -101,8 +101,10 @@ def of_local_and_module(table):
     ("imported", "options"),
     [
         (["own_classes:Last"], {"seeds": [1, 2], "settings": {"step": 2}, "trim": (2, 2)}),
-        pytest.param(["own_classes:Last"], {"replicates": 2, "resample": "shake"}, marks=pytest.mark.slow),
-        (["own_classes:Last:step=1", "own_classes:Last:step=4"], {"grid": "Last.step=1,4"}),
+        (["own_classes:Last"], {"replicates": 2, "resample": "shake"}),
+        pytest.param(
+            ["own_classes:Last:step=1", "own_classes:Last:step=4"], {"grid": "Last.step=1,4"}, marks=pytest.mark.slow
+        ),
         pytest.param(["own_classes:Last"], {"clairvoyant": True}, marks=pytest.mark.slow),
     ],
 )

@@ -119,6 +119,7 @@ def test_a_second_forecast_of_the_same_name_is_told(folder, refused, monkeypatch
     assert not list(folder.rglob(f"*{LOCK_FILE}"))
     assert run([*command, out]) == 2
     assert run([*command, out, "--force"]) == 0
+    assert run([*command, "none/jobs.csv"]) == 2
 
 
 def children(pid):

@@ -242,7 +242,7 @@ def test_two_days_ahead_are_planned_with_the_first_one_counted(small_site, tmp_p
 def test_without_power_figures_the_thesis_s_hold_and_nothing_is_switched(small_site, tmp_path, capsys):
     (tmp_path / "p.toml").write_text(PLATFORM)
     out = tmp_path / "out"
-    found = planned(small_site, out, platform=tmp_path / "p.toml", switching="algorithm8", no_report=False)
+    found = planned(small_site, out, platform=tmp_path / "p.toml", no_report=False)
     page, said = (out / "report.html").read_text(), capsys.readouterr().err
     for note in ("9.455 W a busy core", "none is switched"):
         assert note in said

@@ -176,9 +176,9 @@ def test_weather_and_prices_that_begin_after_the_history_are_enough(site, capsys
     assert "too few days" in said
 
 
-def test_old_history_is_told_in_the_report(site, capsys):
-    assert called("plan", site, site / "out", day=12) == 0
-    note = "before the forecast"
+@pytest.mark.parametrize(("day", "note"), [(1, "too few days of history"), (12, "before the forecast")])
+def test_little_or_old_history_is_told_in_the_report(site, capsys, day, note):
+    assert called("plan", site, site / "out", day=day) == 0
     assert note in capsys.readouterr().err
     assert note in summary_of(site / "out")["notes"]
     assert note in (site / "out" / "report.html").read_text()

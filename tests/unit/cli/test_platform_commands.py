@@ -50,8 +50,9 @@ def test_a_platform_file_is_written_and_shown_without_a_name(imported, told, fol
     assert platform.read_text() == "kept"
     assert imported(folder / name, platform, "--force")[0] == 0
     (folder / "t.swf").write_text("1 0 -1 50 8 -1 -1 8 100 -1 1 1 1 -1 1 1 -1 -1\n")
-    more = ["--dispatcher", "easy", "--out", folder / "out", "--no-report"]
+    more = ["--dispatcher", "easy", "--out", folder / "out"]
     assert told("simulate", folder / "t.swf", "--platform", platform, *more)[0] == 0
+    assert (folder / "out" / "report.html").exists()
 
 
 def test_nearly_equal_memory_is_merged_if_wished(imported, folder):
@@ -208,6 +209,8 @@ def test_what_the_model_of_a_plant_was_not_calibrated_for_is_told(pue):
     ("arguments", "message"),
     [
         (("steam", 10, 1000), "no such plant or file; expected air, hybrid, or the file of a PUE table"),
+        (("air", 10, 0), "--it-w: 0; expected more than 0 W"),
+        (("air", 300, 1000), "--temperature: 300; expected °C, from -90 to 60"),
         (("pue.csv", 16, 1000), "asked for 16 °C and 1000 W of IT power; expected within what it covers, -5 to 15 °C"),
         (("pue.csv", 10, 1000, "--rows", "best"), "--rows: 'best'; expected nearest or interpolate"),
     ],
