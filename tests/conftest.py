@@ -74,10 +74,26 @@ def small_site(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def small_plan(small_site, tmp_path_factory) -> Path:
     """What `dardis plan` makes of its day 8, after a short search."""
-    from kit.small_site import called, search_less
+    from kit.small_site import called
 
     out = tmp_path_factory.mktemp("small_plan") / "plan"
-    with pytest.MonkeyPatch.context() as patch:
-        search_less(patch)
-        assert called("plan", small_site, out, day=8) == 0
+    assert called("plan", small_site, out, polishes=1, day=8) == 0
     return out
+
+
+@pytest.fixture(scope="session")
+def small_hybrid(small_site, tmp_path_factory) -> Path:
+    """What `dardis hybrid` makes of its days 7 and 8, with the report."""
+    from kit.small_site import called
+
+    out = tmp_path_factory.mktemp("small_hybrid") / "out"
+    assert called("hybrid", small_site, out, days="7-8") == 0
+    return out
+
+
+@pytest.fixture(scope="session")
+def small_comparison(tmp_path_factory) -> Path:
+    """A folder with a trace t.swf, a platform p.toml, and in o two dispatchers compared with two seeds."""
+    from kit.few_nodes import compared
+
+    return compared(tmp_path_factory.mktemp("small_comparison"))

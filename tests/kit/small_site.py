@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,7 +30,7 @@ resources = { cores = 8 }
 """
 POWER = "power = { idle_w = 100, core_w = 6.33, off_w = 10, boot_s = 240, boot_w = 125, shutdown_s = 30, shutdown_w = 100 }\n"  # noqa: E501
 
-
+_NODE_HOURS = spares._NODE_HOURS
 FILES = ("profile.csv", "target.json", "onoff.csv", "schedule.csv")
 """What a plan hands on."""
 
@@ -157,17 +158,31 @@ def arguments(command: str, site: Path, out: Path, **options: object) -> list[st
     return words
 
 
-def called(command: str, site: Path, out: Path, **options: object) -> int:
-    """Exit status of the command, which is run here."""
-    return run(arguments(command, site, out, **options))
+def called(command: str, site: Path, out: Path, *, polishes: int = 0, **options: object) -> int:
+    """Exit status of the command, which is run here and searches little."""
+    with pytest.MonkeyPatch.context() as patch:
+        search_less(patch, polishes)
+        return run(arguments(command, site, out, **options))
 
 
-def search_less(patch: pytest.MonkeyPatch) -> None:
+def simulated(site: Path, out: Path, *more: object, platform: Path | None = None) -> int:
+    """Exit status of `dardis simulate` of the trace, which is run here."""
+    words = ["simulate", site / "trace.swf", "--platform", platform or site / "small.toml", "--out", out, *more]
+    return run([*map(str, words), "--no-report"])
+
+
+def search_less(patch: pytest.MonkeyPatch, polishes: int = 0) -> None:
     """Shorten the searches, for what does not depend on how good plans are."""
     patch.setattr(planning, "GROUPS", 100)
-    patch.setattr(planning, "POLISHES", 1)
+    patch.setattr(planning, "POLISHES", polishes)
     patch.setattr(hindsight, "MOST_DAYS", 5)
-    patch.setattr(spares, "_NODE_HOURS", spares._NODE_HOURS[::3])
+    patch.setattr(spares, "_NODE_HOURS", _NODE_HOURS[::3])
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    """The rows of a CSV."""
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def summary_of(out: Path) -> dict[str, object]:

@@ -13,29 +13,21 @@ ROOT = Path(__file__).resolve().parents[3]
 NOTEBOOK = ROOT / "docs" / "notebook.ipynb"
 
 
-@pytest.fixture
-def notebook():
-    return nbformat.read(NOTEBOOK, as_version=4)
-
-
-def test_it_is_short_and_its_outputs_are_small(notebook):
+@pytest.mark.filterwarnings("default::DeprecationWarning", "default::ResourceWarning")
+def test_it_is_short_with_small_outputs_and_runs_from_first_to_last(tmp_path, monkeypatch):
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
     nbformat.validate(notebook)
     assert len(notebook.cells) <= 20
     assert NOTEBOOK.stat().st_size < 60_000
     kept = [output for cell in notebook.cells for output in cell.get("outputs", ())]
     assert sum("image/png" in output.get("data", {}) for output in kept) == 1
     assert str(ROOT) not in NOTEBOOK.read_text()
-
-
-@pytest.mark.filterwarnings("default::DeprecationWarning", "default::ResourceWarning")
-def test_it_runs_from_first_to_last(notebook, tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
-    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "runtime"))
-    client = NotebookClient(
-        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
-    )
+    for name in ("TMPDIR", "IPYTHONDIR", "JUPYTER_RUNTIME_DIR"):
+        (tmp_path / name).mkdir()
+        monkeypatch.setenv(name, str(tmp_path / name))
+    place = {"metadata": {"path": str(tmp_path)}}
+    client = NotebookClient(notebook, timeout=300, kernel_name="python3", resources=place)
     client.km = client.create_kernel_manager()
     client.km.kernel_spec.argv[0] = sys.executable
     client.execute()

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from kit.small_site import START, write_site
+from kit.small_site import START
 
 import dardis
 from dardis.api.command import Said, command, words_of
@@ -30,15 +30,18 @@ def platform():
 
 @pytest.fixture(scope="module")
 def compared(trace, platform, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("own")
+    """Two dispatchers, in a folder with modules of known names, which the processes that it starts don't import."""
+    folder, here = (tmp_path_factory.mktemp(name) for name in ("own", "here"))
     (folder / "own_late.py").write_text(MINE)
-    sys.path.insert(0, str(folder))
-    try:
+    for name in ("uuid", "dardis"):
+        (here / f"{name}.py").write_text("raise SystemExit('hidden')\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(folder)
+        patch.setattr(sys, "path", [*sys.path, here])
+        patch.chdir(here)
         import own_late
 
         yield dardis.compare(trace, platform, ["easy", own_late.Late])
-    finally:
-        sys.path.remove(str(folder))
         sys.modules.pop("own_late", None)
 
 
@@ -53,15 +56,6 @@ def test_a_comparison_has_the_runs_that_python_would_have(compared, trace, platf
     assert list(compared.table["dispatcher"]) == list(runs.index)
     assert set(compared.classes["dispatcher"]) == set(runs.index)
     assert "own_late Late" in repr(compared)
-
-
-def test_the_folder_we_are_in_hides_no_module(trace, platform, tmp_path, monkeypatch):
-    """Not from processes that a comparison starts either."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("uuid", "dardis"):
-        (tmp_path / f"{name}.py").write_text("raise SystemExit('hidden')\n")
-    monkeypatch.setattr(sys, "path", [*sys.path, tmp_path])
-    assert dardis.compare(trace, platform, "easy").failed == ()
 
 
 def test_what_else_fails_comes_with_all_that_it_said(monkeypatch):
@@ -90,12 +84,9 @@ def test_its_report_is_one_file(compared, tmp_path):
         assert compared.differences
 
 
-def test_mistakes_of_a_comparison_are_those_of_the_command(trace, platform, tmp_path):
+def test_mistakes_are_those_of_the_command(trace, platform):
     with pytest.raises(dardis.InputError, match=r"^dardis compare: traces without --dispatchers A,B; expected both"):
         dardis.compare(trace, platform)
-
-
-def test_mistakes_of_a_plan_are_those_of_the_command(trace, platform):
     with pytest.raises(dardis.InputError, match=r"^dardis plan: neither --day nor --date; expected one of the two"):
         dardis.plan(trace, platform)
 
@@ -107,13 +98,11 @@ def test_keywords_are_options():
     assert words == ["--from=3", "--think-times", "--seeds=1,2", "--set=a=on"]
 
 
-def test_a_day_is_planned_from_python(tmp_path):
-    site = write_site(tmp_path)
+def test_a_day_is_planned_from_python(small_site, tmp_path):
+    site, options = small_site, {"switching": "off", "time_limit": 0, "calendar_start": START}
     history, machine = dardis.read_trace(site / "trace.swf"), dardis.read_platform(site / "small.toml")
-    found = dardis.plan(
-        history, machine, day=4, weather=site / "weather.csv", prices=site / "prices.csv", calendar_start=START,
-        switching="off", time_limit=1,
-    )  # fmt: skip
+    around = {name: site / f"{name}.csv" for name in ("weather", "prices")}
+    found = dardis.plan(history, machine, day=4, **around, **options)
     assert found.summary["jobs"] > 0
     assert json.loads((found.folder / "summary.json").read_text()) == found.summary.to_dict()
     assert (len(found.profile) > 0, len(found.schedule) > 0) == (True, True)

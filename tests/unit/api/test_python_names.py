@@ -23,7 +23,7 @@ def test_every_name_is_found_and_told_what_it_is_for(name):
     assert name == "__version__" or len(found.__doc__.splitlines()[0]) > 15
 
 
-def test_type_checkers_see_the_same_names():
+def test_type_checkers_see_the_same_names_and_none_is_that_of_a_package():
     tree = ast.parse((ROOT / "dardis" / "__init__.py").read_text())
     seen = {
         (node.module, alias.name)
@@ -36,9 +36,6 @@ def test_type_checkers_see_the_same_names():
     assert seen == {(home, name) for home, names in dardis._HOMES.items() for name in names}
     assert {name for _, name in seen} | {"__version__"} == {*dardis.__all__}
     assert (ROOT / "dardis" / "py.typed").exists()
-
-
-def test_no_name_is_that_of_a_package():
     packages = {path.name for path in (ROOT / "dardis").iterdir() if path.is_dir()}
     assert packages.isdisjoint(dardis.__all__)
 

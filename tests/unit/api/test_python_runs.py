@@ -55,25 +55,24 @@ def test_files_and_objects_have_the_digest_of_the_command(tmp_path_factory, seed
             assert found.audit() == []
 
 
-JOBS = {"job_id": [1, 2, 3], "submit_s": [0, 5, 9], "runtime_s": [50, 40, 9], "walltime_s": [60, np.nan, 20],
+JOBS = {"job_id": [1, 2, 3], "submit_s": [0, 5, 9], "runtime_s": [50, 40, 9], "walltime_s": [60, 50, 20],
         "units": [1, 2, 1], "req_cores": [4, 4, 1], "req_memory": ["1GiB", "512MiB", None],
         "queue": ["a", "=b", ""]}  # fmt: skip
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def trace():
     return dardis.Trace(pd.DataFrame(JOBS))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def platform():
     return dardis.Platform(dardis.nodes(2, cores=4, memory="2GiB"))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def done(trace, platform):
-    with pytest.warns(dardis.DardisWarning, match="1 of 3 jobs state no walltime"):
-        return dardis.simulate(trace, platform, "easy")
+    return dardis.simulate(trace, platform, "easy")
 
 
 def test_the_tables_are_those_of_the_folder(done, tmp_path):
@@ -94,6 +93,9 @@ def test_the_tables_are_those_of_the_folder(done, tmp_path):
     assert run(["audit", str(folder)]) == 0
     assert (folder / "run.json").exists()
     assert not (folder / "report.html").exists()
+    path = done.report(tmp_path / "here.html")
+    assert {*tmp_path.iterdir()} == {path, folder}
+    assert "easy on trace" in path.read_text() or "easy on a trace" in path.read_text()
 
 
 def test_rejected_jobs_have_no_start(platform):
@@ -106,23 +108,25 @@ def test_rejected_jobs_have_no_start(platform):
     assert "1 rejected" in repr(found)
 
 
-def test_nothing_is_written_unless_asked(trace, platform, tmp_path, monkeypatch, capfd):
+def test_nothing_is_written_unless_asked_and_a_warning_names_the_line_that_asked(
+    platform, tmp_path, monkeypatch, capfd
+):
     monkeypatch.chdir(tmp_path)
-    with pytest.warns(dardis.DardisWarning):
-        found = dardis.simulate(trace, platform, "dardis-late")
+    unstated = dardis.Trace(JOBS | {"walltime_s": [60, np.nan, 20]})
+    with pytest.warns(dardis.DardisWarning, match="1 of 3 jobs state no walltime") as caught:
+        found = dardis.simulate(unstated, platform, "dardis-late")
+    assert caught[0].filename == __file__
     assert found.audit() == []
     assert list(tmp_path.iterdir()) == []
     assert capfd.readouterr() == ("", "")
 
 
 def test_a_folder_is_that_of_the_command(tmp_path, trace, platform):
-    with pytest.warns(dardis.DardisWarning):
-        found = dardis.simulate(trace, platform, "easy", out=tmp_path / "out", no_report=True)
+    found = dardis.simulate(trace, platform, "easy", out=tmp_path / "out", no_report=True)
     record = json.loads((tmp_path / "out" / "run.json").read_text())
     assert (record["trace"], record["platform_file"], record["trace_sha256"]) == (None, None, None)
     file, machine = trace.write(tmp_path), platform.write(tmp_path)
-    with pytest.warns(dardis.DardisWarning):
-        again = dardis.simulate(file, machine, "easy", out=tmp_path / "again", no_report=True)
+    again = dardis.simulate(file, machine, "easy", out=tmp_path / "again", no_report=True)
     assert again.digest == found.digest
     record = json.loads((tmp_path / "again" / "run.json").read_text())
     assert (record["trace"], record["trace_sha256"]) == (str(file), sha256_of(file))
@@ -130,17 +134,9 @@ def test_a_folder_is_that_of_the_command(tmp_path, trace, platform):
         dardis.simulate(file, machine, "easy", out=tmp_path / "again")
 
 
-def test_the_report_is_one_file(done, tmp_path):
-    path = done.report(tmp_path / "here.html")
-    assert list(tmp_path.iterdir()) == [path]
-    assert "easy on trace" in path.read_text() or "easy on a trace" in path.read_text()
-
-
 def test_settings_are_keywords(trace, platform):
-    with pytest.warns(dardis.DardisWarning):
-        found = dardis.simulate(trace, platform, "rules-fcfs", backfill=True, backfill_depth=np.int64(2),
-                                settings={"profile": "off"})  # fmt: skip
-    said = found.record["settings"]
+    more = {"backfill": True, "backfill_depth": np.int64(2), "settings": {"profile": "off"}}
+    said = dardis.simulate(trace, platform, "rules-fcfs", **more).record["settings"]
     assert (said["backfill"], said["backfill_depth"], said["profile"]) == ("on", 2, "off")
 
 
@@ -153,19 +149,14 @@ class NarrowFirst(dardis.Rule):
         return job.units * self.step
 
 
-def test_a_class_is_a_dispatcher(trace, platform):
-    with pytest.warns(dardis.DardisWarning):
-        found = dardis.simulate(trace, platform, NarrowFirst, step=3)
+def test_a_class_is_a_dispatcher_and_recorded_by_its_module_and_file(done, trace, platform):
+    found = dardis.simulate(trace, platform, NarrowFirst, step=3)
     assert found.jobs["starting_time"].tolist() == [0, 50, 9]
     assert found.record["settings"]["step"] == 3
     with pytest.raises(dardis.InputError, match="unknown setting"):
         dardis.simulate(trace, platform, NarrowFirst, pace=3)
-
-
-def test_a_class_is_recorded_by_its_module_and_file(trace, platform):
     kind = type("easy", (dardis.Rule,), {"__module__": __name__})
-    with pytest.warns(dardis.DardisWarning):
-        asked, ours = (dardis.simulate(trace, platform, one).record["request"] for one in (kind, "easy"))
+    asked, ours = dardis.simulate(trace, platform, kind).record["request"], done.record["request"]
     assert asked["dispatcher"] == f"{__name__}:easy"
     assert asked["dispatcher_of"] == f"test_python_runs.py {sha256_of(Path(__file__))[:16]}"
     assert ours["dispatcher"] == "easy"
@@ -178,23 +169,20 @@ def test_files_are_recorded_as_they_were_when_they_were_read(trace, platform, tm
     read = dardis.read_trace(files[0]), dardis.read_platform(files[1])
     for file in files:
         file.write_text(file.read_text() + "\n")
-    with pytest.warns(dardis.DardisWarning):
-        asked = dardis.simulate(*read, "easy").record["request"]
+    asked = dardis.simulate(*read, "easy").record["request"]
     assert [asked["trace"], asked["platform"]] == digests
 
 
 def test_the_record_says_when_it_began(trace, platform, monkeypatch):
     times = iter(["began", "later"])
     monkeypatch.setattr("dardis.runs.given.utc_now", lambda: next(times))
-    with pytest.warns(dardis.DardisWarning):
-        found = dardis.simulate(trace, platform, "easy")
+    found = dardis.simulate(trace, platform, "easy")
     assert [found.record["started_utc"] for _ in range(2)] == ["began", "began"]
 
 
 @pytest.mark.parametrize("dispatcher", ["dardis-late", NarrowFirst])
 def test_a_run_comes_from_another_process(trace, platform, dispatcher):
-    with pytest.warns(dardis.DardisWarning):
-        found = dardis.simulate(*pickle.loads(pickle.dumps((trace, platform))), dispatcher)  # noqa: S301 (our own)
+    found = dardis.simulate(*pickle.loads(pickle.dumps((trace, platform))), dispatcher)  # noqa: S301 (our own)
     again = pickle.loads(pickle.dumps(found))  # noqa: S301 (our own)
     assert again.jobs.equals(found.jobs)
     assert (again.record["settings"], again.audit()) == (found.record["settings"], [])
@@ -203,39 +191,27 @@ def test_a_run_comes_from_another_process(trace, platform, dispatcher):
     assert str(pickle.loads(pickle.dumps(mistake.value))) == str(mistake.value)  # noqa: S301 (our own)
 
 
-def test_a_warning_names_the_line_that_asked(trace, platform):
-    with pytest.warns(dardis.DardisWarning) as caught:
-        dardis.simulate(trace, platform, "easy")
-    assert caught[0].filename == __file__
-
-
-def test_jobs_that_have_not_ended_are_none(platform):
-    made = dardis.Trace(JOBS | {"runtime_s": [np.nan, 40, 9]})
-    assert made.frame["job_id"].tolist() == [2, 3]
-    with pytest.warns(dardis.DardisWarning):
-        assert dardis.simulate(made, platform, "easy").audit() == []
-
-
 def test_a_trace_goes_through_a_frame(trace):
-    again = dardis.Trace(trace.frame)
-    assert again.frame.equals(trace.frame)
+    assert dardis.Trace(trace.frame).frame.equals(trace.frame)
     assert dardis.Trace(trace.frame[trace.frame.units == 1]).frame["job_id"].tolist() == [1, 3]
+    unfinished = dardis.Trace(JOBS | {"runtime_s": [np.nan, 40, 9]})
+    assert unfinished.frame["job_id"].tolist() == [2, 3], "jobs that have not ended are none"
 
 
-def test_a_trace_of_processors_goes_through_a_frame(tmp_path, platform):
-    lines = [
-        "; UnixStartTime: 0",
-        "1 0 3 50 3 -1 -1 3 60 -1 1 7 1 -1 2 1 -1 -1",
-        "2 4 -1 9 2 -1 -1 2 -1 -1 1 8 1 -1 2 1 -1 -1",
-    ]
-    (tmp_path / "t.swf").write_text("\n".join(lines) + "\n")
+def test_a_trace_of_processors_goes_through_a_frame_and_a_file_with_its_header(tmp_path, platform):
+    head = "; UnixStartTime: 1000000000\n; MaxProcs: 8\n"
+    jobs = ["1 0 3 50 3 -1 -1 3 60 -1 1 7 1 -1 2 1 -1 -1", "2 4 -1 9 2 -1 -1 2 -1 -1 1 8 1 -1 2 1 -1 -1"]
+    (tmp_path / "t.swf").write_text(head + "\n".join(jobs) + "\n")
     read = dardis.read_trace(tmp_path / "t.swf")
-    made = dardis.Trace(read.frame, name="t.swf")
+    made = dardis.Trace(read.frame, name="made")
     assert made.frame.equals(read.frame)
     assert (len(made), "2 jobs" in repr(made)) == (2, True)
+    written = made.write(tmp_path)
+    for one in (made, dardis.read_trace(written)):
+        assert (one.jobs.unix_start, one.jobs.most_processors, one.jobs.user[0]) == (1_000_000_000, 8, "7")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        digests = {dardis.simulate(one, platform, "easy").digest for one in (read, made, made.write(tmp_path))}
+        digests = {dardis.simulate(one, platform, "easy").digest for one in (read, made, written)}
     assert len(digests) == 1
 
 
@@ -248,15 +224,6 @@ def test_texts_and_the_header_go_through_a_frame(tmp_path):
     assert dardis.Trace(read.frame).frame.equals(read.frame)
 
 
-def test_the_header_of_swf_goes_through_a_frame_and_a_file(tmp_path):
-    head = "; UnixStartTime: 1000000000\n; MaxProcs: 64\n"
-    (tmp_path / "t.swf").write_text(head + "1 0 -1 50 3 -1 -1 3 60 -1 1 7 1 -1 2 1 -1 -1\n")
-    made = dardis.Trace(dardis.read_trace(tmp_path / "t.swf").frame, name="made")
-    again = dardis.read_trace(made.write(tmp_path))
-    for one in (made, again):
-        assert (one.jobs.unix_start, one.jobs.most_processors, one.jobs.user[0]) == (1_000_000_000, 64, "7")
-
-
 def test_a_platform_keeps_its_files(tmp_path, monkeypatch, trace):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "prices.csv").write_text("start_utc,price_eur_per_kwh\n2020-01-01T00:00Z,0.1\n2020-01-02T00:00Z,0.2\n")
@@ -266,8 +233,7 @@ def test_a_platform_keeps_its_files(tmp_path, monkeypatch, trace):
     again = dardis.read_platform(machine.write(tmp_path / "elsewhere"))
     assert again.machine == machine.machine
     assert (machine.name, machine.node_count, machine.cores) == ("eco", 2, 8)
-    with pytest.warns(dardis.DardisWarning):
-        assert dardis.simulate(trace, machine, "easy").metrics["energy_kwh"] > 0
+    assert dardis.simulate(trace, machine, "easy").metrics["energy_kwh"] > 0
 
 
 def test_the_guide_s_trace_and_machine_are_as_it_says():

@@ -1,30 +1,22 @@
 """`dardis compare` as its user meets it: runs in processes, what is kept, what is redone, and every mistake a line."""
 
-import csv
 import json
+import shutil
 import signal
-import subprocess
 import sys
-import time
 
 import pytest
+from kit.few_nodes import PLATFORM, started, swf, waited, write_files
+from kit.small_site import rows_of
 
 from dardis.cli.main import run
-
-PLATFORM = 'name = "small"\n[[nodes]]\ncount = 4\nprefix = "n"\nresources = { cores = 8 }\n'
-
-
-def lines(count, procs=9, runtime=50):
-    return "".join(
-        f"{n} {n} 0 {runtime + n % 97} {procs} -1 -1 {procs} 200 -1 1 1 1 -1 1 1 -1 -1\n" for n in range(1, count + 1)
-    )
+from dardis.workload.read import read_trace
 
 
 @pytest.fixture
-def folder(tmp_path):
-    (tmp_path / "p.toml").write_text(PLATFORM)
-    (tmp_path / "t.swf").write_text(lines(40))
-    return tmp_path
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return write_files(tmp_path)
 
 
 @pytest.fixture
@@ -32,19 +24,35 @@ def compare(folder, capsys):
     """Run `dardis compare` of the trace with arguments; return (status, lines on standard error)."""
 
     def call(*more, what=("t.swf",), dispatchers="dardis-throughput,dardis-balance", platform="p.toml"):
-        arguments = [str(folder / name) for name in what]
-        arguments += ["--platform", str(folder / platform)] if platform else []
+        arguments = [*what, *(["--platform", platform] if platform else [])]
         arguments += ["--dispatchers", dispatchers] if dispatchers else []
-        status = run(["compare", *arguments, "--out", str(folder / "o"), *map(str, more)])
-        return status, capsys.readouterr().err.splitlines()
+        status = run(["compare", *arguments, "--out", "o", *map(str, more)])
+        call.out, said = capsys.readouterr()
+        return status, said.splitlines()
 
     return call
 
 
-def digests(folder):
+@pytest.fixture
+def compare_again(small_comparison, tmp_path, capsys):
+    """Ask again for what the shared comparison holds, in a copy of it; return (status, lines on standard error)."""
+    shutil.copytree(small_comparison / "o", tmp_path / "o")
+    files = [str(small_comparison / "t.swf"), "--platform", str(small_comparison / "p.toml")]
+
+    def call(*more, dispatchers="dardis-throughput,dardis-balance", seeds="1,2"):
+        asked = ["--dispatchers", dispatchers, "--seeds", seeds, "--out", str(tmp_path / "o"), *more]
+        status = run(["compare", *files, *asked])
+        call.out, said = capsys.readouterr()
+        return status, said.splitlines()
+
+    return call
+
+
+def of_runs(folder, name):
+    """What the files of that name say, by run."""
+    runs = folder / "o" / "runs"
     return {
-        path.parent.relative_to(folder / "o" / "runs").as_posix(): json.loads(path.read_text())["schedule_digest"]
-        for path in (folder / "o" / "runs").glob("*/*/*/metrics.json")
+        path.parent.relative_to(runs).as_posix(): json.loads(path.read_text()) for path in runs.glob(f"*/*/*/{name}")
     }
 
 
@@ -52,42 +60,62 @@ def written(folder):
     return {path: path.stat().st_mtime_ns for path in (folder / "o" / "runs").glob("*/*/*/*")}
 
 
-def test_two_set_ups_and_two_seeds_and_nothing_done_twice(compare, folder):
-    assert compare("--seeds", "1,2") == (0, [])
-    runs = digests(folder)
+def test_two_set_ups_and_two_seeds(small_comparison):
+    runs = {run: figures["schedule_digest"] for run, figures in of_runs(small_comparison, "metrics.json").items()}
     assert sorted(runs) == ["t/dardis-balance/1", "t/dardis-balance/2", "t/dardis-throughput/1"]
-    assert "One run, as nothing is drawn by the seed: dardis-throughput." in (folder / "o" / "table.md").read_text()
+    out = small_comparison / "o"
+    assert "One run, as nothing is drawn by the seed: dardis-throughput." in (out / "table.md").read_text()
     assert runs["t/dardis-balance/1"] != runs["t/dardis-balance/2"], "drawn starts differ from seed to seed"
-    made = {path.name for path in (folder / "o").iterdir()}
-    assert made == {
+    assert {path.name for path in out.iterdir()} == {
         "compare.csv", "compare.json", "found.json", "recorded", "table.csv", "table.md", "table.tex", "who_pays.csv",
         "report.html", "runs",
     }  # fmt: skip
-    with (folder / "o" / "compare.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    waits = [float(row["mean_wait_s"]) for row in rows if row["dispatcher"] == "dardis-balance"]
-    with (folder / "o" / "table.csv").open() as file:
-        table = {row["dispatcher"]: row for row in csv.DictReader(file)}
+    found = rows_of(out / "compare.csv")
+    waits = [float(row["mean_wait_s"]) for row in found if row["dispatcher"] == "dardis-balance"]
+    table = {row["dispatcher"]: row for row in rows_of(out / "table.csv")}
     assert float(table["dardis-balance"]["mean_wait_s_mean"]) == pytest.approx(sum(waits) / 2)
     assert float(table["dardis-balance"]["mean_wait_s_sd"]) == pytest.approx(abs(waits[0] - waits[1]) / 2**0.5)
 
-    before = written(folder)
-    assert compare("--seeds", "1,2") == (0, [])
-    assert written(folder) == before
-    status, said = compare("--seeds", "1", "--jobs", "30")
+
+def test_nothing_is_done_twice(compare_again, tmp_path):
+    before = written(tmp_path)
+    assert compare_again() == (0, [])
+    assert written(tmp_path) == before
+    status, said = compare_again("--jobs", "30", seeds="1")
     assert (status, len(said)) == (2, 1)
     assert "with another jobs" in said[0]
     assert "--force" in said[0]
-    assert written(folder) == before
+    assert written(tmp_path) == before
     # A dispatcher that is new is run; the one that was there is kept.
-    assert compare(dispatchers="dardis-throughput,dardis-profile")[0] == 0
-    after = written(folder)
+    assert compare_again(dispatchers="dardis-throughput,easy")[0] == 0
+    after = written(tmp_path)
     assert {path: after[path] for path in before} == before
-    assert "t/dardis-profile/1" in digests(folder)
-    assert "dardis-balance" not in (folder / "o" / "table.md").read_text()
+    assert "t/easy/1" in of_runs(tmp_path, "metrics.json")
+    assert "dardis-balance" not in (tmp_path / "o" / "table.md").read_text()
     # What was asked anew is redone by force.
-    assert compare("--jobs", "30", "--force", dispatchers="dardis-throughput") == (0, [])
-    assert json.loads((folder / "o/runs/t/dardis-throughput/1/metrics.json").read_text())["jobs"] == 30
+    assert compare_again("--jobs", "30", "--force", dispatchers="easy") == (0, [])
+    assert of_runs(tmp_path, "metrics.json")["t/easy/1"]["jobs"] == 30
+
+
+def test_what_is_damaged_is_done_again_and_what_nobody_asked_for_is_told(compare_again, tmp_path):
+    first, second = (tmp_path / "o/runs/t/dardis-balance" / seed for seed in "12")
+    (first / "metrics.json").write_text('{"jobs":')
+    record = json.loads((second / "run.json").read_text())
+    record["platform"]["groups"][0]["count"] = "2"
+    (second / "run.json").write_text(json.dumps(record))
+    assert compare_again(dispatchers="dardis-balance") == (0, [])
+    assert "2 runs: 2 now, 0 kept, 0 failed, 1 not asked for now" in compare_again.out
+    assert "t/dardis-balance/1" in of_runs(tmp_path, "metrics.json")
+    assert compare_again.out.split("\n\n")[0].splitlines()[1].split()[:2] == ["t", "dardis-balance"]
+    (first / "jobs.csv").write_text("no table")
+    status, heard = compare_again()
+    assert (status, len(heard)) == (2, 1)
+    assert str(first / "jobs.csv") in heard[0]
+    assert "remove that file" in heard[0]
+    (tmp_path / "o" / "compare.json").write_text('{"runs"')
+    status, heard = compare_again()
+    assert (status, len(heard)) == (2, 1)
+    assert "compare.json: is damaged" in heard[0]
 
 
 SPEC = """
@@ -103,6 +131,7 @@ jobs = 5
 label = "fine"
 name = "dardis-throughput"
 """
+OF_SPEC = {"what": ["spec.toml"], "dispatchers": None, "platform": None}
 
 
 def test_a_run_that_fails_is_told_and_the_rest_is_there(compare, folder):
@@ -111,128 +140,107 @@ def test_a_run_that_fails_is_told_and_the_rest_is_there(compare, folder):
     blocked.mkdir(parents=True)
     (folder / "o" / "compare.json").write_text('{"runs": {}}')
     (blocked / "thesis.tex").write_text("dear")
-    status, said = compare(what=["spec.toml"], dispatchers=None, platform=None)
-    assert status == 1
-    assert len(said) == 1
+    status, said = compare(**OF_SPEC)
+    assert (status, len(said)) == (1, 1)
     assert said[0].startswith("dardis: broken/fine/1 failed: --out")
     assert "something else than a run" in said[0]
-    assert sorted(digests(folder)) == ["t/fine/1"]
+    assert sorted(of_runs(folder, "metrics.json")) == ["t/fine/1"]
     assert (blocked / "thesis.tex").read_text() == "dear"
     for name in ("table.md", "table.tex", "report.html", "compare.csv"):
         assert "something else than a run" in (folder / "o" / name).read_text()
     before = written(folder)
     (blocked / "thesis.tex").unlink()
-    assert compare(what=["spec.toml"], dispatchers=None, platform=None) == (0, [])
-    assert sorted(digests(folder)) == ["broken/fine/1", "t/fine/1"]
+    assert compare(**OF_SPEC) == (0, [])
+    assert sorted(of_runs(folder, "metrics.json")) == ["broken/fine/1", "t/fine/1"]
     after = written(folder)
     assert all(after[path] == moment for path, moment in before.items() if path.name != "thesis.tex")
 
 
+TWO = "dardis-throughput,dardis-balance"
 MISTAKES = {
     "a dispatcher nobody knows": (["--seeds", "1"], {"dispatchers": "dardis-throughput,slurm"}, ["'slurm'", "one of"]),
     "a setting nobody knows": (["--set", "speed=9"], {}, ["dispatcher dardis-throughput", "speed"]),
     "a missing trace": ([], {"what": ["none.swf"]}, ["none.swf", "No such file"]),
-    "a missing platform file": ([], {"platform": "none.toml"}, ["none.toml", "No such file"]),
     "no platform": ([], {"platform": None}, ["--platform P.toml"]),
     "no dispatchers": ([], {"dispatchers": None}, ["--dispatchers A,B"]),
+    "a missing platform of one": ([], {"what": ["t.swf@none.toml"], "platform": None}, ["none.toml"]),
     "an empty name": ([], {"dispatchers": "dardis-throughput,"}, ["--dispatchers", "commas"]),
+    "a value of one that is unknown": ([], {"dispatchers": "easy:order=x"}, ["--set order=x", "unknown value 'x'"]),
     "a dispatcher twice": ([], {"dispatchers": "dardis-throughput,dardis-throughput"}, ["two dispatchers"]),
     "a trace twice": ([], {"what": ["t.swf", "t.swf"]}, ["two traces are called 't'"]),
-    "seeds that are none": (["--seeds", "1,x"], {}, ["--seeds", "'1,x'"]),
-    "too large a seed": (["--seeds", str(2**63)], {}, ["--seeds"]),
     "deadlines that are no rule": (["--deadlines", "soon"], {}, ["--deadlines", "soon"]),
-    "a trim that is none": (["--trim", "1"], {}, ["--trim"]),
-    "a Gantt chart of strangers": (
-        ["--gantt", "dardis-throughput,easy"],
-        {},
-        ["--gantt", "easy'", "dardis-throughput | dardis-balance"],
-    ),
+    "a Gantt chart of strangers": (["--gantt", "dardis-throughput,easy"], {}, ["easy'", TWO.replace(",", " | ")]),
     "a Gantt chart of one": (["--gantt", "dardis-balance"], {}, ["--gantt", "two dispatchers"]),
-    "a Gantt chart of three": (
-        ["--gantt", "dardis-balance,dardis-throughput,dardis-balance"],
-        {},
-        ["--gantt", "two dispatchers"],
-    ),
     "a setting of one that is unknown": ([], {"dispatchers": "easy:speed=9"}, ["--set speed=9", "unknown setting"]),
-    "a value of one that is unknown": ([], {"dispatchers": "easy:order=x"}, ["--set order=x", "unknown value 'x'"]),
-    "a setting without a value": ([], {"dispatchers": "easy:order"}, ["--set order", "no KEY=VALUE"]),
-    "a colon and nothing": ([], {"dispatchers": "easy:"}, ["--set", "no KEY=VALUE"]),
-    "a folder for a setting": ([], {"dispatchers": "easy:order=../x"}, ["--dispatchers", "'easy:order=../x'"]),
     "a sample of one that knows all": (
         [],
         {"dispatchers": "dardis-late:sample=4"},
         [
             "dispatcher dardis-late sample=4",
             "--sample",
-            "whose jobs ask all nodes; expected one of dardis-throughput, dardis-profile, dardis-balance",
+            "whose jobs ask all nodes; expected one of dardis-throughput, ",
         ],
     ),
     "an arity that is none": (["--arity", "1"], {}, ["--arity", "'1'", "flat, or"]),
-    "an arity of one that is none": ([], {"dispatchers": "easy:arity=x"}, ["--dispatchers easy:arity=x: arity: 'x'"]),
     "no processes": (["--processes", "0"], {}, ["--processes"]),
-    "a file and options": (["--jobs", "5"], {"what": ["spec.toml"], "dispatchers": None, "platform": None}, ["--jobs"]),
-    "a file that is none": ([], {"what": ["no.toml"], "dispatchers": None, "platform": None}, ["no.toml", "cannot be"]),
+    "a file and options": (["--jobs", "5"], OF_SPEC, ["--jobs"]),
+    "a file that is none": ([], OF_SPEC | {"what": ["no.toml"]}, ["no.toml", "cannot be"]),
+    "a file with a setting nobody knows": ([], OF_SPEC | {"what": ["odd.toml"]}, ["dispatcher dardis-balance"]),
+    "the name of the recorded row": ([], OF_SPEC | {"what": ["as.toml"]}, ["two dispatchers are called 'recorded'"]),
+    "a NUL in a file's name": ([], OF_SPEC | {"what": ["nul.toml"]}, ["null byte"]),
+    "weeks of a short trace": (["--replicates", "3"], {}, ["--resample: weeks of a trace that has 0 whole ones"]),
+    "no such draws": (["--replicates", "3", "--resample", "days"], {}, ["--resample: 'days'; expected weeks, shake"]),
+    "no grid": (["--grid", "easy=1"], {}, ["--grid: 'easy=1'; expected DISPATCHER.SETTING=A,B,…"]),
+    "a grid of nobody": (["--grid", "fcfs.order=a,b"], {"dispatchers": "easy"}, ["'fcfs' is no dispatcher of these"]),
+    "a grid of one value": (["--grid", "easy.order=a,a"], {"dispatchers": "easy"}, ["expected values that differ"]),
+    "a number twice": (["--grid", "easy.backfill_depth=1,01"], {"dispatchers": "easy"}, ["backfill_depth=01' are"]),
+    "all known of draws": (["--replicates", "2", "--clairvoyant"], {}, ["--clairvoyant: replicates; expected traces"]),
+    "its processes are not MPI's": ([], {}, ["MPI"]),
 }
 
 
-@pytest.mark.parametrize(("options", "changed", "said"), MISTAKES.values(), ids=MISTAKES)
-def test_a_mistake_is_one_line_before_anything_runs(compare, folder, options, changed, said):
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_one_line_before_anything_runs(compare, folder, monkeypatch, mistake):
     (folder / "spec.toml").write_text(SPEC)
+    (folder / "odd.toml").write_text(SPEC + '[[dispatchers]]\nname = "dardis-balance"\nsettings = { x = 1 }\n')
+    (folder / "as.toml").write_text(SPEC.replace("fine", "recorded"))
+    (folder / "nul.toml").write_text(SPEC.replace("p.toml", "a\\u0000b"))
+    options, changed, said = MISTAKES[mistake]
+    if said == ["MPI"]:
+        monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "2")
     status, heard = compare(*options, **changed)
-    assert status == 2
-    assert len(heard) == 1
+    assert (status, len(heard)) == (2, 1)
     for part in said:
         assert part in heard[0]
-    assert not (folder / "o").exists()
+    assert not (folder / "o" / "runs").exists()
 
 
-def test_a_setting_that_only_one_dispatcher_lacks_is_found_first(compare, folder):
-    (folder / "spec.toml").write_text(SPEC + '[[dispatchers]]\nname = "dardis-balance"\nsettings = { x = 1 }\n')
-    status, said = compare(what=["spec.toml"], dispatchers=None, platform=None)
-    assert (status, len(said)) == (2, 1)
-    assert "dispatcher dardis-balance" in said[0]
-    assert not (folder / "o").exists()
+KEEPS = """
+import random
+
+import dardis
+
+DRAWS = random.Random(1)
 
 
-def test_settings_of_one_dispatcher_hold_for_it_alone(compare, folder):
-    more = ("--set", "node_choice=first-fit")
-    assert compare(*more, dispatchers="easy,easy:order=sjbf:node_choice=worst-fit") == (0, [])
-    assert sorted(digests(folder)) == ["t/easy order=sjbf node_choice=worst-fit/1", "t/easy/1"]
-    found = {
-        path.parents[1].name: json.loads(path.read_text())["settings"]
-        for path in (folder / "o" / "runs").glob("*/*/*/run.json")
-    }
-    assert [(s["order"], s["node_choice"]) for _, s in sorted(found.items())] == [
-        ("fcfs", "first-fit"), ("sjbf", "worst-fit"),
-    ]  # fmt: skip
+class Drawn(dardis.Rule):
+    def key(self, job, now):
+        return DRAWS.random()
+"""
 
 
 @pytest.mark.slow
-def test_an_arity_and_a_sample_for_all_and_of_one(compare, folder):
-    """A tree gives the same schedule, a sample another; who asks no nodes, or knows them all, goes without."""
-    dispatchers = "dardis-throughput,dardis-throughput:arity=flat:sample=all,dardis-late,easy"
-    assert compare("--arity", "2", "--sample", "1", dispatchers=dispatchers) == (0, [])
-    with (folder / "o" / "compare.csv").open() as file:
-        rows = {row["dispatcher"]: (row["arity"], row["sample"]) for row in csv.DictReader(file)}
-    assert rows == {
-        "dardis-throughput": ("2", "1"), "dardis-throughput arity=flat sample=all": ("flat", "all"),
-        "dardis-late": ("2", "all"), "easy": ("", ""), "recorded": ("", ""),
-    }  # fmt: skip
-    records = {
-        path.parents[1].name: json.loads(path.read_text()) for path in (folder / "o" / "runs").glob("*/*/*/run.json")
-    }
-    assert {name: (record["arity"], record["sample"]) for name, record in records.items()} == {
-        "dardis-throughput": (2, 1), "dardis-throughput arity=flat sample=all": ("flat", None),
-        "dardis-late": (2, None), "easy": ("flat", None),
-    }  # fmt: skip
-    before = written(folder)
-    assert compare("--arity", "2", "--sample", "1", dispatchers=dispatchers) == (0, [])
-    assert written(folder) == before
-    status, said = compare("--arity", "2", "--sample", "3", dispatchers=dispatchers)
-    assert status == 2
-    assert "t/dardis-throughput/1 with another sample" in said[0]
-    assert "dardis-throughput arity=flat sample=all" in (folder / "o" / "table.md").read_text()
-    assert compare(dispatchers="easy:arity=4") == (0, ["dardis: warning: --arity: easy asks no nodes"])
+def test_what_a_run_leaves_in_its_process_is_nothing_to_the_next(compare, folder, monkeypatch):
+    monkeypatch.delitem(sys.modules, "keeps", raising=False)
+    (folder / "keeps.py").write_text(KEEPS)
+    (folder / "u.swf").write_text(swf(11, runtime=70))
+    digests = []
+    for processes in (1, 2):
+        assert compare("--processes", processes, what=("t.swf", "u.swf"), dispatchers="keeps:Drawn,easy")[0] == 0
+        digests.append({run: found["schedule_digest"] for run, found in of_runs(folder, "metrics.json").items()})
+        shutil.rmtree(folder / "o")
+    assert digests[0] == digests[1]
+    assert len(digests[0]) == 4
 
 
 def test_labels_with_commas_are_drawn(compare, folder, monkeypatch):
@@ -247,74 +255,113 @@ def test_labels_with_commas_are_drawn(compare, folder, monkeypatch):
     for label in ("a", "a, b", "b, a"):
         text += f'[[dispatchers]]\nlabel = "{label}"\nname = "easy"\n'
     (folder / "spec.toml").write_text(text)
-    spec = {"what": ["spec.toml"], "dispatchers": None, "platform": None}
-    assert compare("--gantt", "a, b,b, a", **spec) == (0, [])
-    assert compare("--gantt", "a,b, a", **spec) == (0, [])
-    assert compare("--gantt", "a, b,c", **spec)[0] == 2
+    assert compare("--gantt", "a, b,b, a", **OF_SPEC) == (0, [])
+    assert compare("--gantt", "a,b, a", **OF_SPEC) == (0, [])
+    assert compare("--gantt", "a, b,c", **OF_SPEC)[0] == 2
     assert drawn == [("a, b", "b, a"), ("a", "b, a")]
 
 
-def test_what_is_damaged_is_done_again_and_what_nobody_asked_for_is_told(compare, folder, capsys):
-    assert compare() == (0, [])
-    (folder / "o/runs/t/dardis-balance/1/metrics.json").write_text('{"jobs":')
-    arguments = [str(folder / "t.swf"), "--platform", str(folder / "p.toml"), "--out", str(folder / "o")]
-    assert run(["compare", *arguments, "--dispatchers", "dardis-balance"]) == 0
-    said = capsys.readouterr().out
-    assert "1 runs: 1 now, 0 kept, 0 failed, 1 not asked for now" in said
-    assert "t/dardis-balance/1" in digests(folder)
-    assert said.split("\n\n")[0].splitlines()[1].split()[:2] == ["t", "dardis-balance"]
-    jobs = folder / "o/runs/t/dardis-balance/1/jobs.csv"
-    jobs.write_text("no table")
-    status, heard = compare()
-    assert (status, len(heard)) == (2, 1)
-    assert str(jobs) in heard[0]
-    assert "remove that file" in heard[0]
-    jobs.unlink()
-    assert compare() == (0, [])
-    (folder / "o" / "compare.json").write_text('{"runs"')
-    status, heard = compare()
-    assert (status, len(heard)) == (2, 1)
-    assert "compare.json: is damaged" in heard[0]
-
-
-def test_jobs_that_were_rejected_are_told(folder, capsys):
-    (folder / "t.swf").write_text(lines(5) + "".join(lines(12, procs=900).splitlines(keepends=True)[5:]))
-    arguments = [str(folder / "t.swf"), "--platform", str(folder / "p.toml"), "--out", str(folder / "o")]
-    assert run(["compare", *arguments, "--dispatchers", "easy,dardis-late"]) == 0
-    said = capsys.readouterr().out
-    assert "t, easy: 7 jobs rejected" in said
-    assert "t, dardis-late: 7 jobs rejected" in said
-
-
-def test_it_starts_its_processes_itself(compare, monkeypatch):
-    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "2")
-    status, said = compare()
-    assert (status, len(said)) == (2, 1)
-    assert "MPI" in said[0]
+def test_rejected_jobs_are_told_and_settings_of_one_dispatcher_hold_for_it_alone(compare, folder):
+    (folder / "t.swf").write_text(swf(5) + "".join(swf(12, procs=900).splitlines(keepends=True)[5:]))
+    (folder / "wide.swf").write_text(swf(1, procs=900))
+    more = ("--set", "node_choice=first-fit", "--no-recorded")
+    of_one = "easy:order=sjbf:node_choice=worst-fit"
+    status, said = compare(*more, what=("wide.swf", "t.swf"), dispatchers=f"easy,{of_one}")
+    assert status == 1
+    assert "dardis: wide: no job ran: all 1 were rejected" in said[0]
+    assert "t, easy: 7 jobs rejected" in compare.out
+    assert "t, easy order=sjbf node_choice=worst-fit: 7 jobs rejected" in compare.out
+    assert "recorded" not in {row["dispatcher"] for row in rows_of(folder / "o" / "compare.csv")}
+    assert (folder / "o" / "report.html").exists()
+    found = {name: record["settings"] for name, record in of_runs(folder, "run.json").items() if name[0] == "t"}
+    assert {name: (settings["order"], settings["node_choice"]) for name, settings in found.items()} == {
+        "t/easy/1": ("fcfs", "first-fit"), "t/easy order=sjbf node_choice=worst-fit/1": ("sjbf", "worst-fit"),
+    }  # fmt: skip
 
 
 def test_ctrl_c_ends_with_130_and_the_rest_is_done_later(compare, folder):
-    (folder / "long.swf").write_text(lines(60_000))
-    (folder / "spec.toml").write_text(
-        '[[traces]]\ntrace = "t.swf"\nplatform = "p.toml"\n[[traces]]\ntrace = "long.swf"\nplatform = "p.toml"\n'
-        '[[dispatchers]]\nname = "dardis-throughput"\n'
-    )
-    command = [sys.executable, "-m", "dardis", "compare", str(folder / "spec.toml"), "--out", str(folder / "o")]
-    process = subprocess.Popen([*command, "--processes", "1"], stderr=subprocess.PIPE, text=True)
-    slow = folder / "o" / "runs" / "long" / "dardis-throughput" / "1"
-    deadline = time.monotonic() + 60
-    while not slow.exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    time.sleep(0.5)
+    (folder / "long.swf").write_text(swf(60_000))
+    (folder / "spec.toml").write_text(SPEC.replace('"broken"\ntrace = "t.swf"', '"long"\ntrace = "long.swf"'))
+    process = started(["compare", "spec.toml", "--out", "o", "--processes", "1"])
+    slow = folder / "o" / "runs" / "long" / "fine" / "1"
+    waited(slow.exists)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert said.splitlines() == ["dardis: stopped; the same command goes on where it was", "dardis: interrupted"]
     assert not slow.exists(), "its process has ended, and nothing of it is left"
-    assert sorted(digests(folder)) == ["t/dardis-throughput/1"]
+    assert sorted(of_runs(folder, "metrics.json")) == ["t/fine/1"]
     before = written(folder)
-    (folder / "long.swf").write_text(lines(5))
-    assert compare(what=["spec.toml"], dispatchers=None, platform=None) == (0, [])
-    assert sorted(digests(folder)) == ["long/dardis-throughput/1", "t/dardis-throughput/1"]
+    (folder / "long.swf").write_text(swf(5))
+    assert compare(**OF_SPEC) == (0, [])
+    assert sorted(of_runs(folder, "metrics.json")) == ["long/fine/1", "t/fine/1"]
     after = written(folder)
     assert {path: after[path] for path in before} == before
+
+
+def line(number, submit):
+    procs = 1 + number % 3
+    return f"{number} {submit} 0 300 {procs} -1 -1 {procs} 900 -1 1 {number % 4} -1 -1 1 -1 -1 -1"
+
+
+@pytest.fixture
+def varied(folder):
+    """Jobs of several widths on a small machine and on a large one."""
+    of_two = PLATFORM.replace("cores = 8", "cores = 2")
+    (folder / "p.toml").write_text(of_two.replace("count = 4", "count = 2"))
+    (folder / "large.toml").write_text(of_two.replace("count = 4", "count = 12"))
+    (folder / "t.swf").write_text("\n".join(line(number, number * 40) for number in range(1, 41)))
+    return folder / "o"
+
+
+def test_draws_are_the_same_for_all_and_differences_are_told_from_chance(compare, varied):
+    more = ("--replicates", "2", "--resample", "shake:600", "--seeds", "1,2")
+    assert compare(*more, dispatchers="easy,easy:order=sjbf")[0] == 0
+    runs = rows_of(varied / "compare.csv")
+    assert [(row["dispatcher"], row["seed"], row["draw"]) for row in runs] == [
+        ("easy", "1", "1"), ("easy", "1", "2"), ("easy order=sjbf", "1", "1"), ("easy order=sjbf", "1", "2"),
+    ]  # fmt: skip
+    draws = [varied / "draws/t" / f"{draw}.swf" for draw in (1, 2)]
+    assert {record["trace"] for record in of_runs(varied.parent, "run.json").values()} == {*map(str, draws)}
+    first, second = map(read_trace, draws)
+    assert first.submit.tolist() != second.submit.tolist()
+    differences = rows_of(varied / "differences.csv")
+    waits = {row["figure"]: row for row in differences}["mean_wait_s"]
+    each = [float(row["mean_wait_s"]) for row in runs]
+    assert float(waits["difference"]) == pytest.approx((each[2] + each[3] - each[0] - each[1]) / 2)
+    table = (varied / "table.md").read_text()
+    assert ("°" in table.splitlines()[3]) == any(row["may_be_chance"] == "yes" for row in differences)
+    assert "2 draws of the trace" in table
+    assert "One run a draw, as nothing is drawn by the seed: easy, easy order=sjbf." in table
+    assert not (varied / "recorded").exists()
+    # All but the runs can be made again from the folder.
+    names = ("compare.csv", "table.csv", "table.md", "table.tex", "differences.csv", "who_pays.csv", "found.json")
+    before = {name: (varied / name).read_bytes() for name in (*names, "report.html")}
+    (varied / "report.html").write_text("")
+    (varied / "table.md").unlink()
+    assert run(["report", "o", "--charts", "svg"]) == 0
+    assert {name: (varied / name).read_bytes() for name in before} == before
+    assert (varied / "charts" / "t-beside-the-first-dispatcher.svg").exists()
+    (varied / "found.json").write_text("{}")
+    assert run(["report", "o"]) == 2
+
+
+def test_a_grid_over_two_platforms_with_what_was_recorded(compare, varied):
+    grid = ("--grid", "easy.order=fcfs,sjbf", "--grid", "easy.backfill_depth=1,2")
+    shutil.copy("t.swf", "u@v.swf")
+    assert compare(*grid, what=("t.swf@large.toml", "u@v.swf"), dispatchers="easy")[0] == 0
+    found = rows_of(varied / "sweep.csv")
+    assert [(row["trace"], row["value"], row["second_value"]) for row in found] == [
+        (trace, order, depth) for trace in ("t", "u-v") for order in ("fcfs", "sjbf") for depth in ("1", "2")
+    ]
+    settings = {(row["dispatcher"], row["setting"], row["second_setting"]) for row in found}
+    assert settings == {("easy", "order", "backfill_depth")}
+    table = {(row["trace"], row["dispatcher"]): row for row in rows_of(varied / "table.csv")}
+    assert float(table["t", "recorded"]["mean_wait_s_mean"]) == 0
+    assert float(table["u-v", "recorded"]["utilisation_mean"]) > 1
+    fits, does_not = "t, put on nodes by best fit, pass the audit on this platform (units are equal by 1", "u-v do not"
+    for text in (fits, f"{does_not} pass the audit on this platform: their jobs hold up to "):
+        assert f"The recorded starts of {text}" in compare.out
+    assert (varied / "report.html").read_text().count("easy over order and backfill_depth") >= 2
+    assert run(["audit", "o/recorded/t", "--platform", "large.toml"]) == 0
+    assert run(["audit", "o/recorded/u-v", "--platform", "p.toml"]) == 1

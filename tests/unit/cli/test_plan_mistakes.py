@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from kit.small_site import PLATFORM, POWER, START, called, prices, search_less, summary_of, weather, write_site
+from kit.small_site import PLATFORM, POWER, called, prices, simulated, summary_of, weather, write_site
 
-from dardis.cli.main import run
 from dardis.runs import play
 
 MIDNIGHT = 1 + 24 * (8 + 1)
 """Line of the files with the first hour of day 8 (their first line is the header, their first day the one before)."""
 
 
-BOTH = pytest.mark.parametrize(("command", "when"), [("plan", {"day": 8}), ("hybrid", {"days": "8-9"})])
+WHEN = {"plan": {"day": 8}, "hybrid": {"days": "8-9"}}
 
 
 @pytest.fixture
@@ -32,53 +31,21 @@ def no_search(monkeypatch):
     monkeypatch.setattr("offline.day.command.past_of", begun)
 
 
-def lines(text):
-    return text.splitlines(keepends=True)
-
-
 def without(text, first, last):
-    rows = lines(text)
+    rows = text.splitlines(keepends=True)
     return "".join(rows[:first] + rows[last:])
 
 
-def again(text, line):
-    rows = lines(text)
-    return "".join(rows[: line + 1] + rows[line:])
-
-
-def scaled(text, factor, shift=0.0):
-    head, *rows = lines(text)
-    cells = (row.strip().split(",") for row in rows)
-    return head + "".join(f"{when},{factor * float(value) + shift}\n" for when, value in cells)
-
-
 TABLES = {
-    "weather with a gap": ("weather", without(weather(), MIDNIGHT + 5, MIDNIGHT + 9), "2023-07-11T05:00Z"),
     "prices with a gap": ("prices", without(prices(), MIDNIGHT + 5, MIDNIGHT + 9), "2023-07-11T05:00Z"),
-    "prices without the day": ("prices", without(prices(), MIDNIGHT, MIDNIGHT + 24), "2023-07-11T00:00Z"),
-    "weather that ends before": ("weather", without(weather(), MIDNIGHT, 9999), "weather.csv"),
     "weather that ends in the day": ("weather", without(weather(), MIDNIGHT + 9, 9999), "2023-07-11T09:00Z"),
-    "prices that begin later": ("prices", without(prices(), 1, MIDNIGHT + 30), "prices.csv"),
-    "prices per MWh": ("prices", scaled(prices(), 1000), "per MWh"),
-    "temperatures in K": ("weather", scaled(weather(), 1, 273.15), "look like K"),
     "a price that is none": ("prices", prices().replace(",0.24\n", ",dear\n"), "prices.csv:"),
     "an unknown column": ("prices", prices().replace("price_eur_per_kwh", "cost"), "price_eur_per_kwh"),
-    "an hour twice": (
-        "weather",
-        "".join([*lines(weather())[: MIDNIGHT + 3], *lines(weather())[MIDNIGHT + 2 :]]),
-        "csv:",
-    ),
-    "no table": ("weather", "\x00\x01", "weather.csv"),
-    "an empty file": ("prices", "", "prices.csv"),
+    "an hour twice": ("weather", weather().replace("-11T01:", "-11T00:"), "csv:"),
     "a PUE table that ends below the load": ("cooling", "temp_c,500,1000\n5,1.2,1.2\n40,1.3,1.3\n", "0 to 1000 W"),
     "a PUE table that is too cold": ("cooling", "temp_c,500,9000\n0,1.2,1.2\n5,1.3,1.3\n", "-2.5 to 7.5 °C"),
-    "a PUE table that is none": ("cooling", "temp_c,500,9000\n0,1.2\n", "cooling.csv"),
     "a trace without jobs": ("history", "; nothing\n", "history.csv"),
-    "jobs of more than equal units": (
-        "history",
-        "job_id,submit_s,runtime_s,units,nodes,req_cores\n1,0,5,2,2,1\n",
-        "history.csv: has jobs with parts",
-    ),
+    "jobs of nodes": ("history", "job_id,submit_s,runtime_s,units,nodes,req_cores\n1,0,5,2,2,1\n", "jobs with parts"),
     "a platform with an unknown key": ("platform", "colour = 'red'\n" + PLATFORM, "colour"),
 }
 
@@ -86,85 +53,81 @@ TABLES = {
 @pytest.mark.parametrize(("option", "text", "said"), TABLES.values(), ids=TABLES)
 def test_files(site, capsys, no_search, option, text, said):
     (site / f"{option}.csv").write_text(text)
-    refused(site, capsys, said, day=8, **{option: site / f"{option}.csv"})
-    refused(site, capsys, said, command="hybrid", days="8-9", **{option: site / f"{option}.csv"})
+    for command, when in WHEN.items():
+        refused(site, capsys, said, command=command, **when, **{option: site / f"{option}.csv"})
 
 
-OPTIONS = {
-    "unknown switching": ({"switching": "maybe"}, "--switching: 'maybe'; expected spare, algorithm8, off"),
-    "offset above": ({"offset": 101}, "--offset"),
-    "offset below": ({"offset": -1}, "--offset"),
-    "offset no number": ({"offset": "half"}, "--offset"),
-    "unknown method": ({"forecast_method": "oracle"}, "seasonal"),
-    "no calendar": ({"calendar_start": None}, "--calendar-start: not given"),
-    "a bad calendar": ({"calendar_start": "yesterday"}, "--calendar-start: 'yesterday'"),
-    "no weather": ({"weather": None}, "--weather: not given"),
-    "no prices": ({"prices": None}, "--prices: not given"),
-    "unknown plant": ({"cooling": "water"}, "'water'"),
-    "negative seed": ({"seed": -1}, "--seed"),
-    "missing trace": ({"history": "none.swf"}, "none.swf"),
-    "missing platform": ({"platform": "none.toml"}, "none.toml"),
-    "missing weather": ({"weather": "none.csv"}, "none.csv"),
-    "a folder for prices": ({"prices": "."}, ".: "),
-}
+OF_BOTH = [
+    ({"switching": "maybe"}, "--switching: 'maybe'; expected spare, algorithm8, off"),
+    *(({"switching": rule}, f"'{rule}'; expected") for rule in ("reactive:", "reactive:-1", "react:3")),
+    ({"offset": 101}, "--offset"),
+    ({"forecast_method": "oracle"}, "seasonal"),
+    ({"calendar_start": None}, "--calendar-start: not given"),
+    ({"weather": None}, "--weather: not given"),
+    ({"prices": None}, "--prices: not given"),
+    ({"cooling": "water"}, "'water'"),
+    ({"history": "none.swf"}, "none.swf"),
+    ({"prices": "."}, ".: "),
+]
+WITHOUT = {"platform": "flat.toml", "calendar_start": None, "weather": None, "prices": None}
+OF_PLAN = [
+    ({"day": 0}, "--day: no job was submitted before day 0"),
+    ({"day": -1}, "--day"),
+    ({"day": 8, "hours": 36}, "--hours: 36; expected 24 or 48"),
+    ({"day": 400}, "weather.csv"),
+    ({"day": 1, "calendar_start": "2023-07-03T18:00Z"}, "one whole day"),
+    ({}, "dardis plan: neither --day nor --date; expected one of the two"),
+    ({"day": 8, "date": "2023-07-11"}, "--date: beside --day 8; expected one of the two"),
+    ({"date": "11.7.2023"}, "--date: '11.7.2023'; expected a UTC day as 2023-07-15"),
+    ({"date": "2023-07-01"}, "--date: no job was submitted before day -2 (2023-07-01T00:00:00Z)"),
+    ({"date": "2023-07-11"} | WITHOUT, "--date: the trace does not say when it began; expected --calendar-start, or"),
+]
+AT_NOW = [
+    (
+        {"now": "2023-07-11T00:01Z"},
+        "--now: 2023-07-11T00:01:00Z; expected 2023-07-10T00:00:00Z to 2023-07-11T00:00:00Z",
+    ),
+    (
+        {"now": "2023-07-09T23:59Z"},
+        "--now: 2023-07-09T23:59:00Z; expected 2023-07-10T00:00:00Z to 2023-07-11T00:00:00Z",
+    ),
+    ({"now": "yesterday"}, "--now: 'yesterday'; expected a moment since 1970"),
+    ({"now": "2023-07-03T00:00Z", "calendar_start": None}, "--now: the trace does not say when it began"),
+    ({"state": "odd.csv"}, "odd.csv:2: 'cn1' is no node of platform small; expected one that is called as n0"),
+    ({"state": "empty.csv"}, "is empty; expected what scontrol show node -o prints, or a CSV of node,state"),
+    ({"after": "."}, "holds no plan"),
+    *(({"what_if": text}, "expected at most how many kW") for text in ("80kW", "8kW 19-17", "kW 1-2", "8kW 7:60-9")),
+    ({"what_if": "0.01kW 8-16"}, "--what-if '0.01kW 8-16'"),
+]
+OF_HYBRID = [
+    ({"plan_at": "25:00"}, "--plan-at: '25:00'; expected a time of day as 15:00, UTC"),
+    ({"days": "5-3"}, "--days: '5-3'; expected A-B"),
+    ({"days": "0-1"}, "--days 0-1: 0 jobs before"),
+    ({"days": "11-12"}, "and 0 in them"),
+    ({"days": "8-30"}, "weather.csv: covers"),
+    ({"dispatcher": "replan"}, "replan: switches no nodes; expected one of dardis-throughput, "),
+    ({"dispatcher": "none"}, "dardis-throughput"),
+    ({"set": "a=b"}, "--set a=b"),
+    ({"shift_hours": 49}, "--shift-hours"),
+    ({"cap": "firm"}, "--cap: 'firm'; expected soft, hard, off"),
+    ({"cap": "hard", "set": "profile=soft"}, "--set profile=soft: --cap hard says"),
+    ({"cap": "soft", "deadlines": "sometimes"}, "--deadlines: 'sometimes'"),
+]
+OPTIONS = [
+    *((command, when | options, said) for command, when in WHEN.items() for options, said in OF_BOTH),
+    *(("plan", options, said) for options, said in OF_PLAN),
+    *(("plan", WHEN["plan"] | options, said) for options, said in AT_NOW),
+    *(("hybrid", WHEN["hybrid"] | options, said) for options, said in OF_HYBRID),
+]
 
 
-@pytest.mark.parametrize(("options", "said"), OPTIONS.values(), ids=OPTIONS)
-@pytest.mark.parametrize(
-    ("command", "when"), [("plan", {"day": 8}), ("hybrid", {"days": "8-9"})], ids=["plan", "hybrid"]
-)
-def test_options(site, capsys, options, said, command, when):
-    refused(site, capsys, said, command=command, **when, **options)
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"cap": "firm"}, "--cap: 'firm'; expected soft, hard, off"),
-        ({"cap": "hard", "set": "profile=soft"}, "--set profile=soft: --cap hard says"),
-        ({"cap": "soft", "set": "profile = soft"}, "--set profile = soft: --cap soft says"),
-        ({"cap": "soft", "deadlines": "sometimes"}, "--deadlines: 'sometimes'"),
-    ],
-)
-def test_what_a_cap_means_is_said_once(site, capsys, options, said):
-    refused(site, capsys, said, command="hybrid", days="8-9", **options)
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"day": 0}, "--day: no job was submitted before day 0"),
-        ({"day": -1}, "--day"),
-        ({"day": 8, "hours": 36}, "--hours: 36; expected 24 or 48"),
-        ({"day": 400}, "weather.csv"),
-        ({"day": 1, "calendar_start": "2023-07-03T18:00Z"}, "one whole day"),
-    ],
-)
-def test_days_to_plan(site, capsys, options, said):
-    refused(site, capsys, said, **options)
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"days": "5-3"}, "--days: '5-3'; expected A-B"),
-        ({"days": "x"}, "--days: 'x'"),
-        ({"days": ""}, "--days: ''"),
-        ({"days": "3-"}, "--days: '3-'"),
-        ({"days": "0-1"}, "--days 0-1: 0 jobs before"),
-        ({"days": "11-12"}, "and 0 in them"),
-        ({"days": "8-30"}, "weather.csv: covers"),
-        (
-            {"days": "8", "dispatcher": "replan"},
-            "--dispatcher replan: switches no nodes; expected one of dardis-throughput, ",
-        ),
-        ({"days": "8", "dispatcher": "none"}, "dardis-throughput"),
-        ({"days": "8", "set": "a=b"}, "--set a=b"),
-        ({"days": "8", "shift_hours": 49}, "--shift-hours"),
-    ],
-)
-def test_days_to_live(site, capsys, options, said):
-    refused(site, capsys, said, command="hybrid", **options)
+@pytest.mark.parametrize(("command", "options", "said"), OPTIONS)
+def test_options(site, capsys, monkeypatch, command, options, said):
+    monkeypatch.chdir(site)
+    (site / "odd.csv").write_text("node,state\ncn1,off\n")
+    (site / "empty.csv").write_text("")
+    (site / "flat.toml").write_text("weather = 12\nprices = 0.1\n" + PLATFORM + POWER)
+    refused(site, capsys, said, command=command, **options)
 
 
 LIMITS = {
@@ -173,13 +136,10 @@ LIMITS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("limits", "command", "when"), [("contract", "plan", {"day": 8}), ("window", "hybrid", {"days": "8"})]
-)
-def test_a_power_cap_that_nothing_can_keep(site, capsys, monkeypatch, limits, command, when):
-    search_less(monkeypatch)
+@pytest.mark.parametrize(("limits", "command"), [("contract", "plan"), ("window", "hybrid")])
+def test_a_power_cap_that_nothing_can_keep(site, capsys, limits, command):
     (site / "capped.toml").write_text(PLATFORM + POWER + LIMITS[limits])
-    refused(site, capsys, "platform: tariff", command=command, platform=site / "capped.toml", **when)
+    refused(site, capsys, "platform: tariff", command=command, platform=site / "capped.toml", **WHEN[command])
 
 
 def refused(site, capsys, said, *, command="plan", **options):
@@ -195,54 +155,29 @@ def refused(site, capsys, said, *, command="plan", **options):
     assert not (site / "new").exists()
 
 
-@BOTH
-def test_a_folder_in_use(site, capsys, no_search, command, when):
-    out = site / "out"
-    out.mkdir()
-    (out / "thesis.txt").write_text("mine")
-    assert called(command, site, out, force=True, **when) == 2
-    assert "holds something else" in capsys.readouterr().err
-    assert [path.name for path in out.iterdir()] == ["thesis.txt"]
-    assert called(command, site, site / "trace.swf", **when) == 2
-    assert "trace.swf" in capsys.readouterr().err
-    assert called(command, site, site / "trace.swf" / "below", **when) == 2
-    assert "trace.swf" in capsys.readouterr().err
-
-
-def test_gaps_on_other_days_do_no_harm_and_are_told(site, capsys, monkeypatch):
-    search_less(monkeypatch)
-    gap = site / "gap.csv"
-    gap.write_text(without(weather(), 24 * 3, 24 * 3 + 4))
-    assert called("plan", site, site / "out", day=8, weather=gap, no_report=True) == 0
+def test_gaps_on_other_days_do_no_harm_and_are_told(site, capsys):
+    (site / "gap.csv").write_text(without(weather(), 24 * 3, 24 * 3 + 4))
+    assert called("plan", site, site / "out", day=8, weather=site / "gap.csv", no_report=True) == 0
     note = "rules do not look at the temperature"
     assert note in capsys.readouterr().err
     assert note in summary_of(site / "out")["notes"]
     assert "temperature" not in (site / "out" / "target.json").read_text().split('"notes"')[0]
-    gap.write_text(without(weather(), MIDNIGHT + 80, MIDNIGHT + 90))
-    assert called("plan", site, site / "out", day=8, weather=gap, force=True, no_report=True) == 0
-    assert note not in capsys.readouterr().err
 
 
-def test_weather_that_begins_after_the_history_is_enough(site, capsys, monkeypatch):
-    search_less(monkeypatch)
-    late = site / "late.csv"
-    late.write_text(without(weather(), 1, MIDNIGHT - 26))
-    assert called("plan", site, site / "out", day=8, weather=late, prices=late_prices(site), no_report=True) == 0
+def test_weather_and_prices_that_begin_after_the_history_are_enough(site, capsys):
+    around = {"weather": weather(), "prices": prices()}
+    for name, text in around.items():
+        (site / f"late-{name}.csv").write_text(without(text, 1, MIDNIGHT - 26))
+    late = {name: site / f"late-{name}.csv" for name in around}
+    assert called("plan", site, site / "out", day=8, no_report=True, **late) == 0
     said = capsys.readouterr().err
     assert "the temperature, which is not known of all past days" in said
     assert "the price, which is not known of all past days" in said
     assert "too few days" in said
 
 
-def late_prices(site):
-    path = site / "late-prices.csv"
-    path.write_text(without(prices(), 1, MIDNIGHT - 26))
-    return path
-
-
 @pytest.mark.parametrize(("day", "note"), [(1, "too few days of history"), (12, "before the forecast")])
-def test_little_or_old_history_is_told_in_the_report(site, capsys, monkeypatch, day, note):
-    search_less(monkeypatch)
+def test_little_or_old_history_is_told_in_the_report(site, capsys, day, note):
     assert called("plan", site, site / "out", day=day) == 0
     assert note in capsys.readouterr().err
     assert note in summary_of(site / "out")["notes"]
@@ -250,20 +185,19 @@ def test_little_or_old_history_is_told_in_the_report(site, capsys, monkeypatch, 
 
 
 def test_a_guard_that_fires_is_told(site, capsys):
-    assert called("plan", site, site / "out", day=8, time_limit=0, no_report=True) == 0
+    assert called("plan", site, site / "out", day=11, time_limit=0, no_report=True) == 0
     found = summary_of(site / "out")
     assert found["stopped_by"] == "time"
     assert found["bound_eur"] is None
+    assert "--now not given, and the history's last event is of 2023-07-1" in capsys.readouterr().err
 
 
 def test_who_plans_for_all_refuses_a_target_that_switches(small_site, small_plan, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(play, "play_over", None)
-    words = ["simulate", small_site / "trace.swf", "--platform", small_site / "small.toml", "--dispatcher", "replan",
-             "--profile", small_plan / "target.json", "--out", tmp_path / "run"]  # fmt: skip
-    assert run([str(word) for word in words]) == 2
+    asked = ("--dispatcher", "replan", "--profile", small_plan / "target.json")
+    assert simulated(small_site, tmp_path / "run", *asked) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert "target.json" in said
     assert "replan" in said
     assert not (tmp_path / "run").exists()
-    assert START in (small_plan / "run.json").read_text()

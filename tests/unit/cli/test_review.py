@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 import shutil
@@ -10,11 +9,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from kit.small_site import DAY_S, PLATFORM, POWER, START, called, made_up_rows, search_less
+from kit.small_site import DAY_S, PLATFORM, POWER, START, called, made_up_rows, rows_of, simulated
 
 from dardis.cli.main import run
 from offline.day.review import review
-from offline.planner import plan as planning
 
 DAY = 2
 SPAN = DAY * DAY_S, (DAY + 1) * DAY_S
@@ -24,41 +22,36 @@ SPAN = DAY * DAY_S, (DAY + 1) * DAY_S
 def plan(small_site, tmp_path_factory):
     """Of an early day, hardly searched for: what it is worth does not matter here."""
     out = tmp_path_factory.mktemp("early") / "plan"
-    with pytest.MonkeyPatch.context() as patch:
-        search_less(patch)
-        patch.setattr(planning, "POLISHES", 0)
-        assert called("plan", small_site, out, day=DAY, no_report=True) == 0
+    assert called("plan", small_site, out, day=DAY, no_report=True) == 0
     return out
 
 
-def simulated(site, out, *options):
+def ran(site, out, *options):
     """A run of the small site's trace on its machine, which states weather and prices here."""
     around = f'weather = "{site}/weather.csv"\nprices = "{site}/prices.csv"\ncalendar_start = "{START}"\n[[nodes]]'
     machine = out.parent / "small.toml"
     machine.write_text((PLATFORM + POWER).replace("[[nodes]]", around))
-    words = ["simulate", str(site / "trace.swf"), "--platform", str(machine), "--dispatcher", "dardis-late"]
-    assert run([*words, "--out", str(out), "--no-report", "--force", "--jobs", "180", *options]) == 0
+    asked = ("--dispatcher", "dardis-late", "--jobs", "180", *options)
+    assert simulated(site, out, *asked, platform=machine) == 0
     return out
 
 
 @pytest.fixture(scope="module")
 def runs(small_site, plan, tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
-    plain = simulated(small_site, folder / "plain")
-    return simulated(small_site, folder / "planned", "--profile", str(plan / "target.json")), plain
+    plain = ran(small_site, folder / "plain")
+    return ran(small_site, folder / "planned", "--profile", str(plan / "target.json")), plain
 
 
 def test_money_and_energy_of_the_day_are_those_of_the_runs_own_power_csv(plan, runs):
     told = review(plan, *runs)
     for lived, folder in zip((told.followed, told.without), runs, strict=True):
-        with (folder / "power.csv").open(newline="") as file:
-            rows = [row for row in csv.DictReader(file) if SPAN[0] <= int(row["time_s"]) < SPAN[1]]
+        rows = [row for row in rows_of(folder / "power.csv") if SPAN[0] <= int(row["time_s"]) < SPAN[1]]
         for name, figure in (("energy_eur", lived.account.energy_eur), ("cooling_eur", lived.account.cooling_eur),
                              ("income_eur", lived.account.income_eur)):  # fmt: skip
             assert figure == pytest.approx(sum(float(row[name]) for row in rows), rel=1e-9)
-        with (folder / "jobs.csv").open(newline="") as file:
-            waits = [int(row["waiting_time"]) for row in csv.DictReader(file)
-                     if SPAN[0] <= int(row["submission_time"]) < SPAN[1]]  # fmt: skip
+        jobs = [row for row in rows_of(folder / "jobs.csv") if SPAN[0] <= int(row["submission_time"]) < SPAN[1]]
+        waits = [int(row["waiting_time"]) for row in jobs]
         assert np.sort(lived.waits).tolist() == sorted(waits)
     assert told.followed.mean_nodes_on < told.without.mean_nodes_on == 10
     assert told.followed.cost.sum() < told.without.cost.sum()
@@ -89,24 +82,32 @@ def test_what_work_costs_is_said_beside_what_was_saved_and_unequal_counts_are_na
     assert "1,000 core-hours instead" not in fewer.lines[0]
 
 
-def test_only_a_run_of_this_very_plan_followed_it(plan, runs, tmp_path, capsys):
+@pytest.fixture
+def refused(tmp_path, capsys):
+    """It ends with one line that says so, and writes no page."""
+
+    def call(plan, ran, beside, said):
+        capsys.readouterr()
+        page = tmp_path / "x.html"
+        assert run(["review", str(plan), "--run", str(ran), "--beside", str(beside), "--out", str(page)]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert said in line
+        assert not page.exists()
+
+    return call
+
+
+def test_only_a_run_of_this_very_plan_followed_it(plan, runs, tmp_path, refused):
     remade = shutil.copytree(plan, tmp_path / "plan")
     (remade / "target.json").write_text((remade / "target.json").read_text() + "\n")
     without = shutil.copytree(plan, tmp_path / "without")
     (without / "target.json").unlink()
     undated = changed(runs[1], tmp_path / "undated", unix_start=None)
-    for folder, ran, beside, said in (
-        (plan, runs[1], runs[0], f"{runs[1]}: did not follow this plan; expected a run with --profile"),
-        (remade, *runs, f"{runs[0]}: did not follow this plan"),
-        (plan, runs[0], runs[0], f"{runs[0]}: followed this plan"),
-        (without, *runs, "target.json: is not there"),
-        (plan, runs[0], undated, f"{undated}: does not say when it began"),
-    ):
-        words = ["review", str(folder), "--run", str(ran), "--beside", str(beside), "--out", str(tmp_path / "x.html")]
-        assert run(words) == 2
-        [line] = capsys.readouterr().err.splitlines()
-        assert said in line
-    assert not (tmp_path / "x.html").exists()
+    refused(plan, runs[1], runs[0], f"{runs[1]}: did not follow this plan; expected a run with --profile")
+    refused(remade, *runs, f"{runs[0]}: did not follow this plan")
+    refused(plan, runs[0], runs[0], f"{runs[0]}: followed this plan")
+    refused(without, *runs, "target.json: is not there")
+    refused(plan, runs[0], undated, f"{undated}: does not say when it began")
 
 
 def test_the_command_ends_with_three_lines_and_a_page_that_needs_no_network(plan, runs, tmp_path, capsys):
@@ -126,18 +127,12 @@ def test_the_command_ends_with_three_lines_and_a_page_that_needs_no_network(plan
     assert "exists" in capsys.readouterr().err
 
 
-def test_runs_that_do_not_belong_together_are_refused(small_site, plan, runs, tmp_path, capsys):
+def test_runs_that_do_not_belong_together_are_refused(small_site, plan, runs, tmp_path, refused):
     by_noon = sum(row.submit < (SPAN[0] + SPAN[1]) / 2 for row in made_up_rows())
-    fewer = simulated(small_site, tmp_path / "fewer", "--jobs", str(by_noon))
-    short = simulated(small_site, tmp_path / "short", "--jobs", "20")
+    refused(plan, runs[0], ran(small_site, tmp_path / "fewer", "--jobs", str(by_noon)), "other jobs")
+    refused(plan, runs[0], ran(small_site, tmp_path / "short", "--jobs", "20"), "no job was submitted")
     other = shutil.copytree(runs[1], tmp_path / "other")
     (other / "run.json").write_text((other / "run.json").read_text().replace('"count": 10', '"count": 11', 1))
-    capsys.readouterr()
-    for beside, said in ((fewer, "other jobs"), (short, "no job was submitted"), (other, "another machine"),
-                         (tmp_path, "run.json")):  # fmt: skip
-        words = ["review", str(plan), "--run", str(runs[0]), "--beside", str(beside)]
-        assert run([*words, "--out", str(tmp_path / "x.html")]) == 2
-        [line] = capsys.readouterr().err.splitlines()
-        assert said in line
-    assert run(["review", str(tmp_path), "--run", str(runs[0]), "--beside", str(runs[1]),
-                "--out", str(tmp_path / "x.html")]) == 2  # fmt: skip
+    refused(plan, runs[0], other, "another machine")
+    refused(plan, runs[0], tmp_path, "run.json")
+    refused(tmp_path, *runs, str(tmp_path))

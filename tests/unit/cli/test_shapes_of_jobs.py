@@ -1,12 +1,9 @@
 """Jobs with parts, nodes, neighbours and alternatives at the command line: run, judged, or refused in one line."""
 
-from __future__ import annotations
-
-import csv
 import json
-from pathlib import Path
 
 import pytest
+from kit.small_site import rows_of
 
 from dardis.cli.main import run as command
 from dardis.dispatch.cp.setups import CP_SETUPS
@@ -38,7 +35,7 @@ TRACE = """job_id,part,alternative,submit_s,runtime_s,walltime_s,units,nodes,con
 
 
 @pytest.fixture
-def said(tmp_path: Path) -> list[str]:
+def said(tmp_path):
     """What to say to `dardis simulate`, but for the dispatcher."""
     (tmp_path / "p.toml").write_text(PLATFORM)
     (tmp_path / "t.csv").write_text(TRACE)
@@ -46,10 +43,10 @@ def said(tmp_path: Path) -> list[str]:
     return ["simulate", *files, "--no-report"]
 
 
-def test_a_run_is_judged_and_tells_what_was_taken(said: list[str], tmp_path: Path) -> None:
+def test_a_run_is_judged_and_tells_what_was_taken(said, tmp_path):
     assert command([*said, "--dispatcher", "easy"]) == 0
     assert command(["audit", str(tmp_path / "out")]) == 0
-    rows = list(csv.DictReader((tmp_path / "out" / "jobs.csv").read_text().splitlines()))
+    rows = rows_of(tmp_path / "out" / "jobs.csv")
     told = [[row[name] for name in ("status", "starting_time", "units_by_node", "alternative")] for row in rows]
     assert told == [
         ["completed", "0", "0:1 1:1 3:1", ""],
@@ -71,34 +68,30 @@ def test_a_run_is_judged_and_tells_what_was_taken(said: list[str], tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", CP_SETUPS)
-def test_models_run_them_and_are_asked_again_by_what_was_kept(
-    name: str, said: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_models_run_them_and_are_asked_again_by_what_was_kept(name, said, tmp_path, capsys):
     """All of the machine is taken at first, so that somebody waits: that is what a model is asked about."""
-    trace, kept = tmp_path / "t.csv", str(tmp_path / "kept")
+    trace, kept = tmp_path / "t.csv", tmp_path / "kept"
     trace.write_text(TRACE + "6,1,1,13,10,20,3,3,1,4,0,\n6,2,1,,,,1,,,0,1,gpus\n7,1,1,14,10,20,2,,,4,0,\n")
-    assert command([*said, "--dispatcher", name, "--deadlines", "factor:5", "--save-instances", kept]) == 0
+    assert command([*said, "--dispatcher", name, "--deadlines", "factor:5", "--save-instances", str(kept)]) == 0
     assert command(["audit", str(tmp_path / "out")]) == 0
-    rows = list(csv.DictReader((tmp_path / "out" / "jobs.csv").read_text().splitlines()))
+    rows = rows_of(tmp_path / "out" / "jobs.csv")
     assert [row["status"] == "completed" for row in rows] == [True, True, True, False, True, True, True]
     if name == "portfolio":  # too little has been submitted for a model
         return
     capsys.readouterr()
-    with_parts = '"parts"' in "".join(file.read_text() for file in sorted(Path(kept).iterdir()))
+    with_parts = '"parts"' in "".join(file.read_text() for file in sorted(kept.iterdir()))
     assert with_parts == (name != "pcp20")
     for other in ("pcp19", "hcp19", "cp-eurora"):
-        assert command(["solve", kept, "--dispatcher", other]) == 0
+        assert command(["solve", str(kept), "--dispatcher", other]) == 0
     if with_parts:
         capsys.readouterr()
-        assert command(["solve", kept, "--dispatcher", "pcp20"]) == 2
+        assert command(["solve", str(kept), "--dispatcher", "pcp20"]) == 2
         (line,) = capsys.readouterr().err.splitlines()
         assert "contiguous or alternatives (job " in line
 
 
 @pytest.mark.parametrize("name", [name for name, one in OURS.items() if not one.setup.obeys_shapes])
-def test_who_does_not_obey_refuses(
-    name: str, said: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_who_does_not_obey_refuses(name, said, tmp_path, capsys):
     more = ["--deadlines", "factor:5"] if OURS[name].setup.needs_deadlines else []
     assert command([*said, "--dispatcher", name, *more]) == 2
     (line,) = capsys.readouterr().err.splitlines()
@@ -107,26 +100,22 @@ def test_who_does_not_obey_refuses(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
+def test_what_goes_with_no_shape_is_refused(said, tmp_path, capsys):
+    wish = tmp_path / "wish.csv"
+    wish.write_text("time_s,node,kind,value\n0,*,cores,8\n")
+    for more, words in (
         (("--set", "expected=last-two"), "expected=last-two predicts none of them"),
-        (("--profile", "PROFILE"), "for which no desired profile is obeyed"),
-    ],
-)
-def test_what_goes_with_no_shape_is_refused(
-    more: tuple[str, str], words: str, said: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "wish.csv").write_text("time_s,node,kind,value\n0,*,cores,8\n")
-    more = (more[0], more[1].replace("PROFILE", str(tmp_path / "wish.csv")))
-    assert command([*said, "--dispatcher", "easy", *more]) == 2
-    assert words in capsys.readouterr().err
+        (("--profile", str(wish)), "for which no desired profile is obeyed"),
+    ):
+        assert command([*said, "--dispatcher", "easy", *more]) == 2
+        assert words in capsys.readouterr().err
+    (tmp_path / "t.csv").write_text(TRACE.replace("1,2,1,,,,1,,,1,2,gpus", "1,2,1,,,,1,,,0,0,gpus"))
+    assert command([*said, "--dispatcher", "easy"]) == 2
+    assert "t.csv:3: asks for nothing; expected a part" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
-def test_comparisons_and_forecasts_refuse_before_anything_runs(
-    said: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_comparisons_and_forecasts_refuse_before_anything_runs(said, tmp_path, capsys):
     """Whichever of the dispatchers it is that does not obey; and no bound is known for such jobs."""
     compare = ["compare", *said[1:-1], "--dispatchers"]
     assert command([*compare, "easy,dardis-throughput"]) == 2
@@ -141,15 +130,7 @@ def test_comparisons_and_forecasts_refuse_before_anything_runs(
     assert "t.csv: has jobs with parts" in capsys.readouterr().err
 
 
-def test_a_mistake_in_a_part_is_told_with_its_line(
-    said: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "t.csv").write_text(TRACE.replace("1,2,1,,,,1,,,1,2,gpus", "1,2,1,,,,1,,,0,0,gpus"))
-    assert command([*said, "--dispatcher", "easy"]) == 2
-    assert "t.csv:3: asks for nothing; expected a part" in capsys.readouterr().err
-
-
-def test_a_trace_is_told_and_converted(tmp_path: Path, said: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_trace_is_told_and_converted(tmp_path, said, capsys):
     table, again, swf = (tmp_path / name for name in ("t.csv", "again.csv", "t.swf"))
     assert command(["trace", "info", str(table)]) == 0
     assert command(["trace", "convert", str(table), str(again)]) == 0

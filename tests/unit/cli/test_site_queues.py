@@ -1,13 +1,13 @@
-"""Queues of a site from the command line: what runs when, what is refused, and mistakes."""
+"""Queues and events of a site from the command line: what runs when, what the audit makes of it, and refusals."""
 
-import csv
 import json
 
 import pytest
+from kit.small_site import rows_of
 
 from dardis.cli.main import run
 
-PLATFORM = """name = "p"
+TWO_GROUPS = """name = "p"
 [[nodes]]
 count = 2
 prefix = "a"
@@ -16,7 +16,12 @@ resources = { cores = 4 }
 count = 2
 prefix = "b"
 resources = { cores = 4 }
-[prime]
+"""
+ONE_NODE = 'name = "p"\n[[nodes]]\ncount = 1\nprefix = "a"\nresources = { cores = 4 }\n'
+FOUR_NODES = ONE_NODE.replace("count = 1", "count = 4")
+PLATFORM = (
+    TWO_GROUPS
+    + """[prime]
 start = "08:00"
 end = "18:00"
 [[queues]]
@@ -30,226 +35,262 @@ groups = ["b"]
 name = "held"
 stopped = [{ start_s = 0, end_s = 500 }]
 """
-JOBS = """job_id,submit_s,runtime_s,walltime_s,units,req_cores,queue
-1,0,50,60,1,4,day
-2,0,50,60,3,4,day
-3,0,50,60,1,4,night
-4,0,50,60,1,4,held
-5,0,50,60,1,4,
-6,10,50,60,4,4,night
-"""
+)
+HEAD = "job_id,submit_s,runtime_s,walltime_s,units,req_cores,queue"
+JOBS = ["1,0,50,60,1,4,day", "2,0,50,60,3,4,day", "3,0,50,60,1,4,night", "4,0,50,60,1,4,held", "5,0,50,60,1,4,",
+        "6,10,50,60,4,4,night"]  # fmt: skip
 NINE, FIVE = "2023-07-03T09:00Z", "2023-07-03T17:00Z"
 
 
 @pytest.fixture
-def simulate(tmp_path, capsys):
-    (tmp_path / "p.toml").write_text(PLATFORM)
-    (tmp_path / "j.csv").write_text(JOBS)
+def site(tmp_path, monkeypatch):
+    """Write the platform and the jobs."""
+    monkeypatch.chdir(tmp_path)
 
-    def call(*more):
-        out = ["--out", str(tmp_path / "o"), "--force", "--no-report"]
-        status = run(["simulate", str(tmp_path / "j.csv"), "--platform", str(tmp_path / "p.toml"), *out, *more])
+    def write(platform, jobs):
+        (tmp_path / "p.toml").write_text(platform)
+        (tmp_path / "j.csv").write_text("\n".join([HEAD, *jobs, ""]))
+
+    write(PLATFORM, JOBS)
+    return write
+
+
+@pytest.fixture
+def simulate(site, capsys):
+    """Run `dardis simulate` of a dispatcher; its status, and what it says."""
+
+    def call(dispatcher, *more):
+        asked = ["simulate", "j.csv", "--platform", "p.toml", "--out", "o", "--force", "--no-report"]
+        status = run([*asked, "--dispatcher", dispatcher, *more])
         return status, capsys.readouterr().err.strip()
 
     return call
 
 
-def rows(folder):
-    with (folder / "o" / "jobs.csv").open() as file:
-        return {int(row["job_id"]): row for row in csv.DictReader(file)}
+@pytest.fixture
+def starts(simulate, tmp_path):
+    """Simulate, which succeeds and is legal; when each job starts, None where it never does."""
+
+    def call(*arguments):
+        assert simulate(*arguments)[0] == 0
+        assert run(["audit", "o"]) == 0
+        found = jobs_of(tmp_path)
+        return {number: int(row["starting_time"]) if row["starting_time"] else None for number, row in found.items()}
+
+    return call
+
+
+def jobs_of(folder):
+    return {int(row["job_id"]): row for row in rows_of(folder / "o" / "jobs.csv")}
+
+
+def audited(capsys):
+    capsys.readouterr()
+    return run(["audit", "o"]), capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     "dispatcher",
     ["rules-fcfs", "easy", "conservative", "replan", "hcp19", "dardis-throughput", "dardis-balance", "dardis-late"],
 )
-def test_all_keep_to_what_queues_say(simulate, tmp_path, capsys, dispatcher):
-    assert simulate("--dispatcher", dispatcher, "--calendar-start", FIVE)[0] == 0
-    found = rows(tmp_path)
-    starts = {number: row["starting_time"] and int(row["starting_time"]) for number, row in found.items()}
-    assert starts[2] == starts[6] == ""
-    assert starts[1] == starts[5] == 0 or dispatcher == "dardis-balance"
-    assert starts[3] >= 3600
-    assert starts[4] >= 500
-    assert found[3]["allocated_resources"] in {"2", "3"}
-    reasons = {one["job"]: one["reason"] for one in json.loads((tmp_path / "o" / "run.json").read_text())["rejected"]}
+def test_all_keep_to_what_queues_say(starts, tmp_path, dispatcher):
+    found = starts(dispatcher, "--calendar-start", FIVE)
+    assert found[2] is found[6] is None
+    assert found[1] == found[5] == 0 or dispatcher == "dardis-balance"
+    assert found[3] >= 3600
+    assert found[4] >= 500
+    assert jobs_of(tmp_path)[3]["allocated_resources"] in {"2", "3"}
+    rejected = json.loads((tmp_path / "o" / "run.json").read_text())["rejected"]
+    reasons = {one["job"]: one["reason"] for one in rejected}
     assert reasons[2] == "asks for 3 units, queue day takes 2 at most"
     assert "the machine holds 2" in reasons[6]
-    assert run(["audit", str(tmp_path / "o")]) == 0
-    capsys.readouterr()
 
 
-def test_the_audit_knows_the_hours_and_the_limits(simulate, tmp_path, capsys):
-    assert simulate("--dispatcher", "easy", "--calendar-start", NINE)[0] == 0
-    record = tmp_path / "o" / "run.json"
-    said = json.loads(record.read_text())
+def test_the_audit_knows_the_hours_and_the_limits_and_the_trace(starts, tmp_path, capsys):
+    starts("easy", "--calendar-start", NINE)
+    record, jobs = tmp_path / "o" / "run.json", tmp_path / "o" / "jobs.csv"
+    whole, said = record.read_text(), json.loads(record.read_text())
     said["platform"]["queues"][0] |= {"max_walltime_s": 59, "stopped": [[0, 1]], "groups": [1]}
     record.write_text(json.dumps(said))
-    assert run(["audit", str(tmp_path / "o")]) == 1
-    told = capsys.readouterr().out
-    assert "starts while queue day is closed" in told
-    assert "asks for more than the 59 s of walltime that its queue takes" in told
-    assert "is none that queue day may use" in told
-
-
-def test_hours_need_a_calendar(simulate):
-    status, said = simulate("--dispatcher", "easy")
-    assert (status, said.count("\n")) == (2, 0)
-    assert "--calendar-start" in said
-    assert "j.csv" in said
-
-
-def test_the_platform_may_say_when_the_trace_began(simulate, tmp_path):
-    (tmp_path / "p.toml").write_text(f'calendar_start = "{NINE}"\n' + PLATFORM)
-    assert simulate("--dispatcher", "easy")[0] == 0
-    assert int(rows(tmp_path)[3]["starting_time"]) == 9 * 3600
-    assert simulate("--dispatcher", "easy", "--calendar-start", FIVE)[0] == 0
-    assert int(rows(tmp_path)[3]["starting_time"]) == 3600
-
-
-def test_a_queue_that_nobody_declares_is_an_error(simulate, tmp_path):
-    (tmp_path / "j.csv").write_text(JOBS + "7,20,5,6,1,1,dya\n")
-    status, said = simulate("--dispatcher", "easy", "--calendar-start", NINE)
-    assert status == 2
-    assert "job 7" in said
-    assert "'dya' is not declared; expected one of day, night, held" in said
-
-
-@pytest.mark.parametrize("moment", ["noon", "1969-01-01T00:00Z"])
-def test_a_moment_that_is_none(simulate, moment):
-    status, said = simulate("--dispatcher", "easy", "--calendar-start", moment)
-    assert status == 2
-    assert said.startswith(f"dardis: --calendar-start: {moment!r}")
-
-
-@pytest.mark.parametrize("dispatcher", ["rules-fcfs", "easy", "conservative", "replan", "dardis-late"])
-def test_the_higher_priority_goes_first(simulate, tmp_path, dispatcher):
-    lines = [f"{n},{int(n > 1)},50,60,4,4,{'low' if n % 2 else 'high'}" for n in range(1, 6)]
-    (tmp_path / "j.csv").write_text("\n".join([JOBS.split("\n", maxsplit=1)[0], *lines, ""]))
-    queues = '[[queues]]\nname = "low"\n[[queues]]\nname = "high"\npriority = 2\n'
-    (tmp_path / "p.toml").write_text(PLATFORM.split("[prime]", maxsplit=1)[0] + queues)
-    assert simulate("--dispatcher", dispatcher)[0] == 0
-    order = sorted(rows(tmp_path).values(), key=lambda row: int(row["starting_time"]))
-    assert [int(row["job_id"]) for row in order] == [1, 2, 4, 3, 5]
-
-
-def test_the_audit_of_a_table_alone_cannot_know_the_hours(simulate, tmp_path, capsys):
-    assert simulate("--dispatcher", "easy", "--calendar-start", NINE)[0] == 0
-    folder, platform = tmp_path / "o", ["--platform", str(tmp_path / "p.toml")]
-    assert run(["audit", str(folder), *platform]) == 0
-    (folder / "run.json").unlink()
-    capsys.readouterr()
-    assert run(["audit", str(folder), *platform]) == 2
+    status, told = audited(capsys)
+    assert status == 1
+    for text in ("starts while queue day is closed", "is none that queue day may use",
+                 "asks for more than the 59 s of walltime that its queue takes"):  # fmt: skip
+        assert text in told
+    record.write_text(whole)
+    jobs.write_text(jobs.read_text().replace(",held,", ",,"))
+    status, told = audited(capsys)
+    assert (status, "job 4: is in queue" in told) == (1, True)
+    record.unlink()
+    assert run(["audit", "o", "--platform", "p.toml"]) == 2
     said = capsys.readouterr().err
     assert "has queues with hours or maintenance by date, and nobody says when the trace began" in said
     assert said.count("\n") == 1
 
 
-def test_who_waits_for_a_closed_queue_keeps_nobody_else(simulate, tmp_path):
+def test_hours_go_by_the_calendar_of_the_platform_or_that_is_said(site, starts):
+    site(f'calendar_start = "{NINE}"\n' + PLATFORM, JOBS)
+    assert starts("easy")[3] == 9 * 3600
+    assert starts("easy", "--calendar-start", FIVE)[3] == 3600
+
+
+@pytest.mark.parametrize(
+    ("change", "more", "said"),
+    [
+        ({}, (), ["--calendar-start", "j.csv"]),
+        ({}, ("--calendar-start", "9985-01-01T00:00Z"), ["a year that prime time knows not"]),
+        (
+            {'"18:00"': '"24:00"', '"08:00"': '"00:00"'},
+            ("--calendar-start", NINE),
+            ["'night' is closed for over a year"],
+        ),
+        ({"end_s = 500": "end_s = 1000000000"}, ("--calendar-start", NINE), ["'held' is closed for over a year"]),
+        (
+            {'"day"': '"dya"'},
+            ("--calendar-start", NINE),
+            ["job 1", "'day' is not declared; expected one of dya, night"],
+        ),
+        ({}, ("--calendar-start", "noon"), ["--calendar-start: 'noon'"]),
+    ],
+)
+def test_hours_and_queues_that_make_no_sense_are_mistakes(site, simulate, change, more, said):
+    text = PLATFORM
+    for old, new in change.items():
+        text = text.replace(old, new)
+    site(text, JOBS)
+    status, told = simulate("easy", *more)
+    assert (status, told.count("\n")) == (2, 0)
+    assert all(part in told for part in said), told
+
+
+@pytest.mark.parametrize("dispatcher", ["rules-fcfs", "easy", "conservative", "replan", "dardis-late"])
+def test_the_higher_priority_goes_first(site, starts, dispatcher):
+    jobs = [f"{n},{int(n > 1)},50,60,4,4,{'low' if n % 2 else 'high'}" for n in range(1, 6)]
+    site(TWO_GROUPS + '[[queues]]\nname = "low"\n[[queues]]\nname = "high"\npriority = 2\n', jobs)
+    found = starts(dispatcher)
+    assert sorted(found, key=found.get) == [1, 2, 4, 3, 5]
+
+
+def closed(name, *spans):
+    """A queue that is closed at times."""
+    stopped = ", ".join(f"{{ start_s = {start}, end_s = {end} }}" for start, end in spans)
+    return f'[[queues]]\nname = "{name}"\nstopped = [{stopped}]\n'
+
+
+def test_who_waits_for_a_closed_queue_keeps_nobody_else(site, starts):
     """In a strict order, too: 2 is first in the queue, which closes before there is room."""
-    lines = ["1,0,10,10,4,4,", "2,1,5,5,4,4,day", "3,2,5,5,4,4,"]
-    (tmp_path / "j.csv").write_text("\n".join([JOBS.split("\n", maxsplit=1)[0], *lines, ""]))
-    stopped = '[[queues]]\nname = "day"\nstopped = [{ start_s = 5, end_s = 50 }]\n'
-    (tmp_path / "p.toml").write_text(PLATFORM.split("[prime]", maxsplit=1)[0] + stopped)
+    site(TWO_GROUPS + closed("day", (5, 50)), ["1,0,10,10,4,4,", "2,1,5,5,4,4,day", "3,2,5,5,4,4,"])
     for dispatcher in ("rules-fcfs", "easy", "dardis-late", "cp-eurora", "portfolio"):
-        assert simulate("--dispatcher", dispatcher)[0] == 0
-        assert [int(rows(tmp_path)[job]["starting_time"]) for job in (1, 2, 3)] == [0, 50, 10], dispatcher
+        assert starts(dispatcher) == {1: 0, 2: 50, 3: 10}, dispatcher
 
 
-def test_a_job_asks_again_for_all_hours_before_its_own(simulate, tmp_path):
+def test_a_job_asks_again_for_all_hours_before_its_own(site, starts):
     """1 ends early; before 2 has ended, too, the queue of 3 is closed and opened again."""
-    lines = ["1,0,10,100,2,4,", "2,0,45,45,2,4,", "3,1,5,5,4,4,day"]
-    (tmp_path / "j.csv").write_text("\n".join([JOBS.split("\n", maxsplit=1)[0], *lines, ""]))
-    stopped = '[[queues]]\nname = "day"\nstopped = [{ start_s = 20, end_s = 40 }]\n'
-    (tmp_path / "p.toml").write_text(PLATFORM.split("[prime]", maxsplit=1)[0] + stopped)
-    assert simulate("--dispatcher", "dardis-throughput")[0] == 0
-    assert int(rows(tmp_path)[3]["starting_time"]) == 45
-
-
-HEAD = JOBS.split("\n", maxsplit=1)[0]
-STOPPED = '[[queues]]\nname = "s"\nstopped = [{ start_s = 20, end_s = 150 }]\n'
-ONE_NODE = 'name = "p"\n[[nodes]]\ncount = 1\nprefix = "a"\nresources = { cores = 4 }\n'
+    site(TWO_GROUPS + closed("day", (20, 40)), ["1,0,10,100,2,4,", "2,0,45,45,2,4,", "3,1,5,5,4,4,day"])
+    assert starts("dardis-throughput")[3] == 45
 
 
 @pytest.mark.parametrize(
     "dispatcher", ["rules-fcfs", "easy", "replan", "hcp19", "cp-eurora", "portfolio", "conservative", "dardis-late"]
 )
 @pytest.mark.parametrize("rule", ["soft", "hard"])
-def test_a_profile_that_falls_while_a_queue_is_closed_loses_nobody(simulate, tmp_path, dispatcher, rule):
+def test_a_profile_that_falls_while_a_queue_is_closed_loses_nobody(site, starts, tmp_path, dispatcher, rule):
     """2 would fit before 100 alone, when its queue is closed: it is rejected, or a soft profile gives way."""
-    (tmp_path / "p.toml").write_text(ONE_NODE + STOPPED)
-    (tmp_path / "j.csv").write_text(f"{HEAD}\n1,0,30,30,1,2,\n2,10,5,5,1,4,s\n3,200,5,5,1,1,\n")
+    site(ONE_NODE + closed("s", (20, 150)), ["1,0,30,30,1,2,", "2,10,5,5,1,4,s", "3,200,5,5,1,1,"])
     (tmp_path / "cap.csv").write_text("time_s,node,kind,value\n0,*,cores,4\n100,*,cores,2\n")
-    profile = ("--profile", str(tmp_path / "cap.csv"), "--set", f"profile={rule}", "--dispatcher", dispatcher)
-    assert simulate(*profile)[0] == 0
-    found = rows(tmp_path)
-    assert found[2]["status"] == ("completed" if rule == "soft" else "rejected")
-    assert int(found[3]["starting_time"]) >= 200
-    assert run(["audit", str(tmp_path / "o")]) == 0
+    assert starts(dispatcher, "--profile", "cap.csv", "--set", f"profile={rule}")[3] >= 200
+    assert jobs_of(tmp_path)[2]["status"] == ("completed" if rule == "soft" else "rejected")
 
 
 @pytest.mark.parametrize("dispatcher", ["hcp19", "pcp19", "cp-eurora", "portfolio"])
-def test_a_queue_that_closes_while_a_decision_takes_its_time(simulate, tmp_path, dispatcher):
-    (tmp_path / "p.toml").write_text(
-        ONE_NODE.replace("count = 1", "count = 2")
-        + '[[queues]]\nname = "s"\nstopped = [{ start_s = 11, end_s = 1000 }]\n'
-        '[[queues]]\nname = "g"\nstopped = [{ start_s = 0, end_s = 12 }, { start_s = 13, end_s = 2000 }]\n'
-    )
+def test_a_queue_that_closes_while_a_decision_takes_its_time(site, starts, dispatcher):
+    queues = closed("s", (11, 1000)) + closed("g", (0, 12), (13, 2000))
     jobs = [f"{n},10,{20 + n},50,1,3,s" for n in range(1, 7)]
     jobs += ["9,10,30,40,1,2,", "8,5,30,40,1,1,g", "7,1100,5000,6000,1,1,"]
-    (tmp_path / "j.csv").write_text("\n".join([HEAD, *jobs, ""]))
-    cost = ("--set", "decision_cost=deterministic", "--set", "shortcuts=off")
-    assert simulate("--dispatcher", dispatcher, *cost)[0] == 0
-    assert run(["audit", str(tmp_path / "o")]) == 0
+    site(ONE_NODE.replace("count = 1", "count = 2") + queues, jobs)
+    starts(dispatcher, "--set", "decision_cost=deterministic", "--set", "shortcuts=off")
 
 
 @pytest.mark.parametrize("dispatcher", ["dardis-profile", "dardis-balance"])
-def test_drawn_starts_come_even_where_open_spans_are_shorter_than_the_grain(simulate, tmp_path, dispatcher):
-    spans = ", ".join(f"{{ start_s = {s}, end_s = {s + 37} }}" for s in range(0, 2000, 41))
-    (tmp_path / "p.toml").write_text(ONE_NODE + f'[[queues]]\nname = "s"\nstopped = [{spans}]\n')
+def test_drawn_starts_come_even_where_open_spans_are_shorter_than_the_grain(site, starts, dispatcher):
     jobs = [f"{n},{7 * n},{n + 20},{30 + 11 * n},1,{1 + n % 4},s" for n in range(12)]
-    (tmp_path / "j.csv").write_text("\n".join([HEAD, *jobs, ""]))
+    site(ONE_NODE + closed("s", *((s, s + 37) for s in range(0, 2000, 41))), jobs)
     for rule in ("none", "factor:1"):
-        assert simulate("--dispatcher", dispatcher, "--deadlines", rule)[0] == 0
-        assert {row["status"] for row in rows(tmp_path).values()} == {"completed"}
-        assert run(["audit", str(tmp_path / "o")]) == 0
+        assert None not in starts(dispatcher, "--deadlines", rule).values()
 
 
-def test_groups_that_partition_and_queue_have_not_in_common_hold_nothing(simulate, tmp_path):
-    text = (
-        PLATFORM.split("[prime]", maxsplit=1)[0] + '[partitions]\n1 = ["a"]\n[[queues]]\nname = "1"\ngroups = ["b"]\n'
-    )
-    (tmp_path / "p.toml").write_text(text + '[[queues]]\nname = "2"\n')
-    lines = (f"{n} {n} 0 5 2 -1 -1 2 9 -1 1 1 1 -1 {queue} 1 -1 -1" for n, queue in ((1, 1), (2, 2)))
-    (tmp_path / "j.csv").write_text("\n".join([*lines, ""]))
-    status, said = simulate("--dispatcher", "easy")
-    assert status == 0
-    assert "job 1 rejected" in said
-    assert [row["status"] for row in rows(tmp_path).values()] == ["rejected", "completed"]
+def test_groups_that_partition_and_queue_have_not_in_common_hold_nothing(site, simulate, tmp_path):
+    queues = '[[queues]]\nname = "1"\ngroups = ["b"]\n[[queues]]\nname = "2"\n'
+    site(TWO_GROUPS + '[partitions]\n1 = ["a"]\n' + queues, [])
+    lines = (f"{n} {n} 0 5 2 -1 -1 2 9 -1 1 1 1 -1 {n} 1 -1 -1\n" for n in (1, 2))
+    (tmp_path / "j.csv").write_text("".join(lines))
+    status, said = simulate("easy")
+    assert (status, "job 1 rejected" in said) == (0, True)
+    assert [row["status"] for row in jobs_of(tmp_path).values()] == ["rejected", "completed"]
+
+
+EVENTS = """[[events]]
+at_s = 20
+job = 3
+walltime_s = 40
+[[events]]
+at_s = 30
+reservation = { name = "c", queue = "course", nodes = "3", start_s = 300, end_s = 400 }
+[[events]]
+at_s = 70
+nodes_down = "0"
+[[events]]
+at_s = 200
+stop_queue = "day"
+"""
+
+
+@pytest.fixture
+def events(site, tmp_path):
+    """A machine and a file with events; the option that names it."""
+    jobs = ["1,0,50,60,4,4,day", "2,1,50,60,2,4,day", "3,5,50,60,1,4,day", "4,40,10,20,1,4,course", "5,6,50,60,4,4,day"]
+    site(FOUR_NODES + '[[queues]]\nname = "day"\n[[queues]]\nname = "course"\n', jobs)
+    (tmp_path / "e.toml").write_text(EVENTS)
+    return "--events", "e.toml"
 
 
 @pytest.mark.parametrize(
-    ("change", "moment", "said"),
-    [
-        ({}, "9985-01-01T00:00Z", "a year that prime time knows not"),
-        ({'"18:00"': '"24:00"', '"08:00"': '"00:00"'}, NINE, "queue 'night' is closed for over a year"),
-        ({"end_s = 500": "end_s = 1000000000"}, NINE, "queue 'held' is closed for over a year"),
-    ],
+    "dispatcher", ["rules-fcfs", "easy", "conservative", "replan", "dardis-throughput", "dardis-late"]
 )
-def test_hours_that_make_no_sense_are_mistakes(simulate, tmp_path, change, moment, said):
-    text = PLATFORM
-    for old, new in change.items():
-        text = text.replace(old, new)
-    (tmp_path / "p.toml").write_text(text)
-    status, told = simulate("--dispatcher", "easy", "--calendar-start", moment)
-    assert (status, told.count("\n")) == (2, 0)
-    assert said in told
+def test_events_are_told_and_audited(events, simulate, tmp_path, capsys, dispatcher):
+    status, said = simulate(dispatcher, *events)
+    assert status == 0
+    found = jobs_of(tmp_path)
+    assert int(found[4]["starting_time"]) == 300
+    assert int(found[3]["execution_time"]) == 40
+    assert found[5]["starting_time"] == ""  # one node is down for ever
+    assert "waits in queue day, which is stopped" in said
+    path = tmp_path / "o" / "run.json"
+    record = json.loads(path.read_text())
+    assert record["events_file"] == str(tmp_path / "e.toml")
+    (changed,) = (one for one in record["changed"] if one["job"] == 3)
+    assert (changed["walltime_s"], changed["ran_s"]) == (40, None)
+    status, told = audited(capsys)
+    assert (status, "ok" in told) == (0, True), told
+    # Without what is told of them, what events did is illegal.
+    down = {"nodes": [0], "start": 0, "end": 1 << 50, "foreseen": False}
+    for part, why in (({"changed": []}, "unlike the job of the trace"),
+                      ({"platform": record["platform"] | {"maintenance": [down]}}, "maintenance")):  # fmt: skip
+        path.write_text(json.dumps(record | part))
+        status, told = audited(capsys)
+        assert (status, why in told) == (1, True)
 
 
-def test_the_audit_compares_queues_with_the_trace(simulate, tmp_path, capsys):
-    assert simulate("--dispatcher", "easy", "--calendar-start", NINE)[0] == 0
-    path = tmp_path / "o" / "jobs.csv"
-    path.write_text(path.read_text().replace(",held,", ",,"))
-    capsys.readouterr()
-    assert run(["audit", str(tmp_path / "o")]) == 1
-    assert "job 4: is in queue" in capsys.readouterr().out
+def test_what_does_not_go_with_events_is_refused_before_anything_is_run(events, simulate, tmp_path, capsys):
+    (tmp_path / "cap.csv").write_text("time_s,node,kind,value\n0,*,cores,8\n")
+    for dispatcher, more, said in (
+        ("pcp20", (), ("--events", "does not bear", "one of")),
+        ("easy", ("--profile", "cap.csv"), ("--profile", "reservations")),
+    ):
+        status, line = simulate(dispatcher, *events, *more)
+        assert (status, line.count("\n")) == (2, 0)
+        assert all(part in line for part in said), line
+    compare = ["compare", "j.csv", "--platform", "p.toml", *events, "--dispatchers", "easy,pcp20", "--out", "o"]
+    assert run(compare) == 2
+    assert "pcp20 does not bear" in capsys.readouterr().err
+    assert not list(tmp_path.glob("o/*"))

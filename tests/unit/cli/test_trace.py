@@ -1,3 +1,5 @@
+"""`dardis trace`: what it tells of a trace, converts, and generates."""
+
 import pytest
 from typer.testing import CliRunner
 
@@ -32,9 +34,6 @@ def test_info_tells_jobs_load_and_what_was_skipped(folder):
     assert "load on p 1.375 of 64 cores" in lines
     assert "skipped 1: no runtime (first in line 4)" in lines
     assert "malformed 1: 1 fields instead of 18 (first in line 5)" in lines
-
-
-def test_info_strict_refuses_a_malformed_line(folder):
     with pytest.raises(InputError, match=r"t\.swf:5"):
         run("info", folder / "t.swf", "--strict")
 
@@ -47,6 +46,9 @@ def test_convert_to_a_table_and_back_keeps_the_jobs(folder):
     assert result.exit_code == 0
     again = read_trace(folder / "again.swf", strict=True)
     assert (again.number.tolist(), again.procs.tolist(), again.queue.tolist()) == ([1, 2], [4, 42], ["3", "3"])
+    run("convert", folder / "t.swf", folder / "t.csv")  # without a platform each processor is a unit
+    table = read_trace(folder / "t.csv", strict=True)
+    assert (table.units.tolist(), table.request["memory"].tolist()) == ([4, 40], [1, 1])
 
 
 def test_convert_says_which_lines_are_no_jobs(folder):
@@ -60,15 +62,12 @@ def test_convert_says_which_lines_are_no_jobs(folder):
     ]
 
 
-def test_without_a_platform_each_processor_is_a_unit(folder):
-    run("convert", folder / "t.swf", folder / "t.csv")
-    table = read_trace(folder / "t.csv", strict=True)
-    assert (table.units.tolist(), table.request["memory"].tolist()) == ([4, 40], [1, 1])
-
-
 def test_convert_filters_and_scales(folder):
     run("convert", folder / "t.swf", folder / "o.swf", "--load", "2", "--from", "0", "--to", "60", "--min-width", "2")
     assert read_trace(folder / "o.swf").submit.tolist() == [0, 25]
+    (folder / "d.swf").write_text("; UnixStartTime: 1328227200\n" + SWF)
+    run("convert", folder / "d.swf", folder / "o.swf", "--to", "2012-02-03T00:00:10Z", "--force")
+    assert read_trace(folder / "o.swf").number.tolist() == [1]
     run("convert", folder / "t.swf", folder / "o.swf", "--partition", "2", "--force")
     assert read_trace(folder / "o.swf").number.tolist() == [2]
     run("convert", folder / "t.swf", folder / "o.swf", "--queue", "3", "--jobs", "1", "--force")
@@ -106,33 +105,23 @@ def test_walltimes_that_nobody_states_are_told_and_not_made_up(folder):
 
 def test_nothing_is_overwritten_or_left_behind(folder):
     before = (folder / "t.swf").read_bytes()
-    with pytest.raises(InputError, match="exists"):
-        run("convert", folder / "t.swf", folder / "t.swf")
-    with pytest.raises(InputError, match=r"\.swf, \.csv"):
-        run("convert", folder / "t.swf", folder / "t.txt")
-    with pytest.raises(InputError, match="folder does not exist"):
-        run("convert", folder / "t.swf", folder / "no" / "t.csv")
-    with pytest.raises(InputError, match="no job"):
-        run("convert", folder / "t.swf", folder / "none.swf", "--queue", "9")
+    for out, more, why in (
+        ("t.swf", (), "exists"),
+        ("t.txt", (), r"\.swf, \.csv"),
+        ("no/t.csv", (), "folder does not exist"),
+        ("none.swf", ("--queue", "9"), "no job"),
+    ):
+        with pytest.raises(InputError, match=why):
+            run("convert", folder / "t.swf", folder / out, *more)
     assert (folder / "t.swf").read_bytes() == before
     assert sorted(path.name for path in folder.iterdir()) == ["p.toml", "t.swf"]
 
 
-def test_generate_writes_the_same_bytes_for_the_same_seed(folder):
-    for name in ("a.csv.gz", "b.csv.gz"):
-        run("generate", "eurora", folder / name, "--jobs", "50", "--seed", "4")
-    run("generate", "eurora", folder / "c.csv.gz", "--jobs", "50", "--seed", "5")
-    first, second, other = ((folder / f"{name}.csv.gz").read_bytes() for name in "abc")
-    assert first == second
-    assert first != other
-    assert len(read_trace(folder / "a.csv.gz", strict=True)) == 50
-
-
 def test_generate_for_four_nodes_on_a_calendar(folder):
     more = ("--jobs", "50", "--nodes", "4", "--kinds", "2", "--begin", "2014-12-01")
-    run("generate", "eurora", folder / "four.csv", *more)
-    made = read_trace(folder / "four.csv", strict=True)
-    assert (made.units.max(), list(made.request)) == (2, ["cores", "memory"])
+    run("generate", "eurora", folder / "four.csv.gz", *more, "--seed", "4")
+    made = read_trace(folder / "four.csv.gz", strict=True)
+    assert (len(made), made.units.max(), list(made.request)) == (50, 2, ["cores", "memory"])
     assert 1_417_392_000 <= made.submit.min() <= made.submit.max() < 1_417_392_000 + 86_400
     with pytest.raises(InputError, match="--begin: 'monday'"):
         run("generate", "eurora", folder / "none.csv", "--begin", "monday")

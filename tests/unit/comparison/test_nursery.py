@@ -5,11 +5,11 @@ import os
 import signal
 import sys
 import tempfile
-import time
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from kit.few_nodes import waited
 
 from dardis.comparison import nursery as nursery_module
 from dardis.comparison.nursery import Nursery
@@ -69,13 +69,6 @@ def is_gone(pid):
         return True
 
 
-def waited(holds, seconds=20.0):
-    until = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < until
-        time.sleep(0.02)
-
-
 def test_each_is_forked_from_one_in_a_session_of_its_own(begin):
     told = set()
     for _ in range(2):
@@ -115,23 +108,22 @@ def test_an_answer_for_which_nobody_waited_is_taken_for_no_other(begin, nursery)
     assert process.poll() == 4
 
 
-def test_all_end_with_the_nursery(begin, nursery):
+@pytest.mark.parametrize("how", ["killed", "closed"])
+def test_all_end_with_the_nursery(begin, nursery, how):
     first, second = begin(["wait"])[0], begin(["wait"])[0]
-    nursery._process.kill()
+    if how == "closed":
+        nursery.close()
+    else:
+        nursery._process.kill()
     waited(lambda: is_gone(first._pid) and is_gone(second._pid))
-    assert [first.wait(), second.wait()] == [-signal.SIGKILL] * 2
-    assert nursery.is_gone
-    with pytest.raises(DardisError, match="no process for runs: killed by SIGKILL"):
-        begin()
+    if how == "killed":
+        assert [first.wait(), second.wait()] == [-signal.SIGKILL] * 2
+        assert nursery.is_gone
+        with pytest.raises(DardisError, match="no process for runs: killed by SIGKILL"):
+            begin()
 
 
-def test_none_is_left_when_it_is_closed(begin, nursery):
-    process, _, _ = begin(["wait"])
-    nursery.close()
-    waited(lambda: is_gone(process._pid))
-
-
-def test_why_none_can_be_started_is_told(monkeypatch, begin, nursery):
+def test_why_none_can_be_started_is_told(monkeypatch):
     program = "import sys; sys.exit('dardis: out of memory')"
     monkeypatch.setattr(nursery_module, "WORKER", (sys.executable, "-c", program))
     with closing(Nursery()) as broken, pytest.raises(DardisError, match="no process for runs: out of memory"):

@@ -1,7 +1,5 @@
 """What a trace recorded of its own time, beside figures by hand and the audit."""
 
-from pathlib import Path
-
 import pytest
 
 from dardis.comparison.draws import write_draws
@@ -52,7 +50,7 @@ def test_what_the_machine_has_no_room_for_is_counted(recorded):
     )
     assert "(1 job that this machine can't hold" in found.note
     assert "rejected" not in found.result.metrics
-    counts = read_jobs(Path(found.result.folder) / "jobs.csv").placed.units_of_jobs.tolist()
+    counts = read_jobs(found.result.folder / "jobs.csv").placed.units_of_jobs.tolist()
     assert [count > 0 for count in counts] == [True, False, False, True]
 
 
@@ -64,11 +62,20 @@ def test_a_trace_without_waits_has_none_and_a_gap_is_left_out(recorded):
     assert "pass the audit on this platform (1 job that" in found.note
 
 
-def test_what_best_fit_has_no_place_for_may_have_one(recorded):
-    found = recorded([(0, 0, 100, 2), (0, 0, 10, 2), (0, 0, 100, 2), (0, 0, 10, 2), (20, 0, 50, 4)])
-    assert "best fit found no place for 1 of 5 on this platform" in found.note
-    assert "the first of them job 5 at 20 s; another placement may" in found.note
-    assert "do not pass" not in found.note
+@pytest.mark.parametrize(
+    ("jobs", "said"),
+    [
+        ([(0, 0, 101, 8), (200, 0, 100, 8)], "(1 job that dispatchers kill at their walltimes ran on)"),
+        (
+            [(0, 0, 100, 2), (0, 0, 10, 2), (0, 0, 100, 2), (0, 0, 10, 2), (20, 0, 50, 4)],
+            "best fit found no place for 1 of 5 on this platform",
+        ),
+    ],
+)
+def test_who_ran_on_and_who_has_no_place_is_told(recorded, jobs, said):
+    note = recorded(jobs).note
+    assert said in note
+    assert "do not pass" not in note
 
 
 def test_processors_are_counted_as_the_trace_has_them(recorded):
@@ -76,11 +83,6 @@ def test_processors_are_counted_as_the_trace_has_them(recorded):
     assert found.result.metrics["utilisation"] == 1.0
     assert "best fit found no place for 1 of 2" in found.note
     assert "units are equal by 1 more cores than were asked for" in found.note
-
-
-def test_who_ran_on_beyond_the_walltime_is_told(recorded):
-    note = recorded([(0, 0, 101, 8), (200, 0, 100, 8)]).note
-    assert note.endswith("pass the audit on this platform (1 job that dispatchers kill at their walltimes ran on).")
 
 
 def test_other_draws_are_refused_before_those_that_are_there_are_touched(tmp_path):
