@@ -1,4 +1,6 @@
-"""The predictors of arriving jobs: each against a plain second reckoning, and none by what has not ended."""
+"""Predictors of arriving jobs against a plain second reckoning; none knows what has not ended."""
+
+from __future__ import annotations
 
 from dataclasses import replace
 from string import digits
@@ -12,6 +14,7 @@ from kit.effort import examples
 from dardis.model.choices import Expecting
 from dardis.model.job import Job
 from dardis.predict import learned, new_predictor
+from dardis.predict.correction import STEPS, corrected
 from dardis.predict.recent import LastTwo
 
 TIMES = st.integers(1, 1000)
@@ -207,3 +210,92 @@ def test_the_forest_knows_nothing_of_the_future_and_says_the_same_again(history,
         assert answers(new_predictor(Expecting.LEARNED, {}, seed), others, events)[place] == first[place]
     finally:
         learned.FEWEST = few
+
+
+TIMES = st.integers(1, 1000)
+
+
+def predictor(rows):
+    finish, duration, user, walltime = zip(*rows, strict=True)
+    return LastTwo(np.array(finish), np.array(duration), list(user), np.array(walltime))
+
+
+def test_the_mean_of_the_last_two_that_had_ended():
+    known = predictor([(100, 10, "a", 99), (200, 30, "a", 99), (300, 50, "a", 99), (400, 1, "b", 99)])
+    assert known.runtime("a", 1000, now=300) == 40
+    assert known.runtime("a", 1000, now=299) == 20
+    assert known.runtime("a", 1000, now=100) == 10
+    assert known.runtime("a", 25, now=300) == 25  # never longer than its walltime
+
+
+def test_a_new_user_runs_as_everybody_does():
+    known = predictor([(100, 10, "a", 100), (200, 30, "a", 100)])
+    assert known.runtime("new", 1000, now=200) == 200
+    assert known.runtime("new", 1000, now=100) == 100
+    assert known.runtime("new", 1000, now=99) == 1000
+
+
+def test_who_has_run_longer_than_expected_is_expected_to_run_as_long_again():
+    known = predictor([(100, 10, "a", 100)])
+    assert known.runtime("a", 1000, now=100, elapsed=9) == 10
+    assert known.runtime("a", 1000, now=100, elapsed=10) == 20
+    assert known.runtime("a", 1000, now=100, elapsed=600) == 1000
+
+
+@given(
+    st.lists(st.tuples(TIMES, TIMES, st.sampled_from("ab"), TIMES), min_size=1, max_size=12),
+    st.sampled_from("abc"), TIMES, TIMES, st.integers(0, 999),
+)  # fmt: skip
+def test_nothing_of_the_future_counts_and_the_answer_is_possible(rows, user, walltime, now, elapsed):
+    elapsed = min(elapsed, walltime - 1)
+    answer = predictor(rows).runtime(user, walltime, now, elapsed)
+    assert max(1, elapsed + 1) <= answer <= walltime
+    changed = [row if row[0] <= now else (row[0], 7 * row[1], row[2], 3 * row[3]) for row in rows]
+    assert predictor(changed).runtime(user, walltime, now, elapsed) == answer
+
+
+def test_jobs_of_unknown_users_share_no_history():
+    known = predictor([(100, 10, "", 100), (200, 30, "", 100)])
+    assert known.runtime("", 1000, now=200) == 200  # what all jobs use of their walltimes
+    assert known.runtime("a", 1000, now=200) == 200
+
+
+WALLTIMES = st.integers(1, 2_000_000)
+
+
+def expiries(predicted: int, walltime: int) -> list[int]:
+    """After how many seconds of running each of its predictions expires, the walltime last."""
+    found = [min(predicted, walltime)]
+    while found[-1] < walltime:
+        found.append(corrected(predicted, walltime, found[-1]))
+    return found
+
+
+def test_the_steps_are_those_of_the_paper():
+    assert [step // 60 for step in STEPS] == [1, 5, 15, 30, 60, 120, 300, 600, 1200, 3000, 6000]
+    assert expiries(600, 10_000) == [600, 660, 960, 1860, 3660, 7260, 10_000]
+
+
+@given(WALLTIMES, st.data())
+@examples()
+def test_a_prediction_only_grows_up_to_the_walltime_and_is_never_past(walltime, data):
+    predicted = data.draw(st.integers(1, walltime))
+    elapsed = data.draw(st.integers(0, walltime - 1))
+    later = data.draw(st.integers(elapsed, walltime - 1))
+    duration = corrected(predicted, walltime, elapsed)
+    assert max(predicted, elapsed + 1) <= duration <= walltime
+    assert corrected(predicted, walltime, later) >= duration
+    if elapsed < predicted:
+        assert duration == predicted
+
+
+@given(WALLTIMES, st.data())
+@examples()
+def test_there_are_few_corrections_and_each_asks_for_the_same(walltime, data):
+    """Eleven steps and the walltime; who asks late is told what was true at each expiry."""
+    predicted = data.draw(st.integers(1, walltime))
+    found = expiries(predicted, walltime)
+    assert len(found) <= 1 + len(STEPS) + 1
+    assert found == sorted(set(found))
+    elapsed = data.draw(st.integers(0, walltime - 1))
+    assert corrected(predicted, walltime, elapsed) == min(one for one in found if one > elapsed)

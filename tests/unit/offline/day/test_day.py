@@ -1,4 +1,4 @@
-"""What a day hands on: enough cores for its plan, and no node down that a job needs."""
+"""What a day hands on: its nodes down, its target and its profile; and what is made of the room below a limit."""
 
 from __future__ import annotations
 
@@ -9,24 +9,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.effort import examples
-from kit.machine import step_functions
+from kit.machine import platforms, step_functions
 from kit.plan_problems import POWER, day_problem
 
+from dardis.config.target import read_profile, write_target
 from dardis.metrics.audit import audit
 from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import ZERO, StepFunction
-from dardis.model.target import Switching
-from dardis.power.tariff import Tariff
+from dardis.model.resources import CORES
+from dardis.model.target import Split, Switching, Target
+from dardis.power.nodes import full_watts
+from dardis.power.tariff import PowerLimit, Tariff
 from offline.day.aims import hourly_target
+from offline.day.by_hour import desired_of, profile_rows
 from offline.day.day import planned_downtime
 from offline.day.options import Reactive, SwitchingRule, switching_rule
+from offline.day.room import Settled, fill_room
 from offline.day.stay_on import idle_seconds, reactive_switching, thesis_switching
 from offline.onoff.counts import Limits
 from offline.onoff.planned import refuse_many_switches
 from offline.planner.as_schedule import schedule_of
+from offline.planner.budget import Watch
 from offline.planner.day_account import account_of
-from offline.planner.searches import heuristic
+from offline.planner.limits import allowed_it_w, closed_to_limits, must_be_kept
+from offline.planner.plan import Plans
+from offline.planner.problem import StoppedBy
+from offline.planner.searches import heuristic, multi_search
 from offline.planner.use import cores_used, node_spans
 
 HOUR = 3600
@@ -108,12 +117,6 @@ def test_nodes_that_are_paid_to_idle_are_off_where_their_co2_costs_more(co2_per_
     assert account_of(problem, plan.start, down).profit >= all_on.profit
 
 
-def test_without_switching_no_node_is_down():
-    problem = day_problem(20, 5, 0.3, 1, cores=8)
-    plan = heuristic(problem)
-    assert len(planned_downtime(problem, plan, account_of(problem, plan.start), None).node) == 0
-
-
 def test_nodes_idle_at_least_until_being_down_would_have_cost_less():
     platform = Platform("p", (NodeGroup("a", 2, {"cores": 8}, POWER), NodeGroup("b", 2, {"cores": 8})))
     assert idle_seconds(platform) >= 337
@@ -122,9 +125,8 @@ def test_nodes_idle_at_least_until_being_down_would_have_cost_less():
     assert thesis_switching(cores, Platform("q", (NodeGroup("b", 2, {"cores": 8}),))) is None
 
 
-@pytest.mark.parametrize("rule", SwitchingRule)
-def test_rules_by_name(rule):
-    assert switching_rule(rule.value) is rule
+def test_rules_by_name():
+    assert [switching_rule(rule.value) for rule in SwitchingRule] == [*SwitchingRule]
     with pytest.raises(InputError, match="--switching: 'spares'; expected spare, algorithm8, off"):
         switching_rule("spares")
 
@@ -141,3 +143,164 @@ def test_spares_of_a_reactive_rule_are_shared_by_size(counts, spares):
     for number, count in zip(kept, counts, strict=True):
         assert abs(number - min(spares, sum(counts)) * count / sum(counts)) < 1
     assert reactive_switching(Reactive(1), Platform("p", (NodeGroup("n", 2, {"cores": 1}),)), 0) is None
+
+
+@st.composite
+def days(draw, most):
+    """Edges and cores of up to three days (of 8 h, in a row) of any segments; no more than `most` cores."""
+    found = []
+    for day in range(draw(st.integers(1, 3))):
+        cuts = sorted(draw(st.sets(st.integers(1, 28_799), max_size=5)))
+        edges = 28_800 * day + np.array([0, *cuts, 28_800]) - 1000
+        target = np.array([draw(st.integers(0, most)) for _ in edges[1:]])
+        found.append((edges, target))
+    return found
+
+
+@examples(0.6)
+@given(st.data())
+def test_a_target_says_what_the_days_aim_at_and_all_cores_around_them(tmp_path_factory, data):
+    platform = data.draw(platforms())
+    told = data.draw(days(platform.cores))
+    desired = desired_of(platform, told)
+    path = tmp_path_factory.mktemp("target") / "target.json"
+    write_target(path, Target(desired, None, 7), platform)
+    read = read_profile(path, platform, Split.PROPORTIONAL)
+    place = platform.kinds.index(CORES)
+    for one in (desired, read.desired):
+        wished = one.machine[place]
+        assert one.split is Split.OPEN_NODES
+        for edges, cores in told:
+            moments = np.concatenate([edges[:-1], edges[1:] - 1])
+            assert (wished.at(moments) == np.tile(cores, 2)).all()
+        around = np.array([told[0][0][0] - 1, told[-1][0][-1], 10**9])
+        assert (wished.at(around) == platform.cores).all()
+    assert read.desired.machine[place].times.tolist() == desired.machine[place].times.tolist()
+    assert read.desired.machine[place].values.tolist() == desired.machine[place].values.tolist()
+    assert (read.switching, read.unix_start) == (None, 7)
+
+
+HOUR = 3600
+
+
+def limited(data, problem):
+    """The same day with up to two limits that whatever runs and idles leaves room for."""
+    machine_kw, limits = full_watts(problem.platform) / 1000, []
+    for _ in range(data.draw(st.integers(0, 2))):
+        since = data.draw(st.integers(0, 20))
+        until = data.draw(st.integers(since + 1, 24))
+        limits.append(limit_of(problem, since, until, machine_kw * data.draw(st.floats(0.7, 1.6))))
+    return replace(problem, tariff=Tariff(limits=tuple(limits)))
+
+
+def limit_of(problem, since, until, most_kw):
+    """A limit from one hour of the day to another."""
+    start = problem.conditions.start
+    return PowerLimit(start + since * HOUR, start + until * HOUR, most_kw)
+
+
+@examples(0.4)
+@given(st.data(), st.integers(0, 40), st.sampled_from((0.1, 0.5, 0.9)), st.integers(3, 12))
+def test_the_figures_of_a_row_go_together(data, seed, load, nodes):
+    problem = limited(data, day_problem(25, nodes, load, seed, cores=8))
+    platform, edges = problem.platform, problem.conditions.edges
+    plan, _ = multi_search(closed_to_limits(problem), Watch())
+    spares = StepFunction.from_steps(data.draw(st.integers(0, nodes)), [])
+    down = planned_downtime(problem, plan, account_of(problem, plan.start), Switching({0: spares}))
+    told = account_of(problem, plan.start, down)
+    aims = StepFunction.from_steps(
+        platform.cores,
+        [(time, data.draw(st.integers(0, platform.cores))) for time in range(int(edges[0]), int(edges[-1]), 6 * HOUR)],
+    )
+    rows = profile_rows(problem, plan.start, down, told, aims)
+    assert (rows.cores_target <= rows.nodes_on * 8 + 1e-9).all()
+    assert (rows.cores_target <= aims.at(edges[:-1])).all()
+    assert (rows.it_w <= rows.power_cap_w).all()
+    assert (rows.power_cap_w <= np.maximum(full_watts(platform), rows.it_w) + 1e-6).all()
+    used = cores_used(problem, plan.start)
+    mean_used = [used.integral(a, b) / (b - a) for a, b in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
+    assert (np.array(mean_used) <= rows.nodes_on * 8 + 1e-9).all()
+    allowed = allowed_it_w(problem)
+    if told.feasible:
+        assert (rows.power_cap_w <= np.maximum(allowed, rows.it_w) + 1e-6).all()
+        assert (rows.it_w <= allowed * (1 + 1e-9)).all()
+    unlimited = np.isinf(allowed)
+    most = np.minimum(aims.at(edges[:-1]), np.floor(rows.nodes_on * 8 + 1e-9))
+    assert (rows.cores_target[unlimited] == most[unlimited]).all(), "nothing else lowers it"
+
+
+@examples(0.4)
+@given(st.data(), st.integers(0, 60), st.sampled_from((0.3, 0.6, 0.9)), st.integers(4, 12))
+def test_full_nodes_beside_the_closed_ones_keep_every_limit(data, seed, load, nodes):
+    problem = limited(data, day_problem(40, nodes, load, seed, cores=8))
+    closed = closed_to_limits(problem)
+    plan, _ = multi_search(closed, Watch())
+    kind = problem.platform.kinds.index(CORES)
+    for window in closed.platform.maintenance:
+        assert (window.start, window.end) in must_be_kept(problem)
+        assert problem.platform.capacity[list(window.nodes), kind].sum() > 0
+    if not len(problem.running.number):
+        jobs = problem.jobs
+        none = type(jobs)(*(getattr(jobs, name)[:0] for name in jobs.__dataclass_fields__))
+        idle_fits = account_of(replace(problem, jobs=none), np.zeros(0, dtype=np.int64)).feasible
+        assert account_of(problem, plan.start).feasible == idle_fits
+
+
+SPARES = Switching({0: StepFunction.from_steps(0, [])})
+
+
+class Settling:
+    """Plans a problem under any tariff, with nodes off, and counts how often."""
+
+    def __init__(self, problem, stopped_by=StoppedBy.DONE):
+        self.problem, self.stopped_by, self.asked = problem, stopped_by, []
+
+    def __call__(self, tariff):
+        self.asked.append(tariff)
+        plan, _ = multi_search(closed_to_limits(replace(self.problem, tariff=tariff)), Watch())
+        plan = replace(plan, stopped_by=self.stopped_by)
+        all_on = account_of(self.problem, plan.start)
+        down = planned_downtime(self.problem, plan, all_on, SPARES)
+        return Settled(Plans(plan, plan, plan), all_on, down, account_of(self.problem, plan.start, down))
+
+
+def limited_day(seed, load, most_kw):
+    problem = day_problem(40, 8, load, seed, cores=8)
+    return replace(problem, tariff=Tariff(limits=(limit_of(problem, 8, 12, most_kw),)))
+
+
+@examples(0.25)
+@given(st.integers(0, 60), st.sampled_from((0.5, 0.9)), st.floats(1.3, 2.2))
+def test_what_is_made_of_room_keeps_the_limit_and_brings_no_less(seed, load, most_kw):
+    problem = limited_day(seed, load, most_kw)
+    settle = Settling(problem)
+    first = settle(problem.tariff)
+    best = fill_room(problem, first, settle)
+    assert best.account.profit >= first.account.profit
+    assert best.account.feasible or not first.account.feasible
+    (limit,) = problem.tariff.limits
+    for tariff in settle.asked[1:]:
+        (eased,) = tariff.limits
+        assert eased.most_kw > limit.most_kw
+        assert (eased.start, eased.end) == (limit.start, limit.end)
+
+
+def test_some_room_is_used():
+    gained = []
+    for seed in range(4):
+        problem = limited_day(seed, 0.9, 1.6)
+        settle = Settling(problem)
+        first = settle(problem.tariff)
+        gained.append(fill_room(problem, first, settle).account.profit - first.account.profit)
+    assert max(gained) > 0
+
+
+@pytest.mark.parametrize("reason", [StoppedBy.USER, StoppedBy.TIME, StoppedBy.DONE])
+def test_who_was_stopped_or_has_no_limit_searches_no_more(reason):
+    problem = limited_day(1, 0.9, 1.6)
+    if reason is StoppedBy.DONE:
+        problem = replace(problem, tariff=Tariff())
+    settle = Settling(problem, reason)
+    first = settle(problem.tariff)
+    assert fill_room(problem, first, settle) is first
+    assert len(settle.asked) == 1

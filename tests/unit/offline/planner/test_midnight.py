@@ -1,3 +1,7 @@
+"""What runs and waits when a day begins, what a record of it says, and rules that go on from there."""
+
+from __future__ import annotations
+
 from dataclasses import replace
 
 import numpy as np
@@ -7,6 +11,7 @@ from hypothesis import strategies as st
 from kit.actual import actual, asking
 from kit.effort import examples
 from kit.machine import jobs, platforms
+from kit.small_site import DAY_S, START, crowded_rows, swf, write_site
 
 from dardis.metrics.audit import audit
 from dardis.model.job import NO_TIME, Actual, Job
@@ -14,9 +19,10 @@ from dardis.model.placements import Placements
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.power.account import work_of
 from offline.planner.midnight import plan_jobs, state_at
-from offline.planner.problem import Expected, Running
-from offline.planner.rules import rule_based, rule_setups
-from offline.site.history import predictor_of, replayed
+from offline.planner.problem import Expected, Problem, Running
+from offline.planner.rules import rule_based, rule_plans, rule_setups
+from offline.site.history import predictor_of, recorded, replayed
+from offline.site.site import SiteRequest, load_site
 
 
 @st.composite
@@ -172,3 +178,71 @@ def joined(schedule, running: Running):
         queue=[""] * count + schedule.queue,
         user=[""] * count + schedule.user,
     )
+
+
+@st.composite
+def records(draw):
+    """A machine, what ran on it (under EASY), and a moment."""
+    platform = draw(platforms())
+    platform = replace(platform, groups=platform.groups[:1], maintenance=())
+    many = [asking(job, latest=None, groups=1) for job in draw(jobs(platform))]
+    return platform, many, draw(st.integers(1, 150))
+
+
+@examples(0.6)
+@given(records())
+def test_a_record_of_this_machine_comes_back_at_its_own_starts(record):
+    platform, many, now = record
+    schedule = replayed(many, platform)
+    ran = [job for job, there in zip(many, schedule.ran, strict=True) if there]
+    waits = dict(zip(schedule.number.tolist(), (schedule.start - schedule.submit).tolist(), strict=True))
+    found = recorded(ran, waits, platform, now)
+    if found is None:
+        return  # best-fit may need other nodes than EASY had; then the record doesn't fit
+    past, ordered = found
+    assert audit(past, platform, reserved=False) == []
+    assert [job.number for job in ordered] == past.number.tolist()
+    begun = past.start < now
+    own = [waits[number] for number in past.number[begun].tolist()]
+    assert (past.start - past.submit)[begun].tolist() == own  # of fewer than 50 none may be late
+
+
+def test_a_wait_that_is_not_known_or_jobs_that_don_t_fit_are_no_record():
+    from dardis.model.platform import NodeGroup, Platform
+
+    platform = Platform("one", (NodeGroup("n", 1, {"cores": 1}),))
+    two = [actual(number, 0, 0, None, 10, 1, (1,), 1, runtime=10) for number in (1, 2)]
+    assert recorded(two, {1: 0, 2: 10}, platform, 100) is not None
+    assert recorded(two, {1: 0}, platform, 100) is None
+    assert recorded(two, {1: 0, 2: -1}, platform, 100) is None
+    assert recorded(two, {1: 0, 2: 5}, platform, 100) is None
+    assert recorded(two, {1: 0, 2: 5}, platform, 5) is not None  # what begins later is not looked at
+
+
+def problem_of(site, day):
+    start = site.calendar.day(day)[0]
+    past = replayed(site.jobs, site.platform)
+    state = state_at(past, [job.asked for job in site.jobs], site.platform, start, predictor_of(past))
+    jobs = [*state.waiting, *(Expected.as_it_runs(job) for job in site.jobs if start <= job.submit < start + DAY_S)]
+    rows = plan_jobs(jobs, site.platform, start)
+    return jobs, Problem(site.platform, site.conditions(day), site.cooling, site.tariff, rows, state.running,
+                         start + 2 * DAY_S)  # fmt: skip
+
+
+def test_rules_know_all_runtimes_and_no_walltime(tmp_path):
+    folder = write_site(tmp_path)
+    (folder / "trace.swf").write_text(swf(crowded_rows()))
+    files = (folder / name for name in ("trace.swf", "small.toml", "weather.csv", "prices.csv"))
+    site = load_site(SiteRequest(*files, calendar_start=START))
+    jobs, problem = problem_of(site, 8)
+    now, numbers = problem.conditions.start, problem.jobs.number.tolist()
+    plans = {rule.search: rule for rule in rule_plans(problem)}
+    assert len(plans) == len(rule_setups()) == 6
+    for name, setup in rule_setups().items():
+        for told in (
+            jobs[::-1],
+            [replace(job, asked=replace(job.asked, walltime=job.asked.walltime * 2)) for job in jobs],
+        ):
+            schedule = rule_based(told, problem.running, site.platform, setup, now)
+            start = dict(zip(schedule.number.tolist(), schedule.start.tolist(), strict=True))
+            assert [start[number] for number in numbers] == plans[name].start.tolist()
