@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dardis.model.downtime import boot_and_shutdown
 from dardis.model import schedule
+from dardis.model.downtime import boot_and_shutdown
 from dardis.model.job import NO_TIME, Status
 from dardis.model.placements import Placements
 from dardis.model.platform import NodeGroup, NodePower, Platform

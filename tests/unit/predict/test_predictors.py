@@ -212,9 +212,6 @@ def test_the_forest_knows_nothing_of_the_future_and_says_the_same_again(history,
         learned.FEWEST = few
 
 
-TIMES = st.integers(1, 1000)
-
-
 def predictor(rows):
     finish, duration, user, walltime = zip(*rows, strict=True)
     return LastTwo(np.array(finish), np.array(duration), list(user), np.array(walltime))

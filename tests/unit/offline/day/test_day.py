@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.effort import examples
 from kit.machine import platforms, step_functions
-from kit.plan_problems import POWER, day_problem
+from kit.plan_problems import POWER, day_problem, without_jobs
 
 from dardis.config.target import read_profile, write_target
 from dardis.metrics.audit import audit
@@ -180,9 +180,6 @@ def test_a_target_says_what_the_days_aim_at_and_all_cores_around_them(tmp_path_f
     assert (read.switching, read.unix_start) == (None, 7)
 
 
-HOUR = 3600
-
-
 def limited(data, problem):
     """The same day with up to two limits that whatever runs and idles leaves room for."""
     machine_kw, limits = full_watts(problem.platform) / 1000, []
@@ -240,9 +237,7 @@ def test_full_nodes_beside_the_closed_ones_keep_every_limit(data, seed, load, no
         assert (window.start, window.end) in must_be_kept(problem)
         assert problem.platform.capacity[list(window.nodes), kind].sum() > 0
     if not len(problem.running.number):
-        jobs = problem.jobs
-        none = type(jobs)(*(getattr(jobs, name)[:0] for name in jobs.__dataclass_fields__))
-        idle_fits = account_of(replace(problem, jobs=none), np.zeros(0, dtype=np.int64)).feasible
+        idle_fits = account_of(without_jobs(problem), np.zeros(0, dtype=np.int64)).feasible
         assert account_of(problem, plan.start).feasible == idle_fits
 
 

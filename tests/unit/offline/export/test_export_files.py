@@ -36,12 +36,9 @@ def rows(actions=None):
     return list(csv.DictReader(io.StringIO(export_csv(example, NAMES).text)))
 
 
-def test_every_column_says_its_unit():
-    assert all(name.endswith(UNITS) for name in rows()[0])
-
-
-def test_rows_are_the_day_without_a_gap_and_hold_the_profile():
+def test_rows_are_the_day_without_a_gap_and_hold_the_profile_in_columns_that_say_their_units():
     table = rows()
+    assert all(name.endswith(UNITS) for name in table[0])
     assert table[0]["start_utc"] == "2023-07-03T00:00:00Z"
     assert all(a["end_unix_s"] == b["start_unix_s"] for a, b in pairwise(table))
     assert int(table[-1]["end_unix_s"]) == plan().profile.end + OFFSET
@@ -82,11 +79,9 @@ def test_json_says_what_it_is():
     value = json.loads(export_json(plan(), [f"node-{n}" for n in range(10)]).text)
     assert (value["format"], value["version"]) == ("dardis-plan", 1)
     assert value["onoff"]["name"][0] == "node-0"
-    named = " ".join(value["units"])
+    named = [*value["units"], "job_id", "kind", "units_by_node"]
     for name in (*value["profile"], *value["schedule"]):
-        assert (
-            name in named or name.endswith(("_utc", "_w", "_c", "_kwh")) or name in {"job_id", "kind", "units_by_node"}
-        )
+        assert name in " ".join(named) or name.endswith(("_utc", "_w", "_c", "_kwh"))
 
 
 @pytest.mark.parametrize(
@@ -96,10 +91,7 @@ def test_json_says_what_it_is():
         (lambda value: value.pop("profile"), "profile: missing key"),
         (lambda value: value["profile"].pop("it_w"), r"profile\.it_w: missing key"),
         (lambda value: value["profile"]["it_w"].pop(), "differ in length"),
-        (
-            lambda value: value["profile"]["it_w"].__setitem__(2, "much"),
-            r"profile\.it_w\[2\]: 'much'; expected a valid number",
-        ),
+        (lambda value: value["profile"]["it_w"].__setitem__(2, "much"), r"profile\.it_w\[2\]: 'much'; expected a v"),
         (lambda value: value["onoff"]["node"].__setitem__(1, 99), "onoff:1: no node of the 10"),
         (lambda value: value.__setitem__("summary", 3), "summary: 3; expected a table"),
     ],
@@ -145,9 +137,6 @@ def test_steps_replayed_from_the_first_state_are_the_actions(found):
         on[step.off], on[step.on] = False, True
         told += [(step.time, node, False) for node in step.off] + [(step.time, node, True) for node in step.on]
     assert sorted(told) == sorted(found)
-
-
-NAMES = [PLATFORM.node_name(node) for node in range(PLATFORM.node_count)]
 
 
 def families(text):
@@ -212,15 +201,8 @@ def test_a_file_holds_what_standard_output_shows(folder, tmp_path, capsys, name)
     assert capsys.readouterr().out == ""
     assert out.read_text() == shown
     assert os.access(out, os.X_OK) == (name == "slurm")
-
-
-def test_a_json_export_is_a_plan_too(folder, tmp_path, capsys):
-    assert run(["export", "--format", "json", str(folder), "--out", str(tmp_path / "p.json")]) == 0
-    assert same(load_plan(tmp_path / "p.json"), plan())
-    assert run(["export", "--format", "csv", str(tmp_path / "p.json")]) == 0
-    again = capsys.readouterr().out
-    assert run(["export", "--format", "csv", str(folder)]) == 0
-    assert capsys.readouterr().out == again
+    if name == "json":
+        assert same(load_plan(out), plan())
 
 
 def test_nodes_may_have_other_names(folder, tmp_path, capsys):

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from kit.actual import actual, asking
 from kit.effort import examples
 from kit.machine import jobs, platforms
-from kit.small_site import DAY_S, START, crowded_rows, swf, write_site
 
 from dardis.metrics.audit import audit
 from dardis.model.job import NO_TIME, Actual, Job
@@ -19,10 +18,9 @@ from dardis.model.placements import Placements
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.power.account import work_of
 from offline.planner.midnight import plan_jobs, state_at
-from offline.planner.problem import Expected, Problem, Running
-from offline.planner.rules import rule_based, rule_plans, rule_setups
+from offline.planner.problem import Expected, Running
+from offline.planner.rules import rule_based, rule_setups
 from offline.site.history import predictor_of, recorded, replayed
-from offline.site.site import SiteRequest, load_site
 
 
 @st.composite
@@ -101,7 +99,12 @@ def test_rules_go_on_beside_what_runs(day, name):
     after = rule_based(state.waiting, state.running, platform, rule_setups()[name], now)
     both = joined(after, state.running)
     assert audit(both, platform, reserved=False) == []
-    assert sorted(after.number.tolist()) == sorted(rows.number.tolist())
+    start = dict(zip(after.number.tolist(), after.start.tolist(), strict=True))
+    assert sorted(start) == sorted(rows.number.tolist())
+    # They know all runtimes, and no walltime.
+    longer = [replace(job, asked=replace(job.asked, walltime=2 * job.asked.walltime)) for job in state.waiting[::-1]]
+    again = rule_based(longer, state.running, platform, rule_setups()[name], now)
+    assert dict(zip(again.number.tolist(), again.start.tolist(), strict=True)) == start
 
 
 @examples(0.6)
@@ -217,32 +220,3 @@ def test_a_wait_that_is_not_known_or_jobs_that_don_t_fit_are_no_record():
     assert recorded(two, {1: 0, 2: -1}, platform, 100) is None
     assert recorded(two, {1: 0, 2: 5}, platform, 100) is None
     assert recorded(two, {1: 0, 2: 5}, platform, 5) is not None  # what begins later is not looked at
-
-
-def problem_of(site, day):
-    start = site.calendar.day(day)[0]
-    past = replayed(site.jobs, site.platform)
-    state = state_at(past, [job.asked for job in site.jobs], site.platform, start, predictor_of(past))
-    jobs = [*state.waiting, *(Expected.as_it_runs(job) for job in site.jobs if start <= job.submit < start + DAY_S)]
-    rows = plan_jobs(jobs, site.platform, start)
-    return jobs, Problem(site.platform, site.conditions(day), site.cooling, site.tariff, rows, state.running,
-                         start + 2 * DAY_S)  # fmt: skip
-
-
-def test_rules_know_all_runtimes_and_no_walltime(tmp_path):
-    folder = write_site(tmp_path)
-    (folder / "trace.swf").write_text(swf(crowded_rows()))
-    files = (folder / name for name in ("trace.swf", "small.toml", "weather.csv", "prices.csv"))
-    site = load_site(SiteRequest(*files, calendar_start=START))
-    jobs, problem = problem_of(site, 8)
-    now, numbers = problem.conditions.start, problem.jobs.number.tolist()
-    plans = {rule.search: rule for rule in rule_plans(problem)}
-    assert len(plans) == len(rule_setups()) == 6
-    for name, setup in rule_setups().items():
-        for told in (
-            jobs[::-1],
-            [replace(job, asked=replace(job.asked, walltime=job.asked.walltime * 2)) for job in jobs],
-        ):
-            schedule = rule_based(told, problem.running, site.platform, setup, now)
-            start = dict(zip(schedule.number.tolist(), schedule.start.tolist(), strict=True))
-            assert [start[number] for number in numbers] == plans[name].start.tolist()

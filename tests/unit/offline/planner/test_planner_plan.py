@@ -35,8 +35,8 @@ from offline.planner.use import node_spans
 
 
 def test_the_best_plan_is_legal_better_than_multi_search_and_below_the_bound(monkeypatch):
-    monkeypatch.setattr(planning, "GROUPS", 100)
-    problem = day_problem(250, 20, 0.6, seed=1, prices="tou")
+    monkeypatch.setattr(planning, "GROUPS", 60)
+    problem = day_problem(120, 10, 0.6, seed=1, prices="tou")
     told = []
     plans = plan(problem, time_limit=1e6, progress=lambda *what: told.append(what))
     assert legal(problem, plans.best)
@@ -76,8 +76,11 @@ def against_the_rules(problem, plans):
 @examples(0.3)
 def test_no_plan_is_worse_than_any_rule_however_soon_it_ends(problem, most_kw, penalty):
     problem = replace(problem, tariff=Tariff(contracted_kw=most_kw, contract_penalty_per_kwh=penalty))
-    against_the_rules(problem, plan(problem, time_limit=0.0))
-    against_the_rules(problem, plan(problem, stop=lambda: True))
+    for more, reason in (({"time_limit": 0.0}, StoppedBy.TIME), ({"stop": lambda: True}, StoppedBy.USER)):
+        plans = plan(problem, **more)
+        against_the_rules(problem, plans)
+        assert plans.best.stopped_by is reason
+        assert plans.best.bound is None
 
 
 @given(plan_problems(most=8), st.sampled_from((0, 2, 30)), st.sampled_from((0, 1)), st.integers(0, 9))
@@ -89,7 +92,7 @@ def test_no_plan_is_worse_than_any_rule_whatever_its_budget(problem, groups, pol
         against_the_rules(problem, plan(problem, time_limit=1e6, seed=seed))
 
 
-@pytest.mark.parametrize(("seed", "prices"), [(1, "flat"), (1, "tou"), (3, "tou")])
+@pytest.mark.parametrize(("seed", "prices"), [(1, "flat"), pytest.param(3, "tou", marks=pytest.mark.slow)])
 def test_where_a_rule_is_best_the_search_begins_with_it(monkeypatch, seed, prices):
     monkeypatch.setattr(planning, "GROUPS", 300)
     problem = day_problem(60, 4, 0.8, seed, cores=8, prices=prices)
@@ -112,21 +115,6 @@ def test_rules_make_plans_beside_what_runs_into_a_maintenance(problem, data):
         alone = replace(problem, running=replace(problem.running, finish=np.minimum(problem.running.finish, begin)))
         assert legal(alone, rule)
         assert (rule.start >= jobs.earliest).all()
-
-
-def test_without_time_there_is_a_plan_that_says_so():
-    problem = day_problem(40, 4, 0.6, seed=2, cores=8)
-    plans = plan(problem, time_limit=0.0)
-    assert plans.best.stopped_by is StoppedBy.TIME
-    assert plans.best.bound is None
-    assert legal(problem, plans.best)
-
-
-def test_the_user_ends_planning_with_the_best_so_far():
-    problem = day_problem(40, 4, 0.6, seed=2, cores=8)
-    plans = plan(problem, stop=lambda: True)
-    assert plans.best.stopped_by is StoppedBy.USER
-    assert legal(problem, plans.best)
 
 
 @st.composite
