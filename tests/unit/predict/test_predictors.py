@@ -107,10 +107,8 @@ def test_data_driven_takes_the_last_job_that_shares_most(history):
         ("user", "name"), ("user", "stem"),
     ]  # fmt: skip
     jobs, events = history
-    if not any(job.user for job, _ in jobs[:2]):
-        jobs = [(replace(job, user=""), ran) for job, ran in jobs]
-    else:
-        jobs = [(replace(job, user=job.user or "eve"), ran) for job, ran in jobs]
+    stated = any(job.user for job, _ in jobs[:2])
+    jobs = [(replace(job, user=(job.user or "eve") if stated else ""), ran) for job, ran in jobs]
     for job, ended, _, duration, rule in answers(new_predictor(Expecting.DATA_DRIVEN, {}, 1), jobs, events):
         expected = job.walltime
         for fields in rules:
@@ -125,21 +123,12 @@ def test_data_driven_takes_the_last_job_that_shares_most(history):
         assert duration == expected
 
 
-def test_names_that_differ_in_their_number_are_alike_when_nothing_closer_is():
+def test_rules_say_what_is_shared_and_what_a_trace_lacks_drops_out_of_them():
+    named = Job(1, 0, 0, None, 100, 1, (4,), 1, queue="q", user="ann", name="fit1")
     predictor = new_predictor(Expecting.DATA_DRIVEN, {}, 1)
-    first = Job(1, 0, 0, None, 100, 1, (4,), 1, queue="q", user="ann", name="fit1")
-    predictor.observe(first, 10, 50)
-    assert predictor.predict(replace(first, number=2), 60) == (10, "user name queue walltime request")
-    assert predictor.predict(replace(first, number=2, name="fit2"), 60) == (10, "user stem queue walltime request")
-    assert predictor.predict(replace(first, number=2, request=(8,)), 60) == (10, "user name queue walltime")
-    assert predictor.predict(replace(first, number=2, name="fit2", units=2), 60) == (10, "user stem queue walltime")
-    assert predictor.predict(replace(first, number=2, walltime=5), 60) == (5, "user name")
-    assert predictor.predict(replace(first, number=2, name="fit9", queue="r"), 60) == (10, "user stem")
-    assert predictor.predict(replace(first, number=2, name="run"), 60) == (100, "walltime")
-    assert predictor.predict(replace(first, number=2, user="bob"), 60) == (100, "walltime")
-
-
-def test_what_a_trace_lacks_drops_out_of_the_rules():
+    predictor.observe(named, 10, 50)
+    assert predictor.predict(replace(named, number=2, name="fit2"), 60) == (10, "user stem queue walltime request")
+    assert predictor.predict(replace(named, number=2, walltime=5), 60) == (5, "user name")
     predictor = new_predictor(Expecting.DATA_DRIVEN, {}, 1)
     bare = Job(1, 0, 0, None, 100, 1, (4,), 1, queue="q")
     predictor.observe(bare, 10, 50)
@@ -165,26 +154,20 @@ def test_a_job_of_an_unknown_user_shares_no_history(expecting):
     assert predictor.predict(replace(known, number=5), 80).duration == 20
 
 
-@pytest.fixture
-def taught():
+def test_a_forest_learns_who_uses_how_much():
     """Two users whose jobs run a tenth and nine tenths of their walltimes: 300 have ended."""
-    predictor, truth = new_predictor(Expecting.LEARNED, {}, 5), {}
+    predictor, shares = new_predictor(Expecting.LEARNED, {}, 5), {"quick": 0.1, "slow": 0.9}
     chance = np.random.default_rng(5)
     for number in range(300):
-        user, walltime = ("quick", "slow")[number % 2], int(chance.integers(600, 6000))
+        user, walltime = [*shares][number % 2], int(chance.integers(600, 6000))
         job = Job(number, 60 * number, 60 * number, None, walltime, 1, (1,), 1, user=user)
-        truth[number] = walltime // 10 if user == "quick" else walltime * 9 // 10
+        ran = int(shares[user] * walltime)
         predictor.predict(job, job.submit)
-        predictor.observe(job, truth[number], job.submit + truth[number])
-    return predictor
-
-
-@pytest.mark.parametrize(("user", "share"), [("quick", 0.1), ("slow", 0.9)])
-def test_a_forest_learns_who_uses_how_much(taught, user, share):
-    job = Job(999, 90_000, 90_000, None, 3000, 1, (1,), 1, user=user)
-    duration, rule = taught.predict(job, job.submit)
-    assert rule == "forest"
-    assert abs(duration / (share * job.walltime) - 1) < 0.25
+        predictor.observe(job, ran, job.submit + ran)
+    for user, share in shares.items():
+        duration, rule = predictor.predict(Job(999, 90_000, 90_000, None, 3000, 1, (1,), 1, user=user), 90_000)
+        assert rule == "forest"
+        assert abs(duration / (share * 3000) - 1) < 0.25
 
 
 def test_before_enough_have_ended_the_last_job_alike_stands_for_the_forest():
@@ -230,6 +213,8 @@ def test_a_new_user_runs_as_everybody_does():
     assert known.runtime("new", 1000, now=200) == 200
     assert known.runtime("new", 1000, now=100) == 100
     assert known.runtime("new", 1000, now=99) == 1000
+    unknown = predictor([(100, 10, "", 100), (200, 30, "", 100)])
+    assert unknown.runtime("", 1000, now=200) == unknown.runtime("a", 1000, now=200) == 200
 
 
 def test_who_has_run_longer_than_expected_is_expected_to_run_as_long_again():
@@ -251,12 +236,6 @@ def test_nothing_of_the_future_counts_and_the_answer_is_possible(rows, user, wal
     assert predictor(changed).runtime(user, walltime, now, elapsed) == answer
 
 
-def test_jobs_of_unknown_users_share_no_history():
-    known = predictor([(100, 10, "", 100), (200, 30, "", 100)])
-    assert known.runtime("", 1000, now=200) == 200  # what all jobs use of their walltimes
-    assert known.runtime("a", 1000, now=200) == 200
-
-
 WALLTIMES = st.integers(1, 2_000_000)
 
 
@@ -275,24 +254,12 @@ def test_the_steps_are_those_of_the_paper():
 
 @given(WALLTIMES, st.data())
 @examples()
-def test_a_prediction_only_grows_up_to_the_walltime_and_is_never_past(walltime, data):
-    predicted = data.draw(st.integers(1, walltime))
-    elapsed = data.draw(st.integers(0, walltime - 1))
-    later = data.draw(st.integers(elapsed, walltime - 1))
-    duration = corrected(predicted, walltime, elapsed)
-    assert max(predicted, elapsed + 1) <= duration <= walltime
-    assert corrected(predicted, walltime, later) >= duration
-    if elapsed < predicted:
-        assert duration == predicted
-
-
-@given(WALLTIMES, st.data())
-@examples()
-def test_there_are_few_corrections_and_each_asks_for_the_same(walltime, data):
+def test_a_prediction_grows_in_few_steps_up_to_the_walltime_and_is_never_past(walltime, data):
     """Eleven steps and the walltime; who asks late is told what was true at each expiry."""
     predicted = data.draw(st.integers(1, walltime))
-    found = expiries(predicted, walltime)
+    elapsed = data.draw(st.integers(0, walltime - 1))
+    found, duration = expiries(predicted, walltime), corrected(predicted, walltime, elapsed)
+    assert max(predicted, elapsed + 1) <= duration <= walltime
+    assert duration == min(one for one in found if one > elapsed)
     assert len(found) <= 1 + len(STEPS) + 1
     assert found == sorted(set(found))
-    elapsed = data.draw(st.integers(0, walltime - 1))
-    assert corrected(predicted, walltime, elapsed) == min(one for one in found if one > elapsed)

@@ -287,7 +287,7 @@ def test_strain_is_the_share_of_the_room_used_up() -> None:
 
 
 def test_a_price_of_waits_takes_the_place_of_the_aims() -> None:
-    """The rule costs no more than any number that is always kept, but for what it has not seen; dear waits keep more."""
+    """The rule costs no more than any number always kept, but for what it has not seen; dear waits keep more."""
     demands, table = demands_of(schedule_of(bursts(10)), machine(COUNT, DEFAULTS)), known(10)
     past, kept = PastDemand(demands[0], DEFAULTS, 337, table.edges), []
     for wait_j in (1e-6, 1e-3, 10.0, 100.0, 1e4, 1e6):
