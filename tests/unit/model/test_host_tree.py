@@ -131,12 +131,6 @@ def test_a_tree_grows_with_the_logarithm(hosts, arity):
     assert tree_chain(hosts, arity, 0) == 2 * trip
 
 
-def test_a_tree_of_all_is_flat_and_a_tree_of_one_a_line():
-    assert tree_round_trip(500, 499) == tree_round_trip(500, 1) == flat_chain(500, 0)
-    assert tree_chain(500, 499, 7) == 2 * flat_chain(500, 0) + 1 + 7
-    assert tree_chain(1, 8, 1) == 5
-
-
 @pytest.mark.parametrize("arity", [2, 3, 8, 64])
 def test_more_hosts_take_no_less(arity):
     hosts = [*range(1, 200), *range(200, 20_000, 97)]

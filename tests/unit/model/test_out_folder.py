@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from dardis.model.errors import InputError, one_line
+from dardis.model.errors import InputError
 from dardis.model.files import atomic_text, plain_name, read_text, write_text
 from dardis.model.folder_lock import LOCK_FILE, locked
 from dardis.model.out_folder import PART_PREFIX, OutFolder
@@ -373,9 +373,3 @@ def test_a_binary_file_is_refused_without_its_bytes(tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
         read_text(path)
     assert str(error.value) == f"{path}: is a binary file; expected text, plain or packed as gzip, bzip2 or xz"
-
-
-def test_a_message_escapes_what_is_no_text() -> None:
-    text = b"BZh91\xff\xfe\x07\x9c".decode(errors="replace")
-    assert one_line(text) == "BZh91\\ufffd\\ufffd\\x07\\ufffd"
-    assert one_line("caf\u00e9") == "caf\u00e9"

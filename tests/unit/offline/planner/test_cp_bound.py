@@ -249,7 +249,7 @@ def test_a_plan_gets_better_and_stays_legal(load, prices):
 
 
 def test_the_same_polish_twice_is_the_same_and_another_seed_another():
-    problem = day_problem(80, 8, 0.6, 6, prices="tou")
+    problem = day_problem(60, 6, 0.6, 6, prices="tou")
     before = one_by_one(problem)
     once, again, other = (polish(problem, before, Effort(2, seed=seed), Watch()).tolist() for seed in (3, 3, 4))
     assert once == again != other
