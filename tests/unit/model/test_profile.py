@@ -186,14 +186,10 @@ def table(rows=Rows.NEAREST):
     )
 
 
-def test_the_nearest_row_answers_and_halfway_the_warmer_one():
+def test_the_nearest_row_answers_and_halfway_the_warmer_one_and_rows_mix_where_that_is_asked_for():
     temps = np.array([-2.5, 2.4, 2.5, 9.9, 10.0, 20.0])
     rows = np.array([1.1, 1.1, 1.3, 1.3, 1.5, 1.5])
     np.testing.assert_allclose(table().watts(temps, 100.0), (rows - 1) * 100)
-
-
-def test_rows_never_mix_across_a_jump_unless_that_is_asked_for():
-    np.testing.assert_allclose(table().watts(12.0, 100.0), 50)
     np.testing.assert_allclose(table(Rows.INTERPOLATE).watts(10.0, 100.0), 40)
 
 
@@ -323,22 +319,16 @@ def test_a_nodes_own_profile_wins_and_is_capped():
     platform = Platform("p", (NodeGroup("n", 2, {"cores": 4}),))
     own = StepFunction.from_steps(9, [(10, 1)])
     profile = DesiredProfile(platform, {0: StepFunction.from_steps(2, [(20, 8)])}, {(1, 0): own})
+    assert DesiredProfile(platform, {}).total(0).at(0) == 8, "nobody wishes for anything"
     assert profile.of_node(0, 0).at(np.array([0, 20])).tolist() == [1, 4]
     assert profile.of_node(1, 0).at(np.array([0, 10])).tolist() == [4, 1]
     assert profile.total(0).at(np.array([0, 10, 20])).tolist() == [5, 2, 5]
 
 
-def test_what_nobody_wishes_for_is_capacity():
-    platform = Platform("p", (NodeGroup("n", 2, {"cores": 4, "gpu": 1}),))
-    profile = DesiredProfile(platform, {0: StepFunction.from_steps(2, [])})
-    assert profile.of_node(1, 1).at(0) == 1
-    assert profile.total(1).at(0) == 2
-
-
-@pytest.mark.parametrize(("steps", "last"), [([], None), ([(5, 1)], 5), ([(5, 1), (3, 2)], 5)])
-def test_the_last_breakpoint(steps, last):
+def test_the_last_breakpoint():
     platform = Platform("p", (NodeGroup("n", 1, {"cores": 4}),))
-    assert DesiredProfile(platform, {0: StepFunction.from_steps(2, steps)}).last_breakpoint == last
+    for steps, last in (([], None), ([(5, 1)], 5), ([(5, 1), (3, 2)], 5)):
+        assert DesiredProfile(platform, {0: StepFunction.from_steps(2, steps)}).last_breakpoint == last
 
 
 def test_shares_of_much_memory_are_exact():

@@ -11,10 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dardis.model import schedule
-from dardis.model.downtime import boot_and_shutdown
 from dardis.model.job import NO_TIME, Status
 from dardis.model.placements import Placements
-from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.model.ragged import indexes_of, offsets_of
 from dardis.model.randomness import stream
 from dardis.model.schedule import Schedule
@@ -107,14 +105,6 @@ def test_indexes_are_those_of_the_rows(rows):
     first, counts = (np.array([row[place] for row in rows], dtype=np.int64) for place in (0, 1))
     expected = [index for begin, count in rows for index in range(begin, begin + count)]
     assert indexes_of(first, counts).tolist() == expected
-
-
-def test_every_node_has_the_times_of_its_group():
-    slow = NodePower(boot_s=240, shutdown_s=30)
-    platform = Platform("p", (NodeGroup("a", 2, {"cores": 1}, slow), NodeGroup("b", 3, {"cores": 1})))
-    boot, shutdown = boot_and_shutdown(platform)
-    assert boot.tolist() == [240, 240, 0, 0, 0]
-    assert shutdown.tolist() == [30, 30, 0, 0, 0]
 
 
 def test_streams_are_told_apart_by_seed_and_names_and_repeat():

@@ -41,9 +41,10 @@ from offline.planner.use import cores_used, node_spans
 HOUR = 3600
 
 
-@given(
-    step_functions(100, 4 * HOUR, 9), step_functions(100, 4 * HOUR), step_functions(30, 4 * HOUR), st.integers(1, 100)
-)
+LEARNED, SPARE = step_functions(100, 4 * HOUR), step_functions(30, 4 * HOUR)
+
+
+@given(step_functions(100, 4 * HOUR, 9), LEARNED, SPARE, st.integers(1, 100))
 def test_the_target_is_what_the_plan_uses_at_least(planned, learned, spare, most):
     hours = HOUR * np.arange(5)
     target = hourly_target(planned, learned, spare, hours, most)
@@ -75,7 +76,8 @@ def test_no_node_is_down_while_a_job_is_on_it_and_what_is_to_stay_on_does(data, 
     spares, floors = (data.draw(st.none() | st.just(kept(data.draw, begin, nodes))) for _ in range(2))
     wished = Switching({} if spares is None else {0: spares}, {} if floors is None else {0: floors})
     down = planned_downtime(problem, plan, account_of(problem, plan.start), wished)
-    assert audit(schedule_of(problem, plan), problem.platform, downtime=down) == []
+    schedule, cores = schedule_of(problem, plan), cores_used(problem, plan.start)
+    assert audit(schedule, problem.platform, downtime=down) == []
     refuse_many_switches(down, problem.platform, Limits().most_switches)
     assert (down.down >= begin).all()
     assert (down.down < end).all()
@@ -88,47 +90,35 @@ def test_no_node_is_down_while_a_job_is_on_it_and_what_is_to_stay_on_does(data, 
     up, in_use = nodes - on.at(moments), used.at(moments)
     assert (up >= np.minimum(in_use + (ZERO if spares is None else spares).at(moments), nodes)).all()
     assert (up >= (ZERO if floors is None else floors).at(moments)).all()
-
-
-@examples(0.25)
-@given(st.integers(0, 60), st.sampled_from((0.2, 0.8)))
-def test_nodes_and_cores_in_use_are_those_of_the_schedule(seed, load):
-    problem = day_problem(20, 5, load, seed, cores=8)
-    plan = heuristic(problem)
-    schedule, used, busy = schedule_of(problem, plan), cores_used(problem, plan.start), node_spans(problem, plan)
     job = schedule.placed.job_of
-    rng = np.random.default_rng(seed)
-    for moment in rng.integers(problem.conditions.start, problem.conditions.end, 20).tolist():
+    for moment in moments.tolist():  # nodes and cores in use are those of the schedule
         here = (schedule.start[job] <= moment) & (moment < schedule.finish[job])
-        assert int(used.at(moment)) == int((schedule.placed.units * schedule.request[job, 0])[here].sum())
+        assert int(cores.at(moment)) == int((schedule.placed.units * schedule.request[job, 0])[here].sum())
         on_now = busy.node[(busy.start <= moment) & (moment < busy.end)]
         assert sorted(on_now.tolist()) == sorted(set(schedule.placed.nodes[here].tolist()))
 
 
-@pytest.mark.parametrize(("co2_per_t", "off"), [(0.0, 0), (100.0, 4)])
-def test_nodes_that_are_paid_to_idle_are_off_where_their_co2_costs_more(co2_per_t, off):
+def test_nodes_that_are_paid_to_idle_are_off_where_their_co2_costs_more():
     problem = day_problem(0, 4, 0.0, 1, cores=8)
     conditions = replace(problem.conditions, price_per_kwh=np.full(24, -0.01), gco2_per_kwh=np.full(24, 400.0))
-    problem = replace(problem, conditions=conditions, tariff=Tariff(co2_per_t=co2_per_t))
     plan = heuristic(problem)
-    all_on = account_of(problem, plan.start)
-    down = planned_downtime(problem, plan, all_on, Switching({0: StepFunction.from_steps(0, [])}))
-    assert len(down.node) == off
-    assert account_of(problem, plan.start, down).profit >= all_on.profit
+    for co2_per_t, off in ((0.0, 0), (100.0, 4)):
+        paid = replace(problem, conditions=conditions, tariff=Tariff(co2_per_t=co2_per_t))
+        all_on = account_of(paid, plan.start)
+        down = planned_downtime(paid, plan, all_on, SPARES)
+        assert len(down.node) == off
+        assert account_of(paid, plan.start, down).profit >= all_on.profit
 
 
-def test_nodes_idle_at_least_until_being_down_would_have_cost_less():
+def test_nodes_idle_until_being_down_would_have_cost_less_and_rules_have_names():
+    assert [switching_rule(rule.value) for rule in SwitchingRule] == [*SwitchingRule]
+    with pytest.raises(InputError, match="--switching: 'spares'; expected spare, algorithm8, off"):
+        switching_rule("spares")
     platform = Platform("p", (NodeGroup("a", 2, {"cores": 8}, POWER), NodeGroup("b", 2, {"cores": 8})))
     assert idle_seconds(platform) >= 337
     cores = StepFunction.from_steps(32, [(0, 16)])
     assert set(thesis_switching(cores, platform).floors) == {0}
     assert thesis_switching(cores, Platform("q", (NodeGroup("b", 2, {"cores": 8}),))) is None
-
-
-def test_rules_by_name():
-    assert [switching_rule(rule.value) for rule in SwitchingRule] == [*SwitchingRule]
-    with pytest.raises(InputError, match="--switching: 'spares'; expected spare, algorithm8, off"):
-        switching_rule("spares")
 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=4), st.integers(0, 300))

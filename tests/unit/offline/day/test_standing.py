@@ -42,10 +42,8 @@ from offline.planner.use import node_spans
 @st.composite
 def standings(draw, nodes: int, start: int) -> Standing:
     """Anything that may be said of so many nodes."""
-    words = [
-        draw(st.sampled_from(("on", "busy", "closed", "off", "off", "booting", "closed+off"))) for _ in range(nodes)
-    ]
-    down = []
+    word = st.sampled_from(("on", "busy", "closed", "off", "off", "booting", "closed+off"))
+    words, down = draw(st.lists(word, min_size=nodes, max_size=nodes)), []
     for node, word in enumerate(words):
         if "off" in word:
             down.append((node, start - draw(st.integers(1, 400)), FOREVER))
@@ -93,10 +91,8 @@ def test_nothing_is_on_nodes_that_are_off_or_closed(data, seed, load, nodes, swi
     wrong = audit(schedule_of(problem, plan_of), no_windows, downtime=down)
     assert [one for one in wrong if one.time is None or one.time < problem.horizon] == []  # what comes later only waits
     # Nodes that take no jobs have none of the planned ones in the day, and are as they were all day.
-    planned = np.isin(
-        np.flatnonzero(standing.closed), plan_of.placed.nodes[plan_of.start[plan_of.placed.job_of] < problem.horizon]
-    )
-    assert not planned.any()
+    in_day = plan_of.start[plan_of.placed.job_of] < problem.horizon
+    assert not standing.closed[plan_of.placed.nodes[in_day]].any()
     spans = {node: (since, up) for node, since, up in standing.down.rows}
     for node in np.flatnonzero(standing.closed).tolist():
         assert [row[1:] for row in down.rows if row[0] == node] == ([spans[node]] if node in spans else [])
@@ -107,17 +103,12 @@ def test_nothing_is_on_nodes_that_are_off_or_closed(data, seed, load, nodes, swi
     if wished is None:
         assert {row[0] for row in down.rows} == set(spans)
     else:
-        in_use = node_spans(problem, plan_of)
-        moment = max(start + 640, start + 900)  # whatever could be booted has been
-        busy_now = int(((in_use.start <= moment) & (in_use.end > moment)).sum())
-        usable = nodes - int(standing.closed.sum())
-        up_now = (
-            nodes
-            - sum(since <= moment < up for node, since, up in down.rows)
-            - int((standing.closed & ~np.isin(np.arange(nodes), standing.down.node)).sum())
-        )
-        draining = int(standing.closed[np.unique(in_use.node[(in_use.start <= moment) & (in_use.end > moment)])].sum())
-        assert up_now >= min(busy_now - draining + spares, usable)
+        in_use, moment = node_spans(problem, plan_of), start + 900  # whatever could be booted has been
+        busy = np.unique(in_use.node[(in_use.start <= moment) & (in_use.end > moment)])
+        down_now = [node for node, since, up in down.rows if since <= moment < up]
+        up_now = ~np.isin(np.arange(nodes), down_now) & ~standing.closed
+        wanted = np.count_nonzero(~standing.closed[busy]) + spares
+        assert np.count_nonzero(up_now) >= min(wanted, np.count_nonzero(~standing.closed))
     OnOffTable.of(down, np.full(nodes, 240))  # a table that somebody can carry out
 
 

@@ -75,15 +75,6 @@ def test_json_comes_back_as_the_plan(tmp_path):
         assert same(read_json_plan(tmp_path / "plan.json"), example)
 
 
-def test_json_says_what_it_is():
-    value = json.loads(export_json(plan(), [f"node-{n}" for n in range(10)]).text)
-    assert (value["format"], value["version"]) == ("dardis-plan", 1)
-    assert value["onoff"]["name"][0] == "node-0"
-    named = [*value["units"], "job_id", "kind", "units_by_node"]
-    for name in (*value["profile"], *value["schedule"]):
-        assert name in " ".join(named) or name.endswith(("_utc", "_w", "_c", "_kwh"))
-
-
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
@@ -146,7 +137,8 @@ def families(text):
 
 def test_prometheus_reads_every_value():
     silent = families(export_openmetrics(plan(), NAMES).text)
-    stated = replace(plan(), summary=plan().summary | {"co2_kg": 3.5})
+    odd = 'a "big" \\ machine\n'
+    stated = replace(plan(), summary=plan().summary | {"co2_kg": 3.5}, platform=replace(PLATFORM, name=odd))
     found = families(export_openmetrics(stated, NAMES).text)
     assert len(found) == 9
     assert {*found} - {*silent} == {"dardis_plan_co2_grams_per_kwh"}, "nobody has said anything of CO2"
@@ -160,16 +152,9 @@ def test_prometheus_reads_every_value():
     assert cap[0] == cap[3_540] == 2_000.0
     assert cap[7_200] == 2_100.0
     price = found["dardis_plan_price_eur_per_kwh"].samples
-    assert price[0].labels == {"platform": "grid"}
+    assert price[0].labels == {"platform": odd}
     assert [s.value for s in price[::60]] == plan().profile.price_per_kwh.tolist()
     assert found["dardis_plan_target_cores"].samples[0].value == 200
-
-
-def test_a_name_may_hold_anything():
-    name = 'a "big" \\ machine\n'
-    odd = replace(plan(), platform=replace(PLATFORM, name=name))
-    found = families(export_openmetrics(odd, NAMES).text)
-    assert found["dardis_plan_on_nodes"].samples[0].labels == {"platform": name}
 
 
 def test_promtool_makes_a_block_of_it(tmp_path):
