@@ -31,35 +31,22 @@ def close_to(found, truth, rel=0.05):
     return (idle, core, *gpu) == pytest.approx(truth[: 2 + len(gpu)], rel=rel)
 
 
+@pytest.mark.parametrize(
+    ("power", "places", "days", "rel"),
+    [("long", True, 3, 0.05), ("wide", False, 4, 0.12), ("of_jobs", True, 2, 1e-3), ("of_jobs", False, 2, 1e-3)],
+)
 @given(seed=st.integers(0, 10**6))
 @examples(0.06)
-def test_with_nodes_of_jobs_each_node_tells(tmp_path_factory, seed):
-    site = measured_site(seed, days=3)
-    found = calibrated(tmp_path_factory.mktemp("s"), site)
+def test_meters_of_nodes_and_means_of_jobs_tell(tmp_path_factory, power, places, days, rel, seed):
+    site = measured_site(seed, days=days)
+    found = calibrated(tmp_path_factory.mktemp("s"), site, getattr(site, power)(), site.sacct(places=places))
     for group in found.groups:
-        assert close_to(group, site.truth[group.group.prefix])
-        assert not group.fit.left
-        assert group.fit.unseen.median_w < 3 < group.fit.before.median_w
-    assert not any("NodeList" in note for note in found.notes)
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_without_nodes_of_jobs_groups_tell_as_a_whole(tmp_path, seed):
-    site = measured_site(seed, days=4)
-    found = calibrated(tmp_path, site, site.wide(), site.sacct(places=False))
-    for group in found.groups:
-        assert close_to(group, site.truth[group.group.prefix], 0.12)
-    assert any("groups are fitted as a whole" in note for note in found.notes)
-
-
-@pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("places", [False, True])
-def test_jobs_mean_watts_tell(tmp_path, seed, places):
-    site = measured_site(seed, days=2)
-    found = calibrated(tmp_path, site, site.of_jobs(), site.sacct(places=places))
-    for group in found.groups:
-        assert close_to(group, site.truth[group.group.prefix], 1e-3)
-    assert found.of_jobs
+        assert close_to(group, site.truth[group.group.prefix], rel)
+        assert power != "long" or not group.fit.left
+        assert power != "long" or group.fit.unseen.median_w < 3 < group.fit.before.median_w
+    assert bool(found.of_jobs) is (power == "of_jobs")
+    assert any("groups are fitted as a whole" in note for note in found.notes) is (power == "wide")
+    assert power != "long" or not any("NodeList" in note for note in found.notes)
 
 
 def test_jobs_that_may_be_anywhere_tell_nothing_of_either_group(tmp_path):

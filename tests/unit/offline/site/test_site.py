@@ -1,4 +1,4 @@
-"""What planning starts from: the platform's own words hold where the command says nothing; calendars, stale histories."""
+"""What planning starts from: the platform holds where the command says nothing; calendars, and stale histories."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, Platform
 from dardis.workload.read import read_trace
 from dardis.workload.trace import UNKNOWN
-from offline.site.calendar import DAY_S, HOUR_S, Calendar, calendar_of
+from offline.site.calendar import HOUR_S, Calendar, calendar_of
 from offline.site.fitting import trace_that_fits
 from offline.site.history import replayed
 from offline.site.now import as_known
