@@ -116,13 +116,15 @@ def test_demand_by_hour_is_what_a_count_by_the_minute_finds(trace, skipped):
     assert np.allclose(hourly.work, work)
 
 
-def test_less_than_a_day_or_one_long_ago_is_refused():
+def test_less_than_a_day_or_one_long_ago_or_other_hours_are_refused():
     trace = trace_of([HOUR, 2 * HOUR], [60, 60], [1, 1])
     assert look_back(trace, DAY + HOUR, 24).days == 1
     with pytest.raises(InputError, match=r"2 jobs in the 23\.0 h before that day; expected jobs of one whole day"):
         look_back(trace, DAY, 24)
     with pytest.raises(InputError, match="no job in the 56 days"):
         look_back(trace, 100 * DAY, 24)
+    with pytest.raises(InputError, match="24 or 48"):
+        forecast(trace, CALENDAR, 2, 36)
 
 
 def test_days_before_the_record_begins_are_not_days_without_jobs():

@@ -273,6 +273,17 @@ def test_nobody_starts_on_a_closed_node_beside_who_runs_there_yet():
         assert moments(day.left)[3][0] == DAY_S + length
 
 
+def test_a_walltime_that_reaches_a_window_is_no_hindrance():
+    """Two jobs share a node over midnight: one runs through the window, the other ends before it."""
+    lengths = {1: 2 * DAY_S, 2: DAY_S + 60}
+    jobs = [actual(number, 0, 0, None, 2 * DAY_S, 1, (1,), 2, runtime=length) for number, length in lengths.items()]
+    past = Past(replayed(jobs, PLATFORM), jobs, "")
+    (node,) = {past.schedule.placed.of(place)[0].tolist()[0] for place in range(2)}
+    day = play_day(past, [], PLATFORM, DAY_S, closed=[(DAY_S + HOUR, DAY_S + 2 * HOUR, node)])
+    legal(day)
+    assert moments(day.left) == {number: (DAY_S, length) for number, length in lengths.items()}
+
+
 def test_who_waits_at_midnight_starts_when_the_machine_lets_him():
     """A wide job that waited for a day: the recorded start is not repeated, EASY starts it at once."""
     jobs = [

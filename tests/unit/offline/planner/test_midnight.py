@@ -128,7 +128,7 @@ def test_what_runs_draws_what_the_account_says(day, stated, data):
     assert (cores * running.core_w).tolist() == pytest.approx(expected)
 
 
-def test_a_job_that_waits_draws_the_watts_that_it_states():
+def test_a_job_that_waits_draws_the_watts_that_it_states_or_those_of_its_devices():
     group = NodeGroup("n", 2, {"cores": 4, "power": 90}, NodePower(idle_w=20.0, core_w=9.0))
     platform = Platform("stated", (group,))
     request = {"cores": 2, "power": 30}
@@ -139,6 +139,11 @@ def test_a_job_that_waits_draws_the_watts_that_it_states():
     ]
     # Two cores' share of idle power is 10 W; what a job states less than that adds nothing.
     assert plan_jobs(asks, platform, 0).core_w.tolist() == [10.0, 9.0, 0.0]
+    devices = Platform(
+        "gpus", (NodeGroup("n", 2, {"cores": 4, "gpu": 2}, NodePower(core_w=9.0, device_w={"gpu": 30})),)
+    )
+    ask = Expected(Job(1, 0, 0, None, 1, 1, (2, 1), 1), 1)
+    assert plan_jobs([ask], devices, 0).core_w.tolist() == [24.0], "a core has its part of what devices draw"
 
 
 @st.composite
