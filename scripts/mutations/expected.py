@@ -93,7 +93,7 @@ EXPECTED = (
         RECENT,
         "else int(walltime * share)",
         "else int(walltime * min(share, 1) ** 0)",
-        ("tests/unit/predict/test_recent.py",),
+        OF_PREDICTORS,
     ),
     Mutation(
         "jobs outside of the window count among what was expected",

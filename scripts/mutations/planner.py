@@ -6,11 +6,9 @@ from scripts.mutations.mutation import Mutation
 
 CP = "offline/planner/cp"
 BOUND = ("tests/unit/offline/planner/test_cp_bound.py",)
-SWITCHED = ("tests/unit/offline/planner/test_planner_switched_bound.py",)
-PACKING = ("tests/unit/offline/planner/test_planner_packing.py",)
-MONEY = ("tests/unit/offline/planner/test_planner_money.py", "tests/unit/offline/planner/test_planner_searches.py")
+SEARCHES = ("tests/unit/offline/planner/test_planner_searches.py",)
 MIDNIGHT = "offline/planner/midnight.py"
-HISTORY = ("tests/unit/offline/planner/test_midnight.py", "tests/unit/offline/site/test_history.py")
+HISTORY = ("tests/unit/offline/planner/test_midnight.py",)
 PLANS = ("tests/unit/offline/planner/test_planner_plan.py",)
 OF_LOOP = ("tests/unit/offline/loop/test_loop.py",)
 OF_CAP = ("tests/unit/cli/test_hybrid.py",), "cap"
@@ -20,17 +18,17 @@ PLANNER = (
     Mutation(
         "what is wasted counts where energy has a positive price, not a negative one",
         "offline/planner/switched_bound.py",
-        "np.maximum(-price, 0)", "np.maximum(price, 0)", SWITCHED,
+        "np.maximum(-price, 0)", "np.maximum(price, 0)", PLANS,
     ),
     Mutation(
         "nothing is wasted unless all prices are negative", "offline/planner/switched_bound.py",
-        "if price.min() >= 0:", "if price.max() >= 0:", SWITCHED,
+        "if price.min() >= 0:", "if price.max() >= 0:", PLANS,
     ),
     Mutation(
         "no node draws less when it boots or idles than when it is off", "offline/planner/switched_bound.py",
         "least = min(power.off_w, power.idle_w, power.boot_w if power.boot_s else np.inf,\n"
         "                power.shutdown_w if power.shutdown_s else np.inf)  # fmt: skip\n",
-        "least = power.off_w\n", SWITCHED,
+        "least = power.off_w\n", PLANS,
     ),
     Mutation(
         "a job's best start is looked for only where a segment begins", f"{CP}/market.py",
@@ -59,7 +57,7 @@ PLANNER = (
     Mutation(
         "polishing moves a job beyond its latest start", f"{CP}/window.py",
         "last = conditions.end if jobs.latest[job] == NO_TIME else min(conditions.end, int(jobs.latest[job]))",
-        "last = conditions.end", ("tests/unit/offline/planner/test_cp_polish.py",),
+        "last = conditions.end", BOUND,
     ),
     Mutation(
         "a start is offered to a job where others leave it no room at its end", "dardis/model/profile.py",
@@ -75,20 +73,21 @@ PLANNER = (
     Mutation(
         "a job that is asked for later may begin before it is allowed to", "offline/planner/packing.py",
         "first = soonest if first is None else max(first, soonest)", "first = soonest if first is None else first",
-        (*PACKING, *MONEY),
+        SEARCHES,
     ),
     Mutation(
         "a limit of power that always binds is worth no more than its penalty", "offline/planner/money.py",
-        "LATE * (late + account.over_limit_kwh)", "LATE * late", MONEY,
+        "LATE * (late + account.over_limit_kwh)", "LATE * late", SEARCHES,
     ),
     Mutation(
         "a move is judged without the contracted maximum", "offline/planner/money.py",
-        "    if tariff.contracted_kw is not None:\n", "    if tariff.contracted_kw is not None and not found:\n", MONEY,
+        "    if tariff.contracted_kw is not None:\n", "    if tariff.contracted_kw is not None and not found:\n",
+        SEARCHES,
     ),
     Mutation(
         "ties turn with the order", "offline/planner/orders.py",
         "np.lexsort((ties(problem), -values if decreasing else values))",
-        "np.lexsort((-ties(problem) if decreasing else ties(problem), -values if decreasing else values))", PACKING,
+        "np.lexsort((-ties(problem) if decreasing else ties(problem), -values if decreasing else values))", SEARCHES,
     ),
     Mutation(
         "a job that has ended when the day begins is taken to run on", MIDNIGHT,
@@ -119,7 +118,7 @@ PLANNER = (
     Mutation(
         "what runs already holds its nodes while they are in maintenance", "offline/planner/problem.py",
         "for span in platform.open_spans(node, now, finish):", "for span in [(now, finish)]:",
-        (*PACKING, *PLANS),
+        (*SEARCHES, *PLANS),
     ),
     Mutation(
         "nodes that the plan leaves idle are switched as if CO2 were free", "offline/day/day.py",

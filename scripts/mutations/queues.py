@@ -5,7 +5,7 @@ from __future__ import annotations
 from scripts.mutations.mutation import Mutation
 
 COMMAND = ("tests/unit/cli/test_site_queues.py",)
-MODEL = ("tests/unit/model/test_queues.py",)
+MODEL = ("tests/unit/model/test_platform.py",)
 
 QUEUES = (
     Mutation(

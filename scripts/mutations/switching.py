@@ -7,10 +7,9 @@ from scripts.mutations.mutation import Mutation
 SWITCHER = "dardis/node_manager/switching.py"
 OF_SWITCHER = ("tests/unit/node_manager/test_switcher.py", "tests/properties/test_switching.py")
 COUNTS, REPLAY, PLANNED = "offline/onoff/counts.py", "offline/onoff/replay.py", "offline/onoff/planned.py"
-OF_COUNTS = ("tests/unit/offline/onoff/test_onoff_counts.py",)
-OF_REPLAY = ("tests/unit/offline/onoff/test_onoff_replay.py",)
+OF_ONOFF = ("tests/unit/offline/onoff/test_onoff.py",)
 STANDING, OF_STANDING = "offline/day/standing.py", ("tests/unit/offline/day/test_standing.py",)
-OF_PLANNED = ("tests/unit/offline/onoff/test_onoff_planned.py", "tests/unit/offline/day/test_day.py")
+OF_PLANNED = ("tests/unit/offline/onoff/test_onoff.py", "tests/unit/offline/day/test_day.py")
 
 SWITCHING = (
     Mutation(
@@ -58,29 +57,29 @@ SWITCHING = (
     ),
     Mutation(
         "boots and shut-downs are a gain where energy has a negative price", COUNTS,
-        "paid = np.maximum(joule_cost, 0)", "paid = joule_cost", OF_COUNTS,
+        "paid = np.maximum(joule_cost, 0)", "paid = joule_cost", OF_ONOFF,
     ),
     Mutation(
         "a boot is paid at the price of the step after it", COUNTS,
-        "boot_j * paid[max(step - 1, 0)]", "boot_j * paid[step]", OF_COUNTS,
+        "boot_j * paid[max(step - 1, 0)]", "boot_j * paid[step]", OF_ONOFF,
     ),
     Mutation(
         "as many nodes may be shut down a minute as may be turned on", COUNTS,
-        "np.minimum(every + most_off, last)", "np.minimum(every + most_on, last)", OF_COUNTS,
+        "np.minimum(every + most_off, last)", "np.minimum(every + most_on, last)", OF_ONOFF,
     ),
     Mutation(
         "spares are kept on beyond the nodes that there are", REPLAY,
         "np.minimum(self.demand.count, np.maximum(self._recent, wished))", "np.maximum(self._recent, wished)",
-        OF_REPLAY,
+        OF_ONOFF,
     ),
     Mutation(
         "a boot costs what it takes beyond being off, not beyond idling", REPLAY,
-        "boots * (p.boot_w - p.idle_w)", "boots * (p.boot_w - p.off_w)", OF_REPLAY,
+        "boots * (p.boot_w - p.idle_w)", "boots * (p.boot_w - p.off_w)", OF_ONOFF,
     ),
     Mutation(
         "a demand of the past knows the jobs of the instant at which it ends", REPLAY,
         "first = int(np.searchsorted(self.start, end))", 'first = int(np.searchsorted(self.start, end, side="right"))',
-        OF_REPLAY,
+        OF_ONOFF,
     ),
     Mutation(
         "what is needed when a step begins is taken for all of it", PLANNED,
@@ -98,21 +97,21 @@ SWITCHING = (
     Mutation(
         "a boot that would end after the day is paid in full", "offline/onoff/clairvoyant.py",
         "np.minimum(until, end - gaps.start) - since", "until - since",
-        ("tests/unit/offline/onoff/test_onoff_clairvoyant.py",),
+        OF_ONOFF,
     ),
     Mutation(
         "a job that begins as another ends opens a busy time of its own", "offline/onoff/spans.py",
-        "(begin[1:] > reach[:-1])", "(begin[1:] >= reach[:-1])", ("tests/unit/offline/onoff/test_onoff_spans.py",),
+        "(begin[1:] > reach[:-1])", "(begin[1:] >= reach[:-1])", OF_ONOFF,
     ),
     Mutation(
         "hours that have passed are taken off as the whole day before", "offline/extract/algorithm8.py",
         "used.integral(day - DAY_S, begin - DAY_S)", "used.integral(day - DAY_S, day)",
-        ("tests/unit/offline/extract/test_extract_algorithm8.py",),
+        ("tests/unit/offline/extract/test_extract.py",),
     ),
     Mutation(
         "an hour's rule knows what was submitted on its own day", "offline/extract/hours.py",
         "arrivals(midnight - EVENING_S, midnight)", "arrivals(begins - EVENING_S, begins)",
-        ("tests/unit/offline/extract/test_extract_trees.py",),
+        ("tests/unit/offline/extract/test_extract.py",),
     ),
     Mutation(
         "who is off when a day begins is shut down anew, so many a minute",

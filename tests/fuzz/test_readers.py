@@ -25,7 +25,7 @@ NO_READERS_OF_FILES = {
     ("dardis/cli/worker.py", "_do_commands"): "the system's file in which nothing is",
     ("dardis/comparison/nursery.py", "_ask"): "what a process of ours answers",
     ("dardis/comparison/state.py", "__init__"): "tests/unit/comparison/test_compare_runs.py",
-    ("offline/apply/redfish.py", "_object"): "tests/unit/offline/apply/test_answers.py",
+    ("offline/apply/redfish.py", "_object"): "tests/unit/offline/apply/test_rounds.py",
     ("dardis/live/agent.py", "hear"): "what a service of ours says, whose key is known",
     (
         "dardis/live/callers.py",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 from hypothesis import strategies as st
@@ -169,6 +169,12 @@ def _busy_nodes(begin: int, nodes: int, cores: int, share: float, rng: np.random
         begin + rng.integers(60, 8 * HOUR_S, many), np.full((many, 1), cores), np.full(many, 6.33),
         np.full(many, 0.013), Placements(np.arange(many + 1), busy, np.ones(many, dtype=np.int64)),
     )  # fmt: skip
+
+
+def without_jobs(problem: Problem) -> Problem:
+    """The same day on which nobody asks for anything."""
+    jobs = {field.name: getattr(problem.jobs, field.name)[:0] for field in fields(problem.jobs)}
+    return replace(problem, jobs=PlanJobs(**jobs))
 
 
 def same(one: Plan, other: Plan) -> bool:

@@ -14,6 +14,7 @@ from dardis.cli.main import run
 from offline.day import hindsight
 from offline.extract import spares
 from offline.planner import plan as planning
+from offline.site.site import Site, SiteRequest, load_site
 
 START = "2023-07-03T00:00Z"
 START_UNIX = 1_688_342_400
@@ -140,6 +141,12 @@ def write_site(folder: Path, *, power: str = POWER) -> Path:
     (folder / "weather.csv").write_text(weather())
     (folder / "prices.csv").write_text(prices())
     return folder
+
+
+def loaded(folder: Path, **options: object) -> Site:
+    """The site that these files say, day 0 as `START` says."""
+    files = (folder / name for name in ("trace.swf", "small.toml", "weather.csv", "prices.csv"))
+    return load_site(SiteRequest(*files, **{"calendar_start": START} | options))
 
 
 def arguments(command: str, site: Path, out: Path, **options: object) -> list[str]:

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from kit.actual import actual
 from kit.central import dispatch, setup_of
@@ -117,26 +117,17 @@ def test_the_bound_is_below_the_best_and_the_improved_is_the_best(case, weighed)
     assert 0 <= found <= counted + 1e-6
 
 
-def test_on_one_core_the_bound_comes_near():
+def test_on_one_core_the_bound_comes_near_also_where_steps_are_long():
     """Ten equal jobs at once: 0 + 1 + … + 9 times their length, and little is lost by whole steps."""
-    platform = Platform("p", (NodeGroup("n", 1, {"cores": 1}),))
-    listed = [actual(number, 0, 0, None, 14_400, 1, (1,), 1, runtime=14_400) for number in range(10)]
-    found = least_wait(Demand.of_jobs(listed, platform), np.ones(10), 60 * 14_400.0, 10 * 14_400)
-    assert 0.9 * 45 * 14_400 < found <= 45 * 14_400
+    platform, late = Platform("p", (NodeGroup("n", 1, {"cores": 1}),)), 10**12
 
+    def bound(submits, length, ceiling, until):
+        listed = [actual(n, at, at, None, length, 1, (1,), 1, runtime=length) for n, at in enumerate(submits)]
+        return least_wait(Demand.of_jobs(listed, platform), np.ones(len(listed)), ceiling, until)
 
-def test_a_long_span_has_longer_steps():
-    """Three jobs, one of them long after: the bound is found at once, and still is one."""
-    platform = Platform("p", (NodeGroup("n", 1, {"cores": 1}),))
-    late = 10**12
-    listed = [actual(n, at, at, None, 100, 1, (1,), 1, runtime=100) for n, at in enumerate((0, 0, late))]
-    assert 0 <= least_wait(Demand.of_jobs(listed, platform), np.ones(3), 100.0, late + 100) <= 100
-
-
-def test_where_nobody_has_to_wait_the_bound_is_nothing():
-    platform = Platform("p", (NodeGroup("n", 2, {"cores": 4}),))
-    listed = [actual(number, 0, 0, None, 5, 1, (2,), 1, runtime=5) for number in range(4)]
-    assert least_wait(Demand.of_jobs(listed, platform), np.ones(4), 10.0, 100) == 0.0
+    assert 0.9 * 45 * 14_400 < bound([0] * 10, 14_400, 60 * 14_400.0, 10 * 14_400) <= 45 * 14_400
+    assert 0 <= bound([0, 0, late], 100, 100.0, late + 100) <= 100  # one of them long after
+    assert bound([0, 5, 10], 5, 10.0, 100) == 0.0  # nobody has to wait
 
 
 @given(platforms(), st.data())
@@ -146,8 +137,7 @@ def test_what_is_improved_is_legal_and_no_worse(platform, data):
     begun = dispatch(platform, listed, setup_of("easy")).schedule
     fits = begun.ran
     kept = [job for job, there in zip(listed, fits.tolist(), strict=True) if there]
-    if not kept:
-        return
+    assume(kept)
     placed = Placements(offsets_of(begun.placed.counts[fits]), begun.placed.nodes, begun.placed.units)
     improving = Improving(kept, platform, begun.start[fits], placed)
     totals = [improving.total]

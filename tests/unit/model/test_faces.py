@@ -25,9 +25,5 @@ def test_what_type_checkers_see_is_what_is_found(name):
     assert sorted(seen) == sorted(package.__all__)
     for one, home in seen.items():
         assert getattr(package, one) is getattr(import_module(home), one)
-
-
-@pytest.mark.parametrize("name", FACES)
-def test_unknown_names_are_told(name):
     with pytest.raises(AttributeError, match=f"module 'dardis.{name}' has no attribute 'nobody'"):
-        import_module(f"dardis.{name}").nobody  # noqa: B018 (it is looked up)
+        package.nobody  # noqa: B018 (it is looked up)

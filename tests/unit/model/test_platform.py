@@ -1,12 +1,24 @@
+"""Platforms, their queues and prime time, and the jobs that they take."""
+
+from __future__ import annotations
+
 import json
+from dataclasses import replace
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
+from kit.actual import actual
 from kit.machine import platforms
 
+from dardis.model.job import FOREVER, Job
 from dardis.model.platform import Maintenance, NodeGroup, NodePower, Platform
 from dardis.model.platform_dict import platform_from_dict, platform_to_dict
+from dardis.model.queues import Hours, PrimeTime, Queue, Starts
+from dardis.model.shapes import Part, Request
 
 EURORA = Platform(
     "eurora",
@@ -16,22 +28,11 @@ EURORA = Platform(
 )
 
 
-def test_kinds_are_cores_then_as_declared():
+def test_kinds_are_cores_then_as_declared_and_nodes_numbered_group_by_group():
     assert EURORA.kinds == ("cores", "gpu", "memory", "mic")
     assert Platform("p", (NodeGroup("n", 1, {"gpu": 1}),)).kinds == ("cores", "gpu")
-
-
-def test_nodes_are_numbered_group_by_group():
-    assert EURORA.node_count == 5
-    assert EURORA.group_of_node.tolist() == [0, 0, 1, 1, 1]
     assert [EURORA.node_name(node) for node in range(5)] == ["g0", "g1", "m0", "m1", "m2"]
     assert EURORA.all_groups == 0b11
-
-
-def test_capacities():
-    assert EURORA.group_capacity.tolist() == [[16, 2, 0, 0], [12, 0, 8, 1]]
-    assert EURORA.capacity.shape == (5, 4)
-    assert (EURORA.capacity[4] == EURORA.group_capacity[1]).all()
     assert EURORA.cores == 2 * 16 + 3 * 12
     assert EURORA.describe() == "2 nodes × (16 cores, 2 gpu) + 3 nodes × (8 MiB memory, 12 cores, 1 mic)"
 
@@ -51,9 +52,11 @@ def test_a_platform_survives_json(platform):
 
 
 def test_every_field_survives_json():
+    queue = Queue("q", 5, 6, -1, (0,), 3, 60, {"cores": 4}, Hours.NON_PRIME, ((1, 2), (5, 9)))
     full = Platform(
         "p", (NodeGroup("n", 1, {"cores": 1}, NodePower(1.0, 2.0, 3.0, 4, 5.0, 6, 7.0), always_on=True),),
-        EURORA.partitions, EURORA.maintenance, "CHF", 0.5,
+        EURORA.partitions, EURORA.maintenance, "CHF", 0.5, queues=(queue, Queue("r")),
+        prime=PrimeTime(60, 120, (0, 6), "Europe/Rome", 77, 5),
     )  # fmt: skip
     assert platform_from_dict(json.loads(json.dumps(platform_to_dict(full)))) == full
 
@@ -62,3 +65,149 @@ def test_every_field_survives_json():
 def test_what_is_no_platform_is_refused(data):
     with pytest.raises(ValueError, match="no description of a platform"):
         platform_from_dict(data)
+
+
+GOOD = {
+    "number": 1, "submit": 5, "earliest": 5, "latest": None, "walltime": 10, "runtime": 4, "units": 1,
+    "request": (1, 0), "groups": 1,
+}  # fmt: skip
+
+
+def test_a_job_is_cut_at_its_walltime():
+    assert [actual(**GOOD | {"runtime": runtime}).duration for runtime in (4, 10, 11)] == [4, 10, 10]
+
+
+PART = Part(2, (1, 0), 1)
+
+
+def test_a_job_of_several_requests_is_the_first_until_another_is_taken():
+    first, second = Request((PART, Part(1, (0, 3), 2)), 10), Request((Part(5, (2, 1), 3, 4),), 20, contiguous=True)
+    job = actual(**GOOD | {"units": 3}, requests=(first, second))
+    assert (job.asked.amounts, second.amounts) == ((2, 3), (10, 5))
+    assert job.taking(0).asked.requests == (first,)
+    job = replace(job, runtimes=(4, 25))
+    taken = job.taking(1)
+    assert (taken.walltime, taken.units, taken.request, taken.groups) == (20, 5, (2, 1), 3)
+    assert (taken.duration, taken.runtime, taken.asked.requests) == (20, 25, (second,))
+    assert taken.taking(0) is taken
+
+
+@pytest.mark.parametrize(
+    "senseless",
+    [
+        lambda: actual(**GOOD | {"units": 0}),
+        lambda: actual(**GOOD | {"walltime": 0}),
+        lambda: actual(**GOOD | {"runtime": 0}),
+        lambda: actual(**GOOD | {"earliest": 4}),
+        lambda: actual(**GOOD | {"request": (0, 0)}),
+        lambda: actual(**GOOD | {"request": (2, -1)}),
+        lambda: Part(0, (1,), 1),
+        lambda: Part(2, (1,), 1, 3),
+        lambda: Part(2, (1,), 1, -1),
+        lambda: Part(2, (0, 0), 1),
+        lambda: Part(2, (1, -1), 1),
+        lambda: Request((), 10),
+        lambda: Request((PART,), 0),
+        lambda: actual(**GOOD | {"units": 2, "walltime": 11}, requests=(Request((PART,), 10),)),
+        lambda: actual(**GOOD | {"units": 1}, requests=(Request((PART,), 10),)),
+        lambda: replace(actual(**GOOD), runtimes=(4, 0)),
+    ],
+)
+def test_senseless_jobs_and_requests_are_refused(senseless):
+    with pytest.raises(ValueError, match=r"at least|must ask|not those|before its submission"):
+        senseless()
+
+
+ROME = ZoneInfo("Europe/Rome")
+WORKING_DAYS = (0, 1, 2, 3, 4)
+SPANS = st.lists(st.tuples(st.integers(0, 50), st.integers(1, 20)).map(lambda s: (s[0], s[0] + s[1])), max_size=5)
+
+
+@given(SPANS, st.integers(-5, 80))
+def test_a_queue_opens_at_the_first_instant_in_no_span(spans, time):
+    starts = Starts(spans)
+
+    def is_open(now):
+        return not any(start <= now < end for start, end in spans)
+
+    assert starts.opens(time) == next(now for now in range(time, 100) if is_open(now))
+    later = [now for now in range(time + 1, 100) if is_open(now) != is_open(now - 1)]
+    assert starts.changes(time) == (later[0] if later else FOREVER)
+
+
+def on_clock(begin: datetime, prime: PrimeTime) -> PrimeTime:
+    zero = int(begin.timestamp()) - 100
+    return Platform("p", (), prime=prime).on_clock(zero, 100).prime
+
+
+@pytest.mark.parametrize("hours", [Hours.PRIME, Hours.NON_PRIME])
+@pytest.mark.parametrize(("first", "last"), [(8, 18), (20, 4)])
+@pytest.mark.parametrize("since", [2, 15])
+def test_prime_time_is_what_the_clocks_there_show(hours, first, last, since):
+    """Over a month in which clocks are put forward, hour by hour."""
+    begin = datetime(2023, 3, 10, since, 30, tzinfo=ROME)
+    prime = on_clock(begin, PrimeTime(first * 3600, last * 3600, WORKING_DAYS, "Europe/Rome"))
+    starts = Starts(prime.closed(hours))
+    for hour in range(40 * 24):
+        moment = datetime.fromtimestamp(prime.unix_start + 100 + hour * 3600, ROME)
+        by_day = first <= moment.hour < last and moment.weekday() in WORKING_DAYS
+        evening = moment.hour >= first and moment.weekday() in WORKING_DAYS
+        morning = moment.hour < last and (moment.weekday() - 1) % 7 in WORKING_DAYS
+        is_prime = by_day if first < last else evening or morning
+        now = 100 + hour * 3600
+        assert (starts.opens(now) == now) == (is_prime == (hours is Hours.PRIME)), moment
+
+
+def test_without_a_calendar_nobody_can_tell():
+    prime = PrimeTime(0, 3600)
+    queue = Queue("q", hours=Hours.PRIME)
+    platform = Platform("p", (NodeGroup("n", 1, {"cores": 1}),), queues=(queue,), prime=prime)
+    assert platform.needs_calendar
+    with pytest.raises(ValueError, match="nobody knows"):
+        _ = platform.hours
+    dated = platform.on_clock(0, 0)
+    assert not dated.needs_calendar
+    assert dated.starts_of("q").opens(3600) == 86_400
+    assert dated.starts_of("").opens(3600) == 3600
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        ({"max_units": 4}, ""),
+        ({"max_units": 3}, "asks for 4 units, queue q takes 3 at most"),
+        ({"max_walltime_s": 59}, "asks for 60 s, queue q takes 59 s at most"),
+        ({"max_job": {"cores": 32, "gpu": 7}}, "asks for 8 gpu, queue q takes 7 gpu at most"),
+        ({"max_job": {"cores": 32, "gpu": 8, "mic": 0}}, ""),
+        ({"max_job": {"cores": 31}}, "asks for 32 cores, queue q takes 31 cores at most"),
+    ],
+)
+def test_a_queue_takes_what_is_within_its_limits(limits, said):
+    job = Job(1, 0, 0, None, 60, 4, (8, 2, 0), 1, queue="q")
+    queue = Queue("q", **limits)
+    assert queue.refusal(job, ("cores", "gpu", "mic")) == said
+    kinds = {"cores": 8, "gpu": 2, "mic": 0}
+    platform = Platform("p", (NodeGroup("n", 9, kinds),), queues=(queue, Queue("other", max_units=1)))
+    assert platform.refusal(job) == said
+
+
+def test_a_queue_takes_a_job_all_of_whose_alternatives_are_within_its_limits():
+    small, large = (Request((Part(n, (8,), 1), Part(1, (4,), 1)), 60) for n in (1, 2))
+    job = Job(1, 0, 0, None, 60, 2, (8,), 1, queue="q", requests=(small, large))
+    assert Queue("q", max_units=3, max_job={"cores": 20}).refusal(job, ("cores",)) == ""
+    said = "asks for 20 cores, queue q takes 19 cores at most"
+    assert Queue("q", max_job={"cores": 19}).refusal(job, ("cores",)) == said
+    assert Queue("q", max_units=2).refusal(job, ("cores",)) == "asks for 3 units, queue q takes 2 at most"
+
+
+def test_levels_count_the_lower_priorities():
+    queues = tuple(Queue(name, priority=priority) for name, priority in (("a", 7), ("b", -2), ("c", 0), ("d", 7)))
+    platform = Platform("p", (NodeGroup("n", 1, {"cores": 1}),), queues=queues)
+    assert [platform.level_of(name) for name in ("a", "b", "c", "d", "", "nobody's")] == [2, 0, 1, 2, 1, 1]
+
+
+def test_prime_time_in_an_hour_that_clocks_leave_out_is_none():
+    begin = datetime(2023, 3, 20, 0, 0, tzinfo=ROME)
+    edges = Starts(on_clock(begin, PrimeTime(9000, 10_800, timezone="Europe/Rome")).closed(Hours.NON_PRIME)).edges
+    assert edges == sorted(edges)
+    assert len(edges) == len(set(edges))

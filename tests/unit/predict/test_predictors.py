@@ -1,4 +1,6 @@
-"""The predictors of arriving jobs: each against a plain second reckoning, and none by what has not ended."""
+"""Predictors of arriving jobs against a plain second reckoning; none knows what has not ended."""
+
+from __future__ import annotations
 
 from dataclasses import replace
 from string import digits
@@ -12,6 +14,7 @@ from kit.effort import examples
 from dardis.model.choices import Expecting
 from dardis.model.job import Job
 from dardis.predict import learned, new_predictor
+from dardis.predict.correction import STEPS, corrected
 from dardis.predict.recent import LastTwo
 
 TIMES = st.integers(1, 1000)
@@ -104,10 +107,8 @@ def test_data_driven_takes_the_last_job_that_shares_most(history):
         ("user", "name"), ("user", "stem"),
     ]  # fmt: skip
     jobs, events = history
-    if not any(job.user for job, _ in jobs[:2]):
-        jobs = [(replace(job, user=""), ran) for job, ran in jobs]
-    else:
-        jobs = [(replace(job, user=job.user or "eve"), ran) for job, ran in jobs]
+    stated = any(job.user for job, _ in jobs[:2])
+    jobs = [(replace(job, user=(job.user or "eve") if stated else ""), ran) for job, ran in jobs]
     for job, ended, _, duration, rule in answers(new_predictor(Expecting.DATA_DRIVEN, {}, 1), jobs, events):
         expected = job.walltime
         for fields in rules:
@@ -122,21 +123,12 @@ def test_data_driven_takes_the_last_job_that_shares_most(history):
         assert duration == expected
 
 
-def test_names_that_differ_in_their_number_are_alike_when_nothing_closer_is():
+def test_rules_say_what_is_shared_and_what_a_trace_lacks_drops_out_of_them():
+    named = Job(1, 0, 0, None, 100, 1, (4,), 1, queue="q", user="ann", name="fit1")
     predictor = new_predictor(Expecting.DATA_DRIVEN, {}, 1)
-    first = Job(1, 0, 0, None, 100, 1, (4,), 1, queue="q", user="ann", name="fit1")
-    predictor.observe(first, 10, 50)
-    assert predictor.predict(replace(first, number=2), 60) == (10, "user name queue walltime request")
-    assert predictor.predict(replace(first, number=2, name="fit2"), 60) == (10, "user stem queue walltime request")
-    assert predictor.predict(replace(first, number=2, request=(8,)), 60) == (10, "user name queue walltime")
-    assert predictor.predict(replace(first, number=2, name="fit2", units=2), 60) == (10, "user stem queue walltime")
-    assert predictor.predict(replace(first, number=2, walltime=5), 60) == (5, "user name")
-    assert predictor.predict(replace(first, number=2, name="fit9", queue="r"), 60) == (10, "user stem")
-    assert predictor.predict(replace(first, number=2, name="run"), 60) == (100, "walltime")
-    assert predictor.predict(replace(first, number=2, user="bob"), 60) == (100, "walltime")
-
-
-def test_what_a_trace_lacks_drops_out_of_the_rules():
+    predictor.observe(named, 10, 50)
+    assert predictor.predict(replace(named, number=2, name="fit2"), 60) == (10, "user stem queue walltime request")
+    assert predictor.predict(replace(named, number=2, walltime=5), 60) == (5, "user name")
     predictor = new_predictor(Expecting.DATA_DRIVEN, {}, 1)
     bare = Job(1, 0, 0, None, 100, 1, (4,), 1, queue="q")
     predictor.observe(bare, 10, 50)
@@ -162,26 +154,20 @@ def test_a_job_of_an_unknown_user_shares_no_history(expecting):
     assert predictor.predict(replace(known, number=5), 80).duration == 20
 
 
-@pytest.fixture
-def taught():
+def test_a_forest_learns_who_uses_how_much():
     """Two users whose jobs run a tenth and nine tenths of their walltimes: 300 have ended."""
-    predictor, truth = new_predictor(Expecting.LEARNED, {}, 5), {}
+    predictor, shares = new_predictor(Expecting.LEARNED, {}, 5), {"quick": 0.1, "slow": 0.9}
     chance = np.random.default_rng(5)
     for number in range(300):
-        user, walltime = ("quick", "slow")[number % 2], int(chance.integers(600, 6000))
+        user, walltime = [*shares][number % 2], int(chance.integers(600, 6000))
         job = Job(number, 60 * number, 60 * number, None, walltime, 1, (1,), 1, user=user)
-        truth[number] = walltime // 10 if user == "quick" else walltime * 9 // 10
+        ran = int(shares[user] * walltime)
         predictor.predict(job, job.submit)
-        predictor.observe(job, truth[number], job.submit + truth[number])
-    return predictor
-
-
-@pytest.mark.parametrize(("user", "share"), [("quick", 0.1), ("slow", 0.9)])
-def test_a_forest_learns_who_uses_how_much(taught, user, share):
-    job = Job(999, 90_000, 90_000, None, 3000, 1, (1,), 1, user=user)
-    duration, rule = taught.predict(job, job.submit)
-    assert rule == "forest"
-    assert abs(duration / (share * job.walltime) - 1) < 0.25
+        predictor.observe(job, ran, job.submit + ran)
+    for user, share in shares.items():
+        duration, rule = predictor.predict(Job(999, 90_000, 90_000, None, 3000, 1, (1,), 1, user=user), 90_000)
+        assert rule == "forest"
+        assert abs(duration / (share * 3000) - 1) < 0.25
 
 
 def test_before_enough_have_ended_the_last_job_alike_stands_for_the_forest():
@@ -207,3 +193,73 @@ def test_the_forest_knows_nothing_of_the_future_and_says_the_same_again(history,
         assert answers(new_predictor(Expecting.LEARNED, {}, seed), others, events)[place] == first[place]
     finally:
         learned.FEWEST = few
+
+
+def predictor(rows):
+    finish, duration, user, walltime = zip(*rows, strict=True)
+    return LastTwo(np.array(finish), np.array(duration), list(user), np.array(walltime))
+
+
+def test_the_mean_of_the_last_two_that_had_ended():
+    known = predictor([(100, 10, "a", 99), (200, 30, "a", 99), (300, 50, "a", 99), (400, 1, "b", 99)])
+    assert known.runtime("a", 1000, now=300) == 40
+    assert known.runtime("a", 1000, now=299) == 20
+    assert known.runtime("a", 1000, now=100) == 10
+    assert known.runtime("a", 25, now=300) == 25  # never longer than its walltime
+
+
+def test_a_new_user_runs_as_everybody_does():
+    known = predictor([(100, 10, "a", 100), (200, 30, "a", 100)])
+    assert known.runtime("new", 1000, now=200) == 200
+    assert known.runtime("new", 1000, now=100) == 100
+    assert known.runtime("new", 1000, now=99) == 1000
+    unknown = predictor([(100, 10, "", 100), (200, 30, "", 100)])
+    assert unknown.runtime("", 1000, now=200) == unknown.runtime("a", 1000, now=200) == 200
+
+
+def test_who_has_run_longer_than_expected_is_expected_to_run_as_long_again():
+    known = predictor([(100, 10, "a", 100)])
+    assert known.runtime("a", 1000, now=100, elapsed=9) == 10
+    assert known.runtime("a", 1000, now=100, elapsed=10) == 20
+    assert known.runtime("a", 1000, now=100, elapsed=600) == 1000
+
+
+@given(
+    st.lists(st.tuples(TIMES, TIMES, st.sampled_from("ab"), TIMES), min_size=1, max_size=12),
+    st.sampled_from("abc"), TIMES, TIMES, st.integers(0, 999),
+)  # fmt: skip
+def test_nothing_of_the_future_counts_and_the_answer_is_possible(rows, user, walltime, now, elapsed):
+    elapsed = min(elapsed, walltime - 1)
+    answer = predictor(rows).runtime(user, walltime, now, elapsed)
+    assert max(1, elapsed + 1) <= answer <= walltime
+    changed = [row if row[0] <= now else (row[0], 7 * row[1], row[2], 3 * row[3]) for row in rows]
+    assert predictor(changed).runtime(user, walltime, now, elapsed) == answer
+
+
+WALLTIMES = st.integers(1, 2_000_000)
+
+
+def expiries(predicted: int, walltime: int) -> list[int]:
+    """After how many seconds of running each of its predictions expires, the walltime last."""
+    found = [min(predicted, walltime)]
+    while found[-1] < walltime:
+        found.append(corrected(predicted, walltime, found[-1]))
+    return found
+
+
+def test_the_steps_are_those_of_the_paper():
+    assert [step // 60 for step in STEPS] == [1, 5, 15, 30, 60, 120, 300, 600, 1200, 3000, 6000]
+    assert expiries(600, 10_000) == [600, 660, 960, 1860, 3660, 7260, 10_000]
+
+
+@given(WALLTIMES, st.data())
+@examples()
+def test_a_prediction_grows_in_few_steps_up_to_the_walltime_and_is_never_past(walltime, data):
+    """Eleven steps and the walltime; who asks late is told what was true at each expiry."""
+    predicted = data.draw(st.integers(1, walltime))
+    elapsed = data.draw(st.integers(0, walltime - 1))
+    found, duration = expiries(predicted, walltime), corrected(predicted, walltime, elapsed)
+    assert max(predicted, elapsed + 1) <= duration <= walltime
+    assert duration == min(one for one in found if one > elapsed)
+    assert len(found) <= 1 + len(STEPS) + 1
+    assert found == sorted(set(found))

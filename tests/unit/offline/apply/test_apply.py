@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -41,22 +40,26 @@ class Case:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.names = NAMES
         self.now = 1_700_000_000
         self.write([], 1)
-        (folder / "login.toml").write_text(f'user = "{USER}"\npassword = "{PASSWORD}"\n')
+        self.put("login.toml", f'user = "{USER}"\npassword = "{PASSWORD}"\n')
         (folder / "login.toml").chmod(0o600)
 
     def write(self, requests, end, **more) -> None:
         self.now = int(self.now)
-        nodes = [{"name": name, "idle_w": 100.0, "most_w": 400.0} for name in NAMES]
+        nodes = [{"name": name, "idle_w": 100.0, "most_w": 400.0} for name in self.names]
         told = [request(self.now + at, *rest) for at, *rest in requests]
         content = {"format": "dardis-redfish", "version": 1, "begin_unix_s": self.now - 100, "nodes": nodes,
                    "end_unix_s": self.now + end, "requests": told} | more  # fmt: skip
-        (self.folder / "requests.json").write_text(json.dumps(content))
+        self.put("requests.json", json.dumps(content))
+
+    def put(self, name: str, text: str) -> None:
+        (self.folder / name).write_text(text)
 
     def reached(self, url: str, more: str = "") -> None:
         plain = "plain_http = true\n" if url.startswith("http:") else ""
-        (self.folder / "bmc.toml").write_text(f'url = "{url}"\n{plain}{more}')
+        self.put("bmc.toml", f'url = "{url}"\n{plain}{more}')
 
     def words(self, *options) -> list[str]:
         return ["apply", "requests.json", "--controllers", "bmc.toml", "--credentials", "login.toml", "--log", "log",
@@ -147,75 +150,65 @@ def test_nodes_go_off_when_they_are_idle_and_come_back(case):
         assert service.nodes["n1"].on
 
 
-@pytest.mark.parametrize(
-    ("trouble", "told"),
-    [
-        ({"PATCH": 500}, "answered 500"),
-        ({"PATCH": 405}, "answered 405"),
-        ({"GET": 401}, "answered 401"),
-        ({"PATCH": "lies"}, "answered 204, but the limit is none"),
-        ({"GET": "hangs"}, "no answer within 0.5 s"),
-        ({"PATCH": "hangs"}, "no answer within 0.5 s"),
-        ({"GET": "floods"}, "its answer does not end"),
-        ({"GET": 302}, "answered 302"),
-    ],
-)
-def test_a_controller_that_fails_is_named_and_keeps_nobody_else_waiting(case, capsys, trouble, told):
-    some = nodes()
-    some["n1"].trouble = dict(trouble)
+TROUBLES = {
+    "n1": ("PATCH", 500, "answered 500"),
+    "n2": ("PATCH", 405, "answered 405"),
+    "n3": ("GET", 401, "answered 401"),
+    "n4": ("PATCH", "lies", "answered 204, but the limit is none"),
+    "n5": ("GET", "hangs", "no answer within 0.5 s"),
+    "n6": ("PATCH", "hangs", "no answer within 0.5 s"),
+    "n7": ("GET", "floods", "its answer does not end"),
+    "n8": ("GET", 302, "answered 302"),
+}
+
+
+def test_controllers_that_fail_are_named_and_keep_nobody_else_waiting(case, capsys):
+    case.names = ["n0", *TROUBLES, "n9"]
+    some = {name: Node() for name in case.names}
+    some["n0"].trouble = {"PATCH": "changes"}  # somebody else changes it meanwhile
+    for name, (method, what, _) in TROUBLES.items():
+        some[name].trouble = {method: what}
     with serving(some) as service:
         case.reached(service.url)
-        case.write([(-1, name, 300) for name in NAMES], 2)
+        case.write([(-1, name, 300) for name in case.names], 2)
         assert case.apply() == 1
-        assert [service.nodes[name].limit_w for name in ("n0", "n2", "n3")] == [300] * 3
-    assert "not as they should be: n1 (1 nodes)" in capsys.readouterr().err
-    assert f"n1: failed ({next(iter(trouble))} " in case.log
-    assert told in case.log
+        assert [service.nodes[name].limit_w for name in ("n0", "n9")] == [300] * 2
+    assert "not as they should be: n[1-8] (8 nodes)" in capsys.readouterr().err
+    for name, (method, _, told) in TROUBLES.items():
+        failed = [line for line in case.log.splitlines() if f"{name}: failed ({method} " in line]
+        assert any(told in line for line in failed), name
     assert PASSWORD not in case.log
 
 
-def test_somebody_else_changes_it_meanwhile(case):
-    some = nodes()
-    some["n0"].trouble = {"PATCH": "changes"}
-    with serving(some) as service:
-        case.reached(service.url)
-        case.write([(-1, "n0", 300)], 1)
-        assert case.apply() == 0
-        assert service.nodes["n0"].limit_w == 300
-
-
-@contextmanager
-def certified(folder: Path, name: str):
-    """A key and a certificate of its own for loopback."""
+def certified(folder: Path, name: str) -> tuple[Path, Path]:
+    """A certificate of its own for loopback, and its key."""
+    certificate, key = folder / f"{name}.pem", folder / f"{name}.key"
     made = subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={name}", "-addext",
-         "subjectAltName=IP:127.0.0.1", "-keyout", folder / f"{name}.key", "-out", folder / f"{name}.pem"],
+         "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate],
         capture_output=True, check=False,
     )  # fmt: skip
     assert made.returncode == 0, made.stderr
-    yield folder / f"{name}.pem", folder / f"{name}.key"
+    return certificate, key
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl, to make certificates")
 def test_certificates_are_checked(case, capsys):
-    with certified(case.folder, "ours") as ours, certified(case.folder, "other") as other:
-        with serving(nodes(), ours) as service:
+    ours, other = certified(case.folder, "ours"), certified(case.folder, "other")
+    known = 'ca = "ours.pem"\n'
+    for certificate, more, status in ((ours, known, 0), (other, "", 1), (other, known, 1)):
+        with serving(nodes(), certificate) as service:
             case.write([(-1, "n0", 300)], 1)
-            case.reached(service.url, 'ca = "ours.pem"\n')
-            assert case.apply() == 0
-            assert service.nodes["n0"].limit_w == 300
-        for more in ("", 'ca = "ours.pem"\n'):
-            with serving(nodes(), other) as service:
-                case.reached(service.url, more)
-                case.write([(-1, "n0", 200)], 1)
-                assert case.apply() == 1
-                assert service.asked == []
-                assert "CERTIFICATE_VERIFY_FAILED" in case.log
-        case.reached("https://127.0.0.1:1", 'ca = "ours.key"\n')
-        case.write([(-1, "n0", 200)], 60)
-        capsys.readouterr()
-        assert case.apply() == 2
-        assert "holds no certificates" in capsys.readouterr().err
+            case.reached(service.url, more)
+            assert case.apply() == status
+            assert service.nodes["n0"].limit_w == (300 if status == 0 else None)
+            assert bool(service.asked) is (status == 0)
+            assert ("CERTIFICATE_VERIFY_FAILED" in case.log) is (status == 1)
+    case.reached("https://127.0.0.1:1", 'ca = "ours.key"\n')
+    case.write([(-1, "n0", 200)], 60)
+    capsys.readouterr()
+    assert case.apply() == 2
+    assert "holds no certificates" in capsys.readouterr().err
 
 
 def test_one_copy_at_a_time_and_a_signal_ends_it(case, capsys):
@@ -298,20 +291,24 @@ def test_an_export_is_what_is_read(tmp_path):
         (lambda case: case.reached("https://bmc", '[nodes."n[0-"]\nurl = "https://x"\n'), "bracket"),
         (lambda case: case.reached("https://bmc", "tls = false\n"), "tls: unknown key"),
         (lambda case: case.reached("ftp://bmc"), "url 'ftp://bmc' of n0; expected https://HOST"),
-        (lambda case: (case.folder / "bmc.toml").write_text('url = "http://bmc"\n'), "plain_http = true"),
-        (lambda case: (case.folder / "bmc.toml").write_text(""), "no controller for n0"),
+        (lambda case: case.put("bmc.toml", 'url = "http://bmc"\n'), "plain_http = true"),
+        (lambda case: case.put("bmc.toml", ""), "no controller for n0"),
         (lambda case: case.reached("https://bmc", 'ca = "absent.pem"\n'), "is no file"),
         (lambda case: (case.folder / "login.toml").chmod(0o640), "mode 0640"),
-        (lambda case: (case.folder / "login.toml").write_text('user = "a"\n'), "no password for n0"),
+        (lambda case: case.put("login.toml", 'user = "a"\n'), "no password for n0"),
         (lambda case: (case.folder / "login.toml").unlink(), "cannot be read"),
-        (lambda case: (case.folder / "requests.json").write_text("{"), "is no JSON"),
+        (lambda case: case.put("requests.json", "{"), "is no JSON"),
+        (lambda case: case.write([], 9, caps=[{"time_unix_s": 9, "power_cap_w": -1}]), "cap"),
+        (lambda case: case.write([], 9, caps=[{"power_cap_w": 3}]), "cap"),
+        (lambda case: case.write([], 9, caps="335"), "cap"),
+        (lambda _: ["--idle-check", "squeue"], "a command with {node} in it"),
+        (lambda _: ["--idle-check", "a 'b {node}"], "No closing quotation"),
     ],
 )  # fmt: skip
 def test_mistakes_are_one_line_and_nobody_is_asked(case, capsys, change, said):
     case.reached("https://127.0.0.1:1")
     case.write([(0, "n0", 300)], 9)
-    change(case)
-    assert case.apply() == 2
+    assert case.apply(*(change(case) or ())) == 2
     told = capsys.readouterr().err
     assert told.count("\n") == 1
     assert said in told
@@ -319,50 +316,27 @@ def test_mistakes_are_one_line_and_nobody_is_asked(case, capsys, change, said):
     assert not (case.folder / "requests.json.state").exists()
 
 
-@pytest.mark.parametrize(
-    ("text", "said"), [("squeue", "a command with {node} in it"), ("a 'b {node}", "No closing quotation")]
-)
-def test_an_idle_check_names_the_node(case, capsys, text, said):
-    case.reached("https://127.0.0.1:1")
-    assert case.apply("--idle-check", text) == 2
-    assert said in capsys.readouterr().err
-
-
 def test_a_damaged_state_is_told(case, capsys):
     case.reached("https://127.0.0.1:1")
     case.write([(0, "n0", 300)], 9)
     (case.folder / "requests.json.state").mkdir()
-    for text, said in (
-        ("{", "is no JSON"),
-        ('{"format": "dardis-apply", "version": 1, "found": {}, "shut_down": ["n7"]}', "node n7"),
-    ):
-        (case.folder / "requests.json.state" / "found.json").write_text(text)
+    strange = '{"format": "dardis-apply", "version": 1, "found": {}, "shut_down": ["n7"]}'
+    for text, said in (("{", "is no JSON"), (strange, "node n7")):
+        case.put("requests.json.state/found.json", text)
         assert case.apply() == 2
         assert said in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("options", [(), ("--dry-run",)])
-def test_a_cap_that_cannot_be_kept_stops_before_any_change(case, capsys, options) -> None:
+def test_a_cap_that_cannot_be_kept_stops_before_any_change(case, capsys) -> None:
     """Two nodes without a limit can draw 400 W each, beside limits of 150 W and 160 W."""
     case.write([(0, "n0", 150), (0, "n1", 160)], 60, caps=[{"time_unix_s": case.now, "power_cap_w": 335.0}])
-    case.reached("http://127.0.0.1:1/{node}")
-    assert case.apply(*options) == 3
-    told = capsys.readouterr().err
-    assert "the cap of 335 W at 2023-11-14T22:13:20Z cannot be kept: the nodes can draw 775 W more" in told
-    assert len(told.splitlines()) == 1
+    case.reached("https://127.0.0.1:1")
+    for options in ((), ("--dry-run",)):
+        assert case.apply(*options) == 3
+        told = capsys.readouterr().err
+        assert "the cap of 335 W at 2023-11-14T22:13:20Z cannot be kept: the nodes can draw 775 W more" in told
+        assert len(told.splitlines()) == 1
     assert not (case.folder / "requests.json.state").exists()
-
-
-def test_a_cap_is_kept_where_every_node_has_a_limit(case) -> None:
     caps = [{"time_unix_s": case.now, "power_cap_w": 600.0}, {"time_unix_s": case.now + 9, "power_cap_w": None}]
     case.write([(0, name, 150) for name in NAMES] + [(9, name, None) for name in NAMES], 60, caps=caps)
-    case.reached("https://127.0.0.1:1")
     assert case.apply("--dry-run") == 0
-
-
-@pytest.mark.parametrize("caps", [[{"time_unix_s": 9, "power_cap_w": -1}], [{"power_cap_w": 3}], "335"])
-def test_caps_that_are_none_are_refused(case, capsys, caps) -> None:
-    case.write([(0, "n0", 150)], 60, caps=caps)
-    case.reached("http://127.0.0.1:1/{node}")
-    assert case.apply() == 2
-    assert len(capsys.readouterr().err.splitlines()) == 1

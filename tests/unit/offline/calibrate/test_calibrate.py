@@ -31,35 +31,22 @@ def close_to(found, truth, rel=0.05):
     return (idle, core, *gpu) == pytest.approx(truth[: 2 + len(gpu)], rel=rel)
 
 
+@pytest.mark.parametrize(
+    ("power", "places", "days", "rel"),
+    [("long", True, 3, 0.05), ("wide", False, 4, 0.12), ("of_jobs", True, 2, 1e-3), ("of_jobs", False, 2, 1e-3)],
+)
 @given(seed=st.integers(0, 10**6))
 @examples(0.06)
-def test_with_nodes_of_jobs_each_node_tells(tmp_path_factory, seed):
-    site = measured_site(seed, days=3)
-    found = calibrated(tmp_path_factory.mktemp("s"), site)
+def test_meters_of_nodes_and_means_of_jobs_tell(tmp_path_factory, power, places, days, rel, seed):
+    site = measured_site(seed, days=days)
+    found = calibrated(tmp_path_factory.mktemp("s"), site, getattr(site, power)(), site.sacct(places=places))
     for group in found.groups:
-        assert close_to(group, site.truth[group.group.prefix])
-        assert not group.fit.left
-        assert group.fit.unseen.median_w < 3 < group.fit.before.median_w
-    assert not any("NodeList" in note for note in found.notes)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_without_nodes_of_jobs_groups_tell_as_a_whole(tmp_path, seed):
-    site = measured_site(seed, days=4)
-    found = calibrated(tmp_path, site, site.wide(), site.sacct(places=False))
-    for group in found.groups:
-        assert close_to(group, site.truth[group.group.prefix], 0.12)
-    assert any("groups are fitted as a whole" in note for note in found.notes)
-
-
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("places", [False, True])
-def test_jobs_mean_watts_tell(tmp_path, seed, places):
-    site = measured_site(seed, days=2)
-    found = calibrated(tmp_path, site, site.of_jobs(), site.sacct(places=places))
-    for group in found.groups:
-        assert close_to(group, site.truth[group.group.prefix], 1e-3)
-    assert found.of_jobs
+        assert close_to(group, site.truth[group.group.prefix], rel)
+        assert power != "long" or not group.fit.left
+        assert power != "long" or group.fit.unseen.median_w < 3 < group.fit.before.median_w
+    assert bool(found.of_jobs) is (power == "of_jobs")
+    assert any("groups are fitted as a whole" in note for note in found.notes) is (power == "wide")
+    assert power != "long" or not any("NodeList" in note for note in found.notes)
 
 
 def test_jobs_that_may_be_anywhere_tell_nothing_of_either_group(tmp_path):
@@ -81,8 +68,7 @@ def test_jobs_without_a_node_spoil_no_time_but_their_own(tmp_path):
     lines = site.sacct().splitlines()
     at = next(row for row, line in enumerate(lines) if line.endswith("|n2") and row > 20)
     lines[at] = lines[at].removesuffix("n2")
-    number, *_ = lines[at].split("|")
-    _, start, end, *_ = site.jobs[int(number) - 1]
+    _, start, end, *_ = site.jobs[int(lines[at].split("|")[0]) - 1]
     whole, less = calibrated(tmp_path, site), calibrated(tmp_path, site, history="\n".join(lines))
     assert close_to(less.groups[0], site.truth["n"])
     lost = whole.groups[0].samples - less.groups[0].samples
@@ -97,9 +83,8 @@ def test_jobs_on_nodes_that_the_platform_lacks_are_no_ones_concern(tmp_path):
     assert [group.changed for group in more.groups] == [group.changed for group in whole.groups]
     assert "2 nodes of jobs are not the platform's, such as x1" in more.notes
     renamed = re.sub(r"\|([ng]\d)$", r"|x\1", site.sacct(), flags=re.MULTILINE)
-    with pytest.raises(
-        InputError, match=r"jobs.txt: no node of its jobs is the platform's, such as 'xg0'; expected --na"
-    ):
+    told = r"jobs.txt: no node of its jobs is the platform's, such as 'xg0'; expected --na"
+    with pytest.raises(InputError, match=told):
         calibrated(tmp_path, site, history=renamed)
 
 
@@ -159,17 +144,12 @@ def test_jobs_of_other_numbers_are_counted(tmp_path):
         calibrated(tmp_path, site, "job,watts_per_node\n99999,250\n")
 
 
-def test_times_that_do_not_meet_are_refused(tmp_path):
+def test_a_history_of_other_times_or_without_starts_is_refused(tmp_path):
     site = measured_site(8, days=1)
     power = "time,node,watts\n" + "".join(f"{MAY + 9 * DAY_S + 300 * at},n0,50\n" for at in range(9))
-    with pytest.raises(
-        InputError, match=r"w.csv: is of 2023-05-10T00:00Z to 2023-05-10T00:40Z, and the history of 2023-05-01"
-    ):
+    told = r"w.csv: is of 2023-05-10T00:00Z to 2023-05-10T00:40Z, and the history of 2023-05-01"
+    with pytest.raises(InputError, match=told):
         calibrated(tmp_path, site, power)
-
-
-def test_a_history_without_starts_is_refused(tmp_path):
-    site = measured_site(9, days=1)
     with pytest.raises(InputError, match=r"jobs.txt: says of no job when it began; expected a history with recorded"):
         calibrated(tmp_path, site, history="job_id,submit_s,runtime_s,units,req_cores\n1,0,5,1,1\n")
 

@@ -1,4 +1,4 @@
-"""What a day hands on: enough cores for its plan, and no node down that a job needs."""
+"""What a day hands on: its nodes down, its target and its profile; and what is made of the room below a limit."""
 
 from __future__ import annotations
 
@@ -9,32 +9,42 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.effort import examples
-from kit.machine import step_functions
-from kit.plan_problems import POWER, day_problem
+from kit.machine import platforms, step_functions
+from kit.plan_problems import POWER, day_problem, without_jobs
 
+from dardis.config.target import read_profile, write_target
 from dardis.metrics.audit import audit
 from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import ZERO, StepFunction
-from dardis.model.target import Switching
-from dardis.power.tariff import Tariff
+from dardis.model.resources import CORES
+from dardis.model.target import Split, Switching, Target
+from dardis.power.nodes import full_watts
+from dardis.power.tariff import PowerLimit, Tariff
 from offline.day.aims import hourly_target
+from offline.day.by_hour import desired_of, profile_rows
 from offline.day.day import planned_downtime
 from offline.day.options import Reactive, SwitchingRule, switching_rule
+from offline.day.room import Settled, fill_room
 from offline.day.stay_on import idle_seconds, reactive_switching, thesis_switching
 from offline.onoff.counts import Limits
 from offline.onoff.planned import refuse_many_switches
 from offline.planner.as_schedule import schedule_of
+from offline.planner.budget import Watch
 from offline.planner.day_account import account_of
-from offline.planner.searches import heuristic
+from offline.planner.limits import allowed_it_w, closed_to_limits, must_be_kept
+from offline.planner.plan import Plans
+from offline.planner.problem import StoppedBy
+from offline.planner.searches import heuristic, multi_search
 from offline.planner.use import cores_used, node_spans
 
 HOUR = 3600
 
 
-@given(
-    step_functions(100, 4 * HOUR, 9), step_functions(100, 4 * HOUR), step_functions(30, 4 * HOUR), st.integers(1, 100)
-)
+LEARNED, SPARE = step_functions(100, 4 * HOUR), step_functions(30, 4 * HOUR)
+
+
+@given(step_functions(100, 4 * HOUR, 9), LEARNED, SPARE, st.integers(1, 100))
 def test_the_target_is_what_the_plan_uses_at_least(planned, learned, spare, most):
     hours = HOUR * np.arange(5)
     target = hourly_target(planned, learned, spare, hours, most)
@@ -66,7 +76,8 @@ def test_no_node_is_down_while_a_job_is_on_it_and_what_is_to_stay_on_does(data, 
     spares, floors = (data.draw(st.none() | st.just(kept(data.draw, begin, nodes))) for _ in range(2))
     wished = Switching({} if spares is None else {0: spares}, {} if floors is None else {0: floors})
     down = planned_downtime(problem, plan, account_of(problem, plan.start), wished)
-    assert audit(schedule_of(problem, plan), problem.platform, downtime=down) == []
+    schedule, cores = schedule_of(problem, plan), cores_used(problem, plan.start)
+    assert audit(schedule, problem.platform, downtime=down) == []
     refuse_many_switches(down, problem.platform, Limits().most_switches)
     assert (down.down >= begin).all()
     assert (down.down < end).all()
@@ -79,54 +90,35 @@ def test_no_node_is_down_while_a_job_is_on_it_and_what_is_to_stay_on_does(data, 
     up, in_use = nodes - on.at(moments), used.at(moments)
     assert (up >= np.minimum(in_use + (ZERO if spares is None else spares).at(moments), nodes)).all()
     assert (up >= (ZERO if floors is None else floors).at(moments)).all()
-
-
-@examples(0.25)
-@given(st.integers(0, 60), st.sampled_from((0.2, 0.8)))
-def test_nodes_and_cores_in_use_are_those_of_the_schedule(seed, load):
-    problem = day_problem(20, 5, load, seed, cores=8)
-    plan = heuristic(problem)
-    schedule, used, busy = schedule_of(problem, plan), cores_used(problem, plan.start), node_spans(problem, plan)
     job = schedule.placed.job_of
-    rng = np.random.default_rng(seed)
-    for moment in rng.integers(problem.conditions.start, problem.conditions.end, 20).tolist():
+    for moment in moments.tolist():  # nodes and cores in use are those of the schedule
         here = (schedule.start[job] <= moment) & (moment < schedule.finish[job])
-        assert int(used.at(moment)) == int((schedule.placed.units * schedule.request[job, 0])[here].sum())
+        assert int(cores.at(moment)) == int((schedule.placed.units * schedule.request[job, 0])[here].sum())
         on_now = busy.node[(busy.start <= moment) & (moment < busy.end)]
         assert sorted(on_now.tolist()) == sorted(set(schedule.placed.nodes[here].tolist()))
 
 
-@pytest.mark.parametrize(("co2_per_t", "off"), [(0.0, 0), (100.0, 4)])
-def test_nodes_that_are_paid_to_idle_are_off_where_their_co2_costs_more(co2_per_t, off):
+def test_nodes_that_are_paid_to_idle_are_off_where_their_co2_costs_more():
     problem = day_problem(0, 4, 0.0, 1, cores=8)
     conditions = replace(problem.conditions, price_per_kwh=np.full(24, -0.01), gco2_per_kwh=np.full(24, 400.0))
-    problem = replace(problem, conditions=conditions, tariff=Tariff(co2_per_t=co2_per_t))
     plan = heuristic(problem)
-    all_on = account_of(problem, plan.start)
-    down = planned_downtime(problem, plan, all_on, Switching({0: StepFunction.from_steps(0, [])}))
-    assert len(down.node) == off
-    assert account_of(problem, plan.start, down).profit >= all_on.profit
+    for co2_per_t, off in ((0.0, 0), (100.0, 4)):
+        paid = replace(problem, conditions=conditions, tariff=Tariff(co2_per_t=co2_per_t))
+        all_on = account_of(paid, plan.start)
+        down = planned_downtime(paid, plan, all_on, SPARES)
+        assert len(down.node) == off
+        assert account_of(paid, plan.start, down).profit >= all_on.profit
 
 
-def test_without_switching_no_node_is_down():
-    problem = day_problem(20, 5, 0.3, 1, cores=8)
-    plan = heuristic(problem)
-    assert len(planned_downtime(problem, plan, account_of(problem, plan.start), None).node) == 0
-
-
-def test_nodes_idle_at_least_until_being_down_would_have_cost_less():
+def test_nodes_idle_until_being_down_would_have_cost_less_and_rules_have_names():
+    assert [switching_rule(rule.value) for rule in SwitchingRule] == [*SwitchingRule]
+    with pytest.raises(InputError, match="--switching: 'spares'; expected spare, algorithm8, off"):
+        switching_rule("spares")
     platform = Platform("p", (NodeGroup("a", 2, {"cores": 8}, POWER), NodeGroup("b", 2, {"cores": 8})))
     assert idle_seconds(platform) >= 337
     cores = StepFunction.from_steps(32, [(0, 16)])
     assert set(thesis_switching(cores, platform).floors) == {0}
     assert thesis_switching(cores, Platform("q", (NodeGroup("b", 2, {"cores": 8}),))) is None
-
-
-@pytest.mark.parametrize("rule", SwitchingRule)
-def test_rules_by_name(rule):
-    assert switching_rule(rule.value) is rule
-    with pytest.raises(InputError, match="--switching: 'spares'; expected spare, algorithm8, off"):
-        switching_rule("spares")
 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=4), st.integers(0, 300))
@@ -141,3 +133,159 @@ def test_spares_of_a_reactive_rule_are_shared_by_size(counts, spares):
     for number, count in zip(kept, counts, strict=True):
         assert abs(number - min(spares, sum(counts)) * count / sum(counts)) < 1
     assert reactive_switching(Reactive(1), Platform("p", (NodeGroup("n", 2, {"cores": 1}),)), 0) is None
+
+
+@st.composite
+def days(draw, most):
+    """Edges and cores of up to three days (of 8 h, in a row) of any segments; no more than `most` cores."""
+    found = []
+    for day in range(draw(st.integers(1, 3))):
+        cuts = sorted(draw(st.sets(st.integers(1, 28_799), max_size=5)))
+        edges = 28_800 * day + np.array([0, *cuts, 28_800]) - 1000
+        target = np.array([draw(st.integers(0, most)) for _ in edges[1:]])
+        found.append((edges, target))
+    return found
+
+
+@examples(0.6)
+@given(st.data())
+def test_a_target_says_what_the_days_aim_at_and_all_cores_around_them(tmp_path_factory, data):
+    platform = data.draw(platforms())
+    told = data.draw(days(platform.cores))
+    desired = desired_of(platform, told)
+    path = tmp_path_factory.mktemp("target") / "target.json"
+    write_target(path, Target(desired, None, 7), platform)
+    read = read_profile(path, platform, Split.PROPORTIONAL)
+    place = platform.kinds.index(CORES)
+    for one in (desired, read.desired):
+        wished = one.machine[place]
+        assert one.split is Split.OPEN_NODES
+        for edges, cores in told:
+            moments = np.concatenate([edges[:-1], edges[1:] - 1])
+            assert (wished.at(moments) == np.tile(cores, 2)).all()
+        around = np.array([told[0][0][0] - 1, told[-1][0][-1], 10**9])
+        assert (wished.at(around) == platform.cores).all()
+    assert read.desired.machine[place].times.tolist() == desired.machine[place].times.tolist()
+    assert read.desired.machine[place].values.tolist() == desired.machine[place].values.tolist()
+    assert (read.switching, read.unix_start) == (None, 7)
+
+
+def limited(data, problem):
+    """The same day with up to two limits that whatever runs and idles leaves room for."""
+    machine_kw, limits = full_watts(problem.platform) / 1000, []
+    for _ in range(data.draw(st.integers(0, 2))):
+        since = data.draw(st.integers(0, 20))
+        until = data.draw(st.integers(since + 1, 24))
+        limits.append(limit_of(problem, since, until, machine_kw * data.draw(st.floats(0.7, 1.6))))
+    return replace(problem, tariff=Tariff(limits=tuple(limits)))
+
+
+def limit_of(problem, since, until, most_kw):
+    """A limit from one hour of the day to another."""
+    start = problem.conditions.start
+    return PowerLimit(start + since * HOUR, start + until * HOUR, most_kw)
+
+
+@examples(0.4)
+@given(st.data(), st.integers(0, 40), st.sampled_from((0.1, 0.5, 0.9)), st.integers(3, 12))
+def test_the_figures_of_a_row_go_together(data, seed, load, nodes):
+    problem = limited(data, day_problem(25, nodes, load, seed, cores=8))
+    platform, edges = problem.platform, problem.conditions.edges
+    plan, _ = multi_search(closed_to_limits(problem), Watch())
+    spares = StepFunction.from_steps(data.draw(st.integers(0, nodes)), [])
+    down = planned_downtime(problem, plan, account_of(problem, plan.start), Switching({0: spares}))
+    told = account_of(problem, plan.start, down)
+    aims = StepFunction.from_steps(
+        platform.cores,
+        [(time, data.draw(st.integers(0, platform.cores))) for time in range(int(edges[0]), int(edges[-1]), 6 * HOUR)],
+    )
+    rows = profile_rows(problem, plan.start, down, told, aims)
+    assert (rows.cores_target <= rows.nodes_on * 8 + 1e-9).all()
+    assert (rows.cores_target <= aims.at(edges[:-1])).all()
+    assert (rows.it_w <= rows.power_cap_w).all()
+    assert (rows.power_cap_w <= np.maximum(full_watts(platform), rows.it_w) + 1e-6).all()
+    used = cores_used(problem, plan.start)
+    mean_used = [used.integral(a, b) / (b - a) for a, b in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
+    assert (np.array(mean_used) <= rows.nodes_on * 8 + 1e-9).all()
+    allowed = allowed_it_w(problem)
+    if told.feasible:
+        assert (rows.power_cap_w <= np.maximum(allowed, rows.it_w) + 1e-6).all()
+        assert (rows.it_w <= allowed * (1 + 1e-9)).all()
+    unlimited = np.isinf(allowed)
+    most = np.minimum(aims.at(edges[:-1]), np.floor(rows.nodes_on * 8 + 1e-9))
+    assert (rows.cores_target[unlimited] == most[unlimited]).all(), "nothing else lowers it"
+
+
+@examples(0.4)
+@given(st.data(), st.integers(0, 60), st.sampled_from((0.3, 0.6, 0.9)), st.integers(4, 12))
+def test_full_nodes_beside_the_closed_ones_keep_every_limit(data, seed, load, nodes):
+    problem = limited(data, day_problem(40, nodes, load, seed, cores=8))
+    closed = closed_to_limits(problem)
+    plan, _ = multi_search(closed, Watch())
+    kind = problem.platform.kinds.index(CORES)
+    for window in closed.platform.maintenance:
+        assert (window.start, window.end) in must_be_kept(problem)
+        assert problem.platform.capacity[list(window.nodes), kind].sum() > 0
+    if not len(problem.running.number):
+        idle_fits = account_of(without_jobs(problem), np.zeros(0, dtype=np.int64)).feasible
+        assert account_of(problem, plan.start).feasible == idle_fits
+
+
+SPARES = Switching({0: StepFunction.from_steps(0, [])})
+
+
+class Settling:
+    """Plans a problem under any tariff, with nodes off, and counts how often."""
+
+    def __init__(self, problem, stopped_by=StoppedBy.DONE):
+        self.problem, self.stopped_by, self.asked = problem, stopped_by, []
+
+    def __call__(self, tariff):
+        self.asked.append(tariff)
+        plan, _ = multi_search(closed_to_limits(replace(self.problem, tariff=tariff)), Watch())
+        plan = replace(plan, stopped_by=self.stopped_by)
+        all_on = account_of(self.problem, plan.start)
+        down = planned_downtime(self.problem, plan, all_on, SPARES)
+        return Settled(Plans(plan, plan, plan), all_on, down, account_of(self.problem, plan.start, down))
+
+
+def limited_day(seed, load, most_kw):
+    problem = day_problem(40, 8, load, seed, cores=8)
+    return replace(problem, tariff=Tariff(limits=(limit_of(problem, 8, 12, most_kw),)))
+
+
+@examples(0.25)
+@given(st.integers(0, 60), st.sampled_from((0.5, 0.9)), st.floats(1.3, 2.2))
+def test_what_is_made_of_room_keeps_the_limit_and_brings_no_less(seed, load, most_kw):
+    problem = limited_day(seed, load, most_kw)
+    settle = Settling(problem)
+    first = settle(problem.tariff)
+    best = fill_room(problem, first, settle)
+    assert best.account.profit >= first.account.profit
+    assert best.account.feasible or not first.account.feasible
+    (limit,) = problem.tariff.limits
+    for tariff in settle.asked[1:]:
+        (eased,) = tariff.limits
+        assert eased.most_kw > limit.most_kw
+        assert (eased.start, eased.end) == (limit.start, limit.end)
+
+
+def test_some_room_is_used():
+    gained = []
+    for seed in range(4):
+        problem = limited_day(seed, 0.9, 1.6)
+        settle = Settling(problem)
+        first = settle(problem.tariff)
+        gained.append(fill_room(problem, first, settle).account.profit - first.account.profit)
+    assert max(gained) > 0
+
+
+@pytest.mark.parametrize("reason", [StoppedBy.USER, StoppedBy.TIME, StoppedBy.DONE])
+def test_who_was_stopped_or_has_no_limit_searches_no_more(reason):
+    problem = limited_day(1, 0.9, 1.6)
+    if reason is StoppedBy.DONE:
+        problem = replace(problem, tariff=Tariff())
+    settle = Settling(problem, reason)
+    first = settle(problem.tariff)
+    assert fill_room(problem, first, settle) is first
+    assert len(settle.asked) == 1

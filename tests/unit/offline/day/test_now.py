@@ -1,4 +1,4 @@
-"""A plan from what a site knows now is the one that looking back gives, and what is to come is forecast."""
+"""A plan from what a site knows now is the one that looking back gives; what is to come is forecast and learned."""
 
 from __future__ import annotations
 
@@ -8,30 +8,38 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from kit.actual import actual
 from kit.small_site import (
     CORES,
     DAY_S,
     FILES,
     HOUR_S,
-    START,
     Row,
     called,
     crowded_rows,
+    loaded,
+    made_up_rows,
     search_less,
     summary_of,
     swf,
     write_site,
 )
 
+from dardis.model.platform import NodeGroup, Platform
 from dardis.model.schedule import Schedule
+from offline.day import hindsight
 from offline.day.files import nodes_on_of
 from offline.day.first_lines import first_lines
+from offline.day.gap import live_on
+from offline.day.hindsight import Hindsight
+from offline.day.known import known_at
 from offline.day.options import DayOptions
 from offline.loop.files import day_rows
 from offline.loop.loop import LoopOptions, run_loop
 from offline.planner.budget import tell_nobody
-from offline.site.history import replayed
-from offline.site.site import SiteRequest, load_site
+from offline.planner.midnight import state_at
+from offline.planner.problem import Expected
+from offline.site.history import predictor_of, replayed
 
 
 def as_written(rows: list[Row], schedule: Schedule, now: int) -> list[Row]:
@@ -50,35 +58,37 @@ def as_written(rows: list[Row], schedule: Schedule, now: int) -> list[Row]:
 
 
 @pytest.fixture(scope="module")
-def crowded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Row], Schedule]:
-    """A site whose machine is so full that jobs wait, its rows and how they ran: on whole nodes."""
+def crowded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Row]]:
+    """A site whose machine is so full that jobs wait, and its rows: on whole nodes."""
     folder = write_site(tmp_path_factory.mktemp("crowded"))
     rows = [replace(row, cores=-(-row.cores // CORES) * CORES, runtime=row.runtime // 2) for row in crowded_rows(2)]
     (folder / "trace.swf").write_text(swf(rows))
-    files = (folder / name for name in ("trace.swf", "small.toml", "weather.csv", "prices.csv"))
-    site = load_site(SiteRequest(*files, calendar_start=START))
-    return folder, rows, replayed(site.jobs, site.platform)
+    return folder, rows
 
 
 @pytest.mark.parametrize(
-    ("now", "told"), [(8 * DAY_S, "2023-07-11T00:00Z"), (7 * DAY_S + 15 * HOUR_S + 1200, "2023-07-10T15:20+00:00")]
+    ("lead_s", "told"),
+    [pytest.param(0, "2023-07-11T00:00Z", marks=pytest.mark.slow), (9 * HOUR_S, "2023-07-10T15:00+00:00")],
 )
-def test_a_history_as_the_site_has_it_gives_the_plan_that_hindsight_gives(
-    crowded: tuple[Path, list[Row], Schedule],
-    now: int,
+def test_a_history_as_the_site_has_it_gives_the_plan_of_hindsight_and_of_the_loop(
+    crowded: tuple[Path, list[Row]],
+    lead_s: int,
     told: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """At midnight, and in the afternoon before."""
-    folder, rows, schedule = crowded
+    folder, rows = crowded
     search_less(monkeypatch)
+    site, now = loaded(folder), 8 * DAY_S - lead_s
+    loop = run_loop(site, LoopOptions((8, 8), DayOptions(time_limit=600), lead_s=lead_s), tell_nobody)
+    mine, schedule = loop.plans[0], loop.always_on.schedule
     runs = ((schedule.start < now) & (schedule.finish > now)).sum()
     waits = ((schedule.submit < now) & (schedule.start >= now)).sum()
     assert runs > 0
     assert waits > 0
-    for name, until in (("whole", 100 * DAY_S), ("cut", now)):
+    for name, until in (("whole", 9 * DAY_S), ("cut", now)):
         history = tmp_path / f"{name}.swf"
         history.write_text(swf(as_written(rows, schedule, until)))
         out = tmp_path / name
@@ -89,7 +99,7 @@ def test_a_history_as_the_site_has_it_gives_the_plan_that_hindsight_gives(
     for name in FILES:
         assert (tmp_path / "cut" / name).read_text() == (tmp_path / "whole" / name).read_text(), name
     summary = summary_of(tmp_path / "cut")
-    if now == 8 * DAY_S:
+    if lead_s == 0:
         assert (summary["jobs_running"], summary["jobs_queued"]) == (runs, waits)
     assert summary["jobs"] == sum(
         summary[f"jobs_{kind}"] for kind in ("running", "queued", "forecast", "forecast_other")
@@ -97,36 +107,61 @@ def test_a_history_as_the_site_has_it_gives_the_plan_that_hindsight_gives(
     with (tmp_path / "cut" / "schedule.csv").open() as file:
         submits = [int(row["submission_time"]) for row in csv.DictReader(file)]
     assert summary["jobs_forecast"] == sum(submit >= 8 * DAY_S for submit in submits) > 0
-    assert (summary["jobs_forecast_other"] > 0) is (now < 8 * DAY_S)
-
-
-@pytest.mark.parametrize("lead_s", [0, 9 * HOUR_S])
-def test_the_loop_plans_what_the_history_cut_at_that_moment_gives(
-    crowded: tuple[Path, list[Row], Schedule], lead_s: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """On which of its equal nodes a job runs is no more known to the one than to the other."""
-    folder, rows, _ = crowded
-    search_less(monkeypatch)
-    files = (folder / name for name in ("trace.swf", "small.toml", "weather.csv", "prices.csv"))
-    site = load_site(SiteRequest(*files, calendar_start=START))
-    loop = run_loop(site, LoopOptions((8, 8), DayOptions(time_limit=600), lead_s=lead_s), tell_nobody)
-    now = 8 * DAY_S - lead_s
-    history = tmp_path / "cut.swf"
-    history.write_text(swf(as_written(rows, loop.always_on.schedule, now)))
-    moment = site.calendar.text(now)
-    assert called("plan", folder, tmp_path / "plan", history=history, day=8, now=moment, no_report=True) == 0
-    mine, summary = loop.plans[0], summary_of(tmp_path / "plan")
+    assert (summary["jobs_forecast_other"] > 0) is (lead_s > 0)
+    # On which of its equal nodes a job runs is no more known to the loop than to the plan.
     assert day_rows(loop)[0]["jobs_forecast"] == summary["jobs_forecast"]
     told = first_lines(site, mine, nodes_on_of(mine))[-1]
     assert f" jobs may come where {summary['jobs_forecast']:,} are forecast" in told
     assert summary["jobs"] == len(mine.kinds)
     assert summary["profit_eur"] == pytest.approx(mine.account.profit, rel=2e-3)
-    assert summary["mean_nodes_on"] == pytest.approx(
-        site.platform.node_count - _down(mine.downtime, 8 * DAY_S) / DAY_S, rel=0.05
-    )
+    in_day = np.minimum(mine.downtime.up, 9 * DAY_S) - np.maximum(mine.downtime.down, 8 * DAY_S)
+    mean_on = site.platform.node_count - np.maximum(in_day, 0).sum() / DAY_S
+    assert summary["mean_nodes_on"] == pytest.approx(mean_on, rel=0.05)
 
 
-def _down(downtime, start: int) -> int:
-    """Node-seconds down in a day."""
-    inside = np.minimum(downtime.up, start + DAY_S) - np.maximum(downtime.down, start)
-    return int(np.maximum(inside, 0).sum())
+def test_lessons_need_some_days_and_are_the_same_twice(small_site, monkeypatch):
+    search_less(monkeypatch)
+    monkeypatch.setattr(hindsight, "GROUPS", 20)
+    site = loaded(small_site)
+    past = replayed(site.jobs, site.platform)
+    midnight = site.calendar.day(8)[0]
+    known, _ = known_at(site, past, 8, midnight)
+    lessons = Hindsight(site, past)
+    tree, cores = lessons.target(known, 8, 1)
+    assert tree is not None
+    assert tree.rules
+    aims = cores.at(midnight + HOUR_S * np.arange(24))
+    assert ((aims >= 0) & (aims <= site.platform.cores)).all()
+    fresh = Hindsight(site, past).target(known, 8, 1)
+    assert tree.rules == lessons.target(known, 8, 1)[0].rules == fresh[0].rules
+    assert (fresh[1].values == cores.values).all()
+    few, _ = known_at(site, past, 4, site.calendar.day(4)[0])
+    assert lessons.target(few, 4, 1)[0] is None
+
+
+def test_days_of_which_nothing_could_be_foretold_teach_nothing(tmp_path, monkeypatch):
+    """A job alone, two days before all others: nobody was there on the day before the third."""
+    monkeypatch.setattr(hindsight, "GROUPS", 20)
+    folder = write_site(tmp_path)
+    first, *others = made_up_rows()
+    (folder / "trace.swf").write_text(swf([first, *(replace(row, submit=row.submit + 2 * DAY_S) for row in others)]))
+    site = loaded(folder, calendar_start="2023-07-03T06:00Z")
+    past = replayed(site.jobs, site.platform)
+    known, _ = known_at(site, past, 9, site.calendar.day(9)[0])
+    tree, _ = Hindsight(site, past).target(known, 9, 1)
+    assert tree is not None
+
+
+def test_what_is_made_up_earns_by_its_own_queue_and_not_by_a_later_job_s_of_its_number():
+    """Made-up jobs are numbered from what is known on, as those are that really come."""
+    platform = Platform("two", (NodeGroup("n", 2, {"cores": 1}),), income_by_queue={"gold": 9.0, "lead": 1.0})
+    past = actual(1, 0, 0, None, 900, 1, (1,), 1, "gold", runtime=900)
+    later = actual(2, 500, 500, None, 900, 1, (1,), 1, "gold", runtime=900)
+    made = Expected(actual(2, 200, 200, None, 900, 1, (1,), 1, "lead", runtime=900).asked, 900)
+    asked = [past.asked, later.asked]
+    schedule = replayed([past, later], platform)
+    state = state_at(schedule, asked, platform, 100, predictor_of(schedule))
+    ahead = live_on(state, asked, [made], platform, 600)
+    order = np.argsort(ahead.state.running.number)
+    assert ahead.state.running.number[order].tolist() == [1, 2]
+    assert ahead.state.running.income[order].tolist() == [9.0, 1.0]

@@ -1,4 +1,4 @@
-"""How nodes stand when a day begins: who holds jobs is on, who is off stays so until it has booted."""
+"""How nodes stand when a day begins, and what a rule makes of a past day: the account has what the replay saved."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kit import node_schedules
 from kit.effort import examples
+from kit.node_schedules import QUICK, machine, random_jobs
 from kit.plan_folder import ACTIONS, OFFSET, PLATFORM, onoff, plan
 from kit.plan_problems import day_problem, plan_problems
 
@@ -20,10 +22,17 @@ from dardis.model.errors import InputError
 from dardis.model.job import FOREVER
 from dardis.model.profile import StepFunction
 from dardis.model.target import Switching
+from dardis.power.account import Work, account
+from dardis.power.conditions import Conditions
+from dardis.power.cooling import AirPlant
+from dardis.power.nodes import MachinePower
+from dardis.power.tariff import Tariff
 from offline.day.day import planned_downtime
 from offline.day.standing import Standing, as_said, left_by
+from offline.day.switched_day import switched_day
 from offline.folder.plan import write_plan
 from offline.folder.tables import OnOffTable
+from offline.onoff.replay import PastDemand, demands_of
 from offline.planner.as_schedule import schedule_of
 from offline.planner.day_account import account_of
 from offline.planner.searches import heuristic
@@ -33,10 +42,8 @@ from offline.planner.use import node_spans
 @st.composite
 def standings(draw, nodes: int, start: int) -> Standing:
     """Anything that may be said of so many nodes."""
-    words = [
-        draw(st.sampled_from(("on", "busy", "closed", "off", "off", "booting", "closed+off"))) for _ in range(nodes)
-    ]
-    down = []
+    word = st.sampled_from(("on", "busy", "closed", "off", "off", "booting", "closed+off"))
+    words, down = draw(st.lists(word, min_size=nodes, max_size=nodes)), []
     for node, word in enumerate(words):
         if "off" in word:
             down.append((node, start - draw(st.integers(1, 400)), FOREVER))
@@ -54,9 +61,8 @@ def test_jobs_move_within_groups_and_together(problem, data):
     moved, left, found_on = standing.seated(running, platform)
     before, after = running.placed.nodes, moved.placed.nodes
     assert platform.group_of_node[before].tolist() == platform.group_of_node[after].tolist()
-    assert (
-        len({*zip(before.tolist(), after.tolist(), strict=True)}) == len({*before.tolist()}) == len({*after.tolist()})
-    )
+    moves = {*zip(before.tolist(), after.tolist(), strict=True)}
+    assert len(moves) == len({*before.tolist()}) == len({*after.tolist()})
     assert not {*left.down.node.tolist()} & {*after.tolist()}
     if standing.down.node.size == standing.closed.sum() == standing.busy.sum() == 0:
         assert after.tolist() == before.tolist()
@@ -85,10 +91,8 @@ def test_nothing_is_on_nodes_that_are_off_or_closed(data, seed, load, nodes, swi
     wrong = audit(schedule_of(problem, plan_of), no_windows, downtime=down)
     assert [one for one in wrong if one.time is None or one.time < problem.horizon] == []  # what comes later only waits
     # Nodes that take no jobs have none of the planned ones in the day, and are as they were all day.
-    planned = np.isin(
-        np.flatnonzero(standing.closed), plan_of.placed.nodes[plan_of.start[plan_of.placed.job_of] < problem.horizon]
-    )
-    assert not planned.any()
+    in_day = plan_of.start[plan_of.placed.job_of] < problem.horizon
+    assert not standing.closed[plan_of.placed.nodes[in_day]].any()
     spans = {node: (since, up) for node, since, up in standing.down.rows}
     for node in np.flatnonzero(standing.closed).tolist():
         assert [row[1:] for row in down.rows if row[0] == node] == ([spans[node]] if node in spans else [])
@@ -99,17 +103,12 @@ def test_nothing_is_on_nodes_that_are_off_or_closed(data, seed, load, nodes, swi
     if wished is None:
         assert {row[0] for row in down.rows} == set(spans)
     else:
-        in_use = node_spans(problem, plan_of)
-        moment = max(start + 640, start + 900)  # whatever could be booted has been
-        busy_now = int(((in_use.start <= moment) & (in_use.end > moment)).sum())
-        usable = nodes - int(standing.closed.sum())
-        up_now = (
-            nodes
-            - sum(since <= moment < up for node, since, up in down.rows)
-            - int((standing.closed & ~np.isin(np.arange(nodes), standing.down.node)).sum())
-        )
-        draining = int(standing.closed[np.unique(in_use.node[(in_use.start <= moment) & (in_use.end > moment)])].sum())
-        assert up_now >= min(busy_now - draining + spares, usable)
+        in_use, moment = node_spans(problem, plan_of), start + 900  # whatever could be booted has been
+        busy = np.unique(in_use.node[(in_use.start <= moment) & (in_use.end > moment)])
+        down_now = [node for node, since, up in down.rows if since <= moment < up]
+        up_now = ~np.isin(np.arange(nodes), down_now) & ~standing.closed
+        wanted = np.count_nonzero(~standing.closed[busy]) + spares
+        assert np.count_nonzero(up_now) >= min(wanted, np.count_nonzero(~standing.closed))
     OnOffTable.of(down, np.full(nodes, 240))  # a table that somebody can carry out
 
 
@@ -126,13 +125,8 @@ def test_what_is_said_a_while_before_holds_until_the_day_begins():
         "1 nodes take no jobs (drained, down, reserved): the plan leaves them alone all day",
     ]
 
-
-def test_a_history_that_contradicts_the_state_is_told():
-    nodes = PLATFORM.node_count
-    busy = np.isin(np.arange(nodes), range(6))
-    standing = Standing(busy, np.zeros(nodes, dtype=bool), Downtime.none())
-    told = [len([*standing.notes(held=held)]) for held in (0, 2, 3, 6, 12, 13)]
-    assert told == [1, 1, 0, 0, 0, 1]
+    standing = Standing(np.isin(np.arange(nodes), range(6)), np.zeros(nodes, dtype=bool), Downtime.none())
+    assert [len([*standing.notes(held=held)]) for held in (0, 2, 3, 6, 12, 13)] == [1, 1, 0, 0, 0, 1]
     assert [*standing.notes(held=0)] == [
         "6 nodes hold jobs by --state, 0 by the history: one of the two may be old or not whole"
     ]
@@ -160,3 +154,40 @@ def test_a_plan_of_another_machine_or_day_is_refused(tmp_path: Path):
         left_by(tmp_path, PLATFORM, made.profile.end + 3_600, OFFSET)
     warmer = replace(PLATFORM, groups=tuple(replace(group, power=None) for group in PLATFORM.groups))
     left_by(tmp_path, warmer, made.profile.end, OFFSET)  # other figures of power: the same machine
+
+
+COUNT, START, END = 6, -3600, 7200
+
+
+def energy_j(downtime):
+    """What idle, off and switching nodes draw between START and END, without jobs."""
+    edges = np.arange(START, END + 1, 3600)
+    flat = np.ones(len(edges) - 1)
+    none = np.zeros(0, dtype=np.int64)
+    work = Work(none, none, none, np.zeros(0), np.zeros(0))
+    power = MachinePower.of_platform(machine(COUNT))
+    return account(work, downtime, power, Conditions(edges, flat, flat, flat), AirPlant(), Tariff()).energy_kwh * 3.6e6
+
+
+@given(st.integers(0, 100_000), st.integers(0, 4), st.none() | st.integers(0, 5), st.integers(5, 20))
+def test_times_down_cost_what_the_replay_says(seed, spares, floor, idle_s):
+    jobs = node_schedules.schedule_of(random_jobs(np.random.default_rng(seed), 25, COUNT, 120))
+    demands = demands_of(jobs, machine(COUNT))
+    floors = {} if floor is None else {0: StepFunction.from_steps(floor, [])}
+    rule = Switching({0: StepFunction.from_steps(spares, [])}, floors, idle_s=idle_s)
+    found = switched_day(demands, rule, machine(COUNT), START, END)
+    assert not len(switched_day(demands, Switching(), machine(COUNT), START, END).downtime.node), "no rule for it"
+    past = PastDemand(demands[0], QUICK, idle_s, np.array([START, END]))
+    replayed = past.replay(spares, floor or 0)
+    saved = energy_j(Downtime.none()) - energy_j(found.downtime)
+    lengths = found.downtime.up - QUICK.boot_s - found.downtime.down
+    if (lengths < QUICK.shutdown_s).any():  # booted while it shuts down: the account has it in one go
+        assert saved > replayed.saved_j.sum()
+    else:
+        assert saved == pytest.approx(replayed.saved_j.sum(), abs=1e-3)
+    assert found.delay.tolist() == replayed.delay.tolist()
+    moments = np.arange(START, END, 7)
+    on = replayed.nodes_on.at(moments)
+    busy = demands[0].busy.at(moments)
+    assert (on >= np.minimum(np.maximum(busy + spares, floor or 0), COUNT)).all()
+    assert (on <= COUNT).all()

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import subprocess
 from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
 
 import pytest
 from kit.plan_folder import PLATFORM, plan
 
+from dardis.config.slurm.show import parse_show
+from dardis.config.slurm.state_table import BASE_STATES, FLAGS, state_of
 from dardis.model.errors import InputError
 from dardis.model.profile import StepFunction
 from dardis.model.target import Switching
@@ -108,10 +113,7 @@ def test_wrong_options_are_refused(tmp_path, options, told):
     done = run(script(tmp_path), *options)
     assert done.returncode == 2
     assert told in done.stderr
-
-
-def test_help_needs_no_slurm(tmp_path):
-    assert "--rollback" in run(script(tmp_path), "--help").stdout
+    assert "--rollback" in run(script(tmp_path), "--help").stdout, "that needs no Slurm"
 
 
 def test_names_that_a_shell_or_slurm_would_read_otherwise_are_refused():
@@ -122,11 +124,8 @@ def test_names_that_a_shell_or_slurm_would_read_otherwise_are_refused():
 
 def test_spares_are_told_when_they_change(tmp_path):
     path = tmp_path / "spares.sh"
-    path.write_text(
-        export_slurm(
-            spares_of([(5_000, 3), (8_600, 3), (12_200, 0), (16_000, 2), (99_000, 5)]), NAMES, mode=Mode.SPARES
-        ).text
-    )
+    spares = spares_of([(5_000, 3), (8_600, 3), (12_200, 0), (16_000, 2), (99_000, 5)])
+    path.write_text(export_slurm(spares, NAMES, mode=Mode.SPARES).text)
     done = run(path, "--dry-run", **fake_scontrol(tmp_path))
     assert done.returncode == 0
     assert not (tmp_path / "asked").exists()
@@ -151,3 +150,50 @@ def test_a_plan_has_the_modes_that_its_switching_allows():
             mode_of(without, "spares")
     with pytest.raises(InputError, match="--mode: 'sometimes'; expected one of spares, windows"):
         mode_of(plan(), "sometimes")
+
+
+COMMON = files("offline.export").joinpath("slurm_common.sh").read_text()
+TEXTS = ("State=IDLE", "State=DOWN", "$x", "NodeName=n7 State=IDLE", "CPUTot=1", "[root@2026-01-01T00:00:00]", "'")
+
+
+def record(name: str, draw: random.Random) -> tuple[str, str]:
+    """A node as `scontrol show node -o` prints it, and its state."""
+    state = "+".join([draw.choice([*BASE_STATES]), *draw.sample([*FLAGS], draw.randrange(4))])
+    words = [f"NodeName={name}", "Arch=x86_64", "CPUAlloc=0", "CPUTot=8", "CPULoad=N/A", "Gres=(null)"]
+    words += ["OS=Linux 5.14.0 #1 SMP Fri", "RealMemory=1", f"State={state}", "ThreadsPerCore=1"]
+    words += draw.choice([[], ["Partitions=a "]])
+    for key in ("Reason", "Comment", "Extra"):
+        if draw.random() < 0.5:
+            words.append(f"{key}={' '.join(draw.choices(TEXTS, k=draw.randrange(5)))}")
+    return " ".join(words), state
+
+
+def test_500_records_with_any_free_text(tmp_path: Path) -> None:
+    draw = random.Random(5)  # noqa: S311
+    told = [record(f"n{number}", draw) for number in range(500)]
+    (tmp_path / "shown").write_text("".join(f"{line}\n" for line, _ in told))
+    script = f'{COMMON}\nask() {{ cat "{tmp_path}/shown"; }}\nstates all\n'
+    done = subprocess.run(["bash", "-c", script], text=True, capture_output=True, check=True, timeout=60)
+    assert done.stdout.splitlines() == [f"n{number} {state}" for number, (_, state) in enumerate(told)]
+    read = parse_show(tmp_path / "shown", (tmp_path / "shown").read_text())
+    assert [node.state for node in read.nodes] == [state_of(state) for _, state in told]
+
+
+@pytest.mark.parametrize(
+    ("state", "powers_up"),
+    [
+        ("IDLE", 1), ("IDLE+DRAIN", 2), ("IDLE+NOT_RESPONDING", 2), ("IDLE+NOT_RESPONDING+POWERING_UP", 1),
+        ("IDLE+POWERED_DOWN+POWER_UP", 1), ("ALLOCATED", 2), ("IDLE+POWERING_DOWN", 2),
+    ],
+)  # fmt: skip
+def test_spares_count_what_is_idle_and_on_or_comes(state: str, powers_up: int) -> None:
+    spares = files("offline.export").joinpath("slurm_spares.sh").read_text()
+    start = spares.index("replace() {")
+    function = spares[start : spares.index("\n}\n", start) + 3]
+    shown = f"n0 {state}\nn1 IDLE+POWERED_DOWN\nn2 IDLE+POWERED_DOWN"
+    script = (
+        f"{COMMON}\n{function}\nSPARE_NODES=(n[0-2]) WANTED=(2)\n"
+        f"states() {{ echo '{shown}'; }}\npower_up() {{ shift 0; echo $#; }}\nreplace\n"
+    )
+    done = subprocess.run(["bash", "-c", script], text=True, capture_output=True, check=True, timeout=60)
+    assert done.stdout.split() == [str(powers_up)], done.stderr

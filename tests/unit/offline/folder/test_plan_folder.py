@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.plan_folder import OFFSET, PLATFORM, onoff, plan, profile, same
+from kit.plan_folder import onoff, plan, profile, same
 
 from dardis.model.downtime import Downtime
 from dardis.model.errors import InputError
@@ -21,6 +20,7 @@ from offline.folder.columns import Table, profile_columns, profile_of, write_csv
 from offline.folder.plan import read_plan, write_plan
 from offline.folder.tables import OnOffTable, ProfileTable
 
+FILES = ("profile.csv", "onoff.csv", "schedule.csv", "summary.json", "run.json")
 REALS = st.floats(min_value=0, allow_nan=False, allow_infinity=False)
 ANY_REALS = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -60,9 +60,13 @@ def test_a_plan_comes_back(tmp_path):
     written = plan()
     write_plan(tmp_path, written)
     assert same(read_plan(tmp_path), written)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "onoff.csv", "profile.csv", "run.json", "schedule.csv", "summary.json",
-    ]  # fmt: skip
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(FILES)
+    rows = list(csv.DictReader((tmp_path / "onoff.csv").read_text().splitlines()))
+    assert rows[0] == {"time_s": "5000", "time_utc": "2023-07-03T00:00:00Z", "node": "0", "name": "n0", "action": "off"}
+    lines = (tmp_path / "profile.csv").read_text().splitlines()
+    assert lines[1].startswith("5000,2023-07-03T00:00:00Z,")
+    (tmp_path / "profile.csv").write_text("".join(f"{line},more\n" for line in lines))
+    assert same(read_plan(tmp_path), written), "columns that others add do no harm"
 
 
 def test_a_plan_without_jobs_and_switching_comes_back(tmp_path):
@@ -74,13 +78,6 @@ def test_a_plan_without_jobs_and_switching_comes_back(tmp_path):
     assert same(read_plan(tmp_path), written)
 
 
-def test_times_are_told_in_utc_and_nodes_by_name(tmp_path):
-    write_plan(tmp_path, plan())
-    rows = list(csv.DictReader((tmp_path / "onoff.csv").read_text().splitlines()))
-    assert rows[0] == {"time_s": "5000", "time_utc": "2023-07-03T00:00:00Z", "node": "0", "name": "n0", "action": "off"}
-    assert (tmp_path / "profile.csv").read_text().splitlines()[1].startswith("5000,2023-07-03T00:00:00Z,")
-
-
 def test_a_downtime_is_its_shut_downs_and_boots():
     boot_s = np.array([100, 200, 300])
     downtime = Downtime(np.array([0, 1, 1]), np.array([50, 10, 1_000]), np.array([FOREVER, 800, 2_000]))
@@ -90,18 +87,13 @@ def test_a_downtime_is_its_shut_downs_and_boots():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("actions", [((5, 0, False), (4, 1, False)), ((5, 0, False), (6, 0, False)),
-                                     ((5, 0, False), (5, 0, True))])  # fmt: skip
-def test_actions_that_nobody_can_carry_out_are_none(actions):
-    with pytest.raises(ValueError, match="action"):
-        onoff(actions)
-
-
-def test_a_profile_without_room_is_none():
-    with pytest.raises(ValueError, match="edges"):
-        replace(profile(), edges=np.array([0, 1]))
-    with pytest.raises(ValueError, match="edges"):
-        replace(profile(), edges=np.zeros(5, np.int64))
+def test_actions_that_nobody_can_carry_out_and_profiles_without_room_are_none():
+    for second in ((4, 1, False), (6, 0, False), (5, 0, True)):
+        with pytest.raises(ValueError, match="action"):
+            onoff(((5, 0, False), second))
+    for edges in (np.array([0, 1]), np.zeros(5, np.int64)):
+        with pytest.raises(ValueError, match="edges"):
+            replace(profile(), edges=edges)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +107,6 @@ def test_a_profile_without_room_is_none():
         ("profile.csv", "2023-07-03T01:00:00Z", "", r"profile\.csv:3: time_utc ''; expected a moment"),
         ("profile.csv", ",200,", ",-1,", r"profile\.csv:2: cores_target is negative"),
         ("profile.csv", ",1500.0,", ",nan,", r"profile\.csv:2: it_w 'nan'; expected a number"),
-        ("profile.csv", ",1500.0,", ",,", r"profile\.csv:2: it_w ''; expected a number"),
         ("profile.csv", ",2000.0,", ",-2000.0,", r"profile\.csv:2: power_cap_w is negative"),
         ("onoff.csv", ",off\n", ",of\n", r"onoff\.csv:2: action 'of'; expected off or on"),
         ("onoff.csv", ",5,n5", ",10,n10", r"onoff\.csv:4: no node of the 10 of grid"),
@@ -123,22 +114,14 @@ def test_a_profile_without_room_is_none():
         ("onoff.csv", "n5,on", "n5,off", None),
         ("onoff.csv", "12200,2023-07-03T02:00:00Z,0,n0,off", "12200,2023-07-03T02:00:00Z,0,n0,on", "in turn"),
         ("schedule.csv", ",2:1 3:2,", ",2:1 3:1,", r"schedule\.csv:3: units_by_node does not add up"),
-        ("schedule.csv", ",2:1 3:2,", ",2:x,", r"schedule\.csv:3: units_by_node '2:x'"),
         ("schedule.csv", ",9:1,", ",10:1,", r"schedule\.csv:4: units_by_node is not of grid"),
-        ("schedule.csv", ",9:1,", f",{10**30}:1,", r"schedule\.csv:4: units_by_node"),
         ("schedule.csv", "5000,5001", "5000,5000", r"schedule\.csv:3: finish_time is not after"),
         ("schedule.csv", "queued", "wished", r"schedule\.csv:3: kind 'wished'; expected one of forecast, running"),
         ("schedule.csv", "\n7,", f"\n{10**30},", r"schedule\.csv:2: job_id '10+'; expected a whole number"),
         ("summary.json", "12.5", "[1]", r"summary\.json: profit_eur: \[1\]; expected a number, a text or null"),
         ("summary.json", "{", "[", r"summary\.json: is no JSON"),
         ("run.json", '"version": 1', '"version": 2', r"run\.json: version: 2; expected 1"),
-        ("run.json", "dardis-plan", "other", r"run\.json: format: 'other'; expected 'dardis-plan'"),
-        (
-            "run.json",
-            '"count": 8',
-            '"count": "x"',
-            r"run\.json: platform\.groups\[0\]\.count: 'x'; expected a valid integer",
-        ),
+        ("run.json", '"count": 8', '"count": "x"', r"run\.json: platform\.groups\[0\]\.count: 'x'; expected a valid i"),
     ],
 )
 def test_damage_is_named(tmp_path: Path, file, old, new, told):
@@ -153,7 +136,7 @@ def test_damage_is_named(tmp_path: Path, file, old, new, told):
         read_plan(tmp_path)
 
 
-@pytest.mark.parametrize("file", ["profile.csv", "onoff.csv", "schedule.csv", "summary.json", "run.json"])
+@pytest.mark.parametrize("file", FILES)
 def test_a_missing_or_empty_file_is_named(tmp_path, file):
     write_plan(tmp_path, plan())
     (tmp_path / file).write_text("")
@@ -162,17 +145,3 @@ def test_a_missing_or_empty_file_is_named(tmp_path, file):
     (tmp_path / file).unlink()
     with pytest.raises(InputError, match=file.replace("run.json", r"is not finished \(a plan without run\.json\)")):
         read_plan(tmp_path)
-
-
-def test_columns_that_others_add_do_no_harm(tmp_path):
-    write_plan(tmp_path, plan())
-    lines = (tmp_path / "profile.csv").read_text().splitlines()
-    (tmp_path / "profile.csv").write_text("".join(f"{line},more\n" for line in lines))
-    assert same(read_plan(tmp_path), plan())
-
-
-def test_run_json_has_the_machine(tmp_path):
-    write_plan(tmp_path, plan())
-    assert json.loads((tmp_path / "run.json").read_text())["settings"] == {"seed": 1}
-    assert read_plan(tmp_path).platform == PLATFORM
-    assert read_plan(tmp_path).offset == OFFSET

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from kit.small_site import DAY_S, called, search_less
+from kit.small_site import DAY_S
 
 from dardis.cli.main import run
 from dardis.model.errors import InputError, LossError
@@ -20,23 +20,8 @@ from offline.loop.check import ALL_ON, Check, Outcome, check_export
 
 
 @pytest.fixture(scope="module")
-def site(small_site):
-    return small_site
-
-
-@pytest.fixture(scope="module")
-def planned(site, tmp_path_factory):
-    """A plan of day 9."""
-    out = tmp_path_factory.mktemp("planned") / "plan"
-    with pytest.MonkeyPatch.context() as patch:
-        search_less(patch)
-        assert called("plan", site, out, day=9) == 0
-    return out
-
-
-@pytest.fixture(scope="module")
-def found(planned) -> Check:
-    return check_export(load_plan(planned), None)
+def found(small_plan) -> Check:
+    return check_export(load_plan(small_plan), None)
 
 
 def of(check: Check, name: str) -> Outcome:
@@ -44,14 +29,10 @@ def of(check: Check, name: str) -> Outcome:
 
 
 def test_seven_days_beside_all_nodes_on_and_plain_suspend_time(found):
-    assert [outcome.name for outcome in found.outcomes] == [
-        ALL_ON,
-        found.of(Mode.SUSPEND_TIME).name,
-        "spares",
-        "windows",
-    ]
-    assert found.of(Mode.SUSPEND_TIME).name in [f"SuspendTime {idle} s" for idle in (168, 337, 674, 1348)]
-    assert found.days == tuple(f"2023-07-{day:02d}" for day in range(5, 12))
+    plain = found.of(Mode.SUSPEND_TIME).name
+    assert [outcome.name for outcome in found.outcomes] == [ALL_ON, plain, "spares", "windows"]
+    assert plain in [f"SuspendTime {idle} s" for idle in (168, 337, 674, 1348)]
+    assert found.days == tuple(f"2023-07-{day:02d}" for day in range(4, 11))
     assert not of(found, ALL_ON).boot_delay_s.any()
     assert (of(found, "spares").energy_kwh < of(found, ALL_ON).energy_kwh).all()
     assert (of(found, "spares").boot_delay_s <= found.of(Mode.SUSPEND_TIME).boot_delay_s + 1e-9).all()
@@ -62,38 +43,34 @@ def test_seven_days_beside_all_nodes_on_and_plain_suspend_time(found):
         assert f"{outcome.wait_s.mean():,.0f} s" in text
 
 
-def test_all_nodes_spare_or_never_closed_is_all_nodes_on(planned):
-    plan = load_plan(planned)
+def test_all_nodes_spare_or_never_closed_is_all_nodes_on(small_plan):
+    plan = load_plan(small_plan)
     nothing = np.zeros(0, dtype=np.int64)
-    everyone = {
-        group: replace(one, values=np.full_like(one.values, 10)) for group, one in plan.switching.spares.items()
-    }
-    idle = replace(
-        plan, switching=replace(plan.switching, spares=everyone), onoff=OnOffTable(nothing, nothing, nothing > 0)
-    )
-    check = check_export(idle, None)
+    spares = {group: replace(one, values=np.full_like(one.values, 10)) for group, one in plan.switching.spares.items()}
+    switching, never = replace(plan.switching, spares=spares), OnOffTable(nothing, nothing, nothing > 0)
+    check = check_export(replace(plan, switching=switching, onoff=never), None)
     assert not check.gain(Mode.WINDOWS).any()
     # EASY holds nodes a boot longer for each job where any may be off: that alone may change a day a little.
     assert np.abs(check.gain(Mode.SPARES)).max() <= 0.02 * np.abs(of(check, ALL_ON).profit).max()
     assert not of(check, "spares").boot_delay_s.any()
 
 
-def test_it_is_the_same_again_and_of_the_json_export(found, planned, tmp_path):
-    assert run(["export", str(planned), "--format", "json", "--out", str(tmp_path / "plan.json")]) == 0
+def test_it_is_the_same_again_and_of_the_json_export(found, small_plan, tmp_path):
+    assert run(["export", str(small_plan), "--format", "json", "--out", str(tmp_path / "plan.json")]) == 0
     assert check_export(load_plan(tmp_path / "plan.json"), None).table == found.table
 
 
-def test_what_comes_after_the_plan_was_made_is_not_looked_at(found, planned, site, tmp_path):
-    lines = (site / "trace.swf").read_text().splitlines()
-    known = [line for line in lines if int(line.split()[1]) < 9 * DAY_S]
+def test_what_comes_after_the_plan_was_made_is_not_looked_at(found, small_plan, small_site, tmp_path):
+    lines = (small_site / "trace.swf").read_text().splitlines()
+    known = [line for line in lines if int(line.split()[1]) < 8 * DAY_S]
     assert len(known) < len(lines)
     (tmp_path / "known.swf").write_text("\n".join(known) + "\n")
-    assert check_export(load_plan(planned), tmp_path / "known.swf").table == found.table
+    assert check_export(load_plan(small_plan), tmp_path / "known.swf").table == found.table
 
 
-def closing(planned, folder):
+def closing(small_plan, folder):
     """The plan with half of the nodes closed all day, on a machine that earns well."""
-    shutil.copytree(planned, folder)
+    shutil.copytree(small_plan, folder)
     rows = (folder / "onoff.csv").read_text().splitlines()
     start = int((folder / "profile.csv").read_text().splitlines()[1].split(",")[0])
     (folder / "onoff.csv").write_text(
@@ -105,39 +82,30 @@ def closing(planned, folder):
     return folder
 
 
-def test_a_mode_that_loses_is_not_written_unless_that_is_accepted(planned, tmp_path, capsys):
-    folder = closing(planned, tmp_path / "closing")
-    words = [
-        "export",
-        str(folder),
-        "--format",
-        "slurm",
-        "--mode",
-        "windows",
-        "--out",
-        str(tmp_path / "plan.sh"),
-        "--check",
-    ]
-    assert run(words) == 3
+def test_a_mode_that_loses_is_not_written_unless_that_is_accepted(small_plan, tmp_path, capsys):
+    folder = closing(small_plan, tmp_path / "closing")
+    words = ["export", str(folder), "--format", "slurm"]
+    windows = [*words, "--mode", "windows", "--check", "--out", str(tmp_path / "plan.sh")]
+    assert run(windows) == 3
     told = capsys.readouterr()
     assert "windows" in told.out
     assert "mode windows: " in told.out
     assert told.err.splitlines()[-1].startswith("dardis: --mode windows would have lost ")
     assert not (tmp_path / "plan.sh").exists()
-    assert run([*words, "--anyway"]) == 0
+    assert run([*windows, "--anyway"]) == 0
     assert "RESERVATIONS=(" in (tmp_path / "plan.sh").read_text()
     capsys.readouterr()
-    assert run(["export", str(folder), "--format", "slurm", "--check"]) == 0  # the other mode gains
+    assert run([*words, "--check"]) == 0  # the other mode gains
     told = capsys.readouterr()
     assert "SPARE_NODES=" in told.out
     assert "played under EASY" in told.err
     assert "nobody has checked" not in told.err
-    assert run(["export", str(folder), "--format", "slurm"]) == 0
+    assert run(words) == 0
     assert "nobody has checked" in capsys.readouterr().err
 
 
-def test_a_plan_without_spares_has_windows_only(planned):
-    plan = replace(load_plan(planned), switching=Switching())
+def test_a_plan_without_spares_has_windows_only(small_plan):
+    plan = replace(load_plan(small_plan), switching=Switching())
     assert [outcome.name for outcome in check_export(plan, None).outcomes][2:] == ["windows"]
 
 
@@ -146,26 +114,15 @@ def outcome(name: str, mode: Mode | None, *profit: float) -> Outcome:
     return Outcome(name, nothing, nothing, nothing, nothing, nothing, np.array(profit), nothing, mode)
 
 
-def test_the_best_mode_is_the_one_with_the_highest_profit():
-    rows = [
-        (ALL_ON, None, 1.0, 1.0),
-        ("SuspendTime 321 s", Mode.SUSPEND_TIME, 4.0, 5.0),
-        ("spares", Mode.SPARES, 5.0, 3.0),
-    ]
-    check = Check(("a", "b"), tuple(outcome(*row) for row in rows), "EUR", ())
-    assert check.best is Mode.SUSPEND_TIME
-    assert check.choice(Mode.SUSPEND_TIME) == "  mode suspend-time: 0.50 EUR a day more than spares"
-    assert check.choice(Mode.SPARES) == "  mode spares: 0.50 EUR a day less than suspend-time (SuspendTime 321 s)"
-    with pytest.raises(InputError, match="was not played"):
-        check.of(Mode.WINDOWS)
-
-
 def test_the_price_of_waits_decides_between_modes():
     dear = replace(outcome("spares", Mode.SPARES, 9.0, 9.0), wait_cost=np.array([4.0, 6.0]))
     plain = replace(outcome("SuspendTime 321 s", Mode.SUSPEND_TIME, 8.0, 8.0), wait_cost=np.array([1.0, 1.0]))
     check = Check(("a", "b"), (outcome(ALL_ON, None, 1.0, 1.0), plain, dear), "EUR", ())
     assert check.best is Mode.SUSPEND_TIME
     assert check.choice(Mode.SUSPEND_TIME) == "  mode suspend-time: 3.00 EUR a day more than spares"
+    assert check.choice(Mode.SPARES) == "  mode spares: 3.00 EUR a day less than suspend-time (SuspendTime 321 s)"
+    with pytest.raises(InputError, match="was not played"):
+        check.of(Mode.WINDOWS)
     assert check.gain(Mode.SPARES).tolist() == [4.0, 2.0]
     assert [line.split()[-3:] for line in check.table[2:5]] == [
         ["0.00", "0.00", "0.00"], ["1.00", "6.00", "6.00"], ["5.00", "3.00", "2.00"],
@@ -173,8 +130,8 @@ def test_the_price_of_waits_decides_between_modes():
     assert "waits cost" in check.table[1]
 
 
-def test_waits_cost_what_the_plan_or_the_command_says(found, planned):
-    plan = load_plan(planned)
+def test_waits_cost_what_the_plan_or_the_command_says(found, small_plan):
+    plan = load_plan(small_plan)
     priced = check_export(plan, None, wait_price=0.6)
     for free, paid in zip(found.outcomes, priced.outcomes, strict=True):
         if free.name == paid.name:  # with another price another idle time may be the best
@@ -186,17 +143,17 @@ def test_waits_cost_what_the_plan_or_the_command_says(found, planned):
     np.testing.assert_allclose(of_plan.outcomes[0].wait_cost, 2 * priced.outcomes[0].wait_cost)
 
 
-def test_what_is_written_is_the_best_mode(found, planned, tmp_path, capsys):
+def test_what_is_written_is_the_best_mode(found, small_plan, tmp_path, capsys):
     out = tmp_path / "best.sh"
-    assert run(["export", str(planned), "--format", "slurm", "--check", "--out", str(out)]) == 0
+    assert run(["export", str(small_plan), "--format", "slurm", "--check", "--out", str(out)]) == 0
     assert found.choice(found.best) in capsys.readouterr().out
     assert f"--mode {found.best}," in out.read_text()
     assert all(found.of(found.best).profit.mean() >= found.of(mode).profit.mean() for mode in Mode)
 
 
-def test_plain_suspend_time_keeps_no_node_on(found, planned, tmp_path):
+def test_plain_suspend_time_keeps_no_node_on(found, small_plan, tmp_path):
     out = tmp_path / "plain.sh"
-    words = ["export", str(planned), "--format", "slurm", "--mode", "suspend-time", "--out", str(out)]
+    words = ["export", str(small_plan), "--format", "slurm", "--mode", "suspend-time", "--out", str(out)]
     assert run(words) == 0
     assert "IDLE_S=337\n" in out.read_text()
     assert run([*words, "--check", "--anyway"]) == 0
@@ -206,16 +163,10 @@ def test_plain_suspend_time_keeps_no_node_on(found, planned, tmp_path):
 
 
 def test_no_gain_is_no_loss():
-    days = np.zeros(2)
-    same = [
-        Outcome(name, days, days, days, days, days, days + 5, days, mode)
-        for name, mode in ((ALL_ON, None), ("spares", Mode.SPARES))
-    ]
-    check = Check(("a", "b"), tuple(same), "EUR", ())
-    check.see_that_it_pays(Mode.SPARES)
-    worse = replace(same[1], profit=np.array([6.0, 3.9]))
+    same = outcome(ALL_ON, None, 5.0, 5.0)
+    Check(("a", "b"), (same, outcome("spares", Mode.SPARES, 5.0, 5.0)), "EUR", ()).see_that_it_pays(Mode.SPARES)
     with pytest.raises(LossError, match=r"lost 0\.05 EUR a day on the 2 days before the plan"):
-        replace(check, outcomes=(same[0], worse)).see_that_it_pays(Mode.SPARES)
+        Check(("a", "b"), (same, outcome("spares", Mode.SPARES, 6.0, 3.9)), "EUR", ()).see_that_it_pays(Mode.SPARES)
 
 
 @pytest.mark.parametrize(
@@ -229,29 +180,26 @@ def test_no_gain_is_no_loss():
         ([], "dardis export: no --format"),
     ],
 )
-def test_mistakes_are_one_line(planned, capsys, words, said):
-    assert run(["export", str(planned), *words]) == 2
+def test_mistakes_are_one_line(small_plan, capsys, words, said):
+    assert run(["export", str(small_plan), *words]) == 2
     told = capsys.readouterr()
     assert told.out == ""
     assert told.err.count("\n") == 1
     assert said in told.err
 
 
-def test_histories_that_are_of_no_use(planned, site, tmp_path, capsys):
-    moved = [line.split() for line in (site / "trace.swf").read_text().splitlines()]
+def test_histories_that_are_of_no_use(small_plan, small_site, tmp_path, capsys):
+    moved = [line.split() for line in (small_site / "trace.swf").read_text().splitlines()]
     (tmp_path / "later.swf").write_text("\n".join(" ".join([row[0], str(int(row[1]) + 99), *row[2:]]) for row in moved))
-    assert run(["export", str(planned), "--check", "--history", str(tmp_path / "later.swf")]) == 2
+    assert run(["export", str(small_plan), "--check", "--history", str(tmp_path / "later.swf")]) == 2
     assert "its clock is -99 s ahead of the plan's" in capsys.readouterr().err
-    run_file = planned / "run.json"
-    told = json.loads(run_file.read_text())
-    (tmp_path / "plan").mkdir()
-    for file in planned.iterdir():
-        shutil.copy(file, tmp_path / "plan")
+    folder = shutil.copytree(small_plan, tmp_path / "plan")
+    told = json.loads((folder / "run.json").read_text())
     told["settings"]["history"] = str(tmp_path / "gone.swf")
-    (tmp_path / "plan" / "run.json").write_text(json.dumps(told))
-    assert run(["export", str(tmp_path / "plan"), "--check"]) == 2
+    (folder / "run.json").write_text(json.dumps(told))
+    assert run(["export", str(folder), "--check"]) == 2
     assert "gone.swf: the plan's history, is not there; expected --history TRACE" in capsys.readouterr().err
     del told["settings"]["history"]
-    (tmp_path / "plan" / "run.json").write_text(json.dumps(told))
-    assert run(["export", str(tmp_path / "plan"), "--check"]) == 2
+    (folder / "run.json").write_text(json.dumps(told))
+    assert run(["export", str(folder), "--check"]) == 2
     assert "the plan does not say of what history it was made; expected --history TRACE" in capsys.readouterr().err

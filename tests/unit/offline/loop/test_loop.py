@@ -1,4 +1,4 @@
-"""Days under the loop put together: each day's switching on its day, and jobs that are held for cheap hours."""
+"""Days under the loop put together, jobs that are held for cheap hours, and past days played again."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.actual import asking
-from kit.small_site import DAY_S, HOUR_S, START, hourly, table
+from kit.actual import actual, asking
+from kit.effort import examples
+from kit.small_site import DAY_S, HOUR_S, hourly, loaded, table
 
+from dardis.metrics.audit import audit
+from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import Switching
 from dardis.power.tariff import Tariff
 from offline.loop.loop import joined
+from offline.loop.past_day import PlayedDay, arrivals_of, play_day
 from offline.loop.shift import shifted
-from offline.site.history import predictor_of, replayed
-from offline.site.site import SiteRequest, load_site
+from offline.site.history import Past, predictor_of, replayed
 
 DAYS = (7, 8)
 
@@ -46,7 +49,7 @@ def test_each_day_is_as_its_own_switching_says(data, count, name):
     assert getattr(whole, {"spares": "floors", "floors": "spares"}[name]) == {}
 
 
-def test_days_without_switching():
+def test_days_are_all_with_switching_or_all_without():
     assert joined([None, None]) is None
     with pytest.raises(ValueError, match="with and without"):
         joined([None, Switching()])
@@ -54,8 +57,7 @@ def test_days_without_switching():
 
 @pytest.fixture(scope="module")
 def site(small_site):
-    files = (small_site / name for name in ("trace.swf", "small.toml", "weather.csv", "prices.csv"))
-    return load_site(SiteRequest(*files, calendar_start=START))
+    return loaded(small_site)
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +65,7 @@ def past(site):
     return replayed(site.jobs, site.platform)
 
 
-@pytest.mark.parametrize("hours", [0.5, 6, 48])
+@pytest.mark.parametrize("hours", [0.5, 48])
 def test_held_jobs_start_never_earlier_and_never_later_than_allowed(site, past, hours):
     held = shifted(site, site.jobs, past, DAYS, hours)
     start, end = DAYS[0] * DAY_S, (DAYS[1] + 1) * DAY_S
@@ -127,6 +129,7 @@ def clean_by_noon(site, tmp_path_factory):
 def test_a_job_is_held_where_that_is_cheapest_of_all(site, clean_by_noon, past, charged):
     here = site if charged == "price_per_kwh" else clean_by_noon
     held = shifted(here, site.jobs, past, DAYS, 24)
+    assert shifted(replace(clean_by_noon, tariff=Tariff()), site.jobs, past, DAYS, 24) == site.jobs, "CO2 has no price"
     predictor = predictor_of(past)
     conditions = here.conditions(7, 3)
     moved = 0
@@ -144,5 +147,152 @@ def test_a_job_is_held_where_that_is_cheapest_of_all(site, clean_by_noon, past, 
     assert moved
 
 
-def test_co2_without_a_price_holds_nobody(site, clean_by_noon, past):
-    assert shifted(replace(clean_by_noon, tariff=Tariff()), site.jobs, past, DAYS, 24) == site.jobs
+POWER = NodePower(idle_w=100.0, off_w=10.0, boot_s=300, shutdown_s=60)
+PLATFORM = Platform("six", (NodeGroup("n", 4, {"cores": 2}, POWER), NodeGroup("m", 2, {"cores": 4}, POWER)))
+HOUR = 3_600
+
+
+@st.composite
+def pasts(draw) -> Past:
+    """Two and a half days of jobs on whole nodes or on shares of them, with walltimes near or far above runtimes."""
+    rows = draw(
+        st.lists(
+            st.tuples(st.integers(0, 60 * HOUR), st.integers(60, draw(st.sampled_from([12, 30])) * HOUR),
+                      st.sampled_from([0, HOUR, 4 * HOUR, 90 * HOUR]), st.integers(1, 6), st.sampled_from([1, 2]),
+                      st.integers(1, 3)),
+            min_size=1, max_size=30,
+        )
+    )  # fmt: skip
+    jobs = [
+        actual(n, submit, submit, None, runtime + more, min(units, 6 if groups == 3 else 4), (cores,), groups,
+               runtime=runtime)
+        for n, (submit, runtime, more, units, cores, groups) in enumerate(sorted(rows), 1)
+    ]  # fmt: skip
+    return Past(replayed(jobs, PLATFORM), jobs, "")
+
+
+def legal(day: PlayedDay, *, switched: bool = False) -> None:
+    schedule = day.schedule
+    numbers = [job.number for job in day.left.jobs]
+    downtime = day.downtime if switched else None
+    assert audit(schedule, day.machine, expected=numbers, downtime=downtime) == []
+    assert schedule.ran.all()
+
+
+def running(known: dict[int, tuple[int, int]], now: int) -> set[int]:
+    return {number for number, (begun, ended) in known.items() if begun < now < ended}
+
+
+def moments(past: Past) -> dict[int, tuple[int, int]]:
+    schedule = past.schedule
+    times = zip(schedule.number.tolist(), schedule.start.tolist(), schedule.finish.tolist(), strict=True)
+    return {number: (start, finish) for number, start, finish in times}
+
+
+@given(pasts())
+@examples(2)
+def test_days_in_turn_go_on_from_each_other(past):
+    """Who runs at a midnight ends when he would have; everybody else who has come starts after it, and legally."""
+    before, start = past, int(past.schedule.submit.min())
+    for _ in range(3):
+        start += DAY_S
+        day = play_day(before, arrivals_of(past, start), PLATFORM, start)
+        legal(day)
+        told, known = moments(day.left), moments(before)
+        arrived = {job.number for job in arrivals_of(past, start)}
+        assert {n: told[n][1] for n in running(known, start)} == {n: known[n][1] for n in running(known, start)}
+        waiting = {number for number, (begun, _) in known.items() if begun >= start}
+        assert arrived <= set(told) <= arrived | waiting | running(known, start)
+        assert set(np.flatnonzero(day.of_day).tolist()) == {
+            place for place, job in enumerate(day.left.jobs) if job.number in arrived
+        }
+        assert (day.schedule.start >= start).all()
+        before = day.left
+
+
+@given(pasts(), st.integers(0, 6))
+@examples(2)
+def test_switched_days_are_legal_and_nobody_waits_longer_than_a_node_takes(past, spares):
+    start = int(past.schedule.submit.min()) + DAY_S
+    rule = Switching(spares={0: StepFunction.from_steps(4, [(start, min(spares, 4))]),
+                             1: StepFunction.from_steps(2, [(start, min(spares, 2))])}, idle_s=600)  # fmt: skip
+    day = play_day(past, arrivals_of(past, start), PLATFORM, start, switching=rule)
+    legal(day, switched=True)
+    assert (day.downtime.down >= start).all()
+    assert (day.boot_delay <= POWER.boot_s + POWER.shutdown_s).all()
+    if spares >= 4:
+        assert not day.boot_delay.any()
+        assert not len(day.downtime.node)
+
+
+@st.composite
+def windows_in_turn(draw) -> list[tuple[int, int, int]]:
+    """Up to three windows on each node, in s from midnight, none of which meets another."""
+    edges = st.lists(st.integers(0, 24 * 60), max_size=3, unique=True).map(sorted)
+    closed = []
+    for node in range(PLATFORM.node_count):
+        begins = draw(edges)
+        for begin, following in zip(begins, [*begins[1:], 24 * 60], strict=False):
+            length = draw(st.integers(0, following - begin))
+            closed += [(60 * begin, 60 * (begin + length), node)] if length else []
+    return closed
+
+
+@given(pasts(), windows_in_turn())
+@examples(5)
+def test_closed_nodes_hold_nobody_but_who_ran_at_midnight_until_his_end(past, windows):
+    start = int(past.schedule.submit.min()) + DAY_S
+    closed = [(start + begin, start + end, node) for begin, end, node in windows]
+    day = play_day(past, arrivals_of(past, start), PLATFORM, start, closed=closed)
+    legal(day)
+    schedule, before, after = day.schedule, moments(past), moments(day.left)
+    ran = running(before, start)
+    assert all(after[number] == (start, before[number][1]) for number in ran)
+    for begin, end, node in closed:
+        for place, number in enumerate(schedule.number.tolist()):
+            if node in schedule.placed.of(place)[0].tolist() and number not in ran:
+                assert schedule.finish[place] <= begin or schedule.start[place] >= end
+    for node, down, up in day.downtime.rows:
+        assert up - down >= POWER.boot_s + POWER.shutdown_s
+        assert any(begin <= down < up == end for begin, end, other in closed if other == node)
+
+
+def test_nobody_starts_on_a_closed_node_beside_who_runs_there_yet():
+    """Half of a node has a job since before midnight, as long as it is to be down, or half of that time."""
+    for length in (600, 1_200):
+        jobs = [
+            actual(1, 0, 0, None, DAY_S + 600, 1, (2,), 2, runtime=DAY_S + 600),
+            actual(2, 0, 0, None, 2 * DAY_S, 1, (4,), 2, runtime=2 * DAY_S),
+            actual(3, DAY_S, DAY_S, None, 60, 1, (2,), 2, runtime=60),
+        ]
+        past = Past(replayed(jobs, PLATFORM), jobs, "")
+        (node,) = past.schedule.placed.of(0)[0].tolist()
+        day = play_day(past, arrivals_of(past, DAY_S), PLATFORM, DAY_S, closed=[(DAY_S, DAY_S + length, node)])
+        legal(day)
+        assert moments(day.left)[1] == (DAY_S, DAY_S + 600)
+        assert moments(day.left)[3][0] == DAY_S + length
+
+
+def test_a_walltime_that_reaches_a_window_is_no_hindrance():
+    """Two jobs share a node over midnight: one runs through the window, the other ends before it."""
+    lengths = {1: 2 * DAY_S, 2: DAY_S + 60}
+    jobs = [actual(number, 0, 0, None, 2 * DAY_S, 1, (1,), 2, runtime=length) for number, length in lengths.items()]
+    past = Past(replayed(jobs, PLATFORM), jobs, "")
+    (node,) = {past.schedule.placed.of(place)[0].tolist()[0] for place in range(2)}
+    day = play_day(past, [], PLATFORM, DAY_S, closed=[(DAY_S + HOUR, DAY_S + 2 * HOUR, node)])
+    legal(day)
+    assert moments(day.left) == {number: (DAY_S, length) for number, length in lengths.items()}
+
+
+def test_who_waits_at_midnight_starts_when_the_machine_lets_him():
+    """A wide job that waited for a day: the recorded start is not repeated, EASY starts it at once."""
+    jobs = [
+        actual(1, 0, 0, None, 3 * DAY_S, 6, (2,), 3, runtime=600),
+        actual(2, 10, 10, None, HOUR, 4, (2,), 3, runtime=HOUR),
+    ]
+    schedule, later = replayed(jobs, PLATFORM), np.array([0, 2 * DAY_S])
+    late = replace(schedule, start=schedule.start + later, finish=schedule.finish + later)
+    day = play_day(Past(late, jobs, ""), [], PLATFORM, DAY_S)
+    assert day.schedule.number.tolist() == [2]
+    assert day.schedule.start.tolist() == [DAY_S]
+    assert not day.of_day.any()

@@ -1,4 +1,4 @@
-"""No legal plan brings more than the bound; on small days without crowding it is nearly what the best plan brings."""
+"""No plan brings more than the bound; polish makes none worse or overfull, and is the same again."""
 
 from __future__ import annotations
 
@@ -10,19 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.effort import examples
-from kit.plan_problems import day_problem, plan_problems
+from kit.plan_problems import day_problem, plan_problems, without_jobs
 
 from dardis.model.placements import Placements
 from dardis.model.pue_table import PueTable
 from dardis.power.conditions import Conditions
 from dardis.power.cooling import HybridPlant
 from dardis.solver.result import Budget
+from offline.planner.budget import Effort, Watch
 from offline.planner.cp.bound import bound, cheapest, exact_bound, idle_prices
-from offline.planner.cp.capacity import Taken
+from offline.planner.cp.capacity import Taken, rows
 from offline.planner.cp.fluid import fluid_prices
 from offline.planner.cp.market import Market, Prices
+from offline.planner.cp.polish import polish, value
 from offline.planner.day_account import account_of
-from offline.planner.problem import Problem, Running
+from offline.planner.problem import Problem, Running, StoppedBy
 
 
 def free_by_second(problem: Problem, until: int) -> np.ndarray:
@@ -110,12 +112,6 @@ def test_cp_sat_bounds_the_best_of_all_plans(problem):
         assert account_of(problem, np.maximum(legal, jobs.earliest)).profit <= proven + 1e-9
 
 
-def nobody(running: Running) -> Running:
-    """Nothing runs when the day begins."""
-    columns = {name: getattr(running, name)[:0] for name in running.__dataclass_fields__ if name != "placed"}
-    return Running(**columns, placed=Placements.none(0))
-
-
 @st.composite
 def measured_days(draw):
     """Two or three equal hours, a job or two that fit together, any measured plant."""
@@ -134,7 +130,9 @@ def measured_days(draw):
         duration=np.array([draw(st.integers(600, 7200)) for _ in earliest]), income=np.full(len(earliest), 0.05),
     )  # fmt: skip
     table = PueTable(np.array([20.0]), columns, np.array([pue]))
-    return replace(problem, conditions=day, cooling=table, jobs=jobs, running=nobody(problem.running))
+    columns = {name: getattr(problem.running, name)[:0] for name in Running.__dataclass_fields__ if name != "placed"}
+    nobody = Running(**columns, placed=Placements.none(0))
+    return replace(problem, conditions=day, cooling=table, jobs=jobs, running=nobody)
 
 
 @given(measured_days())
@@ -198,8 +196,86 @@ def test_prices_tighten_the_bound(prices, load):
 
 
 def test_a_day_without_jobs_is_what_idling_costs():
-    problem = day_problem(1, 3, 0.2, 1)
-    jobs = problem.jobs
-    nothing = type(jobs)(*(getattr(jobs, name)[:0] for name in jobs.__dataclass_fields__))
-    empty = Problem(*(nothing if name == "jobs" else getattr(problem, name) for name in problem.__dataclass_fields__))
+    empty = without_jobs(day_problem(1, 3, 0.2, 1))
     assert bound(empty) == pytest.approx(account_of(empty, np.zeros(0, dtype=np.int64)).profit, abs=1e-3)
+
+
+def one_by_one(problem: Problem) -> np.ndarray:
+    """Starts that keep all rows: each job as early as those before it allow, on a grid of a minute."""
+    begin, step = problem.conditions.start, 60
+    cells = np.arange(begin, problem.horizon + 86_400, step)
+    found = rows(problem)
+    free = [np.minimum(row.free.at(cells), row.free.at(cells + step - 1)) for row in found]
+    start = np.zeros(len(problem.jobs.number), dtype=np.int64)
+    for job, duration in enumerate(problem.jobs.duration.tolist()):
+        first = -(-(int(problem.jobs.earliest[job]) - begin) // step)
+        length = -(-duration // step)
+        while not all((f[first : first + length] >= row.demand[job]).all() for row, f in zip(found, free, strict=True)):
+            first += 1
+        for row, f in zip(found, free, strict=True):
+            f[first : first + length] -= row.demand[job]
+        start[job] = cells[first]
+    return start
+
+
+def overfull(problem: Problem, start) -> bool:
+    """Whether some row is broken at some start, where use can only have grown."""
+    finish = start + problem.jobs.duration
+    for row in rows(problem):
+        times = np.unique(np.concatenate([start, row.free.times[1:]]))
+        running = (start[None, :] <= times[:, None]) & (times[:, None] < finish[None, :])
+        closed = row.free.at(times)
+        if ((running @ row.demand > closed) & (running @ row.demand > 0)).any():
+            return True
+    return False
+
+
+@pytest.mark.parametrize(("load", "prices"), [(0.6, "tou"), (0.9, "flat")])
+def test_a_plan_gets_better_and_stays_legal(load, prices):
+    problem = day_problem(80, 8, load, 5, prices=prices)
+    before = one_by_one(problem)
+    told = []
+    watch = Watch(progress=lambda _doing, best, _bound: told.append(best))
+    after = polish(problem, before, Effort(3), watch)
+    assert not overfull(problem, before)
+    assert not overfull(problem, after)
+    assert (after >= problem.jobs.earliest).all()
+    assert value(problem, before) <= value(problem, after) <= bound(problem, steps=0, deterministic_s=0.1)
+    assert told == sorted(told)
+    assert len(told) == 3
+    assert told[-1] == value(problem, after)
+    if prices == "tou":
+        assert value(problem, after) > value(problem, before)
+
+
+def test_the_same_polish_twice_is_the_same_and_another_seed_another():
+    problem = day_problem(60, 6, 0.6, 6, prices="tou")
+    before = one_by_one(problem)
+    once, again, other = (polish(problem, before, Effort(2, seed=seed), Watch()).tolist() for seed in (3, 3, 4))
+    assert once == again != other
+
+
+def test_what_real_nodes_make_of_it_is_judged_and_it_stops_when_told():
+    # A judge that likes nothing better than the plan as it is has the last word.
+    problem = day_problem(60, 6, 0.6, 7, prices="tou")
+    before = one_by_one(problem)
+    asked = []
+
+    def judge(wished):
+        asked.append(wished.copy())
+        return before, account_of(problem, before).profit
+
+    assert polish(problem, before, Effort(2), Watch(), judge).tolist() == before.tolist()
+    assert len(asked) > 1
+    watch = Watch(stop=lambda: True)
+    assert polish(problem, before, Effort(5), watch).tolist() == before.tolist()
+    assert watch.stopped_by is StoppedBy.USER
+
+
+def test_a_latest_start_is_kept_whatever_a_later_one_would_bring():
+    problem = day_problem(80, 8, 0.6, 5, prices="tou")
+    before = one_by_one(problem)
+    problem = replace(problem, jobs=replace(problem.jobs, latest=before + 1200))
+    after = polish(problem, before, Effort(4), Watch())
+    assert (after != before).any()
+    assert (after <= problem.jobs.latest).all()

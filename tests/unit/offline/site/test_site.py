@@ -1,29 +1,44 @@
-"""What planning starts from: the platform's own words hold where the command says nothing."""
+"""What planning starts from: the platform holds where the command says nothing; calendars, and stale histories."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit.past_jobs import trace_of
 from kit.small_site import (
     DAY_S,
     PLATFORM,
     POWER,
     START,
     START_UNIX,
+    called,
     crowded_rows,
     hourly,
     made_up_rows,
+    search_less,
     swf,
     table,
     write_site,
 )
 
+from dardis.cli.main import run
 from dardis.config.clocks import parse_utc
 from dardis.model.errors import InputError
+from dardis.model.platform import NodeGroup, Platform
+from dardis.workload.read import read_trace
 from dardis.workload.trace import UNKNOWN
+from offline.site.calendar import HOUR_S, Calendar, calendar_of
+from offline.site.fitting import trace_that_fits
 from offline.site.history import replayed
+from offline.site.now import as_known
+from offline.site.record import known_ends, record_begins
 from offline.site.site import SiteRequest, load_site
+from offline.site.stale import LEAST_DAYS, freshness
 
 
 @pytest.fixture
@@ -84,28 +99,15 @@ def test_waits_are_those_of_the_schedule(folder, request_of):
 
 
 def test_the_clock_of_a_trace_in_unix_seconds(folder, request_of):
-    rows = [replace(row, submit=row.submit + START_UNIX) for row in made_up_rows()]
-    (folder / "trace.swf").write_text(swf(rows))
+    """A stated start that moves it is told: a dump of Slurm's accounting has another first job every day."""
+    (folder / "trace.swf").write_text(swf([replace(row, submit=row.submit + START_UNIX) for row in made_up_rows()]))
     site = load_site(replace(request_of, calendar_start=None))
     assert site.calendar.offset == 0
     assert site.calendar.day(8)[0] == START_UNIX + 8 * DAY_S == parse_utc("2023-07-11T00:00Z")
-
-
-def test_a_stated_start_that_moves_unix_seconds_is_told(folder, request_of):
-    """As a platform's calendar_start does to a dump of Slurm's accounting, whose first job is another every day."""
-    rows = [replace(row, submit=START_UNIX + row.submit) for row in made_up_rows()]
-    (folder / "trace.swf").write_text(swf(rows))
     told = "the trace's own times begin 2023-07-03T00:00:00Z: the stated calendar_start moves them to 2023-07-05"
     notes = load_site(replace(request_of, calendar_start="2023-07-05T00:00Z")).notes
     assert sum(note.startswith(told) for note in notes) == 1
     assert not any("moves them" in note for note in load_site(request_of).notes)
-
-
-def test_an_unmeasured_plant_is_assumed_and_told(folder, request_of):
-    (folder / "small.toml").write_text(PLATFORM.replace('cooling = "air"\n', "") + POWER)
-    site = load_site(request_of)
-    assert "no cooling is stated: an air-cooled plant of the machine's size" in site.notes
-    assert site.cooling.watts(20.0, 1000.0) > 0
 
 
 @pytest.mark.parametrize(
@@ -116,45 +118,35 @@ def test_an_unmeasured_plant_is_assumed_and_told(folder, request_of):
         ("2023-07-03T06:00Z", []),
     ],
 )
-def test_a_calendar_that_is_not_plainly_utc_is_told(folder, request_of, stated, told):
-    site = load_site(replace(request_of, calendar_start=stated))
-    assert [note for note in site.notes if "calendar" in note] == [f"--calendar-start {stated} {one}" for one in told]
+def test_a_calendar_that_is_not_plainly_utc_is_told(request_of, stated, told):
+    notes = load_site(replace(request_of, calendar_start=stated)).notes
+    assert [note for note in notes if "calendar" in note] == [f"--calendar-start {stated} {one}" for one in told]
+
+
+TOO_LONG = "shutting one down and booting it takes 86400 s, a day or more"
 
 
 @pytest.mark.parametrize(
-    ("power", "why"),
+    ("platform", "about", "told"),
     [
-        (
-            "idle_w = 100, boot_s = 86000, shutdown_s = 400",
-            "shutting one down and booting it takes 86400 s, a day or more",
-        ),
-        ("idle_w = 10, off_w = 10", "idle one draws 10 W, off 10 W"),
-        ("idle_w = 100, boot_s = 80000", None),
+        (PLATFORM.replace('cooling = "air"\n', "") + POWER, "no cooling",
+         "no cooling is stated: an air-cooled plant of the machine's size"),
+        (PLATFORM + "power = { idle_w = 100, boot_s = 86000, shutdown_s = 400 }\n", "switches nodes",
+         f"no plan of a day switches nodes n*: {TOO_LONG}"),
+        (PLATFORM + "power = { idle_w = 10, off_w = 10 }\n", "switches nodes",
+         "no plan of a day switches nodes n*: idle one draws 10 W, off 10 W"),
+        (PLATFORM + "power = { idle_w = 100, boot_s = 80000 }\n", "switches nodes", None),
+        (PLATFORM + "always_on = true\npower = { idle_w = 10, off_w = 10 }\n", "switches nodes", None),
+        (PLATFORM + "power = { idle_w = 100, off_w = 5 }\n", "boot at once",
+         "the platform has no boot_s for nodes n*: they are taken to boot at once"),
+        (PLATFORM + "power = { idle_w = 100, off_w = 5, boot_s = 60 }\n", "boot at once", None),
     ],
-)
-def test_nodes_that_are_never_switched_are_told(folder, request_of, power, why):
-    (folder / "small.toml").write_text(PLATFORM + f"power = {{ {power} }}\n")
-    told = [note for note in load_site(request_of).notes if "switches nodes" in note]
-    assert told == ([] if why is None else [f"no plan of a day switches nodes n*: {why}"])
-    (folder / "small.toml").write_text(PLATFORM + f"always_on = true\npower = {{ {power} }}\n")
-    assert not [note for note in load_site(request_of).notes if "switches nodes" in note]
-
-
-def test_nodes_that_boot_at_once_are_told(folder, request_of):
-    """An import has no boot_s, and a plan that takes boots for nothing switches all the more."""
-    notes = []
-    for boot_s in ("", ", boot_s = 60"):
-        (folder / "small.toml").write_text(PLATFORM + f"power = {{ idle_w = 100, off_w = 5{boot_s} }}\n")
-        notes.append([note for note in load_site(request_of).notes if "boot at once" in note])
-    assert notes == [["the platform has no boot_s for nodes n*: they are taken to boot at once"], []]
-
-
-def test_jobs_wider_than_the_machine_are_left_out_and_told(folder, request_of):
-    rows = [*made_up_rows(), replace(made_up_rows()[-1], number=9_999, cores=81)]
-    (folder / "trace.swf").write_text(swf(rows))
+)  # fmt: skip
+def test_what_is_assumed_of_a_platform_is_told(folder, request_of, platform, about, told):
+    (folder / "small.toml").write_text(platform)
     site = load_site(request_of)
-    assert 9_999 not in {job.number for job in site.jobs}
-    assert any("1 " in note and "cores" in note for note in site.notes)
+    assert [note for note in site.notes if about in note] == ([] if told is None else [told])
+    assert site.cooling.watts(20.0, 1000.0) > 0
 
 
 def test_jobs_of_more_than_a_node_has_are_left_out_and_told(folder, request_of):
@@ -175,3 +167,184 @@ def test_a_table_that_ends_below_the_full_load_is_refused_before_anything_is_pla
         site.conditions(8)
     table.write_text("temp_c,500,1507\n10,1.2,1.2\n20,1.2,1.2\n30,1.2,1.2\n")
     assert len(load_site(replace(request_of, cooling=str(table))).conditions(8).temp_c) == 24
+
+
+JULY_3 = START_UNIX
+
+calendars = st.builds(Calendar, st.integers(0, 2**33), st.integers(0, 2**33))
+
+
+@given(calendars, st.integers(0, 2**34))
+def test_a_moment_lies_in_its_day_and_days_are_utc(calendar, moment):
+    start, end = calendar.day(calendar.day_of(moment))
+    assert start <= moment < end
+    assert end - start == DAY_S
+    assert calendar.to_unix(start) % DAY_S == 0
+    assert calendar.from_unix(calendar.to_unix(moment)) == moment
+    assert calendar.day_of(calendar.first_submit) == 0
+    assert calendar.to_unix(calendar.first_submit) == calendar.calendar_start_unix
+
+
+def test_a_moment_is_read_as_utc_or_told():
+    for text in ("2023-07-03T00:00Z", "2023-07-03", "2023-07-03 00:00:00", "2023-07-03T02:00:00+02:00"):
+        assert parse_utc(text) == JULY_3
+    for text in (
+        "",
+        "tomorrow",
+        "2023-02-30",
+        "2023-07-03T25:00Z",
+        "2023-07-03T00:00:00.5Z",
+        "1969-12-31",
+        "1688342400x",
+    ):
+        with pytest.raises(InputError, match=r"--calendar-start: .*2023-07-03T00:00Z"):
+            parse_utc(text)
+
+
+def test_a_trace_knows_its_start_by_its_header_or_its_unix_times_or_not_at_all():
+    plain = trace_of([7200, 9000], [60, 60], [1, 1])
+    headed = replace(plain, comments=("Version: 2.2", f"UnixStartTime: {JULY_3}"))
+    unix = trace_of(np.array([7200, 9000]) + JULY_3, [60, 60], [1, 1])
+    for trace in (headed, unix):
+        calendar, note = calendar_of(trace)
+        assert calendar.text(int(trace.submit[0])) == "2023-07-03T02:00:00Z"
+        assert note is None
+    calendar, note = calendar_of(plain)
+    assert calendar.day(0) == (7200, 7200 + DAY_S)
+    assert "day 0 begins with its first submit" in note
+    calendar, note = calendar_of(headed, JULY_3 + 3600)
+    assert calendar.text(7200) == "2023-07-03T01:00:00Z"
+    assert note is None
+    assert calendar_of(replace(plain, comments=("UnixStartTime: 0",)))[1] is not None
+
+
+def test_where_nobody_knows_dates_people_are_told_the_day_and_the_time_of_day():
+    unknown, known = Calendar(500, 0, is_known=False), Calendar(500, 1_688_342_400)
+    assert unknown.told(500) == "day 0, 00:00"
+    assert unknown.told(500 + 3 * DAY_S + 5 * 3600 + 119) == "day 3, 05:01"
+    assert known.told(500) == known.text(500) == "2023-07-03T00:00:00Z"
+
+
+def test_jobs_wider_than_the_machine_are_left_out_and_told():
+    machine = Platform("m", (NodeGroup("n", 2, {"cores": 8}),))
+    trace = trace_of([0, 1, 2], [60] * 3, [16, 17, 1])
+    kept, note = trace_that_fits(trace, machine)
+    assert kept.procs.tolist() == [16, 1]
+    assert "1 jobs of more cores than the 16" in note
+    assert trace_that_fits(kept, machine) == (kept, None)
+    with pytest.raises(InputError, match="no job fits"):
+        trace_that_fits(trace.take(trace.procs > 16), machine)
+
+
+def test_a_walltime_that_nobody_states_is_not_what_later_jobs_took():
+    trace = trace_of([0, 10, 5_000], [100, UNKNOWN, 90_000], [1, 1, 1], wait=[0, 0, 0])
+    trace = replace(trace, no_walltime=np.ones(3, dtype=bool))
+    assert as_known(trace, 200).walltime.tolist() == [100, 382, 90_000]
+    assert as_known(trace, 110).walltime.tolist()[1] == 202
+    assert as_known(trace, 100).walltime.tolist()[1] == 182
+    assert as_known(trace, 20).walltime.tolist()[1] == HOUR_S, "nothing had ended"
+
+
+SUBMIT = np.array([0, 40, 50, 60]) * DAY_S
+
+
+@pytest.mark.parametrize(
+    ("end", "now", "day"),
+    [([90, 41, 51, 61], 70, 40), ([90, 41, 51, 61], 40, 0), ([1, 41, 51, 61], 70, 0), ([42, 49, 51, 61], 70, 41)],
+    ids=["one runs since long before", "nothing has ended", "all that came", "the first end is of an old job"],
+)
+def test_a_record_begins_about_when_the_first_in_it_ends(end: list[int], now: int, day: int) -> None:
+    assert record_begins(SUBMIT, np.array(end) * DAY_S, now * DAY_S) == day * DAY_S
+    assert known_ends(np.array([5, 5]), np.array([-1, 2]), np.array([10, 10])).tolist() == [15, 17]
+
+
+NAMES = ("KTH-SP2-1996.swf.gz", "MetaCentrum-Wagap-2013.swf.gz", "CEA-Curie-2012-slice36k.swf.gz")
+
+
+def daily(*counts: int) -> np.ndarray:
+    """So many submissions in each day from time 0 on."""
+    return np.concatenate([DAY_S * day + np.arange(count) * 60 for day, count in enumerate(counts)]).astype(np.int64)
+
+
+@pytest.mark.parametrize(
+    ("counts", "why"),
+    [
+        ([5] * 20, ""),
+        ([5] * 18 + [0] * 2, "no job was submitted for 2 days, and each of 18 days before had some"),
+        ([5] * 10 + [0] + [5] * 8 + [0], ""),
+        ([5] * 20 + [0] + [5] * 20 + [0], "no job was submitted for a day, and 1 of 41 days before had none"),
+        ([100] * 14 + [10, 0] * 3 + [110], ""),
+        ([304] + [0] * 11, "no job was submitted for 11 days, after 304 jobs in 1 days"),
+        ([304, 0, 304] + [0] * 12, "no job was submitted for 12 days, after 608 jobs in 3 days"),
+        ([90] * 10 + [0, 0, 3] + [0] * 15, "no job was submitted for 15 days, after 903 jobs in 13 days"),
+        ([100] * 13 + [0] + [10, 0] * 3 + [9], "39 jobs were submitted in the last week, and at least 600 in each of"),
+    ],
+)
+def test_silence_is_stale_where_it_is_rare(counts: list[int], why: str) -> None:
+    found = freshness(daily(*counts), DAY_S * len(counts))
+    assert found.note == "" or not found.stale
+    assert found.stale.startswith(why)
+    assert bool(found.stale) is bool(why)
+
+
+def test_what_waits_since_long_before_the_record_begins_hides_no_silence():
+    """Sixty days of Slurm's accounting that ended thirteen days ago, with a job that somebody holds for months."""
+    submits = np.concatenate([[0], daily(*[50] * 47) + 100 * DAY_S])
+    now = 160 * DAY_S
+    runtime = np.concatenate([[now + 5], np.full(len(submits) - 1, 60)])
+    begins = record_begins(submits, submits + runtime, now)
+    assert begins == 99 * DAY_S + 60
+    found = freshness(submits, now, begins)
+    assert found.stale == "no job was submitted for 13 days, and each of 47 days before had some"
+
+
+@pytest.mark.parametrize("counts", [[4] + [0] * 9, [304, 0, 0], [9, 9, 9, 9, 9, 0, 0], [300] * 5 + [0] * 3])
+def test_few_jobs_and_weekends_are_no_silence(counts: list[int]) -> None:
+    found = freshness(daily(*counts), DAY_S * len(counts))
+    assert found.stale == ""
+    assert "too few to tell" in found.note
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=60), st.integers(0, 60), st.lists(st.integers(0, 9)))
+def test_what_comes_later_is_not_looked_at(counts: list[int], day: int, later: list[int]) -> None:
+    now = DAY_S * day
+    submits = daily(*counts)
+    known = submits[submits < now]
+    assert freshness(np.concatenate([known, now + np.array(later, dtype=np.int64)]), now) == freshness(known, now)
+    if day < LEAST_DAYS:
+        assert "too few" in freshness(known, now).note
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_real_machines_are_hardly_ever_refused_and_dead_dumps_are(shared: Path, name: str) -> None:
+    submits = read_trace(shared / "traces" / name).submit
+    days = range(int(submits.min()) // DAY_S + 1, int(submits.max()) // DAY_S + 1)
+    fresh = [day for day in days if not freshness(submits, DAY_S * day).stale]
+    assert len(days) - len(fresh) <= len(days) / 100
+    for day in fresh:
+        early = submits[submits < DAY_S * (day - 2)]
+        if len(early) == 0 or freshness(early, DAY_S * day).note:
+            continue
+        before = np.histogram(early, np.arange(early.min(), early.max() + 1, DAY_S))[0]
+        if (before > 0).all():
+            assert freshness(early, DAY_S * day).stale, day
+
+
+def test_a_plan_of_a_stale_history_has_to_be_asked_for_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And its export once more, also if --force planned it."""
+    search_less(monkeypatch)
+    site = write_site(tmp_path)
+    (site / "trace.swf").write_text(swf(made_up_rows(days=12)))
+    out = tmp_path / "plan"
+    assert called("plan", site, out, day=14) == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert "trace.swf: no job was submitted for 2 days" in said
+    assert "--accept-stale" in said
+    assert not out.exists()
+    assert called("plan", site, out, day=14, force=True, no_report=True) == 0
+    assert "may have ended before its time" in capsys.readouterr().err
+    assert run(["export", str(out), "--format", "csv"]) == 2
+    assert "stale history (no job was submitted for 2 days" in capsys.readouterr().err
+    assert run(["export", str(out), "--format", "csv", "--accept-stale"]) == 0
