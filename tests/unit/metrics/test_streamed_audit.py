@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.effort import examples
+from kit.schedules import INSTANCES, schedule_of
 
 from dardis.metrics import placements, table
 from dardis.metrics.audit import Audit, audit
@@ -37,9 +38,9 @@ PLACED = {"nodes": st.integers(-1, 5), "units": st.integers(-1, 5)}
 
 
 @st.composite
-def cases(draw: st.DrawFn, instances: Any) -> tuple[Platform, Schedule, Downtime | None]:
+def cases(draw: st.DrawFn) -> tuple[Platform, Schedule, Downtime | None]:
     """A machine with maintenance, a schedule on it with up to eight faults, and nodes that were down."""
-    platform, schedule = draw(instances)
+    platform, schedule = draw(INSTANCES)
     columns = {name: getattr(schedule, name).copy() for name in FIELDS} | {"request": schedule.request.copy()}
     placed = {name: getattr(schedule.placed, name).copy() for name in PLACED}
     for of, faults in ((columns, FIELDS), (placed, PLACED)):
@@ -98,10 +99,10 @@ def miswritten(path: Path, value: str) -> None:
 )  # fmt: skip
 @examples(3)
 def test_a_file_in_small_blocks_is_judged_as_the_whole_schedule(
-    data: st.DataObject, instances: Any, folder: Path, jobs: int, characters: int, places: int, reserved: bool,
+    data: st.DataObject, folder: Path, jobs: int, characters: int, places: int, reserved: bool,
     waiting: str | None,
 ) -> None:  # fmt: skip
-    platform, schedule, downtime = data.draw(cases(instances))
+    platform, schedule, downtime = data.draw(cases())
     expected = data.draw(st.lists(st.integers(1, 9), unique=True))
     path = folder / "jobs.csv"
     write_jobs(replace(schedule, queue=[""] * len(schedule.queue), user=[""] * len(schedule.user)), path)
@@ -115,7 +116,7 @@ def test_a_file_in_small_blocks_is_judged_as_the_whole_schedule(
     assert [violation for violation in whole if "yet the other columns make it" not in violation.text] == own
 
 
-def test_faults_are_told_by_job_then_by_node(schedule_of: Any) -> None:
+def test_faults_are_told_by_job_then_by_node() -> None:
     rows = [
         {"number": 1, "placed": {0: 1, 5: 1}, "request": [9], "units": 3},
         {"number": 1, "placed": {0: 1, 1: 1}, "request": [9], "submit": 10, "earliest": 11},
@@ -134,7 +135,7 @@ def test_faults_are_told_by_job_then_by_node(schedule_of: Any) -> None:
 
 
 @pytest.fixture
-def peak_of(schedule_of: Any, tmp_path: Path) -> Callable[[int], int]:
+def peak_of(tmp_path: Path) -> Callable[[int], int]:
     """Bytes that the audit of 300 jobs on so many of 6000 nodes each holds at most, with blocks of 2000 placements."""
     platform = Platform("wide", (NodeGroup("n", 6000, {"cores": 1}),))
 

@@ -21,12 +21,8 @@ def drawn(title):
 
 def test_files_are_named_by_group_and_title():
     charts = {"": [drawn("Who pays, by width"), drawn("Waits"), drawn("Waits")], "HPC2N-2002": [drawn("Waits")]}
-    assert list(named(charts, Form.PDF)) == [
-        "who-pays-by-width.pdf",
-        "waits.pdf",
-        "waits-2.pdf",
-        "hpc2n-2002-waits.pdf",
-    ]
+    names = ["who-pays-by-width.pdf", "waits.pdf", "waits-2.pdf", "hpc2n-2002-waits.pdf"]
+    assert list(named(charts, Form.PDF)) == names
     assert list(named({"..": [drawn("/")]}, Form.SVG)) == ["chart.svg"]
 
 
