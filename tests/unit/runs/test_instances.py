@@ -39,8 +39,11 @@ def rows_of(path):
         return [{key: value for key, value in row.items() if not key.endswith("cpu_s")} for row in csv.DictReader(file)]
 
 
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("settings", [(), ("--set", "shortcuts=off"), ("--set", "decision_cost=deterministic")])
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [(name, ()) for name in MODELS]
+    + [("pcp19", ("--set", "shortcuts=off")), ("hcp19", ("--set", "decision_cost=deterministic"))],
+)
 def test_every_decision_is_kept_and_decided_alike_again(call, tmp_path, name, settings):
     assert simulate(call, name, *settings) == (0, "")
     assert call("solve", "kept", "--dispatcher", name, *settings, "--out", "again.csv") == (0, "")

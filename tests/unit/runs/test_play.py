@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from kit.actual import actual
+from kit.central import dispatch, setup_of
 from kit.small_site import START
 
 from dardis.cli.main import run
@@ -16,7 +17,7 @@ from dardis.dispatch import CentralDispatcher
 from dardis.metrics.audit import audit
 from dardis.metrics.table import read_jobs
 from dardis.model.errors import DispatcherError, ProtocolError
-from dardis.model.job import FOREVER
+from dardis.model.job import FOREVER, NO_TIME
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile, Switching, Target
@@ -132,3 +133,35 @@ def test_who_expects_what_nobody_tells_is_told_so():
     theirs = Dispatcher("theirs", Foretold(), easy, origin="theirs 1.0", module="theirs")
     with pytest.raises(DispatcherError, match=r"'theirs' of theirs 1.0 failed at .*'stars' is not a valid Expecting"):
         play(platform, [actual(1, 0, 0, None, 9, 1, (1,), 1, runtime=9)], theirs, Target(), 1)
+
+
+ONE = Platform("one", (NodeGroup("n", 1, {"cores": 4}),))
+
+
+def test_followers_of_a_rejected_job_still_run():
+    jobs = [
+        actual(1, 0, 0, None, 5, 1, (9,), 1, runtime=5),
+        actual(2, 1, 1, None, 5, 1, (4,), 1, after=1, think=3, runtime=5),
+    ]
+    schedule = dispatch(ONE, jobs, setup_of("easy")).schedule
+    assert schedule.start.tolist() == [NO_TIME, 3]
+
+
+def test_of_an_instant_batched_sees_ends_first_and_per_event_arrivals():
+    """At 6 job 1 ends early and job 3 comes: does job 2 get its cores, or does 3 pass?"""
+    rows = [(1, 5, 10, 2), (3, 3, 4, 3), (6, 1, 2, 2)]
+    jobs = [
+        actual(n, s, s, None, walltime, 1, (c,), 1, runtime=runtime)
+        for n, (s, runtime, walltime, c) in enumerate(rows, 1)
+    ]
+    assert dispatch(ONE, jobs, setup_of("easy")).schedule.start.tolist() == [1, 6, 9]
+    assert dispatch(ONE, jobs, setup_of("easy", "event_order=per-event")).schedule.start.tolist() == [1, 7, 6]
+
+
+def test_no_decision_is_made_when_nothing_has_changed():
+    """The dispatcher is asked at arrivals, ends, and when a reservation begins; never in between."""
+    asked = []
+    jobs = [actual(n, 10 * n, 10 * n, None, 35, 1, (3,), 1, runtime=20) for n in range(1, 4)]
+    run_ = dispatch(ONE, jobs, setup_of("easy"), watch=lambda now, *_: asked.append(now))
+    assert run_.schedule.start.tolist() == [10, 30, 50]
+    assert np.unique(asked).tolist() == [10, 20, 30, 50, 70]
