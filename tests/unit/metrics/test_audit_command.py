@@ -81,16 +81,6 @@ def test_progress_is_shown_on_a_terminal(run: Path, monkeypatch: pytest.MonkeyPa
     assert told.endswith("audit: 25 jobs, ok\n")
 
 
-def test_another_machine_may_be_named(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (run / "run.json").unlink()
-    machine = tmp_path / "p.toml"
-    machine.write_text('name = "p"\n[[nodes]]\ncount = 2\nprefix = "n"\nresources = { cores = 4, gpu = 1 }\n')
-    with pytest.raises(typer.Exit):
-        audit(run, machine)
-    uncounted = UNCOUNTED.replace("run.json names none", "there is no run.json")
-    assert capsys.readouterr().out.startswith(uncounted + "audit: job 1, node 2: does not exist\n")
-
-
 def test_a_comparison_is_no_run(tmp_path: Path) -> None:
     (tmp_path / "compare.csv").touch()
     (tmp_path / "report.html").touch()

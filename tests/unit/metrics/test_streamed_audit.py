@@ -6,7 +6,7 @@ import re
 import resource
 import signal
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -134,29 +134,23 @@ def test_faults_are_told_by_job_then_by_node() -> None:
     ]
 
 
-@pytest.fixture
-def peak_of(tmp_path: Path) -> Callable[[int], int]:
+def peak_of(width: int, path: Path) -> int:
     """Bytes that the audit of 300 jobs on so many of 6000 nodes each holds at most, with blocks of 2000 placements."""
     platform = Platform("wide", (NodeGroup("n", 6000, {"cores": 1}),))
-
-    def measure(width: int) -> int:
-        path = tmp_path / "jobs.csv"
-        rows = [{"submit": 10 * job, "placed": {(7 * job + i) % 6000: 1 for i in range(width)}} for job in range(300)]
-        write_jobs(schedule_of(("cores",), rows), path)
-        with blocks_of(300, 20_000, 2000):
-            assert of_file(path, platform, list(range(1, 301))) == []  # and everything is imported and compiled
-            tracemalloc.start()
-            with closing(Audit(platform)) as judge:
-                assert [*judge.file(path), *judge.rest()] == []
-            peak = tracemalloc.get_traced_memory()[1]
-            tracemalloc.stop()
-        return peak
-
-    return measure
+    rows = [{"submit": 10 * job, "placed": {(7 * job + i) % 6000: 1 for i in range(width)}} for job in range(300)]
+    write_jobs(schedule_of(("cores",), rows), path)
+    with blocks_of(300, 20_000, 2000):
+        assert of_file(path, platform, list(range(1, 301))) == []  # and everything is imported and compiled
+        tracemalloc.start()
+        with closing(Audit(platform)) as judge:
+            assert [*judge.file(path), *judge.rest()] == []
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    return peak
 
 
-def test_memory_does_not_grow_with_placements(peak_of: Callable[[int], int]) -> None:
-    narrow, wide = peak_of(30), peak_of(300)
+def test_memory_does_not_grow_with_placements(tmp_path: Path) -> None:
+    narrow, wide = (peak_of(width, tmp_path / "jobs.csv") for width in (30, 300))
     assert wide < 1.3 * narrow
 
 

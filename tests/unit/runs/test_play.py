@@ -11,16 +11,13 @@ from kit.actual import actual
 from kit.central import dispatch, setup_of
 from kit.small_site import START
 
-from dardis.cli.main import run
 from dardis.config.set_up import AnySetUp
 from dardis.dispatch import CentralDispatcher
-from dardis.metrics.audit import audit
-from dardis.metrics.table import read_jobs
 from dardis.model.errors import DispatcherError, ProtocolError
 from dardis.model.job import FOREVER, NO_TIME
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
-from dardis.model.target import DesiredProfile, Switching, Target
+from dardis.model.target import DesiredProfile, Target
 from dardis.registry import OURS, Central, Dispatcher, find_dispatcher
 from dardis.runs.play import play
 from dardis.wire.effects import Placed
@@ -34,21 +31,6 @@ def site(small_site):
     return load_site(SiteRequest(*files, calendar_start=START))
 
 
-@pytest.mark.parametrize("name", ["dardis-throughput", "dardis-late", "easy"])
-def test_it_is_the_schedule_of_simulate(small_site, site, tmp_path, name):
-    dispatcher = find_dispatcher(name)
-    dispatcher.warm(wished=False)
-    played = play(site.platform, site.jobs, dispatcher, Target(), 1)
-    words = ["simulate", small_site / "trace.swf", "--platform", small_site / "small.toml", "--dispatcher", name,
-             "--out", tmp_path / "out", "--no-report"]  # fmt: skip
-    assert run([str(word) for word in words]) == 0
-    written = read_jobs(tmp_path / "out" / "jobs.csv")
-    assert (written.start == played.schedule.start).all()
-    assert (written.placed.nodes == played.schedule.placed.nodes).all()
-    assert played.figures["ranks"] == 1
-    assert played.figures["nodes_on_largest_rank"] == site.platform.node_count
-
-
 def test_to_play_is_no_business_of_the_collector(site):
     frozen = gc.get_freeze_count()
     play(site.platform, site.jobs[:5], find_dispatcher("easy"), Target(), 1)
@@ -58,18 +40,6 @@ def test_to_play_is_no_business_of_the_collector(site):
 def test_the_past_is_easy(site):
     played = play(site.platform, site.jobs, find_dispatcher("easy"), Target(), 1)
     assert (replayed(site.jobs, site.platform).start == played.schedule.start).all()
-
-
-@pytest.mark.parametrize("name", ["dardis-throughput", "dardis-late"])
-def test_nodes_are_switched_and_jobs_wait_for_boots(site, name):
-    few = Switching(spares={0: StepFunction.from_steps(1, [])}, idle_s=337)
-    played = play(site.platform, site.jobs, find_dispatcher(name), Target(None, few), 1)
-    down, delay = played.recorder.downtime(), np.array(played.recorder.boot_delay)
-    assert audit(played.schedule, site.platform, downtime=down) == []
-    assert len(down.node) > 20
-    assert len(delay) == len(site.jobs)
-    assert 0 < (delay > 0).mean() < 1
-    assert played.schedule.ran.all()
 
 
 @pytest.mark.parametrize("name", OURS)
