@@ -117,10 +117,13 @@ class ShortHold(NodePool):
 @pytest.mark.parametrize(
     ("pool", "rule", "first"),
     [
-        (NoFitTest, "capacity", 550), (ShortHold, "capacity", 550), (Wishless, "hard", 573), (Tireless, "down", 607),
+        (NoFitTest, "capacity", 550),
+        (ShortHold, "capacity", 550),
+        (Wishless, "hard", 573),
+        (Tireless, "down", 607),
         (ChanceOfTheHost, "hosts", 550),
     ],
-)  # fmt: skip
+)
 def test_a_node_manager_that_is_wrong_is_found_out(monkeypatch, pool, rule, first):
     monkeypatch.setattr("dardis.node_manager.NodePool", pool)
     assert any(text.startswith(rule) for seed in range(first, MANY.stop) for text in judge(seed).violations)

@@ -108,9 +108,12 @@ def test_without_jobs_or_wishes_figures_are_null() -> None:
     }  # fmt: skip
     one = schedule_metrics(schedule_of(("cores",), [{"placed": {0: 1}}]), platform, None)
     assert {name for name, value in one.items() if value is None} == {
-        "mean_user_bounded_slowdown", "dissimilarity", "dissimilarity_from_first_submission", "weighted_queue_time",
+        "mean_user_bounded_slowdown",
+        "dissimilarity",
+        "dissimilarity_from_first_submission",
+        "weighted_queue_time",
         "weighted_tardiness",
-    }  # fmt: skip
+    }
     assert [one[name] for name in ("tardiness_s", "late_jobs", "overutilisation_core_s")] == [0, 0, 0]
 
 

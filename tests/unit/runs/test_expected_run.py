@@ -68,9 +68,14 @@ def test_without_predictions_the_walltime_is_judged_and_nothing_more_is_written(
 
 @pytest.mark.parametrize(
     ("expected", "dispatcher"),
-    [("walltime", "conservative"), ("last-two", "rules-wt"), ("data-driven", "easy"), ("learned", "conservative"),
-     ("real", "easy")],
-)  # fmt: skip
+    [
+        ("walltime", "conservative"),
+        ("last-two", "rules-wt"),
+        ("data-driven", "easy"),
+        ("learned", "conservative"),
+        ("real", "easy"),
+    ],
+)
 def test_every_predictor_works_and_is_audited(simulate, dispatcher, expected):
     status, _, out = simulate(f"expected={expected}", dispatcher=dispatcher)
     assert status == 0

@@ -196,12 +196,16 @@ def test_a_soft_profile_gives_way_to_a_deadline_and_a_hard_one_does_not(request_
 @pytest.mark.parametrize(
     "asked",
     [
-        {"dispatcher": "dardis-profile", "settings": ("start_grain_s=7", "selection=max-probability"),
-         "deadlines": "factor:2", "jobs": 6},
+        {
+            "dispatcher": "dardis-profile",
+            "settings": ("start_grain_s=7", "selection=max-probability"),
+            "deadlines": "factor:2",
+            "jobs": 6,
+        },
         {"dispatcher": "rules-wt", "settings": ("ordering=relaxed", "node_choice=random")},
         {"dispatcher": "easy", "settings": ("order=sjbf", "event_order=per-event")},
     ],
-)  # fmt: skip
+)
 def test_the_record_is_enough_to_run_it_again(request_for, tmp_path, asked):
     original = replace(request_for, seed=9, **asked)
     _, metrics, record = schedule_of(original)
