@@ -151,17 +151,6 @@ def test_a_forest_plans_a_run_and_the_same_again(simulate, tmp_path):
     assert command(["audit", str(first)]) == 0
 
 
-def test_an_unknown_predictor_is_one_line(simulate):
-    status, said, _ = simulate("expected=oracle")
-    assert status == 2
-    assert said.err.splitlines() == [
-        "dardis: --set expected=oracle: unknown value 'oracle'; expected walltime|last-two|data-driven|learned|real"
-    ]
-    status, said, _ = simulate("expected=real", dispatcher="dardis-late")
-    assert status == 2
-    assert "unknown setting" in said.err
-
-
 def test_names_of_a_job_table_and_of_swf_are_read_and_written(tmp_path):
     (tmp_path / "t.csv").write_text(HEADER + "\n".join(ROWS) + "\n")
     trace = read_trace(tmp_path / "t.csv")
