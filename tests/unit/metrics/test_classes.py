@@ -5,6 +5,7 @@ import csv
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kit.schedules import INSTANCES, schedule_of
 
 from dardis.metrics.classes import WALLTIME, WIDTH, JobClass, added, job_classes, write_classes
 from dardis.metrics.jobs import bounded_slowdown
@@ -17,7 +18,7 @@ def job(cores, walltime, wait, run=100, **more):
     return {"request": [cores], "walltime": walltime, "start": wait, "finish": wait + run, "placed": {0: 1}, **more}
 
 
-def test_classes_of_hand_made_jobs(schedule_of):
+def test_classes_of_hand_made_jobs():
     classes = job_classes(
         schedule_of(
             ("cores",),
@@ -43,8 +44,8 @@ def test_classes_of_hand_made_jobs(schedule_of):
 
 
 @given(st.data())
-def test_nothing_is_lost(instances, data):
-    _, schedule = data.draw(instances)
+def test_nothing_is_lost(data):
+    _, schedule = data.draw(INSTANCES)
     ran = schedule.ran
     wait = (schedule.start - schedule.submit)[ran]
     slowdown = bounded_slowdown(wait, (schedule.finish - schedule.start)[ran])

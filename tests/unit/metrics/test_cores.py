@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kit.schedules import INSTANCES, schedule_of
 
 from dardis.cli.main import run as command
 from dardis.metrics.columns import canonical_interval_set
@@ -22,8 +23,8 @@ def cores_of(text):
 
 
 @given(data=st.data())
-def test_no_core_is_used_twice_at_a_time(instances, data):
-    platform, schedule = data.draw(instances)
+def test_no_core_is_used_twice_at_a_time(data):
+    platform, schedule = data.draw(INSTANCES)
     sets, first_core = core_sets(schedule, platform), first_cores(platform)
     used = np.zeros((platform.cores, HORIZON), dtype=np.int64)
     for job, (text, asked) in enumerate(zip(sets, cores_asked(schedule), strict=True)):
@@ -39,7 +40,7 @@ def test_no_core_is_used_twice_at_a_time(instances, data):
 TWO = Platform("two", (NodeGroup("a", 1, {"cores": 4}), NodeGroup("b", 1, {"cores": 8})))
 
 
-def test_the_lowest_free_cores_are_taken(schedule_of):
+def test_the_lowest_free_cores_are_taken():
     rows = [
         {"placed": {0: 3}, "finish": 10},
         {"placed": {1: 2}, "request": [2], "finish": 20},
@@ -48,13 +49,10 @@ def test_the_lowest_free_cores_are_taken(schedule_of):
         {"placed": {1: 1}, "start": 7, "finish": 7},
     ]
     assert core_sets(schedule_of(("cores",), rows), TWO) == ["0-2", "4-7", "3 8-11", "0-1", "4"]
-
-
-def test_neighbours_on_two_nodes_are_one_interval(schedule_of):
     assert core_sets(schedule_of(("cores",), [{"placed": {0: 4, 1: 8}}]), TWO) == ["0-11"]
 
 
-def test_an_illegal_schedule_is_told(schedule_of):
+def test_an_illegal_schedule_is_told():
     schedule = schedule_of(("cores",), [{"placed": {0: 3}}, {"placed": {0: 2}}])
     with pytest.raises(ValueError, match="2 cores of a node of 4, of which 1 are free"):
         core_sets(schedule, TWO)
@@ -96,12 +94,6 @@ def test_a_run_by_cores_has_the_same_schedule_and_passes_its_audit(folder, capsy
     write_jobs(nodes, out / "jobs.csv", "t.swf", wrong)
     assert command(["audit", str(out)]) == 1
     assert "yet the other columns make it cores of nodes" in capsys.readouterr().out
-
-
-def test_another_word_is_one_line(folder, capsys):
-    run = ["simulate", str(folder / "t.swf"), "--platform", str(folder / "p.toml"), "--dispatcher", "easy"]
-    assert command([*run, "--out", str(folder / "out"), "--resources", "gpus"]) == 2
-    assert "--resources: 'gpus'; expected nodes|cores" in capsys.readouterr().err
 
 
 @pytest.mark.filterwarnings("ignore")  # its calls that pandas deprecates are its own

@@ -4,15 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from kit.schedules import schedule_of
 
 from dardis.metrics.audit import audit
 from dardis.metrics.downtime import read_downtime, switching_metrics, write_downtime
 from dardis.model.downtime import Downtime
 from dardis.model.errors import InputError
-from dardis.model.job import FOREVER, NO_TIME, Status
-from dardis.model.placements import Placements
+from dardis.model.job import FOREVER, Status
 from dardis.model.platform import NodeGroup, NodePower, Platform
-from dardis.model.schedule import Schedule
 
 POWER = NodePower(boot_s=20, shutdown_s=10)
 PLATFORM = Platform(
@@ -28,18 +27,14 @@ def spans(*rows: tuple[int, int, int]) -> Downtime:
     return Downtime(*np.array(rows, dtype=np.int64).reshape(-1, 3).T.copy())
 
 
-def schedule_of(*rows: tuple[int, int, int, int]) -> Schedule:
-    """Jobs of one unit: submit, start, finish, node."""
-    table = np.array(rows, dtype=np.int64)
-    count, one = len(rows), np.ones(len(rows), dtype=np.int64)
-    return Schedule(
-        ("cores",), np.arange(1, count + 1), table[:, 0], table[:, 0], NO_TIME * one, table[:, 2] - table[:, 1], one,
-        one.reshape(-1, 1), np.full(count, Status.COMPLETED, dtype=np.int8), table[:, 1], table[:, 2], one,
-        Placements(np.arange(count + 1), table[:, 3], one), [""] * count, [""] * count,
-    )  # fmt: skip
+def ran(number: int, submit: int, start: int, finish: int, node: int) -> dict[str, object]:
+    """A job of one unit."""
+    times = {"submit": submit, "start": start, "finish": finish, "walltime": finish - start}
+    return {"number": number, "placed": {node: 1}, **times}
 
 
-SCHEDULE = schedule_of((0, 0, 100, 0), (50, 170, 200, 1), (60, 60, 200, 2), (60, 60, 90, 0))
+THREE = [ran(1, 0, 0, 100, 0), ran(2, 50, 170, 200, 1), ran(3, 60, 60, 200, 2)]
+SCHEDULE = schedule_of(("cores",), [*THREE, ran(4, 60, 60, 90, 0)])
 
 
 def test_figures():
@@ -97,5 +92,5 @@ def test_a_damaged_file_is_an_input_error(tmp_path, text):
     ],
 )
 def test_the_audit_says_what_is_wrong(down, said):
-    shown = schedule_of((0, 0, 100, 0), (50, 170, 200, 1), (60, 60, 200, 2))
-    assert [str(violation) for violation in audit(shown, PLATFORM, downtime=down)] == said
+    found = audit(schedule_of(("cores",), THREE), PLATFORM, downtime=down)
+    assert [str(violation) for violation in found] == said

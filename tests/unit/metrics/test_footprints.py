@@ -5,13 +5,13 @@ from __future__ import annotations
 import statistics
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kit.schedules import schedule_of
 
 from dardis.metrics import footprints as module
 from dardis.metrics.audit import audit
@@ -32,7 +32,7 @@ JOB = st.tuples(st.lists(WHERE, min_size=1, max_size=3), st.integers(1, 10), st.
 Where = dict[int, int]
 
 
-def one_after_the_other(build: Any, drawn: list[tuple[list[Where], int, bool]]) -> Schedule:
+def one_after_the_other(drawn: list[tuple[list[Where], int, bool]]) -> Schedule:
     """A legal schedule: each job has the machine for itself. Job by job: where its parts are, runtime, rejected."""
     rows = []
     for place, (parts, run, rejected) in enumerate(drawn):
@@ -43,7 +43,7 @@ def one_after_the_other(build: Any, drawn: list[tuple[list[Where], int, bool]]) 
         row = {"queue": "ab"[place % 2], "units": sum(total.values())}
         ran = {"start": 10 * place, "finish": 10 * place + run, "placed": total}
         rows.append(row | ({"status": Status.REJECTED} if rejected else ran))
-    schedule: Schedule = build(MACHINE.kinds, rows)
+    schedule: Schedule = schedule_of(MACHINE.kinds, rows)
     if all(len(parts) == 1 for parts, _, _ in drawn):
         return schedule
     everything = [part for parts, _, _ in drawn for part in parts]
@@ -73,9 +73,9 @@ def counted_slowly(parts: list[Where]) -> tuple[int, float]:
 @given(drawn=st.lists(JOB, max_size=9), block=st.integers(1, 10))
 @settings(deadline=None)
 def test_they_are_those_of_a_slow_count(
-    drawn: list[tuple[list[Where], int, bool]], block: int, schedule_of: Any, tmp_path_factory: pytest.TempPathFactory
+    drawn: list[tuple[list[Where], int, bool]], block: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    schedule = one_after_the_other(schedule_of, drawn)
+    schedule = one_after_the_other(drawn)
     assert audit(schedule, MACHINE) == []
     ran = np.flatnonzero(schedule.ran)
     slow = [counted_slowly(parts) for parts, _, rejected in drawn if not rejected]
@@ -103,27 +103,7 @@ def test_they_are_those_of_a_slow_count(
     assert schedule_metrics(read_jobs(path), MACHINE, None) == schedule_metrics(schedule, MACHINE, None)
 
 
-@given(drawn=st.lists(JOB, min_size=1, max_size=9))
-@settings(deadline=None)
-def test_side_by_side_is_the_least_of_both(drawn: list[tuple[list[Where], int, bool]], schedule_of: Any) -> None:
-    schedule = one_after_the_other(schedule_of, drawn)
-    assert audit(schedule, MACHINE) == []
-    taken, ran = footprints(schedule), schedule.ran
-    assert (taken.fragmentation[ran] >= 1).all()
-    assert (taken.fragmentation <= schedule.placed.counts).all()
-    assert (taken.spread[ran] >= 1).all()
-    assert ((taken.fragmentation == 1) == (taken.spread == 1)).all()
-    # The same widths from node 0 on: nobody is apart.
-    beside = [([dict.fromkeys(range(len(parts[0])), 1)], run, rejected) for parts, run, rejected in drawn]
-    together = one_after_the_other(schedule_of, beside)
-    assert audit(together, MACHINE) == []
-    figures = footprint_metrics(footprints(together), MACHINE, np.flatnonzero(together.ran))
-    if together.ran.any():
-        names = ("mean_fragmentation", "sd_fragmentation", "mean_spread", "sd_spread")
-        assert [figures[name] for name in names] == [1, 0, 1, 0]
-
-
-def test_by_hand(schedule_of: Any) -> None:
+def test_by_hand() -> None:
     drawn: list[tuple[list[Where], int, bool]] = [
         ([{2: 1, 3: 2, 4: 1}], 10, False),  # one block
         ([{0: 1, 1: 1}, {1: 1, 12: 3}], 5, False),  # 0-1 12: 13 nodes from end to end, 3 of them its own
@@ -131,7 +111,7 @@ def test_by_hand(schedule_of: Any) -> None:
         ([{0: 1, 2: 1, 4: 1, 6: 1}], 2, False),
         ([{0: 3}], 10, True),
     ]
-    schedule = one_after_the_other(schedule_of, drawn)
+    schedule = one_after_the_other(drawn)
     assert audit(schedule, MACHINE) == []
     taken = footprints(schedule)
     assert taken.fragmentation.tolist() == [1, 2, 1, 4, 0]

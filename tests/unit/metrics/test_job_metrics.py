@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from kit.schedules import schedule_of
 
 from dardis.metrics.jobs import bounded_slowdown, job_metrics, queue_metrics, slowdown, write_metrics_by
 from dardis.model.job import Status
@@ -22,7 +22,7 @@ WITH_QUEUES = replace(PLATFORM, queues=(Queue("a", longest_wait_s=8), Queue("b",
 
 
 @pytest.fixture
-def schedule(schedule_of: Any) -> Schedule:
+def schedule() -> Schedule:
     """Four jobs that ran, waiting 0, 10, 20 and 100 s, and one rejected."""
     return schedule_of(  # type: ignore[no-any-return]
         ("cores",),
@@ -54,7 +54,7 @@ def test_figures(schedule: Schedule) -> None:
     }  # fmt: skip
 
 
-def test_every_user_counts_alike_however_many_jobs_they_have(schedule_of: Any) -> None:
+def test_every_user_counts_alike_however_many_jobs_they_have() -> None:
     rows = [
         {"user": user, "start": start, "placed": {node: 1}}
         for node, (user, start) in enumerate([("ann", 0), ("ann", 0), ("ann", 30), ("bob", 70)])
@@ -64,7 +64,7 @@ def test_every_user_counts_alike_however_many_jobs_they_have(schedule_of: Any) -
     assert figures["mean_bounded_slowdown"] == (1 + 1 + 4 + 8) / 4
 
 
-def test_a_job_is_weighed_by_its_window_and_one_without_a_deadline_not_at_all(schedule_of: Any) -> None:
+def test_a_job_is_weighed_by_its_window_and_one_without_a_deadline_not_at_all() -> None:
     rows = [
         {"submit": 0, "earliest": 10, "latest": 30, "start": 25, "placed": {0: 1}},
         {"submit": 0, "earliest": 0, "latest": 0, "start": 7, "placed": {1: 1}},  # no window: counts as one of 1 s
@@ -76,12 +76,9 @@ def test_a_job_is_weighed_by_its_window_and_one_without_a_deadline_not_at_all(sc
     assert (without["weighted_queue_time"], without["weighted_tardiness"], without["tardiness_s"]) == (None, None, 0)
 
 
-def test_bounded_slowdown_counts_short_jobs_as_ten_seconds_and_is_at_least_one() -> None:
-    wait, run = np.array([0, 0, 19, 95]), np.array([1, 100, 1, 5])
-    assert bounded_slowdown(wait, run).tolist() == [1.0, 1.0, 2.0, 10.0]
-
-
-def test_slowdown_has_no_bound_and_takes_a_run_of_no_time_for_one_of_a_second() -> None:
+def test_slowdowns_of_short_jobs() -> None:
+    """Bounded, it is at least one and takes them for 10 s; else runs of no time are of a second."""
+    assert bounded_slowdown(np.array([0, 0, 19, 95]), np.array([1, 100, 1, 5])).tolist() == [1.0, 1.0, 2.0, 10.0]
     assert slowdown(np.array([0, 99, 30, 7]), np.array([5, 1, 10, 0])).tolist() == [1.0, 100.0, 4.0, 7.0]
 
 
@@ -111,11 +108,8 @@ def test_waits_are_weighed_by_the_longest_of_their_queues(schedule: Schedule) ->
     }
     on_time = queue_metrics(schedule, WITH_QUEUES, np.array([0, 1]))
     assert (on_time["queue_weighted_wait"], on_time["queue_weighted_tardiness"]) == (0.25, 0.0)
-
-
-def test_a_wait_as_long_as_the_longest_is_not_late(schedule: Schedule) -> None:
-    just = replace(PLATFORM, queues=(Queue("a", longest_wait_s=20), Queue("b", longest_wait_s=99)))
-    found = queue_metrics(schedule, just, np.arange(5))
+    as_long = replace(PLATFORM, queues=(Queue("a", longest_wait_s=20), Queue("b", longest_wait_s=99)))
+    found = queue_metrics(schedule, as_long, np.arange(5))
     assert (found["queue_late_jobs"], found["queue_tardiness_s"]) == (1, 1)
 
 

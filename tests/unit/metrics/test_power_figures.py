@@ -2,6 +2,7 @@ import csv
 
 import numpy as np
 import pytest
+from kit.schedules import schedule_of
 
 from dardis.metrics.facility import find_cooling, platform_cooling, tariff_of
 from dardis.metrics.power import COLUMNS, KEYS, power_metrics, power_report, power_terms, write_power
@@ -9,9 +10,7 @@ from dardis.model.downtime import Downtime
 from dardis.model.errors import InputError
 from dardis.model.job import Status
 from dardis.model.moments import parse_utc
-from dardis.model.placements import Placements
 from dardis.model.platform import Facility, GridLimit, NodeGroup, NodePower, Platform
-from dardis.model.schedule import Schedule
 from dardis.power.cooling import HybridPlant
 
 POWER = NodePower(idle_w=100, core_w=5, off_w=10, boot_s=240, boot_w=125, shutdown_s=30, shutdown_w=100)
@@ -23,14 +22,9 @@ def platform(power=POWER, **around):
     return Platform("p", (NodeGroup("n", 2, {"cores": 10}, power),), facility=Facility(**around))
 
 
-def schedule(finish=7200):
-    ints = np.array
-    return Schedule(
-        kinds=("cores",), number=ints([1]), submit=ints([0]), earliest=ints([0]), latest=ints([0]),
-        walltime=ints([9999]), units=ints([1]), request=ints([[10]]), status=ints([Status.COMPLETED], dtype=np.int8),
-        start=ints([3600]), finish=ints([finish]), attempts=ints([1]),
-        placed=Placements(ints([0, 1]), ints([0]), ints([1])), queue=[""], user=[""],
-    )  # fmt: skip
+def schedule(finish=7200, **more):
+    job = {"start": 3600, "finish": finish, "walltime": 9999, "request": [10], "placed": {0: 1}}
+    return schedule_of(("cores",), [job | more])
 
 
 def figures(of, offset=None, *more):
@@ -130,8 +124,7 @@ def test_an_infeasible_power_limit_is_told():
 
 
 def test_nothing_ran_and_nothing_is_told():
-    empty = schedule()
-    empty.status[0] = Status.REJECTED
+    empty = schedule(status=Status.REJECTED)
     assert set(power_metrics(power_report(power_terms(platform(**ALL), None, 0, 0), empty)).values()) == {None}
 
 
@@ -141,10 +134,8 @@ def test_the_hours_are_written_with_units_in_their_names(tmp_path):
     with (tmp_path / "power.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert tuple(rows[0]) == COLUMNS
-    assert [(row["time_s"], row["until_s"], float(row["it_w"])) for row in rows] == [
-        ("0", "3600", 200),
-        ("3600", "7200", 250),
-    ]
+    hours = [(row["time_s"], row["until_s"], float(row["it_w"])) for row in rows]
+    assert hours == [("0", "3600", 200), ("3600", "7200", 250)]
     assert sum(float(row["energy_eur"]) for row in rows) == pytest.approx(0.09)
 
 

@@ -6,7 +6,7 @@ import re
 import resource
 import signal
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.effort import examples
+from kit.schedules import INSTANCES, schedule_of
 
 from dardis.metrics import placements, table
 from dardis.metrics.audit import Audit, audit
@@ -37,9 +38,9 @@ PLACED = {"nodes": st.integers(-1, 5), "units": st.integers(-1, 5)}
 
 
 @st.composite
-def cases(draw: st.DrawFn, instances: Any) -> tuple[Platform, Schedule, Downtime | None]:
+def cases(draw: st.DrawFn) -> tuple[Platform, Schedule, Downtime | None]:
     """A machine with maintenance, a schedule on it with up to eight faults, and nodes that were down."""
-    platform, schedule = draw(instances)
+    platform, schedule = draw(INSTANCES)
     columns = {name: getattr(schedule, name).copy() for name in FIELDS} | {"request": schedule.request.copy()}
     placed = {name: getattr(schedule.placed, name).copy() for name in PLACED}
     for of, faults in ((columns, FIELDS), (placed, PLACED)):
@@ -98,10 +99,10 @@ def miswritten(path: Path, value: str) -> None:
 )  # fmt: skip
 @examples(3)
 def test_a_file_in_small_blocks_is_judged_as_the_whole_schedule(
-    data: st.DataObject, instances: Any, folder: Path, jobs: int, characters: int, places: int, reserved: bool,
+    data: st.DataObject, folder: Path, jobs: int, characters: int, places: int, reserved: bool,
     waiting: str | None,
 ) -> None:  # fmt: skip
-    platform, schedule, downtime = data.draw(cases(instances))
+    platform, schedule, downtime = data.draw(cases())
     expected = data.draw(st.lists(st.integers(1, 9), unique=True))
     path = folder / "jobs.csv"
     write_jobs(replace(schedule, queue=[""] * len(schedule.queue), user=[""] * len(schedule.user)), path)
@@ -115,7 +116,7 @@ def test_a_file_in_small_blocks_is_judged_as_the_whole_schedule(
     assert [violation for violation in whole if "yet the other columns make it" not in violation.text] == own
 
 
-def test_faults_are_told_by_job_then_by_node(schedule_of: Any) -> None:
+def test_faults_are_told_by_job_then_by_node() -> None:
     rows = [
         {"number": 1, "placed": {0: 1, 5: 1}, "request": [9], "units": 3},
         {"number": 1, "placed": {0: 1, 1: 1}, "request": [9], "submit": 10, "earliest": 11},
@@ -133,29 +134,23 @@ def test_faults_are_told_by_job_then_by_node(schedule_of: Any) -> None:
     ]
 
 
-@pytest.fixture
-def peak_of(schedule_of: Any, tmp_path: Path) -> Callable[[int], int]:
+def peak_of(width: int, path: Path) -> int:
     """Bytes that the audit of 300 jobs on so many of 6000 nodes each holds at most, with blocks of 2000 placements."""
     platform = Platform("wide", (NodeGroup("n", 6000, {"cores": 1}),))
-
-    def measure(width: int) -> int:
-        path = tmp_path / "jobs.csv"
-        rows = [{"submit": 10 * job, "placed": {(7 * job + i) % 6000: 1 for i in range(width)}} for job in range(300)]
-        write_jobs(schedule_of(("cores",), rows), path)
-        with blocks_of(300, 20_000, 2000):
-            assert of_file(path, platform, list(range(1, 301))) == []  # and everything is imported and compiled
-            tracemalloc.start()
-            with closing(Audit(platform)) as judge:
-                assert [*judge.file(path), *judge.rest()] == []
-            peak = tracemalloc.get_traced_memory()[1]
-            tracemalloc.stop()
-        return peak
-
-    return measure
+    rows = [{"submit": 10 * job, "placed": {(7 * job + i) % 6000: 1 for i in range(width)}} for job in range(300)]
+    write_jobs(schedule_of(("cores",), rows), path)
+    with blocks_of(300, 20_000, 2000):
+        assert of_file(path, platform, list(range(1, 301))) == []  # and everything is imported and compiled
+        tracemalloc.start()
+        with closing(Audit(platform)) as judge:
+            assert [*judge.file(path), *judge.rest()] == []
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    return peak
 
 
-def test_memory_does_not_grow_with_placements(peak_of: Callable[[int], int]) -> None:
-    narrow, wide = peak_of(30), peak_of(300)
+def test_memory_does_not_grow_with_placements(tmp_path: Path) -> None:
+    narrow, wide = (peak_of(width, tmp_path / "jobs.csv") for width in (30, 300))
     assert wide < 1.3 * narrow
 
 

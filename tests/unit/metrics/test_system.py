@@ -6,22 +6,15 @@ import csv
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+from kit.schedules import INSTANCES, schedule_of, use_by_second
 
 from dardis.metrics.jobs import metrics_by
-from dardis.metrics.system import (
-    dissimilarity,
-    overutilisation,
-    schedule_metrics,
-    trimmed,
-    used_profile,
-    write_profile,
-)
+from dardis.metrics.system import dissimilarity, overutilisation, schedule_metrics, trimmed, used_profile, write_profile
 from dardis.model.errors import InputError
 from dardis.model.job import NO_TIME
 from dardis.model.platform import NodeGroup, Platform
@@ -34,8 +27,8 @@ STEPS = st.lists(st.tuples(st.integers(0, 120), st.integers(0, 9)), max_size=6)
 
 @given(data=st.data())
 @settings(deadline=None)
-def test_use_and_excess_are_those_of_every_second(data: st.DataObject, instances: Any, use_by_second: Any) -> None:
-    platform, schedule = data.draw(instances)
+def test_use_and_excess_are_those_of_every_second(data: st.DataObject) -> None:
+    platform, schedule = data.draw(INSTANCES)
     steps = data.draw(STEPS)
     desired = DesiredProfile(platform, {0: StepFunction.from_steps(2, steps)})
     held = use_by_second(platform, schedule).sum(axis=0)
@@ -75,18 +68,6 @@ def test_dissimilarity_is_that_of_every_second(
         assert measured == by_second(used.at(seconds).tolist(), desired.at(seconds).tolist())
 
 
-def test_dissimilarity_of_equal_scaled_and_alien_shapes() -> None:
-    g = StepFunction.from_steps(0, [(0, 4), (10, 8), (20, 0)])
-    half = StepFunction.from_steps(0, [(0, 2), (10, 4), (20, 0)])
-    flat = StepFunction.from_steps(0, [(0, 4), (20, 0)])
-    assert dissimilarity(g, g, 0, 20) == 0
-    assert dissimilarity(half, g, 0, 20) == 0
-    assert dissimilarity(flat, g, 0, 20) == 1 - (10 * 16 + 10 * 32) / (10 * 16 + 10 * 64)
-    assert dissimilarity(half, g, 15, 25) == 0
-    assert dissimilarity(StepFunction.from_steps(0, [(20, 5)]), g, 0, 20) == 1
-    assert dissimilarity(g, half, 20, 30) is None
-
-
 def test_sums_beyond_64_bits_are_exact() -> None:
     huge = 1 << 40
     f, g = StepFunction.from_steps(0, [(0, huge + 1)]), StepFunction.from_steps(0, [(0, huge), (1 << 30, huge + 1)])
@@ -106,8 +87,8 @@ def test_overutilisation_within_a_window() -> None:
 
 @given(data=st.data())
 @settings(deadline=None)
-def test_dissimilarity_reaches_to_the_largest_deadline(data: st.DataObject, instances: Any, use_by_second: Any) -> None:
-    platform, schedule = data.draw(instances)
+def test_dissimilarity_reaches_to_the_largest_deadline(data: st.DataObject) -> None:
+    platform, schedule = data.draw(INSTANCES)
     assume(schedule.ran.any())
     desired = DesiredProfile(platform, {0: StepFunction.from_steps(1, data.draw(STEPS))})
     figures = schedule_metrics(schedule, platform, desired)
@@ -119,7 +100,7 @@ def test_dissimilarity_reaches_to_the_largest_deadline(data: st.DataObject, inst
         assert figures[name] == (by_second(f, g) if any(g) and len(deadlines) else None)
 
 
-def test_without_jobs_or_wishes_figures_are_null(schedule_of: Any) -> None:
+def test_without_jobs_or_wishes_figures_are_null() -> None:
     platform = Platform("p", (NodeGroup("n", 2, {"cores": 2}),))
     nothing = schedule_metrics(schedule_of(("cores",), []), platform, DesiredProfile(platform))
     assert {name for name, value in nothing.items() if value is not None} == {
@@ -136,7 +117,7 @@ def test_without_jobs_or_wishes_figures_are_null(schedule_of: Any) -> None:
     assert [one[name] for name in ("tardiness_s", "late_jobs", "overutilisation_core_s")] == [0, 0, 0]
 
 
-def test_trimming_counts_jobs_by_submission_and_use_by_window(schedule_of: Any) -> None:
+def test_trimming_counts_jobs_by_submission_and_use_by_window() -> None:
     platform = Platform("p", (NodeGroup("n", 2, {"cores": 2}),))
     rows = [{"submit": submit, "start": submit, "finish": submit + 10, "placed": {0: 1}} for submit in (0, 5, 20, 40)]
     schedule = schedule_of(("cores",), rows)
@@ -154,8 +135,8 @@ def test_trimming_counts_jobs_by_submission_and_use_by_window(schedule_of: Any) 
 
 @given(data=st.data())
 @settings(deadline=None)
-def test_groups_sum_to_the_whole(data: st.DataObject, instances: Any) -> None:
-    platform, schedule = data.draw(instances)
+def test_groups_sum_to_the_whole(data: st.DataObject) -> None:
+    platform, schedule = data.draw(INSTANCES)
     everyone = np.arange(len(schedule.number))
     whole = schedule_metrics(schedule, platform, None)
     rows = list(metrics_by(schedule, platform, everyone))
@@ -171,9 +152,9 @@ def test_groups_sum_to_the_whole(data: st.DataObject, instances: Any) -> None:
 @given(data=st.data())
 @settings(deadline=None)
 def test_profile_file_holds_every_change_and_no_other_row(
-    data: st.DataObject, instances: Any, tmp_path_factory: pytest.TempPathFactory
+    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    platform, schedule = data.draw(instances)
+    platform, schedule = data.draw(INSTANCES)
     desired = DesiredProfile(platform, {0: StepFunction.from_steps(1, data.draw(STEPS))})
     path: Path = tmp_path_factory.mktemp("profile") / "profile.csv"
     write_profile(path, schedule, platform, desired)

@@ -14,12 +14,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kit.schedules import INSTANCES, schedule_of
 
 from dardis.metrics import columns
 from dardis.metrics.contradictions import contradictions
 from dardis.metrics.table import read_blocks, read_jobs, write_jobs
 from dardis.metrics.violation import Violation
 from dardis.model.errors import InputError
+from dardis.model.files import atomic_text
 from dardis.model.job import NO_TIME, Status
 from dardis.model.placements import Placements
 from dardis.model.schedule import Schedule
@@ -60,8 +62,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @given(data=st.data())
 @settings(deadline=None)
-def test_reading_gives_what_was_written(data: st.DataObject, instances: Any, folder: Path) -> None:
-    _, schedule = data.draw(instances)
+def test_reading_gives_what_was_written(data: st.DataObject, folder: Path) -> None:
+    _, schedule = data.draw(INSTANCES)
     path = folder / "jobs.csv"
     write_jobs(schedule, path, "trace")
     assert_same(read_jobs(path), schedule)
@@ -74,7 +76,7 @@ def test_reading_gives_what_was_written(data: st.DataObject, instances: Any, fol
     ]
 
 
-def test_rows_hold_the_documented_columns(tmp_path: Path, schedule_of: Any) -> None:
+def test_rows_hold_the_documented_columns(tmp_path: Path) -> None:
     rows = [
         {"submit": 5, "start": 9, "finish": 17, "walltime": 8, "status": Status.KILLED, "request": [2, 100],
          "placed": {0: 1, 1: 1, 2: 3, 7: 2}, "latest": 20, "queue": "q,1", "user": "u", "attempts": 2},
@@ -96,7 +98,7 @@ def rewrite(path: Path, change: Any) -> None:
 
 
 @pytest.fixture
-def written(tmp_path: Path, schedule_of: Any) -> tuple[Path, Schedule]:
+def written(tmp_path: Path) -> tuple[Path, Schedule]:
     """A file of three jobs, the last rejected, and its schedule."""
     rows = [
         {"placed": {0: 1, 1: 1}, "queue": "a"},
@@ -108,27 +110,30 @@ def written(tmp_path: Path, schedule_of: Any) -> tuple[Path, Schedule]:
     return tmp_path / "jobs.csv", schedule
 
 
-def test_columns_may_come_in_any_order_with_others_between(written: tuple[Path, Schedule]) -> None:
+def with_points(table: list[list[str]]) -> None:
+    """Whole numbers as pandas writes them."""
+    place = table[0].index("starting_time")
+    for row in table[1:]:
+        row[place] += ".0" if row[place] else ""
+
+
+def shuffled(table: list[list[str]]) -> list[list[str]]:
+    """Columns in another order, with one between; 7 and the 24 columns have no common divisor."""
+    count = len(table[0]) + 1
+    return [[(*row, "metadata")[place * 7 % count] for place in range(count)] for row in table]
+
+
+def turned(table: list[list[str]]) -> None:
+    """Units by node from the last to the first."""
+    place = table[0].index("units_by_node")
+    for row in table[1:]:
+        row[place] = "  ".join(reversed(row[place].split())) + " "
+
+
+@pytest.mark.parametrize("change", [with_points, shuffled, turned])
+def test_what_means_the_same_is_read_the_same(written: tuple[Path, Schedule], change: Any) -> None:
     path, schedule = written
-
-    def shuffle(table: list[list[str]]) -> list[list[str]]:  # 7 and the 24 columns have no common divisor
-        count = len(table[0]) + 1
-        order = [place * 7 % count for place in range(count)]
-        return [[(*row, "metadata")[place] for place in order] for row in table]
-
-    rewrite(path, shuffle)
-    assert_same(read_jobs(path), schedule)
-
-
-def test_whole_numbers_may_be_written_as_pandas_does(written: tuple[Path, Schedule]) -> None:
-    path, schedule = written
-    place = DOCUMENTED.split(",").index("starting_time")
-
-    def with_points(table: list[list[str]]) -> None:
-        for row in table[1:]:
-            row[place] += ".0" if row[place] else ""
-
-    rewrite(path, with_points)
+    rewrite(path, change)
     assert_same(read_jobs(path), schedule)
 
 
@@ -146,69 +151,66 @@ def test_what_is_not_needed_may_be_absent(written: tuple[Path, Schedule]) -> Non
     assert read.queue == read.user == ["", "", ""]
 
 
-@pytest.mark.parametrize(
-    ("column", "value", "told"),
-    [
-        ("job_id", "w0!1", "job_id is 'w0!1'; expected a whole number"),
-        ("submission_time", "", "submission_time is ''"),
-        ("starting_time", "4.5", "starting_time is '4.5'; expected a whole number of seconds"),
-        ("finish_time", "9" * 30, "finish_time is '999"),
-        ("units", "-1", "units is '-1'; expected a whole number from 0"),
-        ("req_memory", "1GiB", "req_memory is '1GiB'"),
-        ("units_by_node", "0-3", "units_by_node is '0-3'; expected node:units pairs like 0:1 7:2"),
-        ("units_by_node", "0:99999999999", "units_by_node is '0:99999999999'"),
-        ("status", "lost", "status is 'lost'; expected completed or killed or rejected"),
-    ],
-)
-def test_a_wrong_value_is_named_with_its_line(
-    written: tuple[Path, Schedule], column: str, value: str, told: str
-) -> None:
-    path, _ = written
+def spoiled(row: int, **cells: str) -> Any:
+    """Puts these into a row."""
 
     def spoil(table: list[list[str]]) -> None:
-        table[2][table[0].index(column)] = value
+        for column, value in cells.items():
+            table[row][table[0].index(column)] = value
 
-    rewrite(path, spoil)
-    with pytest.raises(InputError) as caught:
-        read_jobs(path)
-    assert f"{path} line 3: {told}" in str(caught.value)
+    return spoil
 
 
 @pytest.mark.parametrize(
     ("change", "told"),
     [
+        (spoiled(2, job_id="w0!1"), "line 3: job_id is 'w0!1'; expected a whole number"),
+        (spoiled(2, submission_time=""), "line 3: submission_time is ''"),
+        (spoiled(2, starting_time="4.5"), "line 3: starting_time is '4.5'; expected a whole number of seconds"),
+        (spoiled(2, finish_time="9" * 30), "line 3: finish_time is '999"),
+        (spoiled(2, units="-1"), "line 3: units is '-1'; expected a whole number from 0"),
+        (spoiled(2, req_memory="1GiB"), "line 3: req_memory is '1GiB'"),
+        (spoiled(2, units_by_node="0-3"), "units_by_node is '0-3'; expected node:units pairs like 0:1 7:2"),
+        (spoiled(2, units_by_node="0:99999999999"), "line 3: units_by_node is '0:99999999999'"),
+        (spoiled(2, status="lost"), "line 3: status is 'lost'; expected completed or killed or rejected"),
         (lambda _: [[]], "line 1: no column job_id, submission_time"),
         (lambda table: [[*row, row[0]] for row in table], "line 1: more than one column job_id"),
         (lambda table: [*table[:2], table[2][:-1]], "line 3: 22 values; expected 23, as in line 1"),
     ],
 )
-def test_a_wrong_shape_is_named(written: tuple[Path, Schedule], change: Any, told: str) -> None:
+def test_what_is_wrong_is_named_with_its_line(written: tuple[Path, Schedule], change: Any, told: str) -> None:
     path, _ = written
     rewrite(path, change)
     with pytest.raises(InputError) as caught:
         read_jobs(path)
+    assert str(caught.value).startswith(f"{path} line ")
     assert told in str(caught.value)
 
 
-def test_a_job_may_be_as_wide_as_a_large_machine(tmp_path: Path, schedule_of: Any) -> None:
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("execution_time", "11"), ("waiting_time", ""), ("success", "0"), ("requested_number_of_resources", "3"),
+        ("turnaround_time", "9"), ("stretch", "1.1"), ("allocated_resources", "0-2"), ("allocated_resources", "x"),
+    ],
+)  # fmt: skip
+def test_a_derived_column_that_disagrees_is_found(written: tuple[Path, Schedule], column: str, value: str) -> None:
+    path, _ = written
+    rewrite(path, spoiled(1, allocated_resources="1 0", execution_time="10.0", stretch="1.000001"))
+    assert contradicted(path) == []
+    rewrite(path, spoiled(1, **{column: value}))
+    found = contradicted(path)
+    assert [violation.job for violation in found] == [1]
+    assert found[0].text.startswith(f"{column} is {value!r}")
+
+
+def test_a_job_may_be_as_wide_as_a_large_machine(tmp_path: Path) -> None:
     schedule = schedule_of(("cores",), [{"placed": dict.fromkeys(range(0, 200_000, 2), 1)}, {"placed": {1: 1}}])
     path = tmp_path / "jobs.csv"
     write_jobs(schedule, path)
     assert_same(read_jobs(path), schedule)
     assert [len(block.rows) for block in read_blocks(path)] == [2]
     assert contradicted(path) == []
-
-
-def test_units_by_node_are_put_in_order(written: tuple[Path, Schedule]) -> None:
-    path, schedule = written
-
-    def turn(table: list[list[str]]) -> None:
-        for row in table[1:]:
-            place = table[0].index("units_by_node")
-            row[place] = "  ".join(reversed(row[place].split())) + " "
-
-    rewrite(path, turn)
-    assert_same(read_jobs(path), schedule)
 
 
 def test_files_that_are_no_table_are_refused_in_one_line(tmp_path: Path) -> None:
@@ -222,37 +224,6 @@ def test_files_that_are_no_table_are_refused_in_one_line(tmp_path: Path) -> None
         assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("column", "value"),
-    [
-        ("execution_time", "11"), ("waiting_time", ""), ("success", "0"), ("requested_number_of_resources", "3"),
-        ("turnaround_time", "9"), ("stretch", "1.1"), ("allocated_resources", "0-2"), ("allocated_resources", "x"),
-    ],
-)  # fmt: skip
-def test_a_derived_column_that_disagrees_is_found(written: tuple[Path, Schedule], column: str, value: str) -> None:
-    path, _ = written
-
-    def spoil(table: list[list[str]]) -> None:
-        table[1][table[0].index(column)] = value
-
-    rewrite(path, spoil)
-    found = contradicted(path)
-    assert [violation.job for violation in found] == [1]
-    assert found[0].text.startswith(f"{column} is {value!r}")
-
-
-def test_derived_columns_may_be_written_in_other_ways(written: tuple[Path, Schedule]) -> None:
-    path, _ = written
-
-    def vary(table: list[list[str]]) -> None:
-        table[1][table[0].index("allocated_resources")] = "1 0"
-        table[1][table[0].index("execution_time")] = "10.0"
-        table[1][table[0].index("stretch")] = "1.000001"
-
-    rewrite(path, vary)
-    assert contradicted(path) == []
-
-
 @given(st.sets(st.integers(0, 40)), st.randoms())
 def test_interval_sets_have_one_form(numbers: set[int], order: random.Random) -> None:
     parts = [str(number) for number in numbers]
@@ -261,3 +232,16 @@ def test_interval_sets_have_one_form(numbers: set[int], order: random.Random) ->
     bounds = [tuple(map(int, part.split("-"))) for part in text.split()]
     assert sorted(numbers) == [n for bound in bounds for n in range(bound[0], bound[-1] + 1)]
     assert all(later[0] > earlier[-1] + 1 for earlier, later in pairwise(bounds))
+
+
+def test_a_file_is_whole_or_what_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "out.csv"
+    path.write_text("old")
+    with pytest.raises(UnicodeEncodeError), atomic_text(path) as file:
+        file.write("new \ud800")
+    assert path.read_text() == "old"
+    with atomic_text(path) as file:
+        file.write("né\r\n")
+        assert path.read_text() == "old"
+    assert path.read_bytes() == "né\r\n".encode()
+    assert list(tmp_path.iterdir()) == [path]

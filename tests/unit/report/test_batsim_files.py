@@ -8,8 +8,9 @@ from dardis.cli.main import run as command
 from dardis.report.batsim_files import COLUMNS
 
 
-@pytest.fixture
-def folder(tmp_path):
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    tmp_path = tmp_path_factory.mktemp("batsim")
     (tmp_path / "p.toml").write_text('name = "p"\n[[nodes]]\ncount = 2\nprefix = "n"\nresources = { cores = 4 }\n')
     rows = [(1, 10, 20, 6, 30), (2, 12, 50, 4, 40), (3, 12, 5, 2, 30), (4, 13, 5, 9, 30)]
     text = "".join(f"{n} {s} -1 {r} {p} -1 -1 {p} {w} -1 1 1 1 -1 1 1 -1 -1\n" for n, s, r, p, w in rows)

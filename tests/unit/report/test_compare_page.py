@@ -1,22 +1,17 @@
 """The comparison's page: one file, all charts of every trace, also where runs failed or figures have no meaning."""
 
-import json
 import re
-from html.parser import HTMLParser
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from kit.page import Page
+from kit.written_run import one_node_jobs, write_run
 
 from dardis.metrics.classes import WIDTH, JobClass
 from dardis.metrics.comparison import Compared, RunResult, lines_of
-from dardis.metrics.jobs import write_metrics_by
-from dardis.metrics.system import schedule_metrics, write_profile
-from dardis.metrics.table import write_jobs
-from dardis.model.job import Status
-from dardis.model.placements import Placements
+from dardis.metrics.system import schedule_metrics
 from dardis.model.platform import NodeGroup, Platform
-from dardis.model.platform_dict import platform_to_dict
-from dardis.model.schedule import Schedule
 from dardis.report import chart
 from dardis.report.compare_charts import Borne, waits, who_pays
 from dardis.report.compare_page import write_comparison
@@ -28,81 +23,44 @@ CHARTS = [
 ]  # fmt: skip
 
 
-def one_node_jobs(count, platform, delay):
-    """Jobs of one unit, one after the other on each node, each `delay` later than it could."""
-    index = np.arange(count)
-    submit = index // platform.node_count * 50
-    start = submit + delay
-    return Schedule(
-        kinds=platform.kinds, number=index + 1, submit=submit, earliest=submit, latest=submit + 60,
-        walltime=40 + 700 * (index % 3), units=np.ones(count, np.int64), request=np.tile([2], (count, 1)),
-        status=np.full(count, Status.COMPLETED, np.int8), start=start, finish=start + 40,
-        attempts=np.ones(count, np.int64),
-        placed=Placements(np.arange(count + 1), index % platform.node_count, np.ones(count, np.int64)),
-        queue=[""] * count, user=[""] * count,
-    )  # fmt: skip
-
-
 @pytest.fixture
 def write(tmp_path):
-    """Write the files of a run and return it as a result."""
+    """Write the files of a run whose jobs each wait for `delay`, and return it as a result."""
 
     def run(label, trace="t", seed=1, count=60, nodes=4, delay=9):
         folder = tmp_path / "runs" / trace / label / str(seed)
         folder.mkdir(parents=True)
-        platform = Platform("m", (NodeGroup("n", nodes, {"cores": 4}),))
-        schedule = one_node_jobs(count, platform, delay)
-        write_jobs(schedule, folder / "jobs.csv", trace)
-        write_profile(folder / "profile.csv", schedule, platform, None)
-        write_metrics_by(folder / "metrics_by.csv", schedule, platform, np.arange(count))
-        (folder / "run.json").write_text(json.dumps({"platform": platform_to_dict(platform)}))
-        metrics = schedule_metrics(schedule, platform, None)
-        (folder / "metrics.json").write_text(json.dumps(metrics))
-        return RunResult(trace, label, "easy", (), seed, folder, metrics)
+        platform = Platform("m", (NodeGroup("n", nodes, {"cores": 4, "memory": 1024}),))
+        jobs = one_node_jobs(count, platform)
+        start, walltime = jobs.submit + delay, 40 + 700 * (np.arange(count) % 3)
+        schedule = replace(jobs, start=start, finish=start + 40, walltime=walltime)
+        write_run(folder, schedule, platform, wished=False)
+        return RunResult(trace, label, "easy", (), seed, folder, schedule_metrics(schedule, platform, None))
 
     return run
 
 
-class Page(HTMLParser):
-    """Headings, pictures and tags of a page."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.sources, self.headings, self.seen, self.within, self.pictures = [], [], set(), "", 0
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.seen.add(tag)
-        self.within = tag
-        self.pictures += tag == "svg"
-        self.sources += [value for name, value in attrs if name in {"src", "href", "xlink:href"}]
-
-    def handle_data(self, data):
-        if self.within in {"h1", "h2"} and data.strip():
-            self.headings.append(data)
+@pytest.fixture
+def kept(monkeypatch):
+    """The drawings that would have been finished."""
+    drawings = []
+    monkeypatch.setattr(chart, "finish", lambda drawing, *_: drawings.append(drawing))
+    return drawings
 
 
 def drawn(folder, results, pair):
     write_comparison(folder, Compared(tuple(results), pair), folder)
     text = (folder / "report.html").read_text()
-    page = Page(text)
-    assert "script" not in page.seen
-    assert "link" not in page.seen
-    assert all(source.startswith(("data:image/png", "#")) for source in page.sources)
-    return text, page
+    return text, Page(text)
 
 
-def test_every_trace_has_all_charts(write, tmp_path):
+def test_every_trace_has_all_charts_the_same_bytes_each_time(write, tmp_path):
     results = [write(label, trace, delay=d) for trace in ("t", "u & v") for d, label in ((9, "a"), (90, "b"))]
     text, page = drawn(tmp_path, results, ("a", "b"))
     assert page.headings == ["A comparison", "Figures", "t", *CHARTS, "u & v", *CHARTS]
     assert page.pictures == 2 * len(CHARTS)
     assert re.search(r">makespan</a> \((s|min)\)", " ".join(text.split()))
-
-
-def test_the_same_runs_give_the_same_bytes(write, tmp_path):
-    results = [write("a"), write("b", delay=90)]
-    assert drawn(tmp_path, results, ("a", "b"))[0] == drawn(tmp_path, results, ("a", "b"))[0]
+    assert drawn(tmp_path, results, ("a", "b"))[0] == text
 
 
 def test_failed_runs_are_named_and_do_not_stop_the_charts(write, tmp_path):
@@ -129,13 +87,9 @@ def test_a_large_machine_and_more_dispatchers_than_lines(write, tmp_path):
     assert len(text) < 2_000_000
 
 
-def test_one_dispatcher_is_drawn_once(write, tmp_path):
-    _, page = drawn(tmp_path, [write("a")], ("a", "a"))
-    assert page.headings[-1] == "Nodes over time"
-
-
-def test_who_pays_counts_the_jobs_of_all_seeds(write, tmp_path):
-    drawn(tmp_path, [write("a", seed=1, count=6, delay=10), write("a", seed=2, count=6, delay=30)], ("a", "a"))
+def test_who_pays_counts_the_jobs_of_all_seeds_of_a_lone_dispatcher(write, tmp_path):
+    runs = [write("a", seed=seed, count=6, delay=delay) for seed, delay in ((1, 10), (2, 30))]
+    assert drawn(tmp_path, runs, ("a", "a"))[1].headings[-1] == "Nodes over time"
     rows = [line.split(",") for line in (tmp_path / "who_pays.csv").read_text().splitlines()]
     # Runs of 40 s that waited 10 s and 30 s: slowdowns 1.25 and 1.75.
     assert rows[1] == ["t", "a", "2", "width", "2", "12", "20.0", "1.5", "1.0", "1.0"]
@@ -162,9 +116,7 @@ def test_the_radar_has_the_median_half_way_out_and_twice_that_or_the_largest_at_
     }
 
 
-def test_classes_of_few_jobs_are_grey_dots_beside_the_lines(monkeypatch):
-    kept = []
-    monkeypatch.setattr(chart, "finish", lambda drawing, *_: kept.append(drawing))
+def test_classes_of_few_jobs_are_grey_dots_beside_the_lines(kept):
     classes = [JobClass(WIDTH, place, jobs, 60 * jobs, 2.0 * jobs, jobs, 1.0) for place, jobs in ((0, 50), (1, 9))]
     with chart.style():
         who_pays([Borne("a", np.ones(1, np.int64), np.ones(1), classes, 1)], WIDTH, "")
@@ -174,9 +126,7 @@ def test_classes_of_few_jobs_are_grey_dots_beside_the_lines(monkeypatch):
         assert (dots.get_xdata().tolist(), dots.get_linestyle(), dots.get_color()) == ([1], "None", chart.GREY)
 
 
-def test_curves_begin_where_they_differ(monkeypatch):
-    kept = []
-    monkeypatch.setattr(chart, "finish", lambda drawing, *_: kept.append(drawing))
+def test_curves_begin_where_they_differ(kept):
     alike = [0] * 75 + [10] * 5
     with chart.style():
         waits([Borne(str(far), np.array([*alike, *[far] * 20]), np.ones(1), [], 1) for far in (600, 3600)], "")

@@ -97,30 +97,13 @@ def test_central_and_distributed_side_by_side_is_said():
 
 def test_the_short_table_is_aligned_and_says_who_rejected():
     figures = {"mean_bounded_slowdown": 1.5, "utilisation": 0.5, "mean_wait_s": 7200, "max_wait_s": 36_000}
-    runs = [
-        run("a", 1, **figures, rejected=0),
-        run("a", 2, **figures, rejected=3),
-        run("longer", 1, **figures, rejected=5),
-        run("c", 1, error="no"),
-    ]
+    counts = (("a", 1, 0), ("a", 2, 3), ("longer", 1, 5))
+    runs = [run(label, seed, **figures, rejected=count) for label, seed, count in counts]
+    runs.append(run("c", 1, error="no"))
     head, *rows, first, second, differ = plain(brief(lines_of(runs))).splitlines()
     assert {len(line) for line in (head, *rows)} == {len(head)}
-    assert head.split() == [
-        "trace",
-        "dispatcher",
-        "mean",
-        "wait",
-        "(h)",
-        "mean",
-        "bounded",
-        "slowdown",
-        "longest",
-        "wait",
-        "(h)",
-        "utilisation",
-        "(%)",
-        "rejected",
-    ]
+    words = "trace dispatcher mean wait (h) mean bounded slowdown longest wait (h) utilisation (%) rejected"
+    assert head.split() == words.split()
     assert [row.split() for row in rows] == [
         ["t", "a", "2", "1.50", "10", "50", "1.50"],
         ["t", "longer", "2", "1.50", "10", "50", "5"],
@@ -136,10 +119,6 @@ def test_the_short_table_without_waits_and_rejections():
     assert text.splitlines()[1].split() == ["t", "a", "0", "–", "0", "–", "0"]
     assert "mean wait (s)" in text
     assert len(text.splitlines()) == 2
-
-
-def test_markdown_marks_the_best():
-    assert "| **1** |" in markdown(table(run("a", mean_wait_s=1), run("b", mean_wait_s=2)))
 
 
 @pytest.mark.parametrize("letter", "&%$#_{}~^\\<>±·–")
@@ -166,7 +145,8 @@ def test_the_latex_is_a_tabular_of_equal_rows():
     assert text.count(r"\midrule") == 2
 
 
-def test_markdown_escapes():
+def test_markdown_escapes_and_marks_the_best():
+    assert "| **1** |" in markdown(table(run("a", mean_wait_s=1), run("b", mean_wait_s=2)))
     assert in_markdown("a_b|c\n`d` <e>") == r"a\_b\|c \`d\` \<e\>"
 
 

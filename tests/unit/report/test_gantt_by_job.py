@@ -1,4 +1,4 @@
-"""The Gantt by job: on its nodes every job has as many cores as it holds, and no two jobs the same at one time."""
+"""Nodes over time: by class as in every second, and by job each with as many cores as it holds, for itself."""
 
 from dataclasses import replace
 
@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kit.schedules import schedule_of
 
 from dardis.metrics.cores import core_sets, first_cores
-from dardis.model.job import Status
-from dardis.model.placements import Placements
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.schedule import Schedule
 from dardis.report import chart
 from dardis.report.chart import TimeAxis
+from dardis.report.gantt import node_use
 from dardis.report.gantt_jobs import blocks, gantt_of_jobs
 
 PLATFORM = Platform("p", (NodeGroup("a", 2, {"cores": 3}), NodeGroup("b", 3, {"cores": 5})))
@@ -22,6 +22,9 @@ NODES_OF = st.lists(
     st.tuples(st.integers(0, 4), st.integers(1, 3)), min_size=1, max_size=4, unique_by=lambda one: one[0]
 )
 ASKED = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 30), NODES_OF), max_size=9)
+
+SPANS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 90), st.integers(1, 30), st.integers(1, 3)), max_size=8)
+"""Node, start, length and units of jobs."""
 
 
 def placed(asked: list[tuple[int, int, list[tuple[int, int]]]]) -> Schedule:
@@ -32,19 +35,28 @@ def placed(asked: list[tuple[int, int, list[tuple[int, int]]]]) -> Schedule:
             for node, units in where:
                 held[node, start : start + seconds] += units
             kept.append((start, seconds, sorted(where)))
-    count = len(kept)
-    start = np.array([one[0] for one in kept], np.int64)
-    length = np.array([one[1] for one in kept], np.int64)
-    pairs = [pair for one in kept for pair in one[2]]
-    nodes, units = (np.array([pair[place] for pair in pairs], np.int64) for place in (0, 1))
-    offsets = np.cumsum([0, *(len(one[2]) for one in kept)])
-    one = np.ones(count, np.int64)
-    return Schedule(
-        kinds=("cores",), number=100 + np.arange(count), submit=start, earliest=start, latest=start, walltime=length,
-        units=np.diff(np.concatenate([[0], np.cumsum(units)])[offsets]), request=one[:, None],
-        status=np.full(count, Status.COMPLETED, np.int8), start=start, finish=start + length, attempts=one,
-        placed=Placements(offsets, nodes, units), queue=[""] * count, user=[""] * count,
-    )  # fmt: skip
+    rows = [
+        {"number": 100 + n, "start": start, "finish": start + seconds, "placed": dict(where)}
+        for n, (start, seconds, where) in enumerate(kept)
+    ]
+    return schedule_of(("cores",), rows)
+
+
+@given(spans=SPANS, rows=st.integers(1, 5), step=st.sampled_from([1, 4, 12, 120]))
+def test_node_use_by_class_is_that_of_every_second(spans, rows, step):
+    jobs = [{"start": start, "finish": start + length, "placed": {node: units}} for node, start, length, units in spans]
+    schedule, count = schedule_of(("cores",), jobs), len(spans)
+    classes = np.arange(count) % 2
+    held = np.zeros((2, 5, 120))
+    for one, (node, first, seconds, amount) in zip(classes, spans, strict=True):
+        held[one, node, first : first + seconds] += amount
+    row = np.arange(5) * rows // 5
+    gathered = np.stack([held[:, row == r].sum(axis=1) / CAPACITY[row == r].sum() for r in range(rows)], axis=1)
+    expected = gathered.reshape(2, rows, 120 // step, step).mean(axis=3)
+    edges = np.linspace(0, 120, 120 // step + 1)
+    np.testing.assert_allclose(node_use(schedule, PLATFORM, edges, rows, classes, 2), expected, atol=1e-9)
+    later = replace(schedule, start=schedule.start + 1000, finish=schedule.finish + 1000)
+    np.testing.assert_allclose(node_use(later, PLATFORM, edges + 1000, rows, classes, 2), expected, atol=1e-9)
 
 
 @given(asked=ASKED, start=st.integers(0, 60), length=st.integers(1, 90))
@@ -72,28 +84,23 @@ def test_the_cores_are_those_that_jobs_csv_has_whenever_the_span_begins():
     assert list(zip(drawn.job.tolist(), drawn.low.tolist(), strict=True)) == [(1, 1), (2, 0)]
 
 
-def test_who_is_overfull_three_times_stays_within_the_node():
-    schedule = placed([(0, 9, [(0, 3)]), (9, 9, [(0, 3)]), (18, 9, [(0, 3)])])
-    together = replace(schedule, start=np.zeros(3, np.int64), finish=np.full(3, 9))
-    drawn = blocks(together, PLATFORM, 0, 9)
-    assert (drawn.low.tolist(), drawn.high.tolist()) == ([0, 0, 0], [3, 3, 3])
+FULL = placed([(0, 9, [(0, 3)])])
+THREE = placed([(0, 9, [(0, 3)]), (9, 9, [(0, 3)]), (18, 9, [(0, 3)])])
 
 
-def test_neighbouring_cores_are_one_block():
-    schedule = placed([(0, 9, [(0, 3), (1, 3), (2, 2), (4, 1)])])
+@pytest.mark.parametrize(
+    ("schedule", "rows"),
+    [
+        (placed([(0, 9, [(0, 3), (1, 3), (2, 2), (4, 1)])]), [(0, 8), (16, 17)]),
+        (replace(THREE, start=np.zeros(3, np.int64), finish=np.full(3, 9)), 3 * [(0, 3)]),
+        (replace(FULL, request=np.array([[7]])), [(0, 3)]),
+        (replace(FULL, request=np.array([[0]])), []),
+    ],
+    ids=["neighbouring cores are one", "who finds no room stays in the node", "more than there are", "no cores"],
+)
+def test_blocks_by_hand(schedule, rows):
     drawn = blocks(schedule, PLATFORM, 0, 9)
-    assert list(zip(drawn.low.tolist(), drawn.high.tolist(), strict=True)) == [(0, 8), (16, 17)]
-
-
-def test_who_holds_more_cores_than_there_are_lies_over_others():
-    schedule = placed([(0, 9, [(0, 3)])])
-    drawn = blocks(replace(schedule, request=np.array([[7]])), PLATFORM, 0, 9)
-    assert (drawn.low.tolist(), drawn.high.tolist()) == ([0], [3])
-
-
-def test_jobs_of_no_cores_are_not_drawn():
-    schedule = placed([(0, 9, [(0, 3)])])
-    assert len(blocks(replace(schedule, request=np.array([[0]])), PLATFORM, 0, 9).job) == 0
+    assert list(zip(drawn.low.tolist(), drawn.high.tolist(), strict=True)) == rows
 
 
 @pytest.mark.parametrize(("end", "named"), [(9, ["100", "101"]), (900, [])])

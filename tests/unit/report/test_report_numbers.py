@@ -1,26 +1,20 @@
-"""What the charts draw is what the schedule says, second by second; and numbers in words."""
+"""Envelopes of charts against every second, numbers in words, and what words mean."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import re
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dardis.model.job import Status
-from dardis.model.placements import Placements
-from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
-from dardis.model.schedule import Schedule
 from dardis.report import summary, words
-from dardis.report.gantt import node_use
+from dardis.report.glossary import GLOSSARY
 from dardis.report.over_time import envelope
-
-PLATFORM = Platform("p", (NodeGroup("a", 2, {"cores": 3}), NodeGroup("b", 3, {"cores": 5})))
-SPANS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 90), st.integers(1, 30), st.integers(1, 3)), max_size=8)
 
 
 @given(
@@ -34,34 +28,6 @@ def test_the_envelope_is_that_of_every_second(steps: list[tuple[int, int]], edge
         values = function.at(np.arange(start, end))
         assert (low[place], high[place]) == (values.min(), values.max())
         assert mean[place] == pytest.approx(values.mean())
-
-
-@given(spans=SPANS, rows=st.integers(1, 5), step=st.sampled_from([1, 4, 12, 120]))
-def test_node_use_by_class_is_that_of_every_second(
-    spans: list[tuple[int, int, int, int]], rows: int, step: int
-) -> None:
-    nodes, start, length, units = (np.array(column, dtype=np.int64) for column in zip(*spans, strict=True)) if spans \
-        else (np.zeros(0, np.int64),) * 4  # fmt: skip
-    count = len(spans)
-    one = np.ones(count, dtype=np.int64)
-    schedule = Schedule(
-        kinds=("cores",), number=np.arange(count), submit=start, earliest=start, latest=start, walltime=length,
-        units=units, request=one[:, None], status=np.full(count, Status.COMPLETED, np.int8), start=start,
-        finish=start + length, attempts=one, placed=Placements(np.arange(count + 1), nodes, units),
-        queue=[""] * count, user=[""] * count,
-    )  # fmt: skip
-    classes = np.arange(count) % 2
-    held = np.zeros((2, 5, 120))
-    for one, (node, first, seconds, amount) in zip(classes, spans, strict=True):
-        held[one, node, first : first + seconds] += amount
-    row = np.arange(5) * rows // 5
-    capacity = PLATFORM.capacity[:, 0]
-    gathered = np.stack([held[:, row == r].sum(axis=1) / capacity[row == r].sum() for r in range(rows)], axis=1)
-    expected = gathered.reshape(2, rows, 120 // step, step).mean(axis=3)
-    edges = np.linspace(0, 120, 120 // step + 1)
-    np.testing.assert_allclose(node_use(schedule, PLATFORM, edges, rows, classes, 2), expected, atol=1e-9)
-    later = replace(schedule, start=start + 1000, finish=start + 1000 + length)
-    np.testing.assert_allclose(node_use(later, PLATFORM, edges + 1000, rows, classes, 2), expected, atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -96,3 +62,21 @@ def test_the_report_says_of_killed_and_rejected_jobs_no_more_than_holds_of_all_o
     assert "failed" in meanings["Killed"]
     assert "run.json" in meanings["Rejected"]
     assert "machine" not in meanings["Rejected"]
+
+
+def test_what_a_word_means_is_told_under_a_heading_that_there_is():
+    headings = re.findall(r"^#+ (.*)$", (Path(__file__).parents[3] / "docs" / "metrics.md").read_text(), re.MULTILINE)
+    anchors = {re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
+    assert {one.section for one in GLOSSARY.values()} <= anchors
+
+
+def test_texts_are_one_short_line_and_no_sentences():
+    for word, meaning in GLOSSARY.items():
+        assert word == word.lower()
+        assert 0 < len(meaning.text) < 110
+        assert not meaning.text.endswith(".")
+
+
+def test_longer_words_come_before_those_that_they_hold():
+    words = [*GLOSSARY]
+    assert not [(a, b) for place, a in enumerate(words) for b in words[place + 1 :] if a in b and a != b]

@@ -36,7 +36,7 @@ def simulate(tmp_path, capsys):
         words = [word for setting in settings for word in ("--set", setting)]
         status = command([
             "simulate", str(tmp_path / "t.csv"), "--platform", str(tmp_path / "p.toml"), "--dispatcher", dispatcher,
-            "--out", str(tmp_path / out), "--force", *words, *more,
+            "--out", str(tmp_path / out), "--force", "--no-report", *words, *more,
         ])  # fmt: skip
         return status, capsys.readouterr(), tmp_path / out
 
@@ -66,9 +66,17 @@ def test_without_predictions_the_walltime_is_judged_and_nothing_more_is_written(
     assert "expected_mae_s" not in json.loads((planned / "metrics.json").read_text())
 
 
-@pytest.mark.parametrize("expected", ["walltime", "last-two", "data-driven", "learned", "real"])
-@pytest.mark.parametrize("dispatcher", ["easy", "conservative", "rules-wt"])
-def test_every_predictor_works_with_every_queue_and_is_audited(simulate, dispatcher, expected, capsys):
+@pytest.mark.parametrize(
+    ("expected", "dispatcher"),
+    [
+        ("walltime", "conservative"),
+        ("last-two", "rules-wt"),
+        ("data-driven", "easy"),
+        ("learned", "conservative"),
+        ("real", "easy"),
+    ],
+)
+def test_every_predictor_works_and_is_audited(simulate, dispatcher, expected):
     status, _, out = simulate(f"expected={expected}", dispatcher=dispatcher)
     assert status == 0
     assert command(["audit", str(out)]) == 0
@@ -141,17 +149,6 @@ def test_a_forest_plans_a_run_and_the_same_again(simulate, tmp_path):
     assert (first / EXPECTATIONS_FILE).read_text() == (again / EXPECTATIONS_FILE).read_text()
     assert json.loads((first / "metrics.json").read_text())["prediction_cpu_s"] > 0
     assert command(["audit", str(first)]) == 0
-
-
-def test_an_unknown_predictor_is_one_line(simulate):
-    status, said, _ = simulate("expected=oracle")
-    assert status == 2
-    assert said.err.splitlines() == [
-        "dardis: --set expected=oracle: unknown value 'oracle'; expected walltime|last-two|data-driven|learned|real"
-    ]
-    status, said, _ = simulate("expected=real", dispatcher="dardis-late")
-    assert status == 2
-    assert "unknown setting" in said.err
 
 
 def test_names_of_a_job_table_and_of_swf_are_read_and_written(tmp_path):

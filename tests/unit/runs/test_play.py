@@ -8,18 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from kit.actual import actual
+from kit.central import dispatch, setup_of
 from kit.small_site import START
 
-from dardis.cli.main import run
 from dardis.config.set_up import AnySetUp
 from dardis.dispatch import CentralDispatcher
-from dardis.metrics.audit import audit
-from dardis.metrics.table import read_jobs
 from dardis.model.errors import DispatcherError, ProtocolError
-from dardis.model.job import FOREVER
+from dardis.model.job import FOREVER, NO_TIME
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
-from dardis.model.target import DesiredProfile, Switching, Target
+from dardis.model.target import DesiredProfile, Target
 from dardis.registry import OURS, Central, Dispatcher, find_dispatcher
 from dardis.runs.play import play
 from dardis.wire.effects import Placed
@@ -33,21 +31,6 @@ def site(small_site):
     return load_site(SiteRequest(*files, calendar_start=START))
 
 
-@pytest.mark.parametrize("name", ["dardis-throughput", "dardis-late", "easy"])
-def test_it_is_the_schedule_of_simulate(small_site, site, tmp_path, name):
-    dispatcher = find_dispatcher(name)
-    dispatcher.warm(wished=False)
-    played = play(site.platform, site.jobs, dispatcher, Target(), 1)
-    words = ["simulate", small_site / "trace.swf", "--platform", small_site / "small.toml", "--dispatcher", name,
-             "--out", tmp_path / "out", "--no-report"]  # fmt: skip
-    assert run([str(word) for word in words]) == 0
-    written = read_jobs(tmp_path / "out" / "jobs.csv")
-    assert (written.start == played.schedule.start).all()
-    assert (written.placed.nodes == played.schedule.placed.nodes).all()
-    assert played.figures["ranks"] == 1
-    assert played.figures["nodes_on_largest_rank"] == site.platform.node_count
-
-
 def test_to_play_is_no_business_of_the_collector(site):
     frozen = gc.get_freeze_count()
     play(site.platform, site.jobs[:5], find_dispatcher("easy"), Target(), 1)
@@ -57,18 +40,6 @@ def test_to_play_is_no_business_of_the_collector(site):
 def test_the_past_is_easy(site):
     played = play(site.platform, site.jobs, find_dispatcher("easy"), Target(), 1)
     assert (replayed(site.jobs, site.platform).start == played.schedule.start).all()
-
-
-@pytest.mark.parametrize("name", ["dardis-throughput", "dardis-late"])
-def test_nodes_are_switched_and_jobs_wait_for_boots(site, name):
-    few = Switching(spares={0: StepFunction.from_steps(1, [])}, idle_s=337)
-    played = play(site.platform, site.jobs, find_dispatcher(name), Target(None, few), 1)
-    down, delay = played.recorder.downtime(), np.array(played.recorder.boot_delay)
-    assert audit(played.schedule, site.platform, downtime=down) == []
-    assert len(down.node) > 20
-    assert len(delay) == len(site.jobs)
-    assert 0 < (delay > 0).mean() < 1
-    assert played.schedule.ran.all()
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -132,3 +103,35 @@ def test_who_expects_what_nobody_tells_is_told_so():
     theirs = Dispatcher("theirs", Foretold(), easy, origin="theirs 1.0", module="theirs")
     with pytest.raises(DispatcherError, match=r"'theirs' of theirs 1.0 failed at .*'stars' is not a valid Expecting"):
         play(platform, [actual(1, 0, 0, None, 9, 1, (1,), 1, runtime=9)], theirs, Target(), 1)
+
+
+ONE = Platform("one", (NodeGroup("n", 1, {"cores": 4}),))
+
+
+def test_followers_of_a_rejected_job_still_run():
+    jobs = [
+        actual(1, 0, 0, None, 5, 1, (9,), 1, runtime=5),
+        actual(2, 1, 1, None, 5, 1, (4,), 1, after=1, think=3, runtime=5),
+    ]
+    schedule = dispatch(ONE, jobs, setup_of("easy")).schedule
+    assert schedule.start.tolist() == [NO_TIME, 3]
+
+
+def test_of_an_instant_batched_sees_ends_first_and_per_event_arrivals():
+    """At 6 job 1 ends early and job 3 comes: does job 2 get its cores, or does 3 pass?"""
+    rows = [(1, 5, 10, 2), (3, 3, 4, 3), (6, 1, 2, 2)]
+    jobs = [
+        actual(n, s, s, None, walltime, 1, (c,), 1, runtime=runtime)
+        for n, (s, runtime, walltime, c) in enumerate(rows, 1)
+    ]
+    assert dispatch(ONE, jobs, setup_of("easy")).schedule.start.tolist() == [1, 6, 9]
+    assert dispatch(ONE, jobs, setup_of("easy", "event_order=per-event")).schedule.start.tolist() == [1, 7, 6]
+
+
+def test_no_decision_is_made_when_nothing_has_changed():
+    """The dispatcher is asked at arrivals, ends, and when a reservation begins; never in between."""
+    asked = []
+    jobs = [actual(n, 10 * n, 10 * n, None, 35, 1, (3,), 1, runtime=20) for n in range(1, 4)]
+    run_ = dispatch(ONE, jobs, setup_of("easy"), watch=lambda now, *_: asked.append(now))
+    assert run_.schedule.start.tolist() == [10, 30, 50]
+    assert np.unique(asked).tolist() == [10, 20, 30, 50, 70]

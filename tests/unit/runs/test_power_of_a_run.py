@@ -25,12 +25,8 @@ def run_on(tmp_path):
         run(RunRequest(tmp_path / "t.csv", tmp_path / "p.toml", "easy", out, force=True))
         draw_report(out)
         record = json.loads((out / "run.json").read_text())
-        return (
-            out,
-            json.loads((out / "metrics.json").read_text()),
-            record["warnings"],
-            (out / "report.html").read_text(),
-        )
+        metrics = json.loads((out / "metrics.json").read_text())
+        return out, metrics, record["warnings"], (out / "report.html").read_text()
 
     return start
 

@@ -15,6 +15,7 @@ from dardis.metrics.table import read_jobs
 from dardis.model.errors import InputError
 from dardis.model.job import NO_TIME, Status
 from dardis.model.platform_dict import platform_from_dict
+from dardis.registry import OURS
 from dardis.runs.outputs import decision_figures
 from dardis.runs.request import RunRequest
 from dardis.runs.run import run
@@ -42,11 +43,42 @@ ROWS = [
 ]
 
 
+SMALLER = """
+name = "two kinds"
+[[nodes]]
+count = 2
+prefix = "a"
+resources = { cores = 4, gpu = 1 }
+[[nodes]]
+count = 1
+prefix = "b"
+resources = { cores = 8 }
+"""
+FEWER = [
+    "1,100,50,60,2,4,0,long,ann,,",
+    "2,100,90,60,1,6,0,short,bob,,",
+    "3,110,40,40,1,8,0,long,ann,,",
+    "4,110,45,45,1,2,0,short,bob,,",
+    "5,120,30,30,1,2,0,short,cyd,1,40",
+    "6,400,5,10,1,9,0,short,cyd,,",
+]
+"""For the tests of a queue that one dispatcher decides on."""
+
+
+def written(folder, platform, rows, dispatcher):
+    (folder / "p.toml").write_text(platform)
+    (folder / "t.csv").write_text(HEADER + "\n".join(rows) + "\n")
+    return RunRequest(folder / "t.csv", folder / "p.toml", dispatcher, folder / "out", force=True)
+
+
 @pytest.fixture
 def request_for(tmp_path):
-    (tmp_path / "p.toml").write_text(PLATFORM)
-    (tmp_path / "t.csv").write_text(HEADER + "\n".join(ROWS) + "\n")
-    return RunRequest(tmp_path / "t.csv", tmp_path / "p.toml", "dardis-throughput", tmp_path / "out", force=True)
+    return written(tmp_path, PLATFORM, ROWS, "dardis-throughput")
+
+
+@pytest.fixture
+def central(tmp_path):
+    return written(tmp_path, SMALLER, FEWER, "easy")
 
 
 def schedule_of(request):
@@ -107,22 +139,17 @@ def test_a_part_of_the_trace(request_for):
     assert schedule_of(replace(request_for, start=110, end=400))[0].number.tolist() == [3, 4, 5]
 
 
-def test_trimmed_figures_count_the_jobs_between(request_for):
+def test_trimmed_figures_count_the_jobs_between_and_overhead_is_a_share_of_the_time_of_all(request_for):
     _, metrics, record = schedule_of(request_for)
     trimmed = run(replace(request_for, trim=(10, 100))).metrics
     assert (metrics["jobs"], trimmed["jobs"]) == (7, 4)
     assert record["trim"] is None
-    with pytest.raises(InputError, match="--trim"):
-        run(replace(request_for, trim=(10, 500)))
-
-
-def test_overhead_is_the_share_of_all_decisions_in_the_time_of_all_jobs(request_for):
-    _, metrics, _ = schedule_of(request_for)
     assert 0 < metrics["decision_p99_s"] <= metrics["decision_max_s"] <= metrics["decision_cpu_s"]
     assert metrics["overhead_share"] == metrics["decision_cpu_s"] / metrics["makespan_s"]
-    trimmed = run(replace(request_for, trim=(10, 100))).metrics
     assert trimmed["makespan_s"] < metrics["makespan_s"]
     assert trimmed["overhead_share"] == trimmed["decision_cpu_s"] / metrics["makespan_s"]
+    with pytest.raises(InputError, match="--trim"):
+        run(replace(request_for, trim=(10, 500)))
 
 
 def test_no_decisions_have_no_length():
@@ -161,11 +188,21 @@ def test_a_soft_profile_gives_way_to_a_deadline_and_a_hard_one_does_not(request_
     assert start_of(ignored) == {1: 100, 2: 100}
 
 
-def test_the_record_is_enough_to_run_it_again(request_for, tmp_path):
-    original = replace(
-        request_for, dispatcher="dardis-profile", seed=9, settings=("start_grain_s=7", "selection=max-probability"),
-        deadlines="factor:2", jobs=6,
-    )  # fmt: skip
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {
+            "dispatcher": "dardis-profile",
+            "settings": ("start_grain_s=7", "selection=max-probability"),
+            "deadlines": "factor:2",
+            "jobs": 6,
+        },
+        {"dispatcher": "rules-wt", "settings": ("ordering=relaxed", "node_choice=random")},
+        {"dispatcher": "easy", "settings": ("order=sjbf", "event_order=per-event")},
+    ],
+)
+def test_the_record_is_enough_to_run_it_again(request_for, tmp_path, asked):
+    original = replace(request_for, seed=9, **asked)
     _, metrics, record = schedule_of(original)
     settings = tuple(f"{key}={value}" for key, value in record["settings"].items())
     again = RunRequest(
@@ -173,6 +210,47 @@ def test_the_record_is_enough_to_run_it_again(request_for, tmp_path):
         seed=record["seed"], jobs=record["jobs"], deadlines=record["deadlines"], settings=settings,
     )  # fmt: skip
     assert schedule_of(again)[1]["schedule_digest"] == metrics["schedule_digest"]
+
+
+def test_starts_kills_rejections_and_followers_in_a_queue(central):
+    """Job 3 is the head, reserved at 160, when the killed job 2 ends; 4 ends by then, on the cores that 2 leaves."""
+    schedule, metrics, record = schedule_of(replace(central, think_times=True))
+    starts = start_of(schedule)
+    assert starts == {1: 100, 2: 100, 3: 160, 4: 110, 5: 190, 6: NO_TIME}
+    assert (metrics["completed"], metrics["killed"], metrics["rejected"]) == (4, 1, 1)
+    assert record["rejected"] == [{"job": 6, "reason": "asks for 1 units of (9 cores); the machine holds 0"}]
+    assert metrics["total_wait_s"] == 50
+    assert (metrics["ranks"], metrics["nodes_on_largest_rank"]) == (1, 3)
+    assert (metrics["messages"], metrics["message_bytes"], metrics["renegotiations"]) == (0, 0, 0)
+    assert metrics["decisions"] > 0
+
+
+def test_a_strict_queue_waits(central):
+    starts = start_of(schedule_of(replace(central, dispatcher="rules-fcfs"))[0])
+    assert starts == {1: 100, 2: 100, 3: 160, 4: 160, 5: 160, 6: NO_TIME}
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_every_dispatcher_ends_every_job(central, name):
+    deadlines = "factor:2" if OURS[name].setup.needs_deadlines else None
+    starts = start_of(schedule_of(replace(central, dispatcher=name, deadlines=deadlines))[0])
+    assert [number for number, start in starts.items() if start == NO_TIME] == [6]
+
+
+def test_a_queue_on_a_capped_machine(central, tmp_path):
+    """8 of 16 cores until 200, in proportion: 2 a small node and 4 the large one."""
+    (tmp_path / "cap.csv").write_text("time_s,node,kind,value\n0,*,cores,8\n200,*,cores,16\n")
+    capped = replace(central, profile=tmp_path / "cap.csv", jobs=4)
+    schedule, metrics, _ = schedule_of(replace(capped, settings=("profile=hard",)))
+    hard = start_of(schedule)
+    assert hard == {1: 200, 2: 200, 3: 260, 4: 110}
+    assert metrics["overutilisation_core_s"] == 0
+    rules = start_of(schedule_of(replace(capped, dispatcher="rules-fcfs"))[0])
+    assert rules == {1: 200, 2: 200, 3: 260, 4: 260}
+    schedule, metrics, _ = schedule_of(replace(capped, settings=("profile=off",)))
+    ignored = start_of(schedule)
+    assert ignored[1] == 100
+    assert metrics["overutilisation_core_s"] > 0
 
 
 def test_units_of_a_number_of_cores(tmp_path, request_for):
@@ -184,26 +262,23 @@ def test_units_of_a_number_of_cores(tmp_path, request_for):
     assert (single.units.tolist(), single.request[:, 0].tolist()) == ([10], [1])
 
 
-def test_whoever_only_reads_settings_loads_no_kernels():
-    """As `dardis compare` does, whose runs are in other processes."""
-    program = (
-        "import sys\nfrom dardis.comparison import whole\nfrom dardis.registry import find_dispatcher\n"
-        "for name in ('easy', 'rules-fcfs', 'dardis-throughput', 'dardis-late'): find_dispatcher(name)\n"
-        "print('numba' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout.strip() == "False"
+READS_SETTINGS = """from dardis.comparison import whole
+from dardis.registry import find_dispatcher
+for name in ('easy', 'rules-fcfs', 'dardis-throughput', 'dardis-late'): find_dispatcher(name)"""
+SAYS_HELP = "from dardis.cli.main import run\nrun(['--help'])"
 
 
-def test_help_loads_no_heavy_library():
-    heavy = ("numba", "numpy", "pandas", "matplotlib", "mpi4py", "pydantic")
-    program = (
-        "import sys\nfrom dardis.cli.main import run\nrun(['--help'])\n"
-        f"print([name for name in {heavy} if name in sys.modules], file=sys.stderr)"
-    )
+@pytest.mark.parametrize(
+    ("program", "heavy"),
+    [
+        (READS_SETTINGS, {"numba"}),  # as `dardis compare`, whose runs are in other processes
+        (SAYS_HELP, {"numba", "numpy", "pandas", "matplotlib", "mpi4py", "pydantic"}),
+    ],
+)
+def test_a_command_loads_no_library_that_it_does_not_need(program, heavy):
+    program = f"import sys\n{program}\nprint({heavy} & {{*sys.modules}})"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
-    assert "simulate" in done.stdout
-    assert done.stderr.strip() == "[]"
+    assert done.stdout.splitlines()[-1] == "set()"
 
 
 OF_OTHERS = (
@@ -232,6 +307,10 @@ def test_a_run_loads_nothing_that_only_others_need(request_for, dispatcher, of_o
         f"import sys\nfrom dardis.cli.main import run\nassert run({[*map(str, words)]}) == 0\n"
         f"print([name for name in {(*OF_OTHERS, *of_others)} if name in sys.modules])"
     )
+    loaded = None
     for _ in range(2):  # the first compiles what is missing
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
+        loaded = done.stdout.splitlines()[-1]
+        if loaded == "[]":
+            break
+    assert loaded == "[]"

@@ -46,14 +46,27 @@ def starts(out):
         return {int(row["job_id"]): int(row["starting_time"]) for row in csv.DictReader(file) if row["starting_time"]}
 
 
+def check_rows(rows, metrics, *, replanned=False):
+    """What holds of every decision that a solver may have been asked about."""
+    # At 0 all start; nobody could at 5 to 9; at 100 the short ones do.
+    assert [int(row["time"]) for row in rows][:2] == [0, 100]
+    assert metrics["solver_decisions"] == len(rows)
+    for row in rows:
+        assert float(row["first_cpu_s"]) > 0
+        assert (float(row["build_cpu_s"]) > 0) == (row["status"] != "")
+        assert float(row["solver_cpu_s"]) >= 0  # some systems count in ticks
+        assert row["status"] or float(row["solver_cpu_s"]) == 0
+        waiting = int(row["waiting"]) + replanned * int(row["started"])
+        assert int(row["started"]) <= int(row["planned"]) <= waiting
+        assert float(row["bound"]) <= float(row["objective"]) + 1e-9
+
+
 @pytest.mark.parametrize("name", ["pcp19", "hcp19", "pcp20"])
 def test_a_decision_has_its_row_and_metrics_their_sums(simulate, name):
     status, _, out = simulate(name)
     assert status == 0
     rows, metrics = read(out)
-    # At 0 all start; nobody could at 5 to 9; at 100 the short ones do.
-    assert [int(row["time"]) for row in rows][:2] == [0, 100]
-    assert metrics["solver_decisions"] == len(rows)
+    check_rows(rows, metrics)
     assert metrics["solver_asked"] == sum(row["status"] != "" for row in rows)
     assert metrics["stopped_by"] is None
     phases = {"first_cpu_s": "solver_first_cpu_s", "build_cpu_s": "solver_build_cpu_s", "solver_cpu_s": "solver_cpu_s"}
@@ -61,12 +74,6 @@ def test_a_decision_has_its_row_and_metrics_their_sums(simulate, name):
         assert metrics[figure] == pytest.approx(sum(float(row[column]) for row in rows), rel=1e-6)
     assert metrics["decision_cpu_s"] > sum(metrics[figure] for figure in phases.values())
     for row in rows:
-        assert float(row["first_cpu_s"]) > 0
-        assert (float(row["build_cpu_s"]) > 0) == (row["status"] != "")
-        assert float(row["solver_cpu_s"]) >= 0  # some systems count in ticks
-        assert row["status"] or float(row["solver_cpu_s"]) == 0
-        assert int(row["started"]) <= int(row["planned"]) <= int(row["waiting"])
-        assert float(row["bound"]) <= float(row["objective"]) + 1e-9
         assert float(row["gap"]) == pytest.approx(1 - float(row["bound"]) / float(row["objective"]), abs=1e-6)
     begun = starts(out)
     # Two of one node each, the shortest first, then the next, then who needs both or who takes longest.
@@ -90,16 +97,7 @@ def test_without_shortcuts_the_solver_is_asked_always_and_starts_the_same_here(s
 def test_replan_has_rows_where_its_plans_are_improved(simulate):
     _, _, out = simulate("replan", "solver=on")
     rows, metrics = read(out)
-    # At 5 to 9 nobody could start.
-    assert [int(row["time"]) for row in rows][:2] == [0, 100]
-    assert metrics["solver_decisions"] == len(rows)
-    for row in rows:
-        assert int(row["started"]) <= int(row["planned"]) <= int(row["waiting"]) + int(row["started"])
-        assert float(row["bound"]) <= float(row["objective"])
-        assert float(row["first_cpu_s"]) > 0
-        assert (float(row["build_cpu_s"]) > 0) == (row["status"] != "")
-        assert float(row["solver_cpu_s"]) >= 0  # some systems count in ticks
-        assert row["status"] or float(row["solver_cpu_s"]) == 0
+    check_rows(rows, metrics, replanned=True)
     assert metrics["solver_proven"] == metrics["solver_asked"] > 0
     assert command(["audit", str(out)]) == 0
     _, _, out = simulate("replan", out="off")

@@ -45,7 +45,7 @@ def request_of(tmp_path):
     return made
 
 
-@pytest.mark.parametrize("dispatcher", ["dardis-throughput", "dardis-late", "easy"])
+@pytest.mark.parametrize("dispatcher", ["dardis-throughput", "easy"])
 def test_the_folder_says_who_was_down_and_who_waited(request_of, dispatcher):
     outcome = run(request_of(dispatcher))
     downtime = read_downtime(outcome.out / "switching.csv")
@@ -57,13 +57,10 @@ def test_the_folder_says_who_was_down_and_who_waited(request_of, dispatcher):
     page = draw_report(outcome.out).read_text()
     assert "Nodes on" in page
     assert "Mean wait for boots" in re.sub(r"<[^>]*>", "", page)
-
-
-def test_the_audit_reads_who_was_down(request_of):
-    out = run(request_of("dardis-throughput")).out
-    start = (out / "jobs.csv").read_text().splitlines()[1].split(",")[6]
-    (out / "switching.csv").write_text("node,down_s,up_s\n" + "".join(f"{node},{start},\n" for node in range(64)))
-    result = CliRunner().invoke(app, ["audit", str(out)])
+    start = (outcome.out / "jobs.csv").read_text().splitlines()[1].split(",")[6]
+    rows = [f"{node},{start},\n" for node in range(64)]
+    (outcome.out / "switching.csv").write_text("node,down_s,up_s\n" + "".join(rows))
+    result = CliRunner().invoke(app, ["audit", str(outcome.out)])
     assert result.exit_code == 1
     assert "is down from" in result.output
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
-import pytest
 from hypothesis import strategies as st
 
 from dardis.model.arrays import Ints
@@ -20,7 +17,7 @@ Instance = tuple[Platform, Schedule]
 NAMES = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("'=+-@\t\r\n"), max_size=4)
 
 
-def build(kinds: tuple[str, ...], rows: list[dict[str, object]]) -> Schedule:
+def schedule_of(kinds: tuple[str, ...], rows: list[dict[str, object]]) -> Schedule:
     """A schedule from one dict a job; what a row leaves out is as uneventful as can be."""
     columns: dict[str, list[object]] = {}
     for number, row in enumerate(rows, start=1):
@@ -100,31 +97,18 @@ def legal(draw: st.DrawFn) -> Instance:
             for node, count in placed.items():
                 free[node, :, start : start + run] -= count * request[:, None]
         rows.append(row)
-    return platform, build(platform.kinds, rows)
+    return platform, schedule_of(platform.kinds, rows)
 
 
-@pytest.fixture(scope="session")
-def instances() -> st.SearchStrategy[Instance]:
-    """Strategy of (platform, legal schedule)."""
-    return legal()
+INSTANCES = legal()
+"""(platform, legal schedule)."""
 
 
-@pytest.fixture(scope="session")
-def schedule_of() -> Callable[[tuple[str, ...], list[dict[str, object]]], Schedule]:
-    """`build`."""
-    return build
-
-
-@pytest.fixture(scope="session")
-def use_by_second() -> Callable[[Platform, Schedule], Ints]:
-    """Counts what every node holds of every kind at every second from 0, shape (nodes, kinds, HORIZON)."""
-
-    def count(platform: Platform, schedule: Schedule) -> Ints:
-        held = np.zeros((*platform.capacity.shape, HORIZON), dtype=np.int64)
-        for job in np.flatnonzero(schedule.ran).tolist():
-            for node, units in zip(*schedule.placed.of(job), strict=True):
-                amounts = units * schedule.request[job]
-                held[node, :, schedule.start[job] : schedule.finish[job]] += amounts[:, None]
-        return held
-
-    return count
+def use_by_second(platform: Platform, schedule: Schedule) -> Ints:
+    """What every node holds of every kind at every second from 0, shape (nodes, kinds, HORIZON)."""
+    held = np.zeros((*platform.capacity.shape, HORIZON), dtype=np.int64)
+    for job in np.flatnonzero(schedule.ran).tolist():
+        for node, units in zip(*schedule.placed.of(job), strict=True):
+            amounts = units * schedule.request[job]
+            held[node, :, schedule.start[job] : schedule.finish[job]] += amounts[:, None]
+    return held
