@@ -90,8 +90,8 @@ def test_what_is_said_twice_to_wait_for_is_waited_for_both(fake, script):
     both = [{"kind": "ok", "id": 1}, {"kind": "any", "id": 2}, {"kind": "any", "id": 3}]
     assert asked(fake)["jobs"]["after"] == both
     script("#DARDIS --after ok:1", "#DARDIS --after any:2-3")
-    assert run(["submit", "s.sh"]) == 0
-    assert asked(fake)["jobs"]["after"] == both
+    assert run(["submit", "./s.sh"]) == 0
+    assert (asked(fake)["jobs"]["after"], asked(fake)["jobs"]["name"]) == (both, "s.sh")
 
 
 def test_of_an_array_all_ids_are_told(fake, capsys):
@@ -115,12 +115,6 @@ def test_a_script_its_arguments_and_its_lines(fake, script, capsys):
     assert body["jobs"]["argv"] == ["--time", "x", "--", "y"]
     assert [body["jobs"][key] for key in ("name", "walltime_s", "cpus")] == ["given", 600, 2]
     assert capsys.readouterr() == ("12\n", "dardis: warning: s.sh:2: --qos high is left out\n")
-
-
-def test_a_script_is_called_as_its_file(fake, script):
-    script("echo")
-    assert run(["submit", "./s.sh"]) == 0
-    assert asked(fake)["jobs"]["name"] == "s.sh"
 
 
 def test_a_script_on_standard_input(fake, monkeypatch):
@@ -261,11 +255,6 @@ def test_jobs_of_an_array_that_differ_have_rows_of_their_own():
     jobs = [job(1, array=1, why="a"), job(2, array=1, why="a"), job(3, array=1, why="b"), job(4, "running", array=1)]
     jobs += [job(5, array=5, why="b"), job(6, "running", array=5), job(7, why="b"), job(8, why="b")]
     assert [row[0] for row in live_tables.job_rows(jobs, NOW_MS)[1]] == ["1-2", "3", "4", "5", "6", "7", "8"]
-
-
-def test_an_empty_queue_has_its_heading(fake, capsys):
-    assert run(["queue"]) == 0
-    assert capsys.readouterr().out.startswith("ID  INDEX  NAME")
 
 
 def test_a_table_on_a_terminal(fake, capsys, monkeypatch):

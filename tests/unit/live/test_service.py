@@ -274,6 +274,7 @@ def test_who_stops_with_kill_is_told_where_that_can_not_be_written(tmp_path):
         live.end()
 
 
+@pytest.mark.slow
 def test_what_stops_with_kill_starts_nothing_though_its_journal_is_full_for_a_while(tmp_path):
     live = Live(tmp_path)
     try:
@@ -354,7 +355,7 @@ def test_what_ended_while_nobody_looked_is_unknown_and_runs_again_only_if_somebo
         live.end()
 
 
-@pytest.mark.parametrize("another_died", [False, True])
+@pytest.mark.parametrize("another_died", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_what_a_keeper_has_begun_whose_folder_is_gone_is_unknown(tmp_path, another_died):
     """Also where a service has heard of it, and has died before it has written what it makes of that."""
     live = Live(tmp_path).start()
@@ -380,6 +381,7 @@ def test_what_a_keeper_has_begun_whose_folder_is_gone_is_unknown(tmp_path, anoth
         live.end()
 
 
+@pytest.mark.slow
 def test_a_journal_that_is_an_older_copy_is_told_in_a_line_and_goes_on_by_somebodys_word(tmp_path):
     live = Live(tmp_path).start()
     try:

@@ -17,7 +17,7 @@ MARGIN_MS = 5000
 """What whoever gave a lease waits for after its end."""
 
 
-@pytest.fixture(params=["auto", "none"])
+@pytest.fixture(params=["auto", pytest.param("none", marks=pytest.mark.slow)])
 def keeper(tmp_path, request):
     one = Keeper(tmp_path / "keeper", f"--cgroups={request.param}")
     yield one
@@ -134,7 +134,7 @@ def test_the_guard_kills_what_a_dead_keeper_does_not(keeper, tmp_path):
     assert records["9.1"]["state"] == "running"
 
 
-@pytest.mark.parametrize("mode", ["auto", "v1"])
+@pytest.mark.parametrize("mode", ["auto", pytest.param("v1", marks=pytest.mark.slow)])
 def test_what_hides_from_a_dead_keeper_is_in_its_cgroup_yet(tmp_path, mode):
     keeper = Keeper(tmp_path / "keeper", f"--cgroups={mode}")
     try:
@@ -202,6 +202,7 @@ def test_the_keeper_kills_what_a_stopped_guard_does_not(keeper, tmp_path):
     assert all(map(lives, other))
 
 
+@pytest.mark.slow
 def test_the_next_keeper_has_a_guard_of_its_own_and_the_lease_goes_on(plain, tmp_path):
     keeper = plain
     mine, _, _, asker = begin(keeper, tmp_path, 5000)
@@ -317,7 +318,7 @@ def small_disk(tmp_path):
     until(lambda: subprocess.run(["umount", place], capture_output=True, check=False).returncode == 0)
 
 
-@pytest.mark.parametrize("mode", ["auto", "none"])
+@pytest.mark.parametrize("mode", ["auto", pytest.param("none", marks=pytest.mark.slow)])
 def test_the_guard_kills_though_the_disk_hangs(tmp_path, small_disk, mode):
     keeper = Keeper(small_disk / "keeper", f"--cgroups={mode}")
     try:

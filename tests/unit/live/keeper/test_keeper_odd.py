@@ -34,7 +34,9 @@ def size(path):
 
 
 @pytest.mark.skipif(EXIT is None, reason="the number of a call is known for some processors only")
-@pytest.mark.parametrize("mode", ["auto", "v1", "none"])
+@pytest.mark.parametrize(
+    "mode", ["auto", pytest.param("v1", marks=pytest.mark.slow), pytest.param("none", marks=pytest.mark.slow)]
+)
 def test_a_process_whose_first_thread_is_over_lives(tmp_path, mode):
     keeper = Keeper(tmp_path / "keeper", f"--cgroups={mode}")
     odd = [sys.executable, "-S", "-c", FIRST_THREAD_ENDS]
