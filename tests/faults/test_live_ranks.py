@@ -68,7 +68,7 @@ def killed(live, victim):
 
 
 @pytest.mark.parametrize(
-    "victims", [("agent", "service"), pytest.param(("mpirun", "stopped"), marks=pytest.mark.slow)], ids=str
+    "victims", [("agent",), pytest.param(("service", "mpirun", "stopped"), marks=pytest.mark.slow)], ids=str
 )
 def test_what_dies_ends_all_and_all_goes_on(live, victims):
     runs_on_all_hosts(live)

@@ -17,6 +17,12 @@ from dardis.node_manager.pool import FORGET
 KINDS = [{"setup": setup, "arity": arity} for setup in ("drawn", "late") for arity in (0, 2)]
 
 
+def some(*gate):
+    """All kinds; those of other places than these are slow."""
+    marks = [[] if place in gate else pytest.mark.slow for place in range(len(KINDS))]
+    return [pytest.param(kind, id=str(kind), marks=mark) for kind, mark in zip(KINDS, marks, strict=True)]
+
+
 def entries(thing: object, seen: set[int] | None = None) -> int:
     """How much is in all tables, lists and sets of a machine (arrays have room to spare from the beginning)."""
     seen = set() if seen is None else seen
@@ -45,7 +51,7 @@ def grown(world: Stream, few: int, many: int) -> float:
     return entries(machines(world)) / before
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("kind", some(1, 2))
 def test_machines_hold_no_more_after_many_jobs(kind):
     world = Stream(**kind, managers=3)
     assert grown(world, 200, 600) <= 1.1
@@ -84,7 +90,7 @@ def check_bytes(world: Stream, few: int, many: int) -> None:
     assert taken(world) <= 1.1 * bytes_before
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("kind", some(0, 3))
 def test_machines_take_no_more_bytes_after_many_jobs(kind):
     """Jobs that find room at once."""
     check_bytes(Stream(**kind, cores=1000, hosts=2), 200, 1000)
