@@ -3,10 +3,10 @@
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
+from kit.keeper import until
 from kit.live import Live
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -17,47 +17,41 @@ def live(tmp_path):
     if not (ROOT / ".venv" / "bin" / "dardis").exists():
         pytest.skip("launch/serve needs .venv, which scripts/setup makes")
     live = Live(tmp_path)
-    words = [ROOT / "launch" / "serve", "--folder", live.folder, "--platform", live.platform]
-    with (tmp_path / "service.err").open("ab") as said:
-        live.service = subprocess.Popen(words, stdout=said, stderr=said, env=os.environ | {"PYTHONPATH": str(ROOT)})
+    live.program, live.environment = (ROOT / "launch" / "serve",), {"PYTHONPATH": str(ROOT)}
     try:
-        live.ready()
-        yield live
+        yield live.start()
     finally:
         live.end()
 
 
-def test_what_dies_is_started_again_until_somebody_stops_it(live):
-    (number,) = live.submit("sleep 2; echo $DARDIS_JOB_ID >> $RAN")
+def test_what_dies_is_started_again_and_with_a_signal_it_ends_and_jobs_go_on(live):
+    (number,) = live.submit("until [ -e $RAN.go ]; do sleep 0.05; done; echo $DARDIS_JOB_ID >> $RAN")
+    until(lambda: live.job(number)["state"] == "running")
     first = live.client.get("/status")
     os.kill(first["pid"], signal.SIGKILL)
-    while True:
-        time.sleep(0.05)
-        try:
-            second = live.client.get("/status")
-        except Exception:  # noqa: BLE001, S112 (nobody serves just now)
-            continue
-        if not second["trouble"]:
-            break
+    until(lambda: "it is started again" in live.said())
+    live.ready()
+    second = live.client.get("/status")
     assert (second["epoch"], second["pid"] == first["pid"]) == (first["epoch"] + 1, False)
-    assert live.ended(number)["state"] == "completed"
-    assert live.lines()[number] == 1
-    assert "it is started again" in live.said()
-    live.client.post("/stop")
-    assert live.service.wait(20) == 0
-
-
-def test_it_ends_with_a_signal_and_jobs_go_on(live):
-    (number,) = live.submit("sleep 4; echo $DARDIS_JOB_ID >> $RAN")
-    while live.job(number)["state"] != "running":
-        time.sleep(0.05)
+    assert live.job(number)["state"] == "running"
     live.service.send_signal(signal.SIGTERM)
     assert live.service.wait(20) == 0
-    while not live.lines()[number]:
-        time.sleep(0.05)
+    live.ran.with_suffix(".go").touch()
+    until(lambda: live.lines()[number] == 1)
+
+
+@pytest.mark.slow
+def test_it_ends_when_it_is_stopped(live):
+    (number,) = live.submit()
+    assert live.ended(number)["state"] == "completed"
+    live.client.post("/stop")
+    assert live.service.wait(20) == 0
+    assert "it is started again" not in live.said()
 
 
 def test_what_can_not_be_served_ends_it(tmp_path):
+    if not (ROOT / ".venv" / "bin" / "dardis").exists():
+        pytest.skip("launch/serve makes .venv where there is none")
     done = subprocess.run(
         [ROOT / "launch" / "serve", "--folder", tmp_path / ("x" * 150)], capture_output=True, text=True, check=False,
         timeout=60, env=os.environ | {"PYTHONPATH": str(ROOT)},

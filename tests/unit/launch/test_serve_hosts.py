@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -58,14 +59,8 @@ def checkout(tmp_path):
     (tmp_path / "launch").mkdir()
     for name in ("serve", "mpirun", "keeper"):
         shutil.copy(LAUNCH / name, tmp_path / "launch")
-    for place, text in {
-        "dardis": DARDIS,
-        "mpirun": MPIRUN,
-        "srun": SRUN,
-        "squeue": SQUEUE,
-        "python": PYTHON,
-        "shell": SHELL,
-    }.items():
+    texts = {"dardis": DARDIS, "mpirun": MPIRUN, "srun": SRUN, "squeue": SQUEUE, "python": PYTHON, "shell": SHELL}
+    for place, text in texts.items():
         path = tmp_path / ".venv" / "bin" / place
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
@@ -76,18 +71,33 @@ def checkout(tmp_path):
     return tmp_path
 
 
-def run(checkout, *words, ends="0", mpi="Open MPI 5", **more):
-    (checkout / "ends").write_text(ends.replace(" ", "\n") + "\n")
-    environment = {
+def environment(checkout, **more):
+    return {
         "PATH": f"{checkout}/.venv/bin:{os.environ['PATH']}", "LOG": f"{checkout}/log", "ENDS": f"{checkout}/ends",
-        "MPI": mpi, "HOME": str(checkout), "STATE": "RUNNING", "UP": f"{checkout}/up",
+        "MPI": "Open MPI 5", "HOME": str(checkout), "STATE": "RUNNING", "UP": f"{checkout}/up",
         "PRTE_MCA_plm_ssh_agent": f"{checkout}/.venv/bin/shell", **more,
     }  # fmt: skip
+
+
+def run(checkout, *words, ends="0", **more):
+    (checkout / "ends").write_text(ends.replace(" ", "\n") + "\n")
+    (checkout / "log").unlink(missing_ok=True)
     done = subprocess.run(
-        [checkout / "launch" / "serve", *words], env=environment, cwd="/", text=True, capture_output=True, timeout=60,
-        check=False,
+        [checkout / "launch" / "serve", *words], env=environment(checkout, **more), cwd="/", text=True,
+        capture_output=True, timeout=60, check=False,
     )  # fmt: skip
     return done, (checkout / "log").read_text().splitlines()
+
+
+@contextmanager
+def begun(checkout, *words, **more):
+    """The same, which goes on."""
+    command = [checkout / "launch" / "serve", *words]
+    with subprocess.Popen(command, env=environment(checkout, **more), stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 @pytest.mark.parametrize(("mpi", "words"), [
@@ -95,104 +105,76 @@ def run(checkout, *words, ends="0", mpi="Open MPI 5", **more):
     ("HYDRA build details", "-hosts a,b,c -ppn 1 -n 3"),
 ])  # fmt: skip
 def test_hosts_are_a_rank_each(checkout, mpi, words):
-    done, calls = run(checkout, "--hosts", "a,b,c", "--folder", "/f", mpi=mpi)
+    done, calls = run(checkout, "--hosts", "a,b,c", "--folder", "/f", MPI=mpi)
     assert done.returncode == 0, done.stderr
     assert calls == [
         f"mpirun {words} {checkout}/.venv/bin/dardis serve --folder /f", "dardis serve --folder /f",
     ]  # fmt: skip
 
 
-def test_hosts_that_cannot_be_reached_are_left_out(checkout):
-    (checkout / "up" / "b").unlink()
-    done, calls = run(checkout, "--hosts", "a,b:2,c", ends="1 0")
-    assert done.returncode == 0, done.stderr
-    assert [call.split(" --map-by")[0] for call in calls if call.startswith("mpirun")] == ["mpirun --host a,c"] * 2
-    assert "b:2 can't be reached; the others serve" in done.stderr
-
-
-def test_all_hosts_serve_when_one_that_was_absent_is_back(checkout):
+def test_hosts_that_cannot_be_reached_are_left_out_until_they_are_back(checkout):
     (checkout / "up" / "b").unlink()
     (checkout / ".venv" / "bin" / "dardis").write_text(SERVING)
-    environment = {
-        "PATH": f"{checkout}/.venv/bin:{os.environ['PATH']}", "LOG": f"{checkout}/log", "MPI": "Open MPI",
-        "UP": f"{checkout}/up", "PRTE_MCA_plm_ssh_agent": f"{checkout}/.venv/bin/shell", "DARDIS_LOOK_S": "0.2",
-    }  # fmt: skip
-    words = [checkout / "launch" / "serve", "--hosts", "a,b"]
-    with subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            log = checkout / "log"
-            until(lambda: log.exists() and "dardis serves" in log.read_text())
-            time.sleep(0.6)
-            assert "ended" not in log.read_text()
-            (checkout / "up" / "b").touch()
-            until(lambda: log.read_text().count("dardis serves") == 2)
-            process.terminate()
-            _, said = process.communicate(timeout=30)
-        finally:
-            process.kill()
+    with begun(checkout, "--hosts", "a,b:2", DARDIS_LOOK_S="0.2") as process:
+        log = checkout / "log"
+        until(lambda: log.exists() and "dardis serves" in log.read_text())
+        assert "b:2 can't be reached; the others serve" in process.stderr.readline()
+        (checkout / "up" / "b").touch()
+        until(lambda: log.read_text().count("dardis serves") == 2)
+        process.terminate()
+        _, said = process.communicate(timeout=30)
     assert process.returncode == 143
-    assert "b: reached again" in said
+    assert "b:2: reached again" in said
     calls = log.read_text().splitlines()
     assert [call.split(" --map-by")[0] for call in calls if call.startswith("mpirun")] == [
-        "mpirun --host a", "mpirun --host a,b",
+        "mpirun --host a", "mpirun --host a,b:2",
     ]  # fmt: skip
     assert calls.count("ended") == 2
 
 
+@pytest.mark.slow
 def test_without_the_first_host_there_is_no_service(checkout):
     (checkout / "up" / "a").unlink()
-    environment = {
-        "PATH": f"{checkout}/.venv/bin:{os.environ['PATH']}", "LOG": f"{checkout}/log", "UP": f"{checkout}/up",
-        "PRTE_MCA_plm_ssh_agent": f"{checkout}/.venv/bin/shell",
-    }  # fmt: skip
-    words = [checkout / "launch" / "serve", "--hosts", "a,b"]
-    with subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            assert "a can't be reached" in process.stderr.readline()
-            process.terminate()
-            assert process.wait(30) == 1
-        finally:
-            process.kill()
+    with begun(checkout, "--hosts", "a,b") as process:
+        assert "a can't be reached" in process.stderr.readline()
+        process.terminate()
+        assert process.wait(30) == 1
     assert not (checkout / "log").exists()
 
 
 def test_its_help_is_that_of_the_service(checkout):
     done, calls = run(checkout, "--help", ends="lost")
     assert (done.returncode, calls) == (0, ["dardis serve --help"])
-    for more in ((), ("",), ("a,,b",), ("a,",)):
-        words = [checkout / "launch" / "serve", "--hosts", *more]
-        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=30)
-        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-        assert "expected names with commas between them" in done.stderr
 
 
-@pytest.mark.parametrize("count", ["x", "0", "-1", "1.5", ""])
-def test_a_number_of_hosts_is_one(checkout, count):
-    words = [checkout / "launch" / "serve", "-n", count]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=30)
-    assert (done.returncode, done.stderr) == (2, f"dardis: -n: '{count}'; expected how many hosts\n")
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        *((["--hosts", *more], "expected names with commas between them") for more in ((), ("",), ("a,,b",), ("a,",))),
+        *((["-n", count], f"dardis: -n: '{count}'; expected how many hosts") for count in ("x", "0", "-1", "1.5", "")),
+    ],
+)
+def test_hosts_are_names_and_their_number_is_one(checkout, words, line):
+    command = [checkout / "launch" / "serve", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert line in done.stderr
 
 
-def test_one_machine_may_be_several_hosts_or_itself(checkout):
-    assert run(checkout, "-n", "3")[1] == [f"mpirun -n 3 {checkout}/.venv/bin/dardis serve", "dardis serve"]
-    (checkout / "log").unlink()
-    assert run(checkout, "--users", SLURM_JOB_NUM_NODES="1")[1] == ["dardis serve --users"]
-
-
-def test_what_dies_is_started_again_until_it_is_stopped_or_says_what_is_wrong(checkout):
-    for ends, status in [("137 1 0", 0), ("143 2", 2), ("137 3", 3)]:
-        done, calls = run(checkout, "-n", "2", ends=ends)
-        assert done.returncode == status
-        assert calls.count("dardis serve") == len(ends.split())
-        assert done.stderr.count("it is started again") == len(ends.split()) - 1
-        (checkout / "log").unlink()
-
-
-def test_a_launcher_that_has_lost_a_host_and_says_nothing_of_it_is_started_again(checkout):
-    done, calls = run(checkout, "--hosts", "a,b", ends="lost 0")
-    assert done.returncode == 0
-    assert calls.count("dardis serve") == 2
-    assert done.stderr.count("it is started again") == 1
+@pytest.mark.parametrize(
+    ("words", "ends", "status"),
+    [
+        (("-n", "2"), "137 0", 0),
+        (("--hosts", "a,b"), "lost 3", 3),  # a launcher that has lost a host and says nothing of it
+        pytest.param(("-n", "2"), "137 1 0", 0, marks=pytest.mark.slow),
+        pytest.param(("-n", "2"), "143 2", 2, marks=pytest.mark.slow),
+    ],
+)
+def test_what_dies_is_started_again_until_it_is_stopped_or_says_what_is_wrong(checkout, words, ends, status):
+    done, calls = run(checkout, *words, ends=ends)
+    assert done.returncode == status
+    assert calls.count("dardis serve") == len(ends.split())
+    assert done.stderr.count("it is started again") == len(ends.split()) - 1
 
 
 ONCE = "srun --nodes=4 --ntasks=4 --ntasks-per-node=1 --mem=0 --cpu-bind=none"
@@ -201,7 +183,10 @@ ALLOCATION = {"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "4"}
 
 
 @pytest.mark.parametrize(("words", "folder"), [
-    ((), "{home}/.local/state/dardis"), (("--folder", "/f//g"), "/f/g"), (("--folder=/f",), "/f"),
+    (("--folder", "/f//g"), "/f/g"), *(
+        pytest.param(*more, marks=pytest.mark.slow)
+        for more in (((), "{home}/.local/state/dardis"), (("--folder=/f",), "/f"))
+    ),
 ])  # fmt: skip
 def test_in_an_allocation_keepers_are_a_step_of_their_own(checkout, words, folder):
     folder = folder.format(home=checkout)
@@ -222,18 +207,18 @@ def test_ranks_may_be_started_by_srun(checkout):
     assert calls.count(f"{ONCE} --mpi=pmi2 --kill-on-bad-exit=1 {service}") == 2
 
 
-def test_a_host_is_served_where_it_is(checkout):
+def test_one_host_serves_itself_and_one_machine_may_be_several(checkout):
     """By a step where whoever has an allocation of one host isn't there."""
-    one = ALLOCATION | {"SLURM_JOB_NUM_NODES": "1"}
+    one, program = ALLOCATION | {"SLURM_JOB_NUM_NODES": "1"}, f"{checkout}/.venv/bin/dardis serve"
+    assert run(checkout, "-n", "3")[1] == [f"mpirun -n 3 {program}", "dardis serve"]
+    assert run(checkout, "--users", SLURM_JOB_NUM_NODES="1")[1] == ["dardis serve --users"]
     assert run(checkout, SLURMD_NODENAME="n", **one)[1] == ["dardis serve"]
-    (checkout / "log").unlink()
-    assert (
-        f"mpirun --map-by ppr:1:node -n 1 {checkout}/.venv/bin/dardis serve --keepers-apart" in run(checkout, **one)[1]
-    )
+    assert f"mpirun --map-by ppr:1:node -n 1 {program} --keepers-apart" in run(checkout, **one)[1]
 
 
 @pytest.mark.parametrize(("states", "again"), [
-    ("COMPLETING", 0), ("", 0), ("slurm_load_jobs error: Invalid job id specified", 0), ("RUNNING", 1),
+    ("COMPLETING", 0), ("", 0), ("slurm_load_jobs error: Invalid job id specified", 0),
+    pytest.param("RUNNING", 1, marks=pytest.mark.slow),
     ("slurm_load_jobs error: Unable to contact slurm controller", 1),
 ])  # fmt: skip
 def test_it_ends_with_its_allocation(checkout, states, again):
@@ -242,10 +227,11 @@ def test_it_ends_with_its_allocation(checkout, states, again):
     assert done.returncode == 1 - again
 
 
+@pytest.mark.slow
 def test_a_host_has_a_keeper_again_when_it_dies_until_its_step_is_told_to_end(checkout):
     log = checkout / "log"
-    environment = {"PATH": os.environ["PATH"], "LOG": str(log)}
-    step = subprocess.Popen([checkout / "launch" / "keeper", checkout / "s" / "f"], env=environment)
+    variables = {"PATH": os.environ["PATH"], "LOG": str(log)}
+    step = subprocess.Popen([checkout / "launch" / "keeper", checkout / "s" / "f"], env=variables)
     words = f"python -P -m dardis.live.keeper {checkout}/s/f/keeper --step --cgroups=none"
     try:
         until(lambda: log.exists() and log.read_text().splitlines().count(words) >= 3)
