@@ -26,7 +26,7 @@ PROTOCOL = (
     ),
     Mutation(
         "a node forgets what was released before its claims have expired", POOL,
-        "if self._closed.get(timer.job, (0, FOREVER))[1] <= now:", "if timer.job in self._closed:", (*STALE, *OF_POOL),
+        "if self._closed.get(timer.job, (0, FOREVER))[1] <= now:", "if timer.job in self._closed:", (*FAULTS, *OF_POOL),
     ),
     Mutation(
         "a claim does not say when it expires", f"{TASKS}/claims/agreed.py",

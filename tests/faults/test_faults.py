@@ -31,7 +31,7 @@ FEW = [
     (TREE | LATE, range(6), {"crashes": 25, "lost": 1500, "cut": 5, "rejected": 7}),
     (SAMPLE, range(6), {"crashes": 60, "lost": 1500, "cut": 8}),
     (SAMPLE | TREE, range(5), {"crashes": 60, "lost": 3500, "cut": 4}),
-    (STALE, range(10), {"crashes": 35, "lost": 1500, "cut": 5}),
+    (STALE, range(14), {"crashes": 45, "lost": 1500, "cut": 5}),
     *((STALE | kind, range(4), {"crashes": 15, "lost": 300}) for kind in (LATE, TREE, TREE | LATE, SAMPLE)),
 ]
 KINDS = [kind for kind, _, _ in FEW]
