@@ -90,6 +90,12 @@ def test_what_is_carried_is_handed_on_as_it_was_written():
     assert codec.opened(got.message) == codec.opened(messages.Noted(5, 6)) == messages.Noted(5, 6)
 
 
+@pytest.mark.parametrize("block", [[], [5], [*codec.written(messages.Noted(5, 6)).block, 7]])
+def test_what_is_carried_and_is_shorter_or_longer_than_said_is_refused(block):
+    with pytest.raises(ProtocolError, match="longer or shorter than what carried it"):
+        codec.opened(messages.Written(np.array(block, dtype=np.int64)))
+
+
 def test_arrays_that_do_not_lie_in_a_row_and_their_numbers_are_written_as_they_are_read():
     sent = [(5, messages.Later(0, np.arange(9)[::3], 0)), (6, messages.Noted(np.int64(4), np.int32(2)))]
     assert same(codec.decode(codec.encode(sent))[1], [sent[0], (6, messages.Noted(4, 2))])
