@@ -7,8 +7,7 @@ from scripts.mutations.mutation import Mutation
 ACCOUNTED = "dardis/power/account.py"
 OF_ACCOUNT = ("tests/unit/power/test_account.py",)
 OF_CONDITIONS = ("tests/unit/power/test_conditions.py", *OF_ACCOUNT)
-PLANTS = ("tests/unit/power/test_plants.py",)
-JOULE = ("tests/unit/power/test_joule.py",)
+PLANTS = ("tests/unit/power/test_nodes_and_plants.py",)
 FIGURES = ("tests/unit/metrics/test_power_figures.py",)
 AUDIT = ("tests/unit/metrics/test_audit.py", "tests/unit/metrics/test_downtime.py")
 
@@ -60,28 +59,28 @@ ACCOUNT = (
     ),
     Mutation(
         "a time down pays before a node can shut down and boot", "dardis/power/nodes.py",
-        "np.maximum(even, self.cycle_s)", "even", ("tests/unit/power/test_nodes.py",),
+        "np.maximum(even, self.cycle_s)", "even", ("tests/unit/power/test_nodes_and_plants.py",),
     ),
     Mutation(
         "nodes that are off draw nothing of a power cap", "dardis/power/nodes.py",
         "on * machine.idle_w.mean() + off * machine.off_w.mean()", "on * machine.idle_w.mean()",
-        ("tests/unit/power/test_nodes.py",),
+        ("tests/unit/power/test_nodes_and_plants.py",),
     ),
     Mutation(
         "whoever weighs energy takes its CO2 to be free", "dardis/power/joule.py",
         "(conditions.price_per_kwh + co2_per_kwh(conditions, tariff)) / 3.6e6", "conditions.price_per_kwh / 3.6e6",
-        JOULE,
+        OF_ACCOUNT,
     ),
     Mutation(
         "whoever weighs energy takes all cooling for what the last joule adds", "dardis/power/joule.py",
         "(cooling.watts(conditions.temp_c, load) - cooling.watts(conditions.temp_c, less))",
-        "cooling.watts(conditions.temp_c, load)", JOULE,
+        "cooling.watts(conditions.temp_c, load)", OF_ACCOUNT,
     ),
     Mutation(
         "energy that is saved counts as throughput at its price after, not before", "dardis/power/gain.py",
         "energy, cost = (energy_before, cost_before) if energy_before else (energy_after, cost_after)",
         "energy, cost = (energy_after, cost_after) if energy_after else (energy_before, cost_before)",
-        ("tests/unit/power/test_gain.py",),
+        ("tests/unit/power/test_account.py",),
     ),
     Mutation(
         "free cooling runs although the chiller would be cheaper", "dardis/power/air.py",

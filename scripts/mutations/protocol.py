@@ -10,9 +10,9 @@ RELAY = "dardis/node_manager/relay.py"
 TASKS = "dardis/task_manager"
 OF_POOL = ("tests/unit/node_manager/test_node_pool.py", "tests/unit/node_manager/test_published.py")
 FAULTS = ("tests/faults/test_agreement.py", "tests/faults/test_faults.py")
-TREES = ("tests/unit/node_manager/test_relay.py", "tests/faults/test_tree_faults.py")
+TREES = ("tests/unit/node_manager/test_relay.py", "tests/faults/test_tree_faults.py", *FAULTS[1:])
 OF_TASKS = ("tests/unit/task_manager/test_planned.py", "tests/properties/test_simulation.py")
-STALE = ("tests/faults/test_stale_copies.py",)
+STALE = FAULTS[1:]
 LATE = ("tests/unit/task_manager/test_late_by_turns.py", "tests/properties/test_late.py")
 
 PROTOCOL = (
@@ -26,7 +26,7 @@ PROTOCOL = (
     ),
     Mutation(
         "a node forgets what was released before its claims have expired", POOL,
-        "if self._closed.get(timer.job, (0, FOREVER))[1] <= now:", "if timer.job in self._closed:", (*STALE, *OF_POOL),
+        "if self._closed.get(timer.job, (0, FOREVER))[1] <= now:", "if timer.job in self._closed:", (*FAULTS, *OF_POOL),
     ),
     Mutation(
         "a claim does not say when it expires", f"{TASKS}/claims/agreed.py",
@@ -165,6 +165,6 @@ PROTOCOL = (
     Mutation(
         "what a host published before, and comes late, replaces what is known of it", f"{TASKS}/late/timers.py",
         " or published.at < self._seen.get(source, published.at):", ":",
-        ("tests/unit/task_manager/test_late_by_timers.py", "tests/faults/test_late_faults.py"),
+        ("tests/unit/task_manager/test_late_by_timers.py", *FAULTS[1:]),
     ),
 )  # fmt: skip

@@ -87,23 +87,13 @@ class TestNodeManager:
         for claim in (replace(confirm(), expires=80), replace(confirm(2, start=200), expires=150)):
             assert said(pool.handle(claim, 200)) == [say.Refused(5, claim.attempt, 0)]
 
-    def test_a_claim_with_another_incarnation_is_refused(self, pool):
-        assert said(pool.handle(confirm(incarnation=1), 10)) == [say.Refused(5, 1, 0)]
-
-    def test_what_does_not_fit_is_refused_at_once(self, pool):
-        pool.handle(confirm(), 10)
-        other = say.Confirm(6, 1, 0, 120, 50, np.array([1]), np.array([0]), np.array([1]), tentative=True)
-        assert said(pool.handle(other, 11)) == [say.Refused(6, 1, 0)]
-
-    def test_a_tentative_claim_lapses_at_its_start(self, pool):
+    @pytest.mark.parametrize("lapses", [True, False])
+    def test_a_tentative_claim_lapses_at_its_start(self, pool, lapses):
         (lapse,) = [effect for effect in pool.handle(confirm(), 10) if isinstance(effect, SetTimer)]
         assert lapse.at == 100
-        pool.handle(lapse.timer, 100)
-        assert pool.idle
-        assert said(pool.handle(say.Commit(5, 1), 101)) == [say.Refused(5, 1, 0)]
-
-    def test_a_commit_after_the_start_is_refused_even_before_the_lapse(self, pool):
-        pool.handle(confirm(), 10)
+        if lapses:  # else the commit is the first to come
+            pool.handle(lapse.timer, 100)
+            assert pool.idle
         assert said(pool.handle(say.Commit(5, 1), 101)) == [say.Refused(5, 1, 0)]
         assert pool.idle
 
@@ -150,10 +140,12 @@ class Talk:
     """A task manager with one job that needs both hosts, and the pools to ask for their offers."""
 
     def __init__(self) -> None:
-        self.manager = PlannedManager(
-            SETUPS["dardis-throughput"], layout_of(PLATFORM, (0, 1, 2), None), 1, make_claims=AGREED
-        )
-        self.asked = self.manager.submit(JOB, 0)
+        self.submit(JOB)
+
+    def submit(self, job: Job) -> None:
+        layout = layout_of(PLATFORM, (0, 1, 2), None)
+        self.manager = PlannedManager(SETUPS["dardis-throughput"], layout, 1, make_claims=AGREED)
+        self.asked = self.manager.submit(job, 0)
 
     def tell(self, message: say.Message, now: int) -> list[Effect]:
         return self.manager.handle(message, now)
@@ -207,23 +199,12 @@ class TestTaskManager:
         assert [type(message) for message in said(talk.tell(retry.timer, retry.at + 4))] == [say.Ask]
 
     def test_a_claim_expires_at_its_start_or_when_it_should_have_come_long_ago(self, talk):
-        late = replace(JOB, earliest=500)
-        talk.manager = PlannedManager(
-            SETUPS["dardis-throughput"], layout_of(PLATFORM, (0, 1, 2), None), 1, make_claims=AGREED
-        )
-        talk.asked = talk.manager.submit(late, 0)
+        talk.submit(replace(JOB, earliest=500))
         effects = talk.claim()
         assert [(claim.start, claim.expires) for claim in said(effects)] == [(500, 2 + PACE.lead)] * 2
         (again,) = timers(effects, 2)
         assert {claim.expires for claim in said(talk.tell(again.timer, 10))} == {10 + PACE.lead}
         assert said(talk.tell(say.Refused(5, 1, 1), 11)) == [say.Release(5, 1, 10 + PACE.lead)] * 2
-
-    def test_failures_of_a_job_are_forgotten_with_it(self, talk):
-        (late,) = timers(talk.asked, OFFERS)
-        talk.tell(late.timer, late.at)
-        assert talk.manager._negotiation._claims._failures == {5: 1}
-        talk.manager.forget(5)
-        assert talk.manager._negotiation._claims._failures == {}
 
     def test_silence_calls_off_a_claim_but_not_a_commit(self, talk):
         effects = talk.claim()

@@ -2,57 +2,137 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from faults.broken import NoFitTest, NoKill
 from faults.scenarios import draw_scenario
 from faults.seeds import check, judge, run_seed
 from kit.actual import actual
 
+from dardis.model.host_tree import child_counts
 from dardis.model.platform import NodeGroup, Platform
-from dardis.node_manager import NodePool
+from dardis.node_manager import NodePool, RelayingHost
 from dardis.registry import OURS
-from dardis.sim.faults import FaultSimulation, PoolMaker, Scenario
-from dardis.task_manager import SETUPS
-from dardis.task_manager.claims.agreed import AgreedClaims, Pace
+from dardis.sim.faults import Crash, FaultSimulation, PoolMaker, Scenario
+from dardis.task_manager import SETUPS, LateByTimers, LateSetUp, negotiation
+from dardis.task_manager.claims.agreed import AgreedClaims, Pace, Proposal
+from dardis.task_manager.sampling import Sampling
 from dardis.transport.virtual import Faults
 from dardis.wire import messages as say
-from dardis.wire.effects import Effect
+from dardis.wire.effects import Effect, Kill
 
-FEW, SOME, MANY, BLOCK = range(40, 76), range(100), range(1000, 3200), 100
+PLAIN, LATE, TREE, SAMPLE, STALE = {}, {"late": True}, {"tree": True}, {"sample": True}, {"stale": True}
+PACE = Pace(patience=30, resend=25, lead=90)
+SOME, MANY, BLOCK = range(100), range(1000, 2200), 100
+FEW = [
+    (PLAIN, range(40, 64), {"crashes": 90, "lost": 5000, "cut": 20, "repeated": 1, "rejected": 5, "waiting": 3}),
+    (LATE, range(20, 34), {"crashes": 50, "lost": 5000, "cut": 20, "repeated": 1, "rejected": 10, "waiting": 2}),
+    (TREE, range(10), {"crashes": 35, "lost": 2500, "cut": 5, "rejected": 7, "waiting": 8}),
+    (TREE | LATE, range(6), {"crashes": 25, "lost": 1500, "cut": 5, "rejected": 7}),
+    (SAMPLE, range(6), {"crashes": 60, "lost": 1500, "cut": 8}),
+    (SAMPLE | TREE, range(5), {"crashes": 60, "lost": 3500, "cut": 4}),
+    (STALE, range(14), {"crashes": 45, "lost": 1500, "cut": 5}),
+    *((STALE | kind, range(4), {"crashes": 15, "lost": 300}) for kind in (LATE, TREE, TREE | LATE, SAMPLE)),
+]
+KINDS = [kind for kind, _, _ in FEW]
 
 
-def test_nothing_breaks_under_faults():
-    outcomes = check(FEW)
+@pytest.mark.parametrize(("kind", "seeds", "bites"), FEW, ids=str)
+def test_nothing_breaks_under_faults(kind, seeds, bites):
+    outcomes = check(seeds, **kind)
     # The faults did bite: otherwise this would show nothing.
-    for what, least in {
-        "crashes": 70, "lost": 3500, "cut": 18, "repeated": 1, "rejected": 7, "waiting": 7, "done": 350,
-    }.items():  # fmt: skip
+    for what, least in (bites | {"done": 8 * len(seeds)}).items():
         assert sum(getattr(outcome, what) for outcome in outcomes) >= least, what
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("first", MANY[::BLOCK])
-def test_nothing_breaks_under_faults_in_many_seeds(first):
-    check(range(first, first + BLOCK))
-
-
-def test_messages_in_any_order_are_harmless():
-    outcomes = check(FEW, reliable=True)
+@pytest.mark.parametrize(("kind", "seeds", "_bites"), [few for few in FEW if "stale" not in few[0]], ids=str)
+def test_messages_in_any_order_are_harmless(kind, seeds, _bites):
+    outcomes = check(seeds, reliable=True, **kind)
     assert all(outcome.cut == outcome.repeated == outcome.waiting == outcome.lost == 0 for outcome in outcomes)
-    assert all(outcome.placements == outcome.done for outcome in outcomes)
+    assert "late" in kind or all(outcome.placements == outcome.done for outcome in outcomes)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("first", MANY[::BLOCK])
+def test_nothing_breaks_under_faults_in_many_seeds(first, kind):
+    check(range(first, first + BLOCK), **kind)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS[:4], ids=str)
 @pytest.mark.parametrize("first", MANY[: len(MANY) // 2 : BLOCK])
-def test_messages_in_any_order_are_harmless_in_many_seeds(first):
-    check(range(first, first + BLOCK), reliable=True)
+def test_messages_in_any_order_are_harmless_in_many_seeds(first, kind):
+    check(range(first, first + BLOCK), reliable=True, **kind)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_a_seed_replays(seed):
-    first, second = run_seed(seed), run_seed(seed)
-    assert first == second
-    assert first.digest != run_seed(seed, reliable=True).digest
+@pytest.mark.parametrize("kind", [LATE, TREE], ids=str)
+def test_a_seed_replays(kind):
+    for seed in range(2):
+        first, plain = run_seed(seed, **kind), run_seed(seed)
+        assert (first, plain) == (run_seed(seed, **kind), run_seed(seed))
+        assert len({first.digest, plain.digest, run_seed(seed, reliable=True).digest}) == 3
+
+
+# ----------------------------------------------------------------------------------------------------------- scenarios
+
+
+def test_the_scenarios_differ():
+    scenarios = [draw_scenario(seed) for seed in SOME]
+    assert {scenario.managers for scenario in scenarios} == {1, 2, 3, 4}
+    assert {scenario.dispatcher.setup.generator for scenario in scenarios} == {
+        setup.generator for setup in SETUPS.values()
+    }
+    assert {len(scenario.platform.kinds) for scenario in scenarios} == {1, 2, 3}
+    assert {scenario.platform.node_count for scenario in scenarios} == set(range(2, 9))
+
+
+def test_scenarios_of_late_jobs_and_of_trees_are_those_of_the_others():
+    inner, ages, arities = 0, set(), set()
+    for seed in range(20, 41):
+        plain, late, tree = (draw_scenario(seed, **kind) for kind in (PLAIN, LATE, TREE))
+        plain = replace(plain, desired=None)
+        assert isinstance(late.dispatcher.setup, LateSetUp)
+        assert replace(late, dispatcher=plain.dispatcher, desired=None) == plain
+        assert replace(tree, arity=0, desired=None) == plain
+        ages.add(late.dispatcher.setup.aged_after_s)
+        arities.add(tree.arity)
+        children = child_counts(len(tree.bounds) - 1, tree.arity)
+        inner += sum(children[crash.host] > 0 for crash in tree.crashes)
+    assert (ages, arities) == ({0, 60, 600, 3000}, {1, 2, 3, 4})
+    assert inner >= 20, "inner hosts do die"
+
+
+def test_samples_are_asked_in_the_scenarios(monkeypatch):
+    asked, right = [0] * 8, Sampling.nodes_of
+
+    def counted(self, states, searches, *, asks_again):
+        asked[seed] += 1
+        return right(self, states, searches, asks_again=asks_again)
+
+    monkeypatch.setattr(Sampling, "nodes_of", counted)
+    for seed in range(len(asked)):
+        FaultSimulation(draw_scenario(seed, reliable=True, sample=True)).run(lambda: False, most_events=5_000)
+    assert sum(asked) > 10 * len(asked)
+    assert sum(count > 0 for count in asked) > 0.8 * len(asked)
+
+
+def test_copies_do_come_after_the_ends_of_their_jobs():
+    kinds = say.Confirm, say.Reserved, say.Commit, say.Committed, say.Release, say.Released, say.Finished, say.Noted
+    late = dict.fromkeys(kinds, 0)
+    for seed in range(14):
+        simulation = FaultSimulation(draw_scenario(seed, stale=True))
+
+        def receive(to, message, now, simulation=simulation, take=simulation._receive):
+            if isinstance(message, kinds):
+                late[type(message)] += message.job in simulation.told
+            take(to, message, now)
+
+        simulation.network._receive = receive
+        simulation.run(lambda: False, most_events=20_000)
+        if min(late.values()) >= 5:
+            return
+    raise AssertionError(late)
 
 
 def test_without_contention_every_first_claim_holds():
@@ -61,28 +141,52 @@ def test_without_contention_every_first_claim_holds():
         actual(number, 3 * number, 3 * number, None, walltime=500, runtime=100, units=2, request=(1,), groups=1)
         for number in range(8)
     )
-    pace = Pace(patience=30, resend=25, lead=90)
-    scenario = Scenario(
-        7,
-        platform,
-        (0, 1, 2, 3, 4),
-        jobs,
-        OURS["dardis-throughput"],
-        3,
-        pace,
-        Faults(longest_delay=10, duplicate=0.5),
-    )
+    faults = Faults(longest_delay=10, duplicate=0.5)
+    scenario = Scenario(7, platform, (0, 1, 2, 3, 4), jobs, OURS["dardis-throughput"], 3, PACE, faults)
     outcome = judge(scenario)
     assert outcome.violations == ()
     assert (outcome.done, outcome.placements, outcome.renegotiations) == (8, 8, 0)
     simulation = FaultSimulation(scenario)
     simulation.run(lambda: False, most_events=100_000)
     assert {job: placed.start for job, placed in simulation.placed.items()} == {
-        job.number: job.submit + pace.lead for job in jobs
+        job.number: job.submit + PACE.lead for job in jobs
     }
 
 
+def test_a_silent_sample_is_not_asked_for_ever():
+    """All but two of forty hosts are dead and nobody hears of it: a job asks one node after another."""
+    platform = Platform("dying", (NodeGroup("n", 40, {"cores": 8}),))
+    job = actual(1, 10, 10, None, walltime=500, runtime=100, units=1, request=(1,), groups=1)
+    crashes = tuple(Crash(host, 1, None, (1 << 40,)) for host in range(38))
+    bounds, setup = tuple(range(41)), OURS["dardis-throughput"]
+    scenario = Scenario(7, platform, bounds, (job,), setup, 1, PACE, Faults(longest_delay=10), crashes, sample=1)
+    simulation = FaultSimulation(scenario)
+    assert simulation.run(lambda: 1 in simulation.told, most_events=100_000)
+    assert simulation.placed[1].nodes.tolist() in [[38], [39]]
+
+
 # --------------------------------------------------------------------------------- rules that are broken are found out
+
+
+def finds(found: str, quick: int, pool: PoolMaker = NodePool, **kind: bool) -> bool:
+    """Whether a seed shows it: `quick` did when this was written."""
+    return any(found in text for seed in (quick, *SOME) for text in run_seed(seed, make_pool=pool, **kind).violations)
+
+
+class NoFitTest(NodePool):
+    """Takes every claim, whether it fits or not."""
+
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        self.state.reserve = lambda *_: True
+        self.state.release = lambda *_: None
+
+
+class NoKill(NodePool):
+    """Gives reservations back, yet lets their units run on."""
+
+    def handle(self, message: say.Message, now: int) -> list[Effect]:
+        return [effect for effect in super().handle(message, now) if not isinstance(effect, Kill)]
 
 
 class NoLapse(NodePool):
@@ -111,47 +215,104 @@ class NoMemory(NodePool):
         return super()._confirm(confirm, now)
 
 
+class ForgetsAtOnce(NodePool):
+    """Remembers nothing of what was released."""
+
+    def _close(self, *claim) -> list[Effect]:
+        effects = super()._close(*claim)
+        self._closed.clear()
+        return effects
+
+
+class TakesWhatHasExpired(NodePool):
+    """Forgets what can't be taken any more, and takes it."""
+
+    def _confirm(self, confirm: say.Confirm, now: int) -> list[Effect]:
+        return super()._confirm(replace(confirm, expires=confirm.start + 1), now)
+
+
+class NeverForgets(NodePool):
+    """Remembers what was released for ever."""
+
+    def _timer(self, timer: say.Timer, now: int) -> list[Effect]:
+        return super()._timer(timer, now) if timer.token < 2 else []
+
+
 @pytest.mark.parametrize(
-    ("pool", "found"),
+    ("pool", "kind", "found", "quick"),
     [
-        (NoFitTest, "is overbooked"),
-        (NoKill, "is overbooked"),
-        (NoLapse, "lies before the present"),
-        (NoReport, "is lost"),
-        (NoMemory, "holds a reservation"),
+        (NoFitTest, PLAIN, "is overbooked", 2),
+        (NoFitTest, LATE, "is overbooked", 0),
+        (NoFitTest, TREE, "is overbooked", 0),
+        (NoKill, PLAIN, "is overbooked", 0),
+        (NoKill, LATE, "is overbooked", 19),
+        (NoLapse, PLAIN, "lies before the present", 4),
+        (NoReport, PLAIN, "is lost", 1),
+        (NoMemory, PLAIN, "holds a reservation", 74),
+        (ForgetsAtOnce, STALE, "after it had released it", 4),
+        (TakesWhatHasExpired, STALE, "after it had released it", 5),
+        (NeverForgets, STALE, "has not forgotten a claim", 0),
     ],
 )
-def test_a_broken_node_manager_is_found_out(pool: PoolMaker, found: str, monkeypatch):
+def test_a_broken_node_manager_is_found_out(pool: PoolMaker, kind, found: str, quick: int, monkeypatch):
     monkeypatch.setattr("faults.seeds.MOST_EVENTS", 10_000)
-    assert finds(found, pool)
+    assert finds(found, quick, pool, **kind)
 
 
-def finds(found: str, pool: PoolMaker = NodePool) -> bool:
-    """Whether one of the seeds shows it."""
-    return any(found in text for seed in SOME for text in run_seed(seed, make_pool=pool).violations)
-
-
-def test_taking_a_new_incarnation_for_the_dead_one_is_found_out(monkeypatch):
-    monkeypatch.setattr(AgreedClaims, "_died", lambda self, _, host: host in self._dead)
-    assert finds("while an earlier one does")
-
-
-def test_calling_off_what_is_committed_for_silence_is_found_out(monkeypatch):
-    right = AgreedClaims._demand
-
+def calls_off_what_is_committed(right=AgreedClaims._demand):
     def impatient(self, proposal, now):
         late = now > proposal.state.start and proposal.phase.value == "committing"
         return self._abort(proposal, now) if late else right(self, proposal, now)
 
-    monkeypatch.setattr(AgreedClaims, "_demand", impatient)
-    assert finds("all its hosts lived, and the job was not done")
+    return impatient
 
 
-def test_the_scenarios_differ():
-    scenarios = [draw_scenario(seed) for seed in SOME]
-    assert {scenario.managers for scenario in scenarios} == {1, 2, 3, 4}
-    assert {scenario.dispatcher.setup.generator for scenario in scenarios} == {
-        setup.generator for setup in SETUPS.values()
-    }
-    assert {len(scenario.platform.kinds) for scenario in scenarios} == {1, 2, 3}
-    assert {scenario.platform.node_count for scenario in scenarios} == set(range(2, 9))
+def lets_forget_too_soon(right=Proposal.demand):
+    def too_soon(self, host):
+        message = right(self, host)
+        return replace(message, expires=0) if isinstance(message, say.Release) else message
+
+    return too_soon
+
+
+def takes_claims_for_final(right=negotiation.confirms_of):
+    """Who takes a claim for final runs it, whatever the other hosts say to theirs."""
+    return lambda *args, tentative: right(*args, tentative=not tentative)
+
+
+def never_asks_again(self, this, _):
+    """Publications alone may be lost."""
+    return self._idle.add(this.states[0].job.number) or []
+
+
+NOT_DONE = "ran in full, all its hosts lived, and the job was not done"
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "broken", "kind", "found", "quick"),
+    [
+        (AgreedClaims, "_died", lambda self, _, host: host in self._dead, PLAIN, "while an earlier one does", 31),
+        (AgreedClaims, "_demand", calls_off_what_is_committed(), PLAIN, NOT_DONE, 94),
+        (Proposal, "demand", lets_forget_too_soon(), STALE, "after it had released it", 4),
+        (negotiation, "confirms_of", takes_claims_for_final(), LATE, NOT_DONE, 63),
+        (LateByTimers, "_ask_later", never_asks_again, LATE, "is lost", 1),
+    ],
+    ids=["new incarnation for the dead one", "called off for silence", "forgotten", "one phase", "never asks again"],
+)
+def test_a_broken_task_manager_is_found_out(where, name, broken, kind, found, quick, monkeypatch):
+    monkeypatch.setattr(where, name, broken)
+    monkeypatch.setattr("faults.seeds.MOST_EVENTS", 40_000)
+    assert finds(found, quick, **kind)
+
+
+def test_a_host_that_asks_what_nobody_waits_for_is_found_out(monkeypatch):
+    """Each copy of a question makes all hosts below ask again, and copies of that come late as well."""
+    right = RelayingHost._relay
+
+    def asks_all(self, relay, now):
+        return right(self, replace(relay, expires=max(relay.expires, now + 1 + relay.patience)), now)
+
+    monkeypatch.setattr("faults.seeds.MOST_EVENTS", 30_000)
+    assert run_seed(39, stale=True, tree=True).violations == ()
+    monkeypatch.setattr(RelayingHost, "_relay", asks_all)
+    assert any("not over" in text for text in run_seed(39, stale=True, tree=True).violations)

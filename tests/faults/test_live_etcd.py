@@ -11,7 +11,7 @@ import pytest
 from kit.etcd import end_lease, etcd
 from kit.keeper import until
 from kit.live import Live
-from kit.live_load import Load, judge
+from kit.live_load import judge, under_load
 from kit.live_ranks import ROOT, Ranks
 
 from dardis.model.errors import DardisError
@@ -67,11 +67,12 @@ def live(tmp_path, cluster):
         live.end()
 
 
-def survives(live, seed, deaths):
-    """So many heads die under load; how many jobs there were."""
-    rng, load = random.Random(seed), Load(live, seed)  # noqa: S311 (a seed is to say it all)
-    load.start()
-    try:
+@pytest.mark.parametrize(
+    ("seed", "deaths"), [(1, 3), *(pytest.param(seed, 20, marks=pytest.mark.slow) for seed in (10, 11))]
+)
+def test_nothing_is_lost_with_heads_that_die_under_load(live, seed, deaths):
+    rng = random.Random(seed)  # noqa: S311 (a seed is to say it all)
+    with under_load(live, seed) as load:
         for _ in range(deaths):
             time.sleep(0.3 + rng.random() * 1.5)
             if rng.random() < 0.25:  # the journal's file alone is lost: its jobs run on
@@ -83,24 +84,8 @@ def survives(live, seed, deaths):
             if rng.random() < 0.8:
                 end_lease(live.place)
             live.start(wait=rng.random() < 0.8)
-        live.ready()
-        load.over.set()
-        load.join()
-        live.all_over()
-    finally:
-        load.over.set()
     judge(live, load)
-    return sum(map(len, load.acknowledged.values()))
-
-
-def test_nothing_is_lost_with_three_heads(live):
-    assert survives(live, 1, 3) > 20
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", [10, 11])
-def test_nothing_is_lost_with_many_heads(live, seed):
-    survives(live, seed, 20)
+    assert load.count > 20
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from collections import defaultdict
 
 import pytest
 from kit.keeper import until
-from kit.live_load import Load, judge
+from kit.live_load import judge, under_load
 from kit.live_partitions import DOWN, HOSTS, SWALLOWED, Network, Partitioned
 
 from dardis.model.errors import DardisError
@@ -77,40 +77,21 @@ def partition(live, rng, seconds):
     return lost
 
 
-def survives(live, seed, lengths):
-    """Partitions of such lengths, s, under load."""
-    rng = random.Random(seed)  # noqa: S311 (a seed is to say it all)
-    load, lost = Load(live, seed), set()
-    load.start()
-    try:
-        for seconds in lengths:
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, *range(10, 15)])
+def test_hosts_that_are_cut_off_under_load(live, seed):
+    rng, lost = random.Random(seed), set()  # noqa: S311 (a seed is to say it all)
+    with under_load(live, seed) as load:
+        for seconds in [SURELY_S, 2.0, *(rng.uniform(0.5, LONGEST_S) for _ in range(4 if seed else 0)), SURELY_S]:
             time.sleep(rng.random())
             lost |= partition(live, rng, seconds)
             if rng.random() < 0.7:
                 live.ready()
                 assert not any(job["lost"] for job in live.client.get("/jobs", state="open")["jobs"])
-        live.ready()
-        load.over.set()
-        load.join()
-        live.all_over()
-        live.see()
-    finally:
-        load.over.set()
+    live.see()
     assert not judge(live, load)
     assert {job["state"] for job in live.client.history(state="all")} == {"completed"}
-    print(f"seed {seed}: {sum(map(len, load.acknowledged.values()))} jobs, {len(lost)} of them were lost for a while")
-    return lost
-
-
-def test_hosts_that_are_cut_off_under_load(live):
-    assert survives(live, 0, [SURELY_S, 2.0, SURELY_S])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10, 15))
-def test_hosts_that_are_cut_off_again_and_again_under_load(live, seed):
-    rng = random.Random(seed)  # noqa: S311
-    survives(live, seed, [rng.uniform(0.5, LONGEST_S) for _ in range(6)])
+    assert lost
 
 
 def give_up(live):
@@ -154,13 +135,10 @@ def test_what_runs_on_a_host_that_is_given_up_is_unknown(live):
     assert live.job(lost[0])["host"] != host
 
 
+@pytest.mark.slow
 def test_what_a_host_that_was_given_up_runs_yet_is_ended_and_nothing_runs_beside_it(live):
     host, lost, _ = give_up(live)
-    waits = live.submit(
-        f"{SAYS} >> $RAN-new; echo $DARDIS_JOB_ID >> $RAN",
-        cpus=4,
-        array="0-3",
-    )
+    waits = live.submit(f"{SAYS} >> $RAN-new; echo $DARDIS_JOB_ID >> $RAN", cpus=4, array="0-3")
     time.sleep(1)
     assert not live.lines().keys() & set(waits)
     live.network.heal()

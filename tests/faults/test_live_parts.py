@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 from base64 import b64decode
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -35,40 +35,33 @@ A rank that ends earlier can make Open MPI's mpirun wait without end (docs/live.
 """
 
 
+@contextmanager
+def serving(service):
+    try:
+        yield service.start()
+    finally:
+        service.end()
+
+
 @pytest.fixture(scope="module")
 def live(tmp_path_factory):
-    live = Live(tmp_path_factory.mktemp("parts"))
-    try:
-        yield live.start()
-    finally:
-        live.end()
-
-
-@pytest.fixture
-def mine(tmp_path):
-    """A service that may be killed."""
-    live = Live(tmp_path)
-    try:
-        yield live.start()
-    finally:
-        live.end()
+    """One host; its service and keeper may be killed, and are there again after a test."""
+    with serving(Live(tmp_path_factory.mktemp("parts"))) as live:
+        yield live
 
 
 @pytest.fixture(scope="module")
 def ranks(tmp_path_factory):
     if not MPIRUN.exists():
         pytest.skip("needs mpirun in .venv")
-    live = Ranks(tmp_path_factory.mktemp("ranks"))
-    try:
-        yield live.start()
-    finally:
-        live.end()
+    with serving(Ranks(tmp_path_factory.mktemp("ranks"))) as live:
+        yield live
 
 
 SETTING = "export HOME=$PWD SECOND=$(echo $DARDIS_NODES | cut -d, -f2)"
 EACH = "for n in $(echo $DARDIS_NODES | tr , ' '); do "
-TICKS = "echo once >> $RAN; i=0; while [ $i -lt 40 ]; do i=$((i+1)); printf $i; sleep 0.1; echo .; done; exit 5"
-TICKED = [*(f"{n}." for n in range(1, 41)), "ended 5"]
+TICKS = "echo once >> $RAN; i=0; while [ $i -lt 25 ]; do i=$((i+1)); printf $i; sleep 0.1; echo .; done; exit 5"
+TICKED = [*(f"{n}." for n in range(1, 26)), "ended 5"]
 
 
 def begun(live, command, **more):
@@ -108,11 +101,6 @@ def ancestors(pid):
         pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
         found.append(pid)
     return found
-
-
-def parents(pid):
-    """Their command lines."""
-    return [Path(f"/proc/{one}/cmdline").read_text().replace("\0", " ") for one in ancestors(pid)]
 
 
 def test_it_writes_on_what_is_written_on_each_node_and_ends_as_that_does(live):
@@ -195,6 +183,7 @@ def test_what_a_cancelled_job_has_begun_elsewhere_is_ended_and_its_node_is_free(
         live.client.post(f"/jobs/{one}/cancel")
 
 
+@pytest.mark.slow
 def test_a_walltime_ends_what_goes_on_elsewhere_though_nobody_waits_for_it(live):
     deaf = "trap '' TERM; sleep 6102; sleep 6102"
     number, _ = begun(live, f'{EXEC} $SECOND -- sh -c "{deaf}" & sleep 6103', walltime_s=2, grace_s=1)
@@ -211,43 +200,38 @@ def test_a_signal_to_who_waits_ends_what_he_waits_for(live):
     assert told == ["143"]
 
 
-def test_a_service_that_dies_while_it_runs_takes_nothing_of_its_output_and_repeats_nothing(mine):
-    number, out = begun(mine, f"{EXEC} $SECOND -- sh -c '{TICKS}'; echo ended $?")
-    until(lambda: out.exists() and len(out.read_text().splitlines()) > 3)
-    for which in ("service", "service"):
-        mine.kill(which)
-        mine.service.wait()
-        time.sleep(0.7)
-        mine.start()
-    assert mine.ended(number)["state"] == "completed"
+def test_a_service_that_dies_while_it_runs_takes_nothing_of_its_output_and_repeats_nothing(live):
+    number, out = begun(live, f"{EXEC} $SECOND -- sh -c '{TICKS}'; echo ended $?")
+    for lines in (3, 9):
+        until(lambda lines=lines: out.exists() and len(out.read_text().splitlines()) > lines)
+        live.kill("service")
+        live.service.wait()
+        live.start()
+    assert live.ended(number)["state"] == "completed"
     assert out.read_text().splitlines() == TICKED
 
 
-def test_a_keeper_that_dies_leaves_what_it_ran_and_it_is_ended_with_its_job(mine):
-    number, out = begun(mine, f"{EXEC} $SECOND sleep 6105; echo ended $?")
+@pytest.mark.slow
+def test_a_keeper_that_dies_leaves_what_it_ran_and_it_is_ended_with_its_job(live):
+    number, out = begun(live, f"{EXEC} $SECOND sleep 6105; echo ended $?")
     until(lambda: sleeping(6105))
-    mine.kill("keeper")
-    until(lambda: mine.keeper is not None)
-    mine.ready()
+    live.kill("keeper")
+    until(lambda: live.keeper is not None)
+    live.ready()
     assert len(sleeping(6105)) == 1
     os.kill(sleeping(6105)[0], signal.SIGTERM)
-    mine.ended(number)
+    live.ended(number)
     assert out.read_text().splitlines()[-1] in {"ended 143", "ended 255"}  # as far as the kernel tells it
-
-
-def remote_ranks(live, launcher, seconds):
-    """An MPI program of a rank for each core of two nodes, and what has begun each of its processes."""
-    number, out = begun(live, f"{launcher} sleep {seconds}; echo $?", cpus=2)
-    until(lambda: len(sleeping(seconds)) == 4 or live.job(number)["state"] not in {"waiting", "running"})
-    found = [" < ".join(parents(process)) for process in sleeping(seconds)]
-    assert len(found) == 4, out.read_text()
-    return number, found
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_mpi_starts_its_processes_through_the_keepers_and_they_end_with_the_job(live, launcher):
-    number, found = remote_ranks(live, launcher, 6106)
-    through = [line for line in found if "prted" in line or "hydra_pmi_proxy" in line]
+    number, out = begun(live, f"{launcher} sleep 6106; echo $?", cpus=2)
+    until(lambda: len(sleeping(6106)) == 4 or live.job(number)["state"] not in {"waiting", "running"})
+    assert len(sleeping(6106)) == 4, out.read_text()
+    above = [[Path(f"/proc/{one}/cmdline").read_text() for one in ancestors(rank)] for rank in sleeping(6106)]
+    lines = [" < ".join(line).replace("\0", " ") for line in above]
+    through = [line for line in lines if "prted" in line or "hydra_pmi_proxy" in line]
     assert len(through) >= 2
     assert all("remote_shell" not in line and "-m dardis.live.keeper" in line for line in through)
     live.client.post(f"/jobs/{number}/cancel")
@@ -263,12 +247,10 @@ def test_an_mpi_program_says_what_its_ranks_say(live, launcher):
     assert told[-1] == "0"
 
 
+@pytest.mark.slow
 def test_on_other_hosts_it_is_their_keepers_that_run_it(ranks):
-    told = said(
-        ranks,
-        EACH + f"{EXEC} $n -- sh -c 'echo $DARDIS_FOLDER; cat /proc/$PPID/cmdline | tr \\\\0 _; echo'; done",
-        nodes=6,
-    )
+    each = f"{EXEC} $n -- sh -c 'echo $DARDIS_FOLDER; cat /proc/$PPID/cmdline | tr \\\\0 _; echo'; done"
+    told = said(ranks, EACH + each, nodes=6)
     folders = [ranks.folder / place for place in PLACES for _ in range(2)]
     assert told[::2] == [str(folder) for folder in folders]
     assert [line.rstrip("_").rpartition("_")[2] for line in told[1::2]] == [
@@ -277,6 +259,7 @@ def test_on_other_hosts_it_is_their_keepers_that_run_it(ranks):
     assert not [path for folder in folders for path in (folder / "parts").glob("*")]
 
 
+@pytest.mark.slow
 def test_a_service_of_several_hosts_that_begins_anew_takes_nothing_of_its_output(ranks):
     number, out = begun(ranks, f"{EXEC} n5 -- sh -c '{TICKS}'; echo ended $?", nodes=6)
     until(lambda: out.exists() and len(out.read_text().splitlines()) > 3)
@@ -286,6 +269,7 @@ def test_a_service_of_several_hosts_that_begins_anew_takes_nothing_of_its_output
     assert out.read_text().splitlines() == TICKED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_mpi_runs_over_hosts_and_is_ended_on_all_with_its_job(ranks, launcher):
     number, out = begun(ranks, f"{launcher} sleep 6107", nodes=6)
@@ -309,11 +293,9 @@ PART = (
 @pytest.mark.parametrize("seed", range(5))
 def test_under_kills_no_part_begins_twice_nor_beside_one_of_an_earlier_run(tmp_path, seed):
     rng = random.Random(seed)  # noqa: S311 (a seed is to say it all)
-    live = Live(tmp_path)
     (tmp_path / "part").write_text(PART)
     job = f"export HERE=$PWD/$DARDIS_JOB_ID; mkdir -p $HERE; {EXEC} $SECOND -- sh part %d; {EXEC} $SECOND -- sh part 1"
-    try:
-        live.start()
+    with serving(Live(tmp_path)) as live:
         jobs = [
             begun(live, f"cd {tmp_path}; {job % rng.randrange(1, 10)}", requeue=rng.random() < 0.7, chdir=str(tmp_path))
             for _ in range(40)
@@ -326,8 +308,6 @@ def test_under_kills_no_part_begins_twice_nor_beside_one_of_an_earlier_run(tmp_p
                 live.service.wait()
                 live.start()
         ended = [(live.ended(number), out.read_text() if out.exists() else "") for number, out in jobs]
-    finally:
-        live.end()
     began = (tmp_path / "ran.parts").read_text().split()
     assert len(began) == len(set(began))
     assert not (tmp_path / "ran.beside").exists()

@@ -3,6 +3,7 @@
 import random
 import threading
 import time
+from contextlib import contextmanager
 
 from dardis.live.journal import told_instants
 from dardis.live.replay import replay
@@ -24,6 +25,11 @@ class Load(threading.Thread):
         self.over = threading.Event()
         self.refused = 0
 
+    @property
+    def count(self):
+        """How many jobs were acknowledged."""
+        return sum(map(len, self.acknowledged.values()))
+
     def run(self):
         number = 0
         while not self.over.is_set():
@@ -42,6 +48,22 @@ class Load(threading.Thread):
                     break
                 time.sleep(0.05)
             time.sleep(self.rng.random() * 0.1)
+
+
+@contextmanager
+def under_load(live, seed):
+    """Jobs are handed in meanwhile; then the service is to be ready, and all of them to end."""
+    load = Load(live, seed)
+    load.start()
+    try:
+        yield load
+        live.ready()
+        load.over.set()
+        load.join()
+        live.all_over()
+    finally:
+        load.over.set()
+    print(f"seed {seed}: {load.count} jobs")
 
 
 def judge(live, load, *, is_full=False):

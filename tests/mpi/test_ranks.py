@@ -50,35 +50,29 @@ TARGET = {
 }  # fmt: skip
 COMM = MPI.COMM_WORLD
 
-SETUPS = [
-    ("dardis-throughput", ()),
-    ("dardis-throughput", ("backfill_scope=all-nodes", "node_choice=contiguous", "units_per_node=distinct")),
-    ("dardis-throughput", ("backfill_depth=2", "node_choice=first-fit")),
-    ("dardis-throughput", ("offers=quota", "profile=hard", "event_order=per-event")),
-    ("dardis-profile", ()),
-    ("dardis-profile", ("profile=off", "backfill=on")),
-    ("dardis-balance", ()),
-    ("dardis-balance", ("selection=random", "units_per_node=distinct", "start_grain_s=7")),
+TREES = {"managers": 2, "jobs": 50}
+SAMPLES = {"managers": 2, "sample": 2}
+RUNS = [
+    ("dardis-throughput", (), {}),
+    ("dardis-throughput", ("backfill_scope=all-nodes", "node_choice=contiguous", "units_per_node=distinct"), {}),
+    ("dardis-throughput", ("backfill_depth=2", "node_choice=first-fit"), {}),
+    ("dardis-throughput", ("offers=quota", "profile=hard", "event_order=per-event"), {}),
+    ("dardis-profile", (), {}),
+    ("dardis-profile", ("profile=off", "backfill=on"), {}),
+    ("dardis-balance", (), {}),
+    ("dardis-balance", ("selection=random", "units_per_node=distinct", "start_grain_s=7"), {}),
+    ("dardis-late", (), {"managers": 1}),
+    ("dardis-late", ("aged_after_s=3000", "profile=hard", "units_per_node=distinct", "node_choice=worst-fit"), {}),
+    ("dardis-late", ("event_order=per-event", "profile=off", "node_choice=random"), {"managers": 2}),
+    ("dardis-throughput", ("backfill_scope=all-nodes", "node_choice=contiguous"), {"arity": 1, **TREES}),
+    ("dardis-balance", ("offers=quota",), {"arity": 3, **TREES}),
+    ("dardis-late", (), {"arity": 2, **TREES}),
+    ("dardis-throughput", (), SAMPLES),
+    ("dardis-throughput", ("backfill_scope=all-nodes",), {"arity": 2, **SAMPLES}),
+    ("dardis-profile", (), {"arity": 2, **SAMPLES}),
+    ("dardis-balance", ("backfill=on",), SAMPLES),
 ]
-
-LATE = [
-    ("dardis-late", (), 1),
-    ("dardis-late", ("aged_after_s=3000", "profile=hard", "units_per_node=distinct", "node_choice=worst-fit"), 3),
-    ("dardis-late", ("event_order=per-event", "profile=off", "node_choice=random"), 2),
-]
-
-TREES = [
-    ("dardis-throughput", ("backfill_scope=all-nodes", "node_choice=contiguous"), 1),
-    ("dardis-balance", ("offers=quota",), 3),
-    ("dardis-late", (), 2),
-]
-
-SAMPLES = [
-    ("dardis-throughput", (), 0),
-    ("dardis-throughput", ("backfill_scope=all-nodes",), 2),
-    ("dardis-profile", (), 2),
-    ("dardis-balance", ("backfill=on",), 0),
-]
+"""A dispatcher, its settings, and how hosts are asked: through a tree of an arity, or samples of them first."""
 
 
 @pytest.fixture
@@ -92,30 +86,41 @@ def inputs(mpi_tmp_path):
     return mpi_tmp_path
 
 
-def request_of(folder, dispatcher, settings, out, managers=1):
+def request_of(folder, dispatcher, settings, out, managers=1, **more):
     return RunRequest(
         folder / "trace.csv", folder / "platform.toml", dispatcher, folder / out, profile=folder / "profile.csv",
-        settings=settings, task_managers=managers, seed=5,
+        settings=settings, task_managers=managers, seed=5, **more,
     )  # fmt: skip
 
 
+def audited(folder, jobs, **more):
+    """See that the schedule of all ranks is legal."""
+    platform = platform_from_dict(json.loads((folder / "ranks" / "run.json").read_text())["platform"])
+    expected = list(range(1, jobs + 1))
+    assert audit(read_jobs(folder / "ranks" / "jobs.csv"), platform, expected=expected, **more) == []
+
+
 @pytest.mark.mpi
-@pytest.mark.parametrize(("dispatcher", "settings", "managers"), [(*setup, 3) for setup in SETUPS] + LATE)
-def test_digest_is_that_of_one_process(inputs, dispatcher, settings, managers):
-    outcome = run_over_ranks(COMM, request_of(inputs, dispatcher, settings, "ranks", managers=managers))
+@pytest.mark.parametrize(("dispatcher", "settings", "more"), RUNS)
+def test_digest_is_that_of_one_process(inputs, dispatcher, settings, more):
+    """With samples, hosts are asked for their own nodes alone; each task manager has hints of its own."""
+    request = request_of(inputs, dispatcher, settings, "ranks", **{"managers": 3} | more)
+    outcome = run_over_ranks(COMM, request)
     if COMM.rank > 0:
         assert outcome == 0
         return
     assert isinstance(outcome, Outcome)
-    alone = run(request_of(inputs, dispatcher, settings, "alone", managers=managers))
+    alone = run(replace(request, out=inputs / "alone", arity=0))
     assert outcome.metrics["schedule_digest"] == alone.metrics["schedule_digest"]
-    assert outcome.metrics["messages"] == alone.metrics["messages"]
     assert outcome.metrics["ranks"] == COMM.size
     assert outcome.metrics["nodes_on_largest_rank"] == -(-17 // COMM.size)
     assert (outcome.metrics["message_bytes"] > 0) == (COMM.size > 1)
-    schedule = read_jobs(inputs / "ranks" / "jobs.csv")
-    platform = platform_from_dict(json.loads((inputs / "ranks" / "run.json").read_text())["platform"])
-    assert audit(schedule, platform, expected=list(range(1, 121))) == []
+    if not request.arity:
+        assert outcome.metrics["messages"] == alone.metrics["messages"]
+    if request.sample:
+        full = run(replace(request, out=inputs / "full", sample=0, arity=0))
+        assert alone.metrics["messages"] != full.metrics["messages"]
+    audited(inputs, request.jobs or 120)
 
 
 @pytest.mark.mpi
@@ -127,39 +132,6 @@ def test_a_folder_that_is_held_ends_all_ranks(inputs):
     (inputs / "ranks").mkdir()
     with locked(inputs / "ranks", "here"), pytest.raises(InputError, match="is being written by another dardis"):
         run_over_ranks(COMM, request)
-
-
-@pytest.mark.mpi
-@pytest.mark.parametrize(("dispatcher", "settings", "arity"), TREES)
-def test_through_a_tree_of_ranks_the_digest_is_the_flat_one(inputs, dispatcher, settings, arity):
-    request = replace(request_of(inputs, dispatcher, settings, "ranks", managers=2), jobs=50)
-    outcome = run_over_ranks(COMM, replace(request, arity=arity))
-    if COMM.rank > 0:
-        assert outcome == 0
-        return
-    alone = run(replace(request, out=inputs / "alone"))
-    assert outcome.metrics["schedule_digest"] == alone.metrics["schedule_digest"]
-    assert (outcome.metrics["message_bytes"] > 0) == (COMM.size > 1)
-
-
-@pytest.mark.mpi
-@pytest.mark.parametrize(("dispatcher", "settings", "arity"), SAMPLES)
-def test_with_samples_the_digest_is_that_of_one_process(inputs, dispatcher, settings, arity):
-    """Hosts are asked for their own nodes alone; each task manager has hints of its own, wherever nodes are."""
-    request = replace(request_of(inputs, dispatcher, settings, "ranks", managers=2), sample=2)
-    outcome = run_over_ranks(COMM, replace(request, arity=arity))
-    if COMM.rank > 0:
-        assert outcome == 0
-        return
-    alone = run(replace(request, out=inputs / "alone"))
-    assert outcome.metrics["schedule_digest"] == alone.metrics["schedule_digest"]
-    full = run(replace(request, out=inputs / "full", sample=0))
-    assert alone.metrics["messages"] != full.metrics["messages"]
-    if not arity:
-        assert outcome.metrics["messages"] == alone.metrics["messages"]
-    schedule = read_jobs(inputs / "ranks" / "jobs.csv")
-    platform = platform_from_dict(json.loads((inputs / "ranks" / "run.json").read_text())["platform"])
-    assert audit(schedule, platform, expected=list(range(1, 121))) == []
 
 
 class Notebook:
@@ -230,9 +202,7 @@ def test_nodes_are_switched_alike(inputs, dispatcher):
     assert outcome.metrics["node_switches"] > 10
     files = [(inputs / name / "switching.csv").read_bytes() for name in ("ranks", "alone")]
     assert files[0] == files[1]
-    platform = platform_from_dict(json.loads((inputs / "ranks" / "run.json").read_text())["platform"])
-    downtime = read_downtime(inputs / "ranks" / "switching.csv")
-    assert audit(read_jobs(inputs / "ranks" / "jobs.csv"), platform, downtime=downtime) == []
+    audited(inputs, 120, downtime=read_downtime(inputs / "ranks" / "switching.csv"))
 
 
 @pytest.mark.mpi

@@ -1,16 +1,23 @@
-"""Scale experiments over ranks: the schedules of one process, on all ranks or some, and what only ranks have."""
+"""Scale experiments over ranks, on all ranks or some; what is measured of the network and of a bare tree of ranks."""
 
 import csv
 import json
 
+import numpy as np
 import pytest
 from mpi4py import MPI
 
 from dardis.model.errors import InputError
+from dardis.model.loggp import JobCost, LogGP, flat_round_ns
 from dardis.scale.command import ScaleRequest, run_scale_over_ranks
 from dardis.scale.experiment import Ground
 from dardis.scale.measure import measure
 from dardis.transport.groups import first_ranks, largest, total, usable_cores, wait_for_all
+from dardis.transport.loggp import collective_ns
+from dardis.transport.loggp import measure as measure_network
+from dardis.transport.mpi import broadcast
+from scripts.bench_peers.rank_of_tree import BareTree
+from scripts.bench_peers.rank_of_tree import measure as measure_peers
 
 COMM = MPI.COMM_WORLD
 RANKS = tuple(sorted({1, (COMM.size + 1) // 2, COMM.size}))
@@ -125,3 +132,69 @@ def test_some_of_the_ranks():
         assert largest(part, -0.5 * part.rank) == 0
         assert usable_cores(part) >= 1
     wait_for_all(COMM)
+
+
+# ------------------------------------------------------------------------------------------- the network between ranks
+
+
+def same_on_all_ranks(value):
+    return broadcast(COMM, repr(value) if COMM.rank == 0 else None) == repr(value)
+
+
+@pytest.mark.mpi
+def test_one_rank_has_no_network():
+    """Nor a wait for others: each asks for itself."""
+    assert measure_network(MPI.COMM_SELF) is None
+
+
+@pytest.mark.mpi(min_size=2)
+def test_the_network_is_measured():
+    network = measure_network(COMM, repetitions=3)
+    assert isinstance(network, LogGP)
+    assert same_on_all_ranks(network)
+    assert network.ranks == COMM.size
+    assert 0 < network.send_overhead_ns < 1e7
+    assert 0 < network.receive_overhead_ns < 1e7
+    assert network.latency_ns >= 0
+    assert network.gap_ns >= 0
+    assert 0 < network.gap_per_byte_ns < 1e5
+    assert not COMM.Iprobe()
+    cost = JobCost(0.0, 0.0, 100.0, 100.0)
+    assert flat_round_ns(network, cost, COMM.size, 0) > network.send_overhead_ns + network.receive_overhead_ns
+
+
+@pytest.mark.mpi
+def test_bare_collective_calls_are_timed():
+    taken = collective_ns(COMM, 1000, [100 * rank for rank in range(COMM.size)], repetitions=7)
+    assert taken.shape == (7,)
+    assert np.all(taken > 0)
+    assert same_on_all_ranks(taken.tolist())
+    with pytest.raises(ValueError, match="sizes for"):
+        collective_ns(COMM, 10, [1] * (COMM.size + 1))
+
+
+# ----------------------------------------------------------------------------------------- the tree of bare messages
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("arity", [1, 2, 8])
+def test_everybody_is_reached_once(arity):
+    tree = BareTree(COMM, arity)
+    assert len(tree.children) <= arity
+    assert tree.pass_s(500, 100) > 0
+    places = COMM.gather((tree.parent, tree.children))
+    if places is None:
+        return
+    found = {child: rank for rank, (_, children) in enumerate(places) for child in children}
+    assert sum(len(children) for _, children in places) == COMM.size - 1
+    assert found == {rank: parent for rank, (parent, _) in enumerate(places) if rank > 0}
+
+
+@pytest.mark.mpi(min_size=2)
+def test_every_turn_has_its_figures():
+    taken = measure_peers(COMM, 100, 2, 3, 2)
+    assert (taken is None) == (COMM.rank > 0)
+    if taken is not None:
+        assert {name: len(turns) for name, turns in taken.items()} == dict.fromkeys(taken, 2)
+        assert all(min(taken[name]) > 0 for name in ("question", "tree", "collective", "leaf", "peak_mib"))
+        assert (min(taken["relay"]) > 0) == (COMM.size > 3)

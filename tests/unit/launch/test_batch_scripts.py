@@ -70,7 +70,7 @@ def parsed(call):
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_strong_and_weak_scaling_after_the_kernels(checkout, script):
+def test_strong_and_weak_scaling_by_bound_ranks_after_the_kernels_once_a_node(checkout, script):
     done, calls = run(checkout, script, DARDIS_OPTIONS="--arity 8 --sample all,4", DARDIS_NODES="500,1000")
     assert done.returncode == 0, done.stderr
     warm, strong, weak = calls
@@ -82,14 +82,8 @@ def test_strong_and_weak_scaling_after_the_kernels(checkout, script):
     for options in (strong, weak):
         assert (options["ranks"], options["arity"], options["sample"]) == ("1,2,4,6", "8", "all,4")
     assert list((checkout / "disk").iterdir()) == []
-
-
-@pytest.mark.parametrize("script", SCRIPTS)
-def test_kernels_are_compiled_once_a_node_and_ranks_are_bound(checkout, script):
-    run(checkout, script)
     told = (checkout / "launched").read_text().splitlines()
-    [warm] = [line for line in told if "kernels.warm" in line]
-    scaled = [line for line in told if " scale " in line]
+    [warm], scaled = ([line for line in told if words in line] for words in ("kernels.warm", " scale "))
     once, every, bound = {
         "scale.slurm": ("--ntasks=2 --ntasks-per-node=1", "--ntasks=6", "--cpu-bind=cores"),
         "scale.pbs": ("-n 2 --map-by ppr:1:node", "-n 6 --map-by core", "--bind-to core"),

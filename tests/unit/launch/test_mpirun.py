@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from kit.keeper import lives, until
 
 LAUNCH = Path(__file__).resolve().parents[3] / "launch"
 PATIENCE_S = 2
@@ -60,18 +61,8 @@ def started(checkout, *arguments):
 
 def pid_in(file):
     """What a process has written down, as soon as it has."""
-    for _ in range(200):
-        if file.exists() and file.read_text():
-            return int(file.read_text())
-        time.sleep(0.05)
-    raise AssertionError(file)
-
-
-def alive(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+    until(lambda: file.exists() and file.read_text())
+    return int(file.read_text())
 
 
 def test_the_exit_status_is_handed_on(checkout):
@@ -89,7 +80,7 @@ def test_who_ends_is_waited_for(checkout, number):
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="processes are found in /proc")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_who_does_not_end_is_killed_with_the_ranks(checkout, number):
     with started(checkout, "deaf") as process:
         pids = [pid_in(checkout / name) for name in ("mpirun", "rank")]
@@ -99,8 +90,4 @@ def test_who_does_not_end_is_killed_with_the_ranks(checkout, number):
         assert process.wait(30) == 128 + number
         assert time.monotonic() - begun > PATIENCE_S - 1  # whole seconds are counted
         assert process.stdout.read() == b"", "nobody holds the pipe"
-    for _ in range(100):  # the dead may take a moment to go
-        if not any(map(alive, pids)):
-            return
-        time.sleep(0.05)
-    raise AssertionError("killed, and still there")
+    until(lambda: not any(map(lives, pids)))

@@ -1,65 +1,309 @@
-"""The third command: it starts the service again when it dies, and ends when that is stopped."""
+"""What `launch/serve` starts the service by, and when it starts it again; with launchers that only say what they do."""
 
+import fcntl
 import os
+import shutil
 import signal
 import subprocess
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from kit.keeper import until
 from kit.live import Live
 
-ROOT = Path(__file__).resolve().parents[3]
+LAUNCH = Path(__file__).resolve().parents[3] / "launch"
+DARDIS = """#!/usr/bin/env bash
+echo "dardis $*" >> "$LOG"
+read -r status < "$ENDS"
+sed -i 1d "$ENDS"
+case $status in
+0) echo "dardis: stopped" ;;
+lost) exit 0 ;;
+esac
+exit "$status"
+"""
+SERVING = """#!/usr/bin/env bash
+trap 'echo ended >> "$LOG"; echo "dardis: stopped"; exit 0' TERM
+echo "dardis serves" >> "$LOG"
+while true; do sleep 0.05; done
+"""
+MPIRUN = """#!/usr/bin/env bash
+if [ "$1" = --version ]; then echo "$MPI"; exit; fi
+echo "mpirun $*" >> "$LOG"
+while [[ $1 == -* ]]; do shift 2; done
+exec "$@"
+"""
+SRUN = """#!/usr/bin/env bash
+echo "srun $*" >> "$LOG"
+echo "overlap ${SLURM_OVERLAP:-}" >> "$LOG"
+while [[ $1 == -* ]]; do shift; done
+[[ $1 != */launch/keeper ]] || exec sleep 0.5
+exec "$@"
+"""
+PYTHON = """#!/usr/bin/env bash
+echo "python $*" >> "$LOG"
+trap 'echo told >> "$LOG"; exit' TERM
+sleep 0.5
+echo over >> "$LOG"
+"""
+SHELL = """#!/usr/bin/env bash
+[ "$2" = true ] && [ -e "$UP/$1" ]
+"""
+SQUEUE = """#!/usr/bin/env bash
+[ "$1 $2" = "--noheader --jobs=7" ] && echo "$STATE"
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    (tmp_path / "launch").mkdir()
+    for name in ("serve", "mpirun", "keeper"):
+        shutil.copy(LAUNCH / name, tmp_path / "launch")
+    texts = {"dardis": DARDIS, "mpirun": MPIRUN, "srun": SRUN, "squeue": SQUEUE, "python": PYTHON, "shell": SHELL}
+    for place, text in texts.items():
+        path = tmp_path / ".venv" / "bin" / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755)
+    (tmp_path / "up").mkdir()
+    for host in "abc":
+        (tmp_path / "up" / host).touch()
+    return tmp_path
+
+
+def environment(checkout, **more):
+    return {
+        "PATH": f"{checkout}/.venv/bin:{os.environ['PATH']}", "LOG": f"{checkout}/log", "ENDS": f"{checkout}/ends",
+        "MPI": "Open MPI 5", "HOME": str(checkout), "STATE": "RUNNING", "UP": f"{checkout}/up",
+        "PRTE_MCA_plm_ssh_agent": f"{checkout}/.venv/bin/shell", **more,
+    }  # fmt: skip
+
+
+def run(checkout, *words, ends="0", **more):
+    (checkout / "ends").write_text(ends.replace(" ", "\n") + "\n")
+    (checkout / "log").unlink(missing_ok=True)
+    done = subprocess.run(
+        [checkout / "launch" / "serve", *words], env=environment(checkout, **more), cwd="/", text=True,
+        capture_output=True, timeout=60, check=False,
+    )  # fmt: skip
+    return done, (checkout / "log").read_text().splitlines()
+
+
+@contextmanager
+def begun(checkout, *words, **more):
+    """The same, which goes on."""
+    command = [checkout / "launch" / "serve", *words]
+    with subprocess.Popen(command, env=environment(checkout, **more), stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize(("mpi", "words"), [
+    ("mpirun (Open MPI) 5.0.8", "--host a,b,c --map-by ppr:1:node -n 3"),
+    ("HYDRA build details", "-hosts a,b,c -ppn 1 -n 3"),
+])  # fmt: skip
+def test_hosts_are_a_rank_each(checkout, mpi, words):
+    done, calls = run(checkout, "--hosts", "a,b,c", "--folder", "/f", MPI=mpi)
+    assert done.returncode == 0, done.stderr
+    assert calls == [
+        f"mpirun {words} {checkout}/.venv/bin/dardis serve --folder /f", "dardis serve --folder /f",
+    ]  # fmt: skip
+
+
+def test_hosts_that_cannot_be_reached_are_left_out_until_they_are_back(checkout):
+    (checkout / "up" / "b").unlink()
+    (checkout / ".venv" / "bin" / "dardis").write_text(SERVING)
+    with begun(checkout, "--hosts", "a,b:2", DARDIS_LOOK_S="0.2") as process:
+        log = checkout / "log"
+        until(lambda: log.exists() and "dardis serves" in log.read_text())
+        assert "b:2 can't be reached; the others serve" in process.stderr.readline()
+        (checkout / "up" / "b").touch()
+        until(lambda: log.read_text().count("dardis serves") == 2)
+        process.terminate()
+        _, said = process.communicate(timeout=30)
+    assert process.returncode == 143
+    assert "b:2: reached again" in said
+    calls = log.read_text().splitlines()
+    assert [call.split(" --map-by")[0] for call in calls if call.startswith("mpirun")] == [
+        "mpirun --host a", "mpirun --host a,b:2",
+    ]  # fmt: skip
+    assert calls.count("ended") == 2
+
+
+@pytest.mark.slow
+def test_without_the_first_host_there_is_no_service(checkout):
+    (checkout / "up" / "a").unlink()
+    with begun(checkout, "--hosts", "a,b") as process:
+        assert "a can't be reached" in process.stderr.readline()
+        process.terminate()
+        assert process.wait(30) == 1
+    assert not (checkout / "log").exists()
+
+
+def test_its_help_is_that_of_the_service(checkout):
+    done, calls = run(checkout, "--help", ends="lost")
+    assert (done.returncode, calls) == (0, ["dardis serve --help"])
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        *((["--hosts", *more], "expected names with commas between them") for more in ((), ("",), ("a,,b",), ("a,",))),
+        *((["-n", count], f"dardis: -n: '{count}'; expected how many hosts") for count in ("x", "0", "-1", "1.5", "")),
+    ],
+)
+def test_hosts_are_names_and_their_number_is_one(checkout, words, line):
+    command = [checkout / "launch" / "serve", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert line in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "ends", "status"),
+    [
+        (("-n", "2"), "137 0", 0),
+        (("--hosts", "a,b"), "lost 3", 3),  # a launcher that has lost a host and says nothing of it
+        pytest.param(("-n", "2"), "137 1 0", 0, marks=pytest.mark.slow),
+        pytest.param(("-n", "2"), "143 2", 2, marks=pytest.mark.slow),
+    ],
+)
+def test_what_dies_is_started_again_until_it_is_stopped_or_says_what_is_wrong(checkout, words, ends, status):
+    done, calls = run(checkout, *words, ends=ends)
+    assert done.returncode == status
+    assert calls.count("dardis serve") == len(ends.split())
+    assert done.stderr.count("it is started again") == len(ends.split()) - 1
+
+
+ONCE = "srun --nodes=4 --ntasks=4 --ntasks-per-node=1 --mem=0 --cpu-bind=none"
+KEEPERS = f"{ONCE} --mpi=none --job-name=dardis-keepers --kill-on-bad-exit=0 --wait=0"
+ALLOCATION = {"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "4"}
+
+
+@pytest.mark.parametrize(("words", "folder"), [
+    (("--folder", "/f//g"), "/f/g"), *(
+        pytest.param(*more, marks=pytest.mark.slow)
+        for more in (((), "{home}/.local/state/dardis"), (("--folder=/f",), "/f"))
+    ),
+])  # fmt: skip
+def test_in_an_allocation_keepers_are_a_step_of_their_own(checkout, words, folder):
+    folder = folder.format(home=checkout)
+    done, calls = run(checkout, *words, ends="1 0", **ALLOCATION)
+    assert done.returncode == 0, done.stderr
+    service = " ".join([f"{checkout}/.venv/bin/dardis serve --keepers-apart", *words])
+    assert calls.count(f"mpirun --map-by ppr:1:node -n 4 {service}") == 2
+    keepers = [call for call in calls if call.startswith("srun")]
+    assert set(keepers) == {f"{KEEPERS} {checkout}/launch/keeper {folder}"}
+    assert len(keepers) <= 2  # again only where it has ended
+    assert "overlap 1" in calls
+
+
+def test_ranks_may_be_started_by_srun(checkout):
+    done, calls = run(checkout, ends="1 0", DARDIS_SRUN_MPI="pmi2", **ALLOCATION)
+    assert done.returncode == 0, done.stderr
+    service = f"{checkout}/.venv/bin/dardis serve --keepers-apart"
+    assert calls.count(f"{ONCE} --mpi=pmi2 --kill-on-bad-exit=1 {service}") == 2
+
+
+def test_one_host_serves_itself_and_one_machine_may_be_several(checkout):
+    """By a step where whoever has an allocation of one host isn't there."""
+    one, program = ALLOCATION | {"SLURM_JOB_NUM_NODES": "1"}, f"{checkout}/.venv/bin/dardis serve"
+    assert run(checkout, "-n", "3")[1] == [f"mpirun -n 3 {program}", "dardis serve"]
+    assert run(checkout, "--users", SLURM_JOB_NUM_NODES="1")[1] == ["dardis serve --users"]
+    assert run(checkout, SLURMD_NODENAME="n", **one)[1] == ["dardis serve"]
+    assert f"mpirun --map-by ppr:1:node -n 1 {program} --keepers-apart" in run(checkout, **one)[1]
+
+
+@pytest.mark.parametrize(("states", "again"), [
+    ("COMPLETING", 0), ("", 0), ("slurm_load_jobs error: Invalid job id specified", 0),
+    pytest.param("RUNNING", 1, marks=pytest.mark.slow),
+    ("slurm_load_jobs error: Unable to contact slurm controller", 1),
+])  # fmt: skip
+def test_it_ends_with_its_allocation(checkout, states, again):
+    done, calls = run(checkout, ends="1 0", STATE=states, **ALLOCATION)
+    assert calls.count("dardis serve --keepers-apart") == 1 + again
+    assert done.returncode == 1 - again
+
+
+@pytest.mark.slow
+def test_a_host_has_a_keeper_again_when_it_dies_until_its_step_is_told_to_end(checkout):
+    log = checkout / "log"
+    variables = {"PATH": os.environ["PATH"], "LOG": str(log)}
+    step = subprocess.Popen([checkout / "launch" / "keeper", checkout / "s" / "f"], env=variables)
+    words = f"python -P -m dardis.live.keeper {checkout}/s/f/keeper --step --cgroups=none"
+    try:
+        until(lambda: log.exists() and log.read_text().splitlines().count(words) >= 3)
+        with (checkout / "s" / "f" / "keeper" / "keeper.lock").open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # another one has it
+            until(lambda: log.read_text().splitlines()[-1] == "over")
+            time.sleep(1.5)
+            count = len(log.read_text().splitlines())
+            time.sleep(1.5)
+            assert len(log.read_text().splitlines()) == count
+        until(lambda: len(log.read_text().splitlines()) > count)
+        step.terminate()
+        assert step.wait(10) == 0
+        assert log.read_text().splitlines()[-1] in {"over", "told"}
+    finally:
+        step.kill()
+        step.wait()
+    assert ((checkout / "s").stat().st_mode & 0o777, (checkout / "s" / "f" / "keeper").stat().st_mode & 0o777) == (
+        0o700,
+    ) * 2
+
+
+# ------------------------------------------------------------------------------------------- the real service
+
+needs_program = pytest.mark.skipif(
+    not (LAUNCH.parent / ".venv" / "bin" / "dardis").exists(), reason="scripts/setup would make .venv"
+)
 
 
 @pytest.fixture
 def live(tmp_path):
-    if not (ROOT / ".venv" / "bin" / "dardis").exists():
-        pytest.skip("launch/serve needs .venv, which scripts/setup makes")
     live = Live(tmp_path)
-    words = [ROOT / "launch" / "serve", "--folder", live.folder, "--platform", live.platform]
-    with (tmp_path / "service.err").open("ab") as said:
-        live.service = subprocess.Popen(words, stdout=said, stderr=said, env=os.environ | {"PYTHONPATH": str(ROOT)})
+    live.program, live.environment = (LAUNCH / "serve",), {"PYTHONPATH": str(LAUNCH.parent)}
     try:
-        live.ready()
-        yield live
+        yield live.start()
     finally:
         live.end()
 
 
-def test_what_dies_is_started_again_until_somebody_stops_it(live):
-    (number,) = live.submit("sleep 2; echo $DARDIS_JOB_ID >> $RAN")
+@needs_program
+def test_what_dies_is_started_again_and_with_a_signal_it_ends_and_jobs_go_on(live):
+    (number,) = live.submit("until [ -e $RAN.go ]; do sleep 0.05; done; echo $DARDIS_JOB_ID >> $RAN")
+    until(lambda: live.job(number)["state"] == "running")
     first = live.client.get("/status")
     os.kill(first["pid"], signal.SIGKILL)
-    while True:
-        time.sleep(0.05)
-        try:
-            second = live.client.get("/status")
-        except Exception:  # noqa: BLE001, S112 (nobody serves just now)
-            continue
-        if not second["trouble"]:
-            break
+    until(lambda: "it is started again" in live.said())
+    live.ready()
+    second = live.client.get("/status")
     assert (second["epoch"], second["pid"] == first["pid"]) == (first["epoch"] + 1, False)
-    assert live.ended(number)["state"] == "completed"
-    assert live.lines()[number] == 1
-    assert "it is started again" in live.said()
-    live.client.post("/stop")
-    assert live.service.wait(20) == 0
-
-
-def test_it_ends_with_a_signal_and_jobs_go_on(live):
-    (number,) = live.submit("sleep 4; echo $DARDIS_JOB_ID >> $RAN")
-    while live.job(number)["state"] != "running":
-        time.sleep(0.05)
+    assert live.job(number)["state"] == "running"
     live.service.send_signal(signal.SIGTERM)
     assert live.service.wait(20) == 0
-    while not live.lines()[number]:
-        time.sleep(0.05)
+    live.ran.with_suffix(".go").touch()
+    until(lambda: live.lines()[number] == 1)
 
 
+@needs_program
+@pytest.mark.slow
+def test_it_ends_when_it_is_stopped(live):
+    (number,) = live.submit()
+    assert live.ended(number)["state"] == "completed"
+    live.client.post("/stop")
+    assert live.service.wait(20) == 0
+    assert "it is started again" not in live.said()
+
+
+@needs_program
 def test_what_can_not_be_served_ends_it(tmp_path):
     done = subprocess.run(
-        [ROOT / "launch" / "serve", "--folder", tmp_path / ("x" * 150)], capture_output=True, text=True, check=False,
-        timeout=60, env=os.environ | {"PYTHONPATH": str(ROOT)},
+        [LAUNCH / "serve", "--folder", tmp_path / ("x" * 150)], capture_output=True, text=True, check=False,
+        timeout=60, env=os.environ | {"PYTHONPATH": str(LAUNCH.parent)},
     )  # fmt: skip
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)

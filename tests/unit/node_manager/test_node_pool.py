@@ -1,4 +1,4 @@
-"""A pool, message by message: what it reserves, refuses, replaces and frees."""
+"""A pool, message by message: what it reserves, refuses, replaces and frees, and which questions it refuses."""
 
 from dataclasses import replace
 
@@ -6,37 +6,32 @@ import numpy as np
 import pytest
 from kit.asks import ask_for
 
+from dardis.kernels.placer import FIRST_LONGEST
+from dardis.model.choices import NodeChoice
+from dardis.model.codes import NODE_CHOICES
 from dardis.model.errors import ProtocolError
 from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.node_manager import NodePool
 from dardis.node_manager.pool import LAPSE
+from dardis.node_manager.state import PoolState
+from dardis.wire import messages as say
 from dardis.wire.effects import Kill, Launch, Tell
-from dardis.wire.messages import (
-    Commit,
-    Committed,
-    Confirm,
-    Ended,
-    Later,
-    Noted,
-    Offers,
-    Refused,
-    Release,
-    Reserved,
-    Timer,
-)
 
 MACHINE = Platform("m", (NodeGroup("a", 1, {"cores": 1}), NodeGroup("b", 2, {"cores": 3})))
 
 
-def pool_of(first: int = 0, last: int = 3, platform: Platform = MACHINE) -> NodePool:
-    return NodePool(platform, first, last, host=7)
+def ints(*values):
+    return np.array(values, dtype=np.int64)
+
+
+def pool_of(first: int = 0, last: int = 3, platform: Platform = MACHINE, **more) -> NodePool:
+    return NodePool(platform, first, last, host=7, **more)
 
 
 def confirm(
-    job: int = 1, *, nodes=(0,), units=(1,), start: int = 0, walltime: int = 10, attempt: int = 1, cores: int = 1
-) -> Confirm:
-    arrays = (np.array(values, dtype=np.int64) for values in ((cores,), nodes, units))
-    return Confirm(job, attempt, 0, start, walltime, *arrays, tentative=False)
+    job: int = 1, *, nodes=(0,), units=(1,), start=0, walltime=10, attempt=1, cores=1, tentative=False
+) -> say.Confirm:
+    return say.Confirm(job, attempt, 0, start, walltime, ints(cores), ints(*nodes), ints(*units), tentative=tentative)
 
 
 def free_starts(pool: NodePool, last: int = 30, **ask) -> dict[int, list[int]]:
@@ -49,25 +44,17 @@ def free_starts(pool: NodePool, last: int = 30, **ask) -> dict[int, list[int]]:
 
 
 def refused(effects) -> bool:
-    return any(isinstance(effect, Tell) and isinstance(effect.message, Refused) for effect in effects)
+    return any(isinstance(effect, Tell) and isinstance(effect.message, say.Refused) for effect in effects)
 
 
-def test_a_confirmed_job_is_launched_and_its_time_taken():
-    pool = pool_of()
-    (launch,) = pool.handle(confirm(start=5), 0)
-    assert isinstance(launch, Launch)
-    assert (launch.at, launch.until, launch.nodes.tolist(), launch.units.tolist()) == (5, 15, [0], [1])
-    assert free_starts(pool, request=(1,))[0] == [*range(5), *range(15, 31)]
-
-
-def test_nodes_keep_the_platforms_numbers():
+def test_a_confirmed_job_is_launched_under_the_platforms_numbers_and_its_time_taken():
     pool = pool_of(1, 3)
-    (launch,) = pool.handle(confirm(nodes=(2,), cores=3, start=0, walltime=31), 0)
-    assert launch.nodes.tolist() == [2]
-    assert list(free_starts(pool)) == [1]
+    (launch,) = pool.handle(confirm(nodes=(2,), cores=3, start=5), 0)
+    assert isinstance(launch, Launch)
+    assert (launch.at, launch.until, launch.nodes.tolist(), launch.units.tolist()) == (5, 15, [2], [1])
+    assert free_starts(pool, request=(1,)) == {1: [*range(31)], 2: [*range(5), *range(15, 31)]}
     (send,) = pool.handle(ask_for(groups=0b11), 0)
-    assert isinstance(send.message, Offers)
-    assert (send.message.host, send.message.last_end) == (7, 31)
+    assert (send.message.host, send.message.last_end) == (7, 15)
 
 
 def test_what_does_not_fit_any_more_is_refused_as_a_whole():
@@ -80,8 +67,7 @@ def test_what_does_not_fit_any_more_is_refused_as_a_whole():
 
 def test_a_start_in_the_past_and_another_incarnation_are_refused():
     assert refused(pool_of().handle(confirm(start=4), 5))
-    other = Confirm(1, 1, 3, 9, 5, *(np.array([1]),) * 3, tentative=False)
-    assert refused(pool_of().handle(other, 0))
+    assert refused(pool_of().handle(replace(confirm(start=9), incarnation=3), 0))
 
 
 UNSOUND = {
@@ -98,46 +84,70 @@ def test_a_claim_that_makes_no_sense_is_refused_and_changes_nothing(claim):
     pool = pool_of()
     assert refused(pool.handle(confirm(**{"nodes": (1,), **claim}), 0))
     assert pool.idle
-    for cores, last in ((1, 3), (3, 2)):
-        assert [*free_starts(pool, request=(cores,))] == [0, 1, 2][3 - last :]
-    assert free_starts(pool, request=(4,)) == {}
+    assert [[*free_starts(pool, request=(cores,))] for cores in (1, 3, 4)] == [[0, 1, 2], [1, 2], []]
 
 
 def test_said_twice_is_held_once():
     pool = pool_of()
-    pool.handle(confirm(nodes=(1,), units=(1,)), 0)
-    assert pool.handle(confirm(nodes=(1,), units=(1,)), 0) == []
+    pool.handle(confirm(nodes=(1,)), 0)
+    assert pool.handle(confirm(nodes=(1,)), 0) == []
     assert free_starts(pool, request=(2,))[1] == [*range(31)]
 
 
-def test_a_new_claim_replaces_the_old_one():
+def test_a_new_claim_replaces_the_old_one_if_it_fits():
     pool = pool_of()
     pool.handle(confirm(start=12), 0)
     pool.handle(confirm(start=8, attempt=2), 0)  # overlaps the old one, which counts as free
     assert free_starts(pool)[0] == [*range(8), *range(18, 31)]
     assert refused(pool.handle(confirm(start=0, attempt=1), 0))
-
-
-def test_a_replacement_that_does_not_fit_leaves_the_old_claim():
-    pool = pool_of()
-    pool.handle(confirm(1, start=12), 0)
     pool.handle(confirm(2, start=0, walltime=5), 0)
-    assert refused(pool.handle(confirm(1, start=3, attempt=2), 0))
-    assert free_starts(pool)[0] == [*range(5, 12), *range(22, 31)]
+    assert refused(pool.handle(confirm(start=3, attempt=3), 0))
+    assert free_starts(pool)[0] == [*range(5, 8), *range(18, 31)]
+
+
+def test_a_release_of_an_earlier_claim_leaves_a_later_one():
+    pool = pool_of(report_every=4)
+    pool.handle(confirm(start=20, tentative=True), 0)
+    pool.handle(confirm(start=30, attempt=2, tentative=True), 1)
+    pool.handle(say.Release(1, 1), 2)
+    assert free_starts(pool)[0] == [*range(30)]
+    done, launch = pool.handle(say.Commit(1, 2), 3)
+    assert done.message == say.Committed(1, 2, 7)
+    assert (launch.attempt, launch.at) == (2, 30)
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_what_is_committed_does_not_lapse_and_what_is_not_does(committed):
+    pool = pool_of(report_every=4)
+    pool.handle(confirm(start=20, tentative=True), 0)
+    if committed:
+        pool.handle(say.Commit(1, 1), 5)
+    assert pool.handle(say.Timer(1, 1, LAPSE), 20) == ([] if committed else [Kill(1, 1)])
+    assert pool.idle is not committed
+
+
+def test_nothing_fits_into_maintenance():
+    closed = Platform("m", MACHINE.groups, maintenance=(Maintenance((0, 2), 10, 20),))
+    for bounds in ((0, 3), (2, 3)):
+        assert free_starts(pool_of(*bounds, platform=closed), walltime=5)[2] == [*range(6), *range(20, 31)]
+    assert free_starts(pool_of(platform=closed))[1] == [*range(31)]
+
+
+# ------------------------------------------------------------------------------------------------------ ends of jobs
+
+
+def later_of(effects) -> list[int]:
+    (send,) = effects
+    assert isinstance(send.message, say.Later)
+    return send.message.jobs.tolist()
 
 
 def test_an_end_frees_what_is_left():
     pool = pool_of()
     pool.handle(confirm(start=0, walltime=20), 0)
-    assert pool.handle(Ended(1, 0), 6) == []
+    assert pool.handle(say.Ended(1, 0), 6) == []
     (send,) = pool.handle(ask_for(job=9, first=6, last=30), 6)
     assert send.message.rows[0, 1:3].tolist() == [0, 25]
-
-
-def later_of(effects) -> list[int]:
-    (send,) = effects
-    assert isinstance(send.message, Later)
-    return send.message.jobs.tolist()
 
 
 def test_an_end_tells_the_next_jobs_of_its_nodes():
@@ -145,24 +155,17 @@ def test_an_end_tells_the_next_jobs_of_its_nodes():
     pool.handle(confirm(1, nodes=(0, 1), units=(1, 1)), 0)
     for job, node, start in ((5, 0, 10), (3, 1, 20), (4, 0, 20), (6, 1, 40), (8, 2, 10)):
         pool.handle(confirm(job, nodes=(node,), start=start), 0)
-    assert later_of(pool.handle(Ended(1, 2), 6)) == [3, 4, 5, 6]
+    assert later_of(pool.handle(say.Ended(1, 2), 6)) == [3, 4, 5, 6]
 
 
-def test_a_job_that_has_begun_is_not_told():
+def test_a_job_that_has_begun_gone_or_moved_is_not_told():
     pool = pool_of()
     pool.handle(confirm(1, nodes=(1,), walltime=50), 0)
-    pool.handle(confirm(2, nodes=(1,), start=10, walltime=50), 0)
-    assert later_of(pool.handle(Ended(1, 5), 10)) == []
-
-
-def test_a_job_that_has_gone_or_moved_is_not_told_where_it_was():
-    pool = pool_of()
-    pool.handle(confirm(1, nodes=(1,)), 0)
-    for job, start in ((2, 20), (3, 30), (4, 40)):
-        pool.handle(confirm(job, nodes=(1,), start=start), 0)
-    pool.handle(Release(2, 1), 1)
+    for job, start in ((2, 20), (3, 30), (4, 40), (5, 1)):
+        pool.handle(confirm(job, nodes=(1,), start=start, walltime=5), 0)
+    pool.handle(say.Release(2, 1), 1)
     pool.handle(confirm(3, nodes=(2,), start=30, attempt=2), 1)
-    assert later_of(pool.handle(Ended(1, 5), 2)) == [4]
+    assert later_of(pool.handle(say.Ended(1, 5), 1)) == [4]
 
 
 @pytest.mark.parametrize("bounds", [(0, 3), (0, 1)], ids=["one host", "a host of its own"])
@@ -171,52 +174,92 @@ def test_a_node_tells_as_many_as_it_has_cores(bounds):
     pool = pool_of(*bounds)
     for job in range(1, 6):
         pool.handle(confirm(job, start=10 * job), 0)
-    assert later_of(pool.handle(Ended(1, -1), 12)) == [2]
+    assert later_of(pool.handle(say.Ended(1, -1), 12)) == [2]
 
 
-def test_an_end_of_nothing_here_tells_nobody():
-    assert pool_of().handle(Ended(5, 0), 3) == []
-    assert later_of(pool_of().handle(Ended(5, -1), 3)) == []
-
-
-def test_nothing_fits_into_maintenance():
-    closed = Platform("m", MACHINE.groups, maintenance=(Maintenance((0, 2), 10, 20),))
-    for bounds in ((0, 3), (2, 3)):
-        pool = pool_of(*bounds, platform=closed)
-        starts = free_starts(pool, walltime=5)
-        assert starts[2] == [*range(6), *range(20, 31)]
-    assert free_starts(pool_of(platform=closed))[1] == [*range(31)]
-
-
-def test_what_no_node_manager_understands_is_a_defect():
+def test_what_concerns_nothing_here_is_ignored_and_what_no_pool_understands_is_a_defect():
+    assert pool_of().handle(say.Ended(5, 0), 3) == []
+    assert later_of(pool_of().handle(say.Ended(5, -1), 3)) == []
+    assert pool_of().handle(say.Noted(4, 1), 0) == []
     with pytest.raises(ProtocolError, match="Reserved"):
-        pool_of().handle(Reserved(1, 1, 0), 0)
+        pool_of().handle(say.Reserved(1, 1, 0), 0)
 
 
-def test_a_note_about_nothing_is_ignored():
-    assert pool_of().handle(Noted(4, 1), 0) == []
+# ------------------------------------------------------------------------- questions that make no sense reach no kernel
+
+ASK = ask_for()
+SEEK = say.Seek(1, 1, 0, 60, 10, 1, 1, ints(1), 0, False)
+IMPROVE = say.Improve(ints(1), ints(2), ints(0), ints(4), ints(1), ints(1), ints(1).reshape(1, 1), 0, False)
+BIND = say.Bind(ints(1, 0, 10, 1, 1, 99, 0, 1).reshape(1, 8), -1, 0, False, 0, False, False, False)
 
 
-def tentative(attempt: int, start: int = 20) -> Confirm:
-    return replace(confirm(start=start, attempt=attempt), tentative=True)
+def ask(**columns):
+    return replace(ASK, **columns)
 
 
-def test_what_is_committed_does_not_lapse_and_what_is_not_does():
-    for committed in (True, False):
-        pool = NodePool(MACHINE, 0, 3, host=7, report_every=4)
-        pool.handle(tentative(1), 0)
-        if committed:
-            pool.handle(Commit(1, 1), 5)
-        assert pool.handle(Timer(1, 1, LAPSE), 20) == ([] if committed else [Kill(1, 1)])
-        assert pool.idle is not committed
+def bind(*row):
+    return replace(BIND, jobs=ints(*row).reshape(1, -1))
 
 
-def test_a_release_of_an_earlier_claim_leaves_a_later_one():
-    pool = NodePool(MACHINE, 0, 3, host=7, report_every=4)
-    pool.handle(tentative(1), 0)
-    pool.handle(tentative(2, 30), 1)
-    pool.handle(Release(1, 1), 2)
-    assert free_starts(pool)[0] == [*range(30)]
-    done, launch = pool.handle(Commit(1, 2), 3)
-    assert done.message == Committed(1, 2, 7)
-    assert (launch.attempt, launch.at) == (2, 30)
+@pytest.mark.parametrize(
+    "message",
+    [
+        *(ask(**{column: ints(wrong)}) for column in ("units", "walltime") for wrong in (0, -5, -(2**63))),
+        *(ask(**{column: ints(1, 1)}) for column in ("job", "first", "quota", "groups")),
+        ask(request=ints(1, 1).reshape(1, 2)),
+        ask(request=ints(-1).reshape(1, 1)),
+        ask(want=say.CANDIDATES, start=ints()),
+        ask(sample_offset=ints(0, 3), sample=ints(0, 1)),
+        ask(sample_offset=ints(0, 2), sample=ints(0, 3)),
+        ask(job=ints(1, 2), needed=ints(1)),
+        ask(grain=0),
+        *(replace(SEEK, **{field: wrong}) for field in ("units", "walltime", "span") for wrong in (0, -1)),
+        replace(SEEK, request=ints(-1)),
+        replace(SEEK, request=ints(1, 1)),
+        replace(IMPROVE, units=ints(0)),
+        replace(IMPROVE, job=ints(1, 2)),
+        IMPROVE,
+        bind(1, 0, -10, 1, 1, 99, 0, 1),
+        bind(1, 0, 10, -5, 1, 99, 0, 1),
+        bind(1, 0, 10, 1, 1, 99, 0, -1),
+        bind(1, 0, 10),
+        replace(BIND, dropped=5),
+    ],
+)
+def test_a_question_that_makes_no_sense_is_refused(message):
+    pool = NodePool(Platform("m", (NodeGroup("n", 3, {"cores": 4}),)), 0, 3)
+    with pytest.raises(ProtocolError):
+        pool.handle(message, 0)
+    assert all(pool.handle(sound, 0) for sound in (ASK, SEEK, BIND))
+
+
+# ------------------------------------------------------------------------------------------------- room for its answers
+
+ONE, NODES = ints(1), 40
+
+
+def state() -> PoolState:
+    return PoolState(Platform("m", (NodeGroup("a", NODES, {"cores": 1}),)), 0, NODES, None)
+
+
+def test_there_is_always_room_for_the_longest_profile():
+    pool = state()
+    for turn in range(2 * FIRST_LONGEST):
+        assert pool.reserve(ints(0), ONE, ONE, 10 * turn + 1, 10 * turn + 5, 0)
+        assert len(pool._scratch_as_long().time) >= pool.profiles.size.max()
+    assert pool.profiles.size.max() > 2 * FIRST_LONGEST
+
+
+def test_what_one_job_got_stays_when_others_are_asked_for():
+    pool = state()
+
+    def seek(job: int, units: int):
+        question = say.Seek(job, 1, 0, 60, 10, units, 1, ONE, NODE_CHOICES[NodeChoice.FIRST_FIT], True)
+        return pool.seek(question, 1, 0)
+
+    start, nodes, units, _ = seek(1, 3)
+    seek(2, 2)
+    seek(4, NODES - 5)
+    again = seek(3, NODES)
+    assert (start, nodes.tolist(), units.tolist()) == (0, [0, 1, 2], [1, 1, 1])
+    assert (again[0], again[1].tolist()) == (10, list(range(NODES)))

@@ -52,8 +52,12 @@ def test_a_reservation_is_a_fall_and_what_comes_after_it_is_not_told():
     ((begins, now_free), (falls, left)) = steps(look(pool, 2))[1]
     assert begins <= 2
     assert (now_free, falls, left) == ([3], 5, [1])
-    pool.handle(Ended(1, 0), 9)
+    assert heard(pool.handle(Ended(1, 0), 9)) == []  # nothing is lost here: it speaks when it is asked
     assert [values for _, values in steps(look(pool, 9))[1]] == [[3]]
+    pool.handle(confirm(start=20), 9)
+    assert set(steps(look(pool, 9))) == {1}
+    assert heard(pool.handle(Release(1, 1), 10)) == []
+    assert [values for _, values in steps(look(pool, 10))[1]] == [[3]]
 
 
 def test_what_is_reserved_ends_even_if_nobody_says_so():
@@ -64,15 +68,6 @@ def test_what_is_reserved_ends_even_if_nobody_says_so():
     pool.handle(ask_for(groups=0b11, first=12, last=12), 12)  # an ask drops what is past
     assert steps(look(pool, 12)) == {1: [(10, [3])]}
     assert steps(look(pool, 13)) == {}
-
-
-def test_a_refused_claim_and_a_release_are_told():
-    pool = NodePool(MACHINE, 0, 3)
-    look(pool)
-    pool.handle(confirm(), 0)
-    assert set(steps(look(pool))) == {1}
-    pool.handle(Release(1, 1), 1)
-    assert [values for _, values in steps(look(pool, 1))[1]] == [[3]]
 
 
 def test_static_changes_are_known_ahead_and_told_by_their_nodes_alone():
@@ -104,15 +99,9 @@ def test_heads_are_told_until_they_begin_or_are_called_off():
     assert look(pool, 30).heads[:, 0].tolist() == [3]
     assert look(pool, 31).heads.shape == (0, 6)
     pool.handle(Announce(head(9, 50), standing=False), 31)
-    assert look(pool, 31).heads.shape == (0, 6)
-
-
-def test_an_announcement_that_comes_when_it_has_expired_leaves_nothing_behind():
-    pool = NodePool(MACHINE, 0, 3)
-    row = np.array([4, 0, 10, 1, 0, 50])
-    pool.handle(Announce(row, standing=True), 51)
-    assert not pool._heads
-    pool.handle(Announce(row, standing=True), 50)
+    pool.handle(Announce(head(9, 50), standing=True), 51)
+    assert not pool._heads, "what has expired when it comes leaves nothing behind"
+    pool.handle(Announce(head(9, 50), standing=True), 50)
     assert len(pool._heads) == 1
 
 
@@ -128,11 +117,3 @@ def test_where_messages_may_be_lost_all_is_told_and_what_is_freed_unasked():
     pool.handle(Commit(1, 3), 4)
     (said,) = heard(pool.handle(Ended(1, 0), 8))
     assert (said.at, [values for _, values in steps(said)[1]]) == (8, [[3]])
-
-
-def test_where_nothing_is_lost_a_pool_speaks_when_it_is_asked():
-    pool = NodePool(MACHINE, 0, 3)
-    look(pool)
-    pool.handle(confirm(), 0)
-    assert heard(pool.handle(Ended(1, 0), 7)) == []
-    assert heard(pool.handle(Release(2, 1), 7)) == []

@@ -9,6 +9,8 @@ from dardis.model.profile import StepFunction
 from dardis.model.target import Switching
 from dardis.node_manager.switching import Switcher
 
+NONE, ONE = ({0: StepFunction.from_steps(count, [])} for count in (0, 1))
+
 
 def fresh(count: int = 4, boot_s: int = 5, shutdown_s: int = 2, **rule) -> Switcher:
     platform = Platform("few", (NodeGroup("n", count, {"cores": 1}, NodePower(boot_s=boot_s, shutdown_s=shutdown_s)),))
@@ -19,17 +21,18 @@ def told(switcher: Switcher, now: int) -> list[tuple[bool, list[int], list[int]]
     return [(order.up, order.node.tolist(), order.ready.tolist()) for order in switcher.decide(now)]
 
 
-def test_the_highest_idle_nodes_are_shut_down_and_the_lowest_booted():
-    switcher = fresh(spares={0: StepFunction.from_steps(1, [])}, idle_s=10)
+@pytest.mark.parametrize(("now", "ready"), [(10, 17), (11, 17), (12, 17), (13, 18)])
+def test_the_highest_idle_nodes_are_shut_down_and_the_lowest_booted_when_it_is_off(now, ready):
+    switcher = fresh(spares=ONE, idle_s=10)
     assert told(switcher, 0) == []
     assert switcher.wake() == 10
     assert told(switcher, 10) == [(False, [1, 2, 3], [17, 17, 17])]
-    switcher.reserved(1, 12, np.array([0]))
-    assert told(switcher, 12) == [(True, [1], [17])]  # it boots as soon as it is off
+    switcher.reserved(1, now, np.array([0]))
+    assert told(switcher, now) == [(True, [1], [ready])]
 
 
 def test_a_reservation_is_booted_for_one_boot_before():
-    switcher = fresh(spares={0: StepFunction.from_steps(0, [])}, idle_s=0)
+    switcher = fresh(spares=NONE, idle_s=0)
     assert told(switcher, 0) == [(False, [0, 1, 2, 3], [7, 7, 7, 7])]
     switcher.reserved(1, 50, np.array([2, 3]))
     assert told(switcher, 8) == []
@@ -45,28 +48,9 @@ def test_a_wish_that_rises_is_met_in_time():
     assert told(switcher, 95) == [(True, [1, 2], [100, 100])]
 
 
-def test_a_node_is_not_shut_down_more_often_than_allowed():
-    switcher = fresh(count=1, spares={0: StepFunction.from_steps(0, [])}, idle_s=0, most_cycles_per_day=1.0)
-    assert told(switcher, 0) == [(False, [0], [7])]
-    switcher.reserved(1, 20, np.array([0]))
-    assert told(switcher, 15) == [(True, [0], [20])]
-    switcher.ended(1, 30)
-    assert told(switcher, 30) == []
-    assert switcher.wake() == 86_400
-    assert told(switcher, 86_400) == [(False, [0], [86_407])]
-
-
-@pytest.mark.parametrize(("now", "ready"), [(10, 17), (11, 17), (12, 17), (13, 18)])
-def test_a_node_that_shuts_down_boots_when_it_is_off(now, ready):
-    switcher = fresh(spares={0: StepFunction.from_steps(1, [])}, idle_s=10)
-    assert told(switcher, 10) == [(False, [1, 2, 3], [17, 17, 17])]
-    switcher.reserved(1, now, np.array([0]))
-    assert told(switcher, now) == [(True, [1], [ready])]
-
-
 @pytest.mark.parametrize(("left", "wakes"), [(1, 53), (2, 33)])
 def test_a_node_that_a_job_leaves_still_holds_the_others(left, wakes):
-    switcher = fresh(spares={0: StepFunction.from_steps(0, [])}, idle_s=0)
+    switcher = fresh(spares=NONE, idle_s=0)
     for job, start in ((1, 40), (2, 60)):
         switcher.reserved(job, start, np.array([0]))
     assert switcher.dropped(left).tolist() == [0]
@@ -76,7 +60,7 @@ def test_a_node_that_a_job_leaves_still_holds_the_others(left, wakes):
 
 @pytest.mark.parametrize("most", [1, 2, 3])
 def test_a_days_switches_count_from_the_first_of_them(most):
-    switcher = fresh(count=1, spares={0: StepFunction.from_steps(0, [])}, idle_s=0, most_cycles_per_day=float(most))
+    switcher = fresh(count=1, spares=NONE, idle_s=0, most_cycles_per_day=float(most))
     for turn in range(most):
         assert told(switcher, 100 * turn) == [(False, [0], [100 * turn + 7])]
         switcher.reserved(turn, 100 * turn + 50, np.array([0]))
@@ -89,7 +73,7 @@ def test_a_days_switches_count_from_the_first_of_them(most):
 
 def test_a_node_that_boots_for_a_reservation_is_on_for_a_floor():
     floors = StepFunction.from_steps(1, [(100, 3)])
-    switcher = fresh(spares={0: StepFunction.from_steps(0, [])}, floors={0: floors}, idle_s=0)
+    switcher = fresh(spares=NONE, floors={0: floors}, idle_s=0)
     assert told(switcher, 0) == [(False, [1, 2, 3], [7, 7, 7])]
     switcher.reserved(1, 100, np.array([3]))
     assert told(switcher, 95) == [(True, [1, 3], [100, 100])]
@@ -108,7 +92,7 @@ def test_a_node_that_came_up_for_nothing_idles_as_long_as_any():
 @pytest.mark.parametrize(("start", "shut"), [(70, [1, 2, 3]), (71, [0, 1, 2, 3])])
 def test_a_node_stays_on_for_a_reservation_that_comes_soon(start, shut):
     """It is off for 7 s at least, and 70 s are not worth it: reservations come forward."""
-    switcher = fresh(spares={0: StepFunction.from_steps(0, [])}, idle_s=0)
+    switcher = fresh(spares=NONE, idle_s=0)
     switcher.reserved(1, start, np.array([0]))
     assert told(switcher, 0) == [(False, shut, [7] * len(shut))]
 

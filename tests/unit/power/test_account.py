@@ -1,3 +1,5 @@
+"""The account of a run against its definition, second by second; what gains are made of; what a joule costs."""
+
 from itertools import pairwise
 
 import numpy as np
@@ -13,7 +15,9 @@ from dardis.model.schedule import Schedule
 from dardis.model.series import Series
 from dardis.power.account import Work, account, account_of_load, span_sums, work_of
 from dardis.power.conditions import Conditions
-from dardis.power.cooling import AirPlant, HybridPlant
+from dardis.power.cooling import AirPlant, HybridPlant, table_of
+from dardis.power.gain import gain
+from dardis.power.joule import cost_of_joule
 from dardis.power.nodes import MachinePower
 from dardis.power.tariff import PowerLimit, Tariff
 
@@ -117,24 +121,6 @@ def test_an_account_is_the_sum_over_all_seconds(case, plant, limited, long):
     assert told.feasible
 
 
-@given(cases(), st.integers(1, 6999))
-def test_two_halves_of_a_day_make_the_whole_of_it(case, cut):
-    work, downtime, conditions = case
-    whole = conditions.edges[0] + cut
-
-    def part(low, high):
-        edges = np.unique(np.clip(np.append(conditions.edges, whole), low, high))
-        at = np.searchsorted(conditions.edges, edges[:-1], side="right") - 1
-        return Conditions(edges, conditions.temp_c[at], conditions.price_per_kwh[at], conditions.gco2_per_kwh[at])
-
-    def told(of):
-        a = account(work, downtime, MACHINE, of, HybridPlant(3000.0), FREE)
-        return np.array([a.income_eur, a.energy_eur, a.cooling_eur, a.energy_kwh, a.co2_kg])
-
-    halves = told(part(conditions.start, whole)) + told(part(whole, conditions.end))
-    np.testing.assert_allclose(halves, told(part(conditions.start, conditions.end)), rtol=1e-9, atol=1e-9)
-
-
 @given(spans, st.lists(st.integers(-200, 9000), min_size=2, max_size=9, unique=True))
 def test_span_sums_are_counted_seconds(jobs, edges):
     edges = np.array(sorted(edges))
@@ -155,13 +141,11 @@ def hour(temp=20.0, price=0.13, hours=1):
 
 def test_where_power_goes_when_a_node_is_switched_off_for_half_an_hour():
     downtime = Downtime(np.array([0]), np.array([600]), np.array([2400]))
-    told = account(NOTHING, downtime, MACHINE, hour(), HybridPlant(), FREE)
+    nothing = Work(*(np.zeros(0, dtype=np.int64),) * 3, np.zeros(0), np.zeros(0))
+    told = account(nothing, downtime, MACHINE, hour(), HybridPlant(), FREE)
     assert told.idle_w[0] * 3600 == pytest.approx(280 * 3600 - 100 * 1800)
     assert told.switching_w[0] * 3600 == pytest.approx(30 * 90 + 240 * 125)
     assert told.off_w[0] * 3600 == pytest.approx((1800 - 270) * 10)
-
-
-NOTHING = Work(*(np.zeros(0, dtype=np.int64),) * 3, np.zeros(0), np.zeros(0))
 
 
 def test_a_load_curve_is_accounted_like_jobs_that_draw_it():
@@ -176,14 +160,6 @@ def test_a_load_curve_is_accounted_like_jobs_that_draw_it():
     assert as_curve.profit == pytest.approx(as_jobs.profit)
     assert as_curve.peak_kw == pytest.approx(as_jobs.peak_kw)
     assert as_curve.profit > 0  # who is paid for drawing power earns by it
-
-
-def test_peak_power_is_of_quarters_of_an_hour_however_long_the_segments_are():
-    work = Work(np.array([900]), np.array([1800]), np.array([1]), np.array([4000.0]), np.array([0.0]))
-    told = account(work, Downtime.none(), MACHINE, hour(), HybridPlant(), FREE)
-    quarter_w = 4280.0
-    assert told.it_w[0] == pytest.approx(1280)
-    assert told.peak_kw == pytest.approx((quarter_w + HybridPlant().watts(20.0, quarter_w)) / 1000)
 
 
 def test_a_grid_limit_costs_its_penalty_or_makes_a_schedule_infeasible():
@@ -223,15 +199,103 @@ def test_work_is_what_ran_where_it_ran_at_the_price_of_its_queue():
     assert work.income.tolist() == [0.013, 0.1]
 
 
-def test_stated_watts_go_before_the_cores_and_include_the_share_of_idle_power():
+@pytest.mark.parametrize(
+    ("watts", "added"), [((100, 0), [2 * (100 - 40), 6 * 5]), ((30, 21), [0, 3 * (21 - 20)])], ids=["above", "below"]
+)
+def test_stated_watts_go_before_the_cores_and_include_the_share_of_idle_power(watts, added):
+    """Those below that share add nothing."""
     group = NodeGroup("a", 3, {"cores": 8, "power": 400}, NodePower(idle_w=80.0, core_w=5.0))
     platform = Platform("p", (group,))
-    work = work_of(schedule(platform, [[4, 100], [2, 0], [1, 9]]), platform)
-    np.testing.assert_allclose(work.added_w, [2 * (100 - 40), 6 * 5])
+    work = work_of(schedule(platform, [[4, watts[0]], [2, watts[1]], [1, 9]]), platform)
+    np.testing.assert_allclose(work.added_w, added)
 
 
-def test_stated_watts_below_the_share_of_idle_power_add_nothing():
-    group = NodeGroup("a", 3, {"cores": 8, "power": 400}, NodePower(idle_w=80.0, core_w=5.0))
-    platform = Platform("p", (group,))
-    work = work_of(schedule(platform, [[4, 30], [2, 21], [1, 9]]), platform)
-    np.testing.assert_allclose(work.added_w, [0, 3 * (21 - 20)])
+# --------------------------------------------------------------------------------------- what made the profit another
+
+TWO = MachinePower(
+    *(np.array([x, x]) for x in (100.0, 6.0, 10.0, 125.0, 100.0)), np.array([240, 240]), np.array([30, 30])
+)
+DAY = Conditions(np.array([0, 3600, 7200]), np.array([20.0, 20.0]), np.array([0.5, 0.1]), np.array([400.0, 400.0]))
+some_jobs = st.lists(st.tuples(st.integers(0, 7000), st.integers(1, 4000), st.integers(1, 30)), max_size=4)
+
+
+def told(some, down=(), tariff=FREE):
+    start, long, cores = (
+        (np.array(x, dtype=np.int64) for x in zip(*some, strict=True)) if some else [np.zeros(0, int)] * 3
+    )
+    work = Work(start, start + long, cores, 6.0 * cores, np.full(len(cores), 0.1))
+    node, at, up = (np.array(x, dtype=np.int64) for x in (zip(*down, strict=True) if down else ([], [], [])))
+    return account(work, Downtime(node, at, up), TWO, DAY, AirPlant(1000.0), tariff)
+
+
+@given(some_jobs, some_jobs, st.booleans())
+def test_the_parts_of_a_gain_add_up_to_the_difference_in_profit(before, after, charged):
+    tariff = Tariff(demand_per_kw=2.0, co2_per_t=50.0) if charged else FREE
+    a, b = told(before, (), tariff), told(after, [(1, 500, 4000)], tariff)
+    assert gain(a, b).total == pytest.approx(b.profit - a.profit)
+
+
+def test_each_reason_is_found_by_its_name():
+    early, late = [(0, 3600, 10)], [(3600, 3600, 10)]
+    moved = gain(told(early), told(late))
+    assert moved.price == pytest.approx(0.06 * (0.5 - 0.1))
+    assert moved.throughput == pytest.approx(0)
+    assert moved.idle_power == pytest.approx(0)
+    off = gain(told(early), told(early, [(1, 0, 7200)]))
+    assert off.idle_power > 0
+    assert off.cooling > 0
+    assert off.price == off.throughput == pytest.approx(0)
+    more = gain(told(early), told(early * 2))
+    assert more.throughput == pytest.approx(10 * 0.1 - 0.06 * 0.5)
+    assert more.price == pytest.approx(0)
+    first = gain(told([]), told(early))
+    assert first.throughput == pytest.approx(10 * 0.1 - 0.06 * 0.5)
+
+
+# ---------------------------------------------------------------------- what a joule costs is what is charged for it
+
+TEMPS_C, LOADS_W = np.linspace(-15, 45, 13), np.linspace(250, 6000, 24)
+PLANTS = (AirPlant(6000.0), HybridPlant(6000.0), table_of(AirPlant(6000.0), TEMPS_C, LOADS_W))
+
+
+@st.composite
+def loads(draw):
+    """An IT load (W) over some segments with weather, prices of either sign and CO2 that differ in each."""
+    lengths = draw(st.lists(st.integers(60, 3600), min_size=1, max_size=6))
+
+    def values(low, high):
+        return np.array([draw(st.floats(low, high)) for _ in lengths])
+
+    edges = np.concatenate([[0], np.cumsum(lengths)]) + draw(st.integers(-900, 900))
+    return Conditions(edges, values(-10, 40), values(-0.3, 0.6), values(0, 900)), values(500, 5900)
+
+
+@given(loads(), st.sampled_from(PLANTS), st.sampled_from((0.0, 80.0, 400.0)))
+def test_a_joule_costs_what_the_account_charges_for_it(case, plant, co2_per_t):
+    conditions, load_w = case
+    tariff = Tariff(co2_per_t=co2_per_t)
+
+    def charged(watts):
+        return -account_of_load(Series(conditions.edges, watts), conditions, plant, tariff).profit
+
+    joule_cost = cost_of_joule(conditions, plant, tariff, Series(conditions.edges, load_w))
+    whole, seconds = charged(load_w), np.diff(conditions.edges)
+    for segment in range(len(load_w)):
+        less_w = np.zeros_like(load_w)
+        less_w[segment] = max(load_w[segment] / 100, 100.0)
+        saved = whole - charged(load_w - less_w)
+        joules = less_w[segment] * seconds[segment]
+        assert joule_cost.values[segment] == pytest.approx(saved / joules, rel=1e-6, abs=1e-12)
+
+
+def test_a_joule_costs_its_own_price_and_that_of_its_co2_and_of_its_cooling():
+    class Quarter:
+        def watts(self, temp_c, it_w):
+            return 0.25 * it_w * (temp_c > 15)
+
+    conditions = Conditions(
+        np.array([0, 3600, 7200]), np.array([10.0, 20.0]), np.array([0.30, 0.36]), np.array([600.0, 0.0])
+    )
+    load = Series(np.array([0, 7200]), np.array([5000.0]))
+    joule_cost = cost_of_joule(conditions, Quarter(), Tariff(co2_per_t=100.0), load)
+    assert joule_cost.values == pytest.approx(np.array([1e-7, 1.25e-7]))
