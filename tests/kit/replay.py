@@ -59,6 +59,52 @@ def horizon_of(platform: Platform, jobs: Sequence[Actual], desired: DesiredProfi
     return last + sum(job.walltime + 600 for job in jobs) + (3600 if any(job.latest is None for job in jobs) else 0)
 
 
+def rejected_that_could_run(
+    platform: Platform,
+    jobs: Sequence[Actual],
+    schedule: Schedule,
+    desired: DesiredProfile | None,
+    *,
+    distinct: bool,
+    instant: bool = False,
+) -> list[int]:
+    """Jobs that did not run although the empty machine holds them.
+
+    That is when all maintenance is over and the profile, if it is hard, has had its last step. `instant`: it need hold
+    a job at its start alone.
+    """
+    until = horizon_of(platform, jobs, desired)
+    empty = dense_nodes(platform, desired, until)
+    found = []
+    for place in np.flatnonzero(~schedule.ran).tolist():
+        job, length = jobs[place], 1 if instant else jobs[place].walltime
+        index = [
+            int(node.index_of_starts(until, until, length, np.array(job.request), desired is not None)[0]) // ONE
+            for number, node in enumerate(empty)
+            if job.groups >> int(platform.group_of_node[number]) & 1
+        ]
+        if sum(min(whole, 1) if distinct else whole for whole in index) >= job.units:
+            found.append(job.number)
+    return found
+
+
+def never_above(schedule: Schedule, platform: Platform, desired: DesiredProfile) -> bool:
+    """Whether no node ever uses more than is wished of it; use rises at starts only, wishes sink at steps only."""
+    ran = np.flatnonzero(schedule.ran).tolist()
+    steps = {int(time) for binding in (*desired.machine.values(), *desired.nodes.values()) for time in binding.times}
+    instants = np.array(sorted(steps | {int(schedule.start[place]) for place in ran}), dtype=np.int64)
+    used = np.zeros((platform.node_count, len(platform.kinds), len(instants)), dtype=np.int64)
+    for place in ran:
+        during = (schedule.start[place] <= instants) & (instants < schedule.finish[place])
+        for node, units in placement(schedule, place).items():
+            used[node] += units * np.outer(schedule.request[place], during)
+    return all(
+        (used[node, kind] <= np.maximum(desired.of_node(node, kind).at(instants), 0)).all()
+        for node in range(platform.node_count)
+        for kind in range(len(platform.kinds))
+    )
+
+
 def decisions(
     platform: Platform, schedule: Schedule, jobs: Sequence[Actual], setup: SetUp, desired: DesiredProfile | None
 ) -> Iterator[Decision]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,33 +12,12 @@ from kit.central import dispatch
 from kit.effort import examples
 from kit.late import run_late
 from kit.machine import busy_hours
-from kit.replay import placement
+from kit.replay import never_above
 
 from dardis.dispatch import CENTRAL_SETUPS
 from dardis.dispatch.setups import ProfileCheck
 from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, UnitsPerNode
-from dardis.model.platform import Platform
-from dardis.model.schedule import Schedule
-from dardis.model.target import DesiredProfile
 from dardis.task_manager import LateSetUp
-
-
-def never_above(schedule: Schedule, platform: Platform, desired: DesiredProfile) -> bool:
-    """Whether no node ever uses more than is wished of it; use rises at starts only, wishes sink at steps only."""
-    ran = np.flatnonzero(schedule.ran).tolist()
-    steps = {int(time) for binding in (*desired.machine.values(), *desired.nodes.values()) for time in binding.times}
-    instants = np.array(sorted(steps | {int(schedule.start[place]) for place in ran}), dtype=np.int64)
-    used = np.zeros((platform.node_count, len(platform.kinds), len(instants)), dtype=np.int64)
-    for place in ran:
-        during = (schedule.start[place] <= instants) & (instants < schedule.finish[place])
-        for node, units in placement(schedule, place).items():
-            used[node] += units * np.outer(schedule.request[place], during)
-    return all(
-        (used[node, kind] <= np.maximum(desired.of_node(node, kind).at(instants), 0)).all()
-        for node in range(platform.node_count)
-        for kind in range(len(platform.kinds))
-    )
-
 
 CHOICES = {
     "profile": ProfileRule,

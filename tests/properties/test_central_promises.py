@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.actual import actual, asking
-from kit.central import dispatch, setup_of
+from kit.actual import asking
+from kit.central import dispatch
 from kit.effort import examples
 from kit.machine import desired_profiles, jobs, platforms
 
@@ -18,7 +18,7 @@ from dardis.dispatch.orders import RULES, rule_of
 from dardis.dispatch.setups import SAME_AS_RULE, ProfileCheck
 from dardis.model.choices import EventOrder, NodeChoice, OnOff, ProfileRule, UnitsPerNode
 from dardis.model.job import FOREVER, NO_TIME, Actual
-from dardis.model.platform import NodeGroup, Platform
+from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 from dardis.wire.effects import Placed
 
@@ -130,21 +130,6 @@ def test_conservative_delays_nobody(case):
     assert {*promises.by_job} == {*run.schedule.number[run.schedule.ran].tolist()}
     for starts in promises.by_job.values():
         assert starts == sorted(starts, reverse=True)
-
-
-def test_what_conservative_promises_first_is_what_happens_when_nothing_ends_early():
-    platform = Platform("one", (NodeGroup("n", 1, {"cores": 4}),))
-    rows = [(0, 10, 3), (1, 5, 2), (2, 5, 4), (3, 20, 1), (4, 6, 1)]
-    listed = [actual(n, s, s, None, t, 1, (c,), 1, runtime=t) for n, (s, t, c) in enumerate(rows, 1)]
-    promises = Promises()
-    dispatch(platform, listed, setup_of("conservative"), watch=promises.watch_all)
-    assert {number: {*given} for number, given in promises.by_job.items()} == {
-        1: {0},
-        2: {10},
-        3: {15},
-        4: {20},
-        5: {4},
-    }
 
 
 @st.composite

@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.actual import actual
-from kit.dense import ONE, dense_nodes
 from kit.effort import examples
 from kit.late import LateRun, run_late
 from kit.late_reference import Key, SlowLate, key_of
 from kit.machine import desired_profiles, jobs, platforms, with_queues
-from kit.replay import horizon_of, placement
+from kit.replay import never_above, placement, rejected_that_could_run
 
 from dardis.kernels import job_table, placer
 from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, UnitsPerNode
@@ -218,43 +217,17 @@ def test_nobody_waits_longer_than_the_bound(case):
         assert start <= since + 2 * (before + 1) * longest
 
 
-@given(cases(profile=ProfileRule.HARD))
-@examples(1)
-def test_a_hard_profile_is_never_exceeded(case):
-    run = case.run()
-    schedule = run.schedule
-    if case.desired is None or not schedule.ran.any():
-        return
-    until = int(schedule.finish.max()) + 1
-    nodes = dense_nodes(replace(case.platform, maintenance=()), case.desired, until)
-    before = [node.copy() for node in nodes]
-    for place in np.flatnonzero(schedule.ran).tolist():
-        for node, units in placement(schedule, place).items():
-            used = units * schedule.request[place]
-            nodes[node].take(int(schedule.start[place]), int(schedule.finish[place]), used)
-    for node, empty in zip(nodes, before, strict=True):
-        assert (node.wished >= np.minimum(empty.wished, 0)).all()
-
-
-@given(cases())
-@examples(1)
-def test_only_a_job_that_can_never_run_is_rejected(case):
-    """The empty machine, when all maintenance is over and the profile has had its last step, does not hold it."""
+@given(cases() | cases(profile=ProfileRule.HARD))
+@examples(1.5)
+def test_a_hard_profile_is_never_exceeded_and_only_a_job_that_can_never_run_is_rejected(case):
     run = case.run()
     binds = case.desired is not None and case.setup.profile is ProfileRule.HARD
-    until = horizon_of(case.platform, case.jobs, case.desired)
-    empty = dense_nodes(case.platform, case.desired if binds else None, until)
-    for place in np.flatnonzero(~run.schedule.ran).tolist():
-        job = case.jobs[place]
-        index = [
-            int(node.index_of_starts(until, until, job.walltime, np.array(job.request), binds)[0]) // ONE
-            for number, node in enumerate(empty)
-            if job.groups >> int(case.platform.group_of_node[number]) & 1
-        ]
-        distinct = case.setup.units_per_node is UnitsPerNode.DISTINCT
-        assert sum(min(whole, 1) if distinct else whole for whole in index) < job.units, run.reasons[place]
-        given_up = run.reasons[place].startswith("no start within the hard desired profile")
-        assert given_up or run.reasons[place].startswith(f"asks for {job.units} units of")
+    assert not binds or never_above(run.schedule, case.platform, case.desired)
+    wishes, distinct = case.desired if binds else None, case.setup.units_per_node is UnitsPerNode.DISTINCT
+    assert rejected_that_could_run(case.platform, case.jobs, run.schedule, wishes, distinct=distinct) == []
+    for place, reason in run.reasons.items():
+        given_up = reason.startswith("no start within the hard desired profile")
+        assert given_up or reason.startswith(f"asks for {case.jobs[place].units} units of")
         assert binds or not given_up
 
 

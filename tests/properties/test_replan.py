@@ -9,13 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.actual import actual
 from kit.central import dispatch, little_room, starts_on_one_node
-from kit.dense import ONE, dense_nodes
 from kit.effort import examples
 from kit.foreseen import Foreseen
 from kit.machine import busy_hours, desired_profiles, jobs, platforms
 from kit.pool_reference import PoolJobs
 from kit.replan_reference import SlowReplan
-from kit.replay import horizon_of
+from kit.replay import rejected_that_could_run
 from kit.run import Run
 
 from dardis.dispatch import REPLAN_SETUPS
@@ -66,14 +65,24 @@ def cases(draw, *, most: int = 12, **fixed) -> Case:
     return Case(platform, draw(jobs(platform, following=True, most=most)), draw(setups(**fixed)), desired)
 
 
-@given(cases())
+@given(cases(), st.integers(1, 3))
 @examples(3)
-def test_every_schedule_is_legal_and_the_same_again(case):
-    """The audit is in `dispatch`; whoever has not run was rejected for a reason. Chance is an argument."""
-    first = case.run()
-    again = case.run()
-    assert first.schedule.digest() == again.schedule.digest()
-    assert first.reasons == again.reasons
+def test_every_schedule_is_legal_and_the_same_again_with_room_for_little_at_the_beginning(case, slots):
+    """The audit is in `dispatch`; nobody waits for ever: who is rejected can never run.
+
+    Chance is an argument. Passes that stop for want of room go on as if there had been enough; the last plan is kept.
+    """
+    run = case.run()
+    with little_room(slots):
+        again = case.run()
+    assert again.schedule.digest() == run.schedule.digest()
+    assert again.reasons == run.reasons
+    wishes = case.desired if case.setup.profile is ProfileRule.HARD else None
+    distinct = case.setup.units_per_node is UnitsPerNode.DISTINCT
+    instant = case.setup.profile_check is ProfileCheck.INSTANT
+    assert not rejected_that_could_run(
+        case.platform, case.jobs, run.schedule, wishes, distinct=distinct, instant=instant
+    )
 
 
 @given(busy_hours(), setups())
@@ -93,40 +102,6 @@ def test_whatever_is_expected_every_schedule_is_legal_and_the_same_again(case, d
     assert first.schedule.digest() == case.run(predictor=Foreseen(expected)).schedule.digest()
     ran = np.flatnonzero(first.schedule.ran)
     assert [case.jobs[place].duration for place in ran] == (first.schedule.finish - first.schedule.start)[ran].tolist()
-
-
-@given(cases())
-@examples(1)
-def test_only_a_job_that_can_never_run_is_rejected(case):
-    """The empty machine, when all maintenance is over and the profile has had its last step, does not hold it.
-
-    So whoever is in many others' way has run by the end: nobody waits for ever.
-    """
-    run = case.run()
-    binds = case.desired is not None and case.setup.profile is ProfileRule.HARD
-    until = horizon_of(case.platform, case.jobs, case.desired)
-    empty = dense_nodes(case.platform, case.desired if binds else None, until)
-    for place in np.flatnonzero(~run.schedule.ran).tolist():
-        job = case.jobs[place]
-        length = 1 if case.setup.profile_check is ProfileCheck.INSTANT else job.walltime
-        index = [
-            int(node.index_of_starts(until, until, length, np.array(job.request), binds)[0]) // ONE
-            for number, node in enumerate(empty)
-            if job.groups >> int(case.platform.group_of_node[number]) & 1
-        ]
-        distinct = case.setup.units_per_node is UnitsPerNode.DISTINCT
-        assert sum(min(whole, 1) if distinct else whole for whole in index) < job.units, run.reasons[place]
-
-
-@given(cases(), st.integers(1, 3))
-@examples(1.5)
-def test_room_at_the_beginning_decides_nothing(case, slots):
-    """Passes that stop for want of room, of each sort, go on as if there had been enough; the last plan is kept."""
-    expected = case.run()
-    with little_room(slots):
-        narrow = case.run()
-    assert narrow.schedule.digest() == expected.schedule.digest()
-    assert narrow.reasons == expected.reasons
 
 
 @st.composite

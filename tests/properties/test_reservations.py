@@ -12,7 +12,6 @@ from kit.effort import examples
 from kit.machine import jobs, platforms, with_reservations
 
 from dardis.metrics.audit import audit
-from dardis.model.addresses import all_hosts
 from dardis.model.job import FOREVER, Actual
 from dardis.model.laid_out import lay_out
 from dardis.model.platform import NodeGroup, Platform
@@ -21,10 +20,7 @@ from dardis.model.reservations import Reservation
 from dardis.model.schedule import Schedule
 from dardis.model.target import Target
 from dardis.registry import find_dispatcher
-from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
-from dardis.runs.play import Hosting, Played, play, play_over
-from dardis.task_manager import EVERY_HOST
-from dardis.transport.local import LocalHosts
+from dardis.runs.play import Played, play
 
 DISTRIBUTED = ("dardis-throughput", "dardis-profile", "dardis-balance", "dardis-late")
 CENTRAL = (
@@ -135,22 +131,6 @@ def test_who_waits_for_a_reservation_hinders_nobody_else(case, name):
     whole, part = played(case, name).schedule, played((alone, others), name).schedule
     start = dict(zip(whole.number.tolist(), whole.start.tolist(), strict=True))
     assert [start[number] for number in part.number.tolist()] == part.start.tolist()
-
-
-@pytest.mark.parametrize("name", ["dardis-throughput", "dardis-late"])
-@given(case=reserved(), hosts=st.integers(2, 4))
-@examples(0.2)
-def test_hosts_do_not_change_the_schedule(case, name, hosts):
-    site, listed = case
-    machine = lay_out(site).machine
-    assume(machine.node_count >= hosts)
-    dispatcher, bounds = find_dispatcher(name, ()), even_bounds(machine.node_count, hosts)
-    plan = host_plan(machine, None, bounds, 1)
-    local = LocalHosts([host_from_plan(plan, host, dispatcher.pool) for host in all_hosts(hosts)], encoded=True)
-    run = play_over(
-        Hosting(local, bounds), site, listed, dispatcher, Target(), 1, task_managers=2, reach=EVERY_HOST, progress=None
-    )
-    assert run.schedule.digest() == played(case, name).schedule.digest()
 
 
 @given(reserved())

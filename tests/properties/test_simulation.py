@@ -8,11 +8,18 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.actual import actual
-from kit.dense import ONE, DenseNode, dense_nodes
+from kit.dense import DenseNode
 from kit.effort import examples
 from kit.machine import desired_profiles, jobs, platforms, with_queues
 from kit.reference import Reference
-from kit.replay import decisions, earliest_by_the_rules, horizon_of, placement
+from kit.replay import (
+    decisions,
+    earliest_by_the_rules,
+    horizon_of,
+    never_above,
+    placement,
+    rejected_that_could_run,
+)
 from kit.run import Run, simulate
 
 from dardis.metrics.audit import audit
@@ -71,12 +78,21 @@ def setups(draw) -> SetUp:
 
 @st.composite
 def cases(draw, *, following: bool = False, **fixed) -> Case:
-    """Any set-up, with these settings fixed."""
+    """Any set-up, with these settings fixed; all nodes are asked."""
     platform = draw(platforms())
     desired = draw(st.none() | desired_profiles(platform))
     setup = draw(setups())
     platform, listed = draw(with_queues(platform, draw(jobs(platform, following=following))))
     return Case(platform, listed, replace(setup, **fixed), desired)
+
+
+@st.composite
+def sampled(draw, *, following: bool = True, **fixed) -> Case:
+    """Machines of up to 30 nodes of which samples are asked first."""
+    platform = draw(platforms(most_nodes=30))
+    desired = draw(st.none() | desired_profiles(platform))
+    queue = draw(jobs(platform, following=following, most=16))
+    return Case(platform, queue, replace(draw(setups()), **fixed), desired, draw(st.integers(1, 3)))
 
 
 def legal(case: Case, run: Run) -> Schedule:
@@ -91,22 +107,53 @@ def legal(case: Case, run: Run) -> Schedule:
     return schedule
 
 
-@given(cases(following=True))
-@examples(2)
-def test_every_schedule_is_legal(case):
+def cut(data: st.DataObject, case: Case) -> list[int]:
+    """Any cut of the machine into a few hosts."""
+    inside = st.integers(1, case.platform.node_count - 1)
+    return sorted(data.draw(st.sets(inside, max_size=3))) if case.platform.node_count > 1 else []
+
+
+def is_nothing_left(run: Run) -> bool:
+    sampling = [agent._negotiation.sampling for agent in run.agents]
+    return not any(one.hints.any() for one in sampling if one is not None)
+
+
+@given(cases(following=True) | sampled())
+@examples(3)
+def test_every_schedule_is_legal_and_nobody_is_rejected_who_could_run(case):
+    """By the empty machine, and, of samples, by a run that asks all nodes."""
     run = case.run()
     schedule = legal(case, run)
-    assert {place for place in range(len(case.jobs)) if not schedule.ran[place]} == {*run.reasons}
+    assert {*np.flatnonzero(~schedule.ran).tolist()} == {*run.reasons}
+    hard = case.desired is not None and case.setup.profile is ProfileRule.HARD
+    if hard:
+        assert never_above(schedule, case.platform, case.desired)
+    wishes, distinct = case.desired if hard else None, case.setup.units_per_node is UnitsPerNode.DISTINCT
+    assert rejected_that_could_run(case.platform, case.jobs, schedule, wishes, distinct=distinct) == []
+    assert is_nothing_left(run)
+    if case.sample and case.setup.profile is not ProfileRule.HARD:
+        assert run.reasons.keys() == replace(case, sample=0).run().reasons.keys()
 
 
-@given(cases(following=True), st.data())
-@examples(1.5)
-def test_hosts_and_task_managers_do_not_change_the_schedule(case, data):
-    expected = case.run().schedule.digest()
-    inside = st.integers(1, case.platform.node_count - 1)
-    cuts = sorted(data.draw(st.sets(inside, max_size=2))) if case.platform.node_count > 1 else []
-    assert case.run(cuts).schedule.digest() == expected
-    assert case.run(cuts, managers=data.draw(st.integers(2, 3))).schedule.digest() == expected
+@given(cases(following=True) | sampled(), st.integers(2, 3), st.data())
+@examples(2)
+def test_hosts_and_task_managers_do_not_change_the_schedule(case, managers, data):
+    """Each task manager has hints of its own, so of samples the schedule of several is another one."""
+    cuts, arity = cut(data, case), data.draw(st.integers(0, 3))
+    expected, split = case.run(), case.run(cuts, arity=arity)
+    assert split.schedule.digest() == expected.schedule.digest()
+    assert [agent.messages for agent in split.agents] == [agent.messages for agent in expected.agents] or arity
+    several = case.run(managers=managers) if case.sample else expected
+    legal(case, several)
+    assert is_nothing_left(several)
+    assert case.run(cuts, managers).schedule.digest() == several.schedule.digest()
+
+
+@given(sampled())
+@examples(1)
+def test_a_sample_of_half_of_the_nodes_or_more_is_all_of_them(case):
+    case.sample = -(-case.platform.node_count // 2)
+    assert case.run().schedule.digest() == replace(case, sample=0).run().schedule.digest()
 
 
 @given(st.lists(st.tuples(st.integers(1, 8), st.integers(2, 30)), min_size=4, max_size=25), st.integers(2, 3), setups())
@@ -121,18 +168,23 @@ def test_chance_in_backfilling_does_not_depend_on_who_asks_with_whom(sizes, mana
     assert case.run([3, 5]).schedule.digest() == expected
 
 
-@given(cases(following=True, backfill=OnOff.ON))
-@examples(1)
+@given(
+    cases(following=True, backfill=OnOff.ON)
+    | sampled(backfill=OnOff.ON, backfill_scope=BackfillScope.ALL_NODES, event_order=EventOrder.BATCHED)
+)
+@examples(1.5)
 def test_backfilling_only_ever_gains(case):
     run = case.run()
-    assert all(late > soon for starts in run.starts.values() for late, soon in itertools.pairwise(starts))
+    pairs = [pair for starts in run.starts.values() for pair in itertools.pairwise(starts)]
+    assert all(late > soon or (late == soon and case.sample) for late, soon in pairs), pairs
     final = {place: starts[-1] for place, starts in run.starts.items()}
     assert final == {place: int(run.schedule.start[place]) for place in final}
 
 
-@given(cases(backfill=OnOff.OFF))
-@examples(1.5)
+@given(cases(backfill=OnOff.OFF) | sampled(following=False, backfill=OnOff.OFF))
+@examples(2)
 def test_the_throughput_setup_finds_the_earliest_start(case):
+    """A sample's start is taken only if it is the soonest of all; so only the nodes can be others."""
     case.setup = replace(
         THROUGHPUT,
         backfill=OnOff.OFF,
@@ -206,39 +258,3 @@ def test_deadline_and_soft_profile_give_way_only_when_they_must(case):
             assert (decision.whole_units(job.earliest, last, desired_binds=hard)[grid] < job.units).all()
         elif exceeds and case.setup.profile is ProfileRule.SOFT:
             assert (decision.whole_units(job.earliest, last, desired_binds=True)[grid] < job.units).all()
-
-
-@given(cases(following=True, profile=ProfileRule.HARD))
-@examples(1)
-def test_a_hard_profile_is_never_exceeded(case):
-    schedule = legal(case, case.run())
-    if case.desired is None:
-        return
-    seconds = max(int(schedule.finish.max()), 0) + 1
-    nodes = dense_nodes(replace(case.platform, maintenance=()), case.desired, seconds)
-    used = np.zeros((len(nodes), seconds, len(case.platform.kinds)), dtype=np.int64)
-    for place in np.flatnonzero(schedule.ran).tolist():
-        for node, units in placement(schedule, place).items():
-            used[node, schedule.start[place] : schedule.finish[place]] += units * schedule.request[place]
-    for node, oracle in enumerate(nodes):
-        assert (used[node] <= np.maximum(oracle.wished, 0)).all()
-
-
-@given(cases(following=True))
-@examples(1)
-def test_only_a_job_that_can_never_run_is_rejected(case):
-    """The empty machine, when all maintenance is over and the profile has had its last step, does not hold it."""
-    run = case.run()
-    schedule = legal(case, run)
-    binds = case.desired is not None and case.setup.profile is ProfileRule.HARD
-    until = horizon_of(case.platform, case.jobs, case.desired)
-    empty = dense_nodes(case.platform, case.desired if binds else None, until)
-    for place in np.flatnonzero(~schedule.ran).tolist():
-        job = case.jobs[place]
-        index = [
-            int(node.index_of_starts(until, until, job.walltime, np.array(job.request), binds)[0]) // ONE
-            for number, node in enumerate(empty)
-            if job.groups >> int(case.platform.group_of_node[number]) & 1
-        ]
-        distinct = case.setup.units_per_node is UnitsPerNode.DISTINCT
-        assert sum(min(whole, 1) if distinct else whole for whole in index) < job.units, run.reasons[place]

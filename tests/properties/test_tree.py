@@ -16,7 +16,6 @@ from kit import choices
 from kit.asks import nothing_held
 from kit.dense import Offer
 from kit.effort import examples
-from kit.machine import busy_hours
 from kit.slow_tree import Candidate, Step, best_candidates, joined_steps, up_the_tree
 from properties import test_late, test_simulation, test_switching
 from properties.test_pool_against_arrays import SEED, World, asks, worlds
@@ -25,13 +24,11 @@ from dardis.kernels import ranked, selection, sums
 from dardis.kernels.relayed import adds_up, join_blocks
 from dardis.model import blocks as blocks_of
 from dardis.model import codes, offer_rows
-from dardis.model.choices import OnOff
 from dardis.model.errors import ProtocolError
 from dardis.model.job import NO_TIME
 from dardis.model.platform import Platform
 from dardis.node_manager import state
 from dardis.node_manager.state import VirtualHosts
-from dardis.task_manager.setups import BackfillScope
 from dardis.wire import messages as say
 from dardis.wire.codec import opened, written
 
@@ -304,22 +301,6 @@ def test_a_tree_of_hosts_makes_the_flat_schedule(case, data, arity, block, agent
         for run in (case.run(arity=arity), case.run(data.draw(splits(case.platform)), agents, arity)):
             assert run.schedule.digest() == expected.schedule.digest()
             assert run.reasons == expected.reasons
-
-
-@given(test_simulation.cases(backfill=OnOff.ON, backfill_scope=BackfillScope.ALL_NODES), st.data(), arities, managers)
-@examples(0.5)
-def test_it_does_when_all_ask_again_of_all_nodes(case, data, arity, agents):
-    """Many asks in one message, each cut where it is held; of most only some are followed by candidates."""
-    expected = case.run().schedule.digest()
-    assert case.run(data.draw(splits(case.platform)), agents, arity).schedule.digest() == expected
-
-
-@given(busy_hours(), test_simulation.setups(), st.data(), arities)
-@examples(0.1)
-def test_it_does_in_a_busy_hour(hour, setup, data, arity):
-    case = test_simulation.Case(hour[0], hour[1], setup, hour[2])
-    cuts = data.draw(splits(case.platform))
-    assert case.run(cuts, arity=arity).schedule.digest() == case.run(cuts).schedule.digest()
 
 
 @given(test_late.crowds() | test_late.cases(), st.data(), arities, managers)

@@ -38,45 +38,6 @@ def central_starts(name: str, jobs: list[Actual], desired: DesiredProfile, *sett
 
 # ----------------------------------------------------- who is looked at alone keeps the nodes of its reservation
 
-GPUS = Platform("gpus", (NodeGroup("n", 8, {"cores": 4, "gpu": 1}),))
-DIPS = (5000, 32), (9000, 0), (12000, 20)
-CROWDS = {
-    "easy": [
-        (1, 30, 77, 2428, 1516, 5, (4, 0)),
-        (3, 180, 231, 960, 554, 5, (1, 1)),
-        (4, 230, 277, 2618, 2601, 2, (1, 0)),
-        (6, 317, 368, 128, 100, 6, (2, 1)),
-        (8, 371, 420, 557, 265, 6, (3, 0)),
-        (9, 470, 521, 2567, 2078, 4, (2, 1)),
-        (10, 514, 561, 2188, 952, 3, (4, 1)),
-        (19, 1092, 1139, 2826, 1392, 3, (0, 1)),
-        (22, 1300, 1347, 2951, 1792, 3, (1, 1)),
-        (23, 1338, 1387, 2247, 1701, 5, (2, 0)),
-        (28, 1518, 1565, 727, 321, 3, (2, 0)),
-        (55, 2928, 2975, 2962, 2322, 2, (3, 0)),
-    ],
-    "conservative": [
-        (1, 30, 77, 2428, 1516, 5, (4, 0)),
-        (9, 470, 521, 2567, 2078, 4, (2, 1)),
-        (12, 746, 797, 2343, 865, 6, (4, 0)),
-        (20, 1109, 1158, 1548, 1066, 4, (3, 1)),
-        (21, 1219, 1270, 2440, 2077, 3, (4, 0)),
-        (29, 1551, 1600, 1231, 56, 5, (3, 0)),
-        (55, 2928, 2975, 2962, 2322, 2, (3, 0)),
-    ],
-}
-"""Number, submit, latest start, walltime, runtime, units and request of jobs with tight deadlines."""
-
-
-@pytest.mark.parametrize("name", CROWDS)
-def test_a_crowd_with_deadlines_overbooks_no_node(name: str) -> None:
-    jobs = [
-        actual(number, submit, submit, latest, walltime, units, request, 1, runtime=runtime)
-        for number, submit, latest, walltime, runtime, units, request in CROWDS[name]
-    ]
-    run = dispatch(GPUS, jobs, setup_of(name), desired=binding(GPUS, 10, *DIPS))
-    assert run.schedule.ran.all()
-
 
 @pytest.mark.parametrize("rule", ["soft", "hard"])
 def test_a_reservation_behind_maintenance_keeps_its_nodes(rule: str) -> None:

@@ -8,7 +8,6 @@ import pytest
 from kit.actual import actual, asking
 from kit.late import run_late
 
-from dardis.config.settings import known_settings, plain_settings, with_settings
 from dardis.model.capacity import outside_desired
 from dardis.model.choices import ProfileRule
 from dardis.model.errors import ProtocolError
@@ -47,37 +46,6 @@ def test_the_key():
     assert [key_of(*job) for job in ((0, 100, 4), (3600, 100, 4), (0, 100, 0))] == [432.0, 450.0, 864.0]
 
 
-def test_short_and_narrow_goes_first():
-    assert starts(job_of(1, 0, 10, 4), job_of(2, 1, 30, 4), job_of(3, 2, 5, 4), job_of(4, 3, 5, 3)) == {
-        1: 0,
-        4: 10,
-        3: 15,
-        2: 20,
-    }
-
-
-def test_equals_go_by_submission_then_number():
-    assert starts(job_of(1, 0, 10, 4), job_of(3, 1, 5, 4), job_of(2, 2, 5, 4), job_of(4, 2, 5, 4)) == {
-        1: 0,
-        3: 10,
-        2: 15,
-        4: 20,
-    }
-
-
-def test_equal_keys_of_unlike_jobs_go_by_submission():
-    """At 10 s both keys are 5, of the one that has waited for 10 s and of the one that has not."""
-    found = starts(job_of(1, 0, 10, 4), job_of(5, 0, 8641, 4), job_of(4, 10, 8640, 4))
-    assert (found[5], found[4]) == (10, 8651)
-
-
-def test_only_the_head_reserves_and_the_others_start_beside_it():
-    jobs = [job_of(1, 0, 10, 3), job_of(2, 1, 20, 4), job_of(3, 2, 30, 4), job_of(4, 3, 7, 1), job_of(5, 4, 8, 1)]
-    assert watched(*jobs)[1:5] == [(1, {2: 10}), (2, {2: 10}), (3, {2: 10}), (4, {5: 10})]
-    # Job 4 ends by the head's start; 5 would not, and is itself the better head.
-    assert starts(*jobs)[4] == 3
-
-
 def test_a_better_new_job_takes_the_heads_place():
     jobs = [job_of(1, 0, 100, 4), job_of(2, 1, 50, 4), job_of(3, 5, 10, 4), job_of(4, 6, 60, 4)]
     assert watched(*jobs) == [
@@ -90,35 +58,6 @@ def test_a_better_new_job_takes_the_heads_place():
         (160, {}),
         (220, {}),
     ]
-
-
-def test_the_oldest_goes_first_a_while_after_the_work_that_was_there_could_be_done():
-    setup = replace(LATE, aged_after_s=2)
-    short = [job_of(10 + i, 45 + 5 * i, 10, 4) for i in range(40)]
-    jobs = [job_of(1, 0, 50, 4), job_of(2, 1, 99, 4), *short]
-    # 49 s of job 1 and its own 99 s were there at 1 s: it is old after 151 s, and starts when the next job ends.
-    assert starts(*jobs, setup=setup)[2] == 160
-    assert starts(*jobs, setup=replace(LATE, aged_after_s=9))[2] == 160
-    assert starts(*jobs, setup=replace(LATE, aged_after_s=10))[2] == 160
-    assert starts(*jobs, setup=replace(LATE, aged_after_s=11))[2] == 170
-    assert starts(*jobs)[2] == 450
-
-
-def test_the_work_is_counted_at_the_rate_at_which_jobs_have_used_what_they_asked_for():
-    setup = replace(LATE, aged_after_s=1)
-    used_half = job_of(1, 0, 20, 4, runtime=10)
-    rest = [job_of(2, 11, 50, 4), job_of(3, 12, 98, 4), *(job_of(10 + i, 45 + 5 * i, 10, 4) for i in range(40))]
-    # Of 49 and 98 s half is counted: job 3 is old after 12 + 1 + 73 s, and starts when the next job ends.
-    assert starts(used_half, *rest, setup=setup)[3] == 91
-
-
-def test_who_has_grown_old_since_he_reserved_gives_way_to_no_better_key():
-    """Job 1 used little of what it asked for, so job 3 is old after some seconds: job 4 wakes only itself."""
-    jobs = [job_of(1, 0, 100, 4, runtime=1), job_of(2, 1, 500, 4), job_of(3, 2, 99, 4), job_of(4, 20, 5, 4)]
-    setup = replace(LATE, aged_after_s=1)
-    assert starts(*jobs, setup=setup) == {1: 0, 2: 1, 3: 501, 4: 600}
-    run = run_late(FOUR, jobs, setup)
-    assert run.renegotiations == 2  # once more of each, of job 3 at 501 and of job 4 at 600
 
 
 def stream(until: int) -> list[Actual]:
@@ -158,10 +97,6 @@ def test_messages_are_counted_by_node():
     assert run_late(platform, [job], LATE, cuts=(2, 3)).messages == 5 + 2
 
 
-def test_a_job_is_taken_from_its_earliest_start_on():
-    assert starts(job_of(1, 0, 10, 1, earliest=7)) == {1: 7}
-
-
 NOTHING_UNTIL_60 = DesiredProfile(FOUR, {0: StepFunction.from_steps(0, [(60, 4)])})
 NEVER = DesiredProfile(FOUR, {0: StepFunction.from_steps(4, [(30, 1)])})
 
@@ -198,11 +133,3 @@ def test_what_no_machine_holds_is_rejected_with_the_reason():
 def test_an_answer_to_nothing_asked_is_a_defect():
     with pytest.raises(ProtocolError, match="out of turn"):
         LateByTurns(LATE, layout_of(FOUR, (0, 1), None), 1).handle(Reserved(1, 1, 0), 0)
-
-
-def test_every_setting_that_is_told_can_be_set_again():
-    settings = plain_settings(LATE)
-    assert set(settings) == set(known_settings(LateSetUp))
-    changed = with_settings(LATE, ["aged_after_s=5", "profile=hard", "units_per_node=distinct"])
-    written = [f"{key}={value}" for key, value in plain_settings(changed).items()]
-    assert with_settings(LATE, written) == changed

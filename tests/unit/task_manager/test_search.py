@@ -100,15 +100,6 @@ def test_windows_double_until_nothing_changes_any_more():
     assert [(search.first, search.last) for search in windows] == [(0, 3599), (3600, 10799), (10800, 20000)]
 
 
-def test_a_long_job_begins_with_a_window_of_its_walltime():
-    assert begin(job_with(None, walltime=7200), 10, RUNS, 0).last == 10 + 7199
-
-
-def test_a_deadline_in_the_past_is_a_window_of_one_instant():
-    search = begin(job_with(5), 100, RUNS, 0)
-    assert (search.first, search.last) == (100, 100)
-
-
 @pytest.mark.parametrize(
     ("units", "window", "nodes", "grain", "quota"),
     [

@@ -85,12 +85,6 @@ def test_planned_jobs_reserve_at_once_and_move_when_one_ends_early():
     assert told.turns.wake() == told.turns.switches() == FOREVER
 
 
-def test_without_backfilling_nobody_asks_again():
-    told = Told(OURS["dardis-balance"])
-    told.submitted(job(1, 0, 100), job(2, 1, 100))
-    assert told.ended(40, 1) == []
-
-
 @pytest.mark.parametrize(("depth", "moved"), [(1, [(2, 40)]), (0, [(2, 40), (3, 140)])])
 def test_the_first_in_order_ask_again_as_deep_as_the_set_up_says(depth, moved):
     told = Told(set_to("dardis-throughput", backfill_scope="all-nodes", backfill_depth=depth))
