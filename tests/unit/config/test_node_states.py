@@ -71,10 +71,7 @@ def test_what_a_table_says(tmp_path: Path) -> None:
         ),
         (shown("cn01", "IDLE") + shown("login", "IDLE"), "s:2: 'login' is no node of platform grid"),
         ("node,state\ncn01,off\ncn01,on\n", "s:3: node cn01 again, after line 2; expected each node once"),
-        (
-            "node,state\ncn01,asleep\n",
-            "s:2: state 'asleep'; expected of on, busy, closed, off, shutting_down, booting",
-        ),
+        ("node,state\ncn01,asleep\n", "s:2: state 'asleep'; expected of on, busy, closed, off, shutting_down, booting"),
         ("node,state\ncn01,off,1\n", "s:2: 3 fields instead of 2"),
         ("node\ncn01\n", "s:1: no column state; expected columns node,state"),
         ("", "s: is empty"),

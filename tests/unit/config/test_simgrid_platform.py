@@ -76,10 +76,7 @@ def test_many_kinds_are_one_group(made, monkeypatch):
         (platform("<cluster id='c' prefix='a' radical='3-1'/>"), "out of range"),
         (platform("<cluster id='c' prefix='a'/>"), "<cluster id='c'>"),
         (platform(*(f"<cluster id='c' prefix='{p}' radical='0-49999'/>" for p in "ab")), "more than 65,536 hosts"),
-        (
-            platform(f"<cluster id='c' prefix='a' radical='{','.join(['0-65000'] * 2000)}'/>"),
-            "more than 65,536 hosts",
-        ),
+        (platform(f"<cluster id='c' prefix='a' radical='{','.join(['0-65000'] * 2000)}'/>"), "more than 65,536 hosts"),
         ("<!DOCTYPE platform [<!ENTITY a 'b'>]>" + platform("<host id='&a;'/>"), "declares entities"),
         ("<?xml version='1.0'?>" + "<zone>" * 50, "is no XML"),
     ],
