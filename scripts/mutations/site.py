@@ -6,7 +6,7 @@ from scripts.mutations.mutation import Mutation
 
 KEPT = ("tests/properties/test_reservations.py",)
 HAPPENS = ("tests/properties/test_site_events.py",)
-FILES = ("tests/unit/config/test_reservations_in_platform_files.py", "tests/unit/config/test_events_files.py")
+FILES = ("tests/unit/config/test_platform_file.py", "tests/unit/config/test_events_files.py")
 
 SITE = (
     Mutation(

@@ -4,16 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
+from kit.refused import line_of
 
-from dardis.config.comparison import (
-    Comparison,
-    Contender,
-    Workload,
-    contender_of,
-    default_name,
-    trace_and_platform,
-    with_grids,
-)
+from dardis.config.comparison import Contender, Workload, contender_of, default_name, trace_and_platform, with_grids
 from dardis.config.comparison_file import load_comparison
 from dardis.config.reach import DEFAULT_SAMPLE, REACH
 from dardis.config.settings import known_settings
@@ -71,11 +64,6 @@ def written(folder, text):
     return path
 
 
-def test_a_rule_of_deadlines_may_be_longer_than_a_file_s_name(tmp_path):
-    rule = f"factor:{'0' * 300}2"
-    assert load_comparison(written(tmp_path, WHOLE.replace("factor:2", rule))).workloads[1].deadlines == rule
-
-
 def test_everything_that_it_says_is_taken(tmp_path):
     (tmp_path / "late.csv").write_text("job_id,lst_s\n")
     comparison = load_comparison(written(tmp_path, WHOLE))
@@ -96,34 +84,24 @@ def test_everything_that_it_says_is_taken(tmp_path):
     assert comparison.seeds == (3, 1)
 
 
-def test_one_seed_unless_it_says_more(tmp_path):
-    assert load_comparison(written(tmp_path, WHOLE.replace("seeds = [3, 1]", ""))).seeds == (1,)
-
-
 MISTAKES = {
     "unknown key": ('label = "EASY-SJBF"', "colour = 1", ["dispatchers[0].colour", "unknown key", "label, settings"]),
-    "unknown trace key": ("jobs = 500", "job = 5", ["traces[0].job", "unknown key", "jobs"]),
     "no dispatcher name": ('name = "easy"\nlabel', "label", ["dispatchers[0].name", "missing key"]),
     "no traces": (WHOLE[WHOLE.index("[[traces]]") : WHOLE.index("[[dispatchers]]")], "", ["traces", "missing key"]),
     "no jobs": ("jobs = 500", "jobs = 0", ["traces[0].jobs", "0", "greater than or equal to 1"]),
-    "text for a number": ("jobs = 500", 'jobs = "5"', ["traces[0].jobs", "'5'", "integer"]),
-    "no seeds": ("[3, 1]", "[]", ["seeds", "at least 1"]),
     "a negative seed": ("[3, 1]", "[-3]", ["seeds[0]", "-3"]),
     "a seed twice": ("[3, 1]", "[1, 1]", ["two seeds are called '1'"]),
-    "a trace twice": ("/data/Curie 4.csv", "hpc2n, june.swf", ["two traces are called 'hpc2n, june'", "`name`"]),
-    "a dispatcher twice": (
-        'label = "EASY-SJBF"',
-        "",
-        ["two dispatchers are called 'easy'", "give one of them a `label`"],
+    "a trace twice, but for case": (
+        "/data/Curie 4.csv",
+        "hpc2n, june.swf",
+        ["two traces are called 'hpc2n, june'", "`name`"],
     ),
+    "a dispatcher twice": ('label = "EASY-SJBF"', "", ["two dispatchers are called 'easy'", "give one of them"]),
     "a folder for a label": ('"EASY-SJBF"', '"../x"', ["dispatchers[0].label", "'../x'", "a letter or digit"]),
-    "mathematics for a label": ('"EASY-SJBF"', '"$x$"', ["dispatchers[0].label", "'$x$'"]),
     "a switch for a setting": ("backfill_depth = 5", "backfill = true", ["dispatchers[0].settings", "whole numbers"]),
     "a short trim": ("[60, 0]", "[60]", ["traces[0].trim", "expected two, for warm-up and cool-down"]),
     "an arity of one": ("arity = 8", "arity = 1", ["traces[0].arity", "'1'", "flat, or a whole number from 2"]),
-    "a switch for an arity": ("arity = 2", "arity = true", ["dispatchers[3].arity", "'True'"]),
     "a sample of some": ('"default"', '"some"', ["traces[0].sample", "'some'", "all, default or a whole number"]),
-    "half a node for a sample": ("sample = 4", "sample = 4.5", ["dispatchers[2].sample", "'4.5'"]),
     "no TOML": ("seeds =", "seeds", ["is no TOML"]),
 }
 
@@ -131,13 +109,9 @@ MISTAKES = {
 @pytest.mark.parametrize(("old", "new", "said"), MISTAKES.values(), ids=MISTAKES)
 def test_a_mistake_is_one_line_that_names_the_key(tmp_path, old, new, said):
     assert old in WHOLE
-    with pytest.raises(InputError) as mistake:
-        load_comparison(written(tmp_path, WHOLE.replace(old, new, 1)))
-    text = str(mistake.value)
-    assert "\n" not in text
-    assert text.startswith(str(tmp_path / "spec.toml"))
-    for part in said:
-        assert part in text
+    line = line_of(load_comparison, written(tmp_path, WHOLE.replace(old, new, 1)))
+    assert line.startswith(str(tmp_path / "spec.toml"))
+    assert [part for part in said if part not in line] == []
 
 
 @pytest.mark.parametrize(
@@ -145,55 +119,24 @@ def test_a_mistake_is_one_line_that_names_the_key(tmp_path, old, new, said):
     [("a/hpc2n.swf.gz", "hpc2n"), ("x.y.csv", "x.y"), ("a$b_c.swf", "a-b_c"), ("_.swf", "trace"), (".gz", "gz")],
 )
 def test_a_trace_is_called_as_its_file(tmp_path, file, name):
-    found = default_name(tmp_path / file)
-    assert found == name
-
-
-def test_names_that_differ_in_case_only_would_be_one_folder():
-    with pytest.raises(InputError, match="two dispatchers"):
-        Comparison("here", (), (Contender("Easy", "easy"), Contender("easy", "easy")))
+    assert default_name(tmp_path / file) == name
 
 
 @pytest.mark.parametrize(
     ("text", "contender"),
     [
         ("easy", Contender("easy", "easy")),
-        ("easy:order=sjbf", Contender("easy order=sjbf", "easy", ("order=sjbf",))),
         ("a:x=1:y_s=2", Contender("a x=1 y_s=2", "a", ("x=1", "y_s=2"))),
-        (
-            "easy:order=most:gpus:backfill=on",
-            Contender("easy order=most gpus backfill=on", "easy", ("order=most:gpus", "backfill=on")),
-        ),
-        (
-            "dardis-throughput:arity=8:offers=quota:sample=default",
-            Contender(
-                "dardis-throughput arity=8 offers=quota sample=default",
-                "dardis-throughput",
-                ("offers=quota",),
-                8,
-                DEFAULT_SAMPLE,
-            ),
-        ),
+        ("a:x=m:n:y=on", Contender("a x=m n y=on", "a", ("x=m:n", "y=on"))),
+        ("a:arity=8:b=c:sample=default", Contender("a arity=8 b=c sample=default", "a", ("b=c",), 8, DEFAULT_SAMPLE)),
         ("a:arity=flat:sample=all", Contender("a arity=flat sample=all", "a", (), 0, 0)),
         ("easy:order", Contender("easy order", "easy:order")),
-        ("easy:", Contender("easy ", "easy:")),
         ("my.rules:Wide", Contender("my.rules Wide", "my.rules:Wide")),
-        (
-            "my.rules:Wide:depth=3:x=a:b",
-            Contender("my.rules Wide depth=3 x=a b", "my.rules:Wide", ("depth=3", "x=a:b")),
-        ),
+        ("my.rules:Wide:depth=3", Contender("my.rules Wide depth=3", "my.rules:Wide", ("depth=3",))),
     ],
 )
 def test_a_dispatcher_with_settings_of_its_own(text, contender):
     assert contender_of(text) == contender
-
-
-@pytest.mark.parametrize(
-    ("text", "said"), [("a:arity=1", "arity: '1'; expected flat"), ("a:x=1:sample=", "sample: ''")]
-)
-def test_an_arity_or_a_sample_that_is_none(text, said):
-    with pytest.raises(InputError, match=f"--dispatchers {text}: {said}"):
-        contender_of(text)
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -201,10 +144,20 @@ def test_no_setting_is_called_as_an_arity_or_a_sample(name):
     assert not REACH.keys() & known_settings(type(OURS[name].setup)).keys()
 
 
-@pytest.mark.parametrize("text", ["easy:x=../y", ":order=sjbf", "easy:" + "x" * 60])
-def test_what_is_no_folder_is_no_dispatcher(text):
-    with pytest.raises(InputError, match=r"--dispatchers: .*a letter or digit.*`label`"):
-        contender_of(text)
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a:arity=1", "arity: '1'; expected flat"),
+        ("a:x=1:sample=", "sample: ''"),
+        ("easy:x=../y", "a letter or digit"),
+        (":order=sjbf", "a letter or digit"),
+        ("easy:" + "x" * 60, "a letter or digit"),
+    ],
+)
+def test_what_is_no_arity_sample_or_folder_is_told(text, said):
+    line = line_of(contender_of, text)
+    assert line.startswith("--dispatchers")
+    assert said in line
 
 
 def test_a_platform_of_its_own_stands_behind_a_trace(tmp_path, monkeypatch):
@@ -247,15 +200,33 @@ grid = { backfill_depth = [1, 2] }
     found = load_comparison(path)
     assert (found.replicates, str(found.resample), found.recorded) == (3, "shake:60", False)
     assert [one.label for one in found.contenders] == ["E backfill_depth=1", "E backfill_depth=2"]
-    for old, new, said in (
-        ("[1, 2]", "1", "expected a table of lists"),
-        ('"shake:60"', '"days"', "expected weeks, shake, or"),
-        ("= 3", "= 1", "replicates"),
-        ("[1, 2]", "[1, 1]", "expected values that differ"),
-    ):
-        path.write_text(text.replace(old, new))
-        with pytest.raises(InputError, match=said):
-            load_comparison(path)
+
+
+DRAWS = """[[traces]]
+trace = "t.swf"
+platform = "p.toml"
+[[dispatchers]]
+name = "easy"
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "of_trace", "said"),
+    [
+        ('resample = "shake"', "", "resample shake:86400 without replicates; expected both, or none"),
+        ('replicates = 2\nresample = "days"', "", "expected weeks, shake, or"),
+        ("replicates = 1", "", "replicates: 1; expected a whole number from 2 to 1000"),
+        ('recorded = "no"', "", "recorded: 'no'; expected true or false"),
+        ("replicates = 2", 'deadlines = "late.csv"', "replicates of a trace with a table of deadlines, which names"),
+        ('replicates = 2\nresample = "shake"', "think_times = true", "shakes with think times, which fix when jobs"),
+        ("", "[[dispatchers]]\nname = 'a'\ngrid = { x = 1 }", "expected a table of lists"),
+        ("", "[[dispatchers]]\nname = 'a'\ngrid = { x = [1, 1] }", "expected values that differ"),
+    ],
+)
+def test_draws_and_grids_that_make_no_sense_are_refused(tmp_path, more, of_trace, said):
+    (tmp_path / "late.csv").write_text("job_id,lst_s\n")
+    text = DRAWS.replace("[[disp", f"{of_trace}\n[[disp")
+    assert said in line_of(load_comparison, written(tmp_path, f"{more}\n{text}"))
 
 
 def test_a_grid_may_be_of_what_is_asked_of_nodes(tmp_path):
@@ -283,26 +254,3 @@ def test_the_documented_file_and_grid_are_such_as_run(tmp_path):
     documented = str(mistake.value).rpartition("as in ")[2]
     for one in (*found.contenders, *with_grids([easy], [documented])):
         find_dispatcher(one.dispatcher, one.settings)
-
-
-@pytest.mark.parametrize(
-    ("more", "of_trace", "said"),
-    [
-        ('resample = "shake"', "", "resample shake:86400 without replicates; expected both, or none"),
-        ("replicates = 1", "", "replicates: 1; expected a whole number from 2 to 1000"),
-        ('recorded = "no"', "", "recorded: 'no'; expected true or false"),
-        (
-            "replicates = 2",
-            'deadlines = "late.csv"',
-            "replicates of a trace with a table of deadlines, which names its",
-        ),
-        ('replicates = 2\nresample = "shake"', "think_times = true", "shakes with think times, which fix when jobs"),
-    ],
-)
-def test_draws_that_make_no_sense_are_refused(tmp_path, more, of_trace, said):
-    (tmp_path / "late.csv").write_text("job_id,lst_s\n")
-    tables = f'[[traces]]\ntrace = "t.swf"\nplatform = "p.toml"\n{of_trace}\n[[dispatchers]]\nname = "easy"\n'
-    with pytest.raises(InputError) as mistake:
-        load_comparison(written(tmp_path, f"{more}\n{tables}"))
-    assert said in str(mistake.value)
-    assert "\n" not in str(mistake.value)

@@ -4,14 +4,7 @@ import pytest
 
 from dardis.config.events import load_events
 from dardis.model.errors import InputError
-from dardis.model.events import (
-    JobChanged,
-    NodesDown,
-    NodesUp,
-    QueueStarted,
-    QueueStopped,
-    ReservationMade,
-)
+from dardis.model.events import JobChanged, NodesDown, NodesUp, QueueStarted, QueueStopped, ReservationMade
 from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.model.queues import Queue
 from dardis.model.reservations import Reservation
@@ -38,10 +31,7 @@ def test_all_there_is(tmp_path):
         QueueStopped(20, "a"), JobChanged(30, 7, 60), JobChanged(30, 7, None, "a"), NodesDown(40, (0, 2, 3)),
         ReservationMade(50, "c"), NodesUp(60, (3,)), QueueStarted(400, "a"),
     )  # fmt: skip
-    assert story.platform.reservations == (
-        *SITE.reservations,
-        Reservation("c", "r", (0, 1), ((60, 99),), stands=False),
-    )
+    assert story.platform.reservations == (*SITE.reservations, Reservation("c", "r", (0, 1), ((60, 99),), stands=False))
 
 
 @pytest.mark.parametrize(

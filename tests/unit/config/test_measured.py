@@ -5,9 +5,9 @@ import gzip
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kit.refused import line_of
 
 from dardis.config.measured import JobWatts, read_measured
-from dardis.model.errors import InputError
 
 NAMES = ["n0", "n1", "n2"]
 T = 1_682_899_200
@@ -51,13 +51,10 @@ def test_nodes_over_time(tmp_path, text):
     assert found.notes == ()
 
 
-def test_times_without_an_offset_are_utc_and_that_is_told(tmp_path):
+def test_what_is_assumed_or_left_out_is_told(tmp_path):
     found = read(tmp_path, "time,node,watts\n2023-05-01T00:00,n0,100\n")
     assert rows(found) == WANTED[:1]
     assert found.notes == ("times of the power file have no offset and are taken as UTC",)
-
-
-def test_no_watts_are_not_measured_and_counted(tmp_path):
     found = read(tmp_path, f"time,n0,n1\n{T},100,0\n{T + 1},0.0,5\n")
     assert rows(found) == [(T, 0, 100.0), (T + 1, 1, 5.0)]
     assert found.notes == ("2 values of 0 W are taken as not measured",)
@@ -77,35 +74,24 @@ def test_jobs(tmp_path, head):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", ":1: columns '' are of no known form; expected time,node,watts | time and a column for each node"),
         ("a,b\n1,2\n", ":1: columns 'a,b' are of no known form; expected time,node,watts"),
         ("time,node,amps\n1,n0,2\n", ":1: no column of watts in 'time,node,amps'; expected watts, power_w"),
-        ("job,power_w\n1,2\n", ":1: columns 'job,power_w' are of no known form"),
         (f"time,node,watts\n{T},n0,1\n{T},n7,2\n", ":3: no node 'n7'; expected a node of the platform such as n0, or"),
         (f"time,n0,x:9\n{T},1,2\n", ":1: no node 'x'; expected a node of the platform"),
         (f"time,n0,n1,n0:9\n{T},1,2,3\n", ":1: node 'n0:9' occurs twice; expected each node once"),
         (f"time,node,watts\n{T},n0,1\n\n{T + 1},n0,many\n", ":4: watts 'many'; expected a number"),
-        (f"time,node,watts\n{T},n0,1_0\n", ":2: watts '1_0'; expected a number"),
         (f"time,node,watts\n{T},n0,-5\n", ":2: watts '-5'; expected 0 to 1e+09"),
         (f"time,node,watts\n{T},n0,2e9 kW\n", ":2: watts '2e9 kW'; expected 0 to 1e+09"),
         (f"time,node,watts\n{T},n0\n", ":2: 2 fields; expected 3, as in the header"),
-        (f"time,n0\n{T},1,2\n", ":2: 3 fields; expected 2, as in the header"),
         ("time,node,watts\nnoon,n0,1\n", ":2: time 'noon'; expected Unix seconds, or a time such as"),
-        ("time,node,watts\n-5,n0,1\n", ":2: time '-5'; expected Unix seconds"),
-        ("time,node,watts\n1e300,n0,1\n", ":2: time '1e300'; expected Unix seconds"),
         (f"time,node,watts\n{T},n0,1\n{T},n1,1\n{T},n0,2\n", ":4: a second value for that node at 2023-05-01T00:00Z"),
         (f"time,node,watts\n{T},n0,0\n", ": no measured value; expected time,node,watts"),
         ("job,watts_per_node\nx,1\n", ":2: job 'x'; expected a job number"),
-        ("job,watts_per_node\n-1,1\n", ":2: job '-1'; expected a job number"),
         ("job,watts_per_node\n1,1\n2,3\n1,1\n", ":4: job 1 again; expected each job once"),
-        ("job,watts_per_node\n1,-1\n", ":2: watts '-1'; expected 0 to 1e+09"),
-        ("job,watts_per_node\n1,0\n", ": no measured value; expected"),
     ],
 )  # fmt: skip
 def test_mistakes(tmp_path, text, message):
-    with pytest.raises(InputError) as caught:
-        read(tmp_path, text)
-    assert str(caught.value).startswith(f"{tmp_path / 'w.csv'}{message}")
+    assert line_of(read, tmp_path, text).startswith(f"{tmp_path / 'w.csv'}{message}")
 
 
 @given(

@@ -1,14 +1,77 @@
+"""Platform files: what is read of machines, queues, reservations and facilities, and mistakes with their places."""
+
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
+from kit.refused import line_of
 
+from dardis.config.cooling import load_pue_table
 from dardis.config.platform import load_platform
-from dardis.model.errors import InputError
-from dardis.model.platform import Maintenance, NodePower
+from dardis.config.records import MachineRecord
+from dardis.config.toml_file import read_json
+from dardis.model.moments import parse_utc
+from dardis.model.platform import Facility, GridLimit, Maintenance, NodePower
 from dardis.model.platform_dict import platform_from_dict, platform_to_dict
+from dardis.model.pue_table import Rows
+from dardis.model.queues import Hours, PrimeTime, Queue
+from dardis.model.reservations import Reservation
+from dardis.workload.read import read_trace
 
+FOLDER = Path(__file__).resolve().parents[3] / "launch/platforms"
+FILES = sorted(FOLDER.glob("*.toml"))
 GRID = 'name = "grid"\n[[nodes]]\ncount = 4\nprefix = "n"\nresources = { cores = 16, memory = "16GiB", gpu = 2 }\n'
+NODES = GRID.split("\n", 1)[1]
+DATED = '[[maintenance]]\nnodes = "0"\nstart_utc = 2023-07-15T06:00:00Z\n'
+FULL = """cooling = "hybrid"
+cooling_rows = "interpolate"
+cooling_design_w = 5e4
+calendar_start = "2023-07-03T00:00Z"
+[income_by_queue]
+debug = 0.1
+[tariff]
+demand_eur_per_kw = 5
+co2_eur_per_t = 80
+contracted_kw = 90
+contract_penalty_eur_per_kwh = 2
+[[tariff.limits]]
+start_utc = "2023-07-03T10:00Z"
+end_utc = 2023-07-03T12:00:00Z
+most_kw = 50
+"""
+TWO = """name = "p"
+[[nodes]]
+count = 4
+prefix = "a"
+resources = { cores = 8 }
+[[nodes]]
+count = 4
+prefix = "b"
+resources = { cores = 8, gpu = 2 }
+"""
+SITE = (
+    TWO
+    + """[[maintenance]]
+nodes = "7"
+start_s = 1000
+end_s = 2000
+[[queues]]
+name = "q"
+[[queues]]
+name = "r"
+[[queues]]
+name = "s"
+[[queues]]
+name = "b"
+groups = ["b"]
+"""
+)
+FIRST = SITE + '[[reservations]]\nname = "x"\nqueue = "r"\nnodes = "1-2"\nstart_s = 0\nend_s = 100\n'
+SECOND = '[[reservations]]\nname = "y"\nqueue = "s"\nnodes = [2, 3]\nstart_s = 50\nend_s = 60\n'
+HALF = "resources = { cores = 4 }\n"
+PRIME = TWO + '[prime]\nstart = "08:00"\nend = "18:30"\n'
+QUEUE = TWO + '[[queues]]\nname = "q"\n'
 
 
 @pytest.fixture
@@ -21,12 +84,13 @@ def load(tmp_path):
     return load_text
 
 
-def test_the_least_of_a_platform_has_defaults(load):
+def test_what_is_not_said_has_defaults(load):
     platform = load(GRID)
-    assert platform.kinds == ("cores", "memory", "gpu")
     assert platform.capacity.tolist() == [[16, 16384, 2]] * 4
     assert platform.groups[0].power is None
     assert (platform.currency, platform.income_per_core_h, platform.maintenance) == ("EUR", 0.013, ())
+    assert platform.facility == Facility()
+    assert not platform.facility.stated
 
 
 def test_every_key_is_read(load):
@@ -57,9 +121,6 @@ def test_idle_power_of_devices_is_their_nodes_and_what_they_add_their_own(load):
     assert platform_from_dict(json.loads(json.dumps(platform_to_dict(platform)))) == platform
 
 
-DATED = '[[maintenance]]\nnodes = "0"\nstart_utc = 2023-07-15T06:00:00Z\n'
-
-
 def test_maintenance_by_date_is_put_on_the_clock_of_a_trace(load):
     platform = load(GRID + DATED + 'end_utc = "2023-07-15T10:00+02:00"\n')
     assert platform.maintenance == ()
@@ -72,22 +133,77 @@ def test_maintenance_by_date_is_put_on_the_clock_of_a_trace(load):
     assert platform_from_dict(platform_to_dict(placed)) == placed
 
 
+def test_keys_of_queues(load):
+    platform = load(
+        PRIME + 'days = ["sun", "mon"]\ntimezone = "Europe/Rome"\n[[queues]]\nname = "q"\n'
+        'expected_wait_s = 60\nlongest_wait_s = 3600\npriority = -3\ngroups = ["b"]\nmax_units = 32\n'
+        'max_walltime_s = 21600\nmax_job = { cores = 512, gpu = 64 }\nhours = "non-prime"\n'
+        "stopped = [{ start_s = 0, end_s = 9 }, { start_s = 20, end_s = 30 }]\n"
+        '[[queues]]\nname = "r"\n'
+    )  # fmt: skip
+    most = {"cores": 512, "gpu": 64}
+    first = Queue("q", 60, 3600, -3, (1,), 32, 21_600, most, Hours.NON_PRIME, ((0, 9), (20, 30)))
+    assert platform.queues == (first, Queue("r"))
+    assert platform.prime == PrimeTime(8 * 3600, 18 * 3600 + 1800, (0, 6), "Europe/Rome")
+
+
+def test_keys_of_reservations(load, tmp_path):
+    more = 'users = ["ann", "bob"]\nrepeat = "daily"\ntimes = 3\n'
+    text = FIRST + HALF + more + SECOND.replace("start_s = 50", "start_s = 0").replace("60", "3600") + HALF
+    platform = load(text + 'repeat = "hourly"\ntimes = 2\n')
+    day = 86_400
+    spans = ((0, 100), (day, day + 100), (2 * day, 2 * day + 100))
+    assert platform.reservations == (
+        Reservation("x", "r", (1, 2), spans, {"cores": 4}, ("ann", "bob")),
+        Reservation("y", "s", (2, 3), ((0, 7200),), {"cores": 4}),  # one ends when the next begins
+    )
+    file = tmp_path / "r.json"
+    file.write_text(json.dumps({"platform": platform_to_dict(platform)}))
+    assert read_json(file, MachineRecord).machine(file) == platform
+
+
+def test_files_are_looked_for_beside_the_platform_and_numbers_stand_for_themselves(load, tmp_path):
+    for name in ("w.csv", "p.csv", "pue.csv"):
+        (tmp_path / name).write_text("")
+    around = load('cooling = "pue.csv"\nweather = "w.csv"\nprices = "p.csv"\ncarbon = 380\n' + GRID).facility
+    assert (around.cooling, around.weather) == (str(tmp_path / "pue.csv"), str(tmp_path / "w.csv"))
+    assert (around.prices, around.carbon) == (str(tmp_path / "p.csv"), 380)
+    around = load('cooling = "air"\nweather = -2.5\nprices = 0.13\n' + GRID).facility
+    assert (around.cooling, around.weather, around.prices) == ("air", -2.5, 0.13)
+
+
+def test_keys_of_facilities(load):
+    platform = load(FULL.replace("[income", 'name = "x"\n[income') + NODES)
+    ten = parse_utc("2023-07-03T10:00Z")
+    assert platform.income_by_queue == {"debug": 0.1}
+    assert platform.facility == Facility(
+        cooling="hybrid", cooling_rows="interpolate", cooling_design_w=5e4, calendar_start=ten - 36_000,
+        demand_per_kw=5, co2_per_t=80, contracted_kw=90, contract_penalty_per_kwh=2,
+        limits=(GridLimit(ten, ten + 7200, 50),),
+    )  # fmt: skip
+    assert platform_from_dict(json.loads(json.dumps(platform_to_dict(platform)))) == platform
+    old = platform_to_dict(load(GRID))
+    del old["facility"], old["income_by_queue"]
+    assert platform_from_dict(old) == load(GRID)
+
+
+@pytest.mark.parametrize("moment", ['"2023-07-03T00:00Z"', '"2023-07-03T02:00+02:00"', "2023-07-03T00:00:00Z"])
+def test_the_calendar_is_a_moment_of_utc(load, moment):
+    assert load(f"calendar_start = {moment}\n{GRID}").facility.calendar_start == parse_utc("2023-07-03T00:00Z")
+
+
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
         (GRID + "pow = 3\n", ["nodes[0].pow", "unknown key", "count, prefix, resources, power, always_on"]),
         ("nme = 3\n" + GRID, ["nme", "unknown key", "currency"]),
         (GRID + "power = { idle = 3 }\n", ["nodes[0].power.idle", "idle_w"]),
-        (GRID + "power = 3\n", ["nodes[0].power", "expected a table"]),
         (GRID + "power = { devices = { mic = { busy_w = 3 } } }\n", ["nodes[0].power.devices", "'mic'", "gpu"]),
-        (GRID + "power = { devices = { memory = { busy_w = 3 } } }\n", ["nodes[0].power.devices", "'memory'"]),
         (GRID + "power = { devices = { gpu = { idle_w = 3 } } }\n", ["nodes[0].power.devices.gpu", "busy_w"]),
         (GRID + "power = { devices = { gpu = { idle_w = 3, busy_w = 2 } } }\n", ["nodes[0].power", "below idle_w 3"]),
         (GRID + "power = { idle_w = nan }\n", ["nodes[0].power.idle_w", "finite"]),
         (GRID + "power = { idle_w = -1 }\n", ["nodes[0].power.idle_w", "greater than or equal to 0"]),
         (GRID.replace("count = 4", 'count = "4"'), ["nodes[0].count", "integer"]),
-        (GRID.replace("count = 4", "count = 0"), ["nodes[0].count", "greater than or equal to 1"]),
-        (GRID.replace("16,", "-1,"), ["nodes[0].resources", "cores: -1 is negative"]),
         (GRID.replace("16,", "0,"), ["nodes[0].resources", "at least 1 core"]),
         (GRID.replace("16,", "9999999,"), ["nodes[0].resources", "cores", "at most"]),
         (GRID.replace("16GiB", "16 parsecs"), ["nodes[0].resources", "memory", "16GiB"]),
@@ -97,63 +213,145 @@ def test_maintenance_by_date_is_put_on_the_clock_of_a_trace(load):
         ("exchange = { usd = 1 }\n" + GRID, ["exchange.usd", "[A-Z]{3}"]),
         ("exchange = { USD = 0 }\n" + GRID, ["exchange.USD", "greater than 0"]),
         ("name =", ["is no TOML", "at end of document"]),
-        (GRID + GRID.split("\n", 1)[1], ["nodes[0].prefix", "distinct"]),
-        (GRID + GRID.split("\n", 1)[1].replace('"n"', '"n1"'), ["prefix", "distinct"]),
+        (GRID + NODES, ["nodes[0].prefix", "distinct"]),
         (GRID + '[partitions]\n4 = ["x"]\n', ["partitions.4", "no node group 'x'", "one of n"]),
         (GRID + "[[maintenance]]\nnodes = [4]\nstart_s = 0\nend_s = 5\n", ["maintenance[0].nodes", "0 to 3"]),
         (GRID + '[[maintenance]]\nnodes = "3-1"\nstart_s = 0\nend_s = 5\n', ["maintenance[0].nodes", "'3-1'"]),
         (GRID + '[[maintenance]]\nnodes = "0"\nstart_s = 5\nend_s = 5\n', ["maintenance[0]", "not after"]),
-        (
-            GRID + '[[maintenance]]\nnodes = "0"\nstart_s = 5\n',
-            ["maintenance[0]", "start_s; expected start_s and end_s, or"],
-        ),
+        (GRID + '[[maintenance]]\nnodes = "0"\nstart_s = 5\n', ["maintenance[0]", "start_s; expected start_s and"]),
         (GRID + DATED + "end_s = 7\n", ["maintenance[0]", "end_s, start_utc; expected"]),
         (GRID + DATED + "end_utc = 2023-07-15T06:00:00\n", ["maintenance[0]", "not after"]),
         (GRID + DATED + 'end_utc = "tomorrow"\n', ["maintenance[0].end_utc", "'tomorrow'"]),
         (GRID + DATED.replace('"0"', '"9"') + "end_utc = 2023-07-16\n", ["maintenance[0].nodes", "0 to 3"]),
+        (QUEUE + QUEUE.removeprefix(TWO), ["queues[1].name", "queue 'q' again"]),
+        (QUEUE + 'groups = ["c"]\n', ["queues[0].groups", "no node group 'c'", "one of a, b"]),
+        (QUEUE + 'hours = "prime"\n', ["queues[0].hours", "no prime time", "[prime]"]),
+        (QUEUE + 'hours = "night"\n', ["queues[0].hours", "'night'", "any, prime, non-prime"]),
+        (QUEUE + "max_job = { Cores = 5 }\n", ["queues[0].max_job", "'Cores'"]),
+        (QUEUE + "max_job = { mic = 5 }\n", ["queues[0].max_job", "no node has 'mic'", "cores, gpu"]),
+        (QUEUE + "stopped = [{ start_s = 5, end_s = 5 }]\n", ["queues[0].stopped[0]", "not after"]),
+        (TWO + '[prime]\nstart = "8:00"\nend = "18:00"\n', ["prime.start", "'8:00'", "08:00"]),
+        (TWO + '[prime]\nstart = "08:00"\nend = "08:00"\n', ["prime", "the same"]),
+        (TWO + '[prime]\nstart = "08:00"\n', ["prime.end", "missing"]),
+        (PRIME + 'days = ["monday"]\n', ["prime.days[0]", "'monday'", "mon, tue"]),
+        (PRIME + 'timezone = "Rome"\n', ["prime.timezone", "'Rome'", "Europe/Rome"]),
+        (FIRST + SECOND, ["reservations[1]", "16 cores of node 2 at 50 s by x, y", "8"]),
+        (FIRST + FIRST.removeprefix(SITE), ["reservations[1].name", "'x' again"]),
+        (FIRST + SECOND.replace('"s"', '"r"'), ["reservations[1].queue", "'r' again"]),
+        (FIRST.replace('queue = "r"', 'queue = "t"'), ["reservations[0].queue", "no queue 't'", "[[queues]]"]),
+        (FIRST.replace('queue = "r"', 'queue = "b"'), ["reservations[0].queue", "names groups"]),
+        (FIRST.replace("1-2", "1-8"), ["reservations[0].nodes", "no node 8", "0 to 7"]),
+        (FIRST.replace("1-2", "x"), ["reservations[0].nodes", "'x'", "0-3 7"]),
+        (FIRST + "resources = { gpu = 1 }\n", ["reservations[0].resources", "1 gpu, and node 1 has 0"]),
+        (FIRST + "resources = { mic = 1 }\n", ["reservations[0].resources", "no node has 'mic'"]),
+        (FIRST + "resources = { cores = 0 }\n", ["reservations[0].resources", "nothing"]),
+        (FIRST.replace("end_s = 100\n", "end_s = 0\n"), ["reservations[0]", "not after"]),
+        (FIRST + 'repeat = "daily"\n', ["reservations[0].times", "both repeat"]),
+        (FIRST + 'repeat = "yearly"\ntimes = 2\n', ["reservations[0].repeat", "hourly, daily, weekly"]),
+        (
+            FIRST.replace("end_s = 100\n", "end_s = 4000\n") + 'repeat = "hourly"\ntimes = 2\n',
+            ["reservations[0].end_s", "longer"],
+        ),
+        (
+            FIRST.replace("1-2", "7").replace("end_s = 100\n", "end_s = 1001\n"),
+            ["reservations[0].nodes", "maintenance from 1000"],
+        ),
+        (FIRST + "users = []\n", ["reservations[0].users"]),
+        ('cooling = "water"\n' + GRID, ["cooling: no file 'water'; expected air, hybrid or the file of a table"]),
+        ('prices = "x.csv"\n' + GRID, ["prices: no file 'x.csv'; expected a number, or a file"]),
+        ('cooling_rows = "all"\n' + GRID, ["cooling_rows: 'all'; expected one of nearest, interpolate"]),
+        ("cooling_design_w = 0\n" + GRID, ["cooling_design_w"]),
+        ('calendar_start = "monday"\n' + GRID, ["calendar_start: 'monday'; expected a moment of UTC such as 2023-07"]),
+        (GRID + "[tariff]\nco2 = 3", ["tariff.co2: unknown key; expected one of demand_eur_per_kw"]),
+        (GRID + "[income_by_queue]\na = -1", ["income_by_queue.a"]),
+        (FULL.replace("12:00:00Z", "09:00:00Z") + NODES, ["tariff.limits[0]: end_utc is not after start_utc"]),
+        (FULL.replace("most_kw = 50", "") + NODES, ["most_kw: missing key"]),
     ],
 )
 def test_a_mistake_is_one_line_with_file_key_and_expectation(load, text, parts):
-    with pytest.raises(InputError) as caught:
-        load(text)
-    message = str(caught.value)
-    assert "p.toml" in message
-    assert "\n" not in message
-    assert [part for part in parts if part not in message] == []
+    line = line_of(load, text)
+    assert [part for part in ["p.toml", *parts] if part not in line] == [], line
 
 
-def test_a_missing_file_is_one_line(tmp_path):
-    with pytest.raises(InputError, match=r"nix.toml: cannot be read \(No such file"):
-        load_platform(tmp_path / "nix.toml")
+def test_a_missing_file_and_too_many_groups_are_told(load, tmp_path, monkeypatch):
+    assert "nix.toml: cannot be read (No such file" in line_of(load_platform, tmp_path / "nix.toml")
+    monkeypatch.setattr("dardis.config.reservations.MAX_GROUPS", 62)
+    queues = "".join(f'[[queues]]\nname = "w{i}"\n' for i in range(31))
+    many = "".join(
+        f'[[reservations]]\nname = "v{i}"\nqueue = "w{i}"\nnodes = "3-4"\nstart_s = {9 * i}\nend_s = {9 * i + 9}\n'
+        for i in range(31)
+    )
+    assert "62, counted by the node groups" in line_of(load, SITE + queues + many)
 
 
-def test_the_shipped_platforms_are_valid_and_of_the_stated_size():
-    from pathlib import Path
-
-    folder = Path(__file__).resolve().parents[3] / "launch" / "platforms"
-    sizes = {}
-    for file in folder.glob("*.toml"):
-        platform = load_platform(file)
-        sizes[file.stem] = (platform.node_count, platform.cores)
-    expected = {
-        "eurora": (64, 1024),
-        "eurora-2014": (64, 1024),
-        "eurora-4": (4, 64),
-        "eurora-65": (65, 1036),
-        "curie-fat": (300, 9600),
-        "curie-thin": (5040, 80640),
-        "hpc2n": (120, 240),
-    }
-    assert {name: sizes.get(name) for name in expected} == expected
+MACHINES = {
+    "KTH-SP2-1996.swf.gz": ("kth-sp2", 100),
+    "SDSC-BLUE-2000-4.2-cln.swf.gz": ("sdsc-blue", 1152),
+    "HPC2N-2002-2.2-cln.swf.gz": ("hpc2n", 240),
+    "MetaCentrum-Wagap-2013.swf.gz": ("wagap", 2176),
+    "Philly-GPU-2017.csv.gz": ("philly", 2490),
+    "NREL-RADDIT-2024.swf.gz": ("raddit", 2304),
+    "Eurora-2014.csv.gz": ("eurora-2014", 1024),
+    "CEA-Curie-2012-slice36k.swf.gz": ("curie-whole", 93312),
+    "Alibaba-GPU-2023-openb_pod_list_default.csv.gz": ("alibaba-gpu-2023", 125_514),
+}
+"""Of each public trace its machine, and how many cores that has."""
+SIZES = {
+    "eurora": (64, 1024), "eurora-4": (4, 64), "eurora-65": (65, 1036), "curie-fat": (300, 9600),
+    "curie-thin": (5040, 80640),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["eurora-4", "eurora-65"])
-def test_eurora_s_queues_have_the_longest_waits_of_thesis_4_5(name):
-    from pathlib import Path
+@pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
+def test_a_shipped_platform_loads_and_says_where_it_is_from(path):
+    platform = load_platform(path)
+    assert platform.name == path.stem
+    assert path.read_text().startswith("# ")
+    size = (platform.node_count, platform.cores)
+    assert SIZES.get(path.stem, size) == size
+    if path.stem in {"eurora-4", "eurora-65"}:  # the longest waits of thesis 4.5
+        waits = {queue.name: (queue.longest_wait_s, str(queue.hours)) for queue in platform.queues}
+        assert waits == {"debug": (3600, "any"), "parallel": (18_000, "any"), "np_longpar": (86_400, "non-prime")}
+        assert (platform.prime.start, platform.prime.end) == (8 * 3600, 18 * 3600)
 
-    platform = load_platform(Path(__file__).resolve().parents[3] / "launch" / "platforms" / f"{name}.toml")
-    waits = {queue.name: (queue.longest_wait_s, str(queue.hours)) for queue in platform.queues}
-    assert waits == {
-        "debug": (3600, "any"), "parallel": (5 * 3600, "any"), "np_longpar": (86_400, "non-prime"),
-    }  # fmt: skip
-    assert (platform.prime.start, platform.prime.end) == (8 * 3600, 18 * 3600)
+
+@pytest.mark.parametrize("trace", MACHINES)
+def test_a_trace_fits_its_machine(shared, trace):
+    name, cores = MACHINES[trace]
+    machine = load_platform(FOLDER / f"{name}.toml")
+    assert machine.cores == cores
+    jobs = read_trace(shared / "traces" / trace)
+    assert jobs.procs.max() <= cores
+    assert jobs.most_processors in {None, cores}
+
+
+TABLE = "temp_c,1000,2000\n0,1.1,1.2\n10,1.3,1.4\n"
+
+
+def test_a_pue_table_is_read_from_its_csv(tmp_path):
+    path = tmp_path / "pue.csv"
+    path.write_text(TABLE)
+    table = load_pue_table(path)
+    np.testing.assert_allclose(table.watts(np.array([0, 10]), np.array([1000, 2000])), [100, 800])
+    assert float(load_pue_table(path, Rows.INTERPOLATE).watts(5, 1000)) == pytest.approx(200)
+    path.write_text(TABLE.replace(",", ";"))
+    assert (load_pue_table(path).pue == table.pue).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t.replace("temp_c", "temperature"), "no PUE table; expected columns temp_c,500,1000"),
+        (lambda t: t.replace("1.3", "0.3"), "pue.csv:3: a PUE of 0.3; expected 1 to 10"),
+        (lambda t: t.replace("1.3", "x"), "pue.csv:3: '10,x,1.4'; expected numbers alone"),
+        (lambda t: t.replace("1.3,", ""), "pue.csv:3: 2 numbers; expected 3"),
+        (lambda t: t.replace("2000", "1000"), "must ascend"),
+        (lambda t: t.replace("\n10,", "\n-10,"), "must ascend"),
+        (lambda t: t.partition("\n")[0], "no PUE table"),
+        (lambda _: "temp_c\n0\n", "numbers"),
+    ],
+)
+def test_a_damaged_pue_table_names_its_line(tmp_path, change, message):
+    path = tmp_path / "pue.csv"
+    path.write_text(change(TABLE))
+    assert message in line_of(load_pue_table, path)

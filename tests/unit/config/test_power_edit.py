@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.effort import examples
+from kit.refused import line_of
 
 from dardis.config.platform import load_platform
 from dardis.config.power_edit import idle_of_devices, with_figures, write_figures
-from dardis.config.slurm.platform import platform_of
-from dardis.config.slurm.read import read_slurm
 from dardis.model.errors import InputError
 
 IDLE, CORE, GPU = ("idle_w",), ("core_w",), ("devices", "gpu", "busy_w")
@@ -76,9 +75,12 @@ def test_all_else_stays(mark, text, wanted):
         '[[nodes]]\nx = """\npower = { idle_w = 1 }\n"""\n',
     ],
 )
-def test_a_form_that_is_not_understood_is_refused(text):
+def test_a_form_that_is_not_understood_is_refused(tmp_path, text):
     with pytest.raises(ValueError, match=r"^nodes\[0\] "):
         with_figures(text, {0: {IDLE: 5.0}})
+    (tmp_path / "p.toml").write_text('name = "s"\nnodes = [{ count = 2, prefix = "n", resources = { cores = 4 } }]\n')
+    line = line_of(write_figures, tmp_path / "p.toml", tmp_path / "p.toml", {0: {IDLE: 20.0}})
+    assert "p.toml: nodes[0] has no [[nodes]] line of its own; expected power = " in line
 
 
 @given(st.data())
@@ -132,28 +134,6 @@ def test_a_file_elsewhere_would_not_find_what_is_beside_the_platform_file(tmp_pa
     with pytest.raises(InputError, match=f"would not find the files that .* expected a file in {tmp_path}"):
         write_figures(path, other / "p.toml", {0: {IDLE: 20.0}})
     (other / "prices.csv").write_text("")
-    with pytest.raises(InputError, match="would not find the files"):
-        write_figures(path, other / "p.toml", {0: {IDLE: 20.0}})
     assert [one.name for one in other.iterdir()] == ["prices.csv"]
     write_figures(written(tmp_path, SITE.replace('prices = "prices.csv"\n', "")), other / "p.toml", {0: {IDLE: 20.0}})
     assert load_platform(other / "p.toml").groups[0].power.idle_w == 26
-
-
-def test_a_form_that_is_not_understood_is_told_in_one_line(tmp_path):
-    path = tmp_path / "p.toml"
-    path.write_text('name = "s"\nnodes = [{ count = 2, prefix = "n", resources = { cores = 4 } }]\n')
-    with pytest.raises(InputError, match=r"p.toml: nodes\[0\] has no \[\[nodes\]\] line of its own; expected power = "):
-        write_figures(path, path, {0: {IDLE: 20.0}})
-
-
-def test_what_was_imported_from_slurm(tmp_path):
-    (tmp_path / "slurm.conf").write_text(
-        "NodeName=n[0-3] CPUs=16 RealMemory=1000\nNodeName=g[0-1] CPUs=8 Gres=gpu:4\nPartitionName=all Nodes=ALL\n"
-    )
-    path = tmp_path / "p.toml"
-    path.write_text(platform_of(tmp_path / "slurm.conf", read_slurm(tmp_path / "slurm.conf")).text)
-    write_figures(path, path, {1: {IDLE: 90.0, GPU: 250.0}})
-    thin, fat = load_platform(path).groups
-    assert thin.power is None
-    assert (fat.power.idle_w, fat.power.device_w) == (90, {"gpu": 250})
-    assert path.read_text().count("# power = { idle_w = ?") == 1

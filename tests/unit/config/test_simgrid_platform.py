@@ -2,12 +2,12 @@
 
 import pytest
 from fuzz.sample_files import SIMGRID, SLURM_SHOWN
+from kit.refused import line_of
 
 from dardis.cli.main import run as command
 from dardis.config.platform import load_platform
 from dardis.config.simgrid import simgrid_platform
 from dardis.config.site_file import import_platform
-from dardis.model.errors import InputError
 from dardis.model.hostlist import names_of
 
 
@@ -45,20 +45,14 @@ def test_hosts_are_in_the_order_of_their_numbers(made):
         assert names(made(platform(*(f"<host id='{name}'/>" for name in shuffled)))) == ordered
 
 
-def test_a_cluster_that_counts_from_0_keeps_its_names(made):
-    found = made("\n" + platform("<cluster id='c' prefix='a' suffix='' radical='0-511'/><host id='master_host'/>"))
-    assert [(group.prefix, group.count) for group in found.platform.groups] == [("a", 512)]
-
-
-def test_storage_and_older_words(made):
-    storage = "<host id='pfs'><prop id='role' value='storage'/></host>"
-    assert made(platform("<host id='Jupiter' power='76.296Mf'/>", storage)).platform.node_count == 1
-
-
-def test_many_kinds_are_one_group(made, monkeypatch):
+def test_many_kinds_are_one_group_and_a_cluster_keeps_its_names(made, monkeypatch):
     monkeypatch.setattr("dardis.config.simgrid.MAX_GROUPS", 62)
     found = made(platform(*(f"<host id='h{n}' speed='{n}Mf'/>" for n in range(80))))
     assert [(group.prefix, group.count) for group in found.platform.groups] == [("h", 80)]
+    found = made("\n" + platform("<cluster id='c' prefix='a' suffix='' radical='0-511'/><host id='master_host'/>"))
+    assert [(group.prefix, group.count) for group in found.platform.groups] == [("a", 512)]
+    storage = "<host id='pfs'><prop id='role' value='storage'/></host>"
+    assert made(platform("<host id='Jupiter' power='76.296Mf'/>", storage)).platform.node_count == 1
 
 
 @pytest.mark.parametrize(
@@ -66,29 +60,19 @@ def test_many_kinds_are_one_group(made, monkeypatch):
     [
         ("<platform>", "is no XML"),
         ("<?xml version='1.0'?><project/>", "is <project>"),
-        (platform(), "no host that runs jobs"),
         (platform("<host id='master_host'/>"), "no host that runs jobs (1 are the master"),
         (platform("<host id='a'/><host id='a'/>"), "host 'a' twice"),
         (platform("<host id='a b'/>"), "host 'a b'"),
-        (platform("<host/>"), "host ''"),
         (platform("<host id='a' core='many'/>"), "<host id='a'>: 'many' is no whole number"),
         (platform("<cluster id='c' prefix='a' radical='0-99999999'/>"), "more than 65,536 hosts"),
-        (platform("<cluster id='c' prefix='a' radical='3-1'/>"), "out of range"),
         (platform("<cluster id='c' prefix='a'/>"), "<cluster id='c'>"),
         (platform(*(f"<cluster id='c' prefix='{p}' radical='0-49999'/>" for p in "ab")), "more than 65,536 hosts"),
-        (
-            platform(f"<cluster id='c' prefix='a' radical='{','.join(['0-65000'] * 2000)}'/>"),
-            "more than 65,536 hosts",
-        ),
+        (platform(f"<cluster id='c' prefix='a' radical='{','.join(['0-65000'] * 2000)}'/>"), "more than 65,536 hosts"),
         ("<!DOCTYPE platform [<!ENTITY a 'b'>]>" + platform("<host id='&a;'/>"), "declares entities"),
-        ("<?xml version='1.0'?>" + "<zone>" * 50, "is no XML"),
     ],
 )
 def test_a_mistake_is_one_line(made, text, said):
-    with pytest.raises(InputError) as told:
-        made(text)
-    assert said in str(told.value)
-    assert "\n" not in str(told.value)
+    assert said in line_of(made, text)
 
 
 def test_the_content_decides(tmp_path):

@@ -4,9 +4,9 @@ import gzip
 import json
 
 import pytest
+from kit.refused import line_of
 
 from dardis.config.target import load_target, read_profile, write_target
-from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile, Split, Switching, Target
@@ -47,12 +47,8 @@ def test_it_says_how_much_to_use_and_which_nodes_to_keep_on(tmp_path):
     assert same(target.desired.machine[0], StepFunction.from_steps(CORES, [(0, 20), (3600, 7)]))
     rule = target.switching
     assert rule is not None
-    assert (rule.idle_s, rule.most_cycles_per_day, sorted(rule.spares), sorted(rule.floors)) == (
-        400,
-        3.0,
-        [0, 1],
-        [0, 1],
-    )
+    assert (rule.idle_s, rule.most_cycles_per_day) == (400, 3.0)
+    assert sorted(rule.spares) == sorted(rule.floors) == [0, 1]
     assert same(rule.spares[0], StepFunction.from_steps(3, [(0, 1), (60, 2)]))  # all stay on until it begins
     assert same(rule.spares[1], StepFunction.from_steps(0, []))
     assert same(rule.floors[1], StepFunction.from_steps(2, [(100, 2)]))
@@ -68,22 +64,17 @@ def test_what_was_written_comes_back(tmp_path):
     assert load_target(tmp_path / "empty.json", PLATFORM) == Target()
 
 
-def test_a_profile_that_it_cannot_say_is_not_written(tmp_path):
-    gpus = DesiredProfile(PLATFORM, {1: StepFunction.from_steps(2, [])})
-    with pytest.raises(ValueError, match="cores of the whole machine"):
-        write_target(tmp_path / "gpu.json", Target(gpus), PLATFORM)
-
-
 @pytest.mark.parametrize(
-    "target",
+    ("target", "said"),
     [
-        Target(DesiredProfile(PLATFORM, {0: StepFunction.from_steps(5, [(0, 7)])})),
-        Target(switching=Switching({0: StepFunction.from_steps(2, [])})),
-        Target(switching=Switching(floors={1: StepFunction.from_steps(0, [(0, 1)])})),
+        (Target(DesiredProfile(PLATFORM, {1: StepFunction.from_steps(2, [])})), "cores of the whole machine"),
+        (Target(DesiredProfile(PLATFORM, {0: StepFunction.from_steps(5, [(0, 7)])})), "before the first step"),
+        (Target(switching=Switching({0: StepFunction.from_steps(2, [])})), "before the first step"),
+        (Target(switching=Switching(floors={1: StepFunction.from_steps(0, [(0, 1)])})), "before the first step"),
     ],
 )
-def test_another_value_before_the_first_step_is_not_lost_in_silence(tmp_path, target):
-    with pytest.raises(ValueError, match="before the first step"):
+def test_what_the_file_cannot_say_is_not_lost_in_silence(tmp_path, target, said):
+    with pytest.raises(ValueError, match=said):
         write_target(tmp_path / "target.json", target, PLATFORM)
 
 
@@ -104,37 +95,19 @@ def test_profile_is_told_by_its_content(tmp_path):
     ("changes", "said"),
     [
         ({"format": "other"}, "format"),
-        ({"version": 2}, "version"),
         ({"nodes": 7}, "made for 'two' of 7 nodes; expected a target for 'two' of 6"),
-        ({"platform": "one"}, "made for 'one'"),
         ({"plan": 1}, "unknown key; expected one of format, version"),
         ({"profile": {"kind": "gpu", "split": "proportional", "steps": []}}, "profile.kind"),
         ({"profile": {"kind": "cores", "split": "proportional", "steps": [[5, 1], [5, 2]]}}, "steps: 5 s after 5 s"),
-        ({"profile": {"kind": "cores", "split": "proportional", "steps": [[0, -1]]}}, r"profile.steps\[0\]\[1\]"),
-        ({"profile": {"kind": "cores", "split": "proportional", "steps": [[0]]}}, r"steps\[0\]\[1\]: missing value"),
+        ({"profile": {"kind": "cores", "split": "proportional", "steps": [[0]]}}, "steps[0][1]: missing value"),
         ({"switching": {"groups": {"x": {}}}}, "groups.x: no such node group; expected one of a, b, c"),
         ({"switching": {"groups": {"c": {}}}}, "groups.c: 'two' does not say what the group draws; expected power = "),
         ({"switching": {"groups": {"a": {"spare": []}}}}, "a.spare: unknown key; expected one of spares, floors"),
-        ({"switching": {"idle_s": -1, "groups": {}}}, "switching.idle_s"),
         ({"switching": {"most_cycles_per_day": 1e30, "groups": {}}}, "switching.most_cycles_per_day: 1e"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_clear_line(tmp_path, changes, said):
     path = written(tmp_path, **changes)
-    with pytest.raises(InputError, match=said) as mistake:
-        load_target(path, PLATFORM)
-    assert str(mistake.value).startswith(str(path))
-    assert "\n" not in str(mistake.value)
-
-
-def test_what_is_no_json_is_said(tmp_path):
-    path = tmp_path / "target.json"
-    path.write_text('{"format": ')
-    with pytest.raises(InputError, match="is no JSON"):
-        load_target(path, PLATFORM)
-
-
-def test_times_may_be_left_out(tmp_path):
-    rule = load_target(written(tmp_path, switching={"groups": {"a": {"spares": [[0, 1]]}}}), PLATFORM).switching
-    assert rule is not None
-    assert (rule.idle_s, rule.most_cycles_per_day) == (Switching().idle_s, Switching().most_cycles_per_day)
+    line = line_of(load_target, path, PLATFORM)
+    assert line.startswith(str(path))
+    assert said in line

@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from dardis.cli.main import run
 from dardis.metrics.table import read_jobs
 from dardis.model.errors import DispatcherError, InputError, ProtocolError
 from dardis.registry import OURS, Builder
+from dardis.registry.names import _registered
 from dardis.runs.blamed import blamed
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -52,16 +54,24 @@ def installed(package: Path, target: Path) -> None:
     subprocess.run(command, check=True, capture_output=True, text=True)
 
 
-def dardis(target: Path, *arguments: object) -> tuple[int, str, list[str]]:
+@pytest.fixture
+def dardis(capsys, monkeypatch):
     """Exit status, standard output and lines on standard error of a command that sees what is installed there."""
-    done = subprocess.run(
-        [sys.executable, "-m", "dardis", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"PYTHONPATH": str(target)},
-    )
-    return done.returncode, done.stdout, done.stderr.splitlines()
+
+    def call(target: Path, *arguments: object) -> tuple[int, str, list[str]]:
+        with monkeypatch.context() as patch:
+            patch.syspath_prepend(target)
+            patch.setenv("PYTHONPATH", str(target), prepend=os.pathsep)
+            _registered.cache_clear()
+            status = run([*map(str, arguments)])
+        _registered.cache_clear()
+        for name, module in [*sys.modules.items()]:
+            if (getattr(module, "__file__", None) or "").startswith(str(target)):
+                del sys.modules[name]
+        said = capsys.readouterr()
+        return status, said.out, said.err.splitlines()
+
+    return call
 
 
 @pytest.fixture(scope="module")
@@ -84,43 +94,39 @@ def site(tmp_path_factory):
     return folder
 
 
-def test_the_central_rule_has_forty_lines(tmp_path):
-    source = (written(tmp_path) / "my_dispatchers" / "smallest.py").read_text()
-    rule = source[source.index("class SmallestFirst") :]
-    assert sum(bool(line.strip()) for line in rule.splitlines()) <= 40
+@pytest.fixture
+def simulated(dardis, site, tmp_path):
+    """The same of a simulation of the site's jobs."""
+
+    def simulate(target: Path, name: str, *more: str) -> tuple[int, str, list[str]]:
+        words = ["simulate", site / "t.csv", "--platform", site / "p.toml", "--no-report", "--out", tmp_path / "o"]
+        return dardis(target, *words, "--dispatcher", name, *more)
+
+    return simulate
 
 
-def test_they_are_compared_with_ours_and_pass_the_audit(target, site):
+def smallest(package: Path) -> str:
+    """The source of the page's central dispatcher."""
+    return (written(package) / "my_dispatchers" / "smallest.py").read_text()
+
+
+def test_they_are_compared_with_ours_and_pass_the_audit(dardis, target, site):
     names = "easy,dardis-throughput,smallest-first,rolling,rolling:update_s=1200"
-    status, said, errors = dardis(
-        target, "compare", site / "t.csv", "--platform", site / "p.toml", "--dispatchers", names, "--out", site / "o"
-    )
+    words = ["compare", site / "t.csv", "--platform", site / "p.toml", "--dispatchers", names, "--out", site / "o"]
+    status, said, errors = dardis(target, *words)
     assert status == 0, errors
     assert "5 runs: 5 now, 0 kept, 0 failed" in said
     runs = {folder.name: folder / "1" for folder in (site / "o" / "runs" / "t").iterdir()}
-    assert len(runs) == 5
-    for folder in runs.values():
-        assert dardis(target, "audit", folder)[0] == 0
-    with (site / "o" / "compare.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    assert {row["dispatcher"] for row in rows} == {
-        "easy", "dardis-throughput", "smallest-first", "rolling", "rolling update_s=1200",
-    }  # fmt: skip
-
-    def starts(name: str) -> str:
-        return (runs[name] / "jobs.csv").read_text()
-
-    assert len({starts(name) for name in runs}) == 5, "each decides otherwise"
+    assert {*runs} == {"easy", "dardis-throughput", "smallest-first", "rolling", "rolling update_s=1200"}
+    assert [dardis(target, "audit", folder)[0] for folder in runs.values()] == [0] * 5
+    assert len({(folder / "jobs.csv").read_text() for folder in runs.values()}) == 5, "each decides otherwise"
     for name, update_s in (("rolling", 600), ("rolling update_s=1200", 1200)):
         assert held_while_updated(runs[name], update_s) == 0
         assert held_while_updated(runs["dardis-throughput"], update_s) > 0, "it is no matter of chance"
     # What the request says of another package's dispatcher, so that another version of it is another run.
     assert '"dispatcher_of": "my-dispatchers 1.0"' in (runs["rolling"] / "run.json").read_text()
     assert "dispatcher_of" not in (runs["easy"] / "run.json").read_text()
-    again = dardis(
-        target, "compare", site / "t.csv", "--platform", site / "p.toml", "--dispatchers", names, "--out", site / "o"
-    )
-    assert "5 runs: 0 now, 5 kept, 0 failed" in again[1]
+    assert "5 runs: 0 now, 5 kept, 0 failed" in dardis(target, *words)[1]
 
 
 def held_while_updated(folder: Path, update_s: int) -> int:
@@ -131,28 +137,25 @@ def held_while_updated(folder: Path, update_s: int) -> int:
     return int(((schedule.start[job] < ends) & (begins < schedule.finish[job])).sum())
 
 
-def test_trees_and_ranks_give_the_schedule_of_one_process(target, site, tmp_path):
-    words = ["simulate", site / "t.csv", "--platform", site / "p.toml", "--dispatcher", "rolling", "--no-report"]
-    digests = []
-    for name, more in (("flat", []), ("tree", ["--arity", "2"])):
-        assert dardis(target, *words, *more, "--out", tmp_path / name)[0] == 0
-        found = re.search(r'"schedule_digest": "(\w+)"', (tmp_path / name / "metrics.json").read_text())
-        assert found is not None
-        digests.append(found.group(1))
-    assert digests[0] == digests[1]
+def test_trees_and_ranks_give_the_schedule_of_one_process(simulated, target, tmp_path):
+    digests = set()
+    for more in ([], ["--arity", "2", "--force"]):
+        assert simulated(target, "rolling", *more)[0] == 0
+        digests.add(json.loads((tmp_path / "o" / "metrics.json").read_text())["schedule_digest"])
+    assert len(digests) == 1
 
 
-def test_a_policy_of_another_package_is_measured(target, tmp_path):
+def test_a_policy_of_another_package_is_measured(dardis, target, tmp_path):
     words = ["scale", "--nodes", "12", "--jobs", "12", "--reservations", "0", "--overlap", "1,4", "--no-report"]
-    status, _, errors = dardis(target, *words, "--dispatcher", "rolling", "--out", tmp_path / "o")
-    assert status == 0, errors
-    with (tmp_path / "o" / "scale.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    assert [(row["dispatcher"], row["completed"]) for row in rows] == [("rolling", "12")] * 2
-    assert dardis(target, *words, "--dispatcher", "dardis-throughput", "--out", tmp_path / "ours")[0] == 0
-    with (tmp_path / "ours" / "scale.csv").open() as file:
-        ours = [row["schedule_digest"] for row in csv.DictReader(file)]
-    assert set(ours).isdisjoint(row["schedule_digest"] for row in rows), "its nodes answer otherwise"
+    digests = {}
+    for name in ("rolling", "dardis-throughput"):
+        status, _, errors = dardis(target, *words, "--dispatcher", name, "--out", tmp_path / name)
+        assert status == 0, errors
+        with (tmp_path / name / "scale.csv").open() as file:
+            rows = list(csv.DictReader(file))
+        assert [(row["dispatcher"], row["completed"]) for row in rows] == [(name, "12")] * 2
+        digests[name] = {row["schedule_digest"] for row in rows}
+    assert digests["rolling"].isdisjoint(digests["dardis-throughput"]), "its nodes answer otherwise"
     loaded = [word if word != "0" else "4" for word in words]
     status, _, errors = dardis(target, *loaded, "--dispatcher", "rolling", "--out", tmp_path / "loaded")
     assert (status, len(errors)) == (2, 1), "what the policy holds is not replaced without a word"
@@ -164,39 +167,21 @@ def test_a_policy_of_another_package_is_measured(target, tmp_path):
 
 
 def test_the_list_says_where_they_come_from(target):
-    status, said, _ = dardis(target, "dispatchers")
-    assert status == 0
+    words, sees = [sys.executable, "-m", "dardis", "dispatchers"], os.environ | {"PYTHONPATH": str(target)}
+    said = subprocess.run(words, capture_output=True, text=True, check=True, env=sees).stdout
     assert "smallest-first\n  from my-dispatchers 1.0\n  fewest units first\n" in said
     assert "update_s=N" in said
-    assert "smallest-first" not in dardis(Path("/nowhere"), "dispatchers")[1]
 
 
-def with_points(tmp_path: Path, points: str, name: str = "other") -> Path:
-    """A folder in which a package with these entry points is installed, by hand."""
-    info = tmp_path / f"{name}-2.1.dist-info"
+def with_points(folder: Path, points: str, name: str = "other", **modules: str) -> Path:
+    """A folder in which a package with these entry points and modules is installed, by hand."""
+    info = folder / f"{name}-2.1.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 2.1\n")
     (info / "entry_points.txt").write_text(f"[dardis.dispatchers]\n{points}\n")
-    return tmp_path
-
-
-@pytest.mark.parametrize(
-    ("points", "asked", "line"),
-    [
-        ("mine = no_such_module:MINE", "mine",
-         "dispatcher 'mine' of other 2.1 (no_such_module:MINE): can't be loaded (ModuleNotFoundError: "),
-        ("mine = json:dumps", "mine",
-         "dispatcher 'mine' of other 2.1 (json:dumps): is a function; expected a dardis.registry.Dispatcher"),
-        ("mine = json:dumps", "yours", "--dispatcher: unknown dispatcher 'yours'; expected one of dardis-throughput, "),
-    ],
-)  # fmt: skip
-def test_a_mistake_of_another_package_is_one_line(tmp_path, site, points, asked, line):
-    target = with_points(tmp_path / "target", points)
-    words = ["simulate", site / "t.csv", "--platform", site / "p.toml", "--dispatcher", asked, "--out", tmp_path / "o"]
-    status, _, errors = dardis(target, *words)
-    assert (status, len(errors)) == (2, 1)
-    assert errors[0].startswith(f"dardis: {line}")
-    assert not (tmp_path / "o").exists()
+    for module, text in modules.items():
+        (folder / f"{module}.py").write_text(text)
+    return folder
 
 
 PLAIN = """
@@ -237,6 +222,8 @@ HALF = Dispatcher("mine", AnySetUp(), Half())
 @pytest.mark.parametrize(
     ("which", "found"),
     [
+        ("no_such_module:MINE", "can't be loaded (ModuleNotFoundError: "),
+        ("json:dumps", "is a function; expected a dardis.registry.Dispatcher"),
         ("mine:PLAIN", "its Plain has no about, asks_nodes, bears_failures, check_platform, "),
         ("mine:ODD", "can't be loaded (TypeError: "),
         ("mine:NEVER", "can't be loaded (InputError: grain: 5; expected 6); expected "),
@@ -244,33 +231,31 @@ HALF = Dispatcher("mine", AnySetUp(), Half())
         ("leaves:MINE", "can't be loaded (SystemExit: 3); expected "),
     ],
 )
-def test_what_is_no_dispatcher_is_one_line(tmp_path, site, which, found):
-    target = with_points(tmp_path / "target", f"mine = {which}")
-    (target / "mine.py").write_text(PLAIN)
-    (target / "leaves.py").write_text("import sys\nsys.exit(3)\n")
-    words = ["simulate", site / "t.csv", "--platform", site / "p.toml", "--dispatcher", "mine", "--out", tmp_path / "o"]
-    status, _, errors = dardis(target, *words)
+def test_what_is_no_dispatcher_is_one_line(tmp_path, simulated, which, found):
+    target = with_points(tmp_path / "target", f"mine = {which}", mine=PLAIN, leaves="import sys\nsys.exit(3)\n")
+    status, _, errors = simulated(target, "mine")
     assert (status, len(errors)) == (2, 1)
     assert errors[0].startswith(f"dardis: dispatcher 'mine' of other 2.1 ({which}): {found}")
+    assert not (tmp_path / "o").exists()
 
 
-def test_ours_keep_their_names(tmp_path, site):
+def test_ours_keep_their_names(tmp_path, simulated, dardis):
     target = with_points(tmp_path / "target", "easy = nothing:HERE")
     line = "dispatcher 'easy' of other 2.1 (nothing:HERE): the name is taken by dardis; expected another name, or to "
-    words = ["simulate", site / "t.csv", "--platform", site / "p.toml", "--no-report"]
     for name in ("easy", "conservative"):
-        status, _, errors = dardis(target, *words, "--dispatcher", name, "--out", tmp_path / name)
+        status, _, errors = simulated(target, name, "--force")
         assert status == 0
         assert any(error.startswith(f"dardis: warning: {line}") for error in errors) == (name == "easy")
-        record = json.loads((tmp_path / name / "run.json").read_text())
-        assert "dispatcher_of" not in record["request"]
+        assert "dispatcher_of" not in json.loads((tmp_path / "o" / "run.json").read_text())["request"]
+    unknown = simulated(target, "yours", "--force")[2][-1]
+    assert unknown.startswith("dardis: --dispatcher: unknown dispatcher 'yours'; expected one of dardis-throughput, ")
     status, said, errors = dardis(target, "dispatchers")
     assert (status, len(errors)) == (2, 1)
     assert errors[0].startswith(f"dardis: {line}")
     assert "--set of dardis-late:" in said
 
 
-def test_two_packages_with_one_name(tmp_path, site):
+def test_two_packages_with_one_name(tmp_path, simulated, dardis):
     with_points(tmp_path, "mine = json:dumps\nbroken = nothing:HERE", "one")
     target = with_points(tmp_path, "mine = json:loads", "two")
     status, said, errors = dardis(target, "dispatchers")
@@ -279,54 +264,46 @@ def test_two_packages_with_one_name(tmp_path, site):
     assert errors[0].startswith("dardis: dispatcher 'broken' of one 2.1 (nothing:HERE): can't be loaded ")
     assert errors[1].startswith(line)
     assert "--set of dardis-late:" in said
-    words = ["simulate", site / "t.csv", "--platform", site / "p.toml", "--no-report", "--out", tmp_path / "o"]
-    assert dardis(target, *words, "--dispatcher", "easy")[0] == 0
-    status, _, errors = dardis(target, *words, "--dispatcher", "mine", "--force")
+    assert simulated(target, "easy")[0] == 0
+    status, _, errors = simulated(target, "mine", "--force")
     assert (status, len(errors)) == (2, 1)
     assert errors[0].startswith(line)
+
+
+DECIDES = "self.now, started = now, []"
 
 
 @pytest.mark.parametrize(
     ("right", "wrong", "line"),
     [
-        ("self.free[nodes] -= self.running[job.number][1]", "pass",
-         "dispatcher 'smallest-first' of other 2.1: it makes an illegal schedule ("),
+        ("self.free[nodes] -= self.running[job.number][1]", "pass", ": it makes an illegal schedule ("),
         ("if time > self.now), default=FOREVER", "), default=self.now",
-         "dispatcher 'smallest-first' of other 2.1: asked at 0 s, the dispatcher wants to be asked again at "),
+         ": asked at 0 s, the dispatcher wants to be asked again at "),
+        (DECIDES, "self.now, started = now, [self.running[99999999]]",
+         " failed at broken.py:{line} in decide: KeyError: 99999999"),
+        (DECIDES, "self.now, started = now, __import__('json').loads('{')", " failed at broken.py:{line} in decide: "),
     ],
-    ids=["more than a node holds", "asked again at once"],
+    ids=["more than a node holds", "asked again at once", "a mistake", "a library's"],
 )  # fmt: skip
-def test_who_does_not_keep_to_the_rules_is_told(tmp_path, site, right, wrong, line):
-    source = written(tmp_path / "page") / "my_dispatchers" / "smallest.py"
-    target = with_points(tmp_path / "target", "smallest-first = broken:SMALLEST_FIRST")
-    assert right in source.read_text()
-    (target / "broken.py").write_text(source.read_text().replace(right, wrong))
-    words = ["simulate", site / "t.csv", "--platform", site / "p.toml", "--dispatcher", "smallest-first"]
-    status, _, errors = dardis(target, *words, "--out", tmp_path / "o", "--no-report")
+def test_what_fails_in_another_package_is_one_line_with_its_place(tmp_path, simulated, right, wrong, line):
+    source = smallest(tmp_path / "page")
+    broken = source.replace(right, wrong)
+    target = with_points(tmp_path / "target", "mine = broken:SMALLEST_FIRST", broken=broken)
+    status, _, errors = simulated(target, "mine")
+    place = source[: source.index(right)].count("\n") + 1
     assert status == 1
-    assert errors[-1].startswith(f"dardis: {line}")
-    assert not any("Traceback" in error for error in errors)
+    assert errors[-1].startswith(f"dardis: dispatcher 'mine' of other 2.1{line.format(line=place)}")
+    assert ("Traceback (most recent call last):" in errors) == (right == DECIDES), "its author needs it"
     assert not (tmp_path / "o").exists()
 
 
-CRASH = ("self.now, started = now, []", "self.now, started = now, [self.running[99999999]]")
-
-
-def test_what_fails_in_another_package_is_one_line_with_its_place(tmp_path, site):
-    source = written(tmp_path / "page") / "my_dispatchers" / "smallest.py"
-    target = with_points(tmp_path / "target", "crash = mine.crash:SMALLEST_FIRST")
-    (target / "mine").mkdir()
-    (target / "mine" / "crash.py").write_text(source.read_text().replace(*CRASH))
-    line = source.read_text().splitlines().index("        " + CRASH[0]) + 1
-    words = [site / "t.csv", "--platform", site / "p.toml", "--out", tmp_path / "o"]
-    status, _, errors = dardis(target, "simulate", *words, "--dispatcher", "crash", "--no-report")
-    said = f"dispatcher 'crash' of other 2.1 failed at mine/crash.py:{line} in decide: KeyError: 99999999"
-    assert (status, errors[-1]) == (1, f"dardis: {said}")
-    assert "Traceback (most recent call last):" in errors, "its author needs it"
-    assert not (tmp_path / "o").exists()
-    status, out, errors = dardis(target, "compare", *words, "--dispatchers", "crash")
+def test_a_comparison_tells_what_failed_in_another_package(tmp_path, site, dardis):
+    broken = smallest(tmp_path / "page").replace(DECIDES, "raise KeyError(7)")
+    target = with_points(tmp_path / "target", "crash = broken:SMALLEST_FIRST", broken=broken)
+    words = [site / "t.csv", "--platform", site / "p.toml", "--out", tmp_path / "o", "--dispatchers", "crash"]
+    status, out, errors = dardis(target, "compare", *words)
     assert status == 1
-    assert said in out + "\n".join(errors)
+    assert "in decide: KeyError: 7" in out + "\n".join(errors)
 
 
 @pytest.mark.parametrize(
@@ -356,15 +333,3 @@ def test_a_builder_that_builds_nothing_can_not_be_made():
 
     with pytest.raises(TypeError, match="abstract method"):
         Unready()
-
-
-def test_their_own_line_is_named_and_not_a_library_s(tmp_path, site):
-    source = written(tmp_path / "page") / "my_dispatchers" / "smallest.py"
-    target = with_points(tmp_path / "target", "crash = mine.crash:SMALLEST_FIRST")
-    (target / "mine").mkdir()
-    text = source.read_text().replace(CRASH[0], CRASH[0].replace("[]", "__import__('json').loads('{')"))
-    (target / "mine" / "crash.py").write_text(text)
-    words = ["simulate", site / "t.csv", "--platform", site / "p.toml", "--out", tmp_path / "o"]
-    status, _, errors = dardis(target, *words, "--dispatcher", "crash", "--no-report")
-    assert status == 1
-    assert "failed at mine/crash.py:" in errors[-1]

@@ -129,13 +129,14 @@ def test_a_table_of_them_reads_back_and_makes_jobs_that_fit(machine, nodes, tmp_
         assert made.notes == []
 
 
-@pytest.mark.parametrize(("workload", "contiguous"), [("I", 100), ("II", 0), ("III", 50), ("IV", 50), ("V", 100)])
-@pytest.mark.parametrize(("machine", "nodes"), MACHINES.items())
-def test_they_are_played_and_audited(workload, contiguous, machine, nodes, tmp_path):
+@pytest.mark.parametrize(
+    ("workload", "contiguous", "machine"), [("I", 100, "S"), ("II", 0, "M"), ("III", 50, "L"), ("V", 100, "S")]
+)
+def test_they_are_played_and_audited(workload, contiguous, machine, tmp_path):
     trace, out = str(tmp_path / "t.csv"), tmp_path / "out"
     wanted = ("--workload", workload, "--contiguous", str(contiguous), "--machine", machine, "--hours", "0.3")
     assert command(["trace", "generate", "auction", trace, *wanted]) == 0
-    platform = str(PLATFORMS / f"auction-{nodes}.toml")
+    platform = str(PLATFORMS / f"auction-{MACHINES[machine]}.toml")
     said = [trace, "--platform", platform, "--dispatcher", "easy", "--out", str(out), "--no-report"]
     assert command(["simulate", *said]) == 0
     assert command(["audit", str(out)]) == 0
@@ -170,13 +171,8 @@ def test_the_first_jobs_of_workload_v(tmp_path):
         ({"workload": "VI"}, "--workload: 'VI'; expected one of I, II, III, IV, V"),
         ({"machine": "XL"}, "--machine: 'XL'; expected one of S, M, L"),
         ({"contiguous": 101}, "--contiguous: 101; expected 0 to 100"),
-        ({"contiguous": -1}, "--contiguous: -1; expected 0 to 100"),
-        ({"hours": 0.0}, "--hours: 0.0; expected above 0"),
-        ({"hours": float("nan")}, "--hours: nan; expected above 0"),
         ({"hours": 101.0}, "--hours: 101.0; expected above 0, at most 100"),
         ({"max_share": 0.001}, r"--max-share: 0.001; expected from 0.0078125 \(a node of machine S\) to 1"),
-        ({"max_share": 1.1}, "--max-share: 1.1"),
-        ({"max_share": float("nan")}, "--max-share: nan"),
     ],
 )
 def test_bad_arguments_of_it_are_errors(wanted, message):
@@ -184,19 +180,12 @@ def test_bad_arguments_of_it_are_errors(wanted, message):
         generate_auction(Auction(**wanted), 1)
 
 
-def test_hours_of_less_than_a_core_second_are_one_job():
-    assert len(plain(generate_auction(Auction(hours=1e-9), 1))) == 1
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("auction", "t.swf"), "t.swf: SWF cannot state the types of these jobs; expected a job table"),
-        (("auction", "t.swf.gz"), "t.swf.gz: SWF cannot state"),
         (("auction", "t.csv", "--jobs", "5"), "--jobs: auction knows no such option"),
-        (("auction", "t.csv", "--begin", "2014-12-01"), "--begin: auction knows no such option"),
         (("eurora", "t.csv", "--max-share", "0.5"), "--max-share: eurora knows no such option"),
-        (("lublin", "t.csv", "--contiguous", "0"), "--contiguous: lublin knows no such option"),
         (("auctions", "t.csv"), "generator: 'auctions'; expected one of eurora, lublin, rivals, auction"),
     ],
 )

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.effort import examples
+from kit.refused import line_of
 
-from dardis.model.errors import InputError
 from dardis.workload.batsim import write_batsim
 from dardis.workload.read import read_trace
 from dardis.workload.swf import read_swf, write_swf
@@ -26,10 +26,10 @@ def job(name, profile="d", **more):
 
 @pytest.fixture
 def read(tmp_path):
-    def read(jobs, profiles=None, *, strict=False, **more):
+    def read(jobs, profiles=None, **how):
         path = tmp_path / "w.json"
-        path.write_text(json.dumps({"jobs": jobs, "profiles": profiles or {"d": DELAY}} | more))
-        return read_trace(path, strict=strict)
+        path.write_text(json.dumps({"jobs": jobs, "profiles": profiles or {"d": DELAY}}))
+        return read_trace(path, **how)
 
     return read
 
@@ -65,30 +65,25 @@ def test_resources_are_the_machines_the_headers_or_the_widest_jobs(tmp_path):
         assert json.loads((tmp_path / "t.json").read_text())["nb_res"] == written
 
 
-def test_times_are_whole_and_no_job_vanishes(read):
-    trace = read([job("1", subtime=3.9, walltime=30.2)], {"d": {"type": "DelayProfile", "delay": 0.25}})
-    assert (trace.submit[0], trace.walltime[0], trace.runtime[0]) == (3, 31, 1)
-
-
-def test_what_floats_add_is_no_second(read):
-    trace = read([job("1", walltime=30.000000001)], {"d": {"type": "delay", "delay": 60.0000000001}})
-    assert (trace.walltime[0], trace.runtime[0]) == (30, 60)
+@pytest.mark.parametrize(
+    ("delay", "walltime", "wanted"), [(0.25, 30.2, (3, 31, 1)), (60.0000000001, 30.000000001, (3, 30, 60))]
+)
+def test_times_are_whole_and_no_job_vanishes(read, delay, walltime, wanted):
+    """What floats add is no second."""
+    trace = read([job("1", subtime=3.9, walltime=walltime)], {"d": {"type": "DelayProfile", "delay": delay}})
+    assert (trace.submit[0], trace.walltime[0], trace.runtime[0]) == wanted
 
 
 def test_a_job_without_a_walltime_states_none(read):
-    first, second = job("1", walltime=-1), job("2")
-    del second["walltime"]
-    assert read([first, second]).no_walltime.all()
+    assert read([job("1", walltime=-1), {"id": "2", "subtime": 0, "res": 1, "profile": "d"}]).no_walltime.all()
 
 
 @pytest.mark.parametrize(
     ("ids", "numbers", "names"),
     [
         (["w0!12", "w0!3"], [3, 12], ["", ""]),
-        ([12, 3], [3, 12], ["", ""]),
         (["w0!1", "w1!1"], [1, 2], ["w0!1", "w1!1"]),
         (["simple", "7"], [1, 2], ["simple", "7"]),
-        (["-1", "2"], [1, 2], ["-1", "2"]),
     ],
 )
 def test_ids_become_numbers(read, ids, numbers, names):
@@ -98,26 +93,21 @@ def test_ids_become_numbers(read, ids, numbers, names):
 
 
 def test_other_profiles_are_counted_by_their_type(read):
-    talks = {"type": "parallel", "cpu": [1, 1], "com": [0, 1, 0, 0]}
     profiles = {
         "d": DELAY,
         "s": {"type": "smpi"},
-        "t": talks,
+        "t": {"type": "parallel", "cpu": [1, 1], "com": [0, 1, 0, 0]},
         "c": {"type": "parallel_homogeneous", "cpu": 1, "com": 0},
+        "q": {"type": "composed", "seq": ["d", "s"]},
     }
-    profiles["q"] = {"type": "composed", "seq": ["d", "s"]}
-    trace = read([job("1"), job("2", "s"), job("3", "t"), job("4", "c"), job("5", "q")], profiles, strict=True)
-    assert trace.number.tolist() == [1]
-    assert [(skip.line, skip.reason) for skip in trace.skipped] == [
-        (2, "its profile is of type smpi, no delay"),
-        (3, "its profile is of type parallel, which communicates"),
-        (
-            4,
-            "its profile is of type parallel_homogeneous, which computes, and no flop_per_s is known",
-        ),
-        (5, "its profile is of type smpi, no delay"),
+    trace = read([job(str(n), name) for n, name in enumerate("dstcq")], profiles, strict=True)
+    assert trace.number.tolist() == [0]
+    assert [tuple(skip) for skip in trace.skipped] == [
+        (2, "its profile is of type smpi, no delay", False),
+        (3, "its profile is of type parallel, which communicates", False),
+        (4, "its profile is of type parallel_homogeneous, which computes, and no flop_per_s is known", False),
+        (5, "its profile is of type smpi, no delay", False),
     ]
-    assert not any(skip.malformed for skip in trace.skipped)
 
 
 @st.composite
@@ -160,19 +150,14 @@ def test_sequences_take_as_long_as_their_members_together(tmp_path_factory, draw
     ("profile", "runtime"),
     [
         ({"type": "parallel_homogeneous_total", "cpu": 80e9, "com": 0}, 5),
-        ({"type": "msg_par_hg_tot", "cpu": 81e9, "com": 0}, 6),
         ({"type": "ptask_homogeneous", "cpu": 80e9, "com": 0, "generation_strategy": SPREAD}, 5),
         ({"type": "ptask_homogeneous", "cpu": 40e9, "com": 0}, 10),
         ({"type": "parallel", "cpu": [0, 40e9, 8e9, 1], "com": [0] * 16}, 10),
-        ({"type": "ParallelTaskProfile", "cpu": [4e9] * 4, "com": [0] * 16}, 1),
         ({"type": "parallel_homogeneous", "cpu": 0, "com": 0}, None),  # a job that runs for nothing is none
-        ({"type": "parallel_homogeneous", "cpu": 1e308, "com": 0}, None),
     ],
 )  # fmt: skip
-def test_a_computation_takes_its_operations_over_the_speed(tmp_path, profile, runtime):
-    path = tmp_path / "w.json"
-    path.write_text(json.dumps({"jobs": [job("1", "d"), job("2", "p", res=4)], "profiles": {"d": DELAY, "p": profile}}))
-    trace = read_trace(path, flop_per_s=4e9)
+def test_a_computation_takes_its_operations_over_the_speed(read, profile, runtime):
+    trace = read([job("1", "d"), job("2", "p", res=4)], {"d": DELAY, "p": profile}, flop_per_s=4e9)
     assert trace.runtime.tolist() == [20, *([] if runtime is None else [runtime])]
 
 
@@ -187,56 +172,37 @@ def within(depth):
         ({"p": {"type": "composed", "seq": ["p"]}}, "is within itself"),
         ({"p": {"type": "composed", "seq": ["q"]}, "q": {"type": "composed", "seq": ["p"]}}, "is within itself"),
         ({"p": {"type": "composed", "seq": ["none"]}}, "profile 'none' is not among the workload's"),
-        ({"p": {"type": "composed", "seq": [["d"]]}}, "is not among the workload's"),
         ({"p": {"type": "composed", "seq": []}}, "without `seq`"),
-        ({"p": {"type": "composed"}}, "without `seq`"),
         ({"p": {"type": "composed", "seq": ["d"], "repeat": 0}}, "repeat is 0"),
-        ({"p": {"type": "composed", "seq": ["d"], "repeat": -2}}, "repeat is -2"),
-        ({"p": {"type": "composed", "seq": ["d"], "repeat": 1.5}}, "repeat is 1.5"),
         ({"p": {"type": "composed", "seq": ["d"], "repeat": True}}, "repeat is True"),
         ({"p": {"type": "composed", "seq": ["n", "d"]}, "n": {"type": "delay", "delay": -7}}, "takes less than 0 s"),
         ({"p": {"type": "parallel", "cpu": 5, "com": []}}, "cpu is no list"),
-        ({"p": {"type": "parallel", "cpu": [], "com": []}}, "cpu is no list"),
-        ({"p": {"type": "parallel_homogeneous", "cpu": "fast", "com": 0}}, "cpu is 'fast'"),
         ({"p": {"type": "parallel_homogeneous", "cpu": -1, "com": 0}}, "cpu is less than 0"),
         ({"p": {"type": "parallel_homogeneous", "cpu": 1}}, "com is None"),
         ({"p": {"type": "composed", "seq": ["p0"]}} | within(150), "more than 100 sequences"),
     ],
 )
-def test_a_profile_that_makes_no_sense_makes_the_job_malformed(tmp_path, profiles, why):
-    path = tmp_path / "w.json"
-    path.write_text(json.dumps({"jobs": [job("1"), job("2", "p")], "profiles": {"d": DELAY} | profiles}))
-    (skipped,) = read_trace(path, flop_per_s=1e9).skipped
-    assert skipped.line == 2
-    assert skipped.malformed
+def test_a_profile_that_makes_no_sense_makes_the_job_malformed(read, profiles, why):
+    asked = [job("1"), job("2", "p")], {"d": DELAY} | profiles
+    (skipped,) = read(*asked, flop_per_s=1e9).skipped
+    assert (skipped.line, skipped.malformed) == (2, True)
     assert why in skipped.reason
-    with pytest.raises(InputError, match=r"w\.json:2: "):
-        read_trace(path, flop_per_s=1e9, strict=True)
+    assert "w.json:2: " in line_of(read, *asked, flop_per_s=1e9, strict=True)
 
 
 @pytest.mark.parametrize("before", [[], ["p80"], ["p149"]])
-def test_how_deep_sequences_are_does_not_depend_on_the_jobs_before(tmp_path, before):
-    path = tmp_path / "w.json"
+def test_how_deep_sequences_are_does_not_depend_on_the_jobs_before(read, before):
     jobs = [job(str(n), name) for n, name in enumerate([*before, "p50", "p0"])]
-    path.write_text(json.dumps({"jobs": jobs, "profiles": within(150)}))
-    trace = read_trace(path)
-    assert [skip.line for skip in trace.skipped] == [len(jobs)]
+    assert [skip.line for skip in read(jobs, within(150)).skipped] == [len(jobs)]
 
 
-def test_odd_values_of_a_profile_are_no_crash(tmp_path):
-    path = tmp_path / "w.json"
+def test_odd_values_of_a_profile_are_no_crash(read):
+    """Long repeats are beyond all traces."""
     odd = {"type": "ptask_homogeneous", "cpu": 5e9, "com": 0, "generation_strategy": []}
     often = {"type": "composed", "seq": ["o"], "repeat": 10**320}
-    path.write_text(json.dumps({"jobs": [job("1", "o"), job("2", "m")], "profiles": {"o": odd, "m": often}}))
-    assert read_trace(path, flop_per_s=1e9).runtime.tolist() == [5]
-
-
-def test_long_repeats_are_beyond_all_traces(tmp_path):
-    path, profiles = tmp_path / "w.json", {"p0": DELAY}
-    for n in range(1, 60):
-        profiles[f"p{n}"] = {"type": "composed", "seq": [f"p{n - 1}"] * 9, "repeat": 2**31}
-    path.write_text(json.dumps({"jobs": [job("1", "p0"), job("2", "p59")], "profiles": profiles}))
-    assert read_trace(path).runtime.tolist() == [20]
+    assert read([job("1", "o"), job("2", "m")], {"o": odd, "m": often}, flop_per_s=1e9).runtime.tolist() == [5]
+    profiles = {f"p{n}": {"type": "composed", "seq": [f"p{n - 1}"] * 9, "repeat": 2**31} for n in range(1, 60)}
+    assert read([job("1", "p0"), job("2", "p59")], profiles | {"p0": DELAY}).runtime.tolist() == [20]
 
 
 @pytest.mark.parametrize(
@@ -244,9 +210,6 @@ def test_long_repeats_are_beyond_all_traces(tmp_path):
     [
         (job("2", "nobody"), "profile 'nobody' is not among the workload's"),
         (job("2", res=1.5), "res is 1.5"),
-        (job("2", res=True), "res is True"),
-        (job("2", subtime="soon"), "subtime is 'soon'"),
-        (job("2", walltime=None), "walltime is None"),
         (job("1"), "job number 1 again, as on line 1"),
         (job(None), "no id"),
         (job("2", subtime=-0.5), "negative submit time"),
@@ -254,20 +217,16 @@ def test_long_repeats_are_beyond_all_traces(tmp_path):
     ],
 )
 def test_a_wrong_job_is_told(read, wrong, why):
-    skipped = read([job("1"), wrong]).skipped
-    assert len(skipped) == 1
-    assert skipped[0].line == 2
-    assert why in skipped[0].reason
-    with pytest.raises(InputError, match=r"w\.json:2: "):
-        read([job("1"), wrong], strict=True)
+    (skipped,) = read([job("1"), wrong]).skipped
+    assert skipped.line == 2
+    assert why in skipped.reason
+    assert "w.json:2: " in line_of(read, [job("1"), wrong], strict=True)
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("{", "w.json:1: is no JSON"),
-        ("{}", "no `jobs` and `profiles`"),
-        ('{"jobs": {}, "profiles": {}}', "no `jobs` and `profiles`"),
         ('{"jobs": [NaN], "profiles": {}}', "NaN is no number"),
         ('{"a":' * 200_000, "nested too deeply"),
         ('{"jobs": [], "profiles": {}}', "no valid job"),
@@ -275,10 +234,7 @@ def test_a_wrong_job_is_told(read, wrong, why):
 )
 def test_what_is_no_workload_is_one_line(tmp_path, text, said):
     (tmp_path / "w.json").write_text(text)
-    with pytest.raises(InputError) as told:
-        read_trace(tmp_path / "w.json")
-    assert said in str(told.value)
-    assert "\n" not in str(told.value)
+    assert said in line_of(read_trace, tmp_path / "w.json")
 
 
 def test_what_is_lost_is_told(tmp_path):

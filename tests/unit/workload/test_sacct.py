@@ -1,15 +1,13 @@
 """What Slurm's sacct writes: columns, times and states, and what is wrong with them."""
 
-import gzip
 from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
+from kit.refused import line_of
 from kit.sacct_text import JOB, NEXT, UNBEGUN, sacct
 
 from dardis.model.errors import InputError
-from dardis.workload.read import read_trace
 from dardis.workload.summary import not_ended, summarise
 from dardis.workload.trace import Trace
 
@@ -17,11 +15,7 @@ Read = Callable[..., Trace]
 
 
 def refused(read: Read, *jobs: str | dict[str, str]) -> str:
-    with pytest.raises(InputError) as caught:
-        read(*jobs)
-    told = str(caught.value)
-    assert "\n" not in told
-    return told.partition("jobs.txt")[2]
+    return line_of(read, *jobs).partition("jobs.txt")[2]
 
 
 def test_a_site_s_export(read: Read) -> None:
@@ -38,6 +32,9 @@ def test_a_site_s_export(read: Read) -> None:
 
 
 def test_columns_in_any_order_and_some_more_or_fewer(read: Read) -> None:
+    """A column that occurs twice is an error, unless nobody reads it."""
+    assert refused(read, sacct(JOB).replace("NodeList", "Submit")) == ":1: column 'Submit' occurs twice"
+    assert len(read(sacct(JOB).replace("NodeList", "Priority"))) == 1
     named = {"JobName": "a=b 'c\"", "User": "ann", "Group": "staff", "Comment": "x", "Comment2": ""}
     trace = read(dict(reversed((named | JOB).items())))
     texts = (trace.user, trace.group, trace.name)
@@ -49,48 +46,22 @@ def test_columns_in_any_order_and_some_more_or_fewer(read: Read) -> None:
 
 
 @pytest.mark.parametrize(
-    ("without", "told"),
-    [
-        (("JobIDRaw",), ":1: no column JobIDRaw or JobID; expected SLURM_TIME_FORMAT=%s sacct --parsable2 -aX -o "),
-        (("Submit",), ":1: no column Submit; expected SLURM"),
-        (("Start",), ":1: no column Start; expected SLURM"),
-        (("End", "ElapsedRaw"), ":1: no column End or ElapsedRaw or Elapsed; expected SLURM"),
-        (("State",), ":1: no column State; expected SLURM"),
-        (("NCPUS", "ReqTRES", "AllocTRES"), ":1: no column NCPUS or AllocCPUS or ReqCPUS or AllocTRES or ReqTRES; exp"),
-        (("Submit", "State"), ":1: no column Submit, State; expected SLURM"),
-    ],
-)
-def test_a_column_that_is_missing_is_named(read: Read, without: tuple[str, ...], told: str) -> None:
-    assert refused(read, sacct(JOB, without=without)).startswith(told)
-
-
-def test_a_column_that_occurs_twice_is_an_error(read: Read) -> None:
-    assert refused(read, sacct(JOB).replace("NodeList", "Submit")) == ":1: column 'Submit' occurs twice"
-    assert len(read(sacct(JOB).replace("NodeList", "Priority"))) == 1, "nobody reads these"
-
-
-@pytest.mark.parametrize(
     ("text", "told"),
     [
-        (
-            "JobID           JobName  State\n------------ ---------- -----\n7 a COMPLETED\n",
-            ":1: sacct's columns without |",
-        ),
-        (
-            "JobIDRaw,State,Submit\n7,COMPLETED,5\n",
-            ":1: sacct's columns without | between them; expected --parsable2: ",
-        ),
+        (sacct(JOB, without=("JobIDRaw",)), ":1: no column JobIDRaw or JobID; expected SLURM_TIME_FORMAT=%s sacct --p"),
+        (sacct(JOB, without=("Submit", "State")), ":1: no column Submit, State; expected SLURM"),
+        (sacct(JOB, without=("End", "ElapsedRaw")), ":1: no column End or ElapsedRaw or Elapsed; expected SLURM"),
+        (sacct(JOB, without=("NCPUS", "ReqTRES", "AllocTRES")), ":1: no column NCPUS or AllocCPUS or ReqCPUS or Alloc"),
+        ("JobID       State\n------------ -----\n7 COMPLETED\n", ":1: sacct's columns without |"),
+        ("JobIDRaw,State\n7,COMPLETED\n", ":1: sacct's columns without | between them; expected --parsable2: "),
         ("\n7|1000|COMPLETED\n", ":2: sacct's jobs without a header; expected one (no --noheader): SLURM"),
         ("7_[3-4]|1000|PENDING\n", ":1: sacct's jobs without a header"),
         ("name|time\na|5\n", ": no valid job"),
+        (sacct(JOB).splitlines()[0], ": no valid job; expected"),
     ],
 )
 def test_other_forms_of_it_are_told_from_this_one(read: Read, text: str, told: str) -> None:
     assert refused(read, text).startswith(told)
-
-
-def test_a_header_alone_holds_no_job(read: Read) -> None:
-    assert refused(read, sacct(JOB).splitlines()[0]).startswith(": no valid job; expected")
 
 
 @pytest.mark.parametrize(
@@ -110,34 +81,21 @@ def test_lines_as_people_keep_them(read: Read, text: str) -> None:
     assert (trace.number.tolist(), trace.queue.tolist(), trace.request["gpu"].tolist()) == ([7], ["normal"], [2])
 
 
-def test_gzip(tmp_path: Path) -> None:
-    (tmp_path / "j.gz").write_bytes(gzip.compress(sacct(JOB).encode()))
-    assert read_trace(tmp_path / "j.gz").number.tolist() == [7]
-
-
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
         ({"JobIDRaw": "x"}, "JobIDRaw: 'x' is no job"),
-        ({"JobIDRaw": ""}, "JobIDRaw: '' is no job"),
         ({"JobIDRaw": "9" * 17}, "number out of range"),
         ({"State": "COMPLETE"}, "State: 'COMPLETE' is no state of a job"),
-        ({"State": ""}, "State: '' is no state of a job"),
-        ({"Submit": "Unknown"}, "Submit: 'Unknown' is no time"),
         ({"Submit": "soon"}, "Submit: 'soon' is no whole number"),
         ({"Start": "-5"}, "Start: '-5' is out of range"),
         ({"State": "RUNNING", "Start": "None"}, "Start: 'None' is no time, and the job is RUNNING"),
-        ({"ElapsedRaw": "-1"}, "ElapsedRaw: '-1' is out of range"),
         ({"ElapsedRaw": "", "End": "Unknown"}, "End: none is stated, and the job is COMPLETED"),
         ({"ElapsedRaw": "", "End": "1009"}, "End: before Start"),
         ({"TimelimitRaw": "00:05"}, "TimelimitRaw: '00:05' is no whole number"),
-        ({"TimelimitRaw": str(1 << 38)}, "number out of range"),
         ({"AllocTRES": "cpu"}, "AllocTRES: 'cpu' is no resource"),
         ({"AllocTRES": "cpu=4,cpu=5"}, "AllocTRES: 'cpu' occurs twice"),
-        ({"AllocTRES": "cpu=4.5"}, "AllocTRES: '4.5' is no amount"),
         ({"AllocTRES": "cpu=4,mem=4Q,node=1"}, "AllocTRES: '4Q' is no amount"),
-        ({"AllocTRES": "cpu=4,node=1,gres/gpu=-1"}, "AllocTRES: '-1' is no amount"),
-        ({"AllocTRES": "cpu=99P,node=1"}, "number out of range"),
         ({"AllocTRES": "", "ReqTRES": "", "NCPUS": "many"}, "NCPUS: 'many' is no amount"),
         ({"QOS": "a|b"}, "24 fields instead of 23"),
     ],
@@ -171,25 +129,13 @@ class TestTimes:
         assert (trace.wait.tolist(), trace.runtime.tolist(), trace.notes) == ([0], [3600], ())
 
     @pytest.mark.parametrize(
-        ("first", "other", "told"),
-        [
-            ("1000", "2023-07-03T10:00:00", "two clocks in one file: '2023-07-03T10:00:00' is without a zone"),
-            (
-                "2023-07-03T10:00:00",
-                "1000",
-                "two clocks in one file: '1000' is Unix seconds, what comes before without",
-            ),
-            (
-                "2023-07-03T10:00:00",
-                "2023-07-03T10:00:00Z",
-                "two clocks in one file: '2023-07-03T10:00:00Z' is",
-            ),
-        ],
+        ("first", "other"), [("1000", ""), ("", "1000"), ("", "Z")], ids=["without a zone", "Unix seconds", "UTC"]
     )
-    def test_two_clocks_in_one_file_are_an_error(self, read: Read, first: str, other: str, told: str) -> None:
+    def test_two_clocks_in_one_file_are_an_error(self, read: Read, first: str, other: str) -> None:
+        first, other = (text if text == "1000" else f"2023-07-03T10:00:00{text}" for text in (first, other))
         times = {"Submit": first, "Eligible": first, "Start": first, "End": first}
         found = refused(read, JOB | times, NEXT | times | {"Start": other})
-        assert found.startswith(f":3: {told}")
+        assert found.startswith(f":3: two clocks in one file: '{other}' is ")
         assert found.endswith("; expected one clock in one file (SLURM_TIME_FORMAT=%s)")
 
     @pytest.mark.parametrize(
@@ -211,42 +157,32 @@ class TestTimes:
         assert trace.stated_walltime.tolist() == [seconds]
         assert trace.runtime.tolist() == [max(seconds, 100)]
 
-    @pytest.mark.parametrize("text", ["5", "1-2", "1:2:3:4", "05:0", "x"])
-    def test_what_is_no_span_is_malformed(self, read: Read, text: str) -> None:
-        job = JOB | {"Timelimit": "05:00"}
-        trace = read(sacct(job, job | {"JobIDRaw": "8", "Timelimit": text}, without=("TimelimitRaw",)))
-        assert trace.skipped[0].reason == f"Timelimit: {text!r} is no time span such as 1-02:03:04"
-
-    @pytest.mark.parametrize("text", ["UNLIMITED", "Partition_Limit", "", "0", "Unknown"])
-    def test_no_limit_is_none_stated(self, read: Read, text: str) -> None:
-        assert read(JOB | {"TimelimitRaw": text}).stated_walltime.tolist() == [-1]
-
-    def test_elapsed_goes_before_end_less_start(self, read: Read) -> None:
-        """Slurm leaves out how long a job was suspended."""
+    def test_spans_in_columns(self, read: Read) -> None:
+        """Of elapsed time Slurm leaves out how long a job was suspended; a start before submission is no wait."""
         assert read(JOB | {"ElapsedRaw": "60"}).runtime.tolist() == [60]
         assert read(JOB | {"ElapsedRaw": ""}).runtime.tolist() == [100]
+        assert read(JOB | {"Start": "990"}).wait.tolist() == [0]
+        for text in ("UNLIMITED", "Partition_Limit", "", "0", "Unknown"):
+            assert read(JOB | {"TimelimitRaw": text}).stated_walltime.tolist() == [-1]
+        job = JOB | {"Timelimit": "05:00"}
+        for text in ("5", "1-2", "1:2:3:4", "05:0", "x"):
+            trace = read(sacct(job, job | {"JobIDRaw": "8", "Timelimit": text}, without=("TimelimitRaw",)))
+            assert trace.skipped[0].reason == f"Timelimit: {text!r} is no time span such as 1-02:03:04"
 
     @pytest.mark.parametrize(("eligible", "est"), [("1007", 1007), ("900", 1000), ("Unknown", 1000), ("", 1000)])
     def test_est_is_when_a_job_was_eligible(self, read: Read, eligible: str, est: int) -> None:
         assert read(JOB | {"Eligible": eligible}).est.tolist() == [est]
 
-    def test_a_start_before_submission_is_no_wait(self, read: Read) -> None:
-        assert read(JOB | {"Start": "990"}).wait.tolist() == [0]
-
 
 class TestStates:
     @pytest.mark.parametrize(
         "state",
-        ["COMPLETED", "FAILED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "PREEMPTED", "DEADLINE", "BOOT_FAIL",
-         "CANCELLED by 1000", "CANCELLED"],
+        ["COMPLETED", "FAILED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "CANCELLED by 1"],
     )  # fmt: skip
     def test_ended(self, read: Read, state: str) -> None:
         assert read(JOB | {"State": state}).runtime.tolist() == [100]
 
-    @pytest.mark.parametrize(
-        "state",
-        ["RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "STAGE_OUT", "SIGNALING", "RESIZING", "STOPPED"],
-    )
+    @pytest.mark.parametrize("state", ["RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "STAGE_OUT", "RESIZING"])
     def test_running(self, read: Read, state: str) -> None:
         trace = read(JOB, NEXT | {"State": state, "End": "Unknown"}, not_ended=True)
         assert (trace.runtime.tolist(), trace.wait.tolist()) == ([100, -1], [10, 10])
@@ -272,10 +208,7 @@ class TestStates:
         [
             (UNBEGUN | {"State": "CANCELLED by 0"}, "CANCELLED before it ran"),
             (UNBEGUN | {"State": "CANCELLED", "Start": "", "End": "1050", "ElapsedRaw": ""}, "CANCELLED before it ran"),
-            ({"State": "CANCELLED by 0", "ElapsedRaw": "0"}, "CANCELLED before it ran"),
-            (UNBEGUN | {"State": "DEADLINE"}, "DEADLINE before it ran"),
             ({"ElapsedRaw": "0"}, "no runtime"),
-            ({"AllocTRES": "", "ReqTRES": "", "NCPUS": "0"}, "no units"),
             ({"AllocTRES": "cpu=4", "ReqTRES": "", "NNodes": "0"}, "no units"),
         ],
     )

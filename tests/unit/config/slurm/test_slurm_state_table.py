@@ -30,31 +30,20 @@ def test_each_pair_of_base_state_and_flag(base: str, flag: str) -> None:
     [
         # power_save.c: a node is resumed, with and without a job, and boots without an answer
         ("IDLE+CLOUD+POWERED_DOWN+POWER_UP", "booting", False, False),
-        ("ALLOCATED+POWERED_DOWN+POWER_UP", "booting", True, False),
         ("IDLE+NOT_RESPONDING+POWERING_UP", "booting", False, False),
-        ("MIXED+CLOUD+NOT_RESPONDING+POWERING_UP", "booting", True, False),
-        ("IDLE+POWERED_DOWN+POWERING_UP", "booting", False, False),
         # it is suspended, at once, when its jobs end, or after a drain
         ("IDLE+CLOUD+POWER_DOWN", "shutting down", False, False),
-        ("IDLE+CLOUD+POWERING_DOWN", "shutting down", False, False),
-        ("IDLE+NOT_RESPONDING+POWERING_DOWN", "shutting down", False, False),
         ("IDLE+POWERING_DOWN+POWERED_DOWN", "shutting down", False, False),
         ("MIXED+POWER_DOWN+POWER_DRAIN", "shutting down", True, False),
-        ("ALLOCATED+DRAIN+POWER_DOWN", "shutting down", True, True),
         ("IDLE+DRAIN+POWERING_DOWN", "shutting down", False, True),
         ("IDLE+POWERING_DOWN+POWER_UP", "booting", False, False),
         ("IDLE+NOT_RESPONDING+POWERED_DOWN", "off", False, False),
-        ("IDLE+MAINTENANCE+POWERED_DOWN", "off", False, True),
         # the boot took longer than ResumeTimeout, or an administrator closed the node meanwhile
         ("DOWN+CLOUD+NOT_RESPONDING", "on", False, True),
-        ("DOWN+CLOUD+POWERED_DOWN", "off", False, True),
         ("DOWN+NOT_RESPONDING+POWERING_UP", "booting", False, True),
-        ("IDLE+DRAIN+POWERING_UP", "booting", False, True),
         # reboots
         ("ALLOCATED+REBOOT_REQUESTED+DRAIN", "on", True, True),
-        ("IDLE+REBOOT_REQUESTED", "on", False, False),
         ("IDLE+NOT_RESPONDING+REBOOT_ISSUED", "booting", False, False),
-        ("IDLE+DRAIN+INVALID_REG", "on", False, True),
         ("IDLE+COMPLETING+PLANNED", "on", True, False),
     ],
 )

@@ -1,0 +1,132 @@
+"""Tables of Eurora's, Philly's and Alibaba's jobs: what a row means, and rows that are no job."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from kit.refused import line_of
+
+from dardis.workload.read import read_trace
+from dardis.workload.trace import Trace
+
+EURORA = (
+    "job_id,queue,submit,start,end,nodes_used,cores,gpus,mics,mem_kb,req_nodes,req_cores,req_walltime_s,"
+    "predicted_power_w,alloc(node:cores:gpus:mics:mem_kb)"
+)
+ROW = "7,debug,1970-01-01 00:01:00,1970-01-01 00:02:00,1970-01-01 00:02:30,2,8,2,0,3000,2,8,1800,"
+PHILLY = "timestamp,duration,num_gpus,gpu_time,cluster"
+PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time"
+POD = "p-7,3152,12288,1,460,V100M16|V100M32,LS,Running,60,190.0,100.9"
+FIRST = {EURORA: ROW + "1,33:4:1:0:5", PHILLY: "1970-01-01 00:00:05,7,1,7,b", PODS: POD}
+Read = Callable[..., Trace]
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Read:
+    def read_rows(*lines: str, strict: bool = False) -> Trace:
+        (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+        return read_trace(tmp_path / "t.csv", strict=strict)
+
+    return read_rows
+
+
+def request(trace: Trace) -> dict[str, list[int]]:
+    return {kind: amounts.tolist() for kind, amounts in trace.request.items()}
+
+
+def test_a_unit_of_eurora_s_is_the_largest_share_of_a_node(rows: Read) -> None:
+    """Units are the nodes that were asked for, not those that were used; power that is not stated is none."""
+    trace = rows(EURORA, ROW + "11.0,33:4:1:0:1025 34:4:1:0:500")
+    assert (trace.submit.tolist(), trace.wait.tolist(), trace.runtime.tolist()) == ([60], [60], [30])
+    assert (trace.units.tolist(), trace.walltime.tolist(), trace.queue.tolist()) == ([2], [1800], ["debug"])
+    assert request(trace) == {"cores": [4], "gpu": [1], "mic": [0], "memory": [2], "power": [6]}
+    one = rows(EURORA, ROW.replace(",2,8,1800,", ",1,4,1800,") + "11.0,33:4:1:0:1025 34:4:1:0:500")
+    assert (one.units.tolist(), one.procs.tolist(), one.request["power"].tolist()) == ([1], [4], [6])
+    assert rows(EURORA, ROW + ",33:4:1:0:1025").request["power"].tolist() == [0]
+
+
+def test_a_row_of_philly_s_counts_gpus(rows: Read) -> None:
+    trace = rows(PHILLY, "1970-01-01 00:01:40,66.9,8,66.0,11cb48", "1970-01-01 00:00:05,7,1,7,b")
+    assert (trace.number.tolist(), trace.submit.tolist(), trace.runtime.tolist()) == ([2, 1], [5, 100], [7, 67])
+    assert (trace.procs.tolist(), trace.queue.tolist()) == ([1, 8], ["b", "11cb48"])
+    assert trace.no_walltime.all()
+    assert trace.unix_start == 0
+
+
+def test_a_pod_is_a_job_of_one_unit(rows: Read) -> None:
+    """Cores are whole ones, rounded up, and so is a share of a GPU; the walltime is the runtime."""
+    trace = rows(PODS, POD, "p-8,4000,0,0,0,,BE,Failed,61,71,61")
+    columns = (trace.number, trace.submit, trace.wait, trace.runtime, trace.walltime, trace.units, trace.procs)
+    assert [column.tolist() for column in columns] == [
+        [0, 1], [60, 61], [40, 0], [90, 10], [90, 10], [1, 1], [4, 4],
+    ]  # fmt: skip
+    assert request(trace) == {"cores": [4, 4], "gpu": [1, 0], "memory": [12288, 0]}
+    texts = [column.tolist() for column in (trace.name, trace.queue, trace.partition)]
+    assert texts == [["p-7", "p-8"], ["LS", "BE"], ["V100M16|V100M32", ""]]
+
+
+@pytest.mark.parametrize("times", ["60,190,", "60,,100", "60,100,100"])
+def test_a_pod_that_never_ran_is_skipped(rows: Read, times: str) -> None:
+    pod = POD.replace("60,190.0,100.9", times)
+    trace = rows(PODS, pod, POD, strict=True)
+    assert trace.number.tolist() == [1], "numbers are places in the list"
+    assert [(skip.line, skip.malformed) for skip in trace.skipped] == [(2, False)]
+    assert trace.skipped[0].reason in {"no runtime", "no runtime: it runs or waits"}
+    assert "t.csv: no valid job (1 lines skipped" in line_of(rows, PODS, pod)
+
+
+@pytest.mark.parametrize(
+    ("header", "row"),
+    [
+        *((EURORA, ROW + tail) for tail in ("1,", "1,33:4:1:0", "x,33:4:1:0:5", "inf,33:4:1:0:5", "1,33:4:-1:0:5")),
+        *((EURORA, ROW + tail) for tail in ("9e30,33:4:1:0:5", f"1,33:{10**30}:1:0:5", "1,33:4:1:0:5,1")),
+        *((PHILLY, row) for row in ("soon,66.0,1,66.0,c", "2017-10-09 07:01:55,x,1,1,c", "a,b")),
+        (PHILLY, "2017-10-09 07:01:55,6,1.5,1,c"),
+        *((PODS, POD.replace("3152,12288,1", new)) for new in ("3.5,5,1", "-1,5,1", "0,0,0", "3152,,1", "5,5,x")),
+        (PODS, POD.replace("12288", str(1 << 50))),
+        *((PODS, POD.replace(",60,", new)) for new in (",,", ",-60,")),
+        *((PODS, POD.replace("190.0,100.9", new)) for new in ("9e30,100.9", "50,100.9", "190.0,nan")),
+        *((PODS, POD.replace("LS,", new)) for new in ("", "LS,LS,")),
+    ],
+)
+def test_a_row_that_is_no_job_is_malformed(rows: Read, header: str, row: str) -> None:
+    trace = rows(header, FIRST[header], row)
+    assert len(trace) == 1
+    assert [(skip.line, skip.malformed) for skip in trace.skipped] == [(3, True)]
+    assert "t.csv:3" in line_of(rows, header, FIRST[header], row, strict=True)
+
+
+def test_too_few_fields_are_counted(rows: Read) -> None:
+    short = POD.replace("LS,", "")
+    width = short.count(",") + 1
+    assert rows(PODS, POD, short).skipped[0].reason == f"no pod of this form ({width} fields instead of {width + 1})"
+
+
+@pytest.mark.parametrize(
+    ("header", "told"),
+    [
+        (EURORA.replace("start,", ""), "t.csv:1: no column start"),
+        ("sn,cpu_milli,memory_mib,gpu,model", "t.csv:1: no column name, num_gpu, gpu_spec, qos, creation_time"),
+        ("a,b,c", "no known trace"),
+        ("1,2,3", "; expected SWF, a job table"),
+    ],
+)
+def test_a_header_of_another_form_is_an_error(rows: Read, header: str, told: str) -> None:
+    assert told in line_of(rows, header)
+
+
+def test_philly_s_table_says_what_its_swf_says(shared: Path) -> None:
+    table, swf = (read_trace(shared / f"traces/Philly-GPU-2017.{form}.gz") for form in ("csv", "swf"))
+    jobs = [np.sort(np.stack([t.submit - t.submit[0], t.runtime, t.procs]), axis=1) for t in (table, swf)]
+    assert np.array_equal(*jobs)
+    assert table.submit[0] == swf.unix_start
+
+
+def test_the_published_list_of_pods(shared: Path) -> None:
+    """Its 897 pods that are pending have no times."""
+    trace = read_trace(shared / "traces" / "Alibaba-GPU-2023-openb_pod_list_default.csv.gz", strict=True)
+    assert (len(trace), len(trace.skipped)) == (7255, 897)
+    assert {*trace.queue.tolist()} == {"LS", "BE", "Burstable", "Guaranteed"}
+    assert trace.name.tolist()[0] == f"openb-pod-{trace.number[0]:04}"
+    assert {*trace.request["gpu"].tolist()} == {0, 1, 2, 4, 8}
