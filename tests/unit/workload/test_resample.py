@@ -82,6 +82,8 @@ def test_shaken_sessions_move_as_one_and_no_farther_than_is_said(rows, draw):
         delays.setdefault(of[number], set()).add(at - before[number])
     assert all(len(each) == 1 and 0 <= min(each) <= 500 for each in delays.values())
     assert sorted(shaken.number.tolist()) == sorted(trace.number.tolist())
+    along = resampled(replace(trace, est=trace.submit + 5, lst=trace.submit + 50), SHAKE, 1, "t", draw)
+    assert {*(along.est - along.submit).tolist(), *(along.lst - along.submit).tolist()} == {5, 50}
 
 
 def test_draws_differ_from_each_other_and_between_seeds_and_names():
@@ -91,25 +93,14 @@ def test_draws_differ_from_each_other_and_between_seeds_and_names():
     assert len({tuple(resampled(trace, SHAKE, *key).submit.tolist()) for key in keys}) == 4
 
 
-def test_windows_move_along():
-    trace = trace_of([(10, "ann"), (20, "bob")])
-    trace = replace(trace, est=trace.submit + 5, lst=trace.submit + 50)
-    shaken = resampled(trace, SHAKE, 3, "t", 1)
-    assert (shaken.est - shaken.submit).tolist() == [5, 5]
-    assert (shaken.lst - shaken.submit).tolist() == [50, 50]
-
-
 def test_a_trace_under_four_weeks_has_no_weeks_to_draw():
     assert whole_weeks(trace_of([(0, "a"), (4 * WEEK_S - 3600, "a")])) == 4
     with pytest.raises(InputError, match="3 whole ones; expected a trace of at least 4 weeks"):
         whole_weeks(trace_of([(0, "a"), (4 * WEEK_S - 2 * 86_400, "a")]))
 
 
-@pytest.mark.parametrize("text", ["", "week", "shake:", "shake:0", "shake:x", "weeks:3", "shake:99999999999"])
-def test_what_is_no_way_of_drawing(text):
-    with pytest.raises(ValueError, match="expected weeks, shake, or shake:WIDTH_S"):
-        resampling_of(text)
-
-
 def test_ways_of_drawing_are_read_as_they_are_said():
     assert [str(resampling_of(text)) for text in ("weeks", "shake", "shake:60")] == ["weeks", "shake:86400", "shake:60"]
+    for text in ("", "week", "shake:", "shake:0", "shake:x", "weeks:3", "shake:99999999999"):
+        with pytest.raises(ValueError, match="expected weeks, shake, or shake:WIDTH_S"):
+            resampling_of(text)

@@ -81,17 +81,13 @@ def test_info_says_what_fits(folder):
     assert told["can't be run there"] == "1 jobs: too wide, for more than the 28 cores"
     assert told["load without these"] == "0.916 (40 jobs)"
     assert "above 1" not in told
+    trace.queue[0] = "9"
+    told = dict(summarise(trace, load_platform(folder / "p.toml")))
+    assert told["can't be run there"].startswith("job 0: queue '9' is not declared")
     dense = read_trace(folder / "t.swf").take(trace.number < 20)
     told = dict(summarise(dense, load_platform(folder / "p.toml")))
     assert told["above 1"] == "the queue grows as long as jobs come"
     assert "partitions that fit alone" not in told  # of one there is nothing to choose
-
-
-def test_a_queue_that_is_not_declared_is_told(folder):
-    trace, _ = judged(folder, [(4, 100, -1, 1, 1)])
-    trace.queue[0] = "9"
-    told = dict(summarise(trace, load_platform(folder / "p.toml")))
-    assert told["can't be run there"].startswith("job 0: queue '9' is not declared")
 
 
 def test_the_curie_slice_on_its_fat_nodes(shared):

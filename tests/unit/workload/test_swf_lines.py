@@ -53,22 +53,16 @@ def test_times_move_in_their_column_alone(source):
     assert moved[-2] == LINES[9].replace(b" 63.5 ", b" 126 ")
 
 
-def test_what_nobody_cuts_has_no_note(source):
+def test_a_note_says_how_many_lines_were_kept(source):
+    """None where all were; lines that are no jobs are told; a file without a header gets a line."""
+    assert b"; Note: dardis trace convert: 4 of 5 lines\r\n" in convert(source)
     whole = b"\n".join([*LINES[:8], LINES[9]]) + b"\n"
     source.write_bytes(whole)
     assert convert(source) == whole
     assert gzip.decompress(convert(source, out="o.swf.gz")) == whole
-
-
-def test_lines_that_are_no_jobs_are_told(source):
-    assert b"; Note: dardis trace convert: 4 of 5 lines\r\n" in convert(source)
-
-
-def test_a_file_without_a_header_gets_one_line(source):
     source.write_bytes(b"\xef\xbb\xbf" + b"\n".join(LINES[3:5]))
-    assert (
-        convert(source, "--jobs", "1") == b"; Note: dardis trace convert --jobs=1: 1 of 2 lines\r\n" + LINES[3] + b"\n"
-    )
+    note = b"; Note: dardis trace convert --jobs=1: 1 of 2 lines\r\n"
+    assert convert(source, "--jobs", "1") == note + LINES[3] + b"\n"
 
 
 def test_other_forms_are_written_anew(source):

@@ -68,12 +68,10 @@ def test_times_and_names_are_the_trace_s():
     assert (job.number, job.submit, job.earliest, job.latest) == (1, 10, 10, None)
     assert (job.runtime, job.walltime, job.duration) == (50, 30, 30)
     assert (job.queue, job.user, job.after, job.think) == ("q", "u", None, 0)
-
-
-def test_a_table_s_units_requests_and_windows_are_taken_as_stated():
-    trace = table_of([3], {"memory": [512], "cores": [2]}, est=[40], lst=[90])
-    job = to_jobs(trace, FLAT).jobs[0]
+    job = to_jobs(table_of([3], {"memory": [512], "cores": [2]}, est=[40], lst=[90]), FLAT).jobs[0]
     assert (job.units, job.request, job.earliest, job.latest) == (3, (2, 512), 40, 90)
+    jobs = to_jobs(trace_of([1, 1, 1], number=[9, 5, 4], submit=[7, 7, 3]), FLAT).jobs
+    assert [job.number for job in jobs] == [4, 5, 9], "by submission and number"
 
 
 def test_a_kind_that_the_platform_lacks_is_ignored_with_one_note():
@@ -81,9 +79,6 @@ def test_a_kind_that_the_platform_lacks_is_ignored_with_one_note():
     workload = to_jobs(trace, FLAT)
     assert workload.notes == ["gpu: ignored, the platform declares none and 2 of 3 jobs ask for it"]
     assert [job.request for job in workload.jobs] == [(1, 0)] * 3
-
-
-def test_a_job_that_asks_only_for_what_the_platform_lacks_is_an_error():
     with pytest.raises(InputError, match="job 2: asks for nothing that the platform declares"):
         to_jobs(table_of([1, 1], {"cores": [1, 0], "gpu": [0, 1]}), FLAT)
 
@@ -102,8 +97,3 @@ def test_think_times_by_option_and_only_after_an_earlier_job():
     workload = to_jobs(trace, FLAT, think_times=True)
     assert [(job.after, job.think) for job in workload.jobs] == [(None, 0), (1, 6), (None, 0), (None, 0)]
     assert workload.notes == ["preceding job: ignored for 3 jobs, it is absent or not earlier"]
-
-
-def test_jobs_come_in_submit_and_number_order():
-    jobs = to_jobs(trace_of([1, 1, 1], number=[9, 5, 4], submit=[7, 7, 3]), FLAT).jobs
-    assert [job.number for job in jobs] == [4, 5, 9]

@@ -23,21 +23,17 @@ def trace(tmp_path):
 
 
 def test_each_filter_keeps_its_jobs_and_their_numbers(trace):
-    kept = {
-        "partition": transform.in_partition(trace, ["y"]),
-        "queue": transform.in_queue(trace, ["a", "b"]),
-        "span": transform.submitted(trace, 110, 135),
-        "width": transform.of_width(trace, 2, 3),
-        "first": transform.first_jobs(trace, 2),
-    }
-    assert {name: part.number.tolist() for name, part in kept.items()} == {
-        "partition": [3, 4],
-        "queue": [1, 2, 3],
-        "span": [2, 3],
-        "width": [2, 4],
-        "first": [1, 2],
-    }
-    assert kept["width"].request["cores"].tolist() == [1, 3]
+    for kept, numbers in (
+        (transform.in_partition(trace, ["y"]), [3, 4]),
+        (transform.in_queue(trace, ["a", "b"]), [1, 2, 3]),
+        (transform.submitted(trace, 110, 135), [2, 3]),
+        (transform.first_jobs(trace, 2), [1, 2]),
+        (transform.of_width(trace, 2, 3), [2, 4]),
+    ):
+        assert kept.number.tolist() == numbers
+    assert kept.request["cores"].tolist() == [1, 3]
+    with pytest.raises(InputError, match="queue z: no job of the 4"):
+        transform.in_queue(trace, ["z"])
 
 
 def test_scaling_keeps_the_first_submit_the_runtimes_and_the_windows(trace):
@@ -46,14 +42,9 @@ def test_scaling_keeps_the_first_submit_the_runtimes_and_the_windows(trace):
     assert scaled.runtime.tolist() == trace.runtime.tolist()
     assert (scaled.est - scaled.submit).tolist() == [0, 10, 0, 0]
     assert (scaled.lst - scaled.est)[1] == 20
-    assert np.array_equal(transform.scale_load(trace, 0.5).submit, [100, 120, 160, 170])
-
-
-def test_a_filter_that_leaves_nothing_is_an_error(trace):
-    with pytest.raises(InputError, match="queue z: no job of the 4"):
-        transform.in_queue(trace, ["z"])
     with pytest.raises(InputError, match="load factor"):
         transform.scale_load(trace, 0)
+    assert np.array_equal(transform.scale_load(trace, 0.5).submit, [100, 120, 160, 170])
 
 
 @pytest.mark.parametrize("target", [0.3, 1.0, 1.4])

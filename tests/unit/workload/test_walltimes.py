@@ -17,13 +17,11 @@ STATED = trace_of([0, 1, 2], [100, 70, 33], [1, 1, 1], walltime=[60, 70, 90])
 UNSTATED = replace(STATED, walltime=STATED.runtime.copy(), no_walltime=np.array([True, False, True]))
 
 
-def test_extended_walltimes_are_the_runtimes_at_least():
+def test_walltimes_are_extended_or_estimated():
+    """To the runtimes at least; for those who state none."""
     assert extended(STATED).walltime.tolist() == [100, 70, 90]
     assert extended(STATED).runtime.tolist() == STATED.runtime.tolist()
     assert STATED.walltime.tolist() == [60, 70, 90]
-
-
-def test_estimates_are_for_those_who_state_none():
     assert with_estimates(UNSTATED, 1.5).walltime.tolist() == [150, 70, 50]
     assert with_estimates(UNSTATED, 1.5).stated_walltime.tolist() == UNSTATED.stated_walltime.tolist()
     assert with_estimates(STATED, 9.0).walltime.tolist() == [60, 70, 90]
@@ -48,33 +46,24 @@ def headed(*comments, partitions=("",)):
     ("comments", "partitions", "said"),
     [
         ((), ("",), ""),
-        (("; MaxProcs: 68",), ("",), ""),
-        (("; MaxProcs: 68", "; MaxNodes: 9"), ("",), ""),
         (("; MaxProcs: 100",), ("",), "its header states MaxProcs 100, and seventeens has 68 cores"),
         ((";MaxNodes:  9 (some)",), ("",), "its header states MaxNodes 9, and seventeens has 4 nodes"),
         (("; MaxProcs: 9600",), ("1", "2"), "its header states MaxProcs 9,600, and seventeens has 68 cores"),
         (("; MaxProcs: 100",), ("1", "1"), ""),  # a part of that machine
-        (("; MaxProcs: -1",), ("",), ""),
         (("; MaxProcs: many", "; Note: MaxProcs: 7"), ("",), ""),
     ],
 )
 def test_a_header_of_another_machine(comments, partitions, said):
     assert unlike_header(headed(*comments, partitions=partitions), SEVENTEENS) == said
-
-
-def test_the_first_statement_holds():
     assert stated_size(headed("; MaxProcs: 5", "; MaxProcs: 6", "; MaxNodes: 0")) == {"MaxProcs": 5}
 
 
-@pytest.mark.parametrize(
-    ("rule", "count"),
-    [("mean-wait:queue", 1), ("mean-wait:partition", 1), ("none", 0), ("factor:2", 0), ("mean-wait:", 0), ("queue", 0)],
-)
-def test_a_mean_of_queues_where_there_are_none_is_told(rule, count):
-    told = deadline_notes(STATED, rule)
-    assert len(told) == count
-    assert all("the mean wait is that of all its jobs" in note for note in told)
+def test_a_mean_of_queues_where_there_are_none_is_told():
+    for rule in ("mean-wait:queue", "mean-wait:partition"):
+        (told,) = deadline_notes(STATED, rule)
+        assert "the mean wait is that of all its jobs" in told
+    assert [note for rule in ("none", "factor:2", "mean-wait:") for note in deadline_notes(STATED, rule)] == []
     named = replace(
         STATED, queue=np.array(["a", "", ""], dtype=object), partition=np.array(["1", "1", "1"], dtype=object)
     )
-    assert deadline_notes(named, rule) == []
+    assert deadline_notes(named, "mean-wait:queue") == deadline_notes(named, "mean-wait:partition") == []
