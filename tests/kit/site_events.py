@@ -10,15 +10,7 @@ from dardis.dispatch.cp.setups import CP_SETUPS, DecisionCost
 from dardis.metrics.asked import AskedJobs, Changed
 from dardis.metrics.audit import audit
 from dardis.model.choices import EventOrder, UnitsPerNode
-from dardis.model.events import (
-    JobChanged,
-    NodesDown,
-    NodesUp,
-    QueueStarted,
-    QueueStopped,
-    ReservationMade,
-    SiteEvent,
-)
+from dardis.model.events import JobChanged, NodesDown, NodesUp, QueueStarted, QueueStopped, ReservationMade, SiteEvent
 from dardis.model.job import Actual
 from dardis.model.laid_out import lay_out
 from dardis.model.platform import NodeGroup, Platform

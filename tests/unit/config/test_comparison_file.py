@@ -64,6 +64,11 @@ def written(folder, text):
     return path
 
 
+def test_a_rule_of_deadlines_may_be_longer_than_a_file_s_name(tmp_path):
+    rule = f"factor:{'0' * 300}2"
+    assert load_comparison(written(tmp_path, WHOLE.replace("factor:2", rule))).workloads[1].deadlines == rule
+
+
 def test_everything_that_it_says_is_taken(tmp_path):
     (tmp_path / "late.csv").write_text("job_id,lst_s\n")
     comparison = load_comparison(written(tmp_path, WHOLE))

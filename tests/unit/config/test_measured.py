@@ -83,6 +83,7 @@ def test_jobs(tmp_path, head):
         (f"time,node,watts\n{T},n0,-5\n", ":2: watts '-5'; expected 0 to 1e+09"),
         (f"time,node,watts\n{T},n0,2e9 kW\n", ":2: watts '2e9 kW'; expected 0 to 1e+09"),
         (f"time,node,watts\n{T},n0\n", ":2: 2 fields; expected 3, as in the header"),
+        ("time,node,watts\n-5,n0,1\n", ":2: time '-5'; expected Unix seconds"),
         ("time,node,watts\nnoon,n0,1\n", ":2: time 'noon'; expected Unix seconds, or a time such as"),
         (f"time,node,watts\n{T},n0,1\n{T},n1,1\n{T},n0,2\n", ":4: a second value for that node at 2023-05-01T00:00Z"),
         (f"time,node,watts\n{T},n0,0\n", ": no measured value; expected time,node,watts"),

@@ -134,6 +134,7 @@ def test_a_file_elsewhere_would_not_find_what_is_beside_the_platform_file(tmp_pa
     with pytest.raises(InputError, match=f"would not find the files that .* expected a file in {tmp_path}"):
         write_figures(path, other / "p.toml", {0: {IDLE: 20.0}})
     (other / "prices.csv").write_text("")
+    assert "would not find the files" in line_of(write_figures, path, other / "p.toml", {0: {IDLE: 20.0}})
     assert [one.name for one in other.iterdir()] == ["prices.csv"]
     write_figures(written(tmp_path, SITE.replace('prices = "prices.csv"\n', "")), other / "p.toml", {0: {IDLE: 20.0}})
     assert load_platform(other / "p.toml").groups[0].power.idle_w == 26

@@ -124,6 +124,7 @@ def test_a_mistake_in_a_file_is_one_line_with_its_place(file, change, message):
         (load_prices, "price_eur_per_kwh", [95.2, 120.3], "look like prices per MWh"),
         (load_prices, "price_eur_per_mwh", [0.09, 0.12] * 12, "look like prices per kWh"),
         (load_carbon, "gco2_per_kwh", [380_000], "more than any power plant"),
+        (load_carbon, "gco2_per_kwh", [-1, 2], "below 0"),
     ],
 )
 def test_a_wrong_unit_is_told_from_the_values(file, load, column, values, message):
@@ -298,6 +299,7 @@ def test_a_typical_year_is_repeated_on_its_own_clock_and_a_leap_day_is_like_the_
         (lambda lines: [lines[0].replace("-6.0", "CST"), *lines[1:]], r"f\.csv:1: no offset from UTC"),
         (lambda lines: [lines[0].replace("-6.0", "99"), *lines[1:]], r"f\.csv:1: 99 hours ahead of UTC"),
         (lambda lines: [*lines[:9], lines[9].replace(",1,1,2,", ",1,1,25,"), *lines[10:]], "hour 1 to 24"),
+        (lambda lines: [*lines[:9], lines[9].replace(",1,1,2,", f",{10**20},1,2,"), *lines[10:]], "hour 1 to 24"),
     ],
 )
 def test_a_typical_year_that_is_not_whole_is_refused(file, change, message):

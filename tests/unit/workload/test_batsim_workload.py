@@ -227,6 +227,7 @@ def test_a_wrong_job_is_told(read, wrong, why):
     ("text", "said"),
     [
         ("{", "w.json:1: is no JSON"),
+        ("{}", "no `jobs` and `profiles`"),
         ('{"jobs": [NaN], "profiles": {}}', "NaN is no number"),
         ('{"a":' * 200_000, "nested too deeply"),
         ('{"jobs": [], "profiles": {}}', "no valid job"),

@@ -87,6 +87,7 @@ def test_lines_as_people_keep_them(read: Read, text: str) -> None:
         ({"JobIDRaw": "x"}, "JobIDRaw: 'x' is no job"),
         ({"JobIDRaw": "9" * 17}, "number out of range"),
         ({"State": "COMPLETE"}, "State: 'COMPLETE' is no state of a job"),
+        ({"Submit": "Unknown"}, "Submit: 'Unknown' is no time"),
         ({"Submit": "soon"}, "Submit: 'soon' is no whole number"),
         ({"Start": "-5"}, "Start: '-5' is out of range"),
         ({"State": "RUNNING", "Start": "None"}, "Start: 'None' is no time, and the job is RUNNING"),

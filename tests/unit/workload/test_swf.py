@@ -54,6 +54,7 @@ def test_rows_are_in_submit_order_and_times_are_not_shifted(read):
     [
         ("1 2 3", "3 fields instead of 18", True),
         (line(submit="x"), "'x' is no number", True),
+        (line(submit=10**30), "number out of range", True),
         (line(submit=-4), "negative submit time", True),
         (line(run=-7), "negative runtime", True),
         (line(alloc=-7), "negative number of processors", True),

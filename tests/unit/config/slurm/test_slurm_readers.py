@@ -122,6 +122,7 @@ def test_node_sets_stand_for_their_nodes(read):
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [
+        ("30", 1800), ("30:15", 1815), ("1:30:15", 5415), ("2-12", 216_000), ("2-12:30", 217_800),
         ("2-12:30:15", 217_815),
         ("UNLIMITED", None), ("infinite", None),
     ],
@@ -144,6 +145,9 @@ def test_limits_of_time(read, text, seconds):
         (shown("n1").replace("State", "Gres=gpu:a:b:4 State"), "Gres 'gpu:a:b:4'; expected name:type:count"),
         (shown("n1").replace("State", "Gres=bw:8191P,bw:1P State"), r"Gres 'bw:1P'; expected at most 922\d+"),
         (shown("n1").replace("batch", "ba\x07tch"), r"site: partition 'ba\\x07tch'"),
+        ("NodeName=n[4-1]\n", "runs backwards; expected a host list"),
+        ("NodeName=n[1-99999999]\n", "more than 65536 names"),
+        ("NodeName=n1 \\\n CPUs=many \\\n", "site:1: n1: CPUs 'many'"),
         ("NodeName=n[1-4\n", r"site:1: NodeName 'n\[1-4': a bracket without its other one; expected a host list"),
         ("NodeName=n[1-3]\n\nNodeName=n2 CPUs=3\n", "site:3: node n2 again, after line 1"),
         ("NodeName=n1 4 cores\n", "site:1: '4 cores'; expected words Key=Value"),
