@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from faults.broken import NoFitTest
 from faults.scenarios import draw_scenario
 from faults.seeds import check, judge, run_seed
 from kit.actual import actual
@@ -171,15 +172,6 @@ def test_a_silent_sample_is_not_asked_for_ever():
 def finds(found: str, quick: int, pool: PoolMaker = NodePool, **kind: bool) -> bool:
     """Whether a seed shows it: `quick` did when this was written."""
     return any(found in text for seed in (quick, *SOME) for text in run_seed(seed, make_pool=pool, **kind).violations)
-
-
-class NoFitTest(NodePool):
-    """Takes every claim, whether it fits or not."""
-
-    def __init__(self, *args, **options):
-        super().__init__(*args, **options)
-        self.state.reserve = lambda *_: True
-        self.state.release = lambda *_: None
 
 
 class NoKill(NodePool):

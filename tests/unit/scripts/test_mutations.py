@@ -68,6 +68,29 @@ def test_a_fault_that_tests_notice_is_told_from_one_that_they_do_not(tree, tmp_p
     assert (tmp_path / "copy0" / "span.py").read_text() == before
 
 
+def test_fault_that_only_slow_tests_notice_is_told_apart(tree, tmp_path):
+    """A mutation whose tests are all slow is no mutation without tests; one that nobody notices survives both."""
+    (tree / "test_edge.py").write_text(
+        "import pytest\nimport span\n\n\n@pytest.mark.slow\ndef test_end():\n    assert not span.holds(3, 1, 3)\n"
+    )
+    (tree / "pytest.ini").write_text("[pytest]\nmarkers = slow\naddopts = -m 'not slow'\n")
+    tests = ("test_span.py", "test_edge.py")
+    faults = [
+        Mutation("early", "span.py", " and time < end", "", tests),
+        Mutation("the end counts", "span.py", "time < end", "time <= end", tests),
+        Mutation("the end counts, too", "span.py", "time < end", "time <= end", tests[1:]),
+        Mutation("the same", "span.py", "time < end", "end > time", tests),
+    ]
+    outcomes = try_all(tree, faults, tmp_path, 1, lambda _: None, slow=("-m", ""))
+    assert [outcome.verdict for outcome in outcomes] == [
+        Verdict.NOTICED,
+        Verdict.LATER,
+        Verdict.LATER,
+        Verdict.SURVIVED,
+    ]
+    assert outcomes[1].by == "test_edge.py::test_end"
+
+
 ENDLESS = fault("for ever", "    return", "    while time > 3:\n        pass\n    return")
 ASLEEP = fault("asleep", "    return", "    __import__('time').sleep(60)\n    return")
 KILLED = fault("killed", "    return", "    __import__('os').kill(__import__('os').getpid(), 9)\n    return")
@@ -124,7 +147,8 @@ def test_tests_that_fail_by_themselves_say_nothing(tree, tmp_path):
 )
 def test_the_command_tells_what_survived_and_of_what_nothing_is_known(tree, monkeypatch, capsys, chosen, status):
     monkeypatch.setattr(command, "ROOT", tree)
-    monkeypatch.setattr(command, "OPTIONS", ())
+    monkeypatch.setattr(command, "GATE", ())
+    monkeypatch.setattr(command, "SLOW", ())
     monkeypatch.setattr(command, "MUTATIONS", (FOUND, MISSED, NO_PROGRAM))
     assert command.main(["--jobs", "1", "--only", *chosen]) == status
     out, err = capsys.readouterr()
