@@ -26,6 +26,7 @@ from dardis.config.platform import load_platform
 from dardis.config.target import load_target
 from dardis.metrics.columns import parse_units_by_node
 from dardis.metrics.facility import platform_cooling
+from dardis.model.job import FOREVER
 from dardis.report.plan_picture import read_plan_picture
 from offline.export.formats import FORMATS
 from offline.folder.plan import read_plan
@@ -285,3 +286,17 @@ def test_what_a_limit_would_cost(small_site, small_plan, tmp_path, capsys):
     assert found["what_if_cost_eur"] > 0
     assert found["what_if_later_jobs"] > 0
     assert "what if 2.0kW 8-16" in capsys.readouterr().out
+
+
+def test_boots_in_the_plan_end_before_jobs_begin(small_plan):
+    plan = read_plan(small_plan)
+    boots = {}
+    for time, node, on in zip(plan.onoff.time.tolist(), plan.onoff.node.tolist(), plan.onoff.on.tolist(), strict=True):
+        boots.setdefault(node, []).append((time + 240 if on else time, on))
+    job = plan.schedule.placed.job_of
+    for place, node in enumerate(plan.schedule.placed.nodes.tolist()):
+        start, finish = plan.schedule.start[job[place]], plan.schedule.finish[job[place]]
+        actions = boots.get(node, [])
+        for (down, off), (up, _) in zip(actions[::2], [*actions[1::2], (FOREVER, True)], strict=False):
+            assert not off
+            assert finish <= down or up <= start

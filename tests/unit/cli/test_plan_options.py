@@ -158,19 +158,30 @@ most_kw = {MOST_KW}
 """
 
 
+def planned_use(plan):
+    """The most cores of planned jobs in each segment of the plan's profile."""
+    edges, jobs = plan.profile.edges, plan.schedule
+    cores = jobs.units * jobs.req_cores
+    moments = np.unique(np.concatenate([edges[:-1], jobs.start[(jobs.start > edges[0]) & (jobs.start < edges[-1])]]))
+    used = [int(cores[(jobs.start <= moment) & (moment < jobs.finish)].sum()) for moment in moments.tolist()]
+    most = np.zeros(len(edges) - 1, dtype=np.int64)
+    np.maximum.at(most, np.searchsorted(edges, moments, side="right") - 1, used)
+    return most
+
+
 def test_a_cap_keeps_within_a_limit_on_power_and_has_room_in_every_group(small_site, tmp_path):
     groups = "".join(
         f'[[nodes]]\ncount = {count}\nprefix = "{name}"\nresources = {{ cores = {cores} }}\n{POWER}'
         for name, (count, cores) in GROUPS.items()
     )
-    profiles, targets = {}, {}
+    plans, targets = {}, {}
     for name, limit in (("limited", LIMIT), ("free", "")):
         path = tmp_path / f"{name}.toml"
         path.write_text(f'name = "groups"\ncooling = "air"\ncalendar_start = "{START}"\n{groups}{limit}')
         out, platform = planned(small_site, tmp_path / name, cap=True, platform=path), load_platform(path)
-        profiles[name] = read_plan(out).profile
+        plans[name] = read_plan(out)
         targets[name] = load_target(out / "target.json", platform).desired
-    profile, kind = profiles["limited"], platform.kinds.index(CORES)
+    profile, kind = plans["limited"].profile, platform.kinds.index(CORES)
     moments = profile.edges[:-1]
     opened = targets["limited"].total(kind).at(moments)
     # Idle 100 W, off 10 W, 6.33 W a busy core.
@@ -181,7 +192,7 @@ def test_a_cap_keeps_within_a_limit_on_power_and_has_room_in_every_group(small_s
     assert (target <= opened).all()
     assert (target < free).any()
     room = targets["free"].total(kind).at(moments)
-    assert (room >= free).all()
+    assert (room >= np.maximum(free, planned_use(plans["free"]))).all()
     assert (room < free + sum(cores for _, cores in GROUPS.values())).all()
     for group in range(len(GROUPS)):
         nodes = np.flatnonzero(platform.group_of_node == group).tolist()
