@@ -63,3 +63,10 @@ def test_every_column_is_explained(results, name):
 
 def test_readme_is_short():
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
+
+
+def test_every_helper_of_tests_has_a_row():
+    text = (ROOT / "tests" / "kit" / "README.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
+    listed = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+    assert sorted(listed) == sorted(path.stem for path in (ROOT / "tests" / "kit").glob("*.py"))
