@@ -13,7 +13,7 @@ from dardis.cli.main import run
 from offline.planner import plan as planning
 from offline.planner.cp import bound
 
-GATE, ALL = 20, 300
+GATE, ALL = 8, 300
 STATES = ("on", "busy", "closed", "closed+off", "off", "booting", "shutting_down", "closed+busy")
 Generator = np.random.Generator
 
@@ -120,8 +120,5 @@ def test_every_command_ends_well(seed: int, tmp_path: Path, capsys: pytest.Captu
         if all(folder.exists() for folder in runs):
             well(run(["review", str(out), "--run", str(runs[0]), "--beside", str(runs[1])]))
     days = f"{site.day}-{site.day}"
-    well(
-        called(
-            "hybrid", tmp_path, tmp_path / "days", days=days, no_report=True, wait_price=site.options.get("wait_price")
-        )
-    )
+    price = site.options.get("wait_price")
+    well(called("hybrid", tmp_path, tmp_path / "days", days=days, no_report=True, wait_price=price))

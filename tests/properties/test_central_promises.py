@@ -12,27 +12,16 @@ from kit.actual import asking
 from kit.central import dispatch
 from kit.effort import examples
 from kit.machine import desired_profiles, jobs, platforms
+from properties.test_central import Case
 
-from dardis.dispatch import CENTRAL_SETUPS, CentralSetUp
+from dardis.dispatch import CENTRAL_SETUPS
 from dardis.dispatch.orders import RULES, rule_of
 from dardis.dispatch.setups import SAME_AS_RULE, ProfileCheck
 from dardis.model.choices import EventOrder, NodeChoice, OnOff, ProfileRule, UnitsPerNode
-from dardis.model.job import FOREVER, NO_TIME, Actual
-from dardis.model.platform import Platform
-from dardis.model.target import DesiredProfile
+from dardis.model.job import FOREVER, NO_TIME
 from dardis.wire.effects import Placed
 
 ORDERS = sorted(RULES)
-
-
-@dataclass
-class Case:
-    """What a run is made of."""
-
-    platform: Platform
-    jobs: list[Actual]
-    setup: CentralSetUp
-    desired: DesiredProfile | None
 
 
 @dataclass

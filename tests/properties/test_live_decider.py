@@ -68,13 +68,13 @@ class Site:
 @pytest.mark.parametrize("bounds", [(0, NODES), (0, 3, NODES)])
 def test_nobody_waits_who_could_start(bounds):
     waited = 0
-    for seed in range(6):
+    for seed in range(3):
         site = Site(random.Random(seed), bounds)  # noqa: S311 (a seed is to say it all)
         for _ in range(120):
             ended, starts = site.step()
             assert not starts, (seed, site.now, ended)
             waited += bool(site.waiting)
-    assert waited > 200
+    assert waited > 100
 
 
 def test_jobs_that_have_started_are_forgotten_though_an_older_one_waits():

@@ -131,14 +131,8 @@ class Client:
     """Somebody within a job who wants a part of it, again and again until he has its end."""
 
     def __init__(self, job, share, number):
-        self.job, self.attempt, self.share, self.run, self.mark = (
-            job.number,
-            job.attempt,
-            share,
-            f"{job.run}.{number}",
-            None,
-        )
-        self.has_end = False
+        self.job, self.share, self.run = job.number, share, f"{job.run}.{number}"
+        self.mark, self.has_end = None, False
 
 
 class Breaking:
@@ -554,18 +548,16 @@ def judge(site):
     assert replayed.starts >= sum(not is_part(run) for run in site.begun)
 
 
-@pytest.mark.parametrize("first", range(0, 500, 50))
-def test_no_job_is_lost_and_none_runs_twice(tmp_path, first):
-    for seed in range(first, first + 50):
-        folder = tmp_path / str(seed)
-        folder.mkdir()
-        check(folder, seed)
+GATE = range(0, 120, 30)
+MORE = range(120, 12_000, 330)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("first", range(1000, 21_000, 500))
-def test_no_job_is_lost_and_none_runs_twice_in_many_seeds(tmp_path, first):
-    for seed in range(first, first + 500):
+@pytest.mark.parametrize(
+    ("first", "count"),
+    [*((first, 30) for first in GATE), *(pytest.param(first, 330, marks=pytest.mark.slow) for first in MORE)],
+)
+def test_no_job_is_lost_and_none_runs_twice(tmp_path, first, count):
+    for seed in range(first, first + count):
         folder = tmp_path / str(seed)
         folder.mkdir()
         check(folder, seed)

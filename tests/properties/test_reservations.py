@@ -24,18 +24,9 @@ from dardis.runs.play import Played, play
 
 DISTRIBUTED = ("dardis-throughput", "dardis-profile", "dardis-balance", "dardis-late")
 CENTRAL = (
-    "rules-fcfs",
-    "rules-wt",
-    "easy",
-    "conservative",
-    "pbs-walltime",
-    "replan",
-    "pcp14",
-    "hcp19",
-    "pcp20",
-    "cp-eurora",
+    "rules-fcfs", "rules-wt", "easy", "conservative", "pbs-walltime", "replan", "pcp14", "hcp19", "pcp20", "cp-eurora",
     "portfolio",
-)
+)  # fmt: skip
 WINDOW_S = 1000
 Case = tuple[Platform, list[Actual]]
 
@@ -150,9 +141,7 @@ SITE = Platform(
 
 def ask(number: int, queue: str, *, walltime: int = 50, units: int = 1, cores: int = 2, submit: int = 0) -> Actual:
     groups = 0b10 if queue == "r" else 0b1
-    return actual(
-        number, submit, submit, None, walltime, units, (cores,), groups, queue, "ann", runtime=walltime
-    )  # fmt: skip
+    return actual(number, submit, submit, None, walltime, units, (cores,), groups, queue, "ann", runtime=walltime)
 
 
 def test_by_hand():
