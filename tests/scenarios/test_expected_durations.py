@@ -32,6 +32,16 @@ def starts(name, *settings, jobs=JOBS, expected=EXPECTED, platform=FOUR_CORES, d
 
 
 @pytest.mark.parametrize("name", ["easy", "conservative"])
+def test_only_those_pass_who_are_expected_to_be_out_of_the_way(name):
+    """Job 2 is promised second 10: job 3 would delay it, job 4 would not.
+
+    At 10 s job 1 is expected to end at 70 s: job 3 starts, and job 5 after it. By the second the first is always due.
+    """
+    assert starts(name, "expected=last-two") == [0, 50, 10, 3, 30]
+    assert starts(name, "expected=last-two", "correction=second") == [0, 50, 60, 3, 60]
+
+
+@pytest.mark.parametrize("name", ["easy", "conservative"])
 def test_a_queue_does_not_starve_behind_a_job_that_outlives_its_prediction(name):
     """Short jobs pass a job that waits for the whole machine, while the job that runs is far from its end."""
     short = [job(number, 10 + number, 1, 60, 30) for number in range(3, 23)]

@@ -23,7 +23,7 @@ def plan(folder):
     return play(CASES[PLAN], folder, folder)
 
 
-LONG = {"generated/pcp14/hard", "generated/cp-eurora/hard"}
+LONG = {f"generated/{name}/hard" for name in ("pcp14", "cp-eurora", "replan solver=on", "hcp19", "portfolio light=0")}
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in CASES])

@@ -54,21 +54,16 @@ def test_no_solution_is_said_by_name():
     one = model.new_int_var(0, 5, "")
     model.add(2 * one == 3)
     result = solve(model, Budget(1.0)).result
-    assert (result.status, result.ended, result.objective, result.bound) == (
-        SolverStatus.INFEASIBLE, Ended.PROVEN, None, None,
-    )  # fmt: skip
+    assert (result.status, result.ended) == (SolverStatus.INFEASIBLE, Ended.PROVEN)
+    assert result.objective is result.bound is None
     assert not result.found
 
 
 def test_nothing_found_within_the_budget_is_unknown():
     model, _ = packing(100)
     result = solve(model, Budget(1e-6)).result
-    assert (result.status, result.ended, result.objective, result.gap) == (
-        SolverStatus.UNKNOWN,
-        Ended.BUDGET,
-        None,
-        None,
-    )
+    assert (result.status, result.ended) == (SolverStatus.UNKNOWN, Ended.BUDGET)
+    assert result.objective is result.gap is None
 
 
 @pytest.mark.parametrize("workers", [1, 4])
@@ -76,7 +71,7 @@ def test_the_same_inputs_give_the_same_answer(workers):
     answers = []
     for _ in range(2):
         model, starts = packing(40)
-        answer = solve(model, Budget(0.2, workers=workers, seed=3))
+        answer = solve(model, Budget(0.05, workers=workers, seed=3))
         assert answer.result.ended is Ended.BUDGET
         answers.append((answer.values(starts).tolist(), answer.result.bound))
     assert answers[0] == answers[1]

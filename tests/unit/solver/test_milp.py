@@ -1,4 +1,4 @@
-"""Mixed integer programmes: against trying everything, bounded in nodes of the tree, in one thread, the same again."""
+"""Programmes, linear and mixed integer: against trying everything, bounded, in one thread, the same again."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dardis.solver.lp import LinearProgram
+from dardis.solver.lp import LinearProgram, solve_lp
 from dardis.solver.milp import Search, maximise
-from dardis.solver.result import Ended, SolverStatus
+from dardis.solver.result import Budget, Ended, SolverStatus
 
 TASKS = Path("/proc/self/task")
 
@@ -80,12 +80,36 @@ def test_what_is_not_to_be_whole_is_not():
     assert (result.objective, values.tolist()) == (pytest.approx(7), pytest.approx([3.5, 0]))
 
 
+def at_most(objective, rows, most):
+    """A programme over x ≥ 0 with `rows @ x ≤ most`."""
+    return dense(objective, [np.inf] * len(objective), rows, [-np.inf] * len(rows), most)
+
+
+def test_values_and_duals():
+    # Both rows bind: x + y = 4 and x + 3y = 6, so (3, 1), worth 3·3 + 5 = 14; prices p + q = 3, p + 3q = 5: 2 and 1.
+    answer = solve_lp(at_most([3, 5], [[1, 1], [1, 3]], [4, 6]), Budget(1.0))
+    assert (answer.result.status, answer.result.ended) == (SolverStatus.OPTIMAL, Ended.PROVEN)
+    assert answer.result.objective == pytest.approx(14)
+    assert answer.result.bound == answer.result.objective
+    assert answer.values == pytest.approx([3, 1])
+    assert answer.duals == pytest.approx([2, 1])
+
+
+@pytest.mark.parametrize(("rows", "most"), [([[-1], [1]], [-3, 2]), ([[-1]], [0])], ids=["infeasible", "unbounded"])
+def test_what_has_no_optimum_is_unknown(rows, most):
+    answer = solve_lp(at_most([1], rows, most), Budget(1.0))
+    told = answer.result
+    assert (told.status, told.ended, told.bound) == (SolverStatus.UNKNOWN, Ended.PROVEN, None)
+    assert len(answer.values) == len(answer.duals) == 0
+
+
 def test_entries_of_one_place_add_up():
     twice = LinearProgram(
         np.ones(1), np.zeros(1), np.full(1, 9.0), np.array([0, 0]), np.array([0, 0]), np.array([1.0, 3.0]),
         np.array([-np.inf]), np.array([8.0]),
     )  # fmt: skip
     assert maximise(twice, np.ones(1, dtype=bool), Search(10))[1].tolist() == [2]
+    assert solve_lp(twice, Budget(1.0)).values == pytest.approx([2])
 
 
 @pytest.mark.parametrize("nodes", [1, 20, 300])
