@@ -46,6 +46,11 @@ def test_the_key():
     assert [key_of(*job) for job in ((0, 100, 4), (3600, 100, 4), (0, 100, 0))] == [432.0, 450.0, 864.0]
 
 
+def test_equals_go_by_submission_then_number():
+    found = starts(job_of(1, 0, 10, 4), job_of(3, 1, 5, 4), job_of(2, 2, 5, 4), job_of(4, 2, 5, 4))
+    assert found == {1: 0, 3: 10, 2: 15, 4: 20}
+
+
 def test_a_better_new_job_takes_the_heads_place():
     jobs = [job_of(1, 0, 100, 4), job_of(2, 1, 50, 4), job_of(3, 5, 10, 4), job_of(4, 6, 60, 4)]
     assert watched(*jobs) == [
