@@ -94,7 +94,8 @@ def _done(amount: Floats, time: Ints, free: Ints) -> tuple[Floats, Floats]:
     # Both grow along straight and square pieces, from what they are at each step's begin.
     done = np.concatenate([[0.0], np.cumsum(np.diff(edges[:-1]) * free[:-1])])
     begins = np.concatenate([[0.0], np.cumsum((edges[1:-1] ** 2 - edges[:-2] ** 2) / 2 * free[:-1])])
-    step = np.minimum(np.searchsorted(done, amount, side="right") - 1, len(free) - 1)
+    # What is done just as a step without room begins is done then, not at its end.
+    step = np.clip(np.searchsorted(done, amount, side="left") - 1, 0, len(free) - 1)
     rate = np.maximum(free[step], 1)
     at = np.where(free[step] > 0, edges[step] + (amount - done[step]) / rate, edges[step])
     return at, begins[step] + (at**2 - edges[step] ** 2) / 2 * free[step]
