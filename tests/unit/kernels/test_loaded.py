@@ -32,14 +32,15 @@ print(drawn, *solved)
 """
 
 
-def test_a_kernel_on_disk_is_loaded_without_what_compiles():
-    drawn = said(DRAW)
-    assert said(DRAW, WHETHER) == [*drawn, "False"]
+@pytest.fixture(scope="module")
+def drawn():
+    """The number that is drawn, by a kernel that is on disk afterwards."""
+    return said(DRAW)
 
 
-def test_who_compiles_a_caller_of_a_loaded_kernel_has_linear_algebra_and_the_kernel():
-    (drawn,) = said(DRAW)
-    assert said(DRAW, WHETHER, COMPILE, WHETHER) == [drawn, "False", drawn, "0.5", "0.25", "True"]
+def test_who_compiles_a_caller_of_a_loaded_kernel_has_linear_algebra_and_the_kernel(drawn):
+    """Loading alone takes nothing of what compiles."""
+    assert said(DRAW, WHETHER, COMPILE, WHETHER) == [*drawn, "False", *drawn, "0.5", "0.25", "True"]
 
 
 @pytest.mark.parametrize(
@@ -50,5 +51,5 @@ def test_who_compiles_a_caller_of_a_loaded_kernel_has_linear_algebra_and_the_ker
         "loaded._Library._set_compiled_object = lambda self, code: (_ for _ in ()).throw(ValueError)",
     ],
 )
-def test_where_numba_is_made_otherwise_it_loads_kernels_itself(otherwise):
-    assert said("from dardis.kernels import loaded", otherwise, DRAW, WHETHER) == [*said(DRAW), "True"]
+def test_where_numba_is_made_otherwise_it_loads_kernels_itself(drawn, otherwise):
+    assert said("from dardis.kernels import loaded", otherwise, DRAW, WHETHER) == [*drawn, "True"]
