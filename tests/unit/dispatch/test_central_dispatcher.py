@@ -147,6 +147,18 @@ def test_a_job_that_fits_the_profile_at_no_time(name, check):
     assert "no start within the hard desired profile" in hard.reasons[0]
 
 
+@pytest.mark.parametrize("name", ["rules-fcfs", "easy", "conservative"])
+@pytest.mark.parametrize("check", ["instant", "span"])
+def test_a_job_whose_last_start_within_the_profile_passes(name, check):
+    """Job 2 could have run before 50, had 1 not; it stops nobody for ever, and a soft profile gives way to it."""
+    desired = binding(ONE, 4, (50, 2))
+    jobs = [job(1, 0, 60, 2), job(2, 1, 10, 4), job(3, 2, 10, 1)]
+    third = 60 if name == "rules-fcfs" else 2
+    settings = (name, f"profile_check={check}")
+    assert starts(ONE, jobs, *settings, "profile=hard", desired=desired) == [0, None, third]
+    assert starts(ONE, jobs, *settings, "profile=soft", desired=desired) == [0, 60, 70 if third == 60 else 2]
+
+
 def test_room_for_longer_profiles_is_no_room_for_more_offers():
     """A profile that grows entry by entry must not double what has room already."""
     wide = Platform("wide", (NodeGroup("n", 1, {"cores": 300}),))
