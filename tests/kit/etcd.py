@@ -6,17 +6,12 @@ import subprocess
 import threading
 import time
 import urllib.request
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 
 import pytest
+from kit.slurm_cluster import free_ports
 
 from dardis.live.etcd import Etcd, delete, journal_place
-
-
-def free_ports(count):
-    with ExitStack() as stack:
-        some = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return [one.getsockname()[1] for one in some]
 
 
 class Cluster:

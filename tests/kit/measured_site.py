@@ -77,9 +77,7 @@ class MeasuredSite:
         return [str(folder / "p.toml"), "--history", str(folder / "jobs.txt"), "--power", str(folder / "w.csv")]
 
 
-def measured_site(
-    seed: int, *, days: int = 3, noise_w: float = 2.0, wrong: float = 0.02, most_gpus: int = 2
-) -> MeasuredSite:
+def measured_site(seed: int, *, days: int = 3, wrong: float = 0.02, most_gpus: int = 2) -> MeasuredSite:
     """Jobs of one node for some days, and a sample of each node a slot: with noise, and a share that is nonsense."""
     draw = Random(seed)  # noqa: S311 (a seed is to say it all)
     truth = {
@@ -99,7 +97,7 @@ def measured_site(
             for slot in range(slots):
                 time = MAY + slot * SLOT_S
                 busy, devices = held.get(time, (0, 0))
-                watts = idle + core * busy + gpu * devices + draw.gauss(0, noise_w)
+                watts = idle + core * busy + gpu * devices + draw.gauss(0, 2.0)
                 watts = draw.choice([0.0, 65535.0, 3 * watts]) if draw.random() < wrong else watts
                 site.samples.append((time + draw.randrange(SLOT_S), f"{prefix}{node}", round(max(watts, 0.0), 2)))
     site.samples.sort()

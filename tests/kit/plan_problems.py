@@ -115,7 +115,7 @@ def legal(problem: Problem, plan: Plan) -> bool:
 
 def day_problem(
     jobs: int, nodes: int, load: float, seed: int, *, cores: int = 32, prices: str = "flat",
-    cooling: Cooling | None = None, mean_c: float = 24.5, swing_c: float = 6.5,
+    cooling: Cooling | None = None,
 ) -> Problem:  # fmt: skip
     """A made-up day on `nodes` equal nodes: most jobs are short and small, a few hold most of the work.
 
@@ -137,7 +137,7 @@ def day_problem(
     submit = np.sort(begin + rng.choice(24, jobs, p=hour / hour.sum()) * HOUR_S + rng.integers(0, HOUR_S, jobs))
     return Problem(
         platform,
-        _weather(begin, mean_c, swing_c, prices),
+        _weather(begin, prices),
         AirPlant() if cooling is None else cooling,
         Tariff(),
         PlanJobs(
@@ -150,10 +150,10 @@ def day_problem(
     )  # fmt: skip
 
 
-def _weather(begin: int, mean_c: float, swing_c: float, prices: str) -> Conditions:
+def _weather(begin: int, prices: str) -> Conditions:
     """Hours of a day whose afternoon is warmest."""
     hours = np.arange(24)
-    temp: Floats = mean_c - swing_c * np.cos((hours - 3) / 12 * np.pi)
+    temp: Floats = 24.5 - 6.5 * np.cos((hours - 3) / 12 * np.pi)
     price = np.full(24, 0.13)
     if prices == "tou":
         price = np.interp(hours, [0, 4, 8, 13, 19, 23], [0.10, 0.08, 0.24, 0.06, 0.30, 0.12])

@@ -107,12 +107,10 @@ def other_future(rows: list[Row], now: int, unfinished: set[int]) -> list[Row]:
     return [*past, *later[::2]]
 
 
-def hourly(values: list[float], *, first_hour: int = -24) -> list[tuple[str, float]]:
-    """(UTC, value) for every hour from so many hours after the start on."""
+def hourly(values: list[float]) -> list[tuple[str, float]]:
+    """(UTC, value) for every hour from a day before the start on."""
     begin = np.datetime64(START_UNIX, "s")
-    return [
-        (str(begin + np.timedelta64(first_hour + hour, "h")) + "Z", float(value)) for hour, value in enumerate(values)
-    ]
+    return [(str(begin + np.timedelta64(hour - 24, "h")) + "Z", float(value)) for hour, value in enumerate(values)]
 
 
 def table(column: str, rows: list[tuple[str, float]]) -> str:

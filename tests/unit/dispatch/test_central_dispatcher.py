@@ -6,8 +6,9 @@ from kit.central import dispatch, setup_of
 from kit.replay import placement
 
 from dardis.dispatch import CentralDispatcher
+from dardis.kernels.job_table import FIRST_SLOTS
 from dardis.model.job import NO_TIME
-from dardis.model.platform import Maintenance, NodeGroup, Platform
+from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile
 
@@ -71,12 +72,6 @@ def test_one_queue_in_several_ways(jobs, name, settings, expected):
     assert starts(ONE, jobs, name, *settings) == expected
 
 
-def test_an_early_end_improves_reservations():
-    jobs = [job(1, 0, 10, 3, runtime=4), job(2, 1, 10, 4), job(3, 2, 30, 1)]
-    assert starts(ONE, jobs, "easy") == [0, 4, 14]
-    assert starts(ONE, jobs, "conservative") == [0, 4, 14]
-
-
 def test_a_job_is_killed_at_its_walltime_and_follows_its_leader():
     leader = job(1, 0, 10, 4, runtime=25)
     follower = actual(2, 3, 3, None, 5, 1, (4,), 1, after=1, think=7, runtime=5)
@@ -122,28 +117,6 @@ def test_units_on_distinct_nodes():
     assert five.reasons == {0: "asks for 5 units of (1 cores); the machine holds 4"}
 
 
-@pytest.mark.parametrize("name", ["rules-fcfs", "easy", "conservative"])
-def test_cores_that_are_free_in_sum_only_are_not_enough(name):
-    """Two nodes with two free cores each hold no unit of four."""
-    pair = Platform("pair", (NodeGroup("n", 2, {"cores": 4}),))
-    halves = job(1, 0, 10, 2, units=2)
-    assert starts(pair, [halves, job(2, 1, 5, 4)], name, "units_per_node=distinct") == [0, 10]
-
-
-def test_no_run_reaches_into_maintenance():
-    closed = Platform("closed", ONE.groups, maintenance=(Maintenance((0,), 20, 30),))
-    jobs = [job(1, 0, 15, 1), job(2, 0, 21, 1), job(3, 1, 19, 1)]
-    assert starts(closed, jobs, "easy") == [0, 30, 1]
-    assert starts(closed, jobs, "conservative") == [0, 30, 1]
-    assert starts(closed, jobs, "rules-fcfs") == [0, 30, 30]
-
-
-def test_a_job_that_may_not_start_yet_stops_nobody():
-    jobs = [job(1, 0, 5, 4, est=20), job(2, 1, 30, 4)]
-    assert starts(ONE, jobs, "rules-fcfs") == [31, 1]
-    assert starts(ONE, jobs, "conservative") == [31, 1]
-
-
 def test_wishes_at_the_start_and_all_the_time():
     """The thesis's rules look at the instant only, and overuse."""
     desired = binding(ONE, 4, (10, 1), (40, 4))
@@ -186,13 +159,6 @@ def test_a_job_whose_last_start_within_the_profile_passes(name, check):
     assert starts(ONE, jobs, *settings, "profile=soft", desired=desired) == [0, 60, 70 if third == 60 else 2]
 
 
-def test_a_job_for_later_hides_no_start_from_those_for_now():
-    """Whether a job would fit the profile alone is asked from its own earliest start on."""
-    desired = binding(ONE, 4, (50, 1))
-    jobs = [job(1, 0, 5, 1, est=70), job(2, 1, 5, 4)]
-    assert starts(ONE, jobs, "rules-fcfs", desired=desired) == [70, 1]
-
-
 def test_room_for_longer_profiles_is_no_room_for_more_offers():
     """A profile that grows entry by entry must not double what has room already."""
     wide = Platform("wide", (NodeGroup("n", 1, {"cores": 300}),))
@@ -201,3 +167,25 @@ def test_room_for_longer_profiles_is_no_room_for_more_offers():
         assert dispatcher.submit(job(number, 0, number, 1).asked, 0) is None
         assert len(dispatcher.decide(0)) == 1
     assert len(dispatcher._placer.room.out) <= 2048
+
+
+EIGHT = Platform("eight", (NodeGroup("n", 8, {"cores": 1}),))
+MANY = FIRST_SLOTS + FIRST_SLOTS // 2
+
+
+def wide(number, submit):
+    return actual(number, submit, submit, None, 10, 8, (1,), 1, runtime=10)
+
+
+@pytest.mark.parametrize("name", ["rules-fcfs", "easy", "conservative"])
+def test_more_jobs_wait_than_there_are_slots(name):
+    run = dispatch(EIGHT, [wide(number, 0) for number in range(MANY)], setup_of(name))
+    assert run.schedule.start.tolist() == [10 * place for place in range(MANY)]
+
+
+@pytest.mark.parametrize("node_choice", ["first-fit", "best-fit"])
+def test_slots_and_nodes_of_jobs_that_have_ended_are_used_again(node_choice):
+    run = dispatch(EIGHT, [wide(number, 7 * number) for number in range(2 * MANY)],
+                   setup_of("easy", f"node_choice={node_choice}"))  # fmt: skip
+    assert run.schedule.start.tolist() == [10 * place for place in range(2 * MANY)]
+    assert run.schedule.placed.nodes.tolist() == list(range(8)) * 2 * MANY

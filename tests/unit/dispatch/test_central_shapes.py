@@ -76,16 +76,6 @@ def test_neighbours_wait_for_each_other(name: str) -> None:
     assert run(FOUR, [*busy, shaped(3, 1, apart)], name).schedule.start.tolist() == [0, 0, 5]
 
 
-def test_neighbours_on_an_exact_number_of_nodes() -> None:
-    """Nodes 1 and 2 hold 1 + 3, too few; 2 and 3 hold five."""
-    busy = [plain(1, 0, 20, 1, 4), plain(2, 0, 20, 1, 3), plain(3, 0, 20, 1, 1), plain(4, 0, 20, 1, 2)]
-    two = Request((Part(5, (1,), 1, 2),), 10, contiguous=True)
-    made = run(FOUR, [*busy, shaped(5, 1, two)], "easy", "node_choice=worst-fit")
-    held = [placement(made.schedule, place) for place in range(4)]
-    assert held == [{0: 1}, {1: 1}, {2: 1}, {3: 1}]
-    assert where(made, 4) == [{2: 3, 3: 2}]
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_parts_start_together(name: str) -> None:
     """The node with the GPU is taken till 8: the other part waits with it, although nodes 0 and 1 are free."""
@@ -105,13 +95,6 @@ def test_parts_that_need_what_few_nodes_have_look_first() -> None:
     assert run(MIXED, [shaped(1, 0, small_first)]).reasons == {
         0: "asks for 1 units of (1 cores) and 1 units of (4 cores, 1 gpu); the empty machine holds no such"
     }
-
-
-def test_parts_that_are_alike_hard_look_in_an_order_in_which_all_find_nodes() -> None:
-    """In the order stated the first would be on node 1, the second on 0, and the third on none."""
-    three = Platform("three", tuple(NodeGroup(name, 1, {"cores": 4}) for name in "abc"))
-    request = Request(tuple(Part(1, (4,), groups) for groups in (0b110, 0b011, 0b011)), 10)
-    assert where(run(three, [shaped(1, 0, request)]), 0) == [{2: 1}, {0: 1}, {1: 1}]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -136,14 +119,6 @@ def test_a_reservation_is_for_the_alternative_that_ends_first() -> None:
         assert told[0] == {3: start}
 
 
-def test_a_reservation_of_parts_is_kept_free() -> None:
-    """Job 3 is to have nodes 0 and 1 from 10 on: job 4 fits beside it till then, job 5 does not."""
-    pair = Request((Part(1, (4,), 1), Part(3, (4,), 1)), 10)
-    jobs = [plain(1, 0, 10, 2, 4), shaped(3, 1, pair), plain(4, 2, 8, 1, 4), plain(5, 2, 9, 1, 4)]
-    for name in ("easy", "conservative"):
-        assert run(FOUR, jobs, name).schedule.start.tolist() == [0, 10, 2, 20]
-
-
 def test_open_hours_hold_for_all_alternatives() -> None:
     stopped = Platform("q", FOUR.groups, queues=(Queue("day", stopped=((3, 40),)),))
     wide, small = Request((Part(4, (4,), 1),), 10), Request((Part(2, (4,), 1),), 10)
@@ -164,20 +139,6 @@ def test_what_no_machine_holds_is_rejected_and_the_rest_runs() -> None:
         0: "asks for 3 units of (4 cores) and 2 units of (4 cores); the empty machine holds no such",
         1: "asks for 5 units of (1 cores) on 5 nodes; the empty machine holds no such",
     }
-
-
-def test_neighbours_are_neighbours_by_number() -> None:
-    """The groups of a job may lie apart."""
-    three = Platform("three", tuple(NodeGroup(name, 1, {"cores": 4}) for name in "abc"))
-    beside = Request((Part(2, (4,), 0b101),), 10, contiguous=True)
-    assert not run(three, [shaped(1, 0, beside)]).schedule.ran[0]
-    assert run(three, [shaped(1, 0, Request(beside.parts, 10))]).schedule.ran[0]
-
-
-def test_one_unit_a_node_and_maintenance() -> None:
-    """Distinct units of each part; and who waits for what is closed now is not rejected."""
-    both = Request((Part(2, (1,), 1), Part(2, (1,), 1)), 10)
-    assert where(run(FOUR, [shaped(1, 0, both)], "easy", "units_per_node=distinct"), 0) == [{0: 1, 1: 1}] * 2
 
 
 def test_a_dispatcher_that_is_handed_a_profile_refuses() -> None:

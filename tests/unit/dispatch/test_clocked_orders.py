@@ -76,13 +76,6 @@ def test_who_comes_to_be_first_starts_although_nothing_has_ended():
     assert starts(TEN, jobs, "rules-fcfs")[2] == 1000
 
 
-def test_backfilled_by_the_clock():
-    """At 30 s two cores are free until job 3 needs all: for 4, who came first, or for 5, who wants them for less."""
-    jobs = [job(1, 0, 100, 8), job(2, 0, 30, 2), job(3, 1, 100, 10), job(4, 2, 60, 2), job(5, 10, 20, 2)]
-    assert starts(TEN, jobs, "easy") == [0, 0, 100, 30, 200]
-    assert starts(TEN, jobs, "easy", "order=unicef") == [0, 0, 100, 200, 30]
-
-
 def test_priorities_of_queues_go_first_or_into_the_sum():
     """Who is in the slow queue has waited long, and that may count more."""
     jobs = [FILLED, job(2, 1, 10, 10, "slow"), job(3, 99, 10, 10, "fast")]
@@ -90,12 +83,3 @@ def test_priorities_of_queues_go_first_or_into_the_sum():
     assert starts(RANKED, jobs, "rules-fcfs", *by_age) == [0, 110, 100]
     assert starts(RANKED, jobs, "rules-fcfs", *by_age, "queue_weight=10") == [0, 100, 110]
     assert starts(RANKED, jobs, "rules-fcfs", *by_age, "queue_weight=5000") == [0, 110, 100]
-
-
-def test_more_jobs_than_there_is_room_for_at_first():
-    """Longest waits over walltimes first, of 600 that come at once and have walltimes of 1 to 600 s: shortest first."""
-    jobs = [job(number, 0, number, 10) for number in range(600, 0, -1)]
-    jobs.sort(key=lambda one: one.number)
-    at = starts(TEN, jobs, "rules-fcfs", "order=wfp3")
-    # Nobody has waited yet when the first starts; then the order is that of walltimes.
-    assert at == [0, *np.cumsum(range(1, 600)).tolist()]

@@ -5,22 +5,10 @@ from dataclasses import replace
 import pytest
 from kit.central import setup_of
 
-from dardis.dispatch import CENTRAL_SETUPS
 from dardis.dispatch.setups import Ordering, ProfileCheck
 from dardis.model.choices import EventOrder, NodeChoice, OnOff, ProfileRule, UnitsPerNode
 from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, Platform
-
-
-def test_names():
-    assert list(CENTRAL_SETUPS) == [
-        "rules-fcfs", "rules-df", "rules-wt", "rules-ljf", "rules-profit", "easy", "conservative",
-        "pbs-fifo", "pbs-walltime",
-    ]  # fmt: skip
-    for name in CENTRAL_SETUPS:
-        if name.startswith("rules-"):
-            assert CENTRAL_SETUPS[name].rule == name.removeprefix("rules-")
-            assert CENTRAL_SETUPS[name].about
 
 
 def test_rules_are_the_thesis_algorithm_4_by_default():
@@ -28,13 +16,6 @@ def test_rules_are_the_thesis_algorithm_4_by_default():
     assert (setup.ordering, setup.backfill) == (Ordering.STRICT, OnOff.OFF)
     assert (setup.profile, setup.profile_check) == (ProfileRule.HARD, ProfileCheck.INSTANT)
     assert (setup.units_per_node, setup.event_order) == (UnitsPerNode.PACK, EventOrder.BATCHED)
-
-
-def test_backfilling_is_one_algorithm_with_a_depth():
-    easy, conservative = setup_of("easy"), setup_of("conservative")
-    assert (easy.backfill_depth, conservative.backfill_depth) == (1, 0)
-    assert setup_of("easy", "backfill_depth=unlimited", f"event_order={EventOrder.BATCHED}").backfill_depth == 0
-    assert easy.profile_check is ProfileCheck.SPAN
 
 
 def test_pbs_looks_at_so_many_jobs():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 import re
 import sys
@@ -10,13 +9,9 @@ from pathlib import Path
 
 import pytest
 
-paper = importlib.import_module("scripts.aucsched.paper")
-figures = importlib.import_module("scripts.aucsched.figures")
-cases = importlib.import_module("scripts.aucsched.cases")
-pages = importlib.import_module("scripts.aucsched.page")
-plots = importlib.import_module("scripts.aucsched.plots")
-command = importlib.import_module("scripts.aucsched.__main__")
-kept = importlib.import_module("scripts.aucsched.kept")
+from scripts.aucsched import __main__ as command
+from scripts.aucsched import cases, figures, kept, paper, plots
+from scripts.aucsched import page as pages
 
 PRINTED = sorted((Path(__file__).parents[4] / "shared" / "seeds").glob("001_*.txt"))
 SEEDS = {"5": [1, 2], "6": [1, 2], "7": [1], "8": [1]}
@@ -81,9 +76,6 @@ def test_measures_are_means_over_jobs_and_deviations_means_over_simulations():
     found = figures.measured([metrics(1, jobs=30), metrics(5, jobs=10)])
     assert found.figures == figures.Figures(3, 50, 3, 2, 3, 2, 3, 2, 2, 3)
     assert (found.seeds, found.decision_ms, found.proven) == (2, 20, 75)
-
-
-def test_who_asks_no_solver_proves_nothing():
     plain = {key: value for key, value in metrics(1).items() if not key.startswith("solver")}
     assert figures.measured([plain]).proven is None
 
@@ -152,14 +144,6 @@ def test_a_folder_that_cannot_be_made(tmp_path, monkeypatch, capsys):
             command.main()
         assert f"--out {out}: cannot be made (" in capsys.readouterr().err.splitlines()[-1]
     assert (tmp_path / "file").read_text() == "kept"
-
-
-def test_options_are_written_out(monkeypatch, capsys, tmp_path):
-    """What begins like several would otherwise mean the one."""
-    monkeypatch.setattr(sys, "argv", ["aucsched", "--seed", "1", "--out", str(tmp_path)])
-    with pytest.raises(SystemExit, match="2"):
-        command.main()
-    assert "--seed" in capsys.readouterr().err.splitlines()[-1]
 
 
 @pytest.fixture

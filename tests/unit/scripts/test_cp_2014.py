@@ -1,6 +1,5 @@
 """Cutting a batch, what it is made of, and the figures of the thesis's tables 3.4 to 3.6."""
 
-import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +8,7 @@ import numpy as np
 import pytest
 
 from dardis.workload.table import read_table
+from scripts.cp_2014 import batches, figures, page, paper, runs
 
 ROOT = Path(__file__).resolve().parents[3]
 BEGIN = 36000
@@ -24,12 +24,6 @@ JOBS = [
 
 
 @pytest.fixture
-def load(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT))
-    return lambda name: importlib.import_module(f"scripts.cp_2014.{name}")
-
-
-@pytest.fixture
 def trace(tmp_path):
     path = tmp_path / "trace.csv"
     path.write_text("\n".join([HEADER, *JOBS]) + "\n", encoding="utf-8")
@@ -37,35 +31,34 @@ def trace(tmp_path):
 
 
 @pytest.fixture
-def batch(load, trace):
-    return load("batches").cut(trace, "BATCH1", BEGIN)
+def batch(trace):
+    return batches.cut(trace, "BATCH1", BEGIN)
 
 
-def done_of(load, starts, batch):
+def done_of(starts, batch):
     start = np.array(starts)
-    return load("runs").Done(start, start + batch.trace.runtime, {})
+    return runs.Done(start, start + batch.trace.runtime, {})
 
 
-def test_a_batch_has_who_ran_who_waited_and_who_came(batch) -> None:
+def test_a_batch_has_who_ran_who_waited_and_who_came(batch):
     assert batch.trace.number.tolist() == [1, 2, 3, 4]
     assert batch.running.tolist() == [True, False, False, False]
     assert batch.trace.submit.tolist() == [35999, 36000, 37000, 38000]
     assert batch.recorded.tolist() == [35999, 37000, 40000, 38000]
 
 
-def test_who_ran_keeps_what_is_left_and_nobody_outruns_his_walltime(batch) -> None:
+def test_who_ran_keeps_what_is_left_and_nobody_outruns_his_walltime(batch):
     assert batch.trace.runtime.tolist() == [4001, 600, 7200, 60]
     assert batch.trace.walltime.tolist() == [4601, 600, 7200, 60]
 
 
-def test_deadlines_are_the_mean_waits_of_queues_in_the_whole_trace(batch) -> None:
+def test_deadlines_are_the_mean_waits_of_queues_in_the_whole_trace(batch):
     assert batch.expected.tolist() == [1000, 2000, 3000, 1]
     assert (batch.trace.lst - batch.trace.submit).tolist() == [1000, 2000, 3000, 1]
 
 
-def test_what_batches_are_made_of_is_of_those_who_wait_or_come(load, batch) -> None:
-    batches = load("batches")
-    counts = dict(zip(load("paper").MADE_OF, batches.made_of(batch.counted), strict=True))
+def test_what_batches_are_made_of_is_of_those_who_wait_or_come(batch):
+    counts = dict(zip(paper.MADE_OF, batches.made_of(batch.counted), strict=True))
     assert {name for name, count in counts.items() if count == 0} == {
         "parallel", "with GPUs", "2 cores", "5 cores", "6 cores", "8 cores",
     }  # fmt: skip
@@ -74,19 +67,18 @@ def test_what_batches_are_made_of_is_of_those_who_wait_or_come(load, batch) -> N
     assert batches.distance((3, 1), (4, 3)) == 0.75
 
 
-def test_rows_of_the_thesis_by_cores_are_all_its_jobs(load) -> None:
-    for jobs, *rest in load("paper").TABLE_3_6.values():
+def test_rows_of_the_thesis_by_cores_are_all_its_jobs():
+    for jobs, *rest in paper.TABLE_3_6.values():
         assert sum(rest[5:]) == jobs
 
 
-def test_the_thesis_queue_times_by_queue_are_parts_of_the_mean(load) -> None:
+def test_the_thesis_queue_times_by_queue_are_parts_of_the_mean():
     """Means over a queue's own jobs could hardly all lie below that of all: other queues have 8 of 437 jobs."""
-    for mean, *parts in load("paper").TABLE_3_4.values():
+    for mean, *parts in paper.TABLE_3_4.values():
         assert sum(parts) <= mean
 
 
-def test_frames_that_are_chosen_do_not_overlap_and_are_the_nearest(load, trace, monkeypatch) -> None:
-    batches, paper = load("batches"), load("paper")
+def test_frames_that_are_chosen_do_not_overlap_and_are_the_nearest(trace, monkeypatch):
     cut = {begin: batches.made_of(batches.cut(trace, "", begin).counted) for begin in batches.frames(trace)}
     assert min(cut) == 30600
     assert max(cut) == 36000
@@ -97,17 +89,17 @@ def test_frames_that_are_chosen_do_not_overlap_and_are_the_nearest(load, trace, 
     assert first.name == "BATCH1"
 
 
-def test_queue_times_are_means_of_all_and_their_parts(load, batch) -> None:
-    found = load("figures").queue_times(batch, done_of(load, [35999, 39000, 46000, 38000], batch))
+def test_queue_times_are_means_of_all_and_their_parts(batch):
+    found = figures.queue_times(batch, done_of([35999, 39000, 46000, 38000], batch))
     assert found.mean == 4000
     assert found.parts == (1000, 0, 3000)
     assert found.in_frame == (3000 + 6200 + 0) / 3
     assert found.late == 2
 
 
-def test_use_is_the_mean_over_the_frame(load, batch) -> None:
+def test_use_is_the_mean_over_the_frame(batch):
     # Job 1 runs for 4,000 s of the frame, job 2 for 600, job 3 for the last 3,200, and job 4 after it.
-    found = load("figures").use(batch, done_of(load, [35999, 36000, 40000, 43200], batch))
+    found = figures.use(batch, done_of([35999, 36000, 40000, 43200], batch))
     assert found.cores == pytest.approx((16 * 4000 + 600 + 16 * 3200) / 7200)
     assert found.gpus == pytest.approx(2 * 4000 / 7200)
     assert found.mics == pytest.approx(3200 / 7200)
@@ -115,41 +107,36 @@ def test_use_is_the_mean_over_the_frame(load, batch) -> None:
     assert found.share == pytest.approx(100 * found.cores / 1024)
 
 
-def test_curves_count_who_runs_and_who_waits(load, batch) -> None:
-    found = load("figures").curves(batch, done_of(load, [35999, 37000, 40000, 38000], batch))
+def test_curves_count_who_runs_and_who_waits(batch):
+    found = figures.curves(batch, done_of([35999, 37000, 40000, 38000], batch))
     assert len(found.minutes) == 121
     assert found.jobs[[0, 17, 120]].tolist() == [1, 2, 1]
     assert found.cores[[0, 17, 120]].tolist() == [16, 17, 16]
     assert found.waiting[[0, 17, 120]].tolist() == [1, 1, 0]
 
 
-def test_waits_are_told_by_what_was_expected(load, batch) -> None:
-    figures = load("figures")
+def test_waits_are_told_by_what_was_expected(batch):
     # Waits of 200, 9,000 and 0 s where 2,000, 3,000 and 1 s were expected: a tenth, three times, and at once.
-    found = figures.times_expected(batch, done_of(load, [35999, 36200, 46000, 38000], batch))
+    found = figures.times_expected(batch, done_of([35999, 36200, 46000, 38000], batch))
     assert found.tolist() == [1, 0, 0, 0, 0, 1, 0]
     assert len(found) == len(figures.TIMES_EXPECTED) - 1
 
 
-def test_models_are_told_by_their_names_in_the_thesis(load) -> None:
-    runs = load("runs")
+def test_models_are_told_by_their_names_in_the_thesis():
     assert runs.model("NL", 7).settings == ("objective=late", "composite=off", "most_places=7")
     bounded = runs.model("WT MKS/NL", 7, 1.5)
     assert bounded.label == "WT MKS/NL, δ 1.5"
     assert bounded.settings == ("objective=tardiness", "composite=on", "most_places=7", "delta_0=1.5", "delta_1=1.5")
 
 
-def test_all_models_are_run_on_the_first_batch_and_the_best_on_all(load) -> None:
-    runs, paper = load("runs"), load("paper")
+def test_all_models_are_run_on_the_first_batch_and_the_best_on_all():
     first, second = ([who.label for who in runs.contenders(batch, 7)] for batch in ("BATCH1", "BATCH2"))
     assert first[: len(paper.MODELS)] == list(paper.MODELS)
     assert second[0] == paper.BEST
     assert len(first) - len(second) == len(paper.MODELS) - 1
 
 
-def test_a_page_shows_what_there_is(load, batch) -> None:
-    page, paper = load("page"), load("paper")
-    runs = load("runs")
+def test_a_page_shows_what_there_is(batch):
     metrics = dict(zip(page.SOLVER, (9, 5, 3, 2, 0.125, 1.25), strict=True))
     at_once = runs.Done(batch.trace.submit, batch.trace.submit + 60, metrics)
     outcome = page.Outcome(batch, {paper.PBS: runs.recorded(batch), paper.BEST: at_once})
@@ -163,7 +150,7 @@ def test_a_page_shows_what_there_is(load, batch) -> None:
 
 
 @pytest.mark.slow
-def test_a_small_run_writes_the_page_and_is_kept(tmp_path) -> None:
+def test_a_small_run_writes_the_page_and_is_kept(tmp_path):
     queues = ("debug", "parallel", "np_longpar")
     jobs = [f"{n},{400 * n},3000,3600,{1 + n % 40},16,{n % 2},0,{60 * (n % 3)},{queues[n % 3]}" for n in range(1, 81)]
     (tmp_path / "Eurora-2014.csv.gz").write_text("\n".join([HEADER, *jobs]) + "\n", encoding="utf-8")
@@ -184,10 +171,3 @@ def test_a_small_run_writes_the_page_and_is_kept(tmp_path) -> None:
     cut = subprocess.run([*command, "--limit=0"], check=False, capture_output=True, text=True, cwd=ROOT)
     assert cut.returncode == 1
     assert "6 runs are missing: the same command goes on" in cut.stderr
-
-
-def test_a_missing_trace_is_one_line(tmp_path) -> None:
-    command = [sys.executable, "-m", "scripts.cp_2014", f"--traces={tmp_path}"]
-    ended = subprocess.run(command, check=False, capture_output=True, text=True, cwd=ROOT)
-    assert ended.returncode == 2
-    assert "--traces names the folder" in ended.stderr.splitlines()[-1]

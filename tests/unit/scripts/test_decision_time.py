@@ -1,11 +1,9 @@
 """What scripts/reproduce/decision_time makes of a trace, whom it measures, what it says of curves, and a small run."""
 
 import csv
-import importlib
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -20,21 +18,12 @@ from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile
 from dardis.sim.simulation import Simulation
 from dardis.turns import CentralTurns
+from scripts.decision_time import contenders, figures, page, plain_rules, timed, workloads
 
 ROOT = Path(__file__).resolve().parents[3]
 HOUR_S = 3600
 PLATFORM = Platform("six", (NodeGroup("n", 6, {"cores": 4}),))
 CURVE = {300: 1.0, 3000: 1.0, 30_000: 1.0}
-
-
-@pytest.fixture
-def load(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT))
-
-    def of(name: str) -> ModuleType:
-        return importlib.import_module(f"scripts.decision_time.{name}")
-
-    return of
 
 
 def some_jobs(seed: int, count: int = 60) -> list[Actual]:
@@ -69,17 +58,17 @@ def schedule_under(dispatcher, jobs):
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_plain_rules_decide_as_the_compiled_ones(load, seed) -> None:
+def test_plain_rules_decide_as_the_compiled_ones(seed):
     jobs = fitting(some_jobs(seed))
-    plain = schedule_under(load("plain_rules").PlainRules(PLATFORM, desired(), backfill=False), jobs)
+    plain = schedule_under(plain_rules.PlainRules(PLATFORM, desired(), backfill=False), jobs)
     compiled = schedule_under(CentralDispatcher(CENTRAL_SETUPS["rules-fcfs"].checked(), PLATFORM, desired(), 1), jobs)
     assert plain.digest() == compiled.digest()
     assert (plain.start - plain.submit).max() > 100
 
 
 @pytest.mark.parametrize("seed", [4, 5])
-def test_backfilling_as_printed_is_legal_and_starts_jobs_sooner(load, seed) -> None:
-    plain_rules, jobs = load("plain_rules"), some_jobs(seed)
+def test_backfilling_as_printed_is_legal_and_starts_jobs_sooner(seed):
+    jobs = some_jobs(seed)
     wished = DesiredProfile(PLATFORM)
     printed, plain, strict = (
         schedule_under(kind(PLATFORM, wished, backfill=backfill), jobs)
@@ -92,14 +81,13 @@ def test_backfilling_as_printed_is_legal_and_starts_jobs_sooner(load, seed) -> N
     assert plain.start.sum() < strict.start.sum()
 
 
-def test_a_job_that_fits_no_machine_is_rejected(load) -> None:
-    rules = load("plain_rules").PlainRules(PLATFORM, desired(), backfill=False)
+def test_a_job_that_fits_no_machine_is_rejected():
+    rules = plain_rules.PlainRules(PLATFORM, desired(), backfill=False)
     assert rules.submit(Job(1, 0, 0, None, 10, 7, (4,), 1), 0).reason
     assert rules.submit(Job(2, 0, 0, None, 10, 6, (4,), 1), 0) is None
 
 
-def test_a_ledger_counts_its_window_alone(load) -> None:
-    timed = load("timed")
+def test_a_ledger_counts_its_window_alone():
     ledger = timed.Ledger(10, 20)
     for now, spent in ((9, 70), (10, 10), (19, 30)):
         ledger.begin(timed.Why.SUBMIT, now)
@@ -114,8 +102,7 @@ def test_a_ledger_counts_its_window_alone(load) -> None:
         ledger.begin(timed.Why.SUBMIT, 20)
 
 
-def test_a_ledger_ends_after_so_many_decisions(load) -> None:
-    timed = load("timed")
+def test_a_ledger_ends_after_so_many_decisions():
     ledger = timed.Ledger(0, FOREVER, 2)
     for now in (1, 2):
         ledger.begin(timed.Why.SUBMIT, now)
@@ -123,8 +110,7 @@ def test_a_ledger_ends_after_so_many_decisions(load) -> None:
         ledger.begin(timed.Why.SUBMIT, 3)
 
 
-def test_every_job_is_decided_for_once_and_then_by_what_ends(load) -> None:
-    contenders, timed, workloads = load("contenders"), load("timed"), load("workloads")
+def test_every_job_is_decided_for_once_and_then_by_what_ends():
     case = workloads.Case("six", PLATFORM, desired(), some_jobs(6))
     for label in (contenders.DARDIS, contenders.EASY):
         ledger = contenders.CONTENDERS[label].run(case)
@@ -136,16 +122,14 @@ def test_every_job_is_decided_for_once_and_then_by_what_ends(load) -> None:
             assert sum(one.why is timed.Why.END for one in ledger.decisions) == len(case.jobs)
 
 
-def test_copies_are_dealt_out_evenly(load) -> None:
-    workloads = load("workloads")
+def test_copies_are_dealt_out_evenly():
     jobs = some_jobs(7, 30)
     assert [count for _, count in workloads.dealt(jobs[:6], 2.5)] == [2, 3, 2, 3, 2, 3]
     assert len(workloads.copies(jobs, 10 / 3)) == 100
     assert workloads.copies(jobs, 1.0) == jobs
 
 
-def test_a_larger_machine_has_as_much_of_everything(load) -> None:
-    workloads = load("workloads")
+def test_a_larger_machine_has_as_much_of_everything():
     platform = workloads.machine(300)
     draw = np.random.Generator(np.random.Philox(8))
     jobs = [
@@ -179,12 +163,12 @@ def test_a_larger_machine_has_as_much_of_everything(load) -> None:
         ({300: 2.0, 3000: 0.5, 30_000: 2.0}, [300 * 10**0.5, 3000 * 10**0.5]),
     ],
 )
-def test_curves_cross_where_their_ratio_is_one(load, theirs, where) -> None:
-    assert load("figures").crossings(CURVE, theirs) == pytest.approx(where)
+def test_curves_cross_where_their_ratio_is_one(theirs, where):
+    assert figures.crossings(CURVE, theirs) == pytest.approx(where)
 
 
-def test_a_verdict_says_where_and_how_it_ends(load) -> None:
-    verdict = load("figures").verdict
+def test_a_verdict_says_where_and_how_it_ends():
+    verdict = figures.verdict
     assert verdict("easy", CURVE, {300: 0.1, 30_000: 10.0}) == (
         "easy: crosses at about 3,000 nodes; at 30,000 10 times dearer"
     )
@@ -193,8 +177,8 @@ def test_a_verdict_says_where_and_how_it_ends(load) -> None:
     )
 
 
-def test_a_headline_names_who_crosses(load) -> None:
-    headline = load("figures").headline
+def test_a_headline_names_who_crosses():
+    headline = figures.headline
     dearer = {300: 20.0, 3000: 30.0}
     assert headline("ours", CURVE, {"easy": {300: 0.1, 30_000: 10.0}, "plain": dearer}) == (
         "ours: crossed at about 3,000 by easy"
@@ -203,8 +187,8 @@ def test_a_headline_names_who_crosses(load) -> None:
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.0000123, "0.0123"), (0.0456, "45.6"), (5.356, "5,356")])
-def test_milliseconds_have_three_digits(load, seconds, text) -> None:
-    assert load("page").ms(seconds) == text
+def test_milliseconds_have_three_digits(seconds, text):
+    assert page.ms(seconds) == text
 
 
 def swf_line(number: int, submit: int) -> str:
@@ -213,7 +197,7 @@ def swf_line(number: int, submit: int) -> str:
 
 
 @pytest.mark.slow
-def test_a_small_run_writes_page_table_and_plot(tmp_path) -> None:
+def test_a_small_run_writes_page_table_and_plot(tmp_path):
     jobs = [swf_line(n, 1_000_000 + 24 * 86_400 * n // 1200) for n in range(1, 1201)]
     (tmp_path / "CEA-Curie-2012-slice36k.swf.gz").write_text("\n".join(jobs) + "\n", encoding="utf-8")
     out = tmp_path / "out"
@@ -235,10 +219,3 @@ def test_a_small_run_writes_page_table_and_plot(tmp_path) -> None:
     assert all(float(row["total_s_least"]) <= float(row["total_s_median"]) for row in rows)
     assert (out / "decision_time.png").stat().st_size > 10_000
     assert (out / "decision_time.svg").exists()
-
-
-def test_a_missing_trace_is_one_line(tmp_path) -> None:
-    command = [sys.executable, "-m", "scripts.decision_time", f"--traces={tmp_path}"]
-    ended = subprocess.run(command, check=False, capture_output=True, text=True, cwd=ROOT)
-    assert ended.returncode == 2
-    assert "--traces names the folder" in ended.stderr.splitlines()[-1]

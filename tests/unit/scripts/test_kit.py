@@ -1,7 +1,9 @@
 """What kits share: what is kept is made once and is whole, a name hangs on all it is told, and tables are Markdown."""
 
+import importlib
 import json
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -71,3 +73,14 @@ def test_a_table_has_its_words_left_and_its_numbers_right():
     assert lines == ["| load |  | jobs |", "| --- | --- | ---: |", "| low |  | 3 |"]
     assert page.table(["load", ""], [], blank=" ")[0] == "| load | |"
     assert page.markdown([["# title"], lines]) == "# title\n\n" + "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("kit", "option"),
+    [("cp_2014", "--traces"), ("decision_time", "--traces"), ("thesis_5", "--traces"), ("thesis_7", "--data")],
+)
+def test_a_missing_trace_is_one_line(kit, option, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", [kit, f"{option}={tmp_path}", f"--out={tmp_path / 'out'}"])
+    with pytest.raises(SystemExit, match="2"):
+        importlib.import_module(f"scripts.{kit}.__main__").main()
+    assert f"{option} names the folder" in capsys.readouterr().err.splitlines()[-1]

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
-
 import pytest
 
-paper = importlib.import_module("scripts.thesis_4.paper")
-pages = importlib.import_module("scripts.thesis_4.page")
-cases = importlib.import_module("scripts.thesis_4.cases")
-days = importlib.import_module("scripts.thesis_4.days")
+from scripts.thesis_4 import cases, days, paper
+from scripts.thesis_4 import page as pages
 
 JOBS = """job_id,workload_name,submission_time,requested_number_of_resources,requested_time,success,starting_time,\
 execution_time,finish_time,waiting_time,turnaround_time,stretch,allocated_resources,units,units_by_node,req_cores,\

@@ -1,30 +1,19 @@
 """Judging claims, and a whole small run of scripts/reproduce/thesis_5's command."""
 
 import csv
-import importlib
 import json
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+
+from scripts.thesis_5 import paper, results
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
-@pytest.fixture
-def load(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT))
-
-    def of(name: str) -> ModuleType:
-        return importlib.import_module(f"scripts.thesis_5.{name}")
-
-    return of
-
-
-def test_the_thesis_tables_agree_with_its_text_where_they_do(load) -> None:
-    paper = load("paper")
+def test_the_thesis_tables_agree_with_its_text_where_they_do():
     verdicts = [paper.judged(claim, paper.printed(), paper.RULES) for claim in paper.CLAIMS]
     assert [finding.verdict for finding in verdicts[:11]] == ["yes"] * 11
     # Balance has the least late jobs, and most overutilisation; throughput's overutilisation is the least.
@@ -33,7 +22,7 @@ def test_the_thesis_tables_agree_with_its_text_where_they_do(load) -> None:
     assert verdicts[0].shown == "41 % less"
 
 
-def figures(paper, **changed):
+def figures(**changed):
     """Figures in which each of a few dispatchers has 100 of everything, unless told otherwise."""
     names = (*paper.SET_UPS, *paper.RULES)
     found = {name: dict.fromkeys((*paper.COLUMNS, paper.DECISION), 100.0) for name in names}
@@ -46,35 +35,30 @@ def figures(paper, **changed):
     ("own", "shown", "verdict"),
     [(59.0, "41 % less", "yes"), (90.0, "10 % less", "in part"), (110.0, "10 % more", "no")],
 )
-def test_a_saving_is_judged_by_the_least(load, own, shown, verdict) -> None:
-    paper = load("paper")
+def test_a_saving_is_judged_by_the_least(own, shown, verdict):
     claim = paper.Saves(paper.THROUGHPUT, "makespan", 0.41, 0.42)
-    finding = claim.judge(figures(paper, dardis_throughput={"makespan": own}), paper.RULES)
+    finding = claim.judge(figures(dardis_throughput={"makespan": own}), paper.RULES)
     assert finding == paper.Finding(shown, verdict)
 
 
-def test_a_saving_over_two_of_three_rules_is_none(load) -> None:
-    paper = load("paper")
-    found = figures(paper, dardis_balance={"late": 50.0}, rules_wt={"late": 40.0})
+def test_a_saving_over_two_of_three_rules_is_none():
+    found = figures(dardis_balance={"late": 50.0}, rules_wt={"late": 40.0})
     assert paper.Saves(paper.BALANCE, "late", 0.54, 0.57).judge(found, paper.RULES).verdict == "no"
 
 
-def test_ranks_name_what_holds(load) -> None:
-    paper = load("paper")
+def test_ranks_name_what_holds():
     claim = paper.Ranks(paper.BALANCE, ("late",), ("over",))
-    assert claim.judge(figures(paper, dardis_balance={"late": 99.0, "over": 99.0}), ()).shown == "only late jobs"
-    assert claim.judge(figures(paper, dardis_balance={"late": 101.0, "over": 99.0}), ()).verdict == "no"
+    assert claim.judge(figures(dardis_balance={"late": 99.0, "over": 99.0}), ()).shown == "only late jobs"
+    assert claim.judge(figures(dardis_balance={"late": 101.0, "over": 99.0}), ()).verdict == "no"
 
 
-def test_a_missing_run_is_not_judged(load) -> None:
-    paper = load("paper")
-    found = figures(paper)
+def test_a_missing_run_is_not_judged():
+    found = figures()
     del found["rules-df"]
     assert paper.judged(paper.CLAIMS[0], found, paper.RULES) == paper.UNKNOWN
 
 
-def test_the_spread_of_decisions_is_that_of_their_bins(load, tmp_path) -> None:
-    results = load("results")
+def test_the_spread_of_decisions_is_that_of_their_bins(tmp_path):
     (tmp_path / "decisions.csv").write_text("cpu_s_from,cpu_s_to,decisions\n1,3,5\n5,7,5\n", encoding="utf-8")
     assert results.decision_spread(tmp_path) == 2.0
     (tmp_path / "decisions.csv").write_text("cpu_s_from,cpu_s_to,decisions\n", encoding="utf-8")
@@ -86,7 +70,7 @@ def swf_line(number: int, submit: int, run: int, cores: int, wall: int, partitio
 
 
 @pytest.mark.slow
-def test_a_small_run_writes_the_page_and_is_kept(tmp_path) -> None:
+def test_a_small_run_writes_the_page_and_is_kept(tmp_path):
     jobs = [swf_line(n, 6000 * n, 1800 + 60 * n, 32 * (1 + n % 5), 7200, 4 if n % 3 else 10) for n in range(1, 31)]
     (tmp_path / "CEA-Curie-2012-slice36k.swf.gz").write_text("\n".join(jobs) + "\n", encoding="utf-8")
     command = [
@@ -108,10 +92,3 @@ def test_a_small_run_writes_the_page_and_is_kept(tmp_path) -> None:
     kept = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
     assert "0 now, 2 kept" in kept.stderr
     assert kept.stdout == first.stdout
-
-
-def test_a_missing_trace_is_one_line(tmp_path) -> None:
-    command = [sys.executable, "-m", "scripts.thesis_5", f"--traces={tmp_path}"]
-    ended = subprocess.run(command, check=False, capture_output=True, text=True, cwd=ROOT)
-    assert ended.returncode == 2
-    assert "--traces names the folder" in ended.stderr.splitlines()[-1]

@@ -1,27 +1,17 @@
 """What scripts/reproduce/thesis_7 aims at and counts, and a whole small run of its command."""
 
 import csv
-import importlib
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
+from scripts.thesis_7 import cases, figures, runs
+
 ROOT = Path(__file__).resolve().parents[3]
 DAY_S = 86_400
-
-
-@pytest.fixture
-def load(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT))
-
-    def of(name: str) -> ModuleType:
-        return importlib.import_module(f"scripts.thesis_7.{name}")
-
-    return of
 
 
 def swf_line(number: int, submit: int) -> str:
@@ -49,7 +39,7 @@ def data(tmp_path) -> Path:
 
 
 @pytest.mark.slow
-def test_a_small_run_writes_page_table_and_plots_and_keeps_its_runs(load, data, tmp_path) -> None:
+def test_a_small_run_writes_page_table_and_plots_and_keeps_its_runs(data, tmp_path):
     out = tmp_path / "out"
     command = [
         sys.executable, "-m", "scripts.thesis_7", f"--data={data}", f"--out={out}", "--workload=medium",
@@ -62,7 +52,7 @@ def test_a_small_run_writes_page_table_and_plots_and_keeps_its_runs(load, data, 
     assert {path.name for path in out.glob("*.png")} == {path.with_suffix(".png").name for path in out.glob("*.svg")}
     with (out / "thesis_7.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    scenarios, runs = load("cases").SCENARIOS, load("runs")
+    scenarios = cases.SCENARIOS
     assert len(rows) == len(scenarios) * (7 + sum(len(runs.switchings(name)) for name in runs.DISPATCHERS))
     for row in rows:
         parts = [float(row[f"gain_{part}_eur"]) for part in ("idle_power", "cooling", "price", "throughput")]
@@ -73,21 +63,12 @@ def test_a_small_run_writes_page_table_and_plots_and_keeps_its_runs(load, data, 
     switched = [float(row["share_of_bound"]) for row in rows if row["switching"] == runs.TEN]
     assert 0.5 < min(switched) <= max(switched) < 1
     kept = {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("*.npz")}
-    cases = load("cases")
     again = runs.simulate(cases.Files(data, out), cases.WORKLOADS[1], runs.OPPONENTS)
-    assert [key[1] for key, path in again if path in kept] == [*load("figures").RULES, runs.EASY]
+    assert [key[1] for key, path in again if path in kept] == [*figures.RULES, runs.EASY]
     assert {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("*.npz")} == kept
 
 
-def test_assumed_days_are_warmest_at_15(load) -> None:
-    cases = load("cases")
+def test_assumed_days_are_warmest_at_15():
     hours = [cases.SUMMER.assumed_c(hour) for hour in range(24)]
     assert (max(hours), hours.index(max(hours)), min(hours)) == (31.0, 15, 18.0)
     assert cases.WINTER.assumed_c(3) == pytest.approx(0)
-
-
-def test_a_missing_trace_is_one_line(tmp_path) -> None:
-    command = [sys.executable, "-m", "scripts.thesis_7", f"--data={tmp_path}"]
-    ended = subprocess.run(command, check=False, capture_output=True, text=True, cwd=ROOT)
-    assert ended.returncode == 2
-    assert "--data names the folder" in ended.stderr.splitlines()[-1]
