@@ -23,7 +23,8 @@ from offline.apply.wishes import NO_LIMIT, Seen, Wishes
 
 STATE_FILE: Final = "found.json"
 _Unix = Annotated[int, Field(ge=0, le=LATEST)]
-_Watts = Annotated[float, Field(ge=0, le=1e9)]
+_MOST_W: Final = 1e9
+_Watts = Annotated[float, Field(ge=0, le=_MOST_W)]
 _Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 _RESETS: Final = {"GracefulShutdown": False, "On": True}
 
@@ -100,7 +101,7 @@ def _asked(place: str, row: _RequestRow) -> float | bool:
         case "PATCH", path, {"PowerControl": [{"PowerLimit": {"LimitInWatts": None}}]} if path == _power(row):
             return NO_LIMIT
         case "PATCH", path, {"PowerControl": [{"PowerLimit": {"LimitInWatts": int(watts)}}]} if path == _power(row):
-            if not isinstance(watts, bool):
+            if not isinstance(watts, bool) and abs(watts) <= _MOST_W:
                 return float(watts)
         case "POST", path, {"ResetType": str(kind)} if path == _reset(row) and kind in _RESETS:
             return _RESETS[kind]

@@ -13,14 +13,11 @@ import time
 from pathlib import Path
 
 import pytest
-from kit.plan_folder import PLATFORM, plan
 from kit.redfish_emulator import emulator
 from kit.redfish_server import PASSWORD, USER, Node, serving
 
 from dardis.cli.main import run
 from offline.apply import command
-from offline.apply.files import read_requests
-from offline.export.redfish import export_redfish
 
 NAMES = [f"n{i}" for i in range(4)]
 IDLE = f"{sys.executable} -c pass {{node}}"
@@ -266,22 +263,12 @@ def test_an_emulator_is_switched_and_its_lack_of_limits_is_told(case, monkeypatc
         server.server_close()
 
 
-def test_an_export_is_what_is_read(tmp_path):
-    path = tmp_path / "requests.json"
-    names = [PLATFORM.node_name(node) for node in range(PLATFORM.node_count)]
-    path.write_text(export_redfish(plan(), names).text)
-    wishes = read_requests(path)
-    asked = json.loads(path.read_text())["requests"]
-    assert wishes.times == sorted({row["time_unix_s"] for row in asked} | {wishes.end})
-    assert set(wishes.nodes) == {row["node"] for row in asked}
-    assert all(limit == float("inf") for _, limit in (steps[-1] for steps in wishes.limits.values()))
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         (lambda case: case.write([(-50, "n0", 300)], -1), "its day was over at "),
         (lambda case: case.write([(0, "n0", 99)], 9), "[0]: a limit of 99 W; expected at least the 100 W that n0"),
+        (lambda case: case.write([(0, "n0", 10**400)], 9), "requests[0]: PATCH /redfish/v1/Chassis/n0/Power; expected"),
         (lambda case: case.write([(0, "n9", 300)], 9), "requests[0]: node 'n9'; expected one of the 4 nodes"),
         (lambda case: case.write([(5, "n0", 300), (1, "n0", 300)], 9), "requests[1]: "),
         (lambda case: case.write([(0, "n0", 0, "ForceOff")], 9), "expected a PATCH of /redfish/v1/Chassis/n0/Power"),
