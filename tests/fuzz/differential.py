@@ -18,7 +18,7 @@ from kit.plain_audit import Audit, Promises
 from kit.plain_rows import Down, Finding, Row, digest_of, downs_of, downs_of_file, rows_of, rows_of_file
 
 from dardis.cli.main import run as run_command
-from dardis.dispatch import CentralSetUp, QueueSetUp
+from dardis.dispatch import QueueSetUp
 from dardis.dispatch.replan.setups import ReplanSetUp
 from dardis.metrics.audit import audit
 from dardis.model.choices import NodeChoice, OnOff, ProfileRule, UnitsPerNode
@@ -113,7 +113,7 @@ def audited(instance: Instance, result: Result) -> list[Finding]:
 def promises_of(instance: Instance) -> Promises:
     """What docs/settings.md promises of these settings."""
     setup = instance.setup
-    check = str(setup.profile_check) if isinstance(setup, CentralSetUp) else "span"
+    check = str(setup.profile_check) if isinstance(setup, QueueSetUp) else "span"
     drawn = isinstance(setup, SetUp) and setup.generator is not Generator.FIRST
     return Promises(
         distinct=setup.units_per_node is UnitsPerNode.DISTINCT,

@@ -249,13 +249,21 @@ class Audit:
                     if step > 0 and amount and used[kind] > self._capacity(node, kind):
                         yield Finding("capacity", f"node {node} at {time} holds {used[kind]} {kind} (job {row.number})")
 
+    def _waited_for_a_boot(self, row: Row) -> bool:
+        """Whether it was decided on before it starts, when its nodes are up."""
+        nodes = {node for node, _ in row.where}
+        return any(down.node in nodes and down.up == row.start for down in self.downs)
+
     def _above_the_wish(self) -> Iterator[Finding]:
         """At every start who runs on the node then, each for its walltime, stays within the wish from then on."""
         for node, placed in sorted(self._placed.items()):
             for start in sorted({row.start for row, _ in placed}):
                 running = [(row, units) for row, units in placed if row.start <= start < row.finish]
                 for kind in self._kinds():
-                    asked = any(row.start == start and row.request.get(kind) for row, _ in running)
+                    asked = any(
+                        row.start == start and row.request.get(kind) and not self._waited_for_a_boot(row)
+                        for row, _ in running
+                    )
                     if not asked and self.promises.hard == "instant":
                         continue
                     wish = self._wish(node, kind)
