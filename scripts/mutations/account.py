@@ -6,7 +6,6 @@ from scripts.mutations.mutation import Mutation
 
 ACCOUNTED = "dardis/power/account.py"
 OF_ACCOUNT = ("tests/unit/power/test_account.py",)
-OF_CONDITIONS = ("tests/unit/power/test_conditions.py", *OF_ACCOUNT)
 PLANTS = ("tests/unit/power/test_nodes_and_plants.py",)
 FIGURES = ("tests/unit/metrics/test_power_figures.py",)
 AUDIT = ("tests/unit/metrics/test_audit.py", "tests/unit/metrics/test_downtime.py")
@@ -55,7 +54,7 @@ ACCOUNT = (
     ),
     Mutation(
         "quarters of an hour count from the trace's begin, not from UTC's hours", "dardis/power/conditions.py",
-        "-(self.start + self.offset) % DEMAND_SPAN_S", "-self.start % DEMAND_SPAN_S", OF_CONDITIONS,
+        "-(self.start + self.offset) % DEMAND_SPAN_S", "-self.start % DEMAND_SPAN_S", OF_ACCOUNT,
     ),
     Mutation(
         "a time down pays before a node can shut down and boot", "dardis/power/nodes.py",

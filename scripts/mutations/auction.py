@@ -8,20 +8,19 @@ AUCTION = "dardis/dispatch/auction"
 NODESETS, BIDS, FREE = f"{AUCTION}/nodesets.py", f"{AUCTION}/bids.py", f"{AUCTION}/free.py"
 PROGRAMME, CLEAR, SETUPS = f"{AUCTION}/programme.py", f"{AUCTION}/clear.py", f"{AUCTION}/setups.py"
 MILP = "dardis/solver/milp.py"
-OF_SETS = ("tests/unit/dispatch/auction/test_nodesets.py",)
-OF_WORTH = ("tests/unit/dispatch/auction/test_preferences.py",)
-OF_BIDS = ("tests/unit/dispatch/auction/test_bids_by_hand.py", "tests/properties/test_aucsched.py")
+BY_HAND = ("tests/unit/dispatch/auction/test_auction_by_hand.py",)
+OF_BIDS = (*BY_HAND, "tests/properties/test_aucsched.py")
 OF_AUCTIONS = ("tests/properties/test_aucsched.py",)
 OF_SEARCHES = ("tests/unit/solver/test_milp.py",)
 
 AUCTIONS = (
-    Mutation("a nodeset has nodes without a core", NODESETS, "(free[:, 0] > 0)", "(free[:, 0] >= 0)", OF_SETS),
+    Mutation("a nodeset has nodes without a core", NODESETS, "(free[:, 0] > 0)", "(free[:, 0] >= 0)", BY_HAND),
     Mutation(
         "bids in the middle are worth what aligned ones are",
         BIDS,
         "(False, Class.B): (0.5, 0.0, 0.0)",
         "(False, Class.B): (0.0, 0.0, 0.0)",
-        OF_WORTH,
+        BY_HAND,
     ),
     Mutation(
         "a preference falls below 0 where runs are more than nodesets",
@@ -84,7 +83,7 @@ AUCTIONS = (
         PROGRAMME,
         "gcd(*priorities) / (len(priorities) + 1)",
         "max(priorities) / 2.0",
-        (*OF_WORTH, *OF_AUCTIONS),
+        (*BY_HAND, *OF_AUCTIONS),
     ),
     Mutation(
         "in the programme a cell's units are those of its fullest node",

@@ -67,7 +67,7 @@ PROTOCOL = (
     Mutation(
         "a node that is off is reserved as if it were already booting", STATE,
         "(start < np.maximum(self._ready[nodes], now + self._boot[nodes])).any()", "(start < self._ready[nodes]).any()",
-        ("tests/unit/node_manager/test_switched_pool.py",),
+        ("tests/unit/node_manager/test_switcher.py",),
     ),
     Mutation(
         "where messages may be lost, nodes that have not changed are not told again", STATE,

@@ -126,16 +126,6 @@ def test_a_busy_node_goes_down_after_its_job_and_jobs_stay_off_reserved_nodes(cl
     )
 
 
-def test_an_old_plan_can_be_tried_at_once(cluster: Cluster) -> None:
-    path = script(cluster, [(0, 0, False), (300, 0, True), (400, 2, False), (400, 3, False)], 1_688_342_400)
-    assert "this plan ended" in ended(cluster, str(path), status=1)
-    assert cluster.power_log() == []
-    out = ended(cluster, str(path), "--now")
-    assert cluster.power_log() == ["suspend n0", "resume n0", "suspend n[2-3]"]
-    assert "State=POWER_DOWN_ASAP" in out
-    assert {r["Nodes"] for r in cluster.reservations().values()} == {"n0", "n[2-3]"}
-
-
 def test_what_somebody_else_has_reserved_is_left_alone(cluster: Cluster) -> None:
     now = int(time.time())
     theirs = ("ReservationName=theirs", "StartTime=now", "Duration=60", "Nodes=n[1-2]", "Users=root")
@@ -147,21 +137,6 @@ def test_what_somebody_else_has_reserved_is_left_alone(cluster: Cluster) -> None
     assert {field["Nodes"] for field in cluster.reservations().values()} == {"n0", "n[1-2]"}
     ended(cluster, str(path), "--rollback")
     assert set(cluster.reservations()) == {"theirs"}
-
-
-def test_one_copy_at_a_time(cluster: Cluster) -> None:
-    path = script(cluster, [(0, 0, False), (590, 1, False)], int(time.time()))
-    running = begun(cluster, path)
-    try:
-        until(lambda: "POWERED_DOWN" in cluster.states()["n0"], "n0 off")
-        for again in ([], ["--rollback"]):
-            assert f"another copy runs (process {running.pid})" in ended(cluster, str(path), *again, status=1)
-        assert cluster.reservations()
-    finally:
-        running.kill()
-        running.communicate()
-    ended(cluster, str(path), "--rollback")  # whoever was killed holds no lock
-    assert cluster.reservations() == {}
 
 
 def test_none_goes_off_while_many_jobs_wait(cluster: Cluster) -> None:
@@ -178,18 +153,6 @@ def test_none_goes_off_while_many_jobs_wait(cluster: Cluster) -> None:
     finally:
         running.kill()
         running.communicate()
-
-
-def test_the_first_refusal_stops_it(cluster: Cluster) -> None:
-    path = script(cluster, [(0, 0, False), (0, 1, False)], int(time.time()))
-    text = path.read_text().replace("n[0-1]", "zz[0-1]")
-    path.write_text(text)
-    assert "Node zz0 not found" in ended(cluster, str(path), status=1)
-    config = cluster.folder / "slurm.conf"
-    config.write_text(config.read_text().replace("SuspendTime=86400", "SuspendTime=INFINITE"))
-    cluster.run("scontrol", "reconfigure")
-    kept = ("--state", str(cluster.folder / "kept"))
-    until(lambda: "power saving is off" in cluster.run("bash", str(path), *kept, check=False).stderr, "noticed")
 
 
 def test_hostlists_and_shell_are_sound(cluster: Cluster) -> None:

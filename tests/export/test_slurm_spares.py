@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import signal
 import subprocess
 import tempfile
 import time
@@ -156,41 +155,6 @@ def test_who_is_drained_reserved_or_down_is_left_alone_and_who_does_not_answer_g
     assert logged(cluster).count("n3 does not come up") == 1
 
 
-def test_none_is_switched_off_while_many_jobs_wait(cluster: Cluster) -> None:
-    for _ in range(5):
-        cluster.run("sbatch", "-w", "n5", "--exclusive", "-o", "/dev/null", "--wrap", "sleep 4")
-    with running(cluster, program(cluster, [(0, 1)]), "--most-pending", "2"):
-        until(lambda: cluster.config("SuspendExcNodes") == "n[0-5]", "all stay on")
-        until(lambda: cluster.config("SuspendExcNodes") == "n[0-5]:1", "until fewer wait")
-        until(lambda: len(idle(cluster)) == 1, "then others go off")
-    assert "jobs wait for nodes: none is switched off" in logged(cluster)
-
-
-def test_a_newer_slurm_is_told_without_a_file(cluster: Cluster) -> None:
-    """One that can update SuspendExcNodes: stood in for by the real one, with that added."""
-    stand_in, real = cluster.folder / "bin", shutil.which("scontrol", path=cluster.environment["PATH"])
-    stand_in.mkdir()
-    kept = cluster.folder / "updated"
-    kept.write_text("n4\n")
-    (stand_in / "scontrol").write_text(f"""#!/bin/sh
-case "$1 $2" in
-"update SuspendExcNodes="*) echo "${{2#SuspendExcNodes=}}" > {kept}; echo "$2" >> {kept}.log ;;
-"show config") {real} "$@" | sed "s/^SuspendExcNodes .*/SuspendExcNodes         = $(cat {kept})/" ;;
-*) exec {real} "$@" ;;
-esac
-""")
-    (stand_in / "scontrol").chmod(0o755)
-    cluster.environment["PATH"] = f"{stand_in}:{cluster.environment['PATH']}"
-    path = program(cluster, [(0, 2)])
-    with running(cluster, path):
-        until(lambda: kept.read_text() == "n[0-5]:2,n4\n", "set")
-        time.sleep(3)
-    assert (cluster.folder / "spares.conf").read_text() == "# none\n"
-    assert Path(f"{kept}.log").read_text().count("\n") == 1
-    ended(cluster, path, "--rollback")
-    assert kept.read_text() == "n4\n"
-
-
 def test_what_lacks_is_told_and_nothing_is_changed(cluster: Cluster) -> None:
     path = program(cluster, [(0, 2)])
     config = cluster.folder / "slurm.conf"
@@ -208,13 +172,3 @@ def test_what_lacks_is_told_and_nothing_is_changed(cluster: Cluster) -> None:
     assert ended(cluster, path, "--most-pending", "no", status=2)
     if shutil.which("shellcheck"):
         cluster.run("shellcheck", str(path))
-
-
-def test_ctrl_c_leaves_all_as_it_is(cluster: Cluster) -> None:
-    path = program(cluster, [(0, 2)])
-    with running(cluster, path) as process:
-        until(lambda: cluster.config("SuspendExcNodes") == "n[0-5]:2", "set")
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=20) == 130
-    assert cluster.config("SuspendExcNodes") == "n[0-5]:2"
-    assert "with --rollback to undo" in logged(cluster)

@@ -6,24 +6,16 @@ from dataclasses import replace
 
 import pytest
 from faults.broken import NoFitTest
-from faults.scenarios import draw_scenario
-from faults.seeds import check, judge, run_seed
-from kit.actual import actual
+from faults.seeds import check, run_seed
 
-from dardis.model.host_tree import child_counts
-from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool, RelayingHost
-from dardis.registry import OURS
-from dardis.sim.faults import Crash, FaultSimulation, PoolMaker, Scenario
-from dardis.task_manager import SETUPS, LateByTimers, LateSetUp, negotiation
-from dardis.task_manager.claims.agreed import AgreedClaims, Pace, Proposal
-from dardis.task_manager.sampling import Sampling
-from dardis.transport.virtual import Faults
+from dardis.sim.faults import PoolMaker
+from dardis.task_manager import LateByTimers, negotiation
+from dardis.task_manager.claims.agreed import AgreedClaims, Proposal
 from dardis.wire import messages as say
 from dardis.wire.effects import Effect, Kill
 
 PLAIN, LATE, TREE, SAMPLE, STALE = {}, {"late": True}, {"tree": True}, {"sample": True}, {"stale": True}
-PACE = Pace(patience=30, resend=25, lead=90)
 SOME, MANY, BLOCK = range(100), range(1000, 2200), 100
 FEW = [
     (PLAIN, range(40, 64), {"crashes": 90, "lost": 5000, "cut": 20, "repeated": 1, "rejected": 5, "waiting": 3}),
@@ -76,94 +68,6 @@ def test_a_seed_replays(kind):
 
 
 # ----------------------------------------------------------------------------------------------------------- scenarios
-
-
-def test_the_scenarios_differ():
-    scenarios = [draw_scenario(seed) for seed in SOME]
-    assert {scenario.managers for scenario in scenarios} == {1, 2, 3, 4}
-    assert {scenario.dispatcher.setup.generator for scenario in scenarios} == {
-        setup.generator for setup in SETUPS.values()
-    }
-    assert {len(scenario.platform.kinds) for scenario in scenarios} == {1, 2, 3}
-    assert {scenario.platform.node_count for scenario in scenarios} == set(range(2, 9))
-
-
-def test_scenarios_of_late_jobs_and_of_trees_are_those_of_the_others():
-    inner, ages, arities = 0, set(), set()
-    for seed in range(20, 41):
-        plain, late, tree = (draw_scenario(seed, **kind) for kind in (PLAIN, LATE, TREE))
-        plain = replace(plain, desired=None)
-        assert isinstance(late.dispatcher.setup, LateSetUp)
-        assert replace(late, dispatcher=plain.dispatcher, desired=None) == plain
-        assert replace(tree, arity=0, desired=None) == plain
-        ages.add(late.dispatcher.setup.aged_after_s)
-        arities.add(tree.arity)
-        children = child_counts(len(tree.bounds) - 1, tree.arity)
-        inner += sum(children[crash.host] > 0 for crash in tree.crashes)
-    assert (ages, arities) == ({0, 60, 600, 3000}, {1, 2, 3, 4})
-    assert inner >= 20, "inner hosts do die"
-
-
-def test_samples_are_asked_in_the_scenarios(monkeypatch):
-    asked, right = [0] * 8, Sampling.nodes_of
-
-    def counted(self, states, searches, *, asks_again):
-        asked[seed] += 1
-        return right(self, states, searches, asks_again=asks_again)
-
-    monkeypatch.setattr(Sampling, "nodes_of", counted)
-    for seed in range(len(asked)):
-        FaultSimulation(draw_scenario(seed, reliable=True, sample=True)).run(lambda: False, most_events=5_000)
-    assert sum(asked) > 10 * len(asked)
-    assert sum(count > 0 for count in asked) > 0.8 * len(asked)
-
-
-def test_copies_do_come_after_the_ends_of_their_jobs():
-    kinds = say.Confirm, say.Reserved, say.Commit, say.Committed, say.Release, say.Released, say.Finished, say.Noted
-    late = dict.fromkeys(kinds, 0)
-    for seed in range(14):
-        simulation = FaultSimulation(draw_scenario(seed, stale=True))
-
-        def receive(to, message, now, simulation=simulation, take=simulation._receive):
-            if isinstance(message, kinds):
-                late[type(message)] += message.job in simulation.told
-            take(to, message, now)
-
-        simulation.network._receive = receive
-        simulation.run(lambda: False, most_events=20_000)
-        if min(late.values()) >= 5:
-            return
-    raise AssertionError(late)
-
-
-def test_without_contention_every_first_claim_holds():
-    platform = Platform("roomy", (NodeGroup("n", 4, {"cores": 8}),))
-    jobs = tuple(
-        actual(number, 3 * number, 3 * number, None, walltime=500, runtime=100, units=2, request=(1,), groups=1)
-        for number in range(8)
-    )
-    faults = Faults(longest_delay=10, duplicate=0.5)
-    scenario = Scenario(7, platform, (0, 1, 2, 3, 4), jobs, OURS["dardis-throughput"], 3, PACE, faults)
-    outcome = judge(scenario)
-    assert outcome.violations == ()
-    assert (outcome.done, outcome.placements, outcome.renegotiations) == (8, 8, 0)
-    simulation = FaultSimulation(scenario)
-    simulation.run(lambda: False, most_events=100_000)
-    assert {job: placed.start for job, placed in simulation.placed.items()} == {
-        job.number: job.submit + PACE.lead for job in jobs
-    }
-
-
-def test_a_silent_sample_is_not_asked_for_ever():
-    """All but two of forty hosts are dead and nobody hears of it: a job asks one node after another."""
-    platform = Platform("dying", (NodeGroup("n", 40, {"cores": 8}),))
-    job = actual(1, 10, 10, None, walltime=500, runtime=100, units=1, request=(1,), groups=1)
-    crashes = tuple(Crash(host, 1, None, (1 << 40,)) for host in range(38))
-    bounds, setup = tuple(range(41)), OURS["dardis-throughput"]
-    scenario = Scenario(7, platform, bounds, (job,), setup, 1, PACE, Faults(longest_delay=10), crashes, sample=1)
-    simulation = FaultSimulation(scenario)
-    assert simulation.run(lambda: 1 in simulation.told, most_events=100_000)
-    assert simulation.placed[1].nodes.tolist() in [[38], [39]]
 
 
 # --------------------------------------------------------------------------------- rules that are broken are found out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from faults.seeds import check, judge
+from faults.seeds import check
 from kit.actual import actual
 from kit.dispatchers import dispatcher_of
 
@@ -11,10 +11,10 @@ from dardis.model.job import Actual
 from dardis.model.platform import NodeGroup, Platform
 from dardis.sim.faults import FaultSimulation, Scenario
 from dardis.task_manager import LateByTimers, LateSetUp
-from dardis.task_manager.claims.agreed import AgreedClaims, Pace
+from dardis.task_manager.claims.agreed import Pace
 from dardis.task_manager.late.backlog import Backlog
 from dardis.transport.virtual import Faults
-from dardis.wire.effects import Done, Send, SendAll
+from dardis.wire.effects import Send, SendAll
 
 PACE = Pace(patience=6, resend=6, lead=20)
 
@@ -78,42 +78,7 @@ def test_a_wide_job_starts_soon_after_it_has_grown_old(seed, drop, failed_claims
     assert start_of_the_wide(wide_among_narrow(seed, drop=drop)) <= SUBMIT + WIDE_S + NARROW_S + AGED_AFTER + bound
 
 
-def test_without_age_and_heads_it_starves(monkeypatch):
-    monkeypatch.setattr(LateByTimers, "_is_best", lambda *_: False)
-    never = wide_among_narrow(0, drop=0.0, aged_after=1 << 40)
-    assert start_of_the_wide(never) >= BUSY_UNTIL
-
-
 # --------------------------------------------------------------------------------------------------------- two heads
-
-
-def two_heads() -> Scenario:
-    """Job 1 runs to 674. Job 2 is the head of one task manager, job 3, a better one, later of the other."""
-    rows = ((1, 0, 600, 2, 3), (2, 30, 900, 2, 4), (3, 80, 50, 2, 4), (4, 120, 40, 1, 1))
-    jobs = tuple(
-        actual(n, submit, submit, None, time, units, (cores,), 1, runtime=time)
-        for n, submit, time, units, cores in rows
-    )
-    platform = Platform("two", (NodeGroup("n", 2, {"cores": 4}),))
-    return Scenario(3, platform, (0, 1, 2), jobs, dispatcher_of(LateSetUp()), 2, PACE, Faults(3))
-
-
-def test_the_worse_head_gives_way():
-    """When job 4 ends all hear of both heads; the better one moves to where it fits."""
-    simulation = FaultSimulation(two_heads())
-    simulation.run(lambda: False, most_events=20_000)
-    starts = {number: placed.start for number, placed in simulation.placed.items()}
-    assert (starts[1], starts[4]) == (74, 140)
-    assert 674 <= starts[3] < starts[2] < 900
-    assert judge(two_heads()).violations == ()
-
-
-def test_if_it_does_not_the_better_one_comes_later(monkeypatch):
-    monkeypatch.setattr(AgreedClaims, "call_off", lambda *_: [])
-    simulation = FaultSimulation(two_heads())
-    simulation.run(lambda: False, most_events=20_000)
-    assert simulation.placed[2].start == 674
-    assert simulation.placed[3].start >= 1574
 
 
 # ------------------------------------------------------------------------------------------------- for a long while
@@ -127,14 +92,6 @@ def on_two_nodes(*jobs: Actual, managers: int) -> FaultSimulation:
     )
     assert simulation.run(lambda: False, most_events=100_000), "it does not end"
     return simulation
-
-
-def test_a_task_manager_serves_any_number_of_jobs_in_turn():
-    """More than it has room for at once: who is done leaves its room to others."""
-    jobs = [actual(n, 30 * n, 30 * n, None, 5, 1, (1,), 1, runtime=5) for n in range(1, 330)]
-    simulation = on_two_nodes(*jobs, managers=1)
-    assert sorted(simulation.told) == [job.number for job in jobs]
-    assert all(len(ends) == 1 and isinstance(ends[0], Done) for ends in simulation.told.values())
 
 
 def test_a_head_finds_its_earlier_start_though_nobody_publishes_again(monkeypatch):

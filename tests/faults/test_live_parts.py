@@ -1,6 +1,5 @@
 """Processes that jobs begin on their nodes through the keepers there: what they write, how they end, and MPI's own."""
 
-import hashlib
 import os
 import random
 import re
@@ -14,7 +13,7 @@ from pathlib import Path
 import pytest
 from kit.keeper import until
 from kit.live import Live
-from kit.live_ranks import PLACES, ROOT, Ranks
+from kit.live_ranks import ROOT, Ranks
 
 from dardis.model.errors import DardisError, InputError
 
@@ -26,13 +25,6 @@ LAUNCHERS = [
                  marks=pytest.mark.skipif(not MPIRUN.exists(), reason="needs mpirun in .venv")),
     pytest.param(str(HYDRA), id="MPICH", marks=pytest.mark.skipif(not HYDRA.exists(), reason=f"needs {HYDRA}")),
 ]  # fmt: skip
-
-
-SAY_RANK = f"{sys.executable} -c 'from mpi4py import MPI; print(f\"rank {{MPI.COMM_WORLD.rank}}\")'"
-"""A program that calls MPI_Init, which no rank leaves before mpirun knows of the start of all ranks.
-
-A rank that ends earlier can make Open MPI's mpirun wait without end (docs/live.md).
-"""
 
 
 @contextmanager
@@ -164,12 +156,6 @@ def test_a_part_is_asked_for_again_and_what_makes_no_sense_is_refused(live):
         told(number=8)
 
 
-def test_much_output_comes_whole(live):
-    told = said(live, f"{EXEC} $SECOND -- seq 300000 | md5sum")
-    text = "".join(f"{number}\n" for number in range(1, 300_001))
-    assert told == [f"{hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()}  -"]
-
-
 def test_what_a_cancelled_job_has_begun_elsewhere_is_ended_and_its_node_is_free(live):
     number, _ = begun(live, f"{EXEC} $SECOND sleep 6101", cpus=4)
     nodes = nodes_of(live, number)
@@ -181,15 +167,6 @@ def test_what_a_cancelled_job_has_begun_elsewhere_is_ended_and_its_node_is_free(
     assert {node for one in blockers for node in nodes_of(live, one)} >= set(nodes)
     for one in blockers:
         live.client.post(f"/jobs/{one}/cancel")
-
-
-@pytest.mark.slow
-def test_a_walltime_ends_what_goes_on_elsewhere_though_nobody_waits_for_it(live):
-    deaf = "trap '' TERM; sleep 6102; sleep 6102"
-    number, _ = begun(live, f'{EXEC} $SECOND -- sh -c "{deaf}" & sleep 6103', walltime_s=2, grace_s=1)
-    until(lambda: sleeping(6102))
-    assert live.ended(number)["state"] == "timeout"
-    until(lambda: not sleeping(6102) + sleeping(6103))
 
 
 def test_a_signal_to_who_waits_ends_what_he_waits_for(live):
@@ -237,26 +214,6 @@ def test_mpi_starts_its_processes_through_the_keepers_and_they_end_with_the_job(
     live.client.post(f"/jobs/{number}/cancel")
     assert live.ended(number)["state"] == "cancelled"
     until(lambda: not sleeping(6106))
-
-
-@pytest.mark.parametrize("launcher", LAUNCHERS)
-def test_an_mpi_program_says_what_its_ranks_say(live, launcher):
-    program = "sh -c 'echo rank $PMI_RANK'" if launcher == str(HYDRA) else SAY_RANK  # mpi4py is Open MPI's here
-    told = said(live, f"{launcher} {program}; echo $?", cpus=2)
-    assert sorted(line for line in told if line.startswith("rank")) == [f"rank {n}" for n in range(4)]
-    assert told[-1] == "0"
-
-
-@pytest.mark.slow
-def test_on_other_hosts_it_is_their_keepers_that_run_it(ranks):
-    each = f"{EXEC} $n -- sh -c 'echo $DARDIS_FOLDER; cat /proc/$PPID/cmdline | tr \\\\0 _; echo'; done"
-    told = said(ranks, EACH + each, nodes=6)
-    folders = [ranks.folder / place for place in PLACES for _ in range(2)]
-    assert told[::2] == [str(folder) for folder in folders]
-    assert [line.rstrip("_").rpartition("_")[2] for line in told[1::2]] == [
-        str(folder / "keeper") for folder in folders
-    ]
-    assert not [path for folder in folders for path in (folder / "parts").glob("*")]
 
 
 @pytest.mark.slow
@@ -317,12 +274,3 @@ def test_under_kills_no_part_begins_twice_nor_beside_one_of_an_earlier_run(tmp_p
         parts = [run for run in began if run.startswith(f"{one['id']}.{one['attempt']}.")]
         assert len(parts) == 2
         assert said.split("\n")[-3:-1] == [f"said {run}" for run in parts]
-
-
-@pytest.mark.slow
-def test_what_nobody_waits_for_any_more_is_ended(live):
-    number, _ = begun(live, f"{EXEC} $SECOND sleep 6108 & sleep 3; kill -9 $!; sleep 300")
-    until(lambda: sleeping(6108))
-    until(lambda: not sleeping(6108), 90)
-    assert live.job(number)["state"] == "running"
-    live.client.post(f"/jobs/{number}/cancel")

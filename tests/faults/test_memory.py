@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import faulthandler
 import gc
 import tracemalloc
 from collections import deque
@@ -202,11 +201,3 @@ def check_bytes(world: Stream, few: int, many: int) -> None:
 def test_machines_take_no_more_bytes_after_many_jobs(kind):
     """Jobs that find room at once."""
     check_bytes(Stream(**kind, cores=1000, hosts=2), 200, 1000)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS[::3], ids=str)
-def test_machines_take_no_more_bytes_after_200_000_jobs(kind):
-    """Takes four minutes, and ten in a tree."""
-    faulthandler.cancel_dump_traceback_later()
-    check_bytes(Stream(**kind, cores=1000, hosts=2), 20_000, 200_000)

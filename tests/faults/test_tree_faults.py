@@ -19,7 +19,7 @@ from dardis.node_manager import RelayingHost, relay
 from dardis.registry import OURS
 from dardis.sim.faults import Crash, FaultSimulation, Scenario
 from dardis.task_manager import SETUPS, LateSetUp, asking
-from dardis.task_manager.claims.agreed import LONGEST_BACKOFF, SLOWEST, AgreedClaims, Pace
+from dardis.task_manager.claims.agreed import LONGEST_BACKOFF, AgreedClaims, Pace
 from dardis.transport.virtual import Faults
 from dardis.wire import messages as say
 from dardis.wire.effects import Effect, Kill, Send
@@ -60,17 +60,6 @@ def test_a_job_runs_on_what_the_others_offer(host, heard, nodes):
     assert heard < 400 or simulation.placed[1].start <= 100 + PACE.lead + 6 * PACE.patience
 
 
-@pytest.mark.parametrize("host", [0, 4, 6])
-@pytest.mark.parametrize("back", [150, 600])
-def test_who_is_back_is_asked_again(host, back):
-    """Jobs need all nodes: the second is submitted when the death has been heard of."""
-    jobs = job(1, 100, 7), job(2, 200, 7)
-    simulation = play(one_dies(*jobs, host=host, at=104, heard=120, back=back, managers=2))
-    assert sorted(simulation.told) == [1, 2]
-    assert all(placed.nodes.tolist() == list(range(7)) for placed in simulation.placed.values())
-    assert max(placed.start for placed in simulation.placed.values()) < back + 1600
-
-
 def test_jobs_that_are_submitted_at_once_race_to_their_ends():
     jobs = [job(number, 100, 1 + number % 7) for number in range(1, 25)]
     simulation = play(one_dies(*jobs, host=1, at=103, heard=140, back=500, managers=4))
@@ -109,38 +98,11 @@ def never_again(number: int, now: int) -> list[Effect]:
     raise AssertionError(f"job {number} asks anew at {now}")
 
 
-@pytest.mark.parametrize("levels", [0, 1, 2, 6, 20, 40])
-@pytest.mark.parametrize("questions", [1, 2])
-def test_in_time_a_job_waits_long_enough_for_the_slowest_network(levels, questions):
-    """Whatever its first pace: a level waits for the way there and back, and after a round there are three left."""
-    for resend in (1, 7, 60):
-        agreement, delay = AgreedClaims(Pace(1, resend, 1), 1, never_again, levels, questions), SLOWEST * resend
-        for _ in range(50):
-            agreement.failed(5, slow=True)
-        assert agreement.patience(5) >= 2 * delay
-        round_s = questions * (agreement.round_ends(5, 1000) - 1000)
-        assert agreement.lead(job(5, 0, 1)) >= round_s + 3 * delay
-
-
 def test_failures_that_more_patience_would_not_have_helped_make_nobody_wait_longer():
     agreement = AgreedClaims(Pace(10, 4, 30), 1, never_again, levels=20, questions=2)
     for _ in range(50):
         agreement.failed(5, slow=False)
     assert agreement._allowance(5) == 4 << LONGEST_BACKOFF
-
-
-@pytest.mark.parametrize("levels", range(4))
-def test_a_level_has_answered_before_the_one_above_it_gives_up(levels):
-    """With the waits of each failure; a start lies beyond both questions, sums and candidates, and time to agree."""
-    pace = Pace(patience=10, resend=4, lead=30)
-    agreement, five = AgreedClaims(pace, 1, never_again, levels, questions=2), job(5, 0, 1)
-    for failures in range(LONGEST_BACKOFF + 1):
-        (given_up, _) = agreement.watch(five, 1, 1000)
-        assert given_up.at == 1000 + (levels + 1) * agreement.patience(5)
-        to_agree = agreement.lead(five) - 2 * (given_up.at - 1000)
-        assert to_agree >= pace.lead - pace.patience + (failures > 0) * (pace.resend << failures)
-        agreement._failures[5] = failures + 1
-    assert agreement.patience(5) > pace.patience
 
 
 # ------------------------------------------------------------------------------------------- broken trees are found out

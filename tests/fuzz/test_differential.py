@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 from faults.broken import NoFitTest
-from fuzz.differential import COMMAND_EVERY, Outcome, differences, judge, played
+from fuzz.differential import COMMAND_EVERY, Outcome, judge
 from fuzz.instances import draw_instance
-from kit.plain_rows import digest_of
 from kit.seeds import assert_sound
 
 from dardis.cli.main import run
@@ -78,11 +77,6 @@ def test_seeds_draw_every_setting_of_every_dispatcher():
             assert words <= seen[kind.__name__]
 
 
-def test_a_seed_replays():
-    first, second, other = (str(judge(seed)) for seed in (1, 1, 2))
-    assert first == second != other
-
-
 # ----------------------------------------------------------------------------------------------- defects are found out
 
 
@@ -127,15 +121,6 @@ class ShortHold(NodePool):
 def test_a_node_manager_that_is_wrong_is_found_out(monkeypatch, pool, rule, first):
     monkeypatch.setattr("dardis.node_manager.NodePool", pool)
     assert any(text.startswith(rule) for seed in range(first, MANY.stop) for text in judge(seed).violations)
-
-
-@pytest.mark.parametrize("name", ["status", "submit", "earliest", "latest", "walltime", "request", "attempts", "start"])
-def test_whatever_a_job_has_in_another_arrangement_is_found_out(name):
-    one = played("one", draw_instance(FEW[0]))
-    rows = [replace(one.rows[0], **{name: -7}), *one.rows[1:]]
-    other = replace(one, name="other", rows=rows, said=digest_of(rows))
-    assert not list(differences(one, one))
-    assert [f"job {rows[0].number} has {name} -7, and" in text for text in differences(one, other)] == [True]
 
 
 def test_a_failing_seed_says_how_to_see_it_again(monkeypatch):

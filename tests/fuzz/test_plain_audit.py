@@ -9,21 +9,15 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from kit.actual import actual, asking
 from kit.plain_audit import Audit, Promises
-from kit.plain_rows import Down, Row, digest_of, downs_of, downs_of_file, rows_of, rows_of_file
+from kit.plain_rows import Down, Row
 
-from dardis.metrics.downtime import write_downtime
-from dardis.metrics.table import write_jobs
-from dardis.model.downtime import Downtime
-from dardis.model.job import FOREVER, Actual
+from dardis.model.job import Actual
 from dardis.model.platform import Maintenance, NodeGroup, NodePower, Platform
 from dardis.model.profile import StepFunction
-from dardis.model.target import DesiredProfile, Split, Switching, Target
-from dardis.registry import find_dispatcher
-from dardis.runs.play import play
+from dardis.model.target import DesiredProfile, Split, Switching
 
 POWER = NodePower(boot_s=4, shutdown_s=2)
 PLATFORM = Platform(
@@ -274,21 +268,6 @@ def test_what_is_sound_passes(harmless):
     case = by_hand()
     harmless(case)
     assert case.rules() == set()
-
-
-def test_schedule_and_files_say_the_same(tmp_path):
-    dispatcher = find_dispatcher("dardis-throughput")
-    switching = Switching({0: StepFunction.from_steps(1, [])}, idle_s=5)
-    played = play(PLATFORM, JOBS, dispatcher, Target(switching=switching), 1)
-    schedule, downtime = played.schedule, played.recorder.downtime()
-    write_jobs(schedule, tmp_path / "jobs.csv")
-    write_downtime(tmp_path / "switching.csv", downtime)
-    rows = rows_of(schedule)
-    assert len({row.status for row in rows}) == 3
-    assert rows_of_file(tmp_path / "jobs.csv") == rows
-    assert digest_of(rows) == schedule.digest() != digest_of(rows, 1)
-    assert downs_of_file(tmp_path / "switching.csv") == downs_of(downtime) != []
-    assert downs_of(Downtime(np.array([3]), np.array([7]), np.array([FOREVER]))) == [Down(3, 7, None)]
 
 
 def test_it_shares_no_code_with_what_it_judges():

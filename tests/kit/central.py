@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import pytest
 from kit.actual import actual
 from kit.pool_reference import PoolJobs
+from kit.replay import rejected_that_could_run
 from kit.run import Run
 
 from dardis.config.settings import with_settings
 from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher, CentralSetUp, QueueSetUp
+from dardis.dispatch.setups import ProfileCheck
 from dardis.kernels import job_table, placer, profiles
 from dardis.kernels import queue as kernel
 from dardis.metrics.asked import AskedJobs
 from dardis.metrics.audit import audit
-from dardis.model.choices import UnitsPerNode
+from dardis.model.choices import ProfileRule, UnitsPerNode
 from dardis.model.job import NO_TIME, Actual
 from dardis.model.platform import NodeGroup, Platform
+from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile
 from dardis.predict import Predictor
 from dardis.sim.simulation import Simulation
@@ -99,6 +103,35 @@ def dispatch(
         assert all(job.groups >> int(platform.group_of_node[node]) & 1 for node in nodes)
         assert setup.units_per_node is UnitsPerNode.PACK or (units == 1).all()
     return Run(schedule, recorder.reasons)
+
+
+@dataclass
+class Case:
+    """What a run is made of."""
+
+    platform: Platform
+    jobs: list[Actual]
+    setup: QueueSetUp
+    desired: DesiredProfile | None
+
+    def run(self, **more) -> Run:
+        return dispatch(self.platform, self.jobs, self.setup, desired=self.desired, **more)
+
+    def run_twice(self, slots: int) -> Run:
+        """A run, the same as one with little room at first: chance is an argument."""
+        run = self.run()
+        with little_room(slots):
+            again = self.run()
+        assert (again.schedule.digest(), again.reasons) == (run.schedule.digest(), run.reasons)
+        return run
+
+    def assert_only_the_impossible_is_rejected(self, schedule: Schedule) -> None:
+        wishes = self.desired if self.setup.profile is ProfileRule.HARD else None
+        distinct = self.setup.units_per_node is UnitsPerNode.DISTINCT
+        instant = self.setup.profile_check is ProfileCheck.INSTANT
+        assert not rejected_that_could_run(
+            self.platform, self.jobs, schedule, wishes, distinct=distinct, instant=instant
+        )
 
 
 def starts_on_one_node(jobs: PoolJobs, processors: int, setup: CentralSetUp) -> list[int]:

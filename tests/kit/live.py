@@ -116,7 +116,7 @@ class Live:
         """Kill all that is left; nothing is, where the service was never started."""
         if self.service is None:
             return
-        with suppress(DardisError, AssertionError):
+        with suppress(DardisError, AssertionError, subprocess.TimeoutExpired):
             if self.service.poll() is None:
                 self.client.post("/stop", {"kill": True})
                 self.service.wait(20)

@@ -1,14 +1,11 @@
 """A live service of several hosts on this machine, a rank each under mpirun."""
 
 import os
-import subprocess
 from contextlib import suppress
 from pathlib import Path
 
 from kit.keeper import end_all, keeper_of
 from kit.live import Live
-
-from dardis.model.errors import DardisError
 
 ROOT = Path(__file__).resolve().parents[2]
 PLATFORM = 'name = "m"\n[[nodes]]\ncount = 6\nprefix = "n"\nresources = { cores = 4, memory = "4GiB" }\n'
@@ -75,13 +72,6 @@ class Ranks(Live):
         return list(dict.fromkeys(node["host"] for node in self.client.get("/nodes")["nodes"]))
 
     def end(self):
-        if self.service is None:
-            return
-        with suppress(DardisError, AssertionError, subprocess.TimeoutExpired):
-            if self.service.poll() is None:
-                self.client.post("/stop", {"kill": True})
-                self.service.wait(20)
-        with suppress(ProcessLookupError):
-            self.service.kill()
-        self.service.wait()
-        end_all(self.folder)
+        super().end()
+        if self.service is not None:
+            end_all(self.folder)

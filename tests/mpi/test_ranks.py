@@ -10,8 +10,6 @@ from mpi4py import MPI
 from dardis.metrics.audit import audit
 from dardis.metrics.downtime import read_downtime
 from dardis.metrics.table import read_jobs
-from dardis.model.errors import InputError
-from dardis.model.folder_lock import locked
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.platform_dict import platform_from_dict
 from dardis.node_manager import RelayingHost
@@ -20,7 +18,7 @@ from dardis.runs.run import Outcome, run, run_over_ranks
 from dardis.task_manager import SETUPS as NAMED
 from dardis.task_manager import PlannedManager, Reach
 from dardis.task_manager.layout import layout_of
-from dardis.transport.mpi import MpiHosts, broadcast, serve
+from dardis.transport.mpi import MpiHosts, serve
 from dardis.wire.effects import Send, Tell
 from dardis.wire.messages import Later, Look, Noted
 from dardis.workload.generate import generate
@@ -123,17 +121,6 @@ def test_digest_is_that_of_one_process(inputs, dispatcher, settings, more):
     audited(inputs, request.jobs or 120)
 
 
-@pytest.mark.mpi
-def test_a_folder_that_is_held_ends_all_ranks(inputs):
-    request = request_of(inputs, "dardis-throughput", (), "ranks")
-    if COMM.rank > 0:
-        assert run_over_ranks(COMM, request) == 2
-        return
-    (inputs / "ranks").mkdir()
-    with locked(inputs / "ranks", "here"), pytest.raises(InputError, match="is being written by another dardis"):
-        run_over_ranks(COMM, request)
-
-
 class Notebook:
     """Stands for a pool: notes what it is told, and reads it out when it is asked."""
 
@@ -229,21 +216,6 @@ def test_no_payload_is_pickled(inputs, monkeypatch):
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("arity", [0, 2])
-def test_more_ranks_than_nodes(inputs, arity):
-    if COMM.rank == 0:
-        resources = '{ cores = 512, memory = "512GiB", gpu = 64, mic = 64 }'
-        one = f'name = "one"\n[[nodes]]\ncount = 1\nprefix = "n"\nresources = {resources}\n'
-        (inputs / "platform.toml").write_text(one)
-        (inputs / "profile.csv").write_text("time_s,node,kind,value\n0,*,cores,512\n")
-    COMM.Barrier()
-    outcome = run_over_ranks(COMM, replace(request_of(inputs, "dardis-throughput", (), "single"), arity=arity))
-    if COMM.rank == 0:
-        alone = run(request_of(inputs, "dardis-throughput", (), "alone"))
-        assert outcome.metrics["schedule_digest"] == alone.metrics["schedule_digest"]
-
-
-@pytest.mark.mpi
 def test_a_mistake_ends_all_ranks_quietly(inputs):
     request = request_of(inputs, "dardis-throughput", ("generator=last",), "never")
     if COMM.rank == 0:
@@ -251,9 +223,3 @@ def test_a_mistake_ends_all_ranks_quietly(inputs):
             run_over_ranks(COMM, request)
     else:
         assert run_over_ranks(COMM, request) == 2
-
-
-@pytest.mark.mpi
-def test_broadcast_of_plain_values():
-    value = {"a": [1, "x", None], "b": 2.5, 3: b"bytes"}
-    assert broadcast(COMM, value if COMM.rank == 0 else None) == value

@@ -3,7 +3,6 @@
 import csv
 import json
 
-import numpy as np
 import pytest
 from mpi4py import MPI
 
@@ -12,12 +11,9 @@ from dardis.model.loggp import JobCost, LogGP, flat_round_ns
 from dardis.scale.command import ScaleRequest, run_scale_over_ranks
 from dardis.scale.experiment import Ground
 from dardis.scale.measure import measure
-from dardis.transport.groups import first_ranks, largest, total, usable_cores, wait_for_all
-from dardis.transport.loggp import collective_ns
 from dardis.transport.loggp import measure as measure_network
 from dardis.transport.mpi import broadcast
 from scripts.bench_peers.rank_of_tree import BareTree
-from scripts.bench_peers.rank_of_tree import measure as measure_peers
 
 COMM = MPI.COMM_WORLD
 RANKS = tuple(sorted({1, (COMM.size + 1) // 2, COMM.size}))
@@ -121,30 +117,11 @@ def test_mistakes_end_all_ranks_quietly(mpi_tmp_path):
             assert run_scale_over_ranks(COMM, request) == 2
 
 
-@pytest.mark.mpi
-def test_some_of_the_ranks():
-    count = (COMM.size + 1) // 2
-    part = first_ranks(COMM, count)
-    assert (part is None) == (COMM.rank >= count)
-    if part is not None:
-        assert part.size == count
-        assert total(part, part.rank + 1) == count * (count + 1) // 2
-        assert largest(part, -0.5 * part.rank) == 0
-        assert usable_cores(part) >= 1
-    wait_for_all(COMM)
-
-
 # ------------------------------------------------------------------------------------------- the network between ranks
 
 
 def same_on_all_ranks(value):
     return broadcast(COMM, repr(value) if COMM.rank == 0 else None) == repr(value)
-
-
-@pytest.mark.mpi
-def test_one_rank_has_no_network():
-    """Nor a wait for others: each asks for itself."""
-    assert measure_network(MPI.COMM_SELF) is None
 
 
 @pytest.mark.mpi(min_size=2)
@@ -163,16 +140,6 @@ def test_the_network_is_measured():
     assert flat_round_ns(network, cost, COMM.size, 0) > network.send_overhead_ns + network.receive_overhead_ns
 
 
-@pytest.mark.mpi
-def test_bare_collective_calls_are_timed():
-    taken = collective_ns(COMM, 1000, [100 * rank for rank in range(COMM.size)], repetitions=7)
-    assert taken.shape == (7,)
-    assert np.all(taken > 0)
-    assert same_on_all_ranks(taken.tolist())
-    with pytest.raises(ValueError, match="sizes for"):
-        collective_ns(COMM, 10, [1] * (COMM.size + 1))
-
-
 # ----------------------------------------------------------------------------------------- the tree of bare messages
 
 
@@ -188,13 +155,3 @@ def test_everybody_is_reached_once(arity):
     found = {child: rank for rank, (_, children) in enumerate(places) for child in children}
     assert sum(len(children) for _, children in places) == COMM.size - 1
     assert found == {rank: parent for rank, (parent, _) in enumerate(places) if rank > 0}
-
-
-@pytest.mark.mpi(min_size=2)
-def test_every_turn_has_its_figures():
-    taken = measure_peers(COMM, 100, 2, 3, 2)
-    assert (taken is None) == (COMM.rank > 0)
-    if taken is not None:
-        assert {name: len(turns) for name, turns in taken.items()} == dict.fromkeys(taken, 2)
-        assert all(min(taken[name]) > 0 for name in ("question", "tree", "collective", "leaf", "peak_mib"))
-        assert (min(taken["relay"]) > 0) == (COMM.size > 3)

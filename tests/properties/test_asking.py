@@ -13,9 +13,7 @@ from kit.central import dispatch, little_room, setup_of
 from kit.effort import examples
 from kit.machine import desired_profiles, jobs, platforms, with_queues, with_shapes
 
-from dardis.dispatch.cp.asking import Asking
-from dardis.dispatch.cp.nodes import Aim
-from dardis.dispatch.cp.setups import CP_SETUPS, DecisionCost, Hcp19SetUp, Pcp14SetUp, Pcp19SetUp, WithEuroraSetUp
+from dardis.dispatch.cp.setups import CP_SETUPS, DecisionCost, Hcp19SetUp, Pcp19SetUp, WithEuroraSetUp
 from dardis.model.choices import EventOrder, Expecting, OnOff, ProfileRule, UnitsPerNode
 from dardis.model.job import NO_TIME
 from dardis.model.platform import Maintenance, NodeGroup, Platform
@@ -100,16 +98,6 @@ def test_nobody_waits_for_ever_though_the_solver_finds_nothing(case):
     dispatch(platform, listed, hasty, desired=desired)
 
 
-@pytest.mark.parametrize("name", ["pcp19", "hcp19", "pcp20", "cp-eurora"])
-@examples(0.2)
-@given(platforms(), st.data())
-def test_whoever_is_alone_starts_at_once(name, platform, data):
-    listed = data.draw(jobs(replace(platform, maintenance=()), most=1))
-    run = dispatch(replace(platform, maintenance=()), listed, CP_SETUPS[name])
-    starts = run.schedule.start[run.schedule.ran].tolist()
-    assert starts == [job.earliest for job in listed if job.number in run.schedule.number[run.schedule.ran]]
-
-
 @pytest.mark.parametrize("name", ["pcp14", "pcp19", "hcp19", "pcp20", "cp-eurora"])
 @pytest.mark.parametrize("wish", [False, True])
 def test_nobody_is_started_who_would_run_into_what_is_closed_or_not_wished(name, wish):
@@ -125,35 +113,8 @@ def test_nobody_is_started_who_would_run_into_what_is_closed_or_not_wished(name,
     assert dispatch(platform, listed, setup, desired=desired).schedule.start.tolist() == [0, 70]
 
 
-def test_who_is_to_start_later_by_the_model_waits_though_a_core_is_free():
-    """The second is late from 1 on, the third from 100 on: to let it start now would keep the second waiting."""
-    platform = Platform("one", (NodeGroup("n", 1, {"cores": 2}),))
-    listed = [
-        actual(number, 0, 0, latest, walltime, 1, (cores,), 1, runtime=walltime)
-        for number, (latest, walltime, cores) in enumerate([(0, 1, 1), (1, 2, 2), (100, 10, 1)], 1)
-    ]
-    setup = Pcp14SetUp(objective=Aim.TARDINESS, composite=OnOff.OFF)
-    assert dispatch(platform, listed, setup).schedule.start.tolist() == [0, 1, 3]
-
-
 def test_who_comes_while_a_decision_takes_its_time_is_decided_on_when_it_is_over():
     platform = Platform("two", (NodeGroup("n", 2, {"cores": 2}),))
     listed = [actual(number, submit, submit, None, 100, 1, (2,), 1, runtime=100) for number, submit in ((1, 0), (2, 1))]
     setup = Hcp19SetUp(shortcuts=OnOff.OFF, decision_cost=DecisionCost.DETERMINISTIC)
     assert dispatch(platform, listed, setup).schedule.start.tolist() == [1, 2]
-
-
-@pytest.mark.parametrize("name", ["pcp19", "cp-eurora"])
-def test_a_decision_that_starts_nobody_is_not_put_again_before_something_happens(name):
-    """Asked when the first ones have come, when what it said is over, and when somebody ends; not every second."""
-    platform = Platform("two", (NodeGroup("n", 2, {"cores": 2}),))
-    listed = [
-        actual(number, number, number, None, 500, units, (2,), 1, runtime=500) for number, units in ((1, 1), (2, 2))
-    ]
-    setup = replace(CP_SETUPS[name], shortcuts=OnOff.OFF, decision_cost=DecisionCost.DETERMINISTIC)
-    told = []
-    with pytest.MonkeyPatch.context() as patch:
-        decide = Asking._decide
-        patch.setattr(Asking, "_decide", lambda *given: told.append(1) or decide(*given))
-        assert dispatch(platform, listed, setup).schedule.ran.all()
-    assert len(told) <= 6

@@ -1,13 +1,10 @@
 """A host that holds whole rounds by itself does what messages between task managers and node managers would bring."""
 
 from dataclasses import replace
-from unittest.mock import patch
 
 import numpy as np
-import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
-from kit.actual import actual
 from kit.effort import examples
 from kit.machine import busy_hours, jobs, platforms
 from kit.run import Run, simulate
@@ -69,18 +66,6 @@ def test_it_is_so_in_busy_hours(case, setup):
     assert_alike(*both(platform, queue, setup))
 
 
-def test_nothing_is_asked_by_messages():
-    """Else the tests above would compare messages with messages."""
-    queue = [actual(number, number, number, None, 50, 1, (1,), 1, runtime=20) for number in range(1, 30)]
-    platform = Platform("one", (NodeGroup("n", 1, {"cores": 8}),))
-    with patch.object(NodePool, "_offer", side_effect=AssertionError("asked")):
-        assert_alike(
-            simulate(platform, queue, THROUGHPUT, at_once=True), simulate(platform, queue, THROUGHPUT, at_once=True)
-        )
-        with pytest.raises(AssertionError, match="asked"):
-            simulate(platform, queue, THROUGHPUT)
-
-
 def test_room_grows_with_what_it_is_for():
     """Many move in one call and leave steps behind: profiles outgrow the scratch, the offers do not."""
     platform = Platform("two", (NodeGroup("n", 2, {"cores": 400}),))  # who holds a core of each could hold two of one
@@ -101,16 +86,3 @@ def test_room_grows_with_what_it_is_for():
     before = len(state._out.rows)
     assert (state.improve(improve, held, -ones, 1, 0).start == first).all()
     assert len(state._out.rows) == before
-
-
-def test_hundreds_that_move_are_asked_in_batches():
-    """Every third job ends early, each early end lets many move, and profiles and lists outgrow their room."""
-    platform = Platform("two", (NodeGroup("n", 4, {"cores": 8}),))
-    queue = [
-        actual(number, number, number, None, 500 + 7 * (number % 11), 1 + number % 5, (1 + number % 7,), 1,
-               runtime=(500, 20, 300)[number % 3])
-        for number in range(1, 400)
-    ]  # fmt: skip
-    runs = both(platform, queue, THROUGHPUT)
-    assert sum(len(starts) > 1 for starts in runs[0].starts.values()) > 100
-    assert_alike(*runs)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from kit.actual import actual
 from kit.auctions import CASES, WIDE, after, all_sets, cases, fit_together, sets_that_fit
 from kit.central import dispatch, setup_of
 from kit.cp_brute_force import see_that_starts_fit
@@ -17,11 +16,9 @@ from kit.machine import jobs, platforms, with_queues, with_shapes
 
 from dardis.dispatch.auction.bids import Class
 from dardis.dispatch.auction.clear import Alpha, Aucsched, BidClasses
-from dardis.dispatch.auction.nodesets import nodesets
 from dardis.dispatch.auction.programme import alpha_exact, greedy, handed_out, merged
 from dardis.dispatch.auction.setups import AUCTION_SETUPS
 from dardis.model.choices import EventOrder, OnOff, ProfileRule, UnitsPerNode
-from dardis.model.platform import NodeGroup, Platform
 from dardis.solver.milp import Search, maximise
 from scripts.kit.auction_printed import printed
 
@@ -122,16 +119,6 @@ def test_an_answer_starts_whom_the_best_set_of_bids_starts(case):
                 assert not case.problem.distinct or len(nodes) == part.units
 
 
-@examples(0.3)
-@given(CASES)
-def test_an_auction_that_hardly_searches_has_an_answer_and_a_bound_all_the_same(case):
-    best = best_of(case.auction, sets_that_fit(case.auction))
-    answer = Aucsched(replace(case.terms, search_nodes=1)).answer(case.problem, 1)
-    see_that_starts_fit(case.problem, answer)
-    assert answer.bound <= -best + 1e-6 <= answer.objective + 2e-6
-    assert -answer.objective >= case.auction.value(greedy(case.auction)) - 1e-9
-
-
 def runs_of(most):
     """Of nodes that hold a unit: the run that each is in, by numbers from 0 on; −1: none."""
     found, run = [], -1
@@ -144,15 +131,6 @@ def runs_of(most):
 
 def is_a_block(nodes):
     return nodes == [*range(nodes[0], nodes[0] + len(nodes))]
-
-
-def bids_by_job(case):
-    """Those of classes A, B and C of requests of one part."""
-    found = {key: [] for key in case.most}
-    for bid in case.auction.bids:
-        if (bid.job, bid.request) in found and bid.of is not Class.SLURM:
-            found[bid.job, bid.request].append(bid)
-    return found
 
 
 @given(WIDE)
@@ -183,56 +161,6 @@ def test_each_bid_is_of_its_class_and_has_room_for_its_units(case):
         assert is_a_block(nodes) == (bid.of is not Class.C)
         assert bid.of is Class.C or (begins or ends) == (bid.of is Class.A)
         assert (len({run[node] for node in nodes}) > 1) == (bid.of is Class.C)
-
-
-@given(WIDE)
-def test_a_job_bids_at_most_so_often_on_nodes_of_its_own_and_at_least_once_if_neighbours_hold_it(case):
-    for (job, at), bids in bids_by_job(case).items():
-        waiting = case.problem.waiting[case.window[job]]
-        assert len(bids) <= max(1, case.terms.bids_per_job // len(waiting.requests))
-        assert len({tuple(bid.nodes.tolist()) for bid in bids}) == len(bids)
-        request = dict(waiting.requests)[at]
-        contiguous = request.contiguous or case.terms.bids is BidClasses.CONTIGUOUS
-        assert bool(bids) == could_bid(case, case.most[job, at], request.parts[0], contiguous=contiguous)
-
-
-def could_bid(case, most, part, *, contiguous):
-    """Whether some nodes with room, none with room between them left out, hold the units; and side by side, if so."""
-    usable = np.flatnonzero(most).tolist()
-    exact = part.units if case.problem.distinct else part.nodes
-    for first in range(len(usable)):
-        for end in range(first + 1, len(usable) + 1):
-            nodes = usable[first:end]
-            if exact in (0, len(nodes)) and most[nodes].sum() >= part.units and (not contiguous or is_a_block(nodes)):
-                return True
-    return False
-
-
-# k1, k2 and k3 of table 3.
-TABLE_3 = {
-    (1, "A"): (0, 0.25, 0), (1, "B"): (0.25, 0.25, 0), (1, "C"): (0.5, 0.25, 0.25),
-    (2, "A"): (0, 0, 0), (2, "B"): (0.5, 0, 0), (2, "C"): (0.5, 0, 0.5),
-}  # fmt: skip
-
-
-@given(WIDE)
-def test_preferences_are_those_of_equation_12(case):
-    free = case.auction.free.amounts[0]
-    asked = {part.request[1:] for place in case.window for _, request in case.problem.waiting[place].requests
-             for part in request.parts}  # fmt: skip
-    count = len(nodesets(free, sorted(asked | {(0,) * (free.shape[1] - 1)}))) if case.window else 0
-    for bid in case.auction.bids:
-        if bid.of is Class.SLURM:
-            assert bid.preference == 1.0
-        elif (bid.job, bid.request) in case.most:
-            part = case.part_of(bid)
-            type_1 = not case.problem.distinct and part.nodes == 0
-            k1, k2, k3 = TABLE_3[1 if type_1 else 2, str(bid.of)]
-            run = runs_of(case.most[bid.job, bid.request])
-            sets = len({run[node] for node in bid.nodes.tolist()})
-            expected = 1 - k1 - k2 * len(bid.nodes) / (len(free) + 1) - k3 * sets / (max(count, sets) + 1)
-            assert bid.preference == pytest.approx(expected)
-        assert 0 < bid.preference <= 1
 
 
 def best_fit(most, part, exact, *, contiguous):
@@ -309,11 +237,3 @@ def test_nobody_is_lost_and_starts_are_at_whole_steps(case):
     assert dispatch(platform, listed, setup).schedule.digest() == run.schedule.digest()
     rules = setup_of("rules-fcfs", f"units_per_node={setup.units_per_node.value}")
     assert run.reasons == dispatch(platform, listed, rules).reasons
-
-
-@pytest.mark.parametrize("step", [1, 2, 5])
-def test_who_is_behind_the_window_bids_in_the_next_auction_though_nothing_happens(step):
-    platform = Platform("four", (NodeGroup("n", 4, {"cores": 2}),))
-    listed = [actual(number, 0, 0, None, 100, 1, (2,), 1, runtime=100) for number in range(1, 5)]
-    setup = replace(AUCTION_SETUPS["aucsched"], window=1, step=step)
-    assert dispatch(platform, listed, setup).schedule.start.tolist() == [0, step, 2 * step, 3 * step]

@@ -59,12 +59,3 @@ def test_it_leaves_what_giving_back_and_taking_leaves(others, data):
         starts, jobs = row(moved.books, node)
         kept = [(begin, job) for begin, job in zip(starts, jobs, strict=True) if begin > NOW]
         assert kept == [(begin, job) for begin, job in zip(*row(anew.books, node), strict=True) if begin > NOW]
-
-
-def test_who_is_not_booked_is_not_moved():
-    """It answers so, and writes over nobody."""
-    state = PoolState(PLATFORM, 0, 3, None)
-    node = np.zeros(1, dtype=np.int64)
-    state.book(node, 1, 30, 0)
-    assert profile.rebook(state.books, node, 2, 30, 10) == profile.REFUSED
-    assert row(state.books, 0) == ([30], [[1]])

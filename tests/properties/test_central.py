@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.central import POLICY_SETUPS, dispatch, little_room, setup_of, starts_on_one_node
+from kit.central import Case, dispatch
 from kit.central_reference import SlowDispatcher
 from kit.clocked_orders import number_of
 from kit.dense import dense_nodes
 from kit.effort import examples
 from kit.foreseen import Foreseen
 from kit.machine import desired_profiles, jobs, platforms, with_queues
-from kit.pool_reference import POLICIES, PoolJobs, starts
-from kit.replay import placement, rejected_that_could_run
+from kit.replay import placement
 from kit.run import Run
 
 from dardis.dispatch import CENTRAL_SETUPS, CentralSetUp
@@ -23,25 +22,9 @@ from dardis.dispatch.clocked import CLOCKED
 from dardis.dispatch.orders import RULES
 from dardis.dispatch.setups import SAME_AS_RULE, Ordering, ProfileCheck
 from dardis.model.choices import EventOrder, Expecting, NodeChoice, OnOff, ProfileRule, UnitsPerNode
-from dardis.model.job import Actual
-from dardis.model.platform import Platform
-from dardis.model.target import DesiredProfile
 from dardis.wire.effects import Placed
 
 ORDERS = [*sorted(RULES), *sorted(CLOCKED), *sorted(CLOCKED), "most:cores"]
-
-
-@dataclass
-class Case:
-    """What a run is made of."""
-
-    platform: Platform
-    jobs: list[Actual]
-    setup: CentralSetUp
-    desired: DesiredProfile | None
-
-    def run(self, **more) -> Run:
-        return dispatch(self.platform, self.jobs, self.setup, desired=self.desired, **more)
 
 
 @st.composite
@@ -89,17 +72,7 @@ def test_every_schedule_is_legal_and_the_same_again_with_room_for_little_at_the_
 
     Passes that stop for want of room, of each sort, go on as if there had been enough.
     """
-    run = case.run()
-    with little_room(slots):
-        again = case.run()
-    assert again.schedule.digest() == run.schedule.digest()
-    assert again.reasons == run.reasons
-    wishes = case.desired if case.setup.profile is ProfileRule.HARD else None
-    distinct = case.setup.units_per_node is UnitsPerNode.DISTINCT
-    instant = case.setup.profile_check is ProfileCheck.INSTANT
-    assert not rejected_that_could_run(
-        case.platform, case.jobs, run.schedule, wishes, distinct=distinct, instant=instant
-    )
+    case.assert_only_the_impossible_is_rejected(case.run_twice(slots).schedule)
 
 
 @given(cases(event_order=EventOrder.BATCHED))
@@ -166,16 +139,6 @@ def test_with_expected_durations_it_is_the_slow_dispatcher(drawn):
     assert {case.jobs[p].number: (int(schedule.start[p]), placement(schedule, p)) for p in ran} == slow.claims
 
 
-@given(cases(following=True, wishes=False, backfill_depth=1))
-@examples(1)
-def test_to_expect_the_walltime_is_to_expect_nothing(case):
-    """It changes the times at which the dispatcher is asked, and no start."""
-    certain = case.run().schedule.digest()
-    foreseen = replace(case, setup=replace(case.setup, expected=Expecting.LAST_TWO))
-    walltimes = {job.number: job.walltime for job in case.jobs}
-    assert foreseen.run(predictor=Foreseen(walltimes)).schedule.digest() == certain
-
-
 def used_by_second(case: Case, run: Run) -> np.ndarray:
     """What is in use on each node in each second, shape (nodes, seconds, kinds)."""
     schedule = run.schedule
@@ -204,29 +167,3 @@ def test_a_hard_profile_holds_all_the_time_or_at_every_start(case):
         asked = run.schedule.request[place] > 0
         for node in placement(run.schedule, place):
             assert not exceeded[node, run.schedule.start[place], asked].any()
-
-
-@st.composite
-def pools(draw) -> tuple[PoolJobs, int]:
-    """Few jobs on few cores, many events at one instant."""
-    processors = draw(st.integers(1, 8))
-    rows = draw(
-        st.lists(
-            st.tuples(st.integers(1, 30), st.integers(1, 12), st.sampled_from((0, 1, 5)), st.integers(1, processors)),
-            min_size=1,
-            max_size=14,
-        )
-    )
-    rows.sort(key=lambda row: row[0])
-    submit, runtime, more, cores = (list(column) for column in zip(*rows, strict=True))
-    return PoolJobs(submit, runtime, [a + b for a, b in zip(runtime, more, strict=True)], cores), processors
-
-
-@given(pools())
-@examples(1.5)
-def test_on_one_node_they_are_the_textbook(pool):
-    made, processors = pool
-    for policy in POLICIES:
-        name, settings = POLICY_SETUPS[policy]
-        ours = starts_on_one_node(made, processors, setup_of(name, *settings))
-        assert ours == starts(made, processors, policy), policy

@@ -1,24 +1,28 @@
-"""What central dispatchers promise to those who wait: nobody overtakes, and no reservation moves later."""
+"""What each central dispatcher promises, also in busy hours."""
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.actual import asking
-from kit.central import dispatch
+from kit.central import Case, dispatch
 from kit.effort import examples
-from kit.machine import desired_profiles, jobs, platforms
-from properties.test_central import Case
+from kit.late import run_late
+from kit.machine import busy_hours, desired_profiles, jobs, platforms
+from kit.replay import never_above
 
 from dardis.dispatch import CENTRAL_SETUPS
 from dardis.dispatch.orders import RULES, rule_of
 from dardis.dispatch.setups import SAME_AS_RULE, ProfileCheck
 from dardis.model.choices import EventOrder, NodeChoice, OnOff, ProfileRule, UnitsPerNode
 from dardis.model.job import FOREVER, NO_TIME
+from dardis.task_manager import LateSetUp
 from dardis.wire.effects import Placed
 
 ORDERS = sorted(RULES)
@@ -97,19 +101,6 @@ def test_a_window_is_all_between_a_strict_queue_and_easy(case, more):
     assert under(backfill_window=len(case.jobs) + more) == under()
 
 
-@given(backfillers("pbs-fifo"), st.integers(2, 5))
-@examples(1)
-def test_nobody_overtakes_from_behind_the_window(case, window):
-    """Fewer than the window holds wait before whoever starts."""
-    setup = replace(case.setup, backfill_window=window, event_order=EventOrder.BATCHED)
-    schedule = dispatch(case.platform, case.jobs, setup, desired=case.desired).schedule
-    rank = ranks(case)
-    rows = zip(schedule.number.tolist(), schedule.earliest.tolist(), schedule.start.tolist(), strict=True)
-    ran = [(rank[number], ready, start) for number, ready, start in rows if start != NO_TIME]
-    for place, _, now in ran:
-        assert sum(before < place and ready <= now < start for before, ready, start in ran) < window
-
-
 @given(backfillers("conservative"))
 @examples(1)
 def test_conservative_delays_nobody(case):
@@ -158,3 +149,39 @@ def test_a_strict_order_never_overtakes(case):
     for (first, ready, start), (then, _, overtaken_at) in itertools.permutations(ran, 2):
         if first < then and ready + slack <= overtaken_at:
             assert start <= overtaken_at
+
+
+CHOICES = {
+    "profile": ProfileRule,
+    "node_choice": NodeChoice,
+    "units_per_node": UnitsPerNode,
+    "event_order": EventOrder,
+}
+
+
+def drawn(data: st.DataObject, **more: Sequence[object]) -> dict[str, object]:
+    """A value for each setting."""
+    return {key: data.draw(st.sampled_from(values)) for key, values in {**CHOICES, **more}.items()}
+
+
+@pytest.mark.parametrize("name", CENTRAL_SETUPS)
+@given(busy_hours(), st.data())
+@examples(1)
+def test_central_dispatchers_overbook_nothing_and_forget_nobody(name, hours, data):
+    """The audit, and that all have ended or been rejected, is in `dispatch`."""
+    platform, jobs, desired = hours
+    setup = replace(CENTRAL_SETUPS[name], **drawn(data, profile_check=ProfileCheck)).checked()
+    run = dispatch(platform, jobs, setup, desired=desired)
+    if setup.profile is ProfileRule.HARD and setup.profile_check is ProfileCheck.SPAN:
+        assert never_above(run.schedule, platform, desired)
+
+
+@given(busy_hours(), st.data())
+@examples(0.5)
+def test_late_binding_overbooks_nothing_and_forgets_nobody(hours, data):
+    """As above; on two hosts where there are two nodes."""
+    platform, jobs, desired = hours
+    setup = LateSetUp(**drawn(data, aged_after_s=(1, 100, 3000)))
+    run = run_late(platform, jobs, setup, desired=desired, cuts=[1][: platform.node_count - 1], managers=2)
+    if setup.profile is ProfileRule.HARD:
+        assert never_above(run.schedule, platform, desired)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.central import dispatch, little_room, setup_of
+from kit.central import Case, dispatch, setup_of
 from kit.central_reference import SlowDispatcher
 from kit.effort import examples
 from kit.machine import jobs, platforms, with_queues, with_shapes
 from kit.replay import placement
 from kit.run import Run
 from properties import test_replan
-from properties.test_central import Case, setups
+from properties.test_central import setups
 
 from dardis.model.choices import EventOrder
 
@@ -55,11 +55,7 @@ def test_it_is_the_slow_dispatcher(case):
 @examples(2)
 def test_every_schedule_is_legal_and_room_at_the_beginning_decides_nothing(case, slots):
     """The audit is in `dispatch`; passes that stop for want of room go on as if there had been enough."""
-    expected = case.run()
-    with little_room(slots):
-        narrow = case.run()
-    assert narrow.schedule.digest() == expected.schedule.digest()
-    assert narrow.reasons == expected.reasons
+    case.run_twice(slots)
 
 
 @st.composite
@@ -73,21 +69,6 @@ def replan_cases(draw) -> Case:
 @examples(2)
 def test_under_replan_every_schedule_is_legal_and_room_decides_nothing(case, slots):
     """Whoever is rejected would be by the others, too: nobody waits for ever."""
-    expected = case.run()
-    with little_room(slots):
-        narrow = case.run()
-    assert narrow.schedule.digest() == expected.schedule.digest()
+    expected = case.run_twice(slots)
     distinct = f"units_per_node={case.setup.units_per_node.value}"
     assert dispatch(case.platform, case.jobs, setup_of("rules-fcfs", distinct)).reasons == expected.reasons
-
-
-@given(shaped_cases(following=True))
-@examples(1)
-def test_who_asks_for_less_can_run_if_who_asks_for_more_does(case):
-    """A job of which only one request is left is rejected only if that one is never taken."""
-    run = case.run()
-    for place, job in enumerate(case.jobs):
-        if len(job.asked.requests) > 1 and run.schedule.ran[place]:
-            taken = int(run.schedule.taken[place])
-            alone = dispatch(case.platform, [job.taking(taken)], case.setup)
-            assert alone.schedule.ran.all()

@@ -43,8 +43,7 @@ from dardis.dispatch.cp.node_model import Task, build
 from dardis.dispatch.cp.nodes import Aim, Means, Pcp14, Pcp19
 from dardis.dispatch.cp.problem import Answer, Blocked, Model, Problem, Waiting
 from dardis.dispatch.cp.search import Effort, search
-from dardis.model.job import FOREVER, Job
-from dardis.model.platform import NodeGroup, Platform
+from dardis.model.job import FOREVER
 
 SHAPED = problems(most_jobs=3).flatmap(with_shapes)
 CLOSED = problems(most_jobs=3).flatmap(with_shapes).flatmap(with_queues)
@@ -131,31 +130,6 @@ def test_a_list_schedule_starts_each_as_early_as_it_can_beside_those_before_it(p
         waiting, start = problem.waiting[job], int(plan.starts[job])
         assert start == next(s for s in range(free.shape[2]) if fits_somewhere(problem, free, waiting, s))
         put(free, waiting.job, where_of(plan, job), start, waiting.duration)
-
-
-@given(SHAPED | CLOSED, st.randoms(use_true_random=False))
-def test_both_first_answers_to_jobs_of_any_shape_fit(problem, chance):
-    order = list(range(len(problem.waiting)))
-    chance.shuffle(order)
-    for how in (Machine.place, Machine.put):
-        plan = how(Machine(problem, problem.waiting), order)
-        assert plan is not None
-        see_that_it_fits(problem, plan)
-    assert [*plan.order] == order
-
-
-@given(ANY_PROBLEM | SHAPED | CLOSED)
-def test_earliest_starts_are_those_of_a_look_at_every_second(problem):
-    free = empty_floor(problem, seconds_of(problem))
-    found = Machine(problem, problem.waiting).earliest().tolist()
-    for waiting, earliest in zip(problem.waiting, found, strict=True):
-        seconds = range(free.shape[2])
-        assert earliest == next(s for s in seconds if could_begin(problem, free, waiting, s))
-        opened = (s for s in seconds if is_open(problem, waiting.job, s))
-        whole = next(s for s in opened if any(fits_so(free, way, s) for way in ways_of(problem, waiting)))
-        assert earliest <= whole
-        if all(len(request.parts) == 1 for _, request in waiting.requests):
-            assert earliest == whole
 
 
 def see_to_best(answer: Answer, best: float, *, always_proven: bool) -> None:
@@ -246,32 +220,6 @@ def test_whom_the_nodes_that_are_left_never_hold_is_left_out_and_the_others_are_
     if answer.starts and answer.result is not None:
         assert answer.objective == pytest.approx(best)
     see_that_starts_fit(problem, answer)
-
-
-def queue_for_one_group(due: int) -> Problem:
-    """Three jobs of 2 s that need all of the one node of group a, beside a node of group b that stands idle."""
-    platform = Platform("two", (NodeGroup("a", 1, {"cores": 2}), NodeGroup("b", 1, {"cores": 2})))
-    jobs = [Job(number, 10, 10, 10 + due, 2, 1, (2,), 1) for number in range(3)]
-    return Problem(platform, 10, (), tuple(Waiting(job, 2) for job in jobs))
-
-
-def test_the_fluid_bound_is_met_where_a_group_is_full_all_the_time():
-    problem = queue_for_one_group(1)
-    # They start after 0, 2 and 4 s.
-    assert Pcp19(means=Means(most_places=0)).answer(problem, 1).bound == pytest.approx(1 + 2 + 3)
-    makespan = Pcp14(composite=False, means=Means(most_places=0)).answer(problem, 1)
-    assert (makespan.bound, makespan.objective, makespan.too_large) == (6, 6, True)
-
-
-def test_whoever_is_due_later_may_cost_nothing_or_be_early_in_the_fluid_bound():
-    bounds = []
-    for due in (1, 2, 3):
-        problem = queue_for_one_group(due)
-        answer = Pcp14(Aim.TARDINESS, composite=False, means=Means(most_places=0)).answer(problem, 1)
-        assert answer.bound <= least(problem, tardiness_cost)
-        bounds.append(answer.bound)
-    # Σ (s − due) / due is (0 + 2 + 4 − 3 · 1) / 1 and (6 − 3 · 2) / 2; who is early is not paid for it.
-    assert bounds == pytest.approx([3, 0, 0])
 
 
 @examples(0.5)

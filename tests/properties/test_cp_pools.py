@@ -12,7 +12,7 @@ from kit.cp_brute_force import Search, empty_floor, expected_wait, least, plus, 
 from kit.effort import examples
 
 from dardis.dispatch.cp import objectives
-from dardis.dispatch.cp.bound import Work, least_weighted_starts
+from dardis.dispatch.cp.bound import Work
 from dardis.dispatch.cp.pools import Hcp19
 from dardis.dispatch.cp.problem import Blocked, Problem, Running, Waiting
 from dardis.model.job import Job
@@ -81,14 +81,6 @@ def test_versions_1_and_2_prove_the_least_weighted_wait(problem, version):
     assert answer.bound == pytest.approx(best)
 
 
-@examples(0.3)
-@given(problems(most_jobs=5))
-def test_the_same_again_and_who_is_told_to_start_fits_the_sums(problem):
-    one, two = (Hcp19().answer(problem, 3) for _ in range(2))
-    assert (one.starts, one.objective, one.bound) == (two.starts, two.objective, two.bound)
-    see_that_starts_fit(problem, one.starts)
-
-
 @examples(1)
 @given(problems(most_jobs=4, most_nodes=2))
 def test_the_fluid_bound_lies_below_the_best(problem):
@@ -102,16 +94,6 @@ def test_the_fluid_bound_lies_below_the_best(problem):
     at_once = np.zeros(len(one.waiting), dtype=np.int64)
     work = Work(duration, need, np.arange(free.shape[1]), free.T)
     assert objective.value(at_once) <= objective.least(at_once, work) <= least(one, slowdown_cost) + 1e-6
-
-
-def test_the_fluid_bound_is_met_by_jobs_that_fill_the_machine_one_after_the_other():
-    # Weights 3, 1 and durations 2, 4 on a machine that both need whole: the first at 0, the second at 2.
-    found = least_weighted_starts(
-        np.array([3.0, 1.0]),
-        np.array([0, 0]),
-        Work(np.array([2, 4]), np.array([[5], [5]]), np.array([0]), np.array([[5]])),
-    )
-    assert found == pytest.approx(2.0)
 
 
 def outrun() -> Problem:

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from kit import positions_reference as reference
@@ -69,13 +67,6 @@ def test_proven_optima_are_those_of_looking_at_all_positions(seed):
         assert_placed(problem, answer)
 
 
-@pytest.mark.parametrize("seed", range(100, 104))
-def test_five_jobs(seed):
-    problem = random_problem(seed, most_jobs=5)
-    answer = Pcp20(PATIENT).answer(problem, 1)
-    assert answer.objective == pytest.approx(reference.best(problem, models(problem)))
-
-
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_kernels_plan_is_that_of_going_from_second_to_second(seed):
     problem = random_problem(seed, most_jobs=6)
@@ -109,24 +100,3 @@ def test_the_fluid_bound_lies_below_the_best_and_often_above_starting_all_now():
         assert at_once - 1e-9 <= answer.bound <= reference.best(problem, places) + 1e-9
         above += answer.too_large and answer.bound > at_once + 1e-9
     assert above > 5
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_what_is_blocked_takes_its_amount_of_what_does_not_run(seed):
-    problem = random_problem(seed)
-    used = reference.amounts(problem)
-    runs = reference.amounts(replace(problem, blocked=()))[:, :, : used.shape[2]]
-    for (node, kind), have in np.ndenumerate(problem.platform.capacity):
-        for second in range(runs.shape[2]):
-            time = problem.now + second
-            asked = sum(b.amounts[kind] for b in problem.blocked if b.node == node and b.start <= time < b.end)
-            assert used[node, kind, second] == min(have, runs[node, kind, second] + asked)
-
-
-def test_the_same_problem_and_seed_give_the_same_answer():
-    for seed in range(5):
-        one, other = (Pcp20(PATIENT, shortcuts=False).answer(random_problem(seed), 7) for _ in range(2))
-        assert one.starts == other.starts
-        assert {place: p.tolist() for place, p in one.positions.items()} == {
-            place: p.tolist() for place, p in other.positions.items()
-        }

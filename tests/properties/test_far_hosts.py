@@ -9,7 +9,7 @@ from kit.far import Chance, Site
 from dardis.model.errors import ProtocolError
 from dardis.transport.base import HostDownError
 from dardis.wire.effects import Send, SendAll
-from dardis.wire.messages import Ended, Look, Published, Relay
+from dardis.wire.messages import Look, Published, Relay
 
 
 class InProcess:
@@ -91,17 +91,6 @@ def test_another_session_begins_anew_and_the_one_before_is_over(seed):
     assert down.value.hosts == tuple(host for host in range(4) if host not in silent), "they hold another session's"
 
 
-def test_a_host_that_has_not_been_begun_is_down():
-    site = Site(2)
-    switchboard = InProcess(site)
-    hosts = site.far(switchboard, [0])
-    hosts.exchange([SendAll(Look())], 1000)
-    switchboard.hosts[1] = site.far_host()  # as if it had been started again
-    with pytest.raises(HostDownError) as down:
-        hosts.exchange([SendAll(Look())], 1000)
-    assert down.value.hosts == (1,)
-
-
 def test_answers_come_by_host_and_only_those_that_are_asked_are_waited_for():
     site = Site(4)
     switchboard = InProcess(site)
@@ -111,17 +100,6 @@ def test_answers_come_by_host_and_only_those_that_are_asked_are_waited_for():
     switchboard.away = {0, 1}
     assert len(hosts.exchange([Send(3, Look())], 1000)[0]) == 1
     assert hosts.message_bytes
-
-
-def test_what_nobody_answers_waits_for_what_is_answered():
-    site = Site(3)
-    switchboard = InProcess(site)
-    hosts = site.far(switchboard)
-    assert hosts.exchange([SendAll(Ended(1, 0)), Send(1, Ended(2, 0))], 1000)[0] == []
-    assert not switchboard.asked
-    answers, spent = hosts.exchange([SendAll(Look()), SendAll(Ended(3, 0))], 1001)
-    assert (len(answers), switchboard.asked) == (3, 1)
-    assert spent
 
 
 def test_a_question_down_a_tree_is_refused():

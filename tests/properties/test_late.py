@@ -136,13 +136,6 @@ def rivals(draw) -> Case:
     return Case(platform, listed, draw(setups(node_choice=NodeChoice.BEST_FIT, units_per_node=UnitsPerNode.PACK)), None)
 
 
-@given(crowds() | rivals(), st.integers(1, 3))
-@examples(1)
-def test_in_a_crowd_it_is_the_slow_one(case, managers):
-    run = case.run([1] if case.platform.node_count > 1 else [], managers)
-    assert where(case, run) == SlowLate(case.platform, case.jobs, case.setup, None).claims
-
-
 @given(st.data(), st.integers(2, 4))
 @examples(1.5)
 def test_however_split_it_is_the_same(data, managers):

@@ -75,15 +75,3 @@ def test_nobody_waits_who_could_start(bounds):
             assert not starts, (seed, site.now, ended)
             waited += bool(site.waiting)
     assert waited > 100
-
-
-def test_jobs_that_have_started_are_forgotten_though_an_older_one_waits():
-    platform = Platform("m", (NodeGroup("a", 3, {"cores": 4}),))
-    decider = Decider(platform, (0, 3), hosts_here(platform, (0, 3)))
-    decider.decide(Happened(0, closed=(2,), submitted=(Asks(1, 0, 1000, 3, (4,)),)))
-    for number in range(2, 600):
-        ended = (number - 1,) if number > 2 else ()
-        starts, _ = decider.decide(Happened(5 * number, ended, submitted=(Asks(number, 5 * number, 10, 1, (1,)),)))
-        assert [start.job for start in starts] == [number]
-    (manager,) = decider._turns._managers
-    assert len(manager._ageing) < 100

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.actual import actual, asking
 from kit.central import dispatch, setup_of
 from kit.effort import examples
 from kit.late import run_late
@@ -130,9 +129,3 @@ def test_lists_of_partitions_have_sets_of_their_own():
     assert wider.sets.code(1 << 9 | 1 << 60) != machine.sets.code(1 << 9)
     few = replace(machine, groups=groups[:62], partitions={"a": (0,), "b": (1,)})
     assert few.with_partitions(["a,b"]) is few
-
-
-def test_a_job_of_no_group_is_rejected():
-    groups = tuple(NodeGroup(f"g{place}-", 1, {"cores": 1}) for place in range(70))
-    one = asking(actual(1, 0, 0, None, 10, 1, (1,), 1, runtime=10), groups=0)
-    assert not dispatch(Platform("condo", groups), [one], setup_of("easy")).schedule.ran[0]

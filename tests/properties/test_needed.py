@@ -10,7 +10,7 @@ from kit.effort import examples
 from kit.machine import jobs, platforms
 from kit.run import simulate
 
-from dardis.kernels.offers import keep_common, meet
+from dardis.kernels.offers import keep_common
 from dardis.model.choices import NodeChoice, OnOff, UnitsPerNode
 from dardis.task_manager import SETUPS, negotiation
 from dardis.task_manager.setups import Generator, Selection
@@ -41,25 +41,6 @@ def test_what_is_not_said_would_not_have_been_taken(data):
 def spans(draw) -> list[tuple[int, int]]:
     edges = sorted(draw(st.sets(st.integers(0, 30), max_size=8)))
     return list(zip(edges[::2], edges[1::2], strict=False))
-
-
-@given(st.lists(spans(), min_size=1, max_size=5))
-@examples(2)
-def test_the_spans_that_nodes_have_in_common(nodes):
-    room = np.zeros((64, 6), dtype=np.int64)
-    common = -1
-    seconds = set(range(31))
-    for offered in nodes:
-        offers = np.zeros((len(offered) + 1, 6), dtype=np.int64)
-        for row, (begin, end) in enumerate(offered):
-            offers[row + 1, 1:3] = begin, end
-        common = meet(room, common, offers, 1, len(offers))
-        seconds &= {second for begin, end in offered for second in range(begin, end)}
-        found = [second for begin, end in room[:common, :2].tolist() for second in range(begin, end)]
-        assert found == sorted(seconds)
-        if not common:
-            break
-    assert meet(room[:0], -1, np.zeros((1, 6), dtype=np.int64), 0, 1) == -1
 
 
 @given(spans(), spans())

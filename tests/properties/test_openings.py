@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from kit.effort import examples
 from kit.machine import platforms, requests
 
-from dardis.kernels import openings
-from dardis.kernels.openings import NO_CHANGES, NO_OPENINGS, OPEN_END
+from dardis.kernels.openings import NO_CHANGES, NO_OPENINGS
 from dardis.model import codes
 from dardis.model.choices import NodeChoice
-from dardis.model.platform import Maintenance, NodeGroup, Platform
+from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
 from dardis.node_manager.open_nodes import MOST_SIZES, OpenNodes
 from dardis.wire import messages as say
@@ -105,34 +104,6 @@ def test_long_runs(nodes, cores, sizes, most_units):
     assert len(pair.knows.state._open_nodes._kept) == min(sizes, MOST_SIZES)
 
 
-def test_a_list_of_changes_that_begins_anew_is_noticed():
-    pair = Pair.of(Platform("equal", (NodeGroup("n", 20, {"cores": 8}),)))
-    with patch("dardis.node_manager.open_nodes.make_changes", lambda _: openings.make_changes(20)._replace(
-        node=np.zeros(5, dtype=np.int32)
-    )):  # fmt: skip
-        assert sum(found.start == now for now, found in busy(pair, 200, 2, 2, 40)) > 10
-    assert pair.knows.state._open_nodes._changes.about[openings.ISSUE] > 100
-
-
-def test_more_nodes_than_can_be_put_in_order_are_asked():
-    """All hold more at the end of the run than later on: whoever comes first is known only when all have been seen."""
-    nodes = 2 * openings.HEAP
-    windows = (Maintenance(tuple(range(nodes)), 1000, 2000, (7,)),)
-    pair = Pair.of(Platform("equal", (NodeGroup("n", nodes, {"cores": 8}),), maintenance=windows))
-    for units in (1, 3, 9 * nodes, 5 * nodes):
-        pair.seek((1,), units, 500, 10)
-        pair.seek((2,), units, 1500, 10)
-
-
-def test_the_order_begins_anew_after_years():
-    """Seconds from the base on have 28 bits."""
-    pair, now = Pair.of(Platform("equal", (NodeGroup("n", 5, {"cores": 4}),))), 0
-    for step in range(60):
-        now += OPEN_END // (9, 3, 500)[step % 3]
-        for walltime in (100, OPEN_END // 2, OPEN_END, 5 * OPEN_END):
-            pair.seek((1 + step % 2,), 1 + step % 5, walltime, now)
-
-
 def test_what_a_node_refused_is_kept_until_it_changes():
     """One node is free from 200 on, the other for 20 s at 100, and from 220 on; then from 100 on."""
     pair = Pair.of(Platform("equal", (NodeGroup("n", 2, {"cores": 8}),)))
@@ -151,33 +122,3 @@ def test_what_a_node_refused_is_kept_until_it_changes():
     assert [starts(walltime) for walltime in (21, 20, 30)] == [200, 100, 200]
     pair.end(between, 0)
     assert starts(30) == 100
-
-
-@given(st.data())
-@examples(1)
-def test_gaps_of_long_and_short_jobs(data):
-    """Jobs that can't start now, long and short in turns, on nodes that hold few of them: notes are made and used."""
-    pair, now, held = Pair.of(Platform("equal", (NodeGroup("n", 3, {"cores": 4}),))), 0, []
-    for _ in range(40):
-        now += data.draw(st.sampled_from((0, 0, 3, 30)))
-        if held and data.draw(st.integers(0, 2)) == 0:
-            pair.end(held.pop(data.draw(st.integers(0, len(held) - 1))), now)
-        first, walltime = now + data.draw(st.sampled_from((0, 0, 0, 5, 70))), data.draw(st.integers(1, 90))
-        if len(
-            pair.seek(
-                (data.draw(st.sampled_from((2, 4))),), data.draw(st.integers(1, 3)), walltime, now, first=first
-            ).nodes
-        ):
-            held.append(pair.job)
-    kept = pair.knows.state._open_nodes._kept.values()
-    event("notes" if any((of.refused[:, openings.SOONEST] > 0).any() for of in kept) else "none")
-
-
-def test_it_is_known():
-    """Else the tests above would compare asking with asking: who starts now is found without a question."""
-    pair = Pair.of(Platform("equal", (NodeGroup("n", 50, {"cores": 8}),)))  # of which two jobs fill one
-    for _ in range(3):
-        pair.seek((1,), 4, 100, 0)
-    kept = pair.knows.state._open_nodes._kept
-    assert [entry.about[openings.NODES] for entry in kept.values()] == [49]
-    assert pair.asks.state._open_nodes._kept == {}

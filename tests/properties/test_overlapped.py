@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from kit.actual import actual
 from kit.effort import examples
@@ -90,19 +90,6 @@ def test_one_job_at_a_time_is_what_turns_decide(case, data):
     one, refusals = case.waves(1, data.draw(splits(case.platform.node_count)))
     assert refusals == 0
     assert one.digest() == case.turns().digest()
-
-
-@given(st.integers(3, 12), st.integers(1, 3))
-@examples(0.3)
-def test_jobs_that_want_the_same_nodes_are_all_placed(count, managers):
-    platform = Platform("equal", (NodeGroup("n", 2, {"cores": 1}),))
-    rush = [actual(number, 0, 0, None, 5, 2, (1,), 1, runtime=5) for number in range(1, count + 1)]
-    case = Case(platform, rush, replace(SETUPS["dardis-throughput"], backfill=OnOff.OFF), 0, managers)
-    schedule, refusals = case.waves(count, (0, 1, 2))
-    assume(count > 1)
-    assert sorted(schedule.start.tolist()) == [5 * place for place in range(count)]
-    assert schedule.start.tolist() == sorted(schedule.start.tolist())
-    assert refusals == count * (count - 1) // 2
 
 
 @pytest.mark.parametrize("bounds", [(0, 8), (0, 4, 8)])

@@ -2,41 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.actual import actual
-from kit.central import dispatch, little_room, starts_on_one_node
+from kit.central import Case, dispatch, starts_on_one_node
 from kit.effort import examples
 from kit.foreseen import Foreseen
-from kit.machine import busy_hours, desired_profiles, jobs, platforms
+from kit.machine import desired_profiles, jobs, platforms
 from kit.pool_reference import PoolJobs
 from kit.replan_reference import SlowReplan
-from kit.replay import rejected_that_could_run
-from kit.run import Run
 
 from dardis.dispatch import REPLAN_SETUPS
 from dardis.dispatch.replan.setups import ReplanSetUp, Weights
 from dardis.dispatch.setups import ProfileCheck
 from dardis.model.choices import EventOrder, Expecting, NodeChoice, OnOff, ProfileRule, UnitsPerNode
-from dardis.model.job import Actual
 from dardis.model.platform import NodeGroup, Platform
-from dardis.model.target import DesiredProfile
-
-
-@dataclass
-class Case:
-    """What a run is made of."""
-
-    platform: Platform
-    jobs: list[Actual]
-    setup: ReplanSetUp
-    desired: DesiredProfile | None
-
-    def run(self, **more) -> Run:
-        return dispatch(self.platform, self.jobs, self.setup, desired=self.desired, **more)
 
 
 @st.composite
@@ -72,25 +55,7 @@ def test_every_schedule_is_legal_and_the_same_again_with_room_for_little_at_the_
 
     Chance is an argument. Passes that stop for want of room go on as if there had been enough; the last plan is kept.
     """
-    run = case.run()
-    with little_room(slots):
-        again = case.run()
-    assert again.schedule.digest() == run.schedule.digest()
-    assert again.reasons == run.reasons
-    wishes = case.desired if case.setup.profile is ProfileRule.HARD else None
-    distinct = case.setup.units_per_node is UnitsPerNode.DISTINCT
-    instant = case.setup.profile_check is ProfileCheck.INSTANT
-    assert not rejected_that_could_run(
-        case.platform, case.jobs, run.schedule, wishes, distinct=distinct, instant=instant
-    )
-
-
-@given(busy_hours(), setups())
-@examples(0.3)
-def test_busy_hours_are_legal_and_the_same_again(hours, setup):
-    platform, listed, desired = hours
-    case = Case(platform, listed, setup, desired)
-    assert case.run().schedule.digest() == case.run().schedule.digest()
+    case.assert_only_the_impossible_is_rejected(case.run_twice(slots).schedule)
 
 
 @given(cases(expected=Expecting.LAST_TWO), st.data())

@@ -1,13 +1,17 @@
-"""Whole runs over random machines, jobs and settings: legal, however split the same, and as good as promised."""
+"""The distributed set-ups on random instances: legal, the same on any ranks, and those of slow references."""
+
+from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.actual import actual
+from kit.actual import asking
+from kit.central import dispatch, setup_of
 from kit.dense import DenseNode
 from kit.effort import examples
 from kit.machine import desired_profiles, jobs, platforms, with_queues
@@ -22,11 +26,12 @@ from kit.replay import (
 )
 from kit.run import Run, simulate
 
+from dardis.config.settings import with_settings
 from dardis.metrics.audit import audit
 from dardis.model import codes
 from dardis.model.choices import EventOrder, NodeChoice, OnOff, ProfileRule, UnitsPerNode
 from dardis.model.job import Actual
-from dardis.model.platform import NodeGroup, Platform
+from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile
 from dardis.task_manager import SETUPS, SetUp
@@ -156,18 +161,6 @@ def test_a_sample_of_half_of_the_nodes_or_more_is_all_of_them(case):
     assert case.run().schedule.digest() == replace(case, sample=0).run().schedule.digest()
 
 
-@given(st.lists(st.tuples(st.integers(1, 8), st.integers(2, 30)), min_size=4, max_size=25), st.integers(2, 3), setups())
-@examples(0.5)
-def test_chance_in_backfilling_does_not_depend_on_who_asks_with_whom(sizes, managers, setup):
-    """Jobs that all end early, on equal nodes: many ask again at once, in messages of several jobs."""
-    platform = Platform("equal", (NodeGroup("n", 8, {"cores": 2}),))
-    queue = [actual(n, 0, 0, None, time, units, (1,), 1, runtime=time // 2) for n, (units, time) in enumerate(sizes)]
-    case = Case(platform, queue, replace(setup, backfill=OnOff.ON), None)
-    expected = case.run().schedule.digest()
-    assert case.run(managers=managers).schedule.digest() == expected
-    assert case.run([3, 5]).schedule.digest() == expected
-
-
 @given(
     st.tuples(st.just(1), cases(following=True, backfill=OnOff.ON))
     | st.tuples(
@@ -265,3 +258,25 @@ def test_deadline_and_soft_profile_give_way_only_when_they_must(case):
             assert (decision.whole_units(job.earliest, last, desired_binds=hard)[grid] < job.units).all()
         elif exceeds and case.setup.profile is ProfileRule.SOFT:
             assert (decision.whole_units(job.earliest, last, desired_binds=True)[grid] < job.units).all()
+
+
+@given(st.data(), st.sampled_from(["pack", "distinct"]), st.sampled_from(["best-fit", "first-fit", "contiguous"]))
+@examples(2)
+@pytest.mark.parametrize("event_order", ["batched", "per-event"])
+def test_all_nodes_backfilling_is_conservative_backfilling(event_order, data, units, choice):
+    platform = data.draw(platforms())
+    # In the order of submission, which is the one order that the two have in common.
+    drawn = [
+        asking(job, earliest=job.submit, latest=None) for job in data.draw(jobs(platform, most=14, following=True))
+    ]
+    settings = [f"event_order={event_order}", f"units_per_node={units}", f"node_choice={choice}"]
+    throughput = with_settings(SETUPS["dardis-throughput"], ["backfill_scope=all-nodes", *settings])
+    distributed = simulate(platform, drawn, throughput, cuts=data.draw(cuts(platform.node_count)))
+    central = dispatch(platform, drawn, setup_of("conservative", *settings))
+    assert distributed.schedule.start.tolist() == central.schedule.start.tolist()
+    assert distributed.schedule.digest() == central.schedule.digest()
+
+
+@st.composite
+def cuts(draw, nodes: int) -> list[int]:
+    return sorted(draw(st.sets(st.integers(1, nodes - 1), max_size=2))) if nodes > 1 else []

@@ -13,9 +13,8 @@ from kit.effort import examples
 from kit.site_events import LAST, WINDOW_S, Case, ask, stopped_crowds, stories
 
 from dardis.config.reservations import check_reservations, places_of
-from dardis.dispatch.cp.eurora import Eurora
 from dardis.dispatch.cp.instance import read_instance
-from dardis.dispatch.cp.problem import Answer, Problem
+from dardis.dispatch.cp.problem import Problem
 from dardis.model.addresses import JobId, all_hosts
 from dardis.model.choices import EventOrder
 from dardis.model.errors import InputError
@@ -27,16 +26,15 @@ from dardis.model.events import (
     QueueStopped,
     ReservationMade,
 )
-from dardis.model.job import FOREVER, Status
+from dardis.model.job import Status
 from dardis.model.laid_out import lay_out
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.queues import Queue
 from dardis.model.reservations import Reservation
 from dardis.model.shapes import Part, Request
 from dardis.model.target import Target
-from dardis.registry import find_dispatcher
 from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
-from dardis.runs.play import Hosting, Played, play, play_over
+from dardis.runs.play import Hosting, Played, play_over
 from dardis.task_manager import EVERY_HOST
 from dardis.transport.local import LocalHosts
 
@@ -207,17 +205,6 @@ class TestByHand:
         assert "refused: node 0" in run.site.notes[0]
 
 
-def test_failed_nodes_leave_the_horizon_of_a_decision_where_it_is():
-    """Nobody knows how long they have failed; a horizon of as many years would cut all weights to 0."""
-    asked: list[Problem] = []
-    dispatcher = find_dispatcher("cp-eurora")
-    listed = [ask(1, 50, 3), ask(2, 50, 3), ask(3, 20, 2, submit=5)]
-    events = [NodesDown(3, (3,))]
-    play(FOUR, listed, dispatcher, Target(), 1, events=events, keep=lambda _, problem: asked.append(problem))
-    assert {block.end for problem in asked for block in problem.blocked} == {FOREVER}
-    assert max(problem.horizon - problem.now for problem in asked) <= 170
-
-
 @pytest.mark.parametrize("name", ["rules-fcfs", "rules-wt", "easy", "replan"])
 @given(case=stories(shaped=True))
 @examples(0.3)
@@ -250,23 +237,6 @@ def test_a_job_that_is_placed_and_withdrawn_in_one_instant_has_all_its_alternati
     assert run.schedule.taken.tolist() == [1]
     assert run.schedule.start.tolist() == [start]
     assert run.schedule.finish.tolist() == [start + 40]
-
-
-def test_a_decision_goes_on_while_the_machine_becomes_another_and_what_was_learnt_stays(monkeypatch):
-    """It takes 10 s; at 5 a node fails that nobody needs. What is asked at 10 has been told what the first took."""
-    answer, models = Eurora.answer, []
-
-    def slow(model: Eurora, problem: Problem, seed: int) -> Answer:
-        models.append(model)
-        return replace(answer(model, problem, seed), deterministic_s=10.0)
-
-    monkeypatch.setattr(Eurora, "answer", slow)
-    site = replace(FOUR, groups=(*FOUR.groups, NodeGroup("x", 1, {"cores": 1})))
-    dispatcher = find_dispatcher("cp-eurora", ["decision_cost=deterministic"])
-    run = play(site, [ask(1, 50), ask(2, 50, submit=7)], dispatcher, Target(), 1, events=[NodesDown(5, (4,))])
-    assert starts(run) == {1: 10, 2: 20}
-    assert len(models) > 1
-    assert all(model is models[0] for model in models)
 
 
 @pytest.mark.parametrize("name", ["pcp14", "hcp19", "pcp19", "cp-eurora", "portfolio"])

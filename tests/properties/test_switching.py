@@ -166,36 +166,6 @@ def test_hosts_and_task_managers_do_not_change_the_schedule(case, data):
             assert ours.tolist() == theirs.tolist()
 
 
-@given(cases())
-@examples(1)
-def test_with_all_nodes_spare_it_is_the_schedule_without_switching(case):
-    everyone = {index: StepFunction.from_steps(group.count, []) for index, group in enumerate(case.platform.groups)}
-    case.switching = Switching(everyone)
-    run = case.run()
-    assert len(run.downtime.node) == 0
-    assert not any(run.delays)
-    case.switching = None
-    assert run.schedule.digest() == case.run().schedule.digest()
-
-
-@given(
-    st.sampled_from([LATE, THROUGHPUT, *CENTRAL]),
-    st.integers(0, 9),
-    st.integers(0, 9),
-    st.integers(0, 9),
-    st.integers(1, 8),
-)
-@examples(1)
-def test_a_late_job_on_a_machine_that_sleeps_waits_for_a_boot_at_most(setup, boot_s, shutdown_s, idle_s, units):
-    platform = Platform("sleepy", (NodeGroup("n", 8, {"cores": 2}, NodePower(boot_s=boot_s, shutdown_s=shutdown_s)),))
-    queue = [actual(1, 0, 0, None, 5, 1, (2,), 1, runtime=5), actual(2, 500, 500, None, 7, units, (2,), 1, runtime=3)]
-    case = Case(platform, queue, setup, None, Switching({0: StepFunction.from_steps(0, [])}, idle_s=idle_s))
-    run = case.run()
-    legal(case, run)
-    assert run.schedule.start.tolist() == [0, 500 + boot_s]
-    assert run.delays == [0, boot_s]
-
-
 def idle_and_up(platform: Platform, run: Run, now: int) -> int:
     """Nodes that run nothing at `now` and are not down then."""
     s = run.schedule

@@ -10,13 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from kit import plan_folder
 
 from dardis.metrics.classes import WIDTH, JobClass, write_classes
 from dardis.metrics.comparison import RunResult, lines_of
 from dardis.metrics.comparison_tables import write_runs, write_table
 from dardis.metrics.jobs import write_metrics_by
-from dardis.metrics.table import read_jobs, write_jobs
 from dardis.model.cells import from_cell
 from dardis.model.job import NO_TIME, Status
 from dardis.model.placements import Placements
@@ -25,8 +23,6 @@ from dardis.model.schedule import Schedule
 from dardis.workload.table import read_table
 from dardis.workload.table import write_table as write_trace
 from dardis.workload.trace import Trace, build_trace
-from offline.export.csv_plan import export_csv
-from offline.folder.columns import onoff_columns, write_csv
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=5) | st.text("'=+-@\t\r\n\",x ", max_size=5)
 RUN = tuple("=+-@\t\r")
@@ -57,18 +53,6 @@ def schedule(queue: list[str], user: list[str]) -> Schedule:
 
 
 NAMED = st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=4)
-
-
-@given(NAMED, TEXTS)
-@example([(FORMULA, "-x"), ("''=x", "'")], "@trace")
-def test_jobs(folder: Path, names: list[tuple[str, str]], trace: str) -> None:
-    queue, user = (list(column) for column in zip(*names, strict=True))
-    path = folder / "jobs.csv"
-    write_jobs(schedule(queue, user), path, trace)
-    read = read_jobs(path)
-    assert (read.queue, read.user) == (queue, user)
-    with path.open(encoding="utf-8", newline="") as file:
-        assert cells(file.read(), "workload_name", "queue", "user") == [(trace, *named) for named in names]
 
 
 @given(NAMED)
@@ -123,19 +107,3 @@ def test_comparisons(folder: Path, trace: str, label: str, setting: str, error: 
             assert cells(opened.read(), *columns) == expected
     with (folder / "compare.csv").open(encoding="utf-8", newline="") as opened:
         assert [row["jobs"] for row in csv.DictReader(opened)] == ["-1", ""]
-
-
-@given(TEXTS.filter(bool))
-@example("=n")
-@example("-n")
-def test_names_of_nodes_in_plans(folder: Path, prefix: str) -> None:
-    groups = (plan_folder.PLATFORM.groups[0], NodeGroup(prefix, 2, {"cores": 64}, plan_folder.POWER))
-    platform = Platform("p", groups)
-    plan = plan_folder.plan(platform, ((5_000, 9, False),))
-    write_csv(folder / "onoff.csv", onoff_columns(plan.onoff, platform, plan.offset))
-    with (folder / "onoff.csv").open(encoding="utf-8", newline="") as file:
-        assert cells(file.read(), "name") == [(f"{prefix}1",)]
-    names = [platform.node_name(node) for node in range(platform.node_count)]
-    exported = export_csv(plan, names).text
-    assert cells(exported, "shut_down_nodes", "off_nodes")[0] == (f"{prefix}1", f"{prefix}1")
-    assert cells(exported, "booted_nodes")[0] == ("",)

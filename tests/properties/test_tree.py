@@ -17,7 +17,7 @@ from kit.asks import nothing_held
 from kit.dense import Offer
 from kit.effort import examples
 from kit.slow_tree import Candidate, Step, best_candidates, joined_steps, up_the_tree
-from properties import test_late, test_simulation, test_switching
+from properties import test_late, test_simulation
 from properties.test_pool_against_arrays import SEED, World, asks, worlds
 
 from dardis.kernels import ranked, selection, sums
@@ -310,13 +310,3 @@ def test_late_binding_through_a_tree_is_the_flat_one(case, data, arity, agents):
     assert run.schedule.digest() == expected.schedule.digest()
     assert run.reasons == expected.reasons
     assert run.renegotiations == expected.renegotiations
-
-
-@given(test_switching.cases(), st.data(), arities, managers)
-@examples(0.5)
-def test_nodes_are_switched_alike(case, data, arity, agents):
-    """Also what starts had been, had all nodes been up, comes through the tree."""
-    expected, run = case.run(), case.run(data.draw(splits(case.platform)), agents, arity)
-    assert run.schedule.digest() == expected.schedule.digest()
-    assert run.delays == expected.delays
-    assert run.downtime.node.tolist() == expected.downtime.node.tolist()

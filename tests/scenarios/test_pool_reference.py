@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from kit.pool_reference import POLICIES, PoolJobs, prepare, starts
+from kit.pool_reference import PoolJobs, starts
 from kit.published import LONG, PUBLISHED, SHORT
 
 
@@ -36,21 +36,6 @@ def test_strict_orders_wait_behind_the_first_that_does_not_fit() -> None:
     assert starts(jobs, 4, "sjf") == [1, 16, 11, 11]  # C blocks D, that would fit beside A
 
 
-def test_of_an_instant_the_batched_form_sees_completions_first() -> None:
-    """The first job ends at 6, when the third comes: does the second get its cores, or does the third pass?"""
-    jobs = pool_jobs((1, 5, 10, 2), (3, 3, 4, 3), (6, 1, 2, 2))
-    for policy in ("easy", "conservative"):
-        assert starts(jobs, 4, policy) == [1, 6, 9]
-        assert starts(jobs, 4, f"{policy}-event") == [1, 7, 6]
-
-
-def test_of_two_early_ends_at_one_instant_the_event_form_uses_the_first_alone() -> None:
-    """A and C end at 7, before their estimates. A's cores alone don't let B start, but D; then D is in B's way."""
-    jobs = pool_jobs((1, 6, 8, 3), (1, 3, 3, 4), (2, 5, 7, 1), (4, 2, 2, 1))
-    assert starts(jobs, 4, "conservative") == [1, 7, 2, 10]
-    assert starts(jobs, 4, "conservative-event") == [1, 9, 2, 7]
-
-
 def test_conservative_moves_jobs_in_one_round_and_again_at_the_next_completion() -> None:
     """A ends early at 4. C, before D in the round, can only move to 11, the end of D's old slot, not to 10, B's end.
 
@@ -66,23 +51,3 @@ def test_a_conservative_reservation_holds_where_easy_has_only_the_first() -> Non
     jobs = pool_jobs((1, 10, 10, 3), (2, 5, 5, 2), (3, 5, 5, 4), (4, 20, 20, 1))
     assert starts(jobs, 4, "easy") == [1, 11, 24, 4]
     assert starts(jobs, 4, "conservative") == [1, 11, 16, 21]
-
-
-def test_a_trace_is_prepared_by_the_stated_rules(tmp_path: Path) -> None:
-    (tmp_path / "t.swf").write_text(
-        "; header\n"
-        "9 50 0 10 4 -1 -1 -1 -1 -1 1\n"  # allocated cores, no estimate
-        "8 30 0 10 4 -1 -1 2 5 -1 1\n"  # requested cores, estimate below the run time
-        "7 30 0 10 4 -1 -1 3 60 -1 1\n"
-        "6 30 0 0 4 -1 -1 3 60 -1 1\n"  # did not run
-        "5 30 0 10 0 -1 -1 -1 60 -1 1\n"  # no cores
-        "4 30 0 10 4 -1 -1 9 60 -1 1\n"  # too wide
-        "3 -1 0 10 4 -1 -1 3 60 -1 1\n"  # no submit time
-    )
-    assert prepare(tmp_path / "t.swf", 8) == PoolJobs([1, 1, 21], [10, 10, 10], [10, 60, 10], [2, 3, 4])
-    assert prepare(tmp_path / "t.swf", 8, 1) == PoolJobs([1], [10], [10], [2])
-
-
-def test_an_unknown_policy_is_refused() -> None:
-    with pytest.raises(ValueError, match=POLICIES[-1]):
-        starts(pool_jobs((1, 1, 1, 1)), 4, "lottery")

@@ -1,16 +1,19 @@
-"""Drawn start times lie on a grid; the last instant of the grid must not hide what comes after it."""
+"""Windows, reservations and profiles by hand."""
+
+from __future__ import annotations
 
 from dataclasses import replace
 
 import pytest
 from kit.actual import actual
+from kit.central import dispatch, setup_of
 from kit.run import simulate
 
 from dardis.model.choices import ProfileRule
 from dardis.model.job import Actual
 from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.model.profile import StepFunction
-from dardis.model.target import DesiredProfile
+from dardis.model.target import DesiredProfile, Split
 from dardis.task_manager import SETUPS
 
 DRAWN = ("dardis-profile", "dardis-balance")
@@ -42,7 +45,83 @@ def test_a_hard_profile_is_waited_for(name, latest):
     assert run.schedule.start[0] >= 10_000
 
 
-@pytest.mark.parametrize("name", DRAWN)
-def test_a_soft_profile_is_kept_by_a_job_without_deadline(name):
-    run = simulate(ONE_NODE, [job_with(None)], SETUPS[name], desired=wish_from(7230))
-    assert run.schedule.start[0] >= 7230
+FOUR = Platform("four", (NodeGroup("n", 1, {"cores": 4}),))
+
+
+def binding(platform: Platform, value: int, *steps: tuple[int, int]) -> DesiredProfile:
+    """Wishes for the cores of the whole machine."""
+    return DesiredProfile(platform, {0: StepFunction.from_steps(value, steps)}, {}, Split.PROPORTIONAL)
+
+
+def core_job(number: int, submit: int, walltime: int, cores: int, **more) -> Actual:
+    """A job of one unit that runs its whole walltime."""
+    return actual(number, submit, submit, None, walltime, 1, (cores,), 1, **more, runtime=walltime)
+
+
+def central_starts(name: str, jobs: list[Actual], desired: DesiredProfile, *settings: str) -> list[int]:
+    """Start times on the machine of four cores."""
+    starts: list[int] = dispatch(FOUR, jobs, setup_of(name, *settings), desired=desired).schedule.start.tolist()
+    return starts
+
+
+# ----------------------------------------------------- who is looked at alone keeps the nodes of its reservation
+
+
+@pytest.mark.parametrize("rule", ["soft", "hard"])
+def test_a_reservation_behind_maintenance_keeps_its_nodes(rule: str) -> None:
+    groups = NodeGroup("a", 1, {"cores": 6}), NodeGroup("b", 2, {"cores": 2})
+    platform = Platform("mended", groups, maintenance=(Maintenance((0, 1, 2), 1167, 1820),))
+    jobs = [
+        actual(6, 1039, 1039, 3080, 912, 3, (1,), 0b10, runtime=912),
+        actual(7, 1225, 1225, None, 29, 3, (1,), platform.all_groups, runtime=9),
+    ]
+    desired = binding(platform, 8, (3958, 1), (4307, 2))
+    run = dispatch(platform, jobs, setup_of("conservative", f"profile={rule}"), desired=desired)
+    assert run.schedule.start.tolist() == [1820, 1820]
+
+
+# ------------------------------------------------------------------- room that is held, for who may not start yet
+
+
+@pytest.mark.parametrize("rule", ["soft", "hard"])
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [("rules-fcfs", ["backfill=on", "backfill_depth=unlimited"]), ("conservative", [])],
+)
+def test_two_that_hold_room_do_not_forbid_each_other_for_ever(name: str, settings: list[str], rule: str) -> None:
+    """From 100 to 200 nothing may start, and there is room for both; from 200 on for one at a time."""
+    jobs = [core_job(1, 0, 100, 4), core_job(2, 60, 1000, 2), core_job(3, 61, 1000, 2)]
+    desired = binding(FOUR, 4, (50, 0), (200, 2))
+    settings = [*settings, "profile_check=instant", f"profile={rule}"]
+    assert central_starts(name, jobs, desired, *settings) == [0, 200, 1200]
+
+
+@pytest.mark.parametrize("rule", ["soft", "hard"])
+def test_room_that_is_held_past_its_time_is_held_anew(rule: str) -> None:
+    """The head may start at 500; its room of 50 s is held from 100 on, again and again: job 3 does not overtake."""
+    jobs = [core_job(1, 0, 100, 4), core_job(2, 60, 50, 4), core_job(3, 300, 5000, 1)]
+    desired = binding(FOUR, 4, (50, 1), (500, 4))
+    starts = central_starts("easy", jobs, desired, "profile_check=instant", f"profile={rule}")
+    assert starts == [0, 500, 550]
+
+
+# -------------------------------------------------------------------------------- who has lost its last chance
+
+LOSING = binding(FOUR, 4, (100, 2))
+FOLLOWED = [
+    core_job(1, 0, 90, 4),
+    core_job(2, 1, 50, 3),
+    core_job(3, 2, 10, 1, after=2),
+    core_job(4, 5, 100_000, 1),
+]
+"""From 100 on job 2 can't start any more; job 3 follows it, job 4 keeps the run going for long."""
+GONE_AT = range(51, 101)
+"""Job 2 must start at 50 at the latest, which job 1 does not let it, and job 1 ends at 90."""
+
+
+@pytest.mark.parametrize("name", ["easy", "conservative", "rules-fcfs"])
+def test_followers_of_a_lost_job_are_submitted_at_once(name: str) -> None:
+    run = dispatch(FOUR, FOLLOWED, setup_of(name, "profile=hard", "profile_check=span"), desired=LOSING)
+    assert [*run.reasons] == [1]
+    assert run.schedule.submit[2] in GONE_AT
+    assert run.schedule.start[2] in GONE_AT

@@ -1,4 +1,4 @@
-"""What users are handed: wheel and source distribution, the tested set of versions, how to cite, the image's recipe."""
+"""What is built and shipped, and that no import goes in a circle."""
 
 import re
 import shutil
@@ -9,6 +9,7 @@ import tomllib
 import zipfile
 from pathlib import Path
 
+import grimp
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -118,3 +119,17 @@ def test_builders_are_sent_what_the_image_copies_and_no_more():
     lines = (ROOT / ".dockerignore").read_text().splitlines()
     assert "*" in lines
     assert {line.removeprefix("!/") for line in lines if line.startswith("!")} == set(copied())
+
+
+@pytest.mark.parametrize("name", ["dardis", "offline", "scripts"])
+def test_no_module_goes_through_a_package_that_needs_it(name):
+    graph = grimp.build_graph(name, cache_dir=None)
+    for imported in graph.find_modules_directly_imported_by(name):
+        graph.remove_import(importer=name, imported=imported)  # dardis finds its names when they are used, not before
+    circles = [
+        (module, package)
+        for module in graph.modules
+        for package in graph.find_modules_directly_imported_by(module)
+        if module.startswith(f"{package}.") and graph.chain_exists(importer=package, imported=module)
+    ]
+    assert circles == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 
 import dardis
 from dardis.cli.main import run
-from dardis.registry import local_name
 
 MODULE = """
 import dardis
@@ -32,13 +30,6 @@ class Broken(dardis.Rule):
         return 1 / 0
 
 
-"""
-SCRIPT = """
-import json
-import sys
-
-found = dardis.compare("t.csv", "p.toml", [Last, "Last:step=4", "easy", Broken], out="out")
-print(json.dumps([found.runs["schedule_digest"].tolist(), found.failed]))
 """
 TRACE = "job_id,submit_s,runtime_s,walltime_s,units,req_cores\n" + "".join(
     f"{n},{n},{40 + n},90,{1 + n % 3},2\n" for n in range(1, 21)
@@ -151,25 +142,6 @@ def test_failures_of_local_classes_are_told_like_those_of_importable_ones(module
         assert line.endswith(" in key: ZeroDivisionError: division by zero")
 
 
-def test_script_compares_its_own_class(site):
-    (site / "own_script.py").write_text(MODULE + SCRIPT)
-    done = subprocess.run(
-        [sys.executable, "own_script.py"], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.count("DardisWarning") == 1
-    assert "own_script.py:23: DardisWarning: Last, Broken: other processes can't import" in done.stderr
-    digests, failed = json.loads(done.stdout)
-    last = of_function()[0]
-    expected = [
-        dardis.simulate("t.csv", "p.toml", kind, **settings).digest
-        for kind, settings in ((last, {}), (last, {"step": 4}), ("easy", {}))
-    ]
-    assert digests[:3] == expected
-    assert len(failed) == 1
-    assert "failed at own_script.py:16 in key: ZeroDivisionError" in failed[0]
-
-
 def test_interrupt_within_a_local_class_leaves_nothing(site):
     class Stops(dardis.Rule):
         def key(self, *_):
@@ -214,10 +186,3 @@ LAST = of_function()[0]
 def test_classes_that_are_rejected(site, classes, line):
     with pytest.raises(dardis.InputError, match=line):
         compare([*classes, "pbs-fifo"])
-
-
-@pytest.mark.parametrize(
-    ("given", "name"), [("Mine", "Mine"), ("Mine2", "Mine2"), ("_Mine_", "Mine"), ("_1", "Rule"), ("_2b", "b")]
-)
-def test_names_begin_with_a_letter_and_keep_their_numbers(given, name):
-    assert local_name(type(given, (), {})) == name

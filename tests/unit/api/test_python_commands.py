@@ -10,7 +10,7 @@ import pytest
 from kit.small_site import START
 
 import dardis
-from dardis.api.command import Said, command, words_of
+from dardis.api.command import command, words_of
 
 MINE = "import dardis\n\n\nclass Late(dardis.Rule):\n    def key(self, job, now):\n        return -job.number\n"
 
@@ -64,16 +64,6 @@ def test_what_else_fails_comes_with_all_that_it_said(monkeypatch):
     with pytest.raises(dardis.DardisError, match="Broken: 5") as failed:
         command(["compare"])
     assert failed.value.__notes__ == [said]
-
-
-def test_its_folder_lives_as_long_as_it(trace, platform, monkeypatch):
-    monkeypatch.setattr("dardis.api.comparison.command", lambda *_, **__: Said(0, "", []))
-    monkeypatch.setattr("pathlib.Path.exists", lambda _: True)
-    found = dardis.compare(trace, platform, "easy")
-    folder = found.folder
-    assert folder.is_dir()
-    del found
-    assert not folder.is_dir()
 
 
 def test_its_report_is_one_file(compared, tmp_path):

@@ -190,24 +190,6 @@ def test_a_trace_is_checked_as_a_file(columns, line):
     assert str(mistake.value).startswith(line)
 
 
-@pytest.mark.parametrize(
-    ("keys", "line"),
-    [
-        ({"queue": []}, "queue: unknown key; expected one of cooling, "),
-        ({"nodes": dardis.nodes(0, cores=4)}, "nodes[0].count: 0; expected "),
-        ({"nodes": dardis.nodes(1, memory="4GiB")}, "nodes[0].resources: no cores; expected at least 1"),
-        ({"nodes": dardis.nodes(1, cores="4 dozens")}, "nodes[0].resources: cores: "),
-        ({"nodes": dardis.nodes(1, cores=4, power={"idle": 4})}, "nodes[0].power.idle: unknown key; expected"),
-        ({"partitions": {"a": ["x"]}}, "partitions.a: no node group 'x'; expected one of n"),
-        ({"prices": "none.csv"}, "prices: no file 'none.csv'; expected a number, or a file"),
-    ],
-)
-def test_a_platform_is_checked_as_a_file(keys, line):
-    with pytest.raises(dardis.InputError) as mistake:
-        dardis.Platform(**({"nodes": dardis.nodes(1, cores=4)} | keys))
-    assert str(mistake.value).startswith(f"platform: {line}")
-
-
 def test_what_fails_in_a_dispatcher_is_told(site, capsys):
     class Broken(dardis.Rule):
         def key(self, job, now):  # noqa: ARG002 (it never comes so far)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import dardis
-from dardis.cli.simulate import simulate
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -40,31 +38,7 @@ def test_type_checkers_see_the_same_names_and_none_is_that_of_a_package():
     assert packages.isdisjoint(dardis.__all__)
 
 
-def test_unknown_names_are_told():
-    with pytest.raises(AttributeError, match="module 'dardis' has no attribute 'simulat'"):
-        dardis.simulat  # noqa: B018 (it is looked up)
-
-
 def test_the_import_brings_nothing_along():
     code = "import sys, dardis; print([m for m in sys.modules if m.startswith(('dardis.', 'numpy'))])"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=ROOT)
     assert done.stdout == "[]\n"
-
-
-def test_the_house_takes_its_version_alone_from_there():
-    taken = {
-        (str(path.relative_to(ROOT)), alias.name)
-        for folder in ("dardis", "offline")
-        for path in (ROOT / folder).rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.ImportFrom) and node.module == "dardis"
-        for alias in node.names
-        if alias.name != "__version__" and not (ROOT / "dardis" / alias.name).exists()
-    }
-    assert taken == set(), "else the rows would mean nothing: what is found by name is not seen by the import contract"
-
-
-def test_every_option_of_the_command_is_a_keyword():
-    command, function = (inspect.signature(one).parameters for one in (simulate, dardis.simulate))
-    called = {"start": "from_", "end": "to"}
-    assert {called.get(name, name) for name in command} == {*function} - {"more"}

@@ -134,12 +134,6 @@ def test_a_folder_is_that_of_the_command(tmp_path, trace, platform):
         dardis.simulate(file, machine, "easy", out=tmp_path / "again")
 
 
-def test_settings_are_keywords(trace, platform):
-    more = {"backfill": True, "backfill_depth": np.int64(2), "settings": {"profile": "off"}}
-    said = dardis.simulate(trace, platform, "rules-fcfs", **more).record["settings"]
-    assert (said["backfill"], said["backfill_depth"], said["profile"]) == ("on", 2, "off")
-
-
 class NarrowFirst(dardis.Rule):
     """Fewest units first."""
 
@@ -161,23 +155,6 @@ def test_a_class_is_a_dispatcher_and_recorded_by_its_module_and_file(done, trace
     assert asked["dispatcher_of"] == f"test_python_runs.py {sha256_of(Path(__file__))[:16]}"
     assert ours["dispatcher"] == "easy"
     assert "dispatcher_of" not in ours
-
-
-def test_files_are_recorded_as_they_were_when_they_were_read(trace, platform, tmp_path):
-    files = trace.write(tmp_path), platform.write(tmp_path)
-    digests = [*map(sha256_of, files)]
-    read = dardis.read_trace(files[0]), dardis.read_platform(files[1])
-    for file in files:
-        file.write_text(file.read_text() + "\n")
-    asked = dardis.simulate(*read, "easy").record["request"]
-    assert [asked["trace"], asked["platform"]] == digests
-
-
-def test_the_record_says_when_it_began(trace, platform, monkeypatch):
-    times = iter(["began", "later"])
-    monkeypatch.setattr("dardis.runs.given.utc_now", lambda: next(times))
-    found = dardis.simulate(trace, platform, "easy")
-    assert [found.record["started_utc"] for _ in range(2)] == ["began", "began"]
 
 
 @pytest.mark.parametrize("dispatcher", ["dardis-late", NarrowFirst])
@@ -215,15 +192,6 @@ def test_a_trace_of_processors_goes_through_a_frame_and_a_file_with_its_header(t
     assert len(digests) == 1
 
 
-def test_texts_and_the_header_go_through_a_frame(tmp_path):
-    rows = ["2017-10-01 00:00:00,100.0,1,100.0,a", "2017-10-01 00:01:00,50.0,2,101.0,b b"]
-    (tmp_path / "t.csv").write_text("\n".join(["timestamp,duration,num_gpus,gpu_time,cluster", *rows]) + "\n")
-    read = dardis.read_trace(tmp_path / "t.csv")
-    made = dardis.Trace(read.frame[read.frame.procs == 2])
-    assert (made.frame["queue"].tolist(), made.jobs.unix_start) == (["b b"], 0)
-    assert dardis.Trace(read.frame).frame.equals(read.frame)
-
-
 def test_a_platform_keeps_its_files(tmp_path, monkeypatch, trace):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "prices.csv").write_text("start_utc,price_eur_per_kwh\n2020-01-01T00:00Z,0.1\n2020-01-02T00:00Z,0.2\n")
@@ -234,12 +202,3 @@ def test_a_platform_keeps_its_files(tmp_path, monkeypatch, trace):
     assert again.machine == machine.machine
     assert (machine.name, machine.node_count, machine.cores) == ("eco", 2, 8)
     assert dardis.simulate(trace, machine, "easy").metrics["energy_kwh"] > 0
-
-
-def test_the_guide_s_trace_and_machine_are_as_it_says():
-    page = (Path(__file__).resolve().parents[3] / "docs" / "python.md").read_text()
-    code = page.partition("## Traces and machines in code")[2].partition("```python\n")[2].partition("```")[0]
-    names = {"dardis": dardis}
-    exec(compile(code, "docs/python.md", "exec"), names)  # noqa: S102 (our own page)
-    assert names["run"].audit() == []
-    assert names["run"].metrics["completed"] == 3

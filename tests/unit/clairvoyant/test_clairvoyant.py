@@ -117,19 +117,6 @@ def test_the_bound_is_below_the_best_and_the_improved_is_the_best(case, weighed)
     assert 0 <= found <= counted + 1e-6
 
 
-def test_on_one_core_the_bound_comes_near_also_where_steps_are_long():
-    """Ten equal jobs at once: 0 + 1 + … + 9 times their length, and little is lost by whole steps."""
-    platform, late = Platform("p", (NodeGroup("n", 1, {"cores": 1}),)), 10**12
-
-    def bound(submits, length, ceiling, until):
-        listed = [actual(n, at, at, None, length, 1, (1,), 1, runtime=length) for n, at in enumerate(submits)]
-        return least_wait(Demand.of_jobs(listed, platform), np.ones(len(listed)), ceiling, until)
-
-    assert 0.9 * 45 * 14_400 < bound([0] * 10, 14_400, 60 * 14_400.0, 10 * 14_400) <= 45 * 14_400
-    assert 0 <= bound([0, 0, late], 100, 100.0, late + 100) <= 100  # one of them long after
-    assert bound([0, 5, 10], 5, 10.0, 100) == 0.0  # nobody has to wait
-
-
 @given(platforms(), st.data())
 @examples(0.5)
 def test_what_is_improved_is_legal_and_no_worse(platform, data):

@@ -3,9 +3,8 @@
 import re
 
 import pytest
-from typer.testing import CliRunner
 
-from dardis.cli.main import _COMMANDS, app, run
+from dardis.cli.main import app, run
 from dardis.cli.options import dispatchers_beginning
 
 COMMANDS = [
@@ -26,19 +25,6 @@ def test_no_number_is_called_by_its_type_and_help_has_a_short_word(command, caps
     assert re.findall(r"<(?:int|float|str)\w*(?: range)?>(?=  ).*--|--[a-z-]+ +<(?!bool)\S+|RANGE|INTEGER", said) == []
     assert run([*command.split(), "-h"]) == 0
     assert capsys.readouterr().out == said
-
-
-@pytest.mark.parametrize("name", _COMMANDS)
-@pytest.mark.parametrize("more", ["--help", "--no-such-option"])
-def test_alone_and_among_all_a_subcommand_says_the_same(capsys, name, more):
-    among_all = CliRunner().invoke(app, [name, more], prog_name="dardis")
-    status = run([name, more])
-    alone = capsys.readouterr()
-    if more == "--help":
-        assert (status, alone.out) == (0, among_all.output)
-    else:
-        assert status == among_all.exit_code == 2
-        assert alone.err == f"dardis: No such option: --no-such-option Try 'dardis {name} --help'.\n"
 
 
 @pytest.mark.parametrize(
@@ -90,11 +76,6 @@ def told(monkeypatch, capsys):
         return capsys.readouterr().out
 
     return call
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_there_is_a_completion_script_for_each_shell(told, shell):
-    assert "_DARDIS_COMPLETE=complete_" + shell in told(_DARDIS_COMPLETE=f"source_{shell}")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 import json
 import shutil
 import signal
-import sys
 
 import pytest
 from kit.few_nodes import PLATFORM, started, swf, waited, write_files
@@ -213,52 +212,6 @@ def test_a_mistake_is_one_line_before_anything_runs(compare, folder, monkeypatch
     for part in said:
         assert part in heard[0]
     assert not (folder / "o" / "runs").exists()
-
-
-KEEPS = """
-import random
-
-import dardis
-
-DRAWS = random.Random(1)
-
-
-class Drawn(dardis.Rule):
-    def key(self, job, now):
-        return DRAWS.random()
-"""
-
-
-@pytest.mark.slow
-def test_what_a_run_leaves_in_its_process_is_nothing_to_the_next(compare, folder, monkeypatch):
-    monkeypatch.delitem(sys.modules, "keeps", raising=False)
-    (folder / "keeps.py").write_text(KEEPS)
-    (folder / "u.swf").write_text(swf(11, runtime=70))
-    digests = []
-    for processes in (1, 2):
-        assert compare("--processes", processes, what=("t.swf", "u.swf"), dispatchers="keeps:Drawn,easy")[0] == 0
-        digests.append({run: found["schedule_digest"] for run, found in of_runs(folder, "metrics.json").items()})
-        shutil.rmtree(folder / "o")
-    assert digests[0] == digests[1]
-    assert len(digests[0]) == 4
-
-
-def test_labels_with_commas_are_drawn(compare, folder, monkeypatch):
-    drawn = []
-
-    def draw(folder, compared, _out):
-        (folder / "compare.csv").write_text("")
-        drawn.append(compared.pair)
-
-    monkeypatch.setattr("dardis.report.compare_page.write_comparison", draw)
-    text = SPEC[: SPEC.index("[[dispatchers]]")]
-    for label in ("a", "a, b", "b, a"):
-        text += f'[[dispatchers]]\nlabel = "{label}"\nname = "easy"\n'
-    (folder / "spec.toml").write_text(text)
-    assert compare("--gantt", "a, b,b, a", **OF_SPEC) == (0, [])
-    assert compare("--gantt", "a,b, a", **OF_SPEC) == (0, [])
-    assert compare("--gantt", "a, b,c", **OF_SPEC)[0] == 2
-    assert drawn == [("a, b", "b, a"), ("a", "b, a")]
 
 
 def test_rejected_jobs_are_told_and_settings_of_one_dispatcher_hold_for_it_alone(compare, folder):

@@ -18,7 +18,6 @@ from kit.small_site import (
     made_up_rows,
     other_future,
     rows_of,
-    simulated,
     summary_of,
     swf,
     table,
@@ -30,7 +29,6 @@ from dardis.config.platform import load_platform
 from dardis.config.target import load_target
 from dardis.metrics.downtime import read_downtime
 from dardis.metrics.table import read_jobs
-from dardis.registry import names
 from dardis.report.loop_picture import read_loop_picture
 from dardis.runs.inputs import STARTS_ONLY
 
@@ -84,23 +82,6 @@ def test_ours_stands_beside_what_looks_at_idle_nodes_alone(small_hybrid, small_s
     assert target.switching.spares[0].at(np.array([BEGIN - 1, BEGIN])).tolist() == [NODES, 1]
 
 
-def test_the_record_names_the_package_of_the_dispatcher(small_site, tmp_path, monkeypatch):
-    info = tmp_path / "other-2.1.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 2.1\n")
-    (info / "entry_points.txt").write_text("[dardis.dispatchers]\nmine = mine_of_other:MINE\n")
-    (tmp_path / "mine_of_other.py").write_text('from dardis.registry import OURS\n\nMINE = OURS["dardis-late"]\n')
-    monkeypatch.syspath_prepend(tmp_path)
-    names._registered.cache_clear()
-    try:
-        found = lived(small_site, tmp_path / "o", dispatcher="mine")
-    finally:
-        names._registered.cache_clear()
-    assert found["dispatcher"] == "mine"
-    assert found["always_on_profit_eur"] < found["profit_eur"]
-    assert json.loads((tmp_path / "o" / "run.json").read_text())["dispatcher_of"] == "other 2.1"
-
-
 def test_days_add_up_to_the_summary(small_hybrid):
     found, days = summary_of(small_hybrid), rows_of(small_hybrid / "days.csv")
     assert [day["date_utc"] for day in days] == ["2023-07-10", "2023-07-11"]
@@ -123,33 +104,6 @@ def test_days_add_up_where_co2_is_charged(tmp_path):
     (day,) = rows_of(tmp_path / "out" / "days.csv")
     for name in PROFITS:
         assert float(day[name]) == pytest.approx(found[name], abs=1e-6)
-
-
-def test_jobs_and_switches_are_those_that_the_summary_counts(small_hybrid):
-    found, jobs = summary_of(small_hybrid), read_jobs(small_hybrid / "jobs.csv")
-    down = read_downtime(small_hybrid / "switching.csv")
-    inside = (jobs.submit >= BEGIN) & (jobs.submit < END) & jobs.ran
-    assert found["jobs"] == inside.sum()
-    assert found["mean_wait_s"] == pytest.approx((jobs.start - jobs.submit)[inside].mean())
-    assert jobs.submit.max() < END
-    assert down.down.min() >= BEGIN
-    switches = ((down.down >= BEGIN) & (down.down < END)).sum()
-    assert found["cycles_per_node_day"] == pytest.approx(switches / NODES / 2)
-
-
-OURS = ("--to", END, "--dispatcher", "dardis-throughput", "--set", "backfill_scope=all-nodes", "--profile")
-
-
-def test_simulate_takes_its_target_and_lives_the_same_days(small_site, small_hybrid, tmp_path):
-    assert simulated(small_site, tmp_path / "run", *OURS, small_hybrid / "target.json") == 0
-    assert (tmp_path / "run" / "switching.csv").read_text() == (small_hybrid / "switching.csv").read_text()
-
-
-def test_a_dispatcher_has_its_own_rule_of_deadlines_as_in_simulate(small_site, tmp_path):
-    lived(small_site, tmp_path / "lived", days="8", dispatcher="dardis-balance", switching="off")
-    assert simulated(small_site, tmp_path / "run", "--to", END, "--dispatcher", "dardis-balance") == 0
-    digests = {read_jobs(tmp_path / name / "jobs.csv").digest() for name in ("lived", "run")}
-    assert len(digests) == 1
 
 
 def test_a_day_is_planned_without_what_came_after_it(small_site, small_hybrid, tmp_path):
@@ -199,13 +153,6 @@ def test_the_target_has_the_cap_of_all_days_and_all_cores_after_them(small_site,
     assert (hard.at(hours)[~inside] == NODES * CORES).all()
 
 
-@pytest.mark.parametrize("cap", ["soft", "hard"])
-def test_simulate_obeys_the_same_cap(small_site, capped, tmp_path, cap):
-    more = ("--set", f"profile={cap}", "--deadlines", "window:1800")
-    assert simulated(small_site, tmp_path / "run", *OURS, capped[cap] / "target.json", *more) == 0
-    assert read_jobs(tmp_path / "run" / "jobs.csv").digest() == read_jobs(capped[cap] / "jobs.csv").digest()
-
-
 def test_without_deadlines_a_soft_cap_is_as_hard_which_is_told(small_site, tmp_path, capsys):
     # Every job finds a start within the profile: after the last day at the latest.
     notes = {cap: str(lived(small_site, tmp_path / cap, cap=cap)["notes"]) for cap in ("soft", "hard")}
@@ -243,25 +190,3 @@ def test_held_jobs_wait_for_cheaper_hours(small_site, small_hybrid, tmp_path):
     assert held["mean_wait_s"] > before["mean_wait_s"]
     assert held["energy_eur"] < before["energy_eur"]
     assert held["always_on_profit_eur"] == before["always_on_profit_eur"]
-
-
-def test_what_was_promised_and_what_is_left(small_hybrid):
-    found = summary_of(small_hybrid)
-    rows = [row for row in rows_of(small_hybrid / "days.csv") if row["promised_gain_eur"]]
-    assert found["days_promised"] == len(rows) > 0
-    assert found["promised_gain_eur"] == pytest.approx(sum(float(row["promised_gain_eur"]) for row in rows))
-    names = ("promised_gain_p10_eur", "switching_gain_eur", "promised_gain_p90_eur")
-    ranges = [[float(row[name]) for name in names] for row in rows]
-    assert found["days_within_promise"] == sum(low <= gain <= high for low, gain, high in ranges)
-    assert found["switching_gain_eur"] > 0
-    on, switched = (read_jobs(small_hybrid / name) for name in ("always_on_jobs.csv", "jobs.csv"))
-    assert sorted(on.number.tolist()) == sorted(switched.number.tolist())
-    for key, jobs, moment in (("end", switched, END), ("always_on_end", on, END), ("begin", switched, BEGIN)):
-        left = [
-            (finish - max(start, moment)) * units * int(request[0]) / 3600
-            for submit, start, finish, units, request in zip(
-                jobs.submit, jobs.start, jobs.finish, jobs.units, jobs.request, strict=True
-            )
-            if submit < moment < finish
-        ]
-        assert found[f"{key}_running_core_h"] + found[f"{key}_waiting_core_h"] == pytest.approx(sum(left))

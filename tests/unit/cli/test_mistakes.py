@@ -102,13 +102,6 @@ def test_traces_that_are_none(refused, folder, name, content, said):
     refused(trace=name, said=said)
 
 
-def test_what_nobody_knows(refused, folder):
-    refused(dispatcher="slurm", said=("'slurm'", "dardis-throughput", "rules-fcfs", "conservative"))
-    refused(platform="none.toml", said=("none.toml", "No such file"))
-    (folder / "p.toml").write_text(PLATFORM + "colour = 1\n")
-    refused(said=("p.toml", "colour"))
-
-
 @pytest.mark.parametrize(
     ("dispatcher", "settings", "known"),
     [
@@ -139,13 +132,6 @@ def test_wrong_arguments(refused, folder, arguments):
     assert not (folder / "out").exists()
 
 
-@pytest.mark.parametrize("more", [("--to", str(2**63 - 1)), ("--from", str(-(2**63))), ("--jobs", str(2**63 - 1))])
-def test_no_end_is_read_back(simulate, folder, more):
-    assert simulate(*more)[0] == 0
-    assert run(["report", str(folder / "out")]) == 0
-    assert run(["audit", str(folder / "out")]) == 0
-
-
 def test_figures_that_no_number_holds_are_one_line(simulate, folder):
     around = 'prices = 1e300\ncalendar_start = "2023-07-03T00:00Z"\n'
     power = "power = { idle_w = 1e9, core_w = 1e9 }\n"
@@ -166,23 +152,6 @@ def test_a_folder_that_changes_under_an_audit_is_told(simulate, folder, monkeypa
     monkeypatch.setattr(Audit, "rest", rest)
     assert run(["audit", str(folder / "out")]) == 2
     assert "was written while it was read" in capsys.readouterr().err
-
-
-def test_an_earlier_run_is_replaced_only_by_force_and_by_no_mistake(simulate, refused, folder):
-    simulate()
-    refused("--seed", "2", said=("--force",))
-    refused("--force", "--set", "speed=9")
-    refused("--force", "--trim", "999,0", said=("--trim",))
-    assert simulate("--seed", "2", "--force")[0] == 0
-    assert record(folder)["seed"] == 2
-
-
-def test_a_profile_that_ends_before_the_trace(simulate, folder):
-    (folder / "d.csv").write_text("time_s,node,kind,value\n0,*,cores,16\n100,*,cores,8\n")
-    status, said = simulate("--profile", folder / "d.csv")
-    assert (status, len(said)) == (0, 1)
-    assert "d.csv" in said[0]
-    assert "last value holds" in said[0]
 
 
 def command(folder):

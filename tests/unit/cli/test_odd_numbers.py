@@ -71,25 +71,6 @@ def test_in_a_trace_it_makes_a_malformed_line(tmp_path, form, odd):
         read_trace(path, strict=True)
 
 
-def test_in_swf_decimals_are_cut_off_as_ever(tmp_path):
-    path = tmp_path / "t.swf"
-    path.write_text("\n".join((swf(submit="7.9", walltime="2e2"), swf(number="+2", end=".5"))))
-    trace = read_trace(path, strict=True)
-    assert (trace.number.tolist(), trace.submit.tolist()) == ([2, 1], [0, 7])
-    assert (trace.walltime.tolist(), trace.think.tolist()) == ([200, 200], [0, 30])
-
-
-def test_a_repeated_job_number_is_a_malformed_line_and_the_first_stays(tmp_path):
-    lines = [swf(number=n, submit=100 - place) for place, n in enumerate([5, 3, 5, 3, 5, 9, 5])]
-    (tmp_path / "t").write_text("\n".join(lines))
-    trace = read_trace(tmp_path / "t")
-    assert dict(zip(trace.number.tolist(), trace.submit.tolist(), strict=True)) == {5: 100, 3: 99, 9: 95}
-    told = [(skip.line, int(skip.reason.rpartition(" ")[2])) for skip in trace.skipped]
-    assert told == [(3, 1), (4, 2), (5, 1), (7, 1)]
-    with pytest.raises(InputError, match="t:3: job number 5 again, as on line 1; expected"):
-        read_trace(tmp_path / "t", strict=True)
-
-
 def profile(path):
     return read_profile(path, PLATFORM, Split.PROPORTIONAL)
 

@@ -70,13 +70,3 @@ def test_parts_are_told_by_dates_and_spans(simulate, more, number, said):
     assert (status, [job[0] for job in jobs(out)]) == (0, [number])
     assert (record(out)["from_s"], record(out)["to_s"]) == said
     assert run(["audit", str(out)]) == 0
-
-
-def test_where_no_job_ran_that_is_said_and_the_status_is_1(simulate, tmp_path, monkeypatch):
-    (tmp_path / "p.toml").write_text(PLATFORM.replace("17", "3"))
-    (tmp_path / "t.swf").write_text(TRACE.replace(" 4 ", " 40 "))
-    status, said, out = simulate()
-    assert (status, record(out, "metrics.json")["rejected"]) == (1, 3)
-    assert said.err.splitlines()[-1] == "dardis: no job ran: all 3 were rejected, why is said above"
-    monkeypatch.setenv("DARDIS_PROGRESS_FILE", str(tmp_path / "progress"))  # for a comparison it is a run like others
-    assert simulate()[0] == 0

@@ -26,12 +26,8 @@ from dardis.config.platform import load_platform
 from dardis.config.target import load_target
 from dardis.metrics.columns import parse_units_by_node
 from dardis.metrics.facility import platform_cooling
-from dardis.model.job import FOREVER
-from dardis.report.plan_picture import read_plan_picture
-from offline.export.formats import FORMATS
 from offline.folder.plan import read_plan
 from offline.folder.tables import JobKind
-from offline.site.calendar import HOUR_S
 
 DAY = 8
 START, END = DAY * DAY_S, (DAY + 1) * DAY_S
@@ -120,65 +116,12 @@ def test_profit_is_what_the_tables_say(small_site, small_plan):
     assert summary["profit_eur"] == pytest.approx(earning.sum() - energy - cooled, abs=1e-6)
 
 
-def test_the_files_and_their_columns(small_plan):
-    names = {*FILES, "summary.json", "run.json", "picture.json", "report.html"}
-    assert {path.name for path in small_plan.iterdir()} == names
-    assert dict(read_plan_picture(small_plan).figures)["Date utc"] == summary_of(small_plan)["date_utc"]
-    columns = ["job_id", "submission_time", "starting_time", "finish_time", "units_by_node", "req_cores"]
-    assert set(columns) <= set(rows_of(small_plan / "schedule.csv")[0])
-    found = summary_of(small_plan)
-    assert found["multi_search_profit_eur"] <= found["all_on_profit_eur"] <= found["all_on_bound_eur"]
-    assert found["baseline_profit_eur"] <= found["all_on_profit_eur"]
-    assert found["all_on_profit_eur"] < found["profit_eur"] <= found["bound_eur"]
-    assert found["stopped_by"] in {"done", "optimal"}
-    needed = "jobs profit_eur income_eur energy_eur cooling_eur baseline_profit_eur multi_search_profit_eur bound_eur \
-        plan_cpu_s stopped_by node_switches co2_kg peak_kw"
-    assert set(needed.split()) <= set(summary_of(small_plan))
-    assert summary_of(small_plan)["co2_kg"] is None, "nobody states any"
-    profile = rows_of(small_plan / "profile.csv")
-    assert (int(profile[0]["time_s"]), int(profile[-1]["end_s"])) == (START, END)
-    plan = read_plan(small_plan)
-    assert len(plan.schedule.number) == summary_of(small_plan)["jobs"]
-    running = np.array([kind is JobKind.RUNNING for kind in plan.schedule.kind])
-    assert (plan.schedule.start[running] < START).all()
-    assert (plan.schedule.start[~running] >= START).all()
-    assert (plan.profile.power_cap_w >= plan.profile.it_w).all()
-    assert (plan.profile.cores_target <= 80).all()
-
-
-def test_simulate_takes_the_target(small_site, small_plan, tmp_path, capsys):
-    target = load_target(small_plan / "target.json", load_platform(small_site / "small.toml"))
-    assert target.switching.spares[0].at(START) < NODES
-    out = tmp_path / "run"
-    asked = ("--dispatcher", "dardis-throughput", "--profile", small_plan / "target.json")
-    assert simulated(small_site, out, *asked) == 0
-    assert (out / "switching.csv").read_text().count("\n") > 1
-    assert run(["audit", str(out)]) == 0
-
-
 @pytest.fixture(scope="module")
 def capped_plan(small_site, tmp_path_factory):
     """The same day with the cores to aim at in its target."""
     out = tmp_path_factory.mktemp("capped") / "plan"
     planned(small_site, out, polishes=1, cap=True)
     return out
-
-
-def test_with_a_cap_the_target_has_cores_to_aim_at_besides(small_site, small_plan, capped_plan):
-    platform = load_platform(small_site / "small.toml")
-    before, now = (json.loads((plan / "target.json").read_text()) for plan in (small_plan, capped_plan))
-    assert before.pop("profile") is None
-    steps = now.pop("profile")["steps"]
-    assert now == before
-    rows = rows_of(capped_plan / "profile.csv")
-    assert [time for time, _ in steps] == [*(int(row["time_s"]) for row in rows), END]
-    assert steps[-1][1] == NODES * CORES
-    for row, (_, cores) in zip(rows, steps[:-1], strict=True):
-        assert int(row["cores_target"]) <= cores, "what may be used at any time, and what is on average"
-    read = load_target(capped_plan / "target.json", platform).desired.machine[platform.kinds.index("cores")]
-    assert [int(read.at(time)) for time, _ in steps] == [cores for _, cores in steps]
-    records = (json.loads((plan / "run.json").read_text()) for plan in (small_plan, capped_plan))
-    assert [record["settings"]["cap"] for record in records] == [False, True]
 
 
 @pytest.mark.parametrize("dispatcher", ["dardis-throughput", "easy"])
@@ -202,44 +145,6 @@ def test_simulate_keeps_within_the_cap_of_a_plan(small_site, capped_plan, tmp_pa
     assert over["hard"] == 0 < over["off"]
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_every_export_of_a_plan(small_plan, tmp_path, name):
-    assert run(["export", "--format", name, str(small_plan), "--out", str(tmp_path / "x")]) == 0
-    assert (tmp_path / "x").stat().st_size > 0
-
-
-def test_offsets_of_algorithm_8(small_site, tmp_path):
-    planned(small_site, tmp_path / "out", switching="algorithm8", offset=50)
-    cores = read_plan(tmp_path / "out").profile.cores_target
-    assert (cores < 80).any()
-    assert "off" in {row["action"] for row in rows_of(tmp_path / "out" / "onoff.csv")}
-    target = load_target(tmp_path / "out" / "target.json", load_platform(small_site / "small.toml"))
-    floors = target.switching.floors[0].at(np.arange(START, END, HOUR_S))
-    assert (floors == -(-cores * NODES // 80)).all()
-
-
-def test_switched_off_all_nodes_stay_on_and_nothing_is_promised(small_site, tmp_path):
-    out = tmp_path / "out"
-    found = planned(small_site, out, switching="off", no_report=False)
-    assert found["profit_eur"] == found["all_on_profit_eur"]
-    assert found["bound_eur"] == found["all_on_bound_eur"]
-    assert (found["mean_nodes_on"], found["node_switches"]) == (NODES, 0)
-    assert rows_of(out / "onoff.csv") == []
-    assert load_target(out / "target.json", load_platform(small_site / "small.toml")).switching is None
-    assert (found["gain_eur"], found["gain_p10_eur"], found["gain_days"]) == (None, None, 0)
-    page = (out / "report.html").read_text()
-    for words in ("Leave all nodes on", "So switching saves nothing"):
-        assert words in page
-
-
-def test_two_days_ahead_are_planned_with_the_first_one_counted(small_site, tmp_path):
-    found = planned(small_site, tmp_path / "out", hours=48)
-    plan = read_plan(tmp_path / "out")
-    assert (plan.profile.start, plan.profile.end) == (START, END)
-    assert (plan.schedule.submit >= END).any()
-    assert found["profit_eur"] <= found["bound_eur"]
-
-
 def test_without_power_figures_the_thesis_s_hold_and_nothing_is_switched(small_site, tmp_path, capsys):
     (tmp_path / "p.toml").write_text(PLATFORM)
     out = tmp_path / "out"
@@ -251,13 +156,6 @@ def test_without_power_figures_the_thesis_s_hold_and_nothing_is_switched(small_s
         assert note in page
     assert found["profit_eur"] == found["all_on_profit_eur"]
     assert load_target(out / "target.json", load_platform(tmp_path / "p.toml")).switching is None
-
-
-def test_a_second_plan_needs_force(small_site, small_plan, capsys):
-    before = handed_on(small_plan)
-    assert called("plan", small_site, small_plan, day=7) == 2
-    assert "--force" in capsys.readouterr().err
-    assert handed_on(small_plan) == before
 
 
 def test_a_plan_promises_a_gain_with_a_range_and_the_report_shows_it(small_plan):
@@ -286,17 +184,3 @@ def test_what_a_limit_would_cost(small_site, small_plan, tmp_path, capsys):
     assert found["what_if_cost_eur"] > 0
     assert found["what_if_later_jobs"] > 0
     assert "what if 2.0kW 8-16" in capsys.readouterr().out
-
-
-def test_boots_in_the_plan_end_before_jobs_begin(small_plan):
-    plan = read_plan(small_plan)
-    boots = {}
-    for time, node, on in zip(plan.onoff.time.tolist(), plan.onoff.node.tolist(), plan.onoff.on.tolist(), strict=True):
-        boots.setdefault(node, []).append((time + 240 if on else time, on))
-    job = plan.schedule.placed.job_of
-    for place, node in enumerate(plan.schedule.placed.nodes.tolist()):
-        start, finish = plan.schedule.start[job[place]], plan.schedule.finish[job[place]]
-        actions = boots.get(node, [])
-        for (down, off), (up, _) in zip(actions[::2], [*actions[1::2], (FOREVER, True)], strict=False):
-            assert not off
-            assert finish <= down or up <= start

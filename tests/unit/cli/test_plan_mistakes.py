@@ -155,15 +155,6 @@ def refused(site, capsys, said, *, command="plan", **options):
     assert not (site / "new").exists()
 
 
-def test_gaps_on_other_days_do_no_harm_and_are_told(site, capsys):
-    (site / "gap.csv").write_text(without(weather(), 24 * 3, 24 * 3 + 4))
-    assert called("plan", site, site / "out", day=8, weather=site / "gap.csv", no_report=True) == 0
-    note = "rules do not look at the temperature"
-    assert note in capsys.readouterr().err
-    assert note in summary_of(site / "out")["notes"]
-    assert "temperature" not in (site / "out" / "target.json").read_text().split('"notes"')[0]
-
-
 def test_weather_and_prices_that_begin_after_the_history_are_enough(site, capsys):
     around = {"weather": weather(), "prices": prices()}
     for name, text in around.items():
@@ -182,14 +173,6 @@ def test_little_or_old_history_is_told_in_the_report(site, capsys, day, note):
     assert note in capsys.readouterr().err
     assert note in summary_of(site / "out")["notes"]
     assert note in (site / "out" / "report.html").read_text()
-
-
-def test_a_guard_that_fires_is_told(site, capsys):
-    assert called("plan", site, site / "out", day=11, time_limit=0, no_report=True) == 0
-    found = summary_of(site / "out")
-    assert found["stopped_by"] == "time"
-    assert found["bound_eur"] is None
-    assert "--now not given, and the history's last event is of 2023-07-1" in capsys.readouterr().err
 
 
 def test_who_plans_for_all_refuses_a_target_that_switches(small_site, small_plan, tmp_path, capsys, monkeypatch):

@@ -128,26 +128,6 @@ def test_maintenance_by_date_is_at_a_time_of_the_trace(small_site, machines, tmp
     assert not undated.exists()
 
 
-def test_a_plan_keeps_away_from_nodes_in_maintenance(small_site, machines, tmp_path):
-    out = planned(small_site, tmp_path / "out", platform=machines / "dated.toml")
-    assert {row["node"] for row in rows_of(out / "onoff.csv")}.isdisjoint({"2", "3", "4"})
-    for row in rows_of(out / "schedule.csv"):
-        inside = int(row["finish_time"]) > 8 * DAY_S and int(row["starting_time"]) < 9 * DAY_S
-        assert not inside or not nodes_of(row) & {2, 3, 4}
-    record = json.loads((out / "run.json").read_text())["platform"]["maintenance"]
-    assert [(window["start"] + START_UNIX) % DAY_S for window in record] == [0]
-
-
-def test_the_audit_of_a_loop_knows_the_date(small_site, machines, tmp_path, capsys):
-    """Days lived with all nodes open, looked at on the machine whose nodes 2 to 4 were in maintenance by date."""
-    options = {"days": "8", "switching": "off", "dispatcher": "easy", "no_report": True}
-    for name in ("none", "dated"):
-        out, platform = tmp_path / name, machines / f"{name}.toml"
-        assert called("hybrid", small_site, out, platform=platform, **options) == 0
-        assert run(["audit", str(out), "--platform", str(machines / "dated.toml")]) == (name == "none")
-        assert ("maintenance" in capsys.readouterr().out) == (name == "none")
-
-
 GROUPS = {"n": (7, 8), "f": (2, 16)}
 """Nodes, and cores of a node."""
 MOST_KW = 1.45

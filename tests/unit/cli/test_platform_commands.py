@@ -55,14 +55,6 @@ def test_a_platform_file_is_written_and_shown_without_a_name(imported, told, fol
     assert (folder / "out" / "report.html").exists()
 
 
-def test_nearly_equal_memory_is_merged_if_wished(imported, folder):
-    nodes = (f"NodeName=n{n} CPUTot=4 RealMemory={500_000 + n} State=IDLE Partitions=batch\n" for n in range(70))
-    (folder / "many.txt").write_text("".join(nodes))
-    _, out, notes = imported("--merge-memory", "1%", folder / "many.txt", folder / "p.toml")
-    assert out == [f"{folder / 'p.toml'}: 70 nodes in 1 groups, 1 partitions"]
-    assert "note: 69 of 70 nodes have less memory here than Slurm says, by at most 69 MiB" in "".join(notes)
-
-
 @pytest.mark.parametrize("percent", ["1", "100%", "nan%", ""])
 def test_what_is_no_percentage_is_refused(imported, folder, percent):
     said = f"dardis: --merge-memory: {percent!r}; expected a percentage below 100 such as 1%"
@@ -128,16 +120,6 @@ def test_a_calibration_is_shown_and_written_if_asked(calibrated, tmp_path, site)
         assert (tmp_path / "p.toml").read_text() == out.read_text()
 
 
-def test_nodes_by_the_names_of_the_site(calibrated, tmp_path, site):
-    names = {f"n{node}": f"cn{node + 1:03}" for node in range(5)} | {f"g{node}": f"gpu{node}.org" for node in range(3)}
-    (tmp_path / "names").write_text("\n".join(names.values()))
-    renamed = [re.sub(r"\b[ng]\d\b", lambda found: names[found[0]], text) for text in (site.long(), site.sacct())]
-    assert calibrated(*site.write(tmp_path, *renamed), "--names", tmp_path / "names", "--force")[0] == 0
-    by_names = (tmp_path / "p.toml").read_text()
-    calibrated(*site.write(tmp_path, site.long()), "--force")
-    assert (tmp_path / "p.toml").read_text() == by_names
-
-
 @pytest.mark.parametrize(
     ("power", "message"),
     [
@@ -154,21 +136,6 @@ def test_mistakes_of_a_calibration_are_told_in_one_line_and_change_nothing(calib
     assert said[-1].startswith(f"dardis: {tmp_path}/{message}")
     assert len(said) == 1 or "left as it was" in "".join(out)
     assert (tmp_path / "p.toml").read_text() == PLATFORM
-
-
-@pytest.mark.slow
-def test_raddit_says_what_a_busy_node_draws_and_nothing_of_idle_ones(calibrated, tmp_path, shared):
-    """Its processors are nodes, and each of its jobs has whole ones."""
-    traces, machine = shared / "traces", tmp_path / "p.toml"
-    nodes = 'count = 2229\nprefix = "n"\nresources = { cores = 1 }\npower = { idle_w = 250 }\n'
-    machine.write_text(f'name = "k"\n[[nodes]]\n{nodes}')
-    power = ["--power", traces / "NREL-RADDIT-2024-power.csv.gz"]
-    status, told, _ = calibrated(machine, "--history", traces / "NREL-RADDIT-2024.swf.gz", *power, "--force")
-    assert status == 0
-    assert told[0] == "n (2229 nodes): 154,325 jobs on 17 days, 1.0 of 1 cores of a node busy in the mean"
-    assert told[1] == "  idle_w         250 W, left as it was: it can't be told apart from core_w, which has the rest"
-    made = load_platform(machine).groups[0].power
-    assert 690 < made.idle_w + made.core_w < 720, "the mean is 674 W by node-hours, the median 727 W"
 
 
 @pytest.fixture

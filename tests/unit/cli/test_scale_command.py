@@ -70,19 +70,6 @@ def test_the_report_is_drawn_and_experiments_are_repeated_for_the_spread(scale, 
     assert path.read_text() == page
 
 
-def test_how_many_jobs_are_in_flight(scale, rows):
-    """Unless it is said: many to compare task managers by samples, one through a tree and where all are asked."""
-    several = ("--sample", "all,2", "--arity", "flat,2", "--task-managers", "1,2")
-    assert scale(*several)[0] == 0
-    asked = rows("overlap", "sample", "arity", "task_managers")
-    assert {row[1:] for row in asked if row[0] == "64"} == {("2", "flat", "1"), ("2", "flat", "2")}
-    assert len(asked) == 8
-    assert scale("--force", "--sample", "2", "--task-managers", "1")[0] == 0
-    assert rows("overlap") == [("1",)]
-    assert scale("--force", "--sample", "default", "--overlap", "1,4")[0] == 0
-    assert rows("overlap") == [("1",), ("4",)]
-
-
 def test_an_interruption_leaves_what_is_done(scale, rows, tmp_path, monkeypatch):
     measured, measure = [], command.measure
 

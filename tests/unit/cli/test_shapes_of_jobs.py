@@ -7,7 +7,6 @@ from kit.small_site import rows_of
 
 from dardis.cli.main import run as command
 from dardis.dispatch.cp.setups import CP_SETUPS
-from dardis.registry import OURS
 
 PLATFORM = """
 name = "small"
@@ -88,16 +87,6 @@ def test_models_run_them_and_are_asked_again_by_what_was_kept(name, said, tmp_pa
         assert command(["solve", str(kept), "--dispatcher", "pcp20"]) == 2
         (line,) = capsys.readouterr().err.splitlines()
         assert "contiguous or alternatives (job " in line
-
-
-@pytest.mark.parametrize("name", [name for name, one in OURS.items() if not one.setup.obeys_shapes])
-def test_who_does_not_obey_refuses(name, said, tmp_path, capsys):
-    more = ["--deadlines", "factor:5"] if OURS[name].setup.needs_deadlines else []
-    assert command([*said, "--dispatcher", name, *more]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert f"t.csv: has jobs with parts, nodes, contiguous or alternatives (job 1 is the first), which {name} " in line
-    assert "easy, conservative" in line
-    assert not (tmp_path / "out").exists()
 
 
 def test_what_goes_with_no_shape_is_refused(said, tmp_path, capsys):

@@ -89,23 +89,6 @@ def audited(capsys):
     return run(["audit", "o"]), capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    "dispatcher",
-    ["rules-fcfs", "easy", "conservative", "replan", "hcp19", "dardis-throughput", "dardis-balance", "dardis-late"],
-)
-def test_all_keep_to_what_queues_say(starts, tmp_path, dispatcher):
-    found = starts(dispatcher, "--calendar-start", FIVE)
-    assert found[2] is found[6] is None
-    assert found[1] == found[5] == 0 or dispatcher == "dardis-balance"
-    assert found[3] >= 3600
-    assert found[4] >= 500
-    assert jobs_of(tmp_path)[3]["allocated_resources"] in {"2", "3"}
-    rejected = json.loads((tmp_path / "o" / "run.json").read_text())["rejected"]
-    reasons = {one["job"]: one["reason"] for one in rejected}
-    assert reasons[2] == "asks for 3 units, queue day takes 2 at most"
-    assert "the machine holds 2" in reasons[6]
-
-
 def test_the_audit_knows_the_hours_and_the_limits_and_the_trace(starts, tmp_path, capsys):
     starts("easy", "--calendar-start", NINE)
     record, jobs = tmp_path / "o" / "run.json", tmp_path / "o" / "jobs.csv"
@@ -163,43 +146,16 @@ def test_hours_and_queues_that_make_no_sense_are_mistakes(site, simulate, change
     assert all(part in told for part in said), told
 
 
-@pytest.mark.parametrize("dispatcher", ["rules-fcfs", "easy", "conservative", "replan", "dardis-late"])
-def test_the_higher_priority_goes_first(site, starts, dispatcher):
-    jobs = [f"{n},{int(n > 1)},50,60,4,4,{'low' if n % 2 else 'high'}" for n in range(1, 6)]
-    site(TWO_GROUPS + '[[queues]]\nname = "low"\n[[queues]]\nname = "high"\npriority = 2\n', jobs)
-    found = starts(dispatcher)
-    assert sorted(found, key=found.get) == [1, 2, 4, 3, 5]
-
-
 def closed(name, *spans):
     """A queue that is closed at times."""
     stopped = ", ".join(f"{{ start_s = {start}, end_s = {end} }}" for start, end in spans)
     return f'[[queues]]\nname = "{name}"\nstopped = [{stopped}]\n'
 
 
-def test_who_waits_for_a_closed_queue_keeps_nobody_else(site, starts):
-    """In a strict order, too: 2 is first in the queue, which closes before there is room."""
-    site(TWO_GROUPS + closed("day", (5, 50)), ["1,0,10,10,4,4,", "2,1,5,5,4,4,day", "3,2,5,5,4,4,"])
-    for dispatcher in ("rules-fcfs", "easy", "dardis-late", "cp-eurora", "portfolio"):
-        assert starts(dispatcher) == {1: 0, 2: 50, 3: 10}, dispatcher
-
-
 def test_a_job_asks_again_for_all_hours_before_its_own(site, starts):
     """1 ends early; before 2 has ended, too, the queue of 3 is closed and opened again."""
     site(TWO_GROUPS + closed("day", (20, 40)), ["1,0,10,100,2,4,", "2,0,45,45,2,4,", "3,1,5,5,4,4,day"])
     assert starts("dardis-throughput")[3] == 45
-
-
-@pytest.mark.parametrize(
-    "dispatcher", ["rules-fcfs", "easy", "replan", "hcp19", "cp-eurora", "portfolio", "conservative", "dardis-late"]
-)
-@pytest.mark.parametrize("rule", ["soft", "hard"])
-def test_a_profile_that_falls_while_a_queue_is_closed_loses_nobody(site, starts, tmp_path, dispatcher, rule):
-    """2 would fit before 100 alone, when its queue is closed: it is rejected, or a soft profile gives way."""
-    site(ONE_NODE + closed("s", (20, 150)), ["1,0,30,30,1,2,", "2,10,5,5,1,4,s", "3,200,5,5,1,1,"])
-    (tmp_path / "cap.csv").write_text("time_s,node,kind,value\n0,*,cores,4\n100,*,cores,2\n")
-    assert starts(dispatcher, "--profile", "cap.csv", "--set", f"profile={rule}")[3] >= 200
-    assert jobs_of(tmp_path)[2]["status"] == ("completed" if rule == "soft" else "rejected")
 
 
 @pytest.mark.parametrize("dispatcher", ["hcp19", "pcp19", "cp-eurora", "portfolio"])
@@ -209,24 +165,6 @@ def test_a_queue_that_closes_while_a_decision_takes_its_time(site, starts, dispa
     jobs += ["9,10,30,40,1,2,", "8,5,30,40,1,1,g", "7,1100,5000,6000,1,1,"]
     site(ONE_NODE.replace("count = 1", "count = 2") + queues, jobs)
     starts(dispatcher, "--set", "decision_cost=deterministic", "--set", "shortcuts=off")
-
-
-@pytest.mark.parametrize("dispatcher", ["dardis-profile", "dardis-balance"])
-def test_drawn_starts_come_even_where_open_spans_are_shorter_than_the_grain(site, starts, dispatcher):
-    jobs = [f"{n},{7 * n},{n + 20},{30 + 11 * n},1,{1 + n % 4},s" for n in range(12)]
-    site(ONE_NODE + closed("s", *((s, s + 37) for s in range(0, 2000, 41))), jobs)
-    for rule in ("none", "factor:1"):
-        assert None not in starts(dispatcher, "--deadlines", rule).values()
-
-
-def test_groups_that_partition_and_queue_have_not_in_common_hold_nothing(site, simulate, tmp_path):
-    queues = '[[queues]]\nname = "1"\ngroups = ["b"]\n[[queues]]\nname = "2"\n'
-    site(TWO_GROUPS + '[partitions]\n1 = ["a"]\n' + queues, [])
-    lines = (f"{n} {n} 0 5 2 -1 -1 2 9 -1 1 1 1 -1 {n} 1 -1 -1\n" for n in (1, 2))
-    (tmp_path / "j.csv").write_text("".join(lines))
-    status, said = simulate("easy")
-    assert (status, "job 1 rejected" in said) == (0, True)
-    assert [row["status"] for row in jobs_of(tmp_path).values()] == ["rejected", "completed"]
 
 
 EVENTS = """[[events]]

@@ -51,17 +51,6 @@ def test_convert_to_a_table_and_back_keeps_the_jobs(folder):
     assert (table.units.tolist(), table.request["memory"].tolist()) == ([4, 40], [1, 1])
 
 
-def test_convert_says_which_lines_are_no_jobs(folder):
-    """A reason of one kind once, with the first five of its lines."""
-    (folder / "t.swf").write_text(SWF + "1 2\nmore rubbish here\n" + 3 * "rubbish\n")
-    result = run("convert", folder / "t.swf", folder / "t.csv")
-    assert result.stdout == f"{folder / 't.csv'}: 2 jobs\n"
-    assert result.stderr.splitlines() == [
-        f"dardis: warning: {folder / 't.swf'}: 1 no job (no runtime), skipped: line 4",
-        f"dardis: warning: {folder / 't.swf'}: 6 malformed (1 fields instead of 18), skipped: line 5, 6, 7, 8, 9, …",
-    ]
-
-
 def test_convert_filters_and_scales(folder):
     run("convert", folder / "t.swf", folder / "o.swf", "--load", "2", "--from", "0", "--to", "60", "--min-width", "2")
     assert read_trace(folder / "o.swf").submit.tolist() == [0, 25]
@@ -89,18 +78,6 @@ def test_convert_to_a_load_which_info_then_prints(folder):
         with pytest.raises(InputError, match=why):
             run("convert", folder / "t.swf", folder / "x.swf", *wrong)
     assert not (folder / "x.swf").exists()
-
-
-def test_walltimes_that_nobody_states_are_told_and_not_made_up(folder):
-    (folder / "n.swf").write_text(SWF.replace(" 200 1024", " -1 1024", 1))
-    said = run("info", folder / "n.swf").output
-    assert "without a walltime" in said
-    assert "1 (50.0%), for which their runtime is taken" in said
-    assert "without a walltime" not in run("info", folder / "t.swf").output
-    for name in ("again.swf", "again.csv"):
-        run("convert", folder / "n.swf", folder / name)
-        again = read_trace(folder / name, strict=True)
-        assert (again.walltime.tolist(), again.no_walltime.tolist()) == ([100, 200], [True, False])
 
 
 def test_nothing_is_overwritten_or_left_behind(folder):

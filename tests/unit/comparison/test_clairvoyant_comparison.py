@@ -1,7 +1,5 @@
 """`dardis compare --clairvoyant`: what is written, what is kept, and what is refused."""
 
-import json
-
 import pytest
 from kit.few_nodes import PLATFORM
 from kit.small_site import rows_of
@@ -56,22 +54,6 @@ def test_everybody_lies_above_the_best_found_and_that_above_the_bound(compare, t
     assert run(["compare", str(tmp_path / "t.swf"), "--platform", str(tmp_path / "p.toml"), "--dispatchers", "easy",
                 "--out", str(tmp_path / "o")]) == 0  # fmt: skip
     assert not (tmp_path / "o/clairvoyant.csv").exists(), "nobody asked for it"
-
-
-@pytest.mark.slow
-def test_it_is_kept_for_the_same_runs_and_done_anew_for_others(compare, tmp_path):
-    assert compare()[0] == 0
-    path = tmp_path / "o/clairvoyant/t/clairvoyant.json"
-    before, first = path.stat().st_mtime_ns, rows(tmp_path)
-    assert compare()[0] == 0
-    assert path.stat().st_mtime_ns == before
-    assert rows(tmp_path) == first
-    path.write_text("damaged")
-    assert compare()[0] == 0
-    assert rows(tmp_path) == first
-    assert compare(dispatchers="easy,conservative")[0] == 0
-    assert json.loads(path.read_text())["known"]["best_s"] <= float(first[0]["best_found_s"]) * 1.5
-    assert [row["dispatcher"] for row in rows(tmp_path)] == ["easy", "conservative"]
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,6 @@
 import json
 import os
 import sys
-from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -88,16 +86,6 @@ def quietly(*_):
     """Whoever looks on sees nothing."""
 
 
-def test_the_plan_is_in_order_and_says_all_to_the_process(comparison, tmp_path):
-    runs = plan(comparison, tmp_path / "o")
-    assert [run.key for run in runs] == ["t/a/1", "t/a/2", "t/b/1", "t/b/2", "t/c/1", "t/c/2"]
-    assert runs[1].arguments() == [
-        "simulate", "--no-report", f"--platform={tmp_path / 'p.toml'}", "--dispatcher=a",
-        f"--out={tmp_path / 'o' / 'runs' / 't' / 'a' / '2'}", "--seed=2", "--deadlines=factor:2", "--set=x=1",
-        "--trim=1,2", "--strict", "--force", "--", str(tmp_path / "t.swf"),
-    ]  # fmt: skip
-
-
 def test_one_that_fails_does_not_take_the_rest_with_it(asked, tmp_path):
     state, runs = asked({"a": FAILS, "b": WRITES, "c": DIES})
     ended = {}
@@ -119,16 +107,6 @@ def test_one_that_fails_does_not_take_the_rest_with_it(asked, tmp_path):
     assert [later.is_done(run, force=False) for run in runs] == [False, False, True, True, False, False]
     told = json.loads((tmp_path / "o" / "compare.json").read_text())["runs"]["t/b/1"]
     assert told == {"status": "done", "error": ""}
-
-
-def test_a_process_goes_on_with_the_next_run_and_one_that_died_does_not(asked):
-    tells = "import os, sys; sys.exit(f'dardis: process {os.getpid()}, to which is said {sys.stdin.read()!r}')"
-    state, (a1, a2, b1, _, c1, _) = asked({"a": tells, "b": tells, "c": DIES})
-    run_all([a1, a2, c1, b1], state, 1, quietly)
-    first, second, died, last = (state.result(run).error for run in (a1, a2, c1, b1))
-    assert first == second != last
-    assert first.endswith("is said ''")
-    assert died == "killed by SIGKILL"
 
 
 def test_a_nursery_that_dies_takes_what_runs_and_another_follows(asked):
@@ -156,13 +134,6 @@ def test_who_is_as_good_as_dead_does_no_other_run(comparison, tmp_path):
         assert child.run is first
     for end in (reads, commands, answers, tells):
         os.close(end)
-
-
-def test_a_process_takes_runs_of_its_dispatcher_first(asked):
-    state, (a1, a2, b1, b2, c1, c2) = asked(dict.fromkeys("abc", WRITES))
-    order = []
-    run_all([a1, b1, c1, c2, a2, b2], state, 1, lambda _, run, __: order.append(run) if run else None)
-    assert order == [a1, a2, b1, b2, c1, c2]
 
 
 def test_no_more_than_so_many_at_once_and_their_progress_reaches_us(asked, tmp_path):
@@ -224,13 +195,6 @@ def state_of(run):
     return State(run.out.parents[3])
 
 
-@pytest.mark.parametrize("name", ["jobs.csv", "metrics.json", "metrics_by.csv", "profile.csv", "run.json"])
-def test_a_run_whose_files_are_gone_is_not_done(one_done, name):
-    assert state_of(one_done).is_done(one_done, force=False)
-    (one_done.out / name).unlink()
-    assert not state_of(one_done).is_done(one_done, force=False)
-
-
 DAMAGE = [("metrics.json", text) for text in ("", "[]", '{"jobs": ', "\x00")]
 DAMAGE += [("metrics.json", f'{{"jobs": 7, "mean_wait_s": {figure}}}') for figure in ('"a"', "NaN", "true", "9" * 5000)]
 DAMAGE += [("run.json", text) for text in ("", "[]", "{}", '{"deadlines": 5}')]
@@ -260,25 +224,6 @@ def test_what_makes_no_sense_of_a_run_counts_as_none(one_done, entry):
     assert state.others([]) == 1
 
 
-def test_runs_that_were_not_asked_for_are_counted(one_done, comparison, tmp_path):
-    state = State(tmp_path / "o")
-    runs = plan(comparison, tmp_path / "o")
-    assert state.others(runs) == 0
-    assert state.others(runs[1:]) == 1
-    state.settle(runs[1], "no room")
-    assert state.others(runs[2:]) == 1, "one that failed has nothing to show"
-
-
-def test_a_run_knows_whether_one_queue_decides(comparison, tmp_path):
-    state = begun(tmp_path / "o")
-    found = {}
-    for name in ("easy", "dardis-late"):
-        run = PlannedRun(comparison.workloads[0], Contender(name, name), 1, tmp_path / "o" / name)
-        state.settle(run, "no room")
-        found[name] = state.result(run).central
-    assert found == {"easy": True, "dardis-late": False}
-
-
 @pytest.mark.parametrize(
     ("name", "said"),
     [("t.swf", "trace"), ("p.toml", "platform"), ("prices.csv", "file that the platform names")],
@@ -292,43 +237,6 @@ def test_a_file_that_has_changed_is_told_and_redone_by_force(one_done, tmp_path,
     assert not state_of(one_done).is_done(one_done, force=True)
 
 
-def test_what_ran_counts_and_not_what_was_to_run(one_done):
-    """Killed while a run was redone: whatever was asked of it, its folder says what it holds."""
-    other = replace(one_done, workload=replace(one_done.workload, jobs=5))
-    state = state_of(one_done)
-    assert not state.is_done(other, force=True)
-    state.begin(other)
-    assert json.loads((one_done.out.parents[3] / "compare.json").read_text())["runs"]["t/a/1"]["status"] == "begun"
-    later = state_of(one_done)
-    assert not later.is_done(other, force=True)
-    with pytest.raises(InputError, match="run t/a/1 with another jobs"):
-        later.is_done(other, force=False)
-    assert later.is_done(one_done, force=False), "it still holds what it held"
-    assert later.result(one_done).metrics == {"jobs": 7}
-
-
-def test_a_run_is_marked_as_begun_before_it_starts(asked):
-    tells = """
-import pathlib, sys
-sys.exit('dardis: ' + pathlib.Path(sys.argv[1], '../../../../compare.json').read_text().replace(chr(10), ''))
-"""
-    state, runs = asked({"a": tells})
-    runs[0].out.mkdir(parents=True)
-    run_all(runs[:1], state, 1, quietly)
-    assert json.loads(state.result(runs[0]).error)["runs"] == {"t/a/1": {"status": "begun", "error": ""}}
-
-
-def test_a_file_that_changes_before_its_run_reads_it_is_told(asked):
-    state, runs = asked({"a": WRITES})
-    run_all(runs[:1], state, 1, quietly)
-    assert state.is_done(runs[0], force=True)
-    runs[0].workload.trace.write_text("another trace")  # after this comparison has seen what it is
-    ended = []
-    run_all(runs[:1], state, 1, lambda _children, run, error: ended.append(error) if run else None)
-    assert ended == [state.result(runs[0]).error] == ["ran with another trace than was asked"]
-    assert state.result(runs[0]).metrics is None
-
-
 def test_another_version_may_give_another_schedule(one_done, monkeypatch):
     whole = (one_done.out / "run.json").read_text()
     (one_done.out / "run.json").write_text('{"deadlines": "factor:2"}')
@@ -338,25 +246,3 @@ def test_another_version_may_give_another_schedule(one_done, monkeypatch):
     monkeypatch.setattr(request, "__version__", "9.9")
     with pytest.raises(InputError, match="version of dardis"):
         state_of(one_done).is_done(one_done, force=False)
-
-
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"runs": 5}', '{"runs": []}', "\x00"])
-def test_a_damaged_state_file_is_named(tmp_path, content):
-    Path(tmp_path / "compare.json").write_text(content)
-    with pytest.raises(InputError, match=r"compare\.json: is damaged"):
-        State(tmp_path)
-
-
-def test_who_asks_nodes_is_asked_how_and_own_words_come_first(comparison, tmp_path):
-    workload = replace(comparison.workloads[0], task_managers=3, arity=8, sample=4)
-
-    def asked(name, **own):
-        request = PlannedRun(workload, Contender(name, name, **own), 1, tmp_path / "o").request()
-        return request.task_managers, request.arity, request.sample
-
-    assert asked("dardis-throughput") == (3, 8, 4)
-    assert asked("dardis-throughput", arity=0, sample=2) == (3, 0, 2)
-    assert asked("dardis-late") == (3, 8, 0), "it knows what all nodes have published"
-    assert asked("dardis-late", sample=2) == (3, 8, 2), "a mistake of its own, which is told"
-    assert asked("easy") == (1, 0, 0)
-    assert asked("easy", arity=4) == (1, 4, 0)

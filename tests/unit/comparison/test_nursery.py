@@ -82,13 +82,6 @@ def test_each_is_forked_from_one_in_a_session_of_its_own(begin):
     assert rest == ["True", "here"]
 
 
-@pytest.mark.parametrize("status", [0, 3, 130])
-def test_how_it_ended_stays_known(begin, status):
-    process, answers, _ = begin(["end", status])
-    assert answers.read() == ""
-    assert [process.wait(), process.poll()] == [status] * 2
-
-
 @pytest.mark.parametrize("which", [signal.SIGKILL, signal.SIGSEGV])
 def test_a_signal_ends_one_and_not_the_next(begin, which):
     (first, _, _), (second, _, _) = begin(["wait"]), begin(["wait"])

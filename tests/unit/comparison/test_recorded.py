@@ -42,26 +42,6 @@ def test_figures_are_those_of_the_recorded_starts(recorded):
     assert schedule.placed.units_of_jobs.tolist() == schedule.units.tolist()
 
 
-def test_what_the_machine_has_no_room_for_is_counted(recorded):
-    found = recorded([(0, 0, 100, 8), (10, 0, 50, 4), (20, 0, 50, 4), (30, 70, 9, 8), (31, 0, 9, 9)])
-    assert (
-        "do not pass the audit on this platform: their jobs hold up to 16 of its 8 cores, too many first at 10 s (1"
-        in (found.note)
-    )
-    assert "(1 job that this machine can't hold" in found.note
-    assert "rejected" not in found.result.metrics
-    counts = read_jobs(found.result.folder / "jobs.csv").placed.units_of_jobs.tolist()
-    assert [count > 0 for count in counts] == [True, False, False, True]
-
-
-def test_a_trace_without_waits_has_none_and_a_gap_is_left_out(recorded):
-    assert recorded([(0, 0, 10, 1), (5, -1, 10, 1)]) is None
-    assert recorded([(0, -1, 10, 1)]) is None
-    found = recorded([(n, 0, 1, 1) for n in range(100)] + [(50, -1, 1, 1)])
-    assert found.result.metrics["jobs"] == 100
-    assert "pass the audit on this platform (1 job that" in found.note
-
-
 @pytest.mark.parametrize(
     ("jobs", "said"),
     [
@@ -76,13 +56,6 @@ def test_who_ran_on_and_who_has_no_place_is_told(recorded, jobs, said):
     note = recorded(jobs).note
     assert said in note
     assert "do not pass" not in note
-
-
-def test_processors_are_counted_as_the_trace_has_them(recorded):
-    found = recorded([(0, 0, 100, 33), (0, 0, 100, 1)], cores=17)
-    assert found.result.metrics["utilisation"] == 1.0
-    assert "best fit found no place for 1 of 2" in found.note
-    assert "units are equal by 1 more cores than were asked for" in found.note
 
 
 def test_other_draws_are_refused_before_those_that_are_there_are_touched(tmp_path):

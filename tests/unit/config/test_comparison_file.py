@@ -1,4 +1,4 @@
-"""A comparison's file: what it says is taken, and each mistake in it is one line that names the key."""
+"""Comparison files, and parts of a trace by dates and spans."""
 
 import re
 from pathlib import Path
@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from kit.refused import line_of
 
-from dardis.config.comparison import Contender, Workload, contender_of, default_name, trace_and_platform, with_grids
+from dardis.config.comparison import Contender, Workload, contender_of, with_grids
 from dardis.config.comparison_file import load_comparison
-from dardis.config.reach import DEFAULT_SAMPLE, REACH
-from dardis.config.settings import known_settings
+from dardis.config.cuts import Clock, cut_of, seconds_of, trim_of, trim_seconds
+from dardis.config.reach import DEFAULT_SAMPLE
 from dardis.model.errors import InputError
-from dardis.registry import OURS, find_dispatcher
+from dardis.registry import find_dispatcher
 
 ROOT = Path(__file__).parents[3]
 WHOLE = """
@@ -62,11 +62,6 @@ def written(folder, text):
     path = folder / "spec.toml"
     path.write_text(text)
     return path
-
-
-def test_a_rule_of_deadlines_may_be_longer_than_a_file_s_name(tmp_path):
-    rule = f"factor:{'0' * 300}2"
-    assert load_comparison(written(tmp_path, WHOLE.replace("factor:2", rule))).workloads[1].deadlines == rule
 
 
 def test_everything_that_it_says_is_taken(tmp_path):
@@ -120,14 +115,6 @@ def test_a_mistake_is_one_line_that_names_the_key(tmp_path, old, new, said):
 
 
 @pytest.mark.parametrize(
-    ("file", "name"),
-    [("a/hpc2n.swf.gz", "hpc2n"), ("x.y.csv", "x.y"), ("a$b_c.swf", "a-b_c"), ("_.swf", "trace"), (".gz", "gz")],
-)
-def test_a_trace_is_called_as_its_file(tmp_path, file, name):
-    assert default_name(tmp_path / file) == name
-
-
-@pytest.mark.parametrize(
     ("text", "contender"),
     [
         ("easy", Contender("easy", "easy")),
@@ -142,11 +129,6 @@ def test_a_trace_is_called_as_its_file(tmp_path, file, name):
 )
 def test_a_dispatcher_with_settings_of_its_own(text, contender):
     assert contender_of(text) == contender
-
-
-@pytest.mark.parametrize("name", OURS)
-def test_no_setting_is_called_as_an_arity_or_a_sample(name):
-    assert not REACH.keys() & known_settings(type(OURS[name].setup)).keys()
 
 
 @pytest.mark.parametrize(
@@ -165,15 +147,6 @@ def test_what_is_no_arity_sample_or_folder_is_told(text, said):
     assert said in line
 
 
-def test_a_platform_of_its_own_stands_behind_a_trace(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert trace_and_platform(Path("t.swf@p.toml")) == (Path("t.swf"), Path("p.toml"))
-    assert trace_and_platform(Path("a@b.swf@p.toml")) == (Path("a@b.swf"), Path("p.toml"))
-    Path("a@b.swf").touch()
-    for text in ("a@b.swf", "t.swf", "@p.toml", "t.swf@"):
-        assert trace_and_platform(Path(text)) == (Path(text), None)
-
-
 def test_a_grid_has_every_pair_of_values():
     contenders = [Contender("easy", "easy", ("order=fcfs",)), Contender("my.Late", "my:Late")]
     found = with_grids(contenders, ["easy.order=fcfs,sjbf", "easy.backfill_depth=1,5", "my.Late.depth=3"])
@@ -186,25 +159,6 @@ def test_a_grid_has_every_pair_of_values():
     assert with_grids(contenders, ()) == tuple(contenders)
     with pytest.raises(InputError, match="3 settings of easy; expected one or two"):
         with_grids(contenders, ["easy.a=1", "easy.b=1", "easy.c=1"])
-
-
-def test_replicates_and_grids_of_a_file(tmp_path):
-    text = """replicates = 3
-resample = "shake:60"
-recorded = false
-[[traces]]
-trace = "t.swf"
-platform = "p.toml"
-[[dispatchers]]
-name = "easy"
-label = "E"
-grid = { backfill_depth = [1, 2] }
-"""
-    path = tmp_path / "s.toml"
-    path.write_text(text)
-    found = load_comparison(path)
-    assert (found.replicates, str(found.resample), found.recorded) == (3, "shake:60", False)
-    assert [one.label for one in found.contenders] == ["E backfill_depth=1", "E backfill_depth=2"]
 
 
 DRAWS = """[[traces]]
@@ -234,17 +188,6 @@ def test_draws_and_grids_that_make_no_sense_are_refused(tmp_path, more, of_trace
     assert said in line_of(load_comparison, written(tmp_path, f"{more}\n{text}"))
 
 
-def test_a_grid_may_be_of_what_is_asked_of_nodes(tmp_path):
-    (late,) = (contender_of("dardis-late:arity=2"),)
-    found = with_grids([late], ["dardis-late arity=2.sample=4,all", "dardis-late arity=2.arity=flat,8"])
-    assert [(one.settings, one.sample, one.arity) for one in found] == [
-        ((), 4, 0), ((), 4, 8), ((), 0, 0), ((), 0, 8),
-    ]  # fmt: skip
-    assert found[0].grid == (("sample", "4"), ("arity", "flat"))
-    with pytest.raises(InputError, match="--grid: sample: 'x'; expected all, default or"):
-        with_grids([late], ["dardis-late arity=2.sample=x"])
-
-
 def test_the_documented_file_and_grid_are_such_as_run(tmp_path):
     text = (ROOT / "docs/formats.md").read_text()
     (example,) = [
@@ -259,3 +202,36 @@ def test_the_documented_file_and_grid_are_such_as_run(tmp_path):
     documented = str(mistake.value).rpartition("as in ")[2]
     for one in (*found.contenders, *with_grids([easy], [documented])):
         find_dispatcher(one.dispatcher, one.settings)
+
+
+UNIX_START = 1_328_227_200 - 50
+"""2012-02-03 is second 50 of the trace."""
+DATED, UNDATED = Clock(Path("t.swf"), 7, UNIX_START), Clock(Path("t.swf"), 7, None)
+
+
+def test_a_date_needs_to_know_when_the_trace_began():
+    with pytest.raises(InputError, match=r"--to 2012-02-03: t\.swf does not say when it began; .*--calendar-start"):
+        seconds_of("--to", cut_of("--to", "2012-02-03"), UNDATED)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "2d", "+", "+d", "++2d", "+2x", "-2d", "yesterday", "2012-13-01", "1.5", "+9999999999w"]
+)
+def test_other_texts_are_refused_in_one_line(text):
+    with pytest.raises(InputError, match=r"^--from: .*; expected whole seconds on the trace's clock, a UTC date"):
+        cut_of("--from", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("60,0", (60, 0)),
+        ("2d,12h", (172_800, 43_200)),
+        ("+1m,+2m", (60, 1000 - 127 + 1)),  # who comes at 127 s is not before it
+        ("2012-02-03,0", (43, 0)),
+        ("0,2012-02-03", (0, 1000 - 50 + 1)),
+        ("2012-02-01, 2012-03-01", (0, 0)),
+    ],
+)
+def test_warm_up_and_cool_down(text, expected):
+    assert trim_seconds("--trim", trim_of("--trim", text), DATED, 1000) == expected

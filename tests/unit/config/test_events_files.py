@@ -69,8 +69,3 @@ def test_mistakes(tmp_path, events, said):
     line = str(mistake.value)
     assert "\n" not in line
     assert all(part in line for part in ["e.toml", *said]), line
-
-
-def test_a_platform_without_queues(tmp_path):
-    with pytest.raises(InputError, match=r"queue 'a' is not declared; expected a platform with \[\[queues\]\]"):
-        load(tmp_path, 'at_s = 20\nstop_queue = "a"', site=Platform("p", SITE.groups))

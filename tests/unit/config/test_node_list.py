@@ -98,15 +98,6 @@ def test_pods_play_on_their_machine_and_are_audited(tmp_path):
     assert all(node in allowed for node, allowed in zip(nodes, ({2, 3, 4}, {0, 1}, {2, 4}, {3}), strict=True))
 
 
-def test_other_traces_are_no_pods(tmp_path, capsys):
-    trace = listed(tmp_path, "job_id,submit_s,runtime_s,units,req_cores,req_mic\n1,0,1,1,1,1\n", "trace")
-    more = ("--nodes", str(listed(tmp_path, NODES)), "--platform-out", str(tmp_path / "p.toml"))
-    assert command(["trace", "convert", str(trace), str(tmp_path / "jobs.csv"), *more]) == 2
-    said = capsys.readouterr().err
-    assert f"--nodes: jobs of {trace} ask for cores, mic; expected Alibaba's pods, which ask for cores, gpu, m" in said
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["nodes.csv", "trace"]
-
-
 @pytest.mark.parametrize(
     ("more", "message"),
     [

@@ -49,12 +49,6 @@ def test_what_slurm_says(tmp_path: Path, state: str, words: str) -> None:
     assert found.unnamed == 3
 
 
-def test_what_a_table_says(tmp_path: Path) -> None:
-    found = read(tmp_path, "node,rack,state\ncn01,1,off\ncn02,1,busy+closed\ncn03,2,booting\n\ngpu1,2,on\n")
-    assert who(found) == {"busy": [1], "closed": [1], "off": [0], "booting": [2]}
-    assert found.unnamed == 1
-
-
 @pytest.mark.parametrize(
     ("text", "why"),
     [

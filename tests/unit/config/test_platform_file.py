@@ -11,10 +11,8 @@ from dardis.config.cooling import load_pue_table
 from dardis.config.platform import load_platform
 from dardis.config.records import MachineRecord
 from dardis.config.toml_file import read_json
-from dardis.model.moments import parse_utc
-from dardis.model.platform import Facility, GridLimit, Maintenance, NodePower
+from dardis.model.platform import NodePower
 from dardis.model.platform_dict import platform_from_dict, platform_to_dict
-from dardis.model.pue_table import Rows
 from dardis.model.queues import Hours, PrimeTime, Queue
 from dardis.model.reservations import Reservation
 from dardis.workload.read import read_trace
@@ -84,15 +82,6 @@ def load(tmp_path):
     return load_text
 
 
-def test_what_is_not_said_has_defaults(load):
-    platform = load(GRID)
-    assert platform.capacity.tolist() == [[16, 16384, 2]] * 4
-    assert platform.groups[0].power is None
-    assert (platform.currency, platform.income_per_core_h, platform.maintenance) == ("EUR", 0.013, ())
-    assert platform.facility == Facility()
-    assert not platform.facility.stated
-
-
 def test_every_key_is_read(load):
     platform = load(
         'name = "two"\ncurrency = "CHF"\nexchange = { EUR = 0.97 }\nincome_eur_per_core_h = 0.1\n'
@@ -119,18 +108,6 @@ def test_idle_power_of_devices_is_their_nodes_and_what_they_add_their_own(load):
     platform = load(GRID + "power = { idle_w = 100, off_w = 9, devices = { gpu = { idle_w = 50, busy_w = 300 } } }\n")
     assert platform.groups[0].power == NodePower(idle_w=200, off_w=9, device_w={"gpu": 250})
     assert platform_from_dict(json.loads(json.dumps(platform_to_dict(platform)))) == platform
-
-
-def test_maintenance_by_date_is_put_on_the_clock_of_a_trace(load):
-    platform = load(GRID + DATED + 'end_utc = "2023-07-15T10:00+02:00"\n')
-    assert platform.maintenance == ()
-    assert platform.needs_calendar
-    begins = 1_689_400_800
-    assert platform.on_clock(None, 0).needs_calendar
-    placed = platform.on_clock(begins - 1000, 0)
-    assert placed.maintenance == (Maintenance((0,), 1000, 1000 + 2 * 3600),)
-    assert not placed.needs_calendar
-    assert platform_from_dict(platform_to_dict(placed)) == placed
 
 
 def test_keys_of_queues(load):
@@ -160,36 +137,6 @@ def test_keys_of_reservations(load, tmp_path):
     file = tmp_path / "r.json"
     file.write_text(json.dumps({"platform": platform_to_dict(platform)}))
     assert read_json(file, MachineRecord).machine(file) == platform
-
-
-def test_files_are_looked_for_beside_the_platform_and_numbers_stand_for_themselves(load, tmp_path):
-    for name in ("w.csv", "p.csv", "pue.csv"):
-        (tmp_path / name).write_text("")
-    around = load('cooling = "pue.csv"\nweather = "w.csv"\nprices = "p.csv"\ncarbon = 380\n' + GRID).facility
-    assert (around.cooling, around.weather) == (str(tmp_path / "pue.csv"), str(tmp_path / "w.csv"))
-    assert (around.prices, around.carbon) == (str(tmp_path / "p.csv"), 380)
-    around = load('cooling = "air"\nweather = -2.5\nprices = 0.13\n' + GRID).facility
-    assert (around.cooling, around.weather, around.prices) == ("air", -2.5, 0.13)
-
-
-def test_keys_of_facilities(load):
-    platform = load(FULL.replace("[income", 'name = "x"\n[income') + NODES)
-    ten = parse_utc("2023-07-03T10:00Z")
-    assert platform.income_by_queue == {"debug": 0.1}
-    assert platform.facility == Facility(
-        cooling="hybrid", cooling_rows="interpolate", cooling_design_w=5e4, calendar_start=ten - 36_000,
-        demand_per_kw=5, co2_per_t=80, contracted_kw=90, contract_penalty_per_kwh=2,
-        limits=(GridLimit(ten, ten + 7200, 50),),
-    )  # fmt: skip
-    assert platform_from_dict(json.loads(json.dumps(platform_to_dict(platform)))) == platform
-    old = platform_to_dict(load(GRID))
-    del old["facility"], old["income_by_queue"]
-    assert platform_from_dict(old) == load(GRID)
-
-
-@pytest.mark.parametrize("moment", ['"2023-07-03T00:00Z"', '"2023-07-03T02:00+02:00"', "2023-07-03T00:00:00Z"])
-def test_the_calendar_is_a_moment_of_utc(load, moment):
-    assert load(f"calendar_start = {moment}\n{GRID}").facility.calendar_start == parse_utc("2023-07-03T00:00Z")
 
 
 @pytest.mark.parametrize(
@@ -328,16 +275,6 @@ def test_a_trace_fits_its_machine(shared, trace):
 
 
 TABLE = "temp_c,1000,2000\n0,1.1,1.2\n10,1.3,1.4\n"
-
-
-def test_a_pue_table_is_read_from_its_csv(tmp_path):
-    path = tmp_path / "pue.csv"
-    path.write_text(TABLE)
-    table = load_pue_table(path)
-    np.testing.assert_allclose(table.watts(np.array([0, 10]), np.array([1000, 2000])), [100, 800])
-    assert float(load_pue_table(path, Rows.INTERPOLATE).watts(5, 1000)) == pytest.approx(200)
-    path.write_text(TABLE.replace(",", ";"))
-    assert (load_pue_table(path).pue == table.pue).all()
 
 
 @pytest.mark.parametrize(

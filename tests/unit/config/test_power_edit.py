@@ -10,7 +10,7 @@ from kit.effort import examples
 from kit.refused import line_of
 
 from dardis.config.platform import load_platform
-from dardis.config.power_edit import idle_of_devices, with_figures, write_figures
+from dardis.config.power_edit import with_figures, write_figures
 from dardis.model.errors import InputError
 
 IDLE, CORE, GPU = ("idle_w",), ("core_w",), ("devices", "gpu", "busy_w")
@@ -117,15 +117,6 @@ def written(folder, text=SITE):
     (folder / "prices.csv").write_text("start_utc,price_eur_per_kwh\n")
     (folder / "p.toml").write_text(text)
     return folder / "p.toml"
-
-
-def test_the_file_itself_is_replaced(tmp_path):
-    path = written(tmp_path)
-    assert idle_of_devices(path) == [{"gpu": 3.0}]
-    write_figures(path, path, {0: {IDLE: 20.0, GPU: 60.0}})
-    assert load_platform(path).groups[0].power.idle_w == 26
-    assert load_platform(path).groups[0].power.device_w == {"gpu": 57.0}
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["p.toml", "prices.csv"]
 
 
 def test_a_file_elsewhere_would_not_find_what_is_beside_the_platform_file(tmp_path):

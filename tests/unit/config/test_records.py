@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dardis.config.records import AskedRecord, MachineRecord, Metrics, PlanHead, read_metrics
+from dardis.config.records import MachineRecord, Metrics
 from dardis.config.toml_file import read_json
 from dardis.model.errors import InputError
 from dardis.model.platform import Facility, GridLimit, Maintenance, NodeGroup, NodePower, Platform
@@ -79,24 +79,7 @@ def test_damage_is_told_with_file_and_key(tmp_path: Path, place: tuple[Any, ...]
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "[]", "{", '{"platform": ' + "9" * 5000 + "}", '{"platform": ' + "[" * 9999, "\0"]
-)
-def test_what_is_no_object_is_told(tmp_path: Path, text: str) -> None:
-    (tmp_path / "run.json").write_text(text)
-    with pytest.raises(InputError, match=r"run\.json: "):
-        read_json(tmp_path / "run.json", MachineRecord)
-
-
 COUNTS = {"jobs": 3, "completed": 2, "killed": 1, "rejected": 0}
-
-
-def test_metrics_keep_their_values_and_order(tmp_path: Path) -> None:
-    figures = {"mean_wait_s": 1.5, **COUNTS, "pue": None, "surprise": 7, "schedule_digest": "ab"}
-    (tmp_path / "metrics.json").write_text(json.dumps(figures))
-    read = read_metrics(tmp_path / "metrics.json")
-    assert [*read.items()] == [*figures.items()]
-    assert type(read["surprise"]) is int
 
 
 @pytest.mark.parametrize(
@@ -114,17 +97,3 @@ def test_damaged_metrics_are_told(tmp_path: Path, change: dict[str, Any], messag
     with pytest.raises(InputError) as caught:
         read_json(tmp_path / "metrics.json", Metrics)
     assert f"metrics.json: {message}" in str(caught.value)
-
-
-def test_cores_of_a_unit_are_those_of_the_settings(tmp_path: Path) -> None:
-    for settings, cores in (({"unit_cores": 4}, 4), ({"unit_cores": "node"}, None), ({}, None), (["a=b"], None)):
-        record = {"platform": platform_to_dict(PLATFORM), "settings": settings}
-        (tmp_path / "run.json").write_text(json.dumps(record))
-        assert read_json(tmp_path / "run.json", AskedRecord).unit_cores == cores
-
-
-def test_settings_of_a_plan_can_be_written_again(tmp_path: Path) -> None:
-    head = {"format": "dardis-plan", "version": 1, "platform": platform_to_dict(PLATFORM)}
-    (tmp_path / "run.json").write_text(json.dumps(head | {"settings": {"seed": [1, {"a": float("inf")}]}}))
-    with pytest.raises(InputError, match=r"run\.json: settings\.seed"):
-        read_json(tmp_path / "run.json", PlanHead)

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 import pytest
 
-from dardis.config.settings import MOST, known_settings, plain_settings, setting, with_settings
+from dardis.config.settings import MOST, plain_settings, setting, with_settings
 from dardis.model.errors import InputError
 from dardis.registry import OURS, find_dispatcher
 
@@ -32,25 +32,11 @@ class Paint:
     maker: str = setting("us", key=False)
 
 
-def test_known_settings():
-    assert known_settings(Paint) == {
-        "colour": "red|blue", "coats": "N", "drops": "N", "width": "full|N", "word": "words of even length",
-    }  # fmt: skip
-
-
 def test_values_of_every_sort():
     paint = with_settings(Paint(), ["colour=blue", "coats=3", "drops=0", "width=full", "word=abcd"])
     assert paint == Paint(Colour.BLUE, 3, 0, 0, "ABCD")
     assert with_settings(Paint(), ["coats=4", f"coats={MOST}", "word="]) == Paint(coats=MOST, word="")
     assert with_settings(Paint(), []) == Paint()
-
-
-def test_plain_settings_are_what_set_takes():
-    paint = Paint(Colour.BLUE, 3, 0, 0, "ABCD")
-    plain = plain_settings(paint)
-    assert plain == {"colour": "blue", "coats": 3, "drops": 0, "width": "full", "word": "ABCD"}
-    assert type(plain["colour"]) is str
-    assert with_settings(Paint(), [f"{key}={value}" for key, value in plain.items()]) == paint
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,12 @@
 """Hosts of a SimGrid platform as a machine: in Batsim's order, a core each, and one line for every mistake."""
 
 import pytest
-from fuzz.sample_files import SIMGRID, SLURM_SHOWN
+from fuzz.sample_files import SIMGRID
 from kit.refused import line_of
 
 from dardis.cli.main import run as command
 from dardis.config.platform import load_platform
 from dardis.config.simgrid import simgrid_platform
-from dardis.config.site_file import import_platform
-from dardis.model.hostlist import names_of
 
 
 def platform(*elements):
@@ -24,25 +22,6 @@ def made(tmp_path):
         return found
 
     return made
-
-
-def names(found):
-    return names_of(found.text.splitlines()[1].removeprefix("#   "))
-
-
-def test_a_host_is_a_node_of_one_core(made):
-    found = made(SIMGRID)
-    assert [(group.count, group.resources) for group in found.platform.groups] == [(5, {"cores": 1}), (1, {"cores": 1})]
-    assert names(found) == ["host0.grid", "host1.grid", "host2.grid", "host3.grid", "host6.grid", "jupiter"]
-    assert "left out, as they run no jobs: master_host0" in found.notes
-    assert any(note.startswith("5 of 6 hosts have several cores") for note in found.notes)
-
-
-def test_hosts_are_in_the_order_of_their_numbers(made):
-    ordered = ["a2", "a10", "a10b", "b", "b01", "b1", "b2c3", "b2c20"]
-    ordered[4:6] = sorted(ordered[4:6])
-    for shuffled in (ordered[::-1], ordered[::2] + ordered[1::2], ordered[3:] + ordered[:3]):
-        assert names(made(platform(*(f"<host id='{name}'/>" for name in shuffled)))) == ordered
 
 
 def test_many_kinds_are_one_group_and_a_cluster_keeps_its_names(made, monkeypatch):
@@ -73,12 +52,6 @@ def test_many_kinds_are_one_group_and_a_cluster_keeps_its_names(made, monkeypatc
 )
 def test_a_mistake_is_one_line(made, text, said):
     assert said in line_of(made, text)
-
-
-def test_the_content_decides(tmp_path):
-    for name, text, nodes in (("a", SIMGRID, 6), ("b", SLURM_SHOWN, 3)):
-        (tmp_path / name).write_text(text)
-        assert import_platform(tmp_path / name).platform.node_count == nodes
 
 
 def test_a_workload_runs_on_its_hosts(tmp_path, capsys):

@@ -1,12 +1,11 @@
 """A plan's target.json: what comes back is what was written, and a mistake in it is one clear line."""
 
-import gzip
 import json
 
 import pytest
 from kit.refused import line_of
 
-from dardis.config.target import load_target, read_profile, write_target
+from dardis.config.target import load_target, write_target
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile, Split, Switching, Target
@@ -76,19 +75,6 @@ def test_what_was_written_comes_back(tmp_path):
 def test_what_the_file_cannot_say_is_not_lost_in_silence(tmp_path, target, said):
     with pytest.raises(ValueError, match=said):
         write_target(tmp_path / "target.json", target, PLATFORM)
-
-
-def test_profile_is_told_by_its_content(tmp_path):
-    path = written(tmp_path)
-    packed = tmp_path / "packed"
-    packed.write_bytes(gzip.compress(path.read_bytes()))
-    assert read_profile(packed, PLATFORM, Split.PROPORTIONAL).switching is not None
-    table = tmp_path / "table.json"
-    table.write_text("time_s,node,kind,value\n0,*,cores,9\n")
-    target = read_profile(table, PLATFORM, Split.PROPORTIONAL)
-    assert target.switching is None
-    assert target.desired is not None
-    assert target.desired.total(0).at(5) == 9
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kit.refused import line_of
 
 from dardis.config.carbon import load_carbon
-from dardis.config.clocks import european_clock, fixed_clock
+from dardis.config.clocks import european_clock
 from dardis.config.prices import load_prices
 from dardis.config.weather import assumed_clock, load_weather
 from dardis.model.errors import InputError
@@ -60,18 +60,6 @@ def test_our_own_form_is_read_hour_by_hour_and_by_the_quarter(file):
     assert load_carbon(file(own("gco2_per_kwh", [380, 0]))).values.tolist() == [380, 0]
 
 
-def test_ends_that_are_stated_hold(file):
-    head = "start_utc,end_utc,price_eur_per_kwh\n"
-    rows = "2023-05-01T00:00Z,2023-05-01T01:00Z,0.1\n2023-05-01T01:00Z,2023-05-01T01:15Z,0.2\n"
-    series = load_prices(file(head + rows))
-    assert (series.edges - MAY).tolist() == [0, 3600, 4500]
-    for row, said in (
-        ("2023-05-01T01:30Z,2023-05-01T02:00Z", "f.csv:4: nothing from 2023-05-01T01:15Z to 2023-05-01T01:30Z"),
-        ("2023-05-01T01:15Z,2023-05-01T01:15Z", "f.csv:4: ends 2023-05-01T01:15Z, begins 2023-05-01T01:15Z; expected "),
-    ):
-        assert said in line_of(load_prices, file(f"{head}{rows}{row},0.3\n"))
-
-
 def test_a_grid_may_become_finer_once_as_the_market_did(file):
     day, quarters = [0.1] * 24, [0.2] * 96
     text = own("price_eur_per_kwh", day) + own("price_eur_per_kwh", quarters, 900, MAY + DAY).partition("\n")[2]
@@ -82,18 +70,6 @@ def test_a_grid_may_become_finer_once_as_the_market_did(file):
 
 def without(text, *lines):
     return "\n".join(line for i, line in enumerate(text.splitlines(), start=1) if i not in lines)
-
-
-@pytest.mark.parametrize("step", [3600, 900])
-def test_a_gap_names_its_line_and_its_span(file, step):
-    text = own("temp_c", range(30), step)
-    gap = f"nothing from {utc_text(MAY + 8 * step)} to {utc_text(MAY + 9 * step)}"
-    with pytest.raises(InputError, match=rf"f\.csv:10: {gap}; expected every hour"):
-        load_weather(file(without(text, 10)))
-    with pytest.raises(InputError, match="nothing from"):
-        load_weather(file(text.replace(",8\n", ",\n")))  # an empty field is a gap too
-    with pytest.raises(InputError, match="nothing from"):
-        load_weather(file(without(text, 10, 12, 14)))  # and this is no coarser grid
 
 
 @pytest.mark.parametrize(
@@ -165,17 +141,6 @@ def test_entsoe_rows_of_today_with_the_first_auction_alone(file):
     assert "one of them alone" in line_of(load_prices, file(entsoe(sorted(two))))
 
 
-def test_entsoe_rows_in_utc_and_of_the_older_form(file):
-    new = entsoe(['"01/05/2023 00:00:00 - 01/05/2023 00:15:00","BZN|FR","Without Sequence","18.92"'] * 1,
-                 '"MTU (UTC)","Area","Sequence","Day-ahead Price (EUR/MWh)"')  # fmt: skip
-    assert load_prices(file(new)).start == MAY
-    old = entsoe([f'"01.05.2023 0{h}:00 - 01.05.2023 0{h + 1}:00","{h}","EUR",""' for h in range(2, 5)],
-                 '"MTU (CET/CEST)","Day-ahead Price [EUR/MWh]","Currency","BZN|DE-LU"')  # fmt: skip
-    series = load_prices(file(old))
-    assert series.start == MAY
-    np.testing.assert_allclose(series.values, [0.002, 0.003, 0.004])
-
-
 def local_hours(day, marked):
     """The hours of a day in Central Europe, as an export lists them."""
     zone = european_clock.__globals__["_EUROPE"]
@@ -226,14 +191,6 @@ def test_open_meteo_exports_are_read_on_the_clock_that_they_name(file):
         from_json = load_weather(file(open_meteo(times, (9.5, 9.1, None), 7200)))
         assert (from_json.edges == series.edges).all()
         assert (from_json.values == series.values).all()
-
-
-def test_open_meteo_in_another_unit_or_form_is_refused(file):
-    with pytest.raises(InputError, match=r"of no known form.*°C"):
-        load_weather(file(META + "time,temperature_2m (°F)\n2023-05-01T02:00,70\n"))
-    for text in ("{}", "{", '{"hourly": 3}', "[]"):
-        with pytest.raises(InputError):
-            load_weather(file(text))
 
 
 def open_meteo(times=("2023-05-01T00:00", "2023-05-01T01:00"), values=(5.0, 6.0), offset_s=0):
@@ -320,14 +277,6 @@ def test_electricity_maps_and_traces_made_of_it_are_read(file):
     mixed = "start_utc,gco2_per_kwh,kind\n2023-05-01T00:00Z,380,average\n2023-05-01T01:00Z,700,marginal\n"
     with pytest.raises(InputError, match="kind 'marginal' after 'average'"):
         load_carbon(file(mixed))
-
-
-@given(st.integers(0, 2**31), st.integers(-50, 50))
-def test_a_fixed_clock_knows_its_offset_and_gives_way_to_one_that_is_written(moment, quarters):
-    text = str(np.datetime64(moment, "s"))
-    clock = fixed_clock(900 * quarters)
-    assert clock(text) == moment - 900 * quarters
-    assert clock(f"{text}Z") == moment
 
 
 def test_the_real_files_are_read_as_they_come(shared):

@@ -3,10 +3,8 @@
 import pytest
 from kit.actual import actual
 from kit.central import dispatch, setup_of
-from kit.replay import placement
 
 from dardis.dispatch import CentralDispatcher
-from dardis.kernels.job_table import FIRST_SLOTS
 from dardis.model.job import NO_TIME
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
@@ -78,45 +76,6 @@ def test_a_job_is_killed_at_its_walltime_and_follows_its_leader():
     assert starts(ONE, [leader, follower], "easy") == [0, 17]
 
 
-GROUPS = Platform(
-    "three groups", tuple(NodeGroup(name, count, {"cores": 4}) for name, count in (("a", 1), ("b", 1), ("c", 2)))
-)
-FILL = [job(1, 0, 50, 2, groups=0b001), job(2, 0, 50, 3, groups=0b010)]
-
-
-@pytest.mark.parametrize(
-    ("choice", "narrow", "two_units"),
-    [
-        ("first-fit", {0: 1}, {0: 1, 2: 1}),
-        ("best-fit", {1: 1}, {0: 1, 2: 1}),
-        ("worst-fit", {2: 1}, {2: 2}),
-        ("contiguous", {0: 1}, {2: 2}),
-    ],
-)
-def test_which_nodes(choice, narrow, two_units):
-    """Nodes 0 and 1 have 2 cores and 1 left, 2 and 3 all four."""
-    for tried, expected in ((job(3, 1, 9, 1, groups=7), narrow), (job(3, 1, 9, 2, units=2, groups=7), two_units)):
-        run = dispatch(GROUPS, [*FILL, tried], setup_of("easy", f"node_choice={choice}"))
-        assert placement(run.schedule, 2) == expected
-
-
-def test_random_nodes_depend_on_the_seed():
-    taken = set()
-    for seed in range(20):
-        run = dispatch(GROUPS, [job(1, 0, 9, 4, groups=7)], setup_of("easy", "node_choice=random"), seed=seed)
-        taken.add(*placement(run.schedule, 0))
-    assert taken == {0, 1, 2, 3}
-
-
-def test_units_on_distinct_nodes():
-    four = job(1, 0, 9, 1, units=4, groups=7)
-    assert placement(dispatch(GROUPS, [four], setup_of("easy")).schedule, 0) == {0: 4}
-    distinct = setup_of("easy", "units_per_node=distinct")
-    assert placement(dispatch(GROUPS, [four], distinct).schedule, 0) == dict.fromkeys(range(4), 1)
-    five = dispatch(GROUPS, [job(1, 0, 9, 1, units=5, groups=7)], distinct)
-    assert five.reasons == {0: "asks for 5 units of (1 cores); the machine holds 4"}
-
-
 def test_wishes_at_the_start_and_all_the_time():
     """The thesis's rules look at the instant only, and overuse."""
     desired = binding(ONE, 4, (10, 1), (40, 4))
@@ -134,17 +93,6 @@ def test_a_soft_profile_binds_until_the_deadline(name):
     jobs = [job(1, 0, 5, 2, lst=30), job(2, 0, 5, 2)]
     assert starts(ONE, jobs, name, "profile=soft", desired=desired) == [30, 100]
     assert starts(ONE, jobs, name, "profile=hard", desired=desired) == [100, 100]
-
-
-@pytest.mark.parametrize("name", ["rules-fcfs", "easy", "conservative"])
-@pytest.mark.parametrize("check", ["instant", "span"])
-def test_a_job_that_fits_the_profile_at_no_time(name, check):
-    jobs = [job(1, 0, 5, 3), job(2, 1, 5, 1)]
-    settings = (name, f"profile_check={check}")
-    assert starts(ONE, jobs, *settings, "profile=soft", desired=binding(ONE, 2)) == [0, 5]
-    hard = dispatch(ONE, jobs, setup_of(*settings, "profile=hard"), desired=binding(ONE, 2))
-    assert hard.schedule.start.tolist() == [NO_TIME, 1]
-    assert "no start within the hard desired profile" in hard.reasons[0]
 
 
 @pytest.mark.parametrize("name", ["rules-fcfs", "easy", "conservative"])
@@ -169,23 +117,5 @@ def test_room_for_longer_profiles_is_no_room_for_more_offers():
     assert len(dispatcher._placer.room.out) <= 2048
 
 
-EIGHT = Platform("eight", (NodeGroup("n", 8, {"cores": 1}),))
-MANY = FIRST_SLOTS + FIRST_SLOTS // 2
-
-
 def wide(number, submit):
     return actual(number, submit, submit, None, 10, 8, (1,), 1, runtime=10)
-
-
-@pytest.mark.parametrize("name", ["rules-fcfs", "easy", "conservative"])
-def test_more_jobs_wait_than_there_are_slots(name):
-    run = dispatch(EIGHT, [wide(number, 0) for number in range(MANY)], setup_of(name))
-    assert run.schedule.start.tolist() == [10 * place for place in range(MANY)]
-
-
-@pytest.mark.parametrize("node_choice", ["first-fit", "best-fit"])
-def test_slots_and_nodes_of_jobs_that_have_ended_are_used_again(node_choice):
-    run = dispatch(EIGHT, [wide(number, 7 * number) for number in range(2 * MANY)],
-                   setup_of("easy", f"node_choice={node_choice}"))  # fmt: skip
-    assert run.schedule.start.tolist() == [10 * place for place in range(2 * MANY)]
-    assert run.schedule.placed.nodes.tolist() == list(range(8)) * 2 * MANY

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from kit.actual import actual, asking
+from kit.actual import actual
 from kit.central import dispatch, setup_of
 from kit.replay import placement
 from kit.run import Run
@@ -13,7 +13,6 @@ from dardis.model.errors import ProtocolError
 from dardis.model.job import Actual
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
-from dardis.model.queues import Queue
 from dardis.model.shapes import Part, Request
 from dardis.model.target import DesiredProfile
 from dardis.registry import find_dispatcher
@@ -50,43 +49,6 @@ def where(made: Run, place: int) -> list[dict[int, int]]:
     return [dict(parts.placed.pairs(part)) for part in range(*parts.offsets[place : place + 2].tolist())]
 
 
-NAMES = ("rules-fcfs", "easy", "conservative", "pbs-fifo", "pbs-walltime", "replan")
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_total_of_cores_on_so_many_nodes(name: str) -> None:
-    """Ten cores on three nodes: on those that have most, at least one on each, the first as many as they can."""
-    ten = Request((Part(10, (1,), 1, 3),), 10)
-    made = run(FOUR, [shaped(1, 0, ten)], name)
-    assert where(made, 0) == [{0: 4, 1: 4, 2: 2}]
-    made = run(FOUR, [plain(1, 0, 10, 1, 3), shaped(2, 0, ten)], name)
-    assert where(made, 1) == [{1: 4, 2: 4, 3: 2}]
-    three = Request((Part(3, (1,), 1, 3),), 10)
-    assert where(run(FOUR, [shaped(1, 0, three)], name), 0) == [{0: 1, 1: 1, 2: 1}]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_neighbours_wait_for_each_other(name: str) -> None:
-    """At 5 nodes 0, 2 and 3 are free, and only at 10 node 1."""
-    busy = [plain(1, 0, 5, 1, 4), plain(2, 0, 10, 1, 4)]
-    apart, beside = (Request((Part(3, (4,), 1),), 10, contiguous=side) for side in (False, True))
-    made = run(FOUR, [*busy, shaped(3, 1, beside)], name)
-    assert made.schedule.start.tolist() == [0, 0, 10]
-    assert where(made, 2) == [{0: 1, 1: 1, 2: 1}]
-    assert run(FOUR, [*busy, shaped(3, 1, apart)], name).schedule.start.tolist() == [0, 0, 5]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_parts_start_together(name: str) -> None:
-    """The node with the GPU is taken till 8: the other part waits with it, although nodes 0 and 1 are free."""
-    both = Request((Part(2, (3, 0), 0b11), Part(1, (1, 1), 0b11)), 10)
-    made = run(MIXED, [plain(1, 0, 8, 1, 1, 1), shaped(2, 0, both)], name)
-    assert made.schedule.start.tolist() == [0, 8]
-    assert where(made, 1) == [{0: 1, 1: 1}, {2: 1}]
-    assert made.schedule.units.tolist() == [1, 3]
-    assert made.schedule.asked_of("cores").tolist() == [1, 7]
-
-
 def test_parts_that_need_what_few_nodes_have_look_first() -> None:
     """Else the first part would be on the only node that holds the second."""
     both = Request((Part(3, (4, 0), 0b11), Part(1, (0, 1), 0b11)), 10)
@@ -95,17 +57,6 @@ def test_parts_that_need_what_few_nodes_have_look_first() -> None:
     assert run(MIXED, [shaped(1, 0, small_first)]).reasons == {
         0: "asks for 1 units of (1 cores) and 1 units of (4 cores, 1 gpu); the empty machine holds no such"
     }
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_first_alternative_that_can_start_is_taken(name: str) -> None:
-    wide, long = Request((Part(4, (4,), 1),), 10), Request((Part(1, (4,), 1),), 30)
-    made = run(FOUR, [shaped(1, 0, wide, long)], name)
-    assert (made.schedule.finish.tolist(), made.schedule.taken.tolist()) == ([10], [0])
-    made = run(FOUR, [plain(1, 0, 8, 1, 4), shaped(2, 1, wide, long)], name)
-    assert (made.schedule.start.tolist(), made.schedule.finish.tolist()) == ([0, 1], [8, 31])
-    assert made.schedule.taken.tolist() == [-1, 1]
-    assert (made.schedule.units.tolist(), made.schedule.walltime.tolist()) == ([1, 1], [8, 30])
 
 
 def test_a_reservation_is_for_the_alternative_that_ends_first() -> None:
@@ -117,15 +68,6 @@ def test_a_reservation_is_for_the_alternative_that_ends_first() -> None:
         told: list[dict[int, int]] = []
         dispatch(FOUR, jobs, setup_of("easy"), watch=lambda _, __, reserved, told=told: told.append(reserved))
         assert told[0] == {3: start}
-
-
-def test_open_hours_hold_for_all_alternatives() -> None:
-    stopped = Platform("q", FOUR.groups, queues=(Queue("day", stopped=((3, 40),)),))
-    wide, small = Request((Part(4, (4,), 1),), 10), Request((Part(2, (4,), 1),), 10)
-    late = asking(shaped(2, 5, wide, small), queue="day")
-    made = run(stopped, [plain(1, 0, 100, 1, 4), late], "conservative")
-    assert made.schedule.start.tolist() == [0, 40]
-    assert made.schedule.taken.tolist() == [-1, 1]
 
 
 def test_what_no_machine_holds_is_rejected_and_the_rest_runs() -> None:

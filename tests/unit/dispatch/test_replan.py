@@ -10,9 +10,7 @@ from kit.central import dispatch
 
 from dardis.config.settings import with_settings
 from dardis.dispatch import REPLAN_SETUPS
-from dardis.dispatch.replan.setups import Weights
 from dardis.dispatch.setups import ProfileCheck
-from dardis.kernels import job_table
 from dardis.model.choices import ProfileRule
 from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, Platform
@@ -27,23 +25,12 @@ def job(number, submit, walltime, units, cores=1, groups=1):
     return actual(number, submit, submit, None, walltime, units, (cores,), groups, runtime=walltime)
 
 
-def test_settings_by_name():
-    setup = with_settings(REPLAN, ["plan_jobs=7", "exchanges=0", "weights=short", "expected=last-two"])
-    assert (setup.plan_jobs, setup.exchanges, setup.weights) == (7, 0, Weights.SHORT)
-
-
 @pytest.mark.parametrize(
     "setting", ["plan_jobs=0", "plan_jobs=x", "exchanges=-1", "weights=old", "order=sjbf", "solver=maybe"]
 )
 def test_bad_settings(setting):
     with pytest.raises(InputError, match=setting.partition("=")[0]):
         with_settings(REPLAN, [setting])
-
-
-def test_short_jobs_go_first_and_fill_what_is_left():
-    """The long job waits for both short ones; the weightiest of all is the shortest."""
-    run = dispatch(ONE, [job(1, 0, 10, 4), job(2, 1, 1000, 3), job(3, 2, 20, 2), job(4, 2, 20, 2)], REPLAN)
-    assert run.schedule.start.tolist() == [0, 30, 10, 10]
 
 
 def test_the_solver_finds_what_the_order_of_weights_does_not():
@@ -75,12 +62,3 @@ def test_a_profile_that_binds_at_the_start_may_fall_afterwards():
     falls = DesiredProfile(ONE, {0: StepFunction.from_steps(4, [(10, 0)])}, {})
     setup = replace(REPLAN, profile=ProfileRule.HARD, profile_check=ProfileCheck.INSTANT)
     assert dispatch(ONE, [job(1, 0, 50, 2)], setup, desired=falls).schedule.start.tolist() == [0]
-
-
-def test_more_jobs_than_there_is_room_for_at_first(monkeypatch):
-    """The table grows, and with it what is known of the last plan: 600 jobs wait at once."""
-    listed = [job(number, number // 8, 5 + number * 7 % 90, 1 + number % 4) for number in range(600)]
-    few = dispatch(ONE, listed, REPLAN).schedule
-    monkeypatch.setattr(job_table, "FIRST_SLOTS", 1024)
-    assert dispatch(ONE, listed, REPLAN).schedule.digest() == few.digest()
-    assert few.start.max() > 600 * 40 // 2

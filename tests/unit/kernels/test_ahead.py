@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 from kit.plans_ahead import SECONDS, cost_of_all, dense, drawn, first_start, list_schedule
 
-from dardis.kernels.ahead import exchange, make_ahead, put_all, schedule_or_postpone, write_least
+from dardis.kernels.ahead import make_ahead, put_all, schedule_or_postpone
 from dardis.kernels.queue import GONE, NUMBER, REQUEST, SPAN, START, UNITS
 from dardis.kernels.replan import adopt, begin_order, begin_profile
 from dardis.model.job import FOREVER, NO_TIME
@@ -30,51 +28,6 @@ def test_a_list_schedule_is_that_of_seconds(seed):
             free[starts[job] : starts[job] + ahead.span[job]] -= ahead.need[job]
         steps = ahead.steps[place]
         assert (dense(ahead.time[place, :steps], ahead.value[place, :steps])[5:] == free[5:]).all()
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_plan_that_goes_on_is_one_that_begins_anew(seed):
-    """Whatever comes first, the rest of the order is placed on what that leaves."""
-    ahead, free = drawn(seed)
-    count = len(ahead.order)
-    put_all(ahead, 0, count, 5)
-    first = seed % count
-    ahead.order[first:] = ahead.order[first:][::-1].copy()
-    cost = put_all(ahead, first, count, 5)
-    assert ahead.start.tolist() == list_schedule(free, 5, ahead.need, ahead.span, ahead.order.tolist())
-    assert cost == pytest.approx(cost_of_all(ahead, ahead.start.tolist(), 5))
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_exchanges_never_make_a_plan_worse(seed):
-    """The more are tried, the less it costs; the starts are those of the order that is left, none of which is lost."""
-    costs = []
-    for tries in (0, 1, 5, 20, 100):
-        ahead, free = drawn(seed)
-        count = len(ahead.order)
-        cost = put_all(ahead, 0, count, 5)
-        write_least(ahead, count, 5)
-        exchange(ahead, count, tries, 7, cost, 5)
-        order = ahead.order.tolist()
-        assert sorted(order) == list(range(count))
-        assert ahead.start.tolist() == list_schedule(free, 5, ahead.need, ahead.span, order)
-        costs.append(cost_of_all(ahead, ahead.start.tolist(), 5))
-    assert all(later <= before + 1e-9 for before, later in itertools.pairwise(costs))
-
-
-def test_exchanges_find_a_better_order():
-    """Of three jobs that exclude each other the light long one goes last."""
-    ahead = make_ahead(np.array([0]), np.full((1, 1), 1), 3, 3)
-    ahead.time[0, 0], ahead.value[0, 0], ahead.steps[0] = 0, 1, 1
-    ahead.need[:] = 1
-    ahead.span[:] = 100, 2, 1
-    ahead.weight[:] = 1
-    ahead.order[:] = 0, 1, 2
-    cost = put_all(ahead, 0, 3, 0)
-    write_least(ahead, 3, 0)
-    exchange(ahead, 3, 100, 7, cost, 0)
-    assert ahead.order.tolist() == [2, 1, 0]
-    assert ahead.start.tolist() == [3, 1, 0]
 
 
 @pytest.mark.parametrize("seed", SEEDS)

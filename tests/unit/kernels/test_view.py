@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -82,19 +80,6 @@ def test_a_run_from_now_is_the_same_on_the_view(made, now, data):
     assert all(kept.size[node] == 0 for node in range(len(made)) if node not in some)
 
 
-@given(profiles(), st.integers(0, SECONDS - 1))
-def test_steps_only_fall(made, now):
-    rows = rows_of(made)
-    count, offset, time, value = published(rows, np.arange(len(made)), now)
-    assert offset[-1] == count
-    for low, high in pairwise(offset.tolist()):
-        assert time[low] <= now
-        assert (time[low + 1 : high] > now).all()
-        assert (np.diff(time[low:high]) > 0).all()
-        assert (np.diff(value[low:high], axis=0) <= 0).all()
-        assert (np.diff(value[low:high], axis=0) < 0).any(axis=1).all()
-
-
 def test_too_little_room_is_told_before_anything_is_written():
     seconds = np.tile(np.arange(SECONDS, 0, -1)[:, None], (1, 2 * KINDS))
     rows = rows_of([seconds, seconds[:1].repeat(SECONDS, axis=0)])
@@ -110,29 +95,3 @@ def test_too_little_room_is_told_before_anything_is_written():
     kept = grown(kept, 2 * SECONDS + 8)
     assert view.accept(kept, np.array([0, 1]), *told) == DONE
     assert kept.size.tolist() == [SECONDS, 1]
-
-
-def test_what_is_published_again_replaces_what_was():
-    first, second = (np.tile(np.array(values)[:, None], (SECONDS // 2, 2 * KINDS)) for values in ((3, 1), (2, 2)))
-    kept = make_rows(1, 2 * KINDS, 4, np.int32)
-    for seconds in (first, second, first):
-        _, *told = published(rows_of([seconds]), np.array([0]), 0)
-        assert view.accept(kept, np.array([0]), *told) == DONE
-        assert kept.size[0] == told[0][1]
-        assert kept.value[kept.head[0] : kept.head[0] + kept.size[0], 0].tolist() == sorted({*seconds[:, 0]})[::-1]
-
-
-def test_nodes_are_marked_on_which_something_passed():
-    falls = np.ones((SECONDS, 2 * KINDS), dtype=np.int64)
-    falls[10:] = 0
-    rows = rows_of([falls, falls[:1].repeat(SECONDS, axis=0)])
-
-    def marked(since: int, now: int) -> list[bool]:
-        changed = np.zeros(2, dtype=np.bool_)
-        view.mark_passed(rows, since, now, changed)
-        return changed.tolist()
-
-    assert marked(3, 9) == [False, False]
-    assert marked(9, 10) == [True, False]
-    assert marked(9, 12) == [True, False]
-    assert marked(10, 12) == [False, False]

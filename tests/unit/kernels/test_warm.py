@@ -10,8 +10,6 @@ import sys
 from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
-from queue import SimpleQueue
-from threading import Thread
 
 import numba
 import pytest
@@ -19,7 +17,7 @@ import pytest
 import dardis
 from dardis import kernels
 from dardis.kernels import jit, warm
-from dardis.kernels.jit import COMPILING, WAITING, compiled_by_one
+from dardis.kernels.jit import COMPILING
 
 
 def test_kernels_are_warmed_within_their_arrays():
@@ -122,26 +120,6 @@ def test_of_processes_that_need_the_same_kernels_one_compiles_before_the_others_
     assert [path.suffix for path in sorted((tmp_path / "cache").iterdir())] == [".done", ".lock"]
 
 
-def test_whoever_waits_for_another_says_so_before(monkeypatch, tmp_path):
-    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(numba.config, "DISABLE_JIT", 0)
-    said, done = SimpleQueue(), SimpleQueue()
-    monkeypatch.setattr(jit.TELLER, "say", said.put)
-
-    def second():
-        with compiled_by_one("something"):
-            done.put("second")
-
-    with compiled_by_one("something"):
-        thread = Thread(target=second, daemon=True)
-        thread.start()
-        assert said.get(timeout=60) == WAITING
-        done.put("first")
-    thread.join(timeout=60)
-    assert [done.get(timeout=1), done.get(timeout=1)] == ["first", "second"]
-    assert said.empty()
-
-
 def test_what_is_compiled_is_named_by_what_is_wished_stated_or_not(monkeypatch):
     named = []
     monkeypatch.setattr(warm, "compiled_by_one", lambda what: nullcontext(named.append(what)))
@@ -216,16 +194,6 @@ def test_processes_say_once_that_they_compile_even_if_the_first_root_is_on_disk(
     monkeypatch.setattr(jit.TELLER, "quiet", quiet)
     warm.warm(list(warm.ROOTS))
     assert capsys.readouterr().err == ("" if quiet else f"{COMPILING}\n")
-
-
-def test_two_cores_compile_what_one_would(monkeypatch):
-    called = []
-    monkeypatch.setattr(warm, "ROOTS", {name: lambda name=name: called.append(name) for name in ("a", "b")})
-    monkeypatch.setattr(warm.os, "sched_getaffinity", lambda _: {0})
-    warm.warm(["b", "a"])
-    assert called == ["b", "a"]
-    with pytest.raises(KeyError):
-        warm.warm(["c"])
 
 
 def _has_kernels(module):

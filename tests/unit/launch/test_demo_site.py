@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 import runpy
-import shlex
 from pathlib import Path
 
 import numpy as np
@@ -26,19 +24,6 @@ def made(folder: Path, seed: int) -> Path:
     main = runpy.run_path(str(LAUNCH / "demo_site.py"))["main"]
     main([str(folder), "--begin", "2014-05-05", "--days", str(DAYS), "--seed", str(seed)])
     return folder
-
-
-def test_the_same_seed_makes_the_same_weather_and_prices_and_another_makes_others(tmp_path):
-    first, again, other = (made(tmp_path / str(place), seed) for place, seed in enumerate((1, 1, 2)))
-    for name in ("weather.csv", "prices.csv"):
-        assert (first / name).read_bytes() == (again / name).read_bytes()
-        assert (first / name).read_bytes() != (other / name).read_bytes()
-
-
-def test_the_demo_asks_for_them_in_words_that_are_understood(tmp_path):
-    [words] = re.findall(r"demo_site\.py (.*)", (LAUNCH / "demo").read_text())[-1:]
-    runpy.run_path(str(LAUNCH / "demo_site.py"))["main"](shlex.split(words.replace("$out", str(tmp_path))))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["prices.csv", "weather.csv"]
 
 
 def test_they_cover_their_days_and_have_the_shape_of_days(tmp_path):

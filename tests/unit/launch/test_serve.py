@@ -102,18 +102,6 @@ def begun(checkout, *words, **more):
             process.kill()
 
 
-@pytest.mark.parametrize(("mpi", "words"), [
-    ("mpirun (Open MPI) 5.0.8", "--host a,b,c --map-by ppr:1:node -n 3"),
-    ("HYDRA build details", "-hosts a,b,c -ppn 1 -n 3"),
-])  # fmt: skip
-def test_hosts_are_a_rank_each(checkout, mpi, words):
-    done, calls = run(checkout, "--hosts", "a,b,c", "--folder", "/f", MPI=mpi)
-    assert done.returncode == 0, done.stderr
-    assert calls == [
-        f"mpirun {words} {checkout}/.venv/bin/dardis serve --folder /f", "dardis serve --folder /f",
-    ]  # fmt: skip
-
-
 def test_hosts_that_cannot_be_reached_are_left_out_until_they_are_back(checkout):
     (checkout / "up" / "b").unlink()
     (checkout / ".venv" / "bin" / "dardis").write_text(SERVING)
@@ -142,11 +130,6 @@ def test_without_the_first_host_there_is_no_service(checkout):
         process.terminate()
         assert process.wait(30) == 1
     assert not (checkout / "log").exists()
-
-
-def test_its_help_is_that_of_the_service(checkout):
-    done, calls = run(checkout, "--help", ends="lost")
-    assert (done.returncode, calls) == (0, ["dardis serve --help"])
 
 
 @pytest.mark.parametrize(
@@ -200,13 +183,6 @@ def test_in_an_allocation_keepers_are_a_step_of_their_own(checkout, words, folde
     assert set(keepers) == {f"{KEEPERS} {checkout}/launch/keeper {folder}"}
     assert len(keepers) <= 2  # again only where it has ended
     assert "overlap 1" in calls
-
-
-def test_ranks_may_be_started_by_srun(checkout):
-    done, calls = run(checkout, ends="1 0", DARDIS_SRUN_MPI="pmi2", **ALLOCATION)
-    assert done.returncode == 0, done.stderr
-    service = f"{checkout}/.venv/bin/dardis serve --keepers-apart"
-    assert calls.count(f"{ONCE} --mpi=pmi2 --kill-on-bad-exit=1 {service}") == 2
 
 
 def test_one_host_serves_itself_and_one_machine_may_be_several(checkout):
@@ -298,12 +274,3 @@ def test_it_ends_when_it_is_stopped(live):
     live.client.post("/stop")
     assert live.service.wait(20) == 0
     assert "it is started again" not in live.said()
-
-
-@needs_program
-def test_what_can_not_be_served_ends_it(tmp_path):
-    done = subprocess.run(
-        [LAUNCH / "serve", "--folder", tmp_path / ("x" * 150)], capture_output=True, text=True, check=False,
-        timeout=60, env=os.environ | {"PYTHONPATH": str(LAUNCH.parent)},
-    )  # fmt: skip
-    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)

@@ -88,17 +88,6 @@ def test_what_came_before_it_was_stopped_for_long_is_not_passed_on(folder, monke
     asyncio.run(work())
 
 
-def test_nothing_is_heard_before_a_hello(folder):
-    async def work():
-        service = Service(folder)
-        service.say(1, 1, "go", runs=["1.1"])
-        service.say(0, 0, "leave")
-        assert service.agent.leaving.is_set()
-        assert service.said == []
-
-    asyncio.run(work())
-
-
 def test_that_a_keeper_was_led_under_a_higher_epoch_is_told_as_such(folder):
     async def work():
         service = Service(folder)

@@ -187,25 +187,6 @@ async def a_queue(folder, count):
 
 
 @pytest.mark.filterwarnings("ignore:It is recommended to use web.RequestKey")  # older aiohttp has none
-def test_who_waits_for_a_job_and_goes_is_not_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr("dardis.live.api.SEE_GONE_S", 0.05)
-
-    async def work():
-        async with a_queue(tmp_path, 1) as path:
-            before = len(asyncio.all_tasks())
-            for _ in range(20):
-                _, writer = await asyncio.open_unix_connection(path)
-                writer.write(b"GET /jobs/7/wait HTTP/1.1\r\nHost: x\r\n\r\n")
-                await asyncio.sleep(0.01)
-                writer.close()
-            async with asyncio.timeout(5):
-                while len(asyncio.all_tasks()) > before:  # noqa: ASYNC110 (nobody says it)
-                    await asyncio.sleep(0.05)
-
-    asyncio.run(work())
-
-
-@pytest.mark.filterwarnings("ignore:It is recommended to use web.RequestKey")  # older aiohttp has none
 def test_what_nobody_reads_of_the_queue_is_not_told(tmp_path):
     async def work():
         async with a_queue(tmp_path, 5000) as path:

@@ -1,7 +1,5 @@
 """What is asked for a job: what is written is read back, and what makes no sense is told at its place."""
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,8 +22,6 @@ from dardis.live.asked import (
 )
 from dardis.model.errors import InputError
 
-WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12)
-NAMES = st.text(st.characters(codec="ascii", categories=["Lu", "Nd"]), min_size=1, max_size=9)
 SPANS = st.builds(
     lambda first, count, step: range(first, first + (count - 1) * step + 1, step),
     st.integers(0, 10**6), st.integers(1, 999), st.integers(1, 50),
@@ -34,23 +30,6 @@ ARRAYS = st.builds(Array, st.lists(SPANS, min_size=1, max_size=3).map(tuple), st
     lambda array: len(set(array.indices)) == len(array.indices)
 )
 AFTERS = st.builds(After, st.sampled_from(["ok", "any", "fail"]), st.integers(1, 10**9))
-PATTERNS = st.lists(st.sampled_from(["a", "/", "%j", "%A", "%a", "%x", "%u", "%%", "%3a", "é"]), min_size=1).map(
-    "".join
-)
-ASKED = st.builds(
-    JobAsked,
-    argv=st.lists(WORDS, max_size=4).map(tuple), name=NAMES, array=st.none() | ARRAYS,
-    walltime_s=st.integers(1, MOST_WALLTIME_S), nodes=st.integers(1, 99), cpus=st.integers(1, 999),
-    memory_mib=st.none() | st.integers(1, 1 << 30), gpus=st.integers(0, 8),
-    after=st.lists(AFTERS, max_size=4).map(tuple),
-    export=st.sampled_from(["all", "none"]) | st.lists(NAMES, max_size=3).map(tuple), chdir=st.none() | PATTERNS,
-    output=PATTERNS, error=PATTERNS, requeue=st.booleans(), hold=st.booleans(), grace_s=st.none() | st.integers(0, 99),
-)  # fmt: skip
-
-
-@given(ASKED)
-def test_what_json_has_is_what_was_asked(asked):
-    assert JobAsked.from_dict(json.loads(json.dumps(asked.as_dict()))) == asked
 
 
 @given(ARRAYS)
@@ -71,17 +50,6 @@ def test_what_comes_before_is_read_as_it_is_written(afters):
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        ("30", 1800), ("90:00", 5400), ("1:30", 90), ("1:00:00", 3600), ("100:00:01", 360001), ("1-2", 93600),
-        ("1-2:3", 93780), ("1-2:3:4", 93784), ("0-0:0:1", 1), ("90s", 90), ("10m", 600), ("2h", 7200), ("1d", 86400),
-    ],
-)  # fmt: skip
-def test_times_as_slurm_says_them_and_with_units(text, seconds):
-    assert read_time(text, "--time") == seconds
-
-
-@pytest.mark.parametrize(
     "text",
     ["", "0", "0s", "-1", "1.5h", "x", "99:99", "1:60:00", "1-24", "1-2:60", "1:2:3:4", "1-", "4000d", "1 h", "9" * 30],
 )
@@ -99,12 +67,6 @@ def test_what_is_no_time_is_told_at_its_place(text):
 )  # fmt: skip
 def test_memory(text, mib):
     assert read_memory(text, "--mem") == mib
-
-
-@pytest.mark.parametrize("text", ["", "0", "0G", "-1", "1.5G", "4X", "G", "4 G", "9" * 25, "9999999999T"])
-def test_what_is_no_memory(text):
-    with pytest.raises(InputError, match=r"^--mem: .*; expected MiB \(500\)"):
-        read_memory(text, "--mem")
 
 
 @pytest.mark.parametrize(
@@ -146,10 +108,6 @@ def test_one_index_is_an_array_and_there_is_a_longest():
             read_array(text, "--array")
 
 
-def test_several_jobs_of_one_kind_may_share_its_word():
-    assert read_after("ok:1:2,any:3", "--after") == (After("ok", 1), After("ok", 2), After("any", 3))
-
-
 @pytest.mark.parametrize("text", ["", "1", "ok", "ok:", "ok:x", "ok:0", "good:1", "ok:1,", "ok:1?any:2", "ok:1.5"])
 def test_what_is_no_dependency(text):
     with pytest.raises(InputError, match=r"^--after: .*; expected ok:ID, any:ID or fail:ID"):
@@ -187,14 +145,6 @@ def test_patterns(pattern, path):
     assert filled_in(pattern, 17, 12, 5, "n", "me") == path
 
 
-def test_names_are_not_patterns_themselves():
-    assert filled_in("%x.%j", 1, None, None, "%j%%", "%u") == "%j%%.1"
-
-
-def test_without_an_array_a_job_is_its_own_first():
-    assert filled_in("%A_%a", 17, None, None, "n", "me") == "17_0"
-
-
 @pytest.mark.parametrize("pattern", ["%", "%q", "a%", "%5", "\0", "%N"])
 def test_what_is_no_pattern(pattern):
     with pytest.raises(InputError, match=r"^--(output|error): "):
@@ -214,11 +164,6 @@ def test_what_is_no_pattern(pattern):
 )
 def test_where_output_goes(more, expected):
     assert paths_of(JobAsked(argv=("/bin/true",), **more), 3, None, None, "me", "/w") == expected
-
-
-def test_of_an_array_each_has_its_own_output():
-    asked = JobAsked(argv=("x",), array=Array((range(5),)))
-    assert paths_of(asked, 13, 12, 1, "me", "/w")[1] == "/w/dardis-12_1.out"
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -264,11 +209,3 @@ def test_json_of_anybody_is_checked(value, said):
         JobAsked.from_dict(value)
     assert str(told.value).startswith(said)
     assert "\n" not in str(told.value)
-
-
-def test_what_is_left_out_is_filled_in():
-    asked = JobAsked.from_dict({"argv": ["/usr/bin/env", "x"]})
-    assert (asked.name, asked.output, asked.error, asked.walltime_s) == ("env", "dardis-%j.out", "dardis-%j.out", 3600)
-    assert JobAsked(argv=(), array=Array((range(2),)), output="o").error == "o"
-    assert JobAsked(argv=(), array=Array((range(2),))).output == "dardis-%A_%a.out"
-    assert JobAsked(argv=()).name == "job"

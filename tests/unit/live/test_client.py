@@ -1,6 +1,5 @@
 """Who asks the service: which folder, what happens where nobody answers, and where one goes and another comes."""
 
-import os
 import socket
 import threading
 import time
@@ -12,7 +11,7 @@ from kit.live_service import job, served
 from dardis.cli.main import run
 from dardis.live import client as client_module
 from dardis.live.client import Client, place_of
-from dardis.live.output import copied, path_of
+from dardis.live.output import copied
 from dardis.model.errors import DardisError, InputError
 
 
@@ -28,43 +27,6 @@ from dardis.model.errors import DardisError, InputError
 )
 def test_which_folder_is_meant(named, environment, place):
     assert place_of(named and Path(named), environment) == Path(place)
-
-
-def test_a_folder_that_is_named_from_here_is_absolute(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert place_of(Path("f"), {}) == tmp_path / "f"
-
-
-def test_a_path_that_is_too_long_for_a_socket(tmp_path):
-    room = 107 - len("/gateway.sock")
-    fits = Path("/" + "x" * (room - 1))
-    Client(fits)
-    with pytest.raises(InputError, match=f"^{fits}x: too long for a socket by 1 bytes; expected at most {room} bytes$"):
-        Client(fits.with_name(fits.name + "x"))
-
-
-def test_one_that_has_died_is_asked_again_for_a_while(tmp_path):
-    with socket.socket(socket.AF_UNIX) as stale:
-        stale.bind(str(tmp_path / "gateway.sock"))
-
-    def serve():
-        time.sleep(0.3)
-        (tmp_path / "gateway.sock").unlink()
-        with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind(str(tmp_path / "gateway.sock"))
-            listener.listen()
-            connection, _ = listener.accept()
-            with connection:
-                connection.recv(1 << 16)
-                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\n" + b'{"nodes": [1]}')
-
-    thread = threading.Thread(target=serve)
-    thread.start()
-    try:
-        # In between nothing may be there for a moment, as when one begins anew.
-        assert Client(tmp_path).get("/nodes") == {"nodes": [1]}
-    finally:
-        thread.join()
 
 
 @pytest.mark.parametrize("left", ["no folder", "nothing", "a stale socket", "a file"])
@@ -84,26 +46,6 @@ def test_where_no_service_is(tmp_path, monkeypatch, left):
     assert line.startswith(f"{folder}: " + ("there is no such folder" if left == "no folder" else "no service answers"))
     assert line.endswith(f"expected one that was started: dardis serve --folder {folder}")
     assert told.value.exit_status == 2
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may ask everybody")
-def test_a_folder_that_is_somebody_elses(tmp_path):
-    with served(tmp_path):
-        tmp_path.chmod(0)
-        try:
-            with pytest.raises(InputError, match="Permission denied"):
-                Client(tmp_path).get("/nodes")
-        finally:
-            tmp_path.chmod(0o700)
-
-
-@pytest.mark.parametrize(("status", "exit_status"), [(400, 2), (403, 2), (404, 2), (409, 1), (500, 1), (503, 1)])
-def test_whose_fault_a_refusal_is(tmp_path, status, exit_status):
-    with served(tmp_path) as fake:
-        fake.refuses = status, "one\nline"
-        with pytest.raises(DardisError, match=r"^one line$") as told:
-            Client(tmp_path).get("/nodes")
-    assert told.value.exit_status == exit_status
 
 
 @pytest.mark.parametrize("answer", [b"no JSON", b"[1]"])
@@ -155,23 +97,6 @@ def test_a_service_that_comes_back_is_waited_for(tmp_path):
         thread.join()
 
 
-def test_who_waits_for_a_job_waits_for_its_service_for_longer(tmp_path, monkeypatch):
-    """It is stopped, so that there is no socket, for longer than others wait."""
-    monkeypatch.setattr(client_module, "AGAIN_S", 0.1)
-    with served(tmp_path) as fake:
-        fake.add(job(5, "running"))
-        found: list[dict] = []
-        asked = threading.Thread(target=lambda: found.append(Client(tmp_path).ended(5)))
-        asked.start()
-        while not fake.asked:
-            time.sleep(0.01)
-    (tmp_path / "gateway.sock").unlink()
-    time.sleep(0.5)
-    with served(tmp_path, job(5, "completed")):
-        asked.join(20)
-    assert found[0]["state"] == "completed"
-
-
 def test_who_waits_for_a_job_whose_service_stays_away_knows_nothing_of_its_end(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(client_module, "AWAY_S", 0.2)
     with served(tmp_path) as fake:
@@ -179,20 +104,6 @@ def test_who_waits_for_a_job_whose_service_stays_away_knows_nothing_of_its_end(t
         fake.breaks = 1_000_000
         assert run(["wait", "--folder", str(tmp_path), "5"]) == 125
     assert "the service ended before it answered" in capsys.readouterr().err
-
-
-def test_a_service_that_does_not_come_back_is_no_mistake_of_who_asks(tmp_path, monkeypatch):
-    monkeypatch.setattr(client_module, "AGAIN_S", 0.2)
-    with served(tmp_path) as fake:
-        fake.breaks = 1_000_000
-        with pytest.raises(DardisError, match=f"^{tmp_path}: the service ended before it answered") as told:
-            Client(tmp_path).get("/nodes")
-        assert told.value.exit_status == 1
-        assert len(fake.asked) > 1
-        fake.asked.clear()
-        with pytest.raises(DardisError, match="ended before it answered"):
-            Client(tmp_path).post("/stop", {"kill": True}, again=False)
-        assert len(fake.asked) == 1
 
 
 def test_a_service_that_says_nothing(tmp_path, monkeypatch):
@@ -204,29 +115,7 @@ def test_a_service_that_says_nothing(tmp_path, monkeypatch):
             Client(tmp_path).get("/nodes")
 
 
-def test_it_asks_until_the_job_is_over(tmp_path):
-    with served(tmp_path) as fake:
-        fake.add(job(3, "running"))
-        answers = iter([job(3, "running"), job(3, "running"), job(3, "completed")])
-        fake.answer = lambda *_: (200, next(answers))
-        assert Client(tmp_path).ended(3)["state"] == "completed"
-        assert [path for _, path, _ in fake.asked] == ["/jobs/3/wait?timeout=30"] * 3
-
-
 # ----------------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("more", "path", "error"),
-    [
-        ({"cwd": "/w"}, "/w/dardis-3.out", "/w/dardis-3.out"),
-        ({"cwd": "/w", "chdir": "/x", "output": "%A_%a", "error": "e%x", "array": 2, "index": 9}, "/x/2_9", "/x/etrue"),
-        ({"cwd": "/w", "chdir": "x", "output": "/abs/%u"}, "/abs/me", "/w/x/dardis-3.out"),
-    ],
-)
-def test_where_a_job_has_written(more, path, error):
-    told = job(3, "running", **more)
-    assert (str(path_of(told, error=False)), str(path_of(told, error=True))) == (path, error)
 
 
 def test_output_is_followed_until_the_job_is_over(tmp_path):

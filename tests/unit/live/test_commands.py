@@ -12,7 +12,6 @@ import time
 import pytest
 from kit.live_service import job, served
 
-from dardis.cli import live_tables
 from dardis.cli.main import run
 from dardis.live.deciding import Happened, Instant, Start
 from dardis.live.journal import Batch
@@ -85,22 +84,6 @@ def test_all_options(fake, tmp_path):
     }  # fmt: skip
 
 
-def test_what_is_said_twice_to_wait_for_is_waited_for_both(fake, script):
-    assert run(["submit", "--after", "ok:1", "--after", "any:2-3", "--", "true"]) == 0
-    both = [{"kind": "ok", "id": 1}, {"kind": "any", "id": 2}, {"kind": "any", "id": 3}]
-    assert asked(fake)["jobs"]["after"] == both
-    script("#DARDIS --after ok:1", "#DARDIS --after any:2-3")
-    assert run(["submit", "./s.sh"]) == 0
-    assert (asked(fake)["jobs"]["after"], asked(fake)["jobs"]["name"]) == (both, "s.sh")
-
-
-def test_of_an_array_all_ids_are_told(fake, capsys):
-    assert run(["submit", "--array", "0-99", "--", "true"]) == 0
-    assert capsys.readouterr().out == "12 (12-111)\n"
-    assert run(["submit", "--array", "4", "--", "true"]) == 0
-    assert capsys.readouterr().out == "112 (112-112)\n"
-
-
 def test_every_submission_has_a_key_of_its_own_and_the_same_key_is_the_same_job(fake, capsys):
     for key in ([], [], ["--key", "k"], ["--key", "k"]):
         assert run(["submit", *key, "--", "true"]) == 0
@@ -124,12 +107,6 @@ def test_a_script_on_standard_input(fake, monkeypatch):
     body = asked(fake)
     assert (body["script"].encode(), body["jobs"]["argv"], body["jobs"]["name"]) == (text, ["a"], "job")
     assert body["jobs"]["cpus"] == 3
-
-
-def test_after_dashes_a_script_is_a_command(fake, script):
-    script("#DARDIS --cpus 7")
-    assert run(["submit", "--", "./s.sh"]) == 0
-    assert (asked(fake)["script"], asked(fake)["jobs"]["argv"], asked(fake)["jobs"]["cpus"]) == ("", ["./s.sh"], 1)
 
 
 def test_what_the_service_warns_of_is_told(fake, capsys):
@@ -169,14 +146,6 @@ def test_mistakes_are_one_line_and_nobody_is_asked(fake, script, capsys, argumen
     assert fake.asked == []
 
 
-def test_what_the_service_refuses_is_told_in_its_words(fake, capsys):
-    fake.refuses = 400, "--after: 'ok:99'; expected a job that is there"
-    assert run(["submit", "--after", "ok:99", "--", "x"]) == 2
-    assert capsys.readouterr().err == "dardis: --after: 'ok:99'; expected a job that is there\n"
-    fake.refuses = 503, "the disk is full"
-    assert run(["submit", "--", "x"]) == 1
-
-
 # ----------------------------------------------------------------------------------------------------------------------
 
 
@@ -214,14 +183,6 @@ def test_of_several_the_highest_counts(fake, capsys):
     assert [json.loads(line)["id"] for line in capsys.readouterr().out.splitlines()] == [1, 3]
 
 
-def test_an_array_is_waited_for_as_a_whole(fake, script):
-    fake.ends[14] = {"state": "failed", "code": 9}
-    fake.ends.update({number: {"state": "completed"} for number in (12, 13, 15)})
-    script("#DARDIS --wait")
-    assert run(["submit", "--array", "0-3", "s.sh"]) == 9
-    assert [path for _, path, _ in fake.asked[1:]] == [f"/jobs/{number}/wait?timeout=30" for number in range(12, 16)]
-
-
 @pytest.mark.parametrize("word", ["x", "0", "-1", "3-1", "1-x", "1.5", ""])
 @pytest.mark.parametrize("command", ["wait", "cancel"])
 def test_what_is_no_id(fake, capsys, command, word):
@@ -244,17 +205,6 @@ def test_the_queue_in_plain_columns(fake, capsys, monkeypatch):
         "3    -      true  me    held     1      1     -        1:00:00  held",
         "4-6  2-4    true  me    waiting  1      1     -        1:00:00  for 4 cores",
     ]
-
-
-def test_a_job_of_a_silent_host_runs_as_far_as_is_known():
-    lost = job(1, "running", lost=True, why="its host h is silent")
-    assert [row[4::5] for row in live_tables.job_rows([lost], NOW_MS)[1]] == [("running", "n1: its host h is silent")]
-
-
-def test_jobs_of_an_array_that_differ_have_rows_of_their_own():
-    jobs = [job(1, array=1, why="a"), job(2, array=1, why="a"), job(3, array=1, why="b"), job(4, "running", array=1)]
-    jobs += [job(5, array=5, why="b"), job(6, "running", array=5), job(7, why="b"), job(8, why="b")]
-    assert [row[0] for row in live_tables.job_rows(jobs, NOW_MS)[1]] == ["1-2", "3", "4", "5", "6", "7", "8"]
 
 
 def test_a_table_on_a_terminal(fake, capsys, monkeypatch):
@@ -293,25 +243,10 @@ def test_history_and_since(fake, capsys):
     assert rows[4].split()[:7] == ["4", "true", "me", "failed", "signal", "9", "0:01:40"]
 
 
-def test_since_is_a_moment_or_a_span_back():
-    assert live_tables.ended_since("2h", NOW_MS) == NOW_MS - 7_200_000
-    assert live_tables.ended_since("2023-11-14T22:13:20Z", NOW_MS) == 1_700_000_000_000
-
-
 @pytest.mark.parametrize("text", ["soon", "2023-13-01", "0s", "", "19:20"])
 def test_what_is_no_moment(fake, capsys, text):
     assert run(["history", "--since", text]) == 2
     assert capsys.readouterr().err.startswith(f"dardis: --since: {text!r}; expected a UTC moment")
-
-
-def test_show_leaves_out_what_is_nothing(fake, capsys):
-    fake.add(job(1, "running", argv=["echo", "a b"]))
-    assert run(["show", "1"]) == 0
-    lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
-    assert (lines["argv"], lines["started"], lines["nodes"]) == ("echo 'a b'", "2023-11-14T22:14:20Z", "n1")
-    assert "ended" not in lines
-    assert "why" not in lines
-    assert lines["output"] == "/dardis-1.out"
 
 
 # ----------------------------------------------------------------------------------------------------------------------

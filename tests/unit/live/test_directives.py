@@ -37,19 +37,6 @@ def test_what_is_written_is_read(values, flags, apart):
     assert {name: one.text for name, one in found.items()} == {**values, **dict.fromkeys(flags, YES)}
 
 
-def test_several_options_a_line_with_a_comment_behind():
-    assert said("#!/bin/sh\n#DARDIS --time 10 --cpus=4 --hold # at noon\n") == {"time": "10", "cpus": "4", "hold": YES}
-
-
-def test_lines_count_up_to_the_first_that_is_no_comment():
-    text = (
-        "#!/bin/sh\n\n# a word\n   \n#DARDIS --cpus 2\n#DARDISX --cpus 3\n# #DARDIS --cpus 4\necho\n#DARDIS --cpus 5\n"
-    )
-    assert said(text) == {"cpus": "2"}
-    assert said("#DARDIS\t--cpus\t2\n") == {"cpus": "2"}
-    assert said("echo\n#SBATCH -c 5\n") == {}
-
-
 def test_given_beats_ours_and_ours_slurms():
     text = "#!/bin/sh\n#SBATCH -t 1 -J slurm --mem=1G\n#DARDIS --time=2 --name=ours\n#SBATCH --job-name=later\n"
     assert said(text, time="3") == {"time": "3", "name": "ours", "mem": "1G"}
@@ -82,14 +69,6 @@ def test_slurms_lines_of_the_same_meaning(line, expected):
     text = f"#!/bin/sh\n#SBATCH {line}\n"
     assert said(text) == expected
     assert warnings(text) == []
-
-
-def test_what_slurm_counts_by_tasks_is_by_the_nodes_that_are_asked_for_in_the_end():
-    text = "#!/bin/sh\n#SBATCH -n 8 --mem-per-cpu=1G\n"
-    assert said(text, nodes="2") == {"nodes": "2", "cpus": "4", "mem": "4096"}
-    assert said(text, cpus="3") == {"cpus": "3", "mem": "3072"}
-    assert said(text, mem="1G") == {"cpus": "8", "mem": "1G"}
-    assert said("#!/bin/sh\n#SBATCH --gpus=4\n", gpus="1") == {"gpus": "1"}
 
 
 def test_each_other_option_of_slurm_is_named_once_with_its_line():
@@ -157,12 +136,6 @@ def test_a_script_that_can_not_run(tmp_path, data, line):
     assert line in str(told.value)
 
 
-def test_a_script_is_handed_in_as_it_is(tmp_path):
-    text = "#!/bin/sh\n# ü\r\necho\n"
-    (tmp_path / "s.sh").write_bytes(text.encode())
-    assert read_script(tmp_path / "s.sh") == text
-
-
 # ----------------------------------------------------------------------------------------------------------------------
 
 HERE = {"A": "1", "B": "2", "DARDIS_JOB_ID": "7", "LANG": "C"}
@@ -186,17 +159,3 @@ def test_variables_that_can_not_be_handed_on_are_named():
     asked = asked_of({"export": Said("A,NOPE,C=3", "--export")}, ("x",), "x", {"A": "\udcff"})
     assert asked.environment == {"C": "3"}
     assert [line.split()[1] for line in asked.warnings] == ["'A'", "NOPE"]
-
-
-def test_where_it_runs_is_absolute(tmp_path, monkeypatch):
-    (tmp_path / "sub").mkdir()
-    monkeypatch.chdir(tmp_path)
-    assert asked_of({}, ("x",), "x", {}).job.chdir == str(tmp_path)
-    assert asked_of({"chdir": Said("sub/../sub", "--chdir")}, ("x",), "x", {}).job.chdir == str(tmp_path / "sub")
-
-
-def test_grace_counts_seconds():
-    assert asked_of({"grace": Said("0", "--grace")}, ("x",), "x", {}).job.grace_s == 0
-    assert asked_of({"grace": Said("2m", "--grace")}, ("x",), "x", {}).job.grace_s == 120
-    with pytest.raises(InputError, match=r"^--grace: "):
-        asked_of({"grace": Said("-1", "--grace")}, ("x",), "x", {})

@@ -5,8 +5,6 @@ import json
 import os
 import socket
 import stat
-import subprocess
-import sys
 from contextlib import asynccontextmanager, suppress
 
 import pytest
@@ -112,36 +110,6 @@ def test_who_asks_is_told_and_answered(tmp_path):
     play(tmp_path, work)
 
 
-ASKS = """
-import os, socket, sys
-os.setgid({gid})
-os.setuid({uid})
-with socket.socket(socket.AF_UNIX) as one:
-    one.connect(sys.argv[1])
-    one.sendall(b"a")
-    sys.exit(one.recv(1) != b"a")
-"""
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be two users")
-def test_another_user_is_told_by_number(tmp_path):
-    async def work(site):
-        place = tmp_path / "gateway.sock"
-        place.chmod(0o666)
-        opened = {folder: folder.stat().st_mode for folder in [tmp_path, *tmp_path.parents[:-1]]}
-        try:
-            for folder, mode in opened.items():
-                folder.chmod(mode | 0o711)
-            words = [sys.executable, "-c", ASKS.format(uid=4711, gid=12), str(place)]
-            assert await asyncio.to_thread(lambda: subprocess.run(words, check=False, timeout=30).returncode) == 0
-        finally:
-            for folder, mode in opened.items():
-                folder.chmod(stat.S_IMODE(mode))
-        assert site.asked == [Who(4711, 12)]
-
-    play(tmp_path, work)
-
-
 def test_while_nobody_answers_connections_are_closed(tmp_path):
     async def work(site):
         with await site.ask() as one:
@@ -177,22 +145,6 @@ def test_all_are_closed_when_the_service_goes_away(tmp_path):
     play(tmp_path, work)
 
 
-def test_what_the_service_has_closed_unheard_is_closed_at_the_next_look(tmp_path):
-    async def work(site):
-        with await site.ask() as one, await site.ask() as other:
-            assert await site.echoes(one)
-            assert await site.echoes(other)
-            site.far.break_off(HOST)
-            with await site.ask() as late:
-                assert await site.echoes(late)
-                assert site.carried() == ([1, 2, 3], [3])
-                site.door.look()
-                assert await all_of(one) == await all_of(other) == b""
-                assert await site.echoes(late)
-
-    play(tmp_path, work)
-
-
 def test_those_of_a_silent_host_are_closed(tmp_path, monkeypatch):
     monkeypatch.setattr(far_door, "LOOK_S", 0.05)
 
@@ -206,25 +158,6 @@ def test_those_of_a_silent_host_are_closed(tmp_path, monkeypatch):
             site.silent = False
             site.door.look()
             assert await all_of(one) == b""
-
-    play(tmp_path, work)
-
-
-def test_more_of_one_user_than_may_be_carried_are_closed_at_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(doors, "MOST", 2)
-    askers = iter([ME, ME, ME, Who(4711, 12), ME])
-    monkeypatch.setattr(doors, "peer_of", lambda _: next(askers))
-
-    async def work(site):
-        first, second, third, others = [await site.ask() for _ in range(4)]
-        with first, second, third, others:
-            for one in (first, second, others):
-                assert await site.echoes(one)
-            assert await all_of(third) == b""
-            first.close()
-            await until(lambda: site.carried() == ([2, 4], [2, 4]))
-            with await site.ask() as one:
-                assert await site.echoes(one)
 
     play(tmp_path, work)
 

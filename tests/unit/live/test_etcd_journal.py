@@ -1,22 +1,18 @@
-import asyncio
 import base64
 import os
 import sqlite3
 import subprocess
 import sys
-import threading
-import time
-from contextlib import closing
 from itertools import count
 
 import pytest
-from kit.etcd import Between, Cluster, end_lease, etcd, free_ports, keys, transact
+from kit.etcd import Between, Cluster, end_lease, etcd, free_ports, keys
 
 from dardis.live import etcd as etcds
 from dardis.live import etcd_journal as journals
-from dardis.live.etcd import Etcd, journal_place, put
-from dardis.live.etcd_journal import EtcdJournal, SupersededError, open_journal
-from dardis.live.journal import FILE, Batch, Journal, JournalError, SubmissionRow, told_instants
+from dardis.live.etcd import Etcd, journal_place
+from dardis.live.etcd_journal import EtcdJournal, SupersededError
+from dardis.live.journal import FILE, Batch, JournalError, SubmissionRow, told_instants
 from dardis.model.errors import InputError
 
 NAMES = (f"j{number}" for number in count())
@@ -108,34 +104,6 @@ def test_what_is_written_is_there_again_on_another_disk_and_each_epoch_is_higher
     first.close()
 
 
-def test_what_can_not_be_is_not_sent(place, opened):
-    journal = opened("a", place)
-    journal.write(Batch([row(1, key="k")]))
-    for wrong in (Batch([row(2, key="k")]), Batch(drains={"n0": "\ud800"})):
-        with pytest.raises(JournalError):
-            journal.write(wrong)
-    assert len(keys(place, "log")) == 1
-    journal.write(Batch([row(2, key="k", asker=8)]))
-    journal.close()
-    assert opened("b", place).next_job() == 3
-
-
-def test_a_batch_that_no_request_can_hold(place, opened):
-    journal = opened("a", place)
-    ends = [(number, "ä" * 1500) for number in range(1, 1201)]
-    left = f"dardis/{place.name}/part/{1:016d}/{3:016d}".encode()
-    transact(place, [put(left, b"of one that never counted")])
-    journal.write(Batch([row(1, 1200)], ends))
-    journal.write(Batch([row(1201)]))
-    before = everything(journal)
-    assert len(keys(place, "part")) == 4
-    journal.close()
-    again = opened("b", place)
-    assert everything(again) == before
-    assert before[0][0][1] == dict(ends)
-    again.close()
-
-
 def test_who_was_superseded_writes_nothing_any_more(place, opened):
     old = opened("a", place)
     old.write(Batch([row(1)]))
@@ -175,61 +143,6 @@ def test_a_journal_that_is_served_is_refused_until_the_lease_ends(place, monkeyp
     opened("b", place).close()  # ended: nobody need wait
 
 
-def test_who_leads_says_so_whatever_his_loop_and_its_pool_wait_for(place, monkeypatch, folder):
-    for name, seconds in (("LEASE_S", 2), ("RENEW_S", 0.3), ("WAIT_S", 0.5)):
-        monkeypatch.setattr(journals, name, seconds)
-    journal, hang = open_journal(folder("a"), place), threading.Event()
-
-    async def work():
-        loop = asyncio.get_running_loop()
-        waiting = asyncio.create_task(journal.superseded())
-        hanging = [loop.run_in_executor(None, hang.wait, 30) for _ in range(100)]
-        time.sleep(5)  # noqa: ASYNC251 (so it stands still)
-        assert time.monotonic() - journal.certain_s() < 2
-        with pytest.raises(InputError, match="is served already"):
-            EtcdJournal(folder("b"), place)
-        hang.set()
-        await asyncio.gather(*hanging)
-        assert not waiting.done()
-        waiting.cancel()
-
-    async def lose():
-        end_lease(place)
-        EtcdJournal(folder("b"), place).close()
-        async with asyncio.timeout(20):
-            with pytest.raises(SupersededError, match="another service has taken this journal over"):
-                await journal.superseded()
-
-    asyncio.run(work())
-    asyncio.run(lose())
-    certain_s = journal.certain_s()
-    journal.close()
-    time.sleep(0.5)
-    assert journal.certain_s() == certain_s
-    assert "leader" not in [thread.name for thread in threading.enumerate()]
-
-
-def test_who_has_ended_says_nothing_any_more(place, monkeypatch, folder):
-    monkeypatch.setattr(journals, "RENEW_S", 0.05)
-    for name in "abab":
-        journal = open_journal(folder(name), place)
-        time.sleep(0.3)
-        journal.close()
-        assert keys(place, "leader") == []
-
-
-def test_one_that_could_not_be_had_leaves_the_folder_as_it_was(monkeypatch, folder, one):
-    monkeypatch.setattr(journals, "Etcd", lambda place, _=0.0: Etcd(place, 0.0))
-    nobody = journal_place(f"etcd://127.0.0.1:{free_ports(1)[0]}", None, None, None)()
-    with pytest.raises(JournalError, match="no answer"):
-        open_journal(folder("a"), nobody)
-    Journal(folder("a")).close()
-    name = next(NAMES)
-    open_journal(folder("a"), one.place(name)).close()  # nothing was written meanwhile
-    with pytest.raises(InputError, match="is a copy of a journal in etcd"):
-        Journal(folder("a"))
-
-
 @pytest.mark.parametrize("lost", ["answer", "request", "late"])
 @pytest.mark.parametrize("big", [False, True])
 def test_a_write_whose_outcome_is_not_known_is_found_out(one, between, lost, big, opened):
@@ -265,35 +178,6 @@ def test_a_write_whose_outcome_is_not_known_is_found_out(one, between, lost, big
     again.close()
 
 
-def test_pieces_that_never_counted_are_in_nobodys_way(one, between, opened):
-    name = next(NAMES)
-    journal = opened("a", one.place(name, [between.port]))
-    is_piece, gone = puts(name, "part/"), []
-    between.loses = lambda request: "late" if is_piece(request) and (gone.append(1) or len(gone) == 3) else ""
-    with pytest.raises(JournalError, match="no answer"):
-        journal.write(Batch([row(1, 5000)], [(number, "x" * 1000) for number in range(1, 5001)]))
-    between.loses = lambda _request: ""
-    journal.write(Batch([row(1, 4000)], [(number, "y" * 1000) for number in range(1, 4001)]))
-    between.arrive()
-    before = everything(journal)
-    journal.close()
-    again = opened("b", one.place(name))
-    assert everything(again) == before
-    again.close()
-
-
-def test_whoever_takes_over_is_told_what_it_has_taken(one, between, opened):
-    name = next(NAMES)
-    is_epoch, gone = puts(name, "epoch"), []
-    ports = [between.port, one.ports[0]]
-    between.loses = lambda request: "answer" if is_epoch(request) and not gone and gone.append(1) is None else ""
-    journal = opened("a", one.place(name, ports))
-    assert gone
-    assert journal.epoch == 1
-    journal.write(Batch([row(1)]))
-    journal.close()
-
-
 def test_a_long_log_gives_way_to_rows(place, monkeypatch, opened):
     monkeypatch.setattr(journals, "MOST_LOG", 60_000)
     monkeypatch.setattr(journals, "PIECE", 3000)
@@ -327,43 +211,6 @@ def test_a_long_log_gives_way_to_rows(place, monkeypatch, opened):
     first.close()
 
 
-def test_rows_that_count_late_do_not_take_the_place_of_newer_ones(one, between, opened):
-    name = next(NAMES)
-    journal = opened("a", one.place(name, [between.port]))
-    journal.write(Batch([row(1)]))
-    is_base = puts(name, "base")
-    between.loses = lambda request: "late" if is_base(request) else ""
-    assert journal._cut(1) == (0, 0)
-    between.loses = lambda _request: ""
-    assert journal._cut(1) == (0, 0)  # what is late may be other pieces of this very record
-    journal.write(Batch([row(2)]))
-    size, rows = journal._cut(5)
-    assert size == 5
-    assert rows > 100
-    between.arrive()
-    journal.write(Batch([row(3)]))
-    before = everything(journal)
-    journal.close()
-    assert everything(opened("b", one.place(name))) == before
-    assert keys(one.place(name), "rows") == [f"rows/{2:016d}/{0:016d}"]
-
-
-def test_a_copy_that_is_older_than_the_log_is_made_anew(place, monkeypatch, opened):
-    old = opened("old", place)
-    old.write(Batch([row(1, key="old"), row(2)], instants=["long ago"]))
-    old.close()
-    monkeypatch.setattr(journals, "MOST_LOG", 5000)
-    journal = opened("a", place)
-    for first in range(3, 30):
-        journal.write(Batch([row(first - 1, over=True), row(first)]))
-    before = everything(journal)
-    journal.close()
-    assert keys(place, "base")
-    old = opened("old", place)
-    assert everything(old) == before
-    old.close()
-
-
 def test_a_copy_that_is_lost_damaged_or_of_another_journal_is_made_anew(one, opened, folder):
     place, other = one.place(next(NAMES)), one.place(next(NAMES))
     journal = opened("a", place)
@@ -384,19 +231,6 @@ def test_a_copy_that_is_lost_damaged_or_of_another_journal_is_made_anew(one, ope
     (folder("b") / FILE).unlink()
     journal = opened("b", place)
     assert everything(journal) == before
-    journal.close()
-
-
-def test_a_full_disk_takes_nothing_in_and_goes_on_when_there_is_room(place, opened):
-    journal = opened("a", place)
-    journal.write(Batch([row(1)]))
-    pages = journal._db.execute("PRAGMA page_count").fetchone()[0]
-    journal._db.execute(f"PRAGMA max_page_count = {pages}")
-    with pytest.raises(JournalError, match="full"):
-        journal.write(Batch([row(2)], [(2, "x" * 50_000)]))
-    assert journal.next_job() == 2
-    journal._db.execute("PRAGMA max_page_count = 100000")
-    journal.write(Batch([row(3)]))
     journal.close()
 
 
@@ -427,68 +261,6 @@ def test_what_etcd_has_and_the_disk_could_not_take_holds(place, opened):
     journal.write(Batch([row(2)]))
     assert len(keys(place, "log")) == 2
     journal.close()
-
-
-def test_a_plain_journal_and_a_copy_are_not_taken_for_each_other(place, opened, folder):
-    plain = Journal(folder("a"))
-    plain.write(Batch([row(1)]))
-    plain.close()
-    with pytest.raises(InputError, match="has jobs that are not in etcd"):
-        opened("a", place)
-    for _ in range(3):
-        Journal(folder("b")).close()
-    journal = opened("b", place)  # nothing is in it
-    assert journal.epoch == 4  # the keeper there has heard of three
-    journal.close()
-    with pytest.raises(InputError, match="is a copy of a journal in etcd"):
-        Journal(folder("b"))
-
-
-def test_an_etcd_that_lost_what_it_took_is_refused(place, opened):
-    journal = opened("a", place)
-    journal.write(Batch([row(1)]))
-    journal.close()
-    key = f"dardis/{place.name}/log/{1:016d}".encode()
-    transact(place, [etcds.delete(key, key + b"\0")])
-    with pytest.raises(InputError, match="has lost what"):
-        opened("a", place)
-
-
-def test_an_etcd_that_lost_all_does_not_have_the_copy_emptied(place, opened, folder):
-    journal = opened("a", place)
-    journal.write(Batch([row(1)]))
-    journal.close()
-    begin = f"dardis/{place.name}/".encode()
-    transact(place, [etcds.delete(begin, begin + b"~")])
-    for _ in range(2):
-        with pytest.raises(InputError, match="has nothing of what"):
-            opened("a", place)
-    with closing(sqlite3.connect(folder("a") / FILE)) as db:
-        assert db.execute("SELECT first FROM submissions").fetchall() == [(1,)]
-    assert keys(place) == []
-
-
-def test_one_of_another_version_is_refused(place, opened):
-    transact(place, [put(f"dardis/{place.name}/service".encode(), b"99 x")])
-    with pytest.raises(InputError, match="version 99"):
-        opened("a", place)
-
-
-@pytest.mark.parametrize(
-    ("kind", "value"),
-    [
-        (f"log/{2:016d}", b""), (f"log/{2:016d}", b"0\nnone"), (f"log/{2:016d}", b"0\n{}"),
-        (f"log/{2:016d}", b"1\n{}"), (f"log/{3:016d}", b"0\n{}"), ("base", b"x"), ("base", b"5 1"), ("epoch", b"x"),
-        ("epoch", b""), ("service", b""),
-    ],
-)  # fmt: skip
-def test_one_that_is_damaged_is_told_in_a_line(place, opened, kind, value):
-    journal = opened("a", place)
-    journal.write(Batch([row(1)]))
-    journal.close()
-    transact(place, [put(f"dardis/{place.name}/{kind}".encode(), value)])
-    with pytest.raises(InputError, match=f"{place.name}: is "):
-        opened("b", place)
 
 
 def test_no_etcd_is_told_in_a_line(monkeypatch, opened):
@@ -611,11 +383,3 @@ def test_certificates_that_are_none(tmp_path):
 def test_where_all_users_hand_jobs_in_etcd_needs_certificates():
     with pytest.raises(InputError, match="with --users etcd is trusted by certificates alone"):
         journal_place("etcd://localhost", None, None, None, users=True)
-
-
-def test_endpoints_and_names():
-    place = journal_place("etcd://localhost,127.0.0.1:1,[::1]:2/mine", None, None, None)()
-    assert place.endpoints == (("localhost", 2379), ("127.0.0.1", 1), ("::1", 2))
-    assert str(place) == "etcd://localhost:2379,127.0.0.1:1,[::1]:2/mine"
-    assert journal_place("etcd://localhost", None, None, None)().name == "main"
-    assert journal_place(None, None, None, None) is None

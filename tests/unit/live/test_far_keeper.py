@@ -202,33 +202,11 @@ def test_a_host_of_which_nothing_is_heard_is_lost(folder, monkeypatch):
     asyncio.run(work())
 
 
-def test_a_talk_ends_with_its_connection(folder):
-    async def work():
-        async with sited(folder) as site:
-            keeper = await site.connect()
-            await keeper.hello(1)
-            await site.cut()
-            await site.begin()  # before anybody calls it silent
-            await asyncio.wait_for(keeper.lost.wait(), far_keeper.SILENT_S / 2)
-            assert await site.over() is None
-
-    asyncio.run(work())
-
-
 def test_agents_leave_when_they_are_told(folder):
     async def work():
         async with sited(folder) as site:
             (await site.connect()).close()  # it has been heard
             assert await site.talks.dismiss([HOST], PATIENCE_S) == []
             await asyncio.wait_for(site.agent, PATIENCE_S)
-
-    asyncio.run(work())
-
-
-def test_agents_that_are_not_there_are_named(folder):
-    async def work():
-        site = Site(folder)
-        assert await site.talks.dismiss([HOST], 0.1) == [HOST]
-        site.board.close()
 
     asyncio.run(work())

@@ -62,41 +62,6 @@ def test_who_depends_on_a_job_whose_end_is_being_written_starts():
     assert gateway.job(1) is None, "it is forgotten once the journal has it"
 
 
-def test_an_unknown_job_that_is_released_while_that_is_being_written_is_open_again():
-    gateway = gateway_of(machine())
-    submit(gateway, 1)
-    step(gateway)
-    gateway.told(record("1.1", state="unknown", why="unknown: x"), 2000, HERE)
-    assert [row.over for row in step(gateway).batch.submissions] == [True]
-    assert gateway.release(gateway.job(1))
-    taken = step(gateway)
-    assert [row.over for row in taken.batch.submissions] == [False]
-    assert [order.job.run for order in taken.orders if isinstance(order, StartRun)] == ["1.2"]
-
-
-def test_jobs_of_an_array_that_are_over_are_not_queued():
-    gateway = gateway_of(machine(1, 1))
-    submit(gateway, 1, array=Array((range(4),)))
-    step(gateway)
-    assert (gateway.queued, gateway.running) == (3, 1)
-    gateway.told(record("1.1"), 2000, HERE)
-    step(gateway)
-    assert (gateway.queued, gateway.running) == (2, 1)
-
-
-def test_jobs_of_an_array_have_its_indices_in_its_order():
-    gateway = gateway_of(machine())
-    submit(gateway, 1, array=Array((range(7, 8), range(1, 4, 2))))
-    assert [gateway.job(number).index for number in (1, 2, 3)] == [7, 1, 3]
-
-
-def test_a_clock_that_was_ahead_when_a_job_came_does_not_hold_it_back():
-    gateway = gateway_of(machine())
-    submit(gateway, 1, at=1000 + 3600)
-    step(gateway, 1000)
-    assert gateway.job(1).state is State.RUNNING
-
-
 @pytest.mark.parametrize("less", [machine(2, 4), machine(4, 2), machine(1, 1)])
 def test_what_runs_on_more_than_the_machine_has_now_runs_on_and_nothing_starts_beside_it(less):
     gateway = gateway_of(machine())
@@ -120,18 +85,6 @@ def test_what_runs_on_more_than_the_machine_has_now_runs_on_and_nothing_starts_b
     gateway.told(record("3.1"), 4000, HERE)
     step(gateway, 1004)
     assert gateway.job(4).state is State.RUNNING
-
-
-def test_who_stops_starts_nothing_more():
-    gateway = gateway_of(machine(1, 1))
-    submit(gateway, 1)
-    submit(gateway, 2)
-    step(gateway)
-    gateway.start_nothing()
-    gateway.cancel(gateway.job(1), 1000)
-    gateway.told(record("1.1", why="cancelled"), 2000, HERE)
-    assert not any(isinstance(order, StartRun) for order in step(gateway, 1001).orders)
-    assert gateway.job(2).state is State.WAITING
 
 
 def test_why_a_job_waits_is_told():
@@ -176,32 +129,3 @@ def test_what_waits_for_a_larger_machine_is_held_and_not_lost():
 def test_what_no_node_could_hold_is_refused(more, said):
     with pytest.raises(InputError, match=f"^submit: {said}; expected no more than the machine has"):
         submit(gateway_of(machine(2, 4)), 1, **more)
-
-
-def test_why_a_job_failed_is_told_where_it_lacked_memory():
-    gateway = gateway_of(machine())
-    submit(gateway, 1, memory_mib=50)
-    submit(gateway, 2, memory_mib=50)
-    step(gateway)
-    gateway.told(record("1.1", code=None, signal=9, memory=True), 2000, HERE)
-    gateway.told(record("2.1", memory=True), 2000, HERE)
-    assert (gateway.job(1).state, gateway.job(2).state) == (State.FAILED, State.COMPLETED)
-    assert gateway.job(1).why == "something of it was killed at its limit of 50 MiB memory"
-
-
-def test_who_depended_on_an_array_is_told_so():
-    gateway = gateway_of(machine())
-    submit(gateway, 1, array=Array((range(2),)))
-    submit(gateway, 3, after=(After("ok", 1),))
-    step(gateway)
-    gateway.told(record("1.1"), 2000, HERE)
-    gateway.told(record("2.1", code=1), 2000, HERE)
-    assert gateway.job(3).why == "depends on array 1, which ended otherwise"
-
-
-def test_nodes_that_are_all_drained_are_told():
-    gateway = gateway_of(machine(1))
-    gateway.drain(gateway.machine.names[0], "")
-    submit(gateway, 1)
-    step(gateway)
-    assert gateway.why_waits(gateway.job(1)) == "waits for nodes: all are drained"

@@ -72,15 +72,6 @@ def test_on_a_full_disk_a_batch_is_there_as_a_whole_or_not_at_all(tmp_path, jour
     assert 0 < refused < 60
 
 
-def test_epochs_rise_by_one_or_as_somebody_wants_and_never_fall(tmp_path):
-    epochs = []
-    for least in (1, 1, 7, 1, 3):
-        journal = Journal(tmp_path, least)
-        epochs.append(journal.epoch)
-        journal.close()
-    assert epochs == [1, 2, 7, 8, 9]
-
-
 def test_the_same_key_is_refused_by_the_journal_too(journal):
     journal.write(Batch([row(1, key="k")]))
     with pytest.raises(JournalError):

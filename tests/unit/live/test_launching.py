@@ -16,22 +16,9 @@ from dardis.live.post import MOST_STARTS, MOST_TEXT, messages
 ME = Asker(os.geteuid(), os.getegid(), "me")
 
 
-@pytest.fixture
-def strict():
-    before = os.umask(0o077)
-    yield
-    os.umask(before)
-
-
 def put(folder, *files):
     assert put_files(folder, files) == {}
     return [folder / file.path for file in files]
-
-
-@pytest.mark.usefixtures("strict")
-def test_a_script_is_within_reach_of_its_asker_whatever_the_umask(tmp_path):
-    (path,) = put(tmp_path, script_file("#!/bin/sh\n", ME))
-    assert [place.stat().st_mode & 0o777 for place in (path, path.parent, path.parent.parent)] == [0o500, 0o711, 0o711]
 
 
 def test_a_script_is_its_bytes_and_one_that_was_torn_is_put_anew(tmp_path):
@@ -44,15 +31,6 @@ def test_a_script_is_its_bytes_and_one_that_was_torn_is_put_anew(tmp_path):
         put(tmp_path, SmallFile.from_list(json.loads(json.dumps(file.as_list()))))[0].read_bytes() == path.read_bytes()
     )
     assert path.read_bytes() == file.text.encode()
-
-
-def test_a_file_that_can_not_be_put_is_told_and_the_others_are_there(tmp_path):
-    (tmp_path / "hosts").touch()
-    bad, good = SmallFile("hosts/a", "x", 0o644), script_file("#!/bin/sh\n", ME)
-    amiss = put_files(tmp_path, [bad, good])
-    assert amiss.keys() == {"hosts/a"}
-    assert str(tmp_path / "hosts") in amiss["hosts/a"]
-    assert (tmp_path / good.path).exists()
 
 
 @pytest.mark.parametrize(("size", "most"), [(10, MOST_STARTS), (MOST_TEXT // 3, 3), (MOST_TEXT - 5, 1)])

@@ -1,11 +1,17 @@
-"""How much one user may have that is not over."""
+"""Limits of a user, and numbers of jobs seen under load."""
+
+import asyncio
 
 import pytest
 
-from dardis.live.asked import After, Array, JobAsked
+from dardis.live.asked import Array, JobAsked
 from dardis.live.jobs import Asker, State, Submission, new_jobs
-from dardis.live.limits import MOST_BYTES, Limits
+from dardis.live.journal import JournalError
+from dardis.live.limits import Limits
+from dardis.live.machine import many_nodes
+from dardis.live.service import Service
 from dardis.model.errors import InputError
+from dardis.model.platform import NodeGroup, Platform
 
 
 def handed_in(first, user, count=1, script="", **more):
@@ -34,24 +40,25 @@ def test_jobs_are_counted_by_user_and_only_those_that_are_not_over():
     limits.see(handed_in(15, 7, 2))
 
 
-@pytest.mark.parametrize(
-    ("more", "most"),
-    [
-        ({"script": "x" * (MOST_BYTES // 3)}, 2), ({"output": "x" * (MOST_BYTES // 6)}, 2),
-        ({"after": tuple(After("ok", 1) for _ in range(1000))}, MOST_BYTES // 100_100),
-    ],
-)  # fmt: skip
-def test_long_ones_are_fewer(more, most):
-    jobs = []
-    limits = Limits(10_000, lambda: jobs)
-    for first in range(1, most + 1):
-        limits.see(handed_in(first, 7, **more))
-        jobs += new_jobs(handed_in(first, 7, **more))
-    with pytest.raises(InputError, match="of 64 MiB"):
-        limits.see(handed_in(5000, 7, **more))
-    limits.see(handed_in(5000, 8, **more))
-    limits.see(handed_in(5001, 7))
-    with pytest.raises(InputError, match="of 64 MiB"):
-        Limits(10_000, lambda: jobs).see(handed_in(5002, 7, **more))
-    del jobs[0]
-    limits.see(handed_in(5003, 7, **more))
+MACHINE = many_nodes(Platform("m", (NodeGroup("a", 1, {"cores": 1}),)), ["here"])
+
+
+def test_what_was_seen_under_a_number_is_no_other_job_later(tmp_path, journal):
+    async def submit_twice():
+        service = Service(tmp_path, MACHINE, [], journal)
+        asked = Submission(0, Asker(0, 0, "me"), JobAsked(argv=("true",)), "", {}, "/", 1000, "key")
+        service.trouble = ""
+        first = asyncio.create_task(service.submit(asked, lambda: None))
+        await asyncio.sleep(0)
+        assert service.find(1) is not None
+        service._fail(JournalError("the disk is full"))
+        with pytest.raises(JournalError, match="full"):
+            await first
+        assert service.find(1) is None
+        service.trouble = ""
+        asyncio.create_task(service.submit(asked, lambda: None))  # noqa: RUF006 (nobody writes it)
+        await asyncio.sleep(0)
+        assert service.find(1) is None
+        assert service.find(2) is not None
+
+    asyncio.run(submit_twice())

@@ -5,11 +5,9 @@ import pytest
 from dardis.live.asked import JobAsked
 from dardis.live.gateway import FORGOTTEN, Gateway
 from dardis.live.jobs import Asker, State, Submission
-from dardis.live.keeper.asked import AskedAmissError, run_name
 from dardis.live.machine import many_nodes
 from dardis.live.orders import EndRun, ForgetRun, StartRun
 from dardis.live.parts import ALONE_S
-from dardis.live.strays import is_part, job_and_attempt, job_run
 from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, Platform
 
@@ -78,14 +76,6 @@ class Site:
 LOST = {"state": "unknown", "code": None, "why": "unknown: its keeper died before it ended"}
 
 
-def test_a_part_is_named_by_its_jobs_run_and_a_number():
-    assert run_name(PART) == PART
-    assert (job_and_attempt(PART), job_run(PART), is_part(PART), is_part("1.1")) == ((1, 1), "1.1", True, False)
-    for name in ("1.1.", "1.1.2.3", "1.1.-1", "1.1.a", f"1.1.{10**20}"):
-        with pytest.raises(AskedAmissError):
-            run_name(name)
-
-
 def test_a_part_that_goes_on_when_its_job_is_over_is_ended_and_its_hosts_nodes_stay_closed():
     site = Site()
     site.begin()
@@ -104,14 +94,6 @@ def test_one_that_no_keeper_was_told_to_let_begin_never_does_once_its_job_is_ove
     site.run_ends()
     assert not site.gateway.parts.go(part)
     assert site.step() == [ForgetRun("1.1", "a")]
-    assert site.closed() == []
-
-
-def test_one_whose_host_does_not_know_it_is_no_stray_though_its_job_is_over_by_the_same_word():
-    site = Site()
-    site.begin(host="a")
-    site.hear("a", record("1.1", "over", code=0, why="exit"))
-    site.step()
     assert site.closed() == []
 
 
@@ -137,27 +119,6 @@ def test_the_end_of_a_part_is_kept_until_its_client_has_it_and_it_does_not_begin
         site.gateway.begin_part(site.job, PART, "b", None)
 
 
-def test_who_wants_it_to_end_need_not_wait_for_that():
-    site = Site()
-    site.gateway.parts.wanted_no_more(site.begin())
-    assert site.step() == [EndRun(PART, "b")]
-    site.gateway.told(record(PART, "over", signal=15, why="cancelled"), 1, "b")
-    assert site.step() == [ForgetRun(PART, "b")]
-
-
-def test_the_next_service_learns_of_parts_from_keepers():
-    site = Site()
-    site.begin()
-    site.begin("1.1.8")
-    site.step()
-    again = site.again()
-    again.hear("b", record(PART), record("1.1.8", "over", code=0, why="exit"))
-    again.hear("a", record("1.1"))
-    assert again.step() == []
-    assert again.gateway.parts.get(PART).record is None
-    assert again.gateway.parts.get("1.1.8").record["code"] == 0
-
-
 def test_what_a_host_does_not_know_has_not_begun_and_what_another_keeper_does_not_know_is_unknown():
     site = Site()
     part = site.begin()
@@ -169,17 +130,6 @@ def test_what_a_host_does_not_know_has_not_begun_and_what_another_keeper_does_no
     assert site.gateway.parts.get(PART).record["why"] == FORGOTTEN
     assert site.gateway.begin_part(site.job, "1.1.8", "b", None) is None
     assert site.gateway.begin_part(site.job, "1.1.9", "a", "a mark that it hasn't any more") is None
-
-
-def test_an_older_copy_of_a_hosts_keeper_begins_no_parts_and_no_job_runs_again_beside_what_it_forgot():
-    site = Site()
-    site.hear("b", marks=["b's", "b's second"])
-    site.step()
-    site.hear("b", marks=["b's"])
-    assert site.gateway.begin_part(site.job, PART, "b", None) is None
-    site.run_ends(**LOST)
-    site.step()
-    assert (site.job.state, site.job.why) == (State.UNKNOWN, FORGOTTEN)
 
 
 def test_while_a_host_of_its_job_is_silent_somebody_may_follow_it():
@@ -260,37 +210,6 @@ def test_where_leases_are_over_nothing_goes_on_that_had_one(leased, waits):
     assert site.job.rests is waits
 
 
-def test_leases_that_were_over_once_are_not_over_for_ever():
-    site = Site()
-    site.gateway.fell_silent("b")
-    site.gateway.lease_is_over("b")
-    site.hear("b")
-    site.gateway.fell_silent("b")
-    site.run_ends(**LOST)
-    site.step()
-    assert site.job.rests
-
-
-def test_a_host_that_has_another_keeper_leaves_the_job_unknown():
-    site = Site()
-    site.gateway.fell_silent("b")
-    site.run_ends(**LOST)
-    site.step()
-    site.hear("b", marks=["another's"])
-    site.step()
-    assert (site.job.state, site.job.why) == (State.UNKNOWN, FORGOTTEN)
-
-
-def test_what_waits_for_a_host_that_is_given_up_waits_for_it_no_more():
-    site = Site()
-    site.gateway.fell_silent("b")
-    site.run_ends(**LOST)
-    site.step()
-    assert site.gateway.give_up("b", 1) == 1
-    site.step()
-    assert not site.job.rests
-
-
 def test_parts_on_a_host_that_is_given_up_are_over_and_come_back_as_strays():
     site = Site()
     site.begin()
@@ -303,17 +222,3 @@ def test_parts_on_a_host_that_is_given_up_are_over_and_come_back_as_strays():
     assert site.step() == [EndRun(PART, "b")]
     assert site.closed() == ["n2", "n3"]
     assert site.gateway.begin_part(site.job, "1.1.9", "b", None) is None
-
-
-def test_it_can_be_cancelled_held_and_released_while_it_waits():
-    site = Site()
-    site.begin()
-    site.run_ends(**LOST)
-    site.step()
-    assert site.gateway.hold(site.job)
-    site.step()
-    assert site.gateway.release(site.job)
-    site.step()
-    assert site.job.rests
-    site.gateway.cancel(site.job, 1)
-    assert site.job.state is State.CANCELLED

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from dardis.live import pruning
 from dardis.live.asked import Array, JobAsked
 from dardis.live.deciding import Happened, Instant
 from dardis.live.files import old_files, put_files, remove_files
@@ -86,23 +85,6 @@ def test_what_is_over_for_longer_is_gone_and_all_else_stays(shelf):
     shelf.lay([14])
     shelf.prune(20)
     assert shelf.firsts() == [waits, unknown, shelf.next - 1]
-
-
-def test_a_turn_looks_at_a_few(shelf, monkeypatch):
-    monkeypatch.setattr(pruning, "MOST", 3)
-    kept = [shelf.lay([30]), shelf.lay([1, 30])]
-    for _ in range(6):
-        shelf.lay([1])
-    shelf.lay([1] * 7)
-    last = shelf.lay([1])
-    shelf.told(*range(8), 20, 5)
-    assert prune(shelf.journal, 0, 10 * DAY_MS) == kept[1]
-    assert prune(shelf.journal, kept[1], 10 * DAY_MS) == kept[1] + 4
-    assert len(shelf.firsts()) == 2 + 3 + 1 + 1
-    shelf.prune(10)
-    assert shelf.firsts() == [*kept, last]
-    assert shelf.days() == [20, 5]
-    assert shelf.prune(10) == 2
 
 
 def test_a_journal_that_begins_in_the_middle_is_replayed_from_the_next_start_on(shelf):

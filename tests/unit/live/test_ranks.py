@@ -11,7 +11,7 @@ import pytest
 
 from dardis.live import ranks
 from dardis.live.machine import HostFacts
-from dardis.live.seats import Said, Seat, seats_of
+from dardis.live.seats import Said, seats_of
 from dardis.live.serve import see_no_others
 from dardis.model.errors import DardisError, InputError
 
@@ -20,11 +20,6 @@ FOLDER = Path("/var/dardis")
 
 def says(name="a", boot="1", cores=range(4), version="1.0", gpus=2, memory=9000):
     return Said(version, boot, HostFacts(name, tuple(cores), memory, gpus), str(FOLDER), f"key of {name}")
-
-
-def test_a_rank_a_machine_has_all_of_it():
-    said = [says("a"), says("b", "2", range(8)), says("c", "3")]
-    assert seats_of(said, bound=True) == [Seat(one.facts, FOLDER) for one in said]
 
 
 def test_ranks_of_a_machine_share_it_out():
@@ -36,16 +31,6 @@ def test_ranks_of_a_machine_share_it_out():
     assert [seat.facts.cores for seat in seats] == [(0,), (0, 1), (1,), (2, 3), (2, 3)]
     assert [seat.facts.memory_mib for seat in seats] == [3000, 4500, 3000, 4500, 3000]
     assert [seat.facts.gpus for seat in seats] == [2, 2, 0, 0, 0]
-
-
-def test_ranks_that_were_bound_share_what_all_may_use():
-    seats = seats_of([says(cores=[4, 5]), says(cores=[8, 9]), says(cores=[5, 4])], bound=True)
-    assert [seat.facts.cores for seat in seats] == [(4,), (5,), (8, 9)]
-
-
-def test_the_first_rank_says_where_the_folder_is():
-    other = Said("1.0", "2", says("b").facts, "/home/elsewhere", "k")
-    assert [seat.folder for seat in seats_of([says("a"), other], bound=True)] == [FOLDER, FOLDER]
 
 
 def test_more_ranks_than_processors_are_refused_unless_they_are_only_counted():

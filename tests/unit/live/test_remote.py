@@ -3,7 +3,6 @@
 import os
 import subprocess
 from base64 import b64decode, b64encode
-from types import SimpleNamespace
 
 import pytest
 
@@ -14,7 +13,6 @@ from dardis.live.jobs import Asker
 from dardis.live.part_files import MOST_PIECE, keep_parts, part_files, part_path, read_pieces, remove_parts
 from dardis.live.remote import NotRunError, run_on
 from dardis.live.remote_shell import main, node_and_command
-from dardis.live.said import asked_of
 from dardis.model.errors import DardisError, InputError
 
 ME = Asker(os.geteuid(), os.getegid(), "me")
@@ -147,27 +145,3 @@ def test_nothing_but_a_plain_file_is_read(tmp_path):
     (tmp_path / part_path(RUN, "out")).symlink_to(tmp_path / "secret")
     os.mkfifo(tmp_path / part_path(RUN, "err"))
     assert read_pieces(tmp_path, RUN, {"out": 0, "err": 0}) == {}
-
-
-def test_a_job_that_is_handed_in_by_a_job_has_not_its_nodes(tmp_path):
-    present = {
-        "DARDIS_FOLDER": str(tmp_path),
-        "DARDIS_RUN": "1.1@a",
-        "HYDRA_HOST_FILE": f"{tmp_path}/hosts/x",
-        "A": "b",
-    }
-    assert asked_of({}, ["x"], "x", present).environment == {"DARDIS_FOLDER": str(tmp_path), "A": "b"}
-    without = {name: value for name, value in present.items() if name != "DARDIS_FOLDER"} | {"PATH": "/bin"}
-    assert asked_of({}, ["x"], "x", without).environment["PATH"] == "/bin"
-    del present["DARDIS_RUN"]
-    assert asked_of({}, ["x"], "x", present).environment == present
-
-
-def test_the_service_of_the_folder_is_asked(monkeypatch, tmp_path, capsys):
-    asked = SimpleNamespace(words=None)
-    monkeypatch.setattr(
-        "dardis.live.remote.run_on", lambda service, *words: setattr(asked, "words", (service.folder, *words)) or 7
-    )
-    assert run(["exec", "--folder", str(tmp_path), "n1", "ls", "--folder", "x"]) == 7
-    assert asked.words == (tmp_path, "n1", ["ls", "--folder", "x"])
-    assert capsys.readouterr().err == ""

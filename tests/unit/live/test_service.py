@@ -22,7 +22,6 @@ from dardis.live.client import STARTING
 from dardis.live.gateway import FORGOTTEN
 from dardis.live.jobs import LiveJob
 from dardis.live.journal import FILE
-from dardis.live.keeper.log import Log
 from dardis.live.keeper_client import start_keeper
 from dardis.live.output import path_of
 from dardis.model.errors import DardisError, InputError
@@ -116,20 +115,6 @@ def test_jobs_are_held_released_and_cancelled(live):
         live.client.post(f"/jobs/{number}/hold")
 
 
-def test_a_service_may_open_many_files_and_its_jobs_as_many_as_before(tmp_path):
-    live = Live(tmp_path)
-    try:
-        live.start(under=("/bin/sh", "-c", 'ulimit -S -n 300 && exec "$@"', "sh"))
-        limits = Path(f"/proc/{live.service.pid}/limits").read_text()
-        soft, hard = next(line.split()[3:5] for line in limits.splitlines() if line.startswith("Max open files"))
-        assert soft == hard != "300"
-        (number,) = live.submit("ulimit -S -n >> $RAN; ulimit -H -n >> $RAN")
-        assert live.ended(number)["state"] == "completed"
-        assert live.ran.read_text().split() == ["300", hard]
-    finally:
-        live.end()
-
-
 def test_a_walltime_ends_a_job_with_all_that_it_started(live):
     (number,) = live.submit("trap '' TERM; setsid sleep 61 & sleep 62", walltime_s=1, grace_s=1)
     job = live.ended(number, 30)
@@ -137,62 +122,6 @@ def test_a_walltime_ends_a_job_with_all_that_it_started(live):
     assert 2000 <= job["ended_ms"] - job["started_ms"] < 8000
     left = subprocess.run(["pgrep", "-f", "^sleep 6[12]$"], capture_output=True, text=True, check=False).stdout
     assert left == ""
-
-
-def test_a_drained_node_starts_nothing_and_is_taken_up_again(live):
-    blocker = live.submit("sleep 1", nodes=1, cpus=4)[0]
-    while not (nodes := live.job(blocker)["nodes"]):
-        time.sleep(0.02)
-    (name,) = nodes
-    states = {one["name"]: one for one in live.client.post(f"/nodes/{name}/drain", {"why": "broken fan"})["nodes"]}
-    assert (states[name]["state"], states[name]["why"], states[name]["jobs"]) == ("draining", "broken fan", [blocker])
-    assert live.ended(blocker)["state"] == "completed"
-    numbers = live.submit("sleep 0.1", array="0-7", cpus=4)
-    assert all(name not in live.ended(number)["nodes"] for number in numbers)
-    (wide,) = live.submit("true", nodes=4)
-    time.sleep(0.3)
-    assert live.job(wide)["state"] == "waiting"
-    live.client.post(f"/nodes/{name}/resume")
-    assert live.ended(wide)["state"] == "completed"
-
-
-def test_the_same_key_is_one_submission(live):
-    first = live.submit(key="once")
-    assert live.submit(key="once") == first
-    live.ended(first[0])
-    assert live.submit(key="once") == first
-    assert live.lines()[first[0]] == 1
-
-
-def test_what_no_node_can_hold_is_refused_in_a_line(live, capsys):
-    for more, said in [({"cpus": 5}, "5 cores"), ({"nodes": 5}, "5 nodes"), ({"gpus": 1}, "gpu")]:
-        with pytest.raises(InputError, match=said):
-            live.submit(**more)
-    status, lines = told(capsys, ["submit", "--folder", live.folder, "--cpus", "64", "--", "true"])
-    assert (status, len(lines)) == (2, 1)
-
-
-def test_nonsense_is_refused_and_harms_nobody(live):
-    good = {"jobs": {"argv": ["x"]}, "cwd": "/"}
-    bad: list[dict[str, object]] = [
-        {"jobs": 3}, {"jobs": None}, {"jobs": {"argv": []}}, {"jobs": {"argv": ["x"], "cpus": -1}}, {"cwd": "here"},
-        {"cwd": None}, {"key": 3}, {"script": 3}, {"environment": []}, {"environment": {"": "x"}},
-        {"environment": {"a=b": "x"}}, {"environment": {"a": "x\0"}}, {"environment": {"a": "\ud800"}},
-    ]  # fmt: skip
-    for one in bad:
-        with pytest.raises(InputError):
-            live.client.post("/jobs", good | one)
-    with pytest.raises(InputError, match="at most"):
-        live.client.post("/jobs", good | {"environment": {f"V{i}": "x" * (1 << 20) for i in range(9)}})
-    with pytest.raises(DardisError):
-        live.client.post("/jobs", [])  # type: ignore[arg-type]
-    (number,) = live.submit("sleep 0.2")
-    for seconds in ("nan", "-1"):
-        with pytest.raises(InputError, match="timeout"):
-            live.client.get(f"/jobs/{number}/wait", timeout=seconds)
-    for path in ("/jobs/x", "/jobs/0", "/jobs?state=no", "/nodes/none", f"/jobs/{10**30}"):
-        with pytest.raises(DardisError):
-            live.client.get(path)
 
 
 def test_a_second_service_in_the_folder_is_refused(live, capsys):
@@ -214,12 +143,6 @@ def test_a_folder_that_can_not_be_used_is_told_in_a_line(tmp_path, capsys, spoil
     status, lines = told(capsys, ["serve", "--folder", folder, "--platform", tmp_path / "p.toml"])
     assert (status, len(lines)) == (2, 1)
     assert said in lines[0]
-
-
-def test_a_path_that_no_socket_can_have_is_told_in_a_line(tmp_path, capsys):
-    status, lines = told(capsys, ["serve", "--folder", tmp_path / ("x" * 120)])
-    assert (status, len(lines)) == (2, 1)
-    assert "too long" in lines[0]
 
 
 def test_a_service_that_was_killed_goes_on_and_its_jobs_with_it(tmp_path):
@@ -416,36 +339,6 @@ def test_a_journal_that_is_an_older_copy_is_told_in_a_line_and_goes_on_by_somebo
         live.end()
 
 
-def test_a_name_that_a_keeper_knows_and_the_journal_does_not_is_nobody_elses(tmp_path):
-    live = Live(tmp_path, PLATFORM.replace("count = 4", "count = 1")).start()
-    try:
-        (first,) = live.submit("echo $DARDIS_JOB_ID >> $RAN; sleep 0.5", cpus=4)
-        (second,) = live.submit(cpus=4)
-        while not live.lines()[first]:
-            time.sleep(0.02)
-        live.kill("service")
-        live.kill("keeper")
-        live.service.wait()
-        time.sleep(1)
-        intent = {"boot": "another", "walltime_ms": None, "grace_ms": 0, "cgroup": None, "memory": None}
-        Log(live.folder / "keeper").commit([["intent", f"{second}.1", intent]])
-        live.start()
-        assert live.ended(first)["state"] in {"completed", "unknown"}  # as whoever takes in orphans was quick
-        job = live.ended(second)
-        assert (job["state"], job["attempt"]) == ("completed", 2)
-    finally:
-        live.end()
-
-
-def test_a_job_whose_parent_died_goes_on(live):
-    (number,) = live.submit("echo $DARDIS_JOB_ID >> $RAN; sleep 1.5")
-    while not live.lines()[number]:
-        time.sleep(0.02)
-    live.kill("keeper")
-    assert live.ended(number)["state"] in {"completed", "unknown"}  # as the kernel tells whom it was not born to
-    assert live.lines()[number] == 1
-
-
 @pytest.fixture(scope="module")
 def site():
     """A service of root, for everybody, in a place where all may look."""
@@ -507,18 +400,6 @@ def test_jobs_run_as_who_has_handed_them_in(site):
     assert mine.stat().st_uid == OTHER
 
 
-def test_files_of_others_are_out_of_reach(site):
-    secret = site.ran.parent / "roots"
-    secret.mkdir(mode=0o700)
-    link = site.ran.parent / "link"
-    link.symlink_to(secret / "file")
-    for place in (secret / "x", link, site.ran.parent / "mine" / ".." / "roots" / "y", site.folder / "journal.db"):
-        job = hands_in(site, "true", place)
-        assert job["state"] == "failed", place
-        assert job["why"].startswith("failed to start"), job
-    assert list(secret.iterdir()) == []
-
-
 def test_what_is_in_a_job_is_its_owners_alone(site):
     word = "merger"
     (roots,) = site.submit(f"echo {word}", name=word, output=f"/{word}", chdir=f"/{word}", export=[word])
@@ -568,25 +449,6 @@ def theirs(command, **more):
     """A job of another user, to be handed in."""
     asked = {"argv": ["/bin/sh", "-c", command], "output": "/dev/null", "error": "/dev/null", **more}
     return {"jobs": asked, "cwd": "/", "environment": {}, "script": ""}
-
-
-def test_nobody_but_root_hands_in_more_than_a_user_may(site):
-    def hands_in(count, key=None):
-        array = f"1-{count}"
-        return asks(site, "post", "/jobs", body=theirs("true", array=array, hold=True) | {"key": key})
-
-    line = "with these you would have 6 jobs that are not over, of 0 MiB; expected at most 5 jobs, of 64 MiB"
-    assert line in hands_in(6)["refused"]
-    assert len(hands_in(3, "k")["ids"]) == 3
-    first, last = hands_in(2)["ids"]
-    assert line in hands_in(1)["refused"]
-    assert len(hands_in(3, "k")["ids"]) == 3  # they are in
-    asks(site, "post", f"/jobs/{last}/cancel")
-    (again,) = hands_in(1)["ids"]
-    assert line in hands_in(1)["refused"]
-    mine = site.submit("true", array="1-9", hold=True)
-    for number in (*range(first - 3, last), again, *mine):
-        site.client.post(f"/jobs/{number}/cancel")
 
 
 def test_only_owners_touch_jobs_and_only_root_leads(site):

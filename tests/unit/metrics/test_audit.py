@@ -127,24 +127,3 @@ def test_maintenance(one: Schedule, window: tuple[int, int, int], reserved: bool
     text = f"is in maintenance from {start} s to {end} s"
     expected = [] if legal else [Violation(1, node, max(10, start), text)]
     assert audit(one, platform, reserved=reserved) == expected
-
-
-def test_a_node_named_twice_is_found(one: Schedule) -> None:
-    platform = Platform("p", (NodeGroup("n", 3, {"cores": 2}),))
-    twice = changed(one, "placed.nodes", 1, 0)
-    assert [str(v) for v in audit(twice, platform)] == ["job 1, node 0: is named twice or out of order by the job"]
-
-
-def test_a_kind_that_the_machine_lacks_is_found() -> None:
-    platform = Platform("p", (NodeGroup("n", 3, {"cores": 2}),))
-    rows = [{"placed": {0: 1}, "request": [1, 0]}, {"placed": {1: 1}, "request": [1, 2]}]
-    found = audit(schedule_of(("cores", "gpu"), rows), platform)
-    assert found == [Violation(2, None, None, "asks for gpu, which the machine does not have")]
-
-
-def test_amounts_that_would_overflow_are_found() -> None:
-    platform = Platform("p", (NodeGroup("n", 1, {"cores": 2}),))
-    most = (1 << 31) - 1
-    rows = [{"placed": {0: most}, "request": [most], "walltime": 10} for _ in range(5)]
-    found = audit(schedule_of(("cores",), rows), platform)
-    assert [(v.node, v.time, v.text) for v in found] == [(0, 0, "holds more than its 2 cores")]

@@ -1,52 +1,22 @@
-"""Mean and spread over seeds against figures computed by hand; failed runs stay in sight."""
+"""Comparing runs, by class of job too."""
 
-import csv
 from pathlib import Path
 
-import pytest
+from kit.schedules import schedule_of
 
+from dardis.metrics.classes import WALLTIME, WIDTH, job_classes
 from dardis.metrics.comparison import (
-    Figure,
     RunResult,
     best,
     by_trace,
-    comparable,
     lines_of,
     same_rejections,
 )
-from dardis.metrics.comparison_tables import write_runs, write_table
+from dardis.model.job import Status
 
 
 def run(label, seed, trace="t", error="", **metrics):
     return RunResult(trace, label, "easy", ("order=sjbf",), seed, Path(), None if error else metrics, error)
-
-
-THREE = [
-    run("a", 1, mean_wait_s=1.0, utilisation=0.5, renegotiations=30, jobs=10, late_jobs=2, dissimilarity=None),
-    run("a", 2, mean_wait_s=2.0, utilisation=0.5, renegotiations=10, jobs=10, late_jobs=4, dissimilarity=0.25),
-    run("a", 3, mean_wait_s=6.0, utilisation=0.5, renegotiations=20, jobs=10, late_jobs=6, dissimilarity=None),
-]
-
-
-def test_mean_and_sample_deviation_by_hand():
-    (line,) = lines_of(THREE)
-    # Deviations from 3 are -2, -1, 3: (4 + 1 + 9) / 2 = 7.
-    assert line.figure("mean_wait_s") == Figure(3.0, pytest.approx(7**0.5))
-    assert line.figure("late_jobs") == Figure(4.0, 2.0)
-    assert line.figure("utilisation") == Figure(0.5, 0.0)
-    assert line.figure("renegotiations_per_job") == Figure(2.0, 1.0)
-    assert line.figure("dissimilarity") == Figure(0.25, None)
-    assert line.figure("makespan_s") is None
-
-
-def test_lines_keep_the_order_and_the_failed():
-    lines = lines_of([run("b", 1, makespan_s=5), run("a", 1, error="no room"), run("b", 2, error="killed by SIGKILL")])
-    assert [(line.label, len(line.done), [r.error for r in line.failed]) for line in lines] == [
-        ("b", 1, ["killed by SIGKILL"]),
-        ("a", 0, ["no room"]),
-    ]
-    assert lines[0].figure("makespan_s") == Figure(5, None)
-    assert lines[1].figure("makespan_s") is None
 
 
 def test_the_best_of_each_trace():
@@ -66,18 +36,6 @@ def test_the_best_of_each_trace():
     assert best(traces["u"], "mean_wait_s") == frozenset()
 
 
-def test_lateness_against_different_deadlines_has_no_best():
-    runs = [
-        RunResult("t", label, "easy", (), 1, Path(), {"late_jobs": late, "mean_wait_s": late}, deadlines=rule)
-        for label, late, rule in (("a", 0, "none"), ("b", 5, "factor:1"))
-    ]
-    lines = lines_of(runs)
-    assert best(lines, "late_jobs") == frozenset()
-    assert best(lines, "mean_wait_s") == {"a"}
-    assert not comparable(lines, "late_jobs")
-    assert comparable(lines[:1], "late_jobs")
-
-
 def test_who_rejected_less_or_more_is_nobody_to_compare_with():
     figures = {"a": (5, 0, 3), "b": (4, 2, 3)}
     lines = lines_of(
@@ -94,31 +52,33 @@ def test_who_rejected_less_or_more_is_nobody_to_compare_with():
     assert best(traces["u"], "mean_wait_s") == {"b"}
 
 
-def test_deciding_centrally_is_not_compared_with_deciding_together():
-    def of(label, central, cpu, asked):
-        metrics = {"decision_mean_s": cpu, "renegotiations": asked, "jobs": 10, "mean_wait_s": cpu}
-        return RunResult("t", label, label, (), 1, Path(), metrics, central=central)
-
-    lines = lines_of([of("a", True, 1.0, 0), of("b", False, 2.0, 20), of("c", False, 3.0, 5)])
-    assert [line.figure("renegotiations_per_job") for line in lines] == [None, Figure(2.0, None), Figure(0.5, None)]
-    for key in ("decision_mean_s", "renegotiations_per_job"):
-        assert best(lines, key) == frozenset()
-        assert best(lines[1:], key) == {"b" if key == "decision_mean_s" else "c"}
-    assert best(lines, "mean_wait_s") == {"a"}
+HOUR = 3600
 
 
-def test_the_files(tmp_path):
-    results = [*THREE, run("b", 1, error="no, room")]
-    write_runs(tmp_path / "c.csv", results)
-    rows = list(csv.DictReader((tmp_path / "c.csv").read_text().splitlines()))
-    assert [(row["dispatcher"], row["seed"], row["status"], row["error"]) for row in rows] == [
-        ("a", "1", "done", ""), ("a", "2", "done", ""), ("a", "3", "done", ""), ("b", "1", "failed", "no, room"),
-    ]  # fmt: skip
-    assert [row["mean_wait_s"] for row in rows] == ["1.0", "2.0", "6.0", ""]
-    assert rows[0]["dissimilarity"] == ""
-    write_table(tmp_path / "t.csv", lines_of(results))
-    first, second = csv.DictReader((tmp_path / "t.csv").read_text().splitlines())
-    assert (first["runs"], first["failed"], second["runs"], second["failed"]) == ("3", "0", "0", "1")
-    assert float(first["mean_wait_s_mean"]) == 3.0
-    assert float(first["mean_wait_s_sd"]) == pytest.approx(7**0.5)
-    assert first["dissimilarity_sd"] == second["mean_wait_s_mean"] == ""
+def job(cores, walltime, wait, run=100, **more):
+    return {"request": [cores], "walltime": walltime, "start": wait, "finish": wait + run, "placed": {0: 1}, **more}
+
+
+def test_classes_of_hand_made_jobs():
+    classes = job_classes(
+        schedule_of(
+            ("cores",),
+            [
+                job(1, 600, 0),
+                job(2, 601, 100),
+                job(1, HOUR, 300, placed={0: 1, 2: 2}),  # three units of a core
+                job(4, 86400, 500),
+                job(5, 86401, 700),
+                job(9, 10, 0, status=Status.REJECTED, placed={}),
+            ],
+        )
+    )
+    wide = [(one.name, one.jobs, one.mean_wait_s) for one in classes if one.by == WIDTH]
+    assert wide == [("1", 1, 0), ("2", 1, 100), ("3–4", 2, 400), ("5–8", 1, 700)]
+    long = [(one.name, one.jobs, one.mean_wait_s) for one in classes if one.by == WALLTIME]
+    assert long == [("≤ 10 min", 1, 0), ("10 min–1 h", 2, 200), ("12 h–1 d", 1, 500), ("> 1 d", 1, 700)]
+    # (wait + run) / run of runs of 100 s: 1, 2, 4, 6, 8.
+    assert [one.mean_bounded_slowdown for one in classes if one.by == WIDTH] == [1, 2, 5, 8]
+    # One of the two of 3–4 cores is on nodes 0 and 2.
+    apart = [(one.mean_fragmentation, one.mean_spread) for one in classes if one.by == WIDTH]
+    assert apart == [(1, 1), (1, 1), (1.5, 1.25), (1, 1)]

@@ -7,9 +7,8 @@ import pytest
 from kit.schedules import schedule_of
 
 from dardis.metrics.audit import audit
-from dardis.metrics.downtime import read_downtime, switching_metrics, write_downtime
+from dardis.metrics.downtime import switching_metrics
 from dardis.model.downtime import Downtime
-from dardis.model.errors import InputError
 from dardis.model.job import FOREVER, Status
 from dardis.model.platform import NodeGroup, NodePower, Platform
 
@@ -53,28 +52,6 @@ def test_only_what_ran_counts_as_delayed_or_not():
     status[2:] = Status.REJECTED
     figures = switching_metrics(replace(SCHEDULE, status=status), PLATFORM, spans(), ints(0, 120, 7, 0))
     assert (figures["mean_boot_delay_s"], figures["delayed_share"]) == (60, 0.5)
-
-
-def test_its_file_comes_back(tmp_path):
-    down = spans((0, 100, FOREVER), (1, -10, 170), (3, 200, 260))
-    path = tmp_path / "switching.csv"
-    write_downtime(path, down)
-    assert path.read_text() == "node,down_s,up_s\n0,100,\n1,-10,170\n3,200,260\n"
-    again = read_downtime(path)
-    assert (again.node.tolist(), again.down.tolist(), again.up.tolist()) == (
-        down.node.tolist(), down.down.tolist(), down.up.tolist(),
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["node,down\n", "node,down_s,up_s\n1,x,\n", "node,down_s,up_s\n1,2\n", f"node,down_s,up_s\n1,2,{10**30}\n", ""],
-)
-def test_a_damaged_file_is_an_input_error(tmp_path, text):
-    path = tmp_path / "switching.csv"
-    path.write_text(text)
-    with pytest.raises(InputError, match=r"switching\.csv:"):
-        read_downtime(path)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from kit.schedules import schedule_of
 from dardis.metrics import footprints as module
 from dardis.metrics.audit import audit
 from dardis.metrics.footprints import footprints
-from dardis.metrics.jobs import footprint_metrics, metrics_by
+from dardis.metrics.jobs import footprint_metrics
 from dardis.metrics.system import schedule_metrics
 from dardis.metrics.table import read_jobs, write_jobs
 from dardis.model.job import Status
@@ -101,31 +101,6 @@ def test_they_are_those_of_a_slow_count(
     path = tmp_path_factory.mktemp("footprints") / "jobs.csv"
     write_jobs(schedule, path)
     assert schedule_metrics(read_jobs(path), MACHINE, None) == schedule_metrics(schedule, MACHINE, None)
-
-
-def test_by_hand() -> None:
-    drawn: list[tuple[list[Where], int, bool]] = [
-        ([{2: 1, 3: 2, 4: 1}], 10, False),  # one block
-        ([{0: 1, 1: 1}, {1: 1, 12: 3}], 5, False),  # 0-1 12: 13 nodes from end to end, 3 of them its own
-        ([{4: 1}, {5: 1}], 10, False),  # parts beside each other
-        ([{0: 1, 2: 1, 4: 1, 6: 1}], 2, False),
-        ([{0: 3}], 10, True),
-    ]
-    schedule = one_after_the_other(drawn)
-    assert audit(schedule, MACHINE) == []
-    taken = footprints(schedule)
-    assert taken.fragmentation.tolist() == [1, 2, 1, 4, 0]
-    assert taken.spread.tolist() == [1, 13 / 3, 1, 7 / 4, 0]
-    figures = schedule_metrics(schedule, MACHINE, None)
-    assert figures["mean_fragmentation"] == 2
-    assert figures["sd_fragmentation"] == (6 / 4) ** 0.5  # 1, 0, 1 and 4, over four jobs
-    assert figures["mean_spread"] == pytest.approx((1 + 13 / 3 + 1 + 7 / 4) / 4)
-    # 40, 30, 20 and 8 core-seconds on 208 cores; the last of them ends at second 32.
-    assert figures["theoretical_runtime_s"] == 98 / 208
-    assert (figures["makespan_s"], figures["utilisation"]) == (32, 98 / (32 * 208))
-    rows = {row["name"]: row for row in metrics_by(schedule, MACHINE, np.arange(5)) if row["by"] == "queue"}
-    assert [rows[name]["mean_fragmentation"] for name in "ab"] == [1, 3]
-    assert [rows[name]["theoretical_runtime_s"] for name in "ab"] == [60 / 208, 38 / 208]
 
 
 def test_what_a_file_may_say_is_no_trouble(tmp_path: Path) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from kit.schedules import schedule_of
 
-from dardis.metrics.jobs import bounded_slowdown, job_metrics, queue_metrics, slowdown, write_metrics_by
+from dardis.metrics.jobs import job_metrics, queue_metrics
 from dardis.model.job import Status
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.queues import Queue
@@ -54,16 +52,6 @@ def test_figures(schedule: Schedule) -> None:
     }  # fmt: skip
 
 
-def test_every_user_counts_alike_however_many_jobs_they_have() -> None:
-    rows = [
-        {"user": user, "start": start, "placed": {node: 1}}
-        for node, (user, start) in enumerate([("ann", 0), ("ann", 0), ("ann", 30), ("bob", 70)])
-    ]
-    figures = job_metrics(schedule_of(("cores",), rows), np.arange(4))
-    assert figures["mean_user_bounded_slowdown"] == ((1 + 1 + 4) / 3 + 8) / 2
-    assert figures["mean_bounded_slowdown"] == (1 + 1 + 4 + 8) / 4
-
-
 def test_a_job_is_weighed_by_its_window_and_one_without_a_deadline_not_at_all() -> None:
     rows = [
         {"submit": 0, "earliest": 10, "latest": 30, "start": 25, "placed": {0: 1}},
@@ -74,28 +62,6 @@ def test_a_job_is_weighed_by_its_window_and_one_without_a_deadline_not_at_all() 
     assert (figures["weighted_queue_time"], figures["weighted_tardiness"]) == (25 / 20 + 7 / 1, 0 / 20 + 7 / 1)
     without = job_metrics(schedule_of(("cores",), rows), np.array([2]))
     assert (without["weighted_queue_time"], without["weighted_tardiness"], without["tardiness_s"]) == (None, None, 0)
-
-
-def test_slowdowns_of_short_jobs() -> None:
-    """Bounded, it is at least one and takes them for 10 s; else runs of no time are of a second."""
-    assert bounded_slowdown(np.array([0, 0, 19, 95]), np.array([1, 100, 1, 5])).tolist() == [1.0, 1.0, 2.0, 10.0]
-    assert slowdown(np.array([0, 99, 30, 7]), np.array([5, 1, 10, 0])).tolist() == [1.0, 100.0, 4.0, 7.0]
-
-
-def test_the_file_leaves_empty_what_has_no_meaning(schedule: Schedule, tmp_path: Path) -> None:
-    write_metrics_by(tmp_path / "by.csv", schedule, PLATFORM, np.arange(5))
-    rows = list(csv.DictReader((tmp_path / "by.csv").read_text().splitlines()))
-    assert [(row["by"], row["name"], row["jobs"]) for row in rows] == [
-        ("queue", "a", "2"), ("queue", "b", "2"), ("queue", "c", "1"), ("user", "", "5"),
-    ]  # fmt: skip
-    assert rows[0]["utilisation"] == str((20 + 40) / (120 * 8))
-    assert [(row["weighted_queue_time"], row["weighted_tardiness"]) for row in rows] == [
-        ("0.0", "0.0"), ("4.5", "2.5"), ("", ""), ("4.5", "2.5"),
-    ]  # fmt: skip
-    assert rows[2]["rejected"] == "1"
-    assert {
-        rows[2][name] for name in ("makespan_s", "mean_wait_s", "mean_slowdown", "theoretical_runtime_s", "sd_spread")
-    } == {""}
 
 
 def test_waits_are_weighed_by_the_longest_of_their_queues(schedule: Schedule) -> None:
@@ -111,24 +77,3 @@ def test_waits_are_weighed_by_the_longest_of_their_queues(schedule: Schedule) ->
     as_long = replace(PLATFORM, queues=(Queue("a", longest_wait_s=20), Queue("b", longest_wait_s=99)))
     found = queue_metrics(schedule, as_long, np.arange(5))
     assert (found["queue_late_jobs"], found["queue_tardiness_s"]) == (1, 1)
-
-
-def test_only_jobs_that_ran_in_queues_with_a_longest_wait_count(schedule: Schedule) -> None:
-    only_b = replace(PLATFORM, queues=(Queue("a"), Queue("b", longest_wait_s=40), Queue("c", longest_wait_s=1)))
-    assert queue_metrics(schedule, only_b, np.arange(5))["queue_weighted_wait"] == 110 / 40
-    assert queue_metrics(schedule, only_b, np.array([0, 2, 4])) == {
-        "queue_weighted_wait": None, "queue_late_jobs": 0, "queue_tardiness_s": 0, "queue_weighted_tardiness": None,
-    }  # fmt: skip
-    assert queue_metrics(schedule, replace(PLATFORM, queues=(Queue("a"),)), np.arange(5)) == {}
-    assert queue_metrics(schedule, PLATFORM, np.arange(5)) == {}
-
-
-def test_the_file_has_them_by_queue_where_there_are_any(schedule: Schedule, tmp_path: Path) -> None:
-    write_metrics_by(tmp_path / "by.csv", schedule, WITH_QUEUES, np.arange(5))
-    rows = list(csv.DictReader((tmp_path / "by.csv").read_text().splitlines()))
-    assert [(row["name"], row["queue_weighted_wait"], row["queue_late_jobs"], row["utilisation"]) for row in rows] == [
-        ("a", "2.5", "1", str(60 / 960)), ("b", "2.75", "1", str(30 / 960)), ("c", "", "0", "0.0"),
-        ("", "5.25", "2", str(90 / 960)),
-    ]  # fmt: skip
-    write_metrics_by(tmp_path / "by.csv", schedule, PLATFORM, np.arange(5))
-    assert ",queue_" not in (tmp_path / "by.csv").read_text()

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dardis.metrics.comparison import RunResult, best, lines_of
 from dardis.metrics.comparison_tables import write_differences
@@ -21,8 +19,6 @@ from dardis.report.ratio_chart import ratios
 from dardis.report.sweep_charts import sweeps
 from dardis.workload.resample import WEEK_S, resampled
 from dardis.workload.trace import build_trace
-
-FIGURES = st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 1000)), min_size=2, max_size=12)
 
 
 def test_a_difference_by_hand():
@@ -40,31 +36,6 @@ def test_what_is_the_same_on_all_draws_may_be_chance_and_what_never_changes_may_
     assert not paired([2.0, 8.0, 3.0], [1.0, 7.0, 2.0]).may_be_chance
     assert paired([1.0], [2.0]) is None
     assert paired([1.0, 2.0], [0.0, 0.0]).ratio is None
-
-
-@given(FIGURES, st.sampled_from((0, 4, 26)))
-def test_the_ratio_may_be_1_just_where_the_difference_may_be_0_unless_nobody_knows_it(pairs, weeks):
-    first = [y for _, y in pairs]
-    found = paired([x for x, _ in pairs], first, weeks)
-    clear = not mean_of(first, weeks).holds(0.0)
-    if found.ratio is None:
-        assert not any(first)
-    elif found.ratio.bounded:
-        assert clear
-        assert found.ratio.low <= found.ratio.value <= found.ratio.high
-        if all(abs(end) > 1e-9 for end in (found.difference.low, found.difference.high)):
-            assert found.ratio.holds(1.0) == found.may_be_chance
-    else:
-        assert not clear or min(map(abs, (mean_of(first, weeks).low, mean_of(first, weeks).high))) < 1e-6
-
-
-def test_more_draws_of_the_same_weeks_make_no_interval_as_short_as_one_of_more_weeks():
-    values = [float(draw % 2) for draw in range(1000)]
-    of_four, of_many, shaken = (mean_of(values, weeks) for weeks in (4, 52, 0))
-    deviation = math.sqrt(1000 / 999) / 2
-    assert of_four.high - 0.5 == pytest.approx(3.1824 * deviation * math.sqrt(4 / 3), rel=0.01)
-    assert of_many.high - 0.5 == pytest.approx(2.0076 * deviation * math.sqrt(52 / 51), rel=0.01)
-    assert shaken.high - 0.5 == pytest.approx(1.9623 * deviation / math.sqrt(1000), rel=0.01)
 
 
 @pytest.mark.parametrize("draws", [3, 20])
@@ -109,17 +80,6 @@ def test_intervals_over_shakes_hold_the_mean_of_all_shakes_in_so_many_cases(draw
 def run(label, draw, wait, seed=1, weeks=0, **more):
     metrics = {"mean_wait_s": wait, "rejected": 0, **more}
     return RunResult("t", label, "easy", (), seed, None, metrics, draw=draw, weeks=weeks)
-
-
-def test_lines_are_paired_draw_by_draw_and_seeds_are_means():
-    runs = [run("a", draw, wait) for draw, wait in ((1, 10), (2, 20), (3, 60))]
-    runs += [run("b", draw, wait, seed) for seed in (1, 2) for draw, wait in ((3, 50 + 10 * seed), (1, 9 + seed))]
-    first, other = lines_of(runs)
-    assert other.by_draw("mean_wait_s") == {3: 65.0, 1: 10.5}
-    assert other.beside(first, "mean_wait_s") == paired([65.0, 10.5], [60.0, 10.0])
-    assert other.beside(first, "max_wait_s") is None
-    assert other.figure("mean_wait_s").mean == pytest.approx((65 + 10.5) / 2)
-    assert other.figure("mean_wait_s").deviation == pytest.approx((65 - 10.5) / math.sqrt(2))
 
 
 def compared(*, weeks=0, others=(21.0, 12.0, 33.0), rejected=0, failed=()):
@@ -174,13 +134,6 @@ def test_no_lead_that_may_be_chance_is_marked_and_no_time_of_deciding_is_tested(
     assert best(compared(others=(22.0, 12.0, 32.0)), "mean_wait_s") == {"a"}
     assert best(lines, "decision_mean_s") == {"a"}
     assert "decision_mean_s" not in differences(lines, tmp_path / "d.csv")
-
-
-def test_who_rejected_other_jobs_is_not_set_beside(tmp_path):
-    lines = compared(rejected=1)
-    assert ratios(lines, "Ratios") is None
-    assert differences(lines, tmp_path / "d.csv") == {}
-    assert not any(cell.chance for *_, cells in shown(compared(rejected=1, others=(21, 9, 33))).rows for cell in cells)
 
 
 def test_a_dot_is_filled_where_the_difference_is_sure_though_the_ratio_has_no_bounds(monkeypatch):

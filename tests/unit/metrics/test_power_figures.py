@@ -1,14 +1,9 @@
-import csv
-
-import numpy as np
 import pytest
 from kit.schedules import schedule_of
 
 from dardis.metrics.facility import find_cooling, platform_cooling, tariff_of
-from dardis.metrics.power import COLUMNS, KEYS, power_metrics, power_report, power_terms, write_power
-from dardis.model.downtime import Downtime
+from dardis.metrics.power import KEYS, power_metrics, power_report, power_terms
 from dardis.model.errors import InputError
-from dardis.model.job import Status
 from dardis.model.moments import parse_utc
 from dardis.model.platform import Facility, GridLimit, NodeGroup, NodePower, Platform
 from dardis.power.cooling import HybridPlant
@@ -48,19 +43,6 @@ def test_the_figures_are_those_of_the_account():
     assert tuple(found) == KEYS
 
 
-def test_what_the_platform_does_not_say_is_null_not_guessed():
-    none = {key for key, value in figures(platform()).items() if value is None}
-    assert none == {"energy_eur", "cooling_eur", "profit_eur", "cooling_kwh", "pue", "co2_kg"}
-    assert figures(platform(prices=0.2))["profit_eur"] == pytest.approx(0.13 - 0.09)
-    unknown = figures(platform(prices=0.2, cooling="air"))
-    assert unknown["profit_eur"] is None
-    assert unknown["pue"] is None
-
-
-def test_a_platform_without_any_word_of_power_has_no_figures():
-    assert power_terms(platform(power=None), None, 0, 0) is None
-
-
 def test_prices_without_power_figures_mean_those_of_the_thesis_and_a_warning():
     terms = power_terms(platform(power=None, prices=0.2), None, 0, 0)
     assert any("9.455 W" in warning for warning in terms.warnings)
@@ -68,16 +50,6 @@ def test_prices_without_power_figures_mean_those_of_the_thesis_and_a_warning():
     assert power_terms(platform(prices=0.2), None, 0, 0).warnings == ()
     lone = power_terms(platform(cooling="air"), None, 0, 0).warnings
     assert any("cooling without weather" in warning for warning in lone)
-
-
-def test_nodes_that_are_off_draw_less():
-    down = Downtime(np.array([1]), np.array([0]), np.array([7200]))
-    saved = figures(platform(**ALL))["energy_kwh"] - figures(platform(**ALL), None, None, down)["energy_kwh"]
-    assert saved == pytest.approx((100 * 7200 - 30 * 100 - 240 * 125 - (7200 - 270) * 10) / 3.6e6)
-
-
-def test_a_trimmed_run_is_accounted_in_its_window():
-    assert figures(platform(**ALL), None, (3600, 5400))["energy_kwh"] == pytest.approx(0.125)
 
 
 @pytest.fixture
@@ -121,22 +93,6 @@ def test_an_infeasible_power_limit_is_told():
     assert "above a power limit that must not be exceeded" in report.warnings[0]
     with pytest.raises(InputError, match="no calendar"):
         tariff_of(Facility(limits=(limit,)), None)
-
-
-def test_nothing_ran_and_nothing_is_told():
-    empty = schedule(status=Status.REJECTED)
-    assert set(power_metrics(power_report(power_terms(platform(**ALL), None, 0, 0), empty)).values()) == {None}
-
-
-def test_the_hours_are_written_with_units_in_their_names(tmp_path):
-    report = power_report(power_terms(platform(**ALL), None, 0, 0), schedule())
-    write_power(tmp_path / "power.csv", report.account, report.conditions)
-    with (tmp_path / "power.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    assert tuple(rows[0]) == COLUMNS
-    hours = [(row["time_s"], row["until_s"], float(row["it_w"])) for row in rows]
-    assert hours == [("0", "3600", 200), ("3600", "7200", 250)]
-    assert sum(float(row["energy_eur"]) for row in rows) == pytest.approx(0.09)
 
 
 def test_plants_are_found_by_name_or_file(tmp_path):

@@ -82,20 +82,6 @@ def test_a_sound_one_passes_and_is_read_again(name: str, tmp_path: Path) -> None
     assert again.asked_of("cores").tolist() == [sum(asked.taking(taken).asked.amounts[:1])]
 
 
-def test_the_new_columns_are_at_the_end_and_only_where_they_say_something(tmp_path: Path) -> None:
-    path = tmp_path / "jobs.csv"
-    write_jobs(schedule(SOUND["spread"][0], {0: 4, 2: 1}), path)
-    plain = path.read_text().splitlines()[0]
-    assert plain.endswith(",queue,user")
-    write_jobs(schedule(SOUND["mixed"][0], *SOUND["mixed"][1]), path)
-    header, row = path.read_text().splitlines()
-    assert header == plain + ",parts,units_by_part"
-    assert row.endswith(',"2:cores=3 1:cores=1,gpu=2",0:1 4:1;4:1')
-    write_jobs(schedule(SOUND["second"][0], {0: 1, 1: 1, 2: 1}, taken=1), path)
-    header, row = path.read_text().splitlines()
-    assert (header, row[-2:]) == (plain + ",alternative", ",2")
-
-
 @pytest.mark.parametrize(
     ("name", "where", "taken", "words"),
     [
@@ -127,12 +113,6 @@ def test_parts_that_are_not_what_was_asked() -> None:
     assert "has one part, not 2" in findings(replace(made, parts=None), asked)
     elsewhere = replace(made.parts, placed=replace(made.parts.placed, nodes=np.array([1, 4, 4])))
     assert "has parts that are elsewhere than the job" in findings(replace(made, parts=elsewhere), asked)
-
-
-def test_an_alternative_that_is_none() -> None:
-    asked, where, _ = SOUND["second"]
-    made = replace(schedule(asked, *where, taken=1), taken=np.array([2]))
-    assert "is run as alternative 3 of 2" in findings(made, asked)
 
 
 @pytest.mark.parametrize(

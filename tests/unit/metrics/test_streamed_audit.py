@@ -116,24 +116,6 @@ def test_a_file_in_small_blocks_is_judged_as_the_whole_schedule(
     assert [violation for violation in whole if "yet the other columns make it" not in violation.text] == own
 
 
-def test_faults_are_told_by_job_then_by_node() -> None:
-    rows = [
-        {"number": 1, "placed": {0: 1, 5: 1}, "request": [9], "units": 3},
-        {"number": 1, "placed": {0: 1, 1: 1}, "request": [9], "submit": 10, "earliest": 11},
-    ]
-    platform = Platform("p", (NodeGroup("n", 2, {"cores": 2}),))
-    with blocks_of(1, 1, 1):
-        told = [str(violation) for violation in audit(schedule_of(("cores",), rows), platform)]
-    assert told == [
-        "job 1: has 2 units placed instead of 3",
-        "job 1, node 5: does not exist",
-        "job 1, at 10 s: starts before its earliest start",
-        "job 1: is there 2 times",
-        "job 1, node 0, at 0 s: holds more than its 2 cores",
-        "job 1, node 1, at 10 s: holds more than its 2 cores",
-    ]
-
-
 def peak_of(width: int, path: Path) -> int:
     """Bytes that the audit of 300 jobs on so many of 6000 nodes each holds at most, with blocks of 2000 placements."""
     platform = Platform("wide", (NodeGroup("n", 6000, {"cores": 1}),))
@@ -152,23 +134,6 @@ def peak_of(width: int, path: Path) -> int:
 def test_memory_does_not_grow_with_placements(tmp_path: Path) -> None:
     narrow, wide = (peak_of(width, tmp_path / "jobs.csv") for width in (30, 300))
     assert wide < 1.3 * narrow
-
-
-def test_placements_wait_in_a_file_without_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr(placements, "BLOCK", 4)
-    shelf = placements.PlacementsByNode(10)
-    nodes = np.array([3, 1, 1, 9, 3, 0, 3, 3, 3, 3], dtype=np.int64)
-    for job in range(3):
-        shelf.add(nodes, np.full(10, job), np.arange(10))
-    assert list(tmp_path.iterdir()) == []
-    blocks = list(shelf.blocks())
-    shelf.close()
-    assert [(high, len(block)) for high, block in blocks] == [(1, 3), (2, 6), (3, 0), (4, 18), (10, 3)]
-    everything = np.concatenate([block for _, block in blocks])
-    assert everything.tolist() == sorted(
-        (int(node), job, units) for job in range(3) for units, node in enumerate(nodes)
-    )
 
 
 def test_a_full_disk_is_told_with_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import random
 from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
@@ -21,16 +20,9 @@ from dardis.metrics.contradictions import contradictions
 from dardis.metrics.table import read_blocks, read_jobs, write_jobs
 from dardis.metrics.violation import Violation
 from dardis.model.errors import InputError
-from dardis.model.files import atomic_text
-from dardis.model.job import NO_TIME, Status
+from dardis.model.job import Status
 from dardis.model.placements import Placements
 from dardis.model.schedule import Schedule
-
-DOCUMENTED = (
-    "job_id,workload_name,submission_time,requested_number_of_resources,requested_time,success,starting_time,"
-    "execution_time,finish_time,waiting_time,turnaround_time,stretch,allocated_resources,units,units_by_node,"
-    "req_cores,req_memory,earliest_start,latest_start,attempts,status,queue,user"
-)
 
 
 def assert_same(a: Schedule, b: Schedule) -> None:
@@ -76,20 +68,6 @@ def test_reading_gives_what_was_written(data: st.DataObject, folder: Path) -> No
     ]
 
 
-def test_rows_hold_the_documented_columns(tmp_path: Path) -> None:
-    rows = [
-        {"submit": 5, "start": 9, "finish": 17, "walltime": 8, "status": Status.KILLED, "request": [2, 100],
-         "placed": {0: 1, 1: 1, 2: 3, 7: 2}, "latest": 20, "queue": "q,1", "user": "u", "attempts": 2},
-        {"submit": 6, "earliest": 7, "status": Status.REJECTED, "units": 900, "walltime": 60},
-    ]  # fmt: skip
-    write_jobs(schedule_of(("cores", "memory"), rows), tmp_path / "jobs.csv", "curie")
-    assert (tmp_path / "jobs.csv").read_text().splitlines() == [
-        DOCUMENTED,
-        '1,curie,5,14,8,0,9,8,17,4,12,1.5,0-2 7,7,0:1 1:1 2:3 7:2,2,100,5,20,2,killed,"q,1",u',
-        "2,curie,6,900,60,0,,,,,,,,900,,1,0,7,,1,rejected,,",
-    ]
-
-
 def rewrite(path: Path, change: Any) -> None:
     """Apply `change` to the table of a file: a list of lists of text, header first."""
     table = list(csv.reader(io.StringIO(path.read_text())))
@@ -108,47 +86,6 @@ def written(tmp_path: Path) -> tuple[Path, Schedule]:
     schedule = schedule_of(("cores", "memory"), rows)
     write_jobs(schedule, tmp_path / "jobs.csv")
     return tmp_path / "jobs.csv", schedule
-
-
-def with_points(table: list[list[str]]) -> None:
-    """Whole numbers as pandas writes them."""
-    place = table[0].index("starting_time")
-    for row in table[1:]:
-        row[place] += ".0" if row[place] else ""
-
-
-def shuffled(table: list[list[str]]) -> list[list[str]]:
-    """Columns in another order, with one between; 7 and the 24 columns have no common divisor."""
-    count = len(table[0]) + 1
-    return [[(*row, "metadata")[place * 7 % count] for place in range(count)] for row in table]
-
-
-def turned(table: list[list[str]]) -> None:
-    """Units by node from the last to the first."""
-    place = table[0].index("units_by_node")
-    for row in table[1:]:
-        row[place] = "  ".join(reversed(row[place].split())) + " "
-
-
-@pytest.mark.parametrize("change", [with_points, shuffled, turned])
-def test_what_means_the_same_is_read_the_same(written: tuple[Path, Schedule], change: Any) -> None:
-    path, schedule = written
-    rewrite(path, change)
-    assert_same(read_jobs(path), schedule)
-
-
-def test_what_is_not_needed_may_be_absent(written: tuple[Path, Schedule]) -> None:
-    path, schedule = written
-    needed = {"job_id", "submission_time", "requested_time", "starting_time", "finish_time", "units", "units_by_node",
-              "req_cores", "status"}  # fmt: skip
-    rewrite(path, lambda table: [[v for n, v in zip(table[0], row, strict=True) if n in needed] for row in table])
-    read = read_jobs(path)
-    assert read.digest() == schedule.digest()
-    assert read.kinds == ("cores",)
-    assert read.earliest.tolist() == [0, 4, 5]
-    assert set(read.latest.tolist()) == {NO_TIME}
-    assert read.attempts.tolist() == [1, 1, 1]
-    assert read.queue == read.user == ["", "", ""]
 
 
 def spoiled(row: int, **cells: str) -> Any:
@@ -204,15 +141,6 @@ def test_a_derived_column_that_disagrees_is_found(written: tuple[Path, Schedule]
     assert found[0].text.startswith(f"{column} is {value!r}")
 
 
-def test_a_job_may_be_as_wide_as_a_large_machine(tmp_path: Path) -> None:
-    schedule = schedule_of(("cores",), [{"placed": dict.fromkeys(range(0, 200_000, 2), 1)}, {"placed": {1: 1}}])
-    path = tmp_path / "jobs.csv"
-    write_jobs(schedule, path)
-    assert_same(read_jobs(path), schedule)
-    assert [len(block.rows) for block in read_blocks(path)] == [2]
-    assert contradicted(path) == []
-
-
 def test_files_that_are_no_table_are_refused_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "binary").write_bytes(b"job_id,\xff\xfe")
     (tmp_path / "open quote").write_text('"' + "x" * 200_000)
@@ -222,26 +150,3 @@ def test_files_that_are_no_table_are_refused_in_one_line(tmp_path: Path) -> None
             read_jobs(tmp_path / name)
         assert str(caught.value).startswith(str(tmp_path / name))
         assert "\n" not in str(caught.value)
-
-
-@given(st.sets(st.integers(0, 40)), st.randoms())
-def test_interval_sets_have_one_form(numbers: set[int], order: random.Random) -> None:
-    parts = [str(number) for number in numbers]
-    order.shuffle(parts)
-    text = columns.canonical_interval_set(" ".join(parts))
-    bounds = [tuple(map(int, part.split("-"))) for part in text.split()]
-    assert sorted(numbers) == [n for bound in bounds for n in range(bound[0], bound[-1] + 1)]
-    assert all(later[0] > earlier[-1] + 1 for earlier, later in pairwise(bounds))
-
-
-def test_a_file_is_whole_or_what_it_was(tmp_path: Path) -> None:
-    path = tmp_path / "out.csv"
-    path.write_text("old")
-    with pytest.raises(UnicodeEncodeError), atomic_text(path) as file:
-        file.write("new \ud800")
-    assert path.read_text() == "old"
-    with atomic_text(path) as file:
-        file.write("né\r\n")
-        assert path.read_text() == "old"
-    assert path.read_bytes() == "né\r\n".encode()
-    assert list(tmp_path.iterdir()) == [path]

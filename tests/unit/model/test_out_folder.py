@@ -5,8 +5,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import random
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +13,7 @@ import pytest
 
 from dardis.model.errors import InputError
 from dardis.model.files import atomic_text, plain_name, read_text, write_text
-from dardis.model.folder_lock import LOCK_FILE, locked
+from dardis.model.folder_lock import LOCK_FILE
 from dardis.model.out_folder import PART_PREFIX, OutFolder
 
 FOLDER = OutFolder("a plan", ("a.csv", "s.json", "b.csv", "c.html"), seal="s.json")
@@ -62,19 +60,6 @@ def test_who_may_write(tmp_path):
             write(no_folder, force=True, s_json="3")
 
 
-def test_a_mark_tells_a_folder_whatever_else_it_holds(tmp_path):
-    marked = OutFolder("a comparison", ("a.csv",), seal="a.csv", mark="m.json")
-    with marked.held(tmp_path, force=True):
-        (tmp_path / "m.json").write_text("1")
-    (tmp_path / "mine").write_text("1")
-    with marked.held(tmp_path, force=True):
-        pass
-    (tmp_path / "m.json").unlink()
-    with pytest.raises(InputError, match="something else than a comparison"), marked.held(tmp_path, force=True):
-        pass
-    assert names(tmp_path) == ["mine"]
-
-
 def fails(out, error):
     with FOLDER.held(out, force=True), FOLDER.written_together(out) as part:
         (part / "a.csv").write_text("new")
@@ -92,15 +77,6 @@ def test_what_fails_changes_nothing(tmp_path):
         write(tmp_path, force=True, a_csv="new")
     assert names(tmp_path) == ["a.csv", "s.json"]
     assert set(contents(tmp_path).values()) == {"old"}
-
-
-def test_held_for_a_block_that_fails_it_leaves_no_new_folder(tmp_path):
-    (tmp_path / "old").mkdir()
-    for out in (tmp_path / "new" / "deep", tmp_path / "old"):
-        with pytest.raises(ValueError, match="no"):
-            fails(out, ValueError("no"))
-    assert names(tmp_path) == ["old"]
-    assert names(tmp_path / "old") == []
 
 
 def test_leftovers_of_what_was_killed_are_nothing_and_go(tmp_path):
@@ -205,22 +181,6 @@ def test_the_second_is_told_who_holds_it_and_touches_nothing(tmp_path, holder, f
     assert names(tmp_path / "o") == before
 
 
-def test_a_lock_ends_with_its_process_and_its_parts_go_with_the_next(tmp_path, holder):
-    holder.send_signal(signal.SIGKILL)
-    holder.wait(60)
-    assert len(names(tmp_path / "o")) == 2
-    write(tmp_path / "o", s_json="mine")
-    assert names(tmp_path / "o") == ["s.json"]
-
-
-def test_what_a_process_starts_does_not_hold_its_lock(tmp_path):
-    with FOLDER.held(tmp_path, force=False):
-        child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    with child:
-        write(tmp_path, s_json="1")
-        child.kill()
-
-
 RACES = """
 done = 0
 while done < 25:
@@ -241,43 +201,6 @@ def test_many_that_take_and_let_go_are_never_two_at_once(tmp_path):
     assert (tmp_path / "o" / "a.csv").read_text() == "100", "none was overwritten unseen"
 
 
-def test_who_fails_and_removes_a_new_folder_is_in_nobodys_way(tmp_path):
-    """Each removes what it has made as soon as it is let go: the folder goes while others are about to lock it."""
-    removing = """
-done = 0
-while done < 50:
-    try:
-        with FOLDER.held(out, force=True):
-            raise KeyError
-    except KeyError:
-        done += 1
-    except InputError as error:
-        assert "another dardis" in str(error), error
-"""
-    racing = [program(removing, tmp_path / "o") for _ in range(3)]
-    assert [process.wait(60) for process in racing] == [0] * 3
-    write(tmp_path / "o", s_json="1")
-
-
-def test_a_lock_that_was_let_go_while_we_asked_for_it_is_not_taken_for_ours(tmp_path, monkeypatch):
-    """Whoever held it removes its file; a lock on a file that is gone would keep nobody out."""
-    asked = []
-
-    def flock(file, how, really=fcntl.flock):
-        if not asked:
-            (tmp_path / LOCK_FILE).unlink()
-        asked.append(file)
-        really(file, how)
-
-    monkeypatch.setattr(fcntl, "flock", flock)
-    with locked(tmp_path, "here"):
-        assert len(asked) == 2
-        monkeypatch.undo()
-        with pytest.raises(InputError, match="here: is being written"), locked(tmp_path, "here"):
-            pass
-    assert names(tmp_path) == []
-
-
 @pytest.mark.parametrize("code", [errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP])
 def test_without_locks_it_goes_on_with_one_warning(tmp_path, monkeypatch, capsys, code):
     def flock(*_):
@@ -292,21 +215,6 @@ def test_without_locks_it_goes_on_with_one_warning(tmp_path, monkeypatch, capsys
 
 
 # -------------------------------------------------------------------------------------------------------- a full disk
-
-
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
-@pytest.mark.parametrize("names_part", [True, False])
-def test_a_full_disk_is_told_of_the_folder_that_stays(tmp_path, code, names_part):
-    write(tmp_path, s_json="old")
-    with (
-        pytest.raises(OSError, match=os.strerror(code)) as failed,
-        FOLDER.held(tmp_path, force=True),
-        FOLDER.written_together(tmp_path) as part,
-    ):
-        raise OSError(code, os.strerror(code), str(part / "a.csv") if names_part else None)
-    assert failed.value.filename == str(tmp_path / "a.csv" if names_part else tmp_path)
-    assert failed.value.errno == code
-    assert contents(tmp_path) == {"s.json": "old"}
 
 
 @pytest.mark.parametrize(("code", "kind"), [(errno.ENOSPC, OSError), (errno.EROFS, InputError)])
@@ -344,23 +252,3 @@ def test_a_packed_file_is_read_by_its_content(tmp_path: Path, ending: str) -> No
     assert read_text(path) == TEXT
     assert read_text(path.rename(tmp_path / "c.swf")) == TEXT
     assert plain_name(path) == "a.swf"
-
-
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_a_damaged_or_truncated_one_is_refused_in_one_line(tmp_path: Path, ending: str) -> None:
-    path = tmp_path / f"a.swf{ending}"
-    write_text(path, TEXT)
-    whole = path.read_bytes()
-    for data in (whole[:-9], whole[:20], whole[:12] + b"\xff" * 9 + whole[21:]):
-        path.write_bytes(data)
-        with pytest.raises(InputError, match=r"damaged or truncated (gzip|bzip2|xz) file") as error:
-            read_text(path)
-        assert str(error.value).isprintable()
-
-
-def test_a_binary_file_is_refused_without_its_bytes(tmp_path: Path) -> None:
-    path = tmp_path / "a.swf"
-    path.write_bytes(random.Random(1).randbytes(5000))  # noqa: S311
-    with pytest.raises(InputError) as error:
-        read_text(path)
-    assert str(error.value) == f"{path}: is a binary file; expected text, plain or packed as gzip, bzip2 or xz"

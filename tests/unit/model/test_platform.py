@@ -7,12 +7,10 @@ from dataclasses import replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.actual import actual
-from kit.machine import platforms
 
 from dardis.model.job import FOREVER, Job
 from dardis.model.platform import Maintenance, NodeGroup, NodePower, Platform
@@ -26,29 +24,6 @@ EURORA = Platform(
     partitions={"gpus": (0,)},
     maintenance=(Maintenance((1, 4), 10, 20),),
 )
-
-
-def test_kinds_are_cores_then_as_declared_and_nodes_numbered_group_by_group():
-    assert EURORA.kinds == ("cores", "gpu", "memory", "mic")
-    assert Platform("p", (NodeGroup("n", 1, {"gpu": 1}),)).kinds == ("cores", "gpu")
-    assert [EURORA.node_name(node) for node in range(5)] == ["g0", "g1", "m0", "m1", "m2"]
-    assert EURORA.all_groups == 0b11
-    assert EURORA.cores == 2 * 16 + 3 * 12
-    assert EURORA.describe() == "2 nodes × (16 cores, 2 gpu) + 3 nodes × (8 MiB memory, 12 cores, 1 mic)"
-
-
-@given(platforms())
-def test_every_node_is_its_groups(platform):
-    assert len(platform.capacity) == platform.node_count
-    assert (np.diff(platform.group_of_node) >= 0).all()
-    for node in range(platform.node_count):
-        group = platform.groups[platform.group_of_node[node]]
-        assert platform.capacity[node].tolist() == [group.resources.get(kind, 0) for kind in platform.kinds]
-
-
-@given(platforms())
-def test_a_platform_survives_json(platform):
-    assert platform_from_dict(json.loads(json.dumps(platform_to_dict(platform)))) == platform
 
 
 def test_every_field_survives_json():
@@ -73,23 +48,7 @@ GOOD = {
 }  # fmt: skip
 
 
-def test_a_job_is_cut_at_its_walltime():
-    assert [actual(**GOOD | {"runtime": runtime}).duration for runtime in (4, 10, 11)] == [4, 10, 10]
-
-
 PART = Part(2, (1, 0), 1)
-
-
-def test_a_job_of_several_requests_is_the_first_until_another_is_taken():
-    first, second = Request((PART, Part(1, (0, 3), 2)), 10), Request((Part(5, (2, 1), 3, 4),), 20, contiguous=True)
-    job = actual(**GOOD | {"units": 3}, requests=(first, second))
-    assert (job.asked.amounts, second.amounts) == ((2, 3), (10, 5))
-    assert job.taking(0).asked.requests == (first,)
-    job = replace(job, runtimes=(4, 25))
-    taken = job.taking(1)
-    assert (taken.walltime, taken.units, taken.request, taken.groups) == (20, 5, (2, 1), 3)
-    assert (taken.duration, taken.runtime, taken.asked.requests) == (20, 25, (second,))
-    assert taken.taking(0) is taken
 
 
 @pytest.mark.parametrize(
@@ -189,15 +148,6 @@ def test_a_queue_takes_what_is_within_its_limits(limits, said):
     kinds = {"cores": 8, "gpu": 2, "mic": 0}
     platform = Platform("p", (NodeGroup("n", 9, kinds),), queues=(queue, Queue("other", max_units=1)))
     assert platform.refusal(job) == said
-
-
-def test_a_queue_takes_a_job_all_of_whose_alternatives_are_within_its_limits():
-    small, large = (Request((Part(n, (8,), 1), Part(1, (4,), 1)), 60) for n in (1, 2))
-    job = Job(1, 0, 0, None, 60, 2, (8,), 1, queue="q", requests=(small, large))
-    assert Queue("q", max_units=3, max_job={"cores": 20}).refusal(job, ("cores",)) == ""
-    said = "asks for 20 cores, queue q takes 19 cores at most"
-    assert Queue("q", max_job={"cores": 19}).refusal(job, ("cores",)) == said
-    assert Queue("q", max_units=2).refusal(job, ("cores",)) == "asks for 3 units, queue q takes 2 at most"
 
 
 def test_levels_count_the_lower_priorities():

@@ -7,8 +7,6 @@ import pytest
 from kit.asks import ask_for
 
 from dardis.kernels.placer import FIRST_LONGEST
-from dardis.model.choices import NodeChoice
-from dardis.model.codes import NODE_CHOICES
 from dardis.model.errors import ProtocolError
 from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.node_manager import NodePool
@@ -87,13 +85,6 @@ def test_a_claim_that_makes_no_sense_is_refused_and_changes_nothing(claim):
     assert [[*free_starts(pool, request=(cores,))] for cores in (1, 3, 4)] == [[0, 1, 2], [1, 2], []]
 
 
-def test_said_twice_is_held_once():
-    pool = pool_of()
-    pool.handle(confirm(nodes=(1,)), 0)
-    assert pool.handle(confirm(nodes=(1,)), 0) == []
-    assert free_starts(pool, request=(2,))[1] == [*range(31)]
-
-
 def test_a_new_claim_replaces_the_old_one_if_it_fits():
     pool = pool_of()
     pool.handle(confirm(start=12), 0)
@@ -142,39 +133,12 @@ def later_of(effects) -> list[int]:
     return send.message.jobs.tolist()
 
 
-def test_an_end_frees_what_is_left():
-    pool = pool_of()
-    pool.handle(confirm(start=0, walltime=20), 0)
-    assert pool.handle(say.Ended(1, 0), 6) == []
-    (send,) = pool.handle(ask_for(job=9, first=6, last=30), 6)
-    assert send.message.rows[0, 1:3].tolist() == [0, 25]
-
-
 def test_an_end_tells_the_next_jobs_of_its_nodes():
     pool = pool_of()
     pool.handle(confirm(1, nodes=(0, 1), units=(1, 1)), 0)
     for job, node, start in ((5, 0, 10), (3, 1, 20), (4, 0, 20), (6, 1, 40), (8, 2, 10)):
         pool.handle(confirm(job, nodes=(node,), start=start), 0)
     assert later_of(pool.handle(say.Ended(1, 2), 6)) == [3, 4, 5, 6]
-
-
-def test_a_job_that_has_begun_gone_or_moved_is_not_told():
-    pool = pool_of()
-    pool.handle(confirm(1, nodes=(1,), walltime=50), 0)
-    for job, start in ((2, 20), (3, 30), (4, 40), (5, 1)):
-        pool.handle(confirm(job, nodes=(1,), start=start, walltime=5), 0)
-    pool.handle(say.Release(2, 1), 1)
-    pool.handle(confirm(3, nodes=(2,), start=30, attempt=2), 1)
-    assert later_of(pool.handle(say.Ended(1, 5), 1)) == [4]
-
-
-@pytest.mark.parametrize("bounds", [(0, 3), (0, 1)], ids=["one host", "a host of its own"])
-def test_a_node_tells_as_many_as_it_has_cores(bounds):
-    """Whatever other nodes its host holds: the schedule must not depend on that."""
-    pool = pool_of(*bounds)
-    for job in range(1, 6):
-        pool.handle(confirm(job, start=10 * job), 0)
-    assert later_of(pool.handle(say.Ended(1, -1), 12)) == [2]
 
 
 def test_what_concerns_nothing_here_is_ignored_and_what_no_pool_understands_is_a_defect():
@@ -248,18 +212,3 @@ def test_there_is_always_room_for_the_longest_profile():
         assert pool.reserve(ints(0), ONE, ONE, 10 * turn + 1, 10 * turn + 5, 0)
         assert len(pool._scratch_as_long().time) >= pool.profiles.size.max()
     assert pool.profiles.size.max() > 2 * FIRST_LONGEST
-
-
-def test_what_one_job_got_stays_when_others_are_asked_for():
-    pool = state()
-
-    def seek(job: int, units: int):
-        question = say.Seek(job, 1, 0, 60, 10, units, 1, ONE, NODE_CHOICES[NodeChoice.FIRST_FIT], True)
-        return pool.seek(question, 1, 0)
-
-    start, nodes, units, _ = seek(1, 3)
-    seek(2, 2)
-    seek(4, NODES - 5)
-    again = seek(3, NODES)
-    assert (start, nodes.tolist(), units.tolist()) == (0, [0, 1, 2], [1, 1, 1])
-    assert (again[0], again[1].tolist()) == (10, list(range(NODES)))

@@ -1,15 +1,12 @@
 """What a pool publishes, to whom and when: its changed nodes, the next static change, and the announced heads."""
 
 import numpy as np
-from kit.asks import ask_for
 
 from dardis.model.job import FOREVER
-from dardis.model.platform import Maintenance, NodeGroup, Platform
-from dardis.model.profile import StepFunction
-from dardis.model.target import DesiredProfile
+from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
 from dardis.wire.effects import TellAll
-from dardis.wire.messages import Announce, Commit, Confirm, Ended, Look, Published, Release
+from dardis.wire.messages import Announce, Confirm, Ended, Look, Published, Release
 
 MACHINE = Platform("m", (NodeGroup("a", 1, {"cores": 1}), NodeGroup("b", 2, {"cores": 3})))
 
@@ -60,30 +57,6 @@ def test_a_reservation_is_a_fall_and_what_comes_after_it_is_not_told():
     assert [values for _, values in steps(look(pool, 10))[1]] == [[3]]
 
 
-def test_what_is_reserved_ends_even_if_nobody_says_so():
-    pool = NodePool(MACHINE, 0, 3)
-    pool.handle(confirm(start=0), 0)
-    assert steps(look(pool))[1] == [(0, [1])]
-    assert steps(look(pool, 9)) == {}
-    pool.handle(ask_for(groups=0b11, first=12, last=12), 12)  # an ask drops what is past
-    assert steps(look(pool, 12)) == {1: [(10, [3])]}
-    assert steps(look(pool, 13)) == {}
-
-
-def test_static_changes_are_known_ahead_and_told_by_their_nodes_alone():
-    closed = Platform("m", MACHINE.groups, maintenance=(Maintenance((1,), 10, 20),))
-    desired = DesiredProfile(closed, {}, {(2, 0): StepFunction.from_steps(3, [(15, 1), (30, 3)])})
-    pool = NodePool(closed, 0, 3, desired=desired)
-    said = look(pool)
-    assert said.next_change == 10
-    assert [values for _, values in steps(said)[1]] == [[3, 3], [0, 0]]
-    assert [values for _, values in steps(said)[2]] == [[3, 3], [3, 1]]
-    for now, following, nodes in ((9, 10, set()), (10, 15, {1}), (15, 20, {2}), (20, 30, {1}), (30, FOREVER, {2})):
-        said = look(pool, now)
-        assert said.next_change == following
-        assert set(steps(said)) == nodes, now
-
-
 def head(job: int, start: int) -> np.ndarray:
     return np.array([job, 0, 10, 4, 1, start])
 
@@ -103,17 +76,3 @@ def test_heads_are_told_until_they_begin_or_are_called_off():
     assert not pool._heads, "what has expired when it comes leaves nothing behind"
     pool.handle(Announce(head(9, 50), standing=True), 50)
     assert len(pool._heads) == 1
-
-
-def test_where_messages_may_be_lost_all_is_told_and_what_is_freed_unasked():
-    pool = NodePool(MACHINE, 0, 3, report_every=4)
-    pool.handle(confirm(tentative=True), 0)
-    assert heard(pool.handle(Release(1, 1), 1)) == []  # nobody has ever looked
-    assert set(steps(look(pool, 1))) == {0, 1, 2}
-    pool.handle(confirm(attempt=2, tentative=True), 2)
-    (said,) = heard(pool.handle(Release(1, 2), 3))
-    assert set(steps(said)) == {0, 1, 2}
-    pool.handle(confirm(attempt=3, tentative=True), 4)
-    pool.handle(Commit(1, 3), 4)
-    (said,) = heard(pool.handle(Ended(1, 0), 8))
-    assert (said.at, [values for _, values in steps(said)[1]]) == (8, [[3]])

@@ -1,13 +1,25 @@
-"""The switcher, instant by instant: what it shuts down, what it boots, and when it looks again."""
+"""Switching: which nodes, when, and what a pool offers meanwhile."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit.asks import ask_for
+from kit.effort import examples
+from kit.machine import desired_profiles, platforms
 
-from dardis.model.job import FOREVER
+from dardis.model import codes
+from dardis.model.job import NO_TIME
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import Switching
+from dardis.node_manager import NodePool
 from dardis.node_manager.switching import Switcher
+from dardis.wire import messages as say
+from dardis.wire.effects import Tell, TellAll
+from dardis.wire.messages import Ask, Confirm, Look, Switch
 
 NONE, ONE = ({0: StepFunction.from_steps(count, [])} for count in (0, 1))
 
@@ -48,16 +60,6 @@ def test_a_wish_that_rises_is_met_in_time():
     assert told(switcher, 95) == [(True, [1, 2], [100, 100])]
 
 
-@pytest.mark.parametrize(("left", "wakes"), [(1, 53), (2, 33)])
-def test_a_node_that_a_job_leaves_still_holds_the_others(left, wakes):
-    switcher = fresh(spares=NONE, idle_s=0)
-    for job, start in ((1, 40), (2, 60)):
-        switcher.reserved(job, start, np.array([0]))
-    assert switcher.dropped(left).tolist() == [0]
-    assert told(switcher, 0) == [(False, [1, 2, 3], [7, 7, 7])]
-    assert switcher.wake() == wakes
-
-
 @pytest.mark.parametrize("most", [1, 2, 3])
 def test_a_days_switches_count_from_the_first_of_them(most):
     switcher = fresh(count=1, spares=NONE, idle_s=0, most_cycles_per_day=float(most))
@@ -71,35 +73,86 @@ def test_a_days_switches_count_from_the_first_of_them(most):
     assert told(switcher, 86_400) == [(False, [0], [86_407])]
 
 
-def test_a_node_that_boots_for_a_reservation_is_on_for_a_floor():
-    floors = StepFunction.from_steps(1, [(100, 3)])
-    switcher = fresh(spares=NONE, floors={0: floors}, idle_s=0)
-    assert told(switcher, 0) == [(False, [1, 2, 3], [7, 7, 7])]
-    switcher.reserved(1, 100, np.array([3]))
-    assert told(switcher, 95) == [(True, [1, 3], [100, 100])]
+def ints(*values: int) -> np.ndarray:
+    return np.array(values, dtype=np.int64)
 
 
-def test_a_node_that_came_up_for_nothing_idles_as_long_as_any():
-    spares = StepFunction.from_steps(0, [(100, 1), (103, 0)])
-    switcher = fresh(count=1, spares={0: spares}, idle_s=10)
-    assert told(switcher, 10) == [(False, [0], [17])]
-    assert told(switcher, 95) == [(True, [0], [100])]
-    assert told(switcher, 103) == []
-    assert switcher.wake() == 110
-    assert told(switcher, 110) == [(False, [0], [117])]
+def answer(pool: NodePool, message: say.Message, now: int):
+    """The only thing that the pool says to it."""
+    (effect,) = pool.handle(message, now)
+    assert isinstance(effect, Tell | TellAll)
+    return effect.message
 
 
-@pytest.mark.parametrize(("start", "shut"), [(70, [1, 2, 3]), (71, [0, 1, 2, 3])])
-def test_a_node_stays_on_for_a_reservation_that_comes_soon(start, shut):
-    """It is off for 7 s at least, and 70 s are not worth it: reservations come forward."""
-    switcher = fresh(spares=NONE, idle_s=0)
-    switcher.reserved(1, start, np.array([0]))
-    assert told(switcher, 0) == [(False, shut, [7] * len(shut))]
+@st.composite
+def states(draw) -> tuple[NodePool, NodePool, Ask, int]:
+    """A pool with nodes down, the same with these nodes taken until they can be up, an ask, and now."""
+    boot_s = draw(st.integers(0, 9))
+    platform = draw(platforms())
+    platform = replace(platform, groups=tuple(replace(g, power=NodePower(boot_s=boot_s)) for g in platform.groups))
+    desired = draw(st.none() | desired_profiles(platform))
+    pools = [NodePool(platform, 0, platform.node_count, desired=desired) for _ in range(2)]
+    now = draw(st.integers(0, 30))
+    for node in range(platform.node_count):
+        if draw(st.booleans()):
+            start = draw(st.integers(now + 25, now + 40))
+            for pool in pools:
+                pool.state.reserve(ints(node), ints(1), platform.capacity[node], start, start + 5, now)
+        state, ready = draw(st.sampled_from(("up", "off", "boots"))), draw(st.integers(0, 40))
+        if state == "up":
+            continue
+        pools[0].handle(Switch(state == "boots", ints(node), ints(ready)), now)
+        until = max(ready, now + (boot_s if state == "off" else 0))
+        if now < until:
+            taken = platform.capacity[node]
+            if not pools[1].state.reserve(ints(node), ints(1), taken, NO_TIME, until, NO_TIME):
+                pools[1].handle(Switch(True, ints(node), ints(until)), now)  # what it holds lies before that
+    first = draw(st.integers(now, now + 20))
+    generator = draw(st.sampled_from((codes.FIRST, codes.UNIFORM, codes.EXPONENTIAL)))
+    ask = ask_for(
+        first=first, last=first + draw(st.integers(0, 40)), walltime=draw(st.integers(1, 12)),
+        quota=draw(st.sampled_from((-1, 1, 3))), groups=platform.all_groups,
+        request=tuple(draw(st.integers(0 if kind else 1, 2)) for kind in range(len(platform.kinds))),
+        generator=generator, grain=draw(st.sampled_from((1, 4))),
+        desired_binds=desired is not None and draw(st.booleans()),
+    )  # fmt: skip
+    return *pools, ask, now
 
 
-def test_always_on_nodes_and_groups_without_an_entry_stay_on():
-    power = NodePower(boot_s=5, shutdown_s=2)
-    groups = (NodeGroup("a", 2, {"cores": 1}, power, always_on=True), NodeGroup("b", 2, {"cores": 1}, power))
-    switcher = Switcher(Platform("some", groups), Switching({0: StepFunction.from_steps(0, [])}, idle_s=0), 0)
-    assert told(switcher, 1000) == []
-    assert switcher.wake() == FOREVER
+@given(states())
+@examples(2)
+def test_a_node_that_is_down_offers_as_one_that_is_taken(state):
+    down, taken, ask, now = state
+    offers, expected = answer(down, ask, now), answer(taken, ask, now)
+    assert offers.offset.tolist() == expected.offset.tolist()
+    assert offers.rows.tolist() == expected.rows.tolist()
+
+
+def small() -> NodePool:
+    platform = Platform("three", (NodeGroup("n", 3, {"cores": 2}, NodePower(boot_s=10, shutdown_s=5)),))
+    return NodePool(platform, 0, 3)
+
+
+def claim(start: int, *nodes: int) -> Confirm:
+    return Confirm(7, 1, 0, start, 5, ints(1), ints(*nodes), np.ones(len(nodes), dtype=np.int64), False)
+
+
+def test_what_begins_before_the_node_can_be_up_is_refused():
+    pool = small()
+    pool.handle(Switch(up=False, node=ints(1), ready=ints(115)), 100)
+    assert isinstance(answer(pool, claim(114, 0, 1), 101), say.Refused)
+    assert isinstance(answer(pool, claim(129, 1), 120), say.Refused)  # off: a boot from now
+    (launch,) = pool.handle(claim(130, 0, 1), 120)
+    assert launch.at == 130
+    assert isinstance(answer(small(), claim(-1, 1), 0), say.Refused)
+
+
+def test_what_is_published_of_nodes_that_are_down():
+    pool = small()
+    first = answer(pool, Look(), 0)
+    assert (first.node.tolist(), len(first.ready), len(first.boot)) == ([0, 1, 2], 0, 0)
+    pool.handle(Switch(up=False, node=ints(2), ready=ints(15)), 0)
+    pool.handle(Switch(up=True, node=ints(0), ready=ints(12)), 0)
+    changed = answer(pool, Look(), 0)
+    assert (changed.node.tolist(), changed.ready.tolist(), changed.boot.tolist()) == ([0, 2], [12, 15], [0, 10])
+    assert changed.value.tolist() == [[2], [2]]  # what they hold when they are up

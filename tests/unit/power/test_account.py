@@ -1,6 +1,4 @@
-"""The account of a run against its definition, second by second; what gains are made of; what a joule costs."""
-
-from itertools import pairwise
+"""The account of power and money, and the segments that it adds up."""
 
 import numpy as np
 import pytest
@@ -8,13 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dardis.model.downtime import Downtime
+from dardis.model.errors import InputError
 from dardis.model.job import FOREVER, Status
 from dardis.model.placements import Placements
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.model.schedule import Schedule
 from dardis.model.series import Series
-from dardis.power.account import Work, account, account_of_load, span_sums, work_of
-from dardis.power.conditions import Conditions
+from dardis.power.account import Work, account, account_of_load, work_of
+from dardis.power.conditions import Conditions, conditions_over
 from dardis.power.cooling import AirPlant, HybridPlant, table_of
 from dardis.power.gain import gain
 from dardis.power.joule import cost_of_joule
@@ -121,45 +120,9 @@ def test_an_account_is_the_sum_over_all_seconds(case, plant, limited, long):
     assert told.feasible
 
 
-@given(spans, st.lists(st.integers(-200, 9000), min_size=2, max_size=9, unique=True))
-def test_span_sums_are_counted_seconds(jobs, edges):
-    edges = np.array(sorted(edges))
-    start = np.array([s for s, _ in jobs], dtype=np.int64)
-    finish = start + np.array([d for _, d in jobs], dtype=np.int64)
-    weight = np.arange(len(jobs)) + 0.5
-    expected = [
-        sum(w * max(min(f, b) - max(s, a), 0) for s, f, w in zip(start, finish, weight, strict=True))
-        for a, b in pairwise(edges)
-    ]
-    np.testing.assert_allclose(span_sums(start, finish, weight, edges), expected, atol=1e-6)
-
-
 def hour(temp=20.0, price=0.13, hours=1):
     edges = np.arange(0, hours * 3600 + 1, 3600)
     return Conditions(edges, np.full(hours, temp), np.full(hours, price), np.full(hours, 400.0))
-
-
-def test_where_power_goes_when_a_node_is_switched_off_for_half_an_hour():
-    downtime = Downtime(np.array([0]), np.array([600]), np.array([2400]))
-    nothing = Work(*(np.zeros(0, dtype=np.int64),) * 3, np.zeros(0), np.zeros(0))
-    told = account(nothing, downtime, MACHINE, hour(), HybridPlant(), FREE)
-    assert told.idle_w[0] * 3600 == pytest.approx(280 * 3600 - 100 * 1800)
-    assert told.switching_w[0] * 3600 == pytest.approx(30 * 90 + 240 * 125)
-    assert told.off_w[0] * 3600 == pytest.approx((1800 - 270) * 10)
-
-
-def test_a_load_curve_is_accounted_like_jobs_that_draw_it():
-    conditions = hour(hours=3, price=-0.05)
-    curve = Series(np.array([-100, 1000, 5000, 99_999]), np.array([500.0, 2000.0, 100.0]))
-    start, finish = curve.edges[:-1], curve.edges[1:]
-    work = Work(start, finish, np.zeros(3, dtype=np.int64), curve.values, np.zeros(3))
-    nodes = MachinePower(*(np.zeros(1),) * 5, np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64))
-    as_jobs = account(work, Downtime.none(), nodes, conditions, AirPlant(), FREE)
-    as_curve = account_of_load(curve, conditions, AirPlant(), FREE)
-    np.testing.assert_allclose(as_curve.it_w, as_jobs.it_w)
-    assert as_curve.profit == pytest.approx(as_jobs.profit)
-    assert as_curve.peak_kw == pytest.approx(as_jobs.peak_kw)
-    assert as_curve.profit > 0  # who is paid for drawing power earns by it
 
 
 def test_a_grid_limit_costs_its_penalty_or_makes_a_schedule_infeasible():
@@ -187,16 +150,6 @@ def schedule(platform, request, queue=("a", "b")):
         placed=Placements(ints([0, 2, 4, 4]), ints([0, 1, 1, 2]), ints([1, 1, 2, 1])),
         queue=[*queue, "c"], user=["", "", ""],
     )  # fmt: skip
-
-
-def test_work_is_what_ran_where_it_ran_at_the_price_of_its_queue():
-    groups = (NodeGroup("a", 2, {"cores": 8}, NodePower(core_w=5.0)), NodeGroup("b", 1, {"cores": 8}))
-    platform = Platform("p", groups, income_by_queue={"b": 0.1})
-    work = work_of(schedule(platform, [[4], [2], [1]]), platform)
-    assert work.start.tolist() == [5, 10]
-    assert work.cores.tolist() == [8, 6]
-    np.testing.assert_allclose(work.added_w, [8 * 5, 4 * 5 + 2 * 9.455])
-    assert work.income.tolist() == [0.013, 0.1]
 
 
 @pytest.mark.parametrize(
@@ -235,23 +188,6 @@ def test_the_parts_of_a_gain_add_up_to_the_difference_in_profit(before, after, c
     assert gain(a, b).total == pytest.approx(b.profit - a.profit)
 
 
-def test_each_reason_is_found_by_its_name():
-    early, late = [(0, 3600, 10)], [(3600, 3600, 10)]
-    moved = gain(told(early), told(late))
-    assert moved.price == pytest.approx(0.06 * (0.5 - 0.1))
-    assert moved.throughput == pytest.approx(0)
-    assert moved.idle_power == pytest.approx(0)
-    off = gain(told(early), told(early, [(1, 0, 7200)]))
-    assert off.idle_power > 0
-    assert off.cooling > 0
-    assert off.price == off.throughput == pytest.approx(0)
-    more = gain(told(early), told(early * 2))
-    assert more.throughput == pytest.approx(10 * 0.1 - 0.06 * 0.5)
-    assert more.price == pytest.approx(0)
-    first = gain(told([]), told(early))
-    assert first.throughput == pytest.approx(10 * 0.1 - 0.06 * 0.5)
-
-
 # ---------------------------------------------------------------------- what a joule costs is what is charged for it
 
 TEMPS_C, LOADS_W = np.linspace(-15, 45, 13), np.linspace(250, 6000, 24)
@@ -288,14 +224,23 @@ def test_a_joule_costs_what_the_account_charges_for_it(case, plant, co2_per_t):
         assert joule_cost.values[segment] == pytest.approx(saved / joules, rel=1e-6, abs=1e-12)
 
 
-def test_a_joule_costs_its_own_price_and_that_of_its_co2_and_of_its_cooling():
-    class Quarter:
-        def watts(self, temp_c, it_w):
-            return 0.25 * it_w * (temp_c > 15)
+def series(start, step, values):
+    return Series(start + step * np.arange(len(values) + 1), np.array(values, dtype=float))
 
-    conditions = Conditions(
-        np.array([0, 3600, 7200]), np.array([10.0, 20.0]), np.array([0.30, 0.36]), np.array([600.0, 0.0])
-    )
-    load = Series(np.array([0, 7200]), np.array([5000.0]))
-    joule_cost = cost_of_joule(conditions, Quarter(), Tariff(co2_per_t=100.0), load)
-    assert joule_cost.values == pytest.approx(np.array([1e-7, 1.25e-7]))
+
+@pytest.mark.parametrize("step", [600, 900, 3600])
+def test_quarters_are_those_of_utc_however_long_or_short_the_time_and_whatever_the_series_steps(step):
+    weather, offset = series(0, step, range(8 * 3600 // step)), 100
+    of = conditions_over(3000 - offset, 6000 - offset, weather, weather, offset=offset)
+    assert (of.quarters + offset).tolist() == [3000, 3600, 4500, 5400, 6000]
+    assert (of.between(4000 - offset, 5000 - offset).quarters + offset).tolist() == [4000, 4500, 5000]
+    within_an_hour = conditions_over(3700 - offset, 5000 - offset, weather, weather, offset=offset)
+    assert (within_an_hour.quarters + offset).tolist() == [3700, 4500, 5000]
+
+
+@pytest.mark.parametrize(("name", "late"), [("weather", 0), ("prices", 1), ("carbon", 2)])
+def test_a_series_that_does_not_cover_all_is_named(name, late):
+    whole, short = series(0, 3600, range(4)), series(3600, 3600, range(3))
+    three = [short if i == late else whole for i in range(3)]
+    with pytest.raises(InputError, match=rf"{name}: covers 1970-01-01T01:00Z to .*expected all of 1970-01-01T00:50Z"):
+        conditions_over(3000, 7200, *three)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.effort import examples
 
-from dardis.power.fit import Samples, fit_figures, weighted_median
+from dardis.power.fit import Samples, fit_figures
 
 NAMES = ("core_w", "gpu", "idle_w")
 NONE = np.zeros(3)
@@ -34,14 +34,6 @@ def test_what_made_the_watts_is_found(seed, truth, wrong):
     assert fit.figures == pytest.approx(truth, rel=0.03, abs=1.5)
     assert (fit.spread < 2).all()
     assert fit.unseen.median_w < 4 < fit.before.median_w
-
-
-@given(seed=st.integers(0, 10**6), truth=st.tuples(st.floats(1, 20), st.floats(20, 500), st.floats(30, 500)))
-@examples(0.2)
-def test_without_noise_it_is_exact(seed, truth):
-    fit = fit_figures(samples(seed, truth, noise=0.0), NONE, NONE)
-    assert fit.figures == pytest.approx(truth, rel=1e-6)
-    assert fit.unseen.mean < 1e-6
 
 
 def test_whole_nodes_leave_idle_as_it_was_and_cores_have_the_rest():
@@ -94,25 +86,9 @@ def test_one_day_has_nothing_to_try_figures_on():
     assert fit.figures == pytest.approx([5, 50, 100], rel=0.02)
 
 
-def test_days_not_seen_are_told_by_figures_of_the_others():
-    made = samples(6, (5.0, 50.0, 100.0), days=2, noise=0.0)
-    made.watts[made.day == 1] += 40
-    fit = fit_figures(made, NONE, NONE)
-    assert fit.unseen.median_w == pytest.approx(40, rel=0.01)
-    assert fit.unseen.day == pytest.approx(fit.unseen.mean, rel=0.1)
-
-
 def test_nothing_at_all_is_told_of_what_is_below_all_bounds():
     made = samples(7, (5.0, 0.0, 10.0))
     fit = fit_figures(made, np.array([1.0, 2.0, 3.0]), np.full(3, 1e6))
     assert sorted(fit.left) == [0, 1, 2]
     assert fit.figures.tolist() == [1.0, 2.0, 3.0]
     assert fit.unseen is None
-
-
-@given(st.lists(st.tuples(st.floats(-1e6, 1e6), st.integers(1, 9)), min_size=1, max_size=30))
-def test_the_weighted_median_is_that_of_repeated_values(pairs):
-    values, weights = zip(*pairs, strict=True)
-    repeated = sorted(value for value, weight in pairs for _ in range(weight))
-    found = weighted_median(np.array(values), np.array(weights, dtype=np.float64))
-    assert found == repeated[(len(repeated) + 1) // 2 - 1]

@@ -5,9 +5,8 @@ import pytest
 
 from dardis.config.cooling import load_pue_table
 from dardis.model.platform import NodeGroup, NodePower, Platform
-from dardis.power.chiller import Chiller, input_ratio
 from dardis.power.cooling import AirPlant, HybridPlant, pue_of, table_of
-from dardis.power.nodes import MachinePower, busy_watts, design_watts, full_watts, watts_for_cores
+from dardis.power.nodes import MachinePower, busy_watts, full_watts, watts_for_cores
 
 OURS = NodePower(idle_w=100, core_w=6.33, off_w=10, boot_s=240, boot_w=125, shutdown_s=30, shutdown_w=100)
 
@@ -42,23 +41,6 @@ def test_break_even_is_where_being_down_costs_what_idling_does(power, seconds):
     if power is OURS:
         down = of.break_even_s[0]
         assert down * 100 == pytest.approx(240 * 125 + 30 * 100 + (down - 270) * 10)
-
-
-def test_a_plant_for_the_thesis_machine_is_built_for_107_kw():
-    thesis, ours = machine(None, 300), machine(OURS, 300)
-    assert full_watts(thesis) == pytest.approx(300 * 32 * 9.455)
-    assert design_watts(thesis) == 107_000
-    assert design_watts(ours) == pytest.approx(107_000, rel=0.01)
-    assert design_watts(machine(NodePower(core_w=0))) > 0
-
-
-def test_a_power_cap_holds_for_the_cores_and_the_nodes_that_are_on():
-    platform = machine(OURS, 10)
-    cores = np.array([0, 64, 320])
-    np.testing.assert_allclose(watts_for_cores(platform, cores), 1000 + 6.33 * cores)
-    np.testing.assert_allclose(
-        watts_for_cores(platform, cores, np.array([0, 2, 10])), [100, 280 + 405.12, 1000 + 2025.6]
-    )
 
 
 def test_devices_count_where_all_is_busy_and_where_a_cap_is_made():
@@ -104,15 +86,6 @@ def test_free_cooling_runs_where_it_is_cheaper_than_the_chiller_and_only_there(d
     np.testing.assert_allclose(taken, np.where(cheaper, free, without.watts(TEMPS[:, None], load)))
 
 
-@pytest.mark.parametrize("plant", [AIR, HYBRID, AirPlant(design_w=20_000), HybridPlant(design_w=20_000)])
-def test_cooling_never_falls_with_heat_or_load_and_no_load_needs_none(plant):
-    loads = LOADS * plant.design_w / AIR.design_w
-    cooling = plant.watts(TEMPS[:, None], loads[None, :])
-    assert (np.diff(cooling, axis=0) >= -1e-9).all()
-    assert (np.diff(cooling, axis=1) > 0).all()
-    assert (cooling[:, 0] == 0).all()
-
-
 TABLE_6_1 = {(10, 55_000): 6860, (10, 55_500): 6924, (15, 55_000): 22_842, (15, 55_500): 23_050}
 """Four cells of the thesis: the cooling's power (W) of the air plant, by the weather (°C) and the IT load (W)."""
 
@@ -128,23 +101,6 @@ TABLE_6_1 = {(10, 55_000): 6860, (10, 55_500): 6924, (15, 55_000): 22_842, (15, 
 )  # fmt: skip
 def test_the_plants_keep_their_calibration(plant, temp_c, it_w, pue):
     assert pue_of(plant, temp_c, it_w) == pytest.approx(pue, abs=3e-4)
-
-
-def test_a_hybrid_plant_always_needs_less_than_an_air_plant():
-    temps, loads = TEMPS[:, None], LOADS[None, 1:]
-    assert (HYBRID.watts(temps, loads) < AIR.watts(temps, loads)).all()
-
-
-@pytest.mark.parametrize(("temp_c", "most"), [(10.0, 1.3), (15.0, 1.1)])
-def test_cooling_is_nearly_proportional_to_load(temp_c, most):
-    low, high = AIR.watts(temp_c, 54_000.0), AIR.watts(temp_c, 56_000.0)
-    assert np.log(high / low) / np.log(56 / 54) < most
-
-
-def test_the_chiller_curves_are_near_1_at_rating_and_efficiency_falls_with_heat():
-    assert input_ratio(7, 35) == pytest.approx(0.991, abs=0.002)
-    power = Chiller().watts(np.arange(28.5, 46.0, 0.5), np.array(1000.0))
-    assert (np.diff(power) > 0).all()
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ from dataclasses import replace
 from string import digits
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.effort import examples
@@ -123,37 +122,6 @@ def test_data_driven_takes_the_last_job_that_shares_most(history):
         assert duration == expected
 
 
-def test_rules_say_what_is_shared_and_what_a_trace_lacks_drops_out_of_them():
-    named = Job(1, 0, 0, None, 100, 1, (4,), 1, queue="q", user="ann", name="fit1")
-    predictor = new_predictor(Expecting.DATA_DRIVEN, {}, 1)
-    predictor.observe(named, 10, 50)
-    assert predictor.predict(replace(named, number=2, name="fit2"), 60) == (10, "user stem queue walltime request")
-    assert predictor.predict(replace(named, number=2, walltime=5), 60) == (5, "user name")
-    predictor = new_predictor(Expecting.DATA_DRIVEN, {}, 1)
-    bare = Job(1, 0, 0, None, 100, 1, (4,), 1, queue="q")
-    predictor.observe(bare, 10, 50)
-    assert predictor.predict(replace(bare, number=2), 60) == (10, "queue walltime request")
-    assert predictor.predict(replace(bare, number=2, units=3), 60) == (10, "queue walltime")
-    assert predictor.predict(replace(bare, number=2, walltime=60), 60) == (60, "walltime")
-    predictor.predict(replace(bare, number=3, user="ann"), 60)
-    assert predictor.predict(replace(bare, number=2), 60) == (100, "walltime")  # now that users are stated
-
-
-@pytest.mark.parametrize("expecting", [Expecting.LAST_TWO, Expecting.DATA_DRIVEN, Expecting.LEARNED])
-def test_a_job_of_an_unknown_user_shares_no_history(expecting):
-    """Neither does it learn from others, nor do others from it."""
-    predictor = new_predictor(expecting, {}, 1)
-    unknown = Job(1, 0, 0, None, 100, 1, (4,), 1)
-    known = replace(unknown, number=2, user="ann")
-    assert predictor.predict(known, 0).duration == 100
-    assert predictor.predict(unknown, 0) == (100, "walltime")
-    predictor.observe(unknown, 10, 50)
-    assert predictor.predict(replace(known, number=3), 60).duration == 100
-    predictor.observe(known, 20, 70)
-    assert predictor.predict(replace(unknown, number=4), 80) == (100, "walltime")
-    assert predictor.predict(replace(known, number=5), 80).duration == 20
-
-
 def test_a_forest_learns_who_uses_how_much():
     """Two users whose jobs run a tenth and nine tenths of their walltimes: 300 have ended."""
     predictor, shares = new_predictor(Expecting.LEARNED, {}, 5), {"quick": 0.1, "slow": 0.9}
@@ -168,16 +136,6 @@ def test_a_forest_learns_who_uses_how_much():
         duration, rule = predictor.predict(Job(999, 90_000, 90_000, None, 3000, 1, (1,), 1, user=user), 90_000)
         assert rule == "forest"
         assert abs(duration / (share * 3000) - 1) < 0.25
-
-
-def test_before_enough_have_ended_the_last_job_alike_stands_for_the_forest():
-    predictor = new_predictor(Expecting.LEARNED, {}, 1)
-    for number in range(learned.FEWEST + 1):
-        job = Job(number, number, number, None, 100, 1, (1,), 1, user="ann")
-        duration, rule = predictor.predict(job, number)
-        assert rule == ("walltime" if number == 0 else "user walltime request" if number < learned.FEWEST else "forest")
-        predictor.observe(job, 40, number)
-    assert duration == 40
 
 
 @given(histories(most=40), st.integers(0, 1 << 40))
@@ -208,32 +166,11 @@ def test_the_mean_of_the_last_two_that_had_ended():
     assert known.runtime("a", 25, now=300) == 25  # never longer than its walltime
 
 
-def test_a_new_user_runs_as_everybody_does():
-    known = predictor([(100, 10, "a", 100), (200, 30, "a", 100)])
-    assert known.runtime("new", 1000, now=200) == 200
-    assert known.runtime("new", 1000, now=100) == 100
-    assert known.runtime("new", 1000, now=99) == 1000
-    unknown = predictor([(100, 10, "", 100), (200, 30, "", 100)])
-    assert unknown.runtime("", 1000, now=200) == unknown.runtime("a", 1000, now=200) == 200
-
-
 def test_who_has_run_longer_than_expected_is_expected_to_run_as_long_again():
     known = predictor([(100, 10, "a", 100)])
     assert known.runtime("a", 1000, now=100, elapsed=9) == 10
     assert known.runtime("a", 1000, now=100, elapsed=10) == 20
     assert known.runtime("a", 1000, now=100, elapsed=600) == 1000
-
-
-@given(
-    st.lists(st.tuples(TIMES, TIMES, st.sampled_from("ab"), TIMES), min_size=1, max_size=12),
-    st.sampled_from("abc"), TIMES, TIMES, st.integers(0, 999),
-)  # fmt: skip
-def test_nothing_of_the_future_counts_and_the_answer_is_possible(rows, user, walltime, now, elapsed):
-    elapsed = min(elapsed, walltime - 1)
-    answer = predictor(rows).runtime(user, walltime, now, elapsed)
-    assert max(1, elapsed + 1) <= answer <= walltime
-    changed = [row if row[0] <= now else (row[0], 7 * row[1], row[2], 3 * row[3]) for row in rows]
-    assert predictor(changed).runtime(user, walltime, now, elapsed) == answer
 
 
 WALLTIMES = st.integers(1, 2_000_000)
@@ -245,11 +182,6 @@ def expiries(predicted: int, walltime: int) -> list[int]:
     while found[-1] < walltime:
         found.append(corrected(predicted, walltime, found[-1]))
     return found
-
-
-def test_the_steps_are_those_of_the_paper():
-    assert [step // 60 for step in STEPS] == [1, 5, 15, 30, 60, 120, 300, 600, 1200, 3000, 6000]
-    assert expiries(600, 10_000) == [600, 660, 960, 1860, 3660, 7260, 10_000]
 
 
 @given(WALLTIMES, st.data())

@@ -5,7 +5,6 @@ from unittest.mock import patch
 
 import pytest
 
-from dardis.model.choices import EventOrder
 from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.model.target import Switching
@@ -19,17 +18,6 @@ CLUSTER = Cluster(
 )
 SWITCHED = Cluster(CLUSTER.platform, CLUSTER.bounds, 7, switching=Switching())
 PACE = Pace(10, 4, 20)
-
-
-def test_each_task_manager_has_an_address_of_its_own():
-    made = CLUSTER.each(lambda layout, seed, *, reach, address: (layout.hosts, seed, reach, address))
-    assert [one[:3] for one in made] == [(2, 7, Reach(2))] * 2
-    assert len({one[3] for one in made}) == 2
-
-
-def test_every_switcher_is_a_new_one():
-    assert CLUSTER.new_switcher() is None
-    assert SWITCHED.new_switcher() is not SWITCHED.new_switcher()
 
 
 @pytest.mark.parametrize("name", [name for name in OURS if OURS[name].setup.asks_nodes])
@@ -60,19 +48,4 @@ def test_a_host_holds_whole_rounds_if_it_has_all_nodes_and_nobody_is_switched(mo
     cluster = replace(CLUSTER, **({"bounds": (0, 2), "reach": Reach()} | more))
     with patch("dardis.task_manager.PlannedManager") as made:
         find_dispatcher("dardis-throughput").turns(cluster)
-    assert made.call_args.kwargs["at_once"] is at_once
-
-
-@pytest.mark.parametrize(
-    ("more", "settings", "at_once"),
-    [
-        ({}, [], True), ({"bounds": (0, 1, 2)}, [], False), ({"task_managers": 2}, [], False),
-        ({"switching": SWITCHED.switching}, [], False), ({"at_once": False}, [], False),
-        ({}, [f"event_order={EventOrder.PER_EVENT}"], False),
-    ],
-)  # fmt: skip
-def test_a_host_gives_late_jobs_their_turns_if_it_has_all_nodes_and_one_task_manager_all_jobs(more, settings, at_once):
-    cluster = replace(CLUSTER, **({"bounds": (0, 2), "reach": Reach(), "task_managers": 1} | more))
-    with patch("dardis.task_manager.LateByTurns") as made:
-        find_dispatcher("dardis-late", settings).turns(cluster)
     assert made.call_args.kwargs["at_once"] is at_once

@@ -166,13 +166,6 @@ def test_a_policy_of_another_package_is_measured(dardis, target, tmp_path):
     assert errors[0].endswith("dardis-throughput, dardis-profile, dardis-balance, dardis-conservative, rolling")
 
 
-def test_the_list_says_where_they_come_from(target):
-    words, sees = [sys.executable, "-m", "dardis", "dispatchers"], os.environ | {"PYTHONPATH": str(target)}
-    said = subprocess.run(words, capture_output=True, text=True, check=True, env=sees).stdout
-    assert "smallest-first\n  from my-dispatchers 1.0\n  fewest units first\n" in said
-    assert "update_s=N" in said
-
-
 def with_points(folder: Path, points: str, name: str = "other", **modules: str) -> Path:
     """A folder in which a package with these entry points and modules is installed, by hand."""
     info = folder / f"{name}-2.1.dist-info"
@@ -295,15 +288,6 @@ def test_what_fails_in_another_package_is_one_line_with_its_place(tmp_path, simu
     assert errors[-1].startswith(f"dardis: dispatcher 'mine' of other 2.1{line.format(line=place)}")
     assert ("Traceback (most recent call last):" in errors) == (right == DECIDES), "its author needs it"
     assert not (tmp_path / "o").exists()
-
-
-def test_a_comparison_tells_what_failed_in_another_package(tmp_path, site, dardis):
-    broken = smallest(tmp_path / "page").replace(DECIDES, "raise KeyError(7)")
-    target = with_points(tmp_path / "target", "crash = broken:SMALLEST_FIRST", broken=broken)
-    words = [site / "t.csv", "--platform", site / "p.toml", "--out", tmp_path / "o", "--dispatchers", "crash"]
-    status, out, errors = dardis(target, "compare", *words)
-    assert status == 1
-    assert "in decide: KeyError: 7" in out + "\n".join(errors)
 
 
 @pytest.mark.parametrize(

@@ -191,34 +191,11 @@ def test_another_version_of_its_file_is_another_run(here):
     assert before.setup.depth == 2
 
 
-def test_a_class_at_hand_is_of_the_file_that_it_was_seen_in_first(here):
-    find_dispatcher("mine:WidestFirst")
-    kind = sys.modules["mine"].WidestFirst
-    before = at_hand(kind)
-    (here / "mine.py").write_text(MINE + "\n# another\n")
-    assert (at_hand(kind).name, at_hand(kind).origin) == ("mine:WidestFirst", before.origin)
-
-
 def test_what_a_program_makes_is_its_own():
     made = Dispatcher("easy", OURS["easy"].setup, Central(Rule))
     assert at_hand(made).origin == "a program"
     ours = OURS["easy"].with_settings(["order=sjbf"])
     assert at_hand(copy.deepcopy(ours)).origin == ""
-
-
-def test_settings_are_there_when_it_is_made(here):
-    dispatcher = find_dispatcher("mine:Early", ["depth=9"])
-    made = dispatcher.builder._make(dispatcher.setup, small(here)[0], None, 1)
-    assert (made.seen, made.depth) == (9, 9)
-
-
-@pytest.mark.parametrize("seeded", [True, False])
-def test_a_class_says_whether_the_seed_has_a_say(seeded):
-    assert of_class(type("Mine", (Rule,), {"seeded": seeded})).setup.seeded is seeded
-
-
-def test_constants_are_no_settings(here):
-    assert not {"depth", "width"} & {*plain_settings(find_dispatcher("mine:Constant").setup)}
 
 
 NAMES = {*dir(AnySetUp), *dir(Rule), *get_type_hints(Rule)} - {"strict", "seeded"}
@@ -316,15 +293,6 @@ def test_settings_are_the_annotated_attributes(here):
     assert [getattr(made, name) for name in kinds] == [4, 0.25, "b", NodeChoice.FIRST_FIT]
 
 
-def test_a_dispatcher_may_be_named_so_too(here):
-    (here / "mine.py").write_text("from dardis.registry import OURS\nEASY = OURS['easy']\n")
-    found = find_dispatcher("mine:EASY", ["order=sjbf"])
-    assert found == replace(
-        OURS["easy"].with_settings(["order=sjbf"]), name="mine:EASY", origin=origin_of("mine"), module="mine"
-    )
-    assert isinstance(found, Dispatcher)
-
-
 @pytest.mark.parametrize(
     ("name", "line"),
     [
@@ -352,16 +320,6 @@ def test_mistakes_are_one_line(here, name, line):
     assert str(mistake.value).startswith(line)
     with pytest.raises(InputError, match="unknown setting"):
         find_dispatcher("mine:WidestFirst", ["nothing=3"])
-
-
-def test_what_fails_is_told_with_its_place(here, capsys):
-    line = MINE.splitlines().index("        return -job.units * self.depth") + 1
-    (here / "mine.py").write_text(MINE.replace("-job.units * self.depth", "1 // 0"))
-    words = ["simulate", "t.csv", "--platform", "p.toml", "--dispatcher", "mine:WidestFirst", "--no-report"]
-    assert run([*words, "--out", "o"]) == 1
-    said = capsys.readouterr().err.splitlines()[-1]
-    assert f"of {origin_of('mine')} failed at mine.py:{line} in key: ZeroDivisionError: " in said
-    assert not (here / "o").exists()
 
 
 def test_a_comparison_takes_it_in_its_file(here):

@@ -53,8 +53,3 @@ def test_evalys_reads_it(folder):
     jobs = jobset.JobSet.from_csv(str(folder / "b_jobs.csv"))
     assert jobs.df["proc_alloc"].tolist() == [6, 4, 2, 0]
     assert jobs.utilisation["load"].max() == 6
-
-
-def test_a_prefix_in_no_folder(folder, capsys):
-    assert command(["report", str(folder / "out"), "--batsim", str(folder / "no" / "b")]) == 2
-    assert "is no folder; expected PREFIX in a folder that exists" in capsys.readouterr().err

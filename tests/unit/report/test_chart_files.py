@@ -10,8 +10,6 @@ from dardis.model.errors import InputError
 from dardis.model.folders import RUN_FOLDER
 from dardis.report import chart
 from dardis.report.chart_files import Form, named
-from dardis.report.page import charts
-from dardis.report.run_files import read_run
 
 
 def drawn(title):
@@ -50,17 +48,6 @@ def test_a_span_that_is_none_is_told(said, found, tmp_path, capsys):
     write_run(tmp_path, one_node_jobs(9, SMALL), SMALL)
     assert run(["report", str(tmp_path), "--gantt", said]) == 2
     assert re.match(rf"dardis: --gantt.*: .*{found}.*expected", capsys.readouterr().err)
-
-
-def test_a_span_by_dates_or_from_the_first_submission(tmp_path):
-    write_run(tmp_path, one_node_jobs(9, SMALL), SMALL, unix_start=1_328_227_200)  # 2012-02-03
-    files = read_run(tmp_path)
-    spans = [(0, 86_400), ("+0s", "+1d"), ("2012-02-03", "2012-02-04T00:00Z")]
-    limits = []
-    for span in spans:
-        (drawn_jobs,) = (one for one in charts(files, span) if one.title == "Jobs over nodes")
-        limits.append(drawn_jobs.drawing.axes[0].get_xlim())
-    assert limits[0] == limits[1] == limits[2]
 
 
 def test_new_work_removes_charts_of_old_work_and_nothing_else(tmp_path):

@@ -13,7 +13,7 @@ from dardis.model.branch import Branch
 from dardis.model.profile import StepFunction
 from dardis.report import chart, plan_charts
 from dardis.report.chart import TimeAxis
-from dardis.report.loop_page import LoopPage, LoopPicture, delays, draw_loop
+from dardis.report.loop_page import LoopPage, LoopPicture, draw_loop
 from dardis.report.pictures import write_picture
 from dardis.report.plan_charts import PlannedDay
 from dardis.report.plan_page import PlanPage, draw_plan
@@ -144,24 +144,6 @@ def test_the_loop_also_without_waits(tmp_path, waits, capped):
     for text in ("<li>one</li>", "<li>So it was.</li>", "<td>12,346</td>", "<td>–</td>", "<td>12.3</td>", "1.25 EUR"):
         assert text in page
     assert "nan" not in re.sub(r"data:image/[^\"]*", "", page)
-
-
-@pytest.mark.parametrize("day", DAYS)
-def test_the_profit_by_hour_is_income_less_all_costs(kept, day):
-    money = DAYS[day].money
-    with chart.style():
-        plan_charts.money(DAYS[day])
-    (line,) = (line for line in kept[0].axes[0].lines if line.get_label() == "profit")
-    profit = money["income"] - money["energy"] - money["cooling"] - money["co2"]
-    assert line.get_ydata()[:-1] == pytest.approx(profit)
-
-
-def test_waits_fill_their_picture(kept):
-    with chart.style():
-        delays(picture([0] * 90 + [240] * 10, capped=False))
-    (axes,) = kept[0].axes
-    assert 10 < axes.get_ylim()[1] < 20
-    assert axes.get_xlim() == (0, 300)
 
 
 TREE = Branch("hour < 8?", Branch("3 nodes"), Branch("weekday?", Branch("5 nodes"), Branch("1 node")))

@@ -58,18 +58,6 @@ def drawn(folder):
     return page, [title for title in titles if f"<h2>{title}</h2>" in page]
 
 
-def test_one_experiment_is_a_table_and_a_busy_machine_is_told(folder):
-    path = folder({})
-    page, titles = drawn(path)
-    assert titles == []
-    assert "same schedule" not in page
-    assert "0123456789ab<" in page
-    assert "81.50" in page
-    assert "When this began" not in page
-    (path / "scale.json").write_text(json.dumps(RECORD | {"load": 5.1}))
-    assert "When this began, 5.1 processes wanted the 2 cores here" in drawn(path)[0]
-
-
 @pytest.mark.parametrize(
     ("different", "titles"),
     [
@@ -123,38 +111,6 @@ def test_predictions_are_drawn_and_told_in_figures(folder):
     assert drawn(path)[1] == ["One machine on more ranks"]
 
 
-@pytest.mark.parametrize(
-    "line",
-    ["strong,3", "weak,9,x,1,flat,1,1,1.0,1,2,2", "weak,9,0,1,flat,1,1,1.0,1,2,2", "weak,9,10,1,flat,1,1,1.0,1,2,2",
-     "weak,9,3,1,deep,1,1,1.0,1,2,2", "weak,9,3,1,flat,1,1,nan,1,2,2", "weak,9,3,1,flat,1,1,inf,1,2,2",
-     "weak,9,3,1,flat,1,1,-1,1,2,2", "bold,9,3,1,flat,1,1,1,1,2,2"],
-)  # fmt: skip
-def test_what_is_no_prediction_is_told_with_its_line(folder, line):
-    path = folder({})
-    (path / "predictions.csv").write_text(f"{','.join(PREDICTED)}\n{line}\n")
-    with pytest.raises(InputError, match=r"predictions.csv:2: is no prediction"):
-        drawn(path)
-
-
-def test_task_managers_are_predicted_beyond_this_machine(folder):
-    flown = {"overlap": 64, "sample": 4, "waves": 3, "job_ns": 500_000.0, "ranks": 2, "hosts": 2} | OF_RANKS
-    different = [flown | {"task_managers": managers} for managers in (1, 2)]
-    page, titles = drawn(folder(*different, network=True))
-    assert titles == ["Many task managers", "Task managers beyond this machine"]
-    assert "Jobs ask 4 nodes a unit." in page
-    assert "a job&#39;s CPU time (500 µs, 2 ranks), the 3 jobs that a wave settled" in page
-    assert drawn(folder(*different))[1] == ["Many task managers"], "no network was measured"
-
-
-@pytest.mark.parametrize("one", [{}, {"overlap": 8}, {"task_managers": 2, "overlap": 8, "sample": 4}])
-def test_schedules_may_differ_where_other_jobs_are_in_flight(folder, one):
-    if one:
-        page, _ = drawn(folder(one | {"overlap": 1}, one | {"schedule_digest": "f" * 64}))
-        assert "Schedules differ" not in page
-    page, _ = drawn(folder(one, one | {"ranks": 2, "schedule_digest": "f" * 64}))
-    assert "Schedules differ" in page
-
-
 def test_charts_show_medians_of_repeats_and_the_table_each(folder):
     figures = {1000: (30.0, 10.0, 20.0), 2000: (5.0, 7.0, 6.0)}
     different = [
@@ -182,14 +138,6 @@ def test_lines_are_alike_but_for_the_axis(folder):
     in_flight = [{"task_managers": m, "overlap": o} for m in (1, 2) for o in (1, 64)]
     lines = lines_over(read_rows(folder(*in_flight) / "scale.csv"), "task_managers", "jobs_per_s")
     assert [(line.label, len(line.rows)) for line in lines] == [("1 job in flight", 2), ("64 jobs in flight", 2)]
-
-
-def test_a_line_of_ever_more_ranks_has_as_many_nodes_each(folder):
-    different = [{"nodes": 100 * ranks, "ranks": ranks} for ranks in (1, 2, 4)] + [{"nodes": 900, "ranks": 3}]
-    rows = read_rows(folder(*different) / "scale.csv")
-    lines = lines_over(rows, "ranks", "wall_s_per_round", weak=True)
-    assert [[row.values["ranks"] for row in line.rows] for line in lines] == [[1, 2, 4]]
-    assert lines_over(rows, "ranks", "wall_s_per_round") == []
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -95,21 +94,6 @@ def test_a_missing_row_is_told(made, capsys, place, options) -> None:
     assert f"audit: not counted against the trace: {base / 't.csv'} is not there\n" in out
 
 
-def test_a_trimmed_run_counts_what_its_metrics_count(made, capsys) -> None:
-    base, audit = made("--trim", "5,100")
-    assert json.loads((base / "out" / "metrics.json").read_text())["jobs"] == 4
-    change(base, lambda header, rows: [row for row in rows if row[header.index("job_id")] != "3"])
-    (base / "t.csv").write_text(TRACE + "8,900,1,1,1,1,0,,,,\n")
-    capsys.readouterr()
-    assert command(audit) == 1
-    told = [
-        f"not counted against the trace: {base / 't.csv'} has changed since the run",
-        "metrics.json counts 4 jobs, jobs.csv has 3",
-        "metrics.json counts 3 completed, jobs.csv has 2",
-    ]
-    assert capsys.readouterr().out == "".join(f"audit: {line}\n" for line in told)
-
-
 @pytest.mark.parametrize(
     ("row", "cells", "told"),
     [
@@ -133,28 +117,3 @@ def test_a_changed_row_is_told(made, capsys, row, cells, told) -> None:
     capsys.readouterr()
     assert command(audit) == 1
     assert f"audit: {told}\n" in capsys.readouterr().out
-
-
-def test_another_machine_is_judged_with_the_jobs_of_the_run(made, capsys) -> None:
-    base, audit = made()
-    (base / "large.toml").write_text(PLATFORM.replace("count = 3", "count = 9").replace("cores = 4", "cores = 8"))
-    capsys.readouterr()
-    assert command([*audit, "--platform", str(base / "large.toml")]) == 0
-    (base / "out" / "run.json").unlink()
-    (base / "out" / "metrics.json").unlink()
-    assert command([*audit, "--platform", str(base / "large.toml")]) == 0
-    assert capsys.readouterr().out.splitlines() == [
-        "audit: 7 jobs, ok",
-        "audit: not counted against metrics.json, which is not there",
-        "audit: not counted against the trace: there is no run.json",
-        "audit: 7 jobs, ok",
-    ]
-
-
-def test_damaged_metrics_are_named(made, capsys) -> None:
-    base, audit = made()
-    path = base / "out" / "metrics.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"jobs": "7"}))
-    capsys.readouterr()
-    assert command(audit) == 2
-    assert capsys.readouterr().err == f"dardis: {path}: jobs is '7'; expected a number, or null\n"

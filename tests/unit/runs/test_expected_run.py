@@ -12,8 +12,6 @@ from dardis.model.errors import InputError
 from dardis.report.chart import style
 from dardis.report.distributions import accuracy
 from dardis.report.page import draw_report
-from dardis.workload.read import read_trace
-from dardis.workload.table import write_table
 
 PLATFORM = 'name = "two"\n[[nodes]]\ncount = 2\nprefix = "n"\nresources = { cores = 4 }\n'
 HEADER = "job_id,submit_s,runtime_s,walltime_s,units,req_cores,user,name\n"
@@ -54,16 +52,6 @@ def test_a_run_tells_which_rule_answered_and_how_far_jobs_were_off(simulate):
         "4,400,walltime", "5,400,walltime",
     ]  # fmt: skip
     assert "walltime: 3" in said.out
-
-
-def test_without_predictions_the_walltime_is_judged_and_nothing_more_is_written(simulate):
-    _, said, out = simulate()
-    metrics = json.loads((out / "metrics.json").read_text())
-    assert metrics["expected_mae_s"] == pytest.approx((300 + 340 + 300 + 0) / 4)
-    assert not (out / EXPECTATIONS_FILE).exists()
-    assert "expected" not in said.out
-    _, _, planned = simulate(dispatcher="dardis-throughput")
-    assert "expected_mae_s" not in json.loads((planned / "metrics.json").read_text())
 
 
 @pytest.mark.parametrize(
@@ -109,15 +97,6 @@ def test_the_curve_is_drawn_and_a_damaged_file_is_told(simulate):
         assert command(["report", str(out)]) == 2
 
 
-def test_where_nobody_ran_there_is_no_error_to_tell(simulate, tmp_path):
-    (tmp_path / "t.csv").write_text(HEADER + ROWS[-1] + "\n")
-    status, said, out = simulate("expected=last-two", write=False)
-    assert status == 1
-    assert "nobody ran" in said.out
-    assert said.err.endswith("dardis: no job ran: all 1 were rejected, why is said above\n")
-    assert json.loads((out / "metrics.json").read_text())["expected_mae_s"] is None
-
-
 def test_a_trace_without_walltimes_is_told_where_something_is_predicted(simulate, tmp_path):
     header = HEADER.replace("walltime_s,", "")
     (tmp_path / "t.csv").write_text(header + "1,0,100,1,4,ann,x\n2,5,70,1,4,ann,x\n")
@@ -127,12 +106,6 @@ def test_a_trace_without_walltimes_is_told_where_something_is_predicted(simulate
     assert any(expected in line for line in json.loads((out / "run.json").read_text())["warnings"])
     _, said, _ = simulate(write=False)
     assert expected not in said.err
-
-
-def test_only_the_jobs_of_the_window_count(simulate):
-    _, _, out = simulate("expected=data-driven", more=("--trim", "100,0"))
-    metrics = json.loads((out / "metrics.json").read_text())
-    assert (metrics["completed"] + metrics["killed"], metrics["expected_mae_s"]) == (3, pytest.approx(40 / 3))
 
 
 def test_a_forest_plans_a_run_and_the_same_again(simulate, tmp_path):
@@ -149,15 +122,3 @@ def test_a_forest_plans_a_run_and_the_same_again(simulate, tmp_path):
     assert (first / EXPECTATIONS_FILE).read_text() == (again / EXPECTATIONS_FILE).read_text()
     assert json.loads((first / "metrics.json").read_text())["prediction_cpu_s"] > 0
     assert command(["audit", str(first)]) == 0
-
-
-def test_names_of_a_job_table_and_of_swf_are_read_and_written(tmp_path):
-    (tmp_path / "t.csv").write_text(HEADER + "\n".join(ROWS) + "\n")
-    trace = read_trace(tmp_path / "t.csv")
-    assert trace.name.tolist() == ["fit1", "fit2", "fit1", "fit1", "x"]
-    write_table(trace, tmp_path / "again.csv")
-    assert read_trace(tmp_path / "again.csv").name.tolist() == trace.name.tolist()
-    swf = "1 0 0 10 4 -1 -1 4 20 -1 1 5 -1 {} 1 -1 -1 -1\n"
-    (tmp_path / "t.swf").write_text(swf.format(7) + swf.replace("1 0", "2 3", 1).format(-1))
-    assert read_trace(tmp_path / "t.swf").name.tolist() == ["7", ""]
-    assert np.array_equal(read_trace(tmp_path / "t.swf").user, ["5", "5"])

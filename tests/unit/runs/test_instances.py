@@ -1,7 +1,6 @@
 """Decisions that a run keeps, and models that are asked about them again."""
 
 import csv
-import json
 from pathlib import Path
 
 import pytest
@@ -68,14 +67,6 @@ def test_any_model_decides_what_another_was_asked(call, tmp_path):
         assert all(float(row["bound"]) <= float(row["objective"]) + 1e-9 for row in told if row["bound"])
 
 
-def test_what_is_kept_has_no_bearing_on_the_run(call, tmp_path):
-    assert simulate(call, "pcp20")[0] == 0
-    digest = json.loads((tmp_path / "out/metrics.json").read_text())["schedule_digest"]
-    words = ("simulate", "t.csv", "--platform", "p.toml", "--dispatcher", "pcp20", "--out", "plain", "--no-report")
-    assert call(*words)[0] == 0
-    assert json.loads((tmp_path / "plain/metrics.json").read_text())["schedule_digest"] == digest
-
-
 def test_a_folder_is_not_written_over(call, tmp_path):
     assert simulate(call, "hcp19")[0] == 0
     count = len(list((tmp_path / "kept").iterdir()))
@@ -117,19 +108,6 @@ def test_mistakes(call, words, said):
     assert error.count("\n") == 1
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_a_job_that_ends_just_now_and_whoever_has_its_nodes_already_are_read(call, name):
-    """Each end is told by itself: when the second is decided on, the first has not ended yet, nor when the third is."""
-    rows = ["1,0,20,20,2,4", "2,20,20,30,1,4", "3,20,20,30,2,4", "4,20,20,30,2,3"]
-    Path("t.csv").write_text(HEADER + "\n".join(rows) + "\n")
-    settings = ("--set", "event_order=per-event", "--set", "shortcuts=off")
-    assert simulate(call, name, *settings) == (0, "")
-    told = [json.loads(file.read_text()) for file in sorted(Path("kept").iterdir())]
-    assert any(one["end"] == problem["now"] for problem in told for one in problem["running"])
-    for other in MODELS:
-        assert call("solve", "kept", "--dispatcher", other, "--out", f"{other}.csv") == (0, "")
-
-
 @pytest.mark.parametrize("name", ["pcp19", "cp-eurora"])
 def test_what_was_decided_within_a_reservation_is_decided_alike_again(call, tmp_path, name):
     """The third would end after it: within, that costs more than all waits (thesis 4.4)."""
@@ -146,16 +124,3 @@ def test_what_was_decided_within_a_reservation_is_decided_alike_again(call, tmp_
     before, again = rows_of(tmp_path / "out" / SOLVER_FILE), rows_of(tmp_path / "again.csv")
     assert before
     assert [one["objective"] for one in before] == [one["objective"] for one in again]
-
-
-def test_a_job_one_of_whose_alternatives_no_group_may_run_is_read(call):
-    """Group `b` is not of its queue."""
-    more = '[[nodes]]\ncount = 2\nprefix = "b"\nresources = { cores = 4 }\n[partitions]\npb = ["b"]\n'
-    Path("p.toml").write_text(PLATFORM + more + '[[queues]]\nname = "q"\ngroups = ["n"]\n')
-    Path("t.csv").write_text(
-        "job_id,alternative,submit_s,runtime_s,walltime_s,units,req_cores,partition,queue\n"
-        "1,1,0,20,30,2,4,,q\n2,1,1,20,30,1,4,,q\n2,2,,20,30,1,4,pb,\n3,1,1,20,30,2,4,,q\n"
-    )
-    assert simulate(call, "pcp19", "--set", "shortcuts=off") == (0, "")
-    for other in ("pcp19", "hcp19", "cp-eurora"):
-        assert call("solve", "kept", "--dispatcher", other, "--out", f"{other}.csv") == (0, "")

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import gc
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from kit.actual import actual
-from kit.central import dispatch, setup_of
 from kit.small_site import START
 
 from dardis.config.set_up import AnySetUp
 from dardis.dispatch import CentralDispatcher
 from dardis.model.errors import DispatcherError, ProtocolError
-from dardis.model.job import FOREVER, NO_TIME
+from dardis.model.job import FOREVER
 from dardis.model.platform import NodeGroup, Platform
-from dardis.model.profile import StepFunction
-from dardis.model.target import DesiredProfile, Target
-from dardis.registry import OURS, Central, Dispatcher, find_dispatcher
+from dardis.model.target import Target
+from dardis.registry import Central, Dispatcher, find_dispatcher
 from dardis.runs.play import play
 from dardis.wire.effects import Placed
-from offline.site.history import replayed
 from offline.site.site import SiteRequest, load_site
 
 
@@ -29,35 +25,6 @@ from offline.site.site import SiteRequest, load_site
 def site(small_site):
     files = (small_site / name for name in ("trace.swf", "small.toml", "weather.csv", "prices.csv"))
     return load_site(SiteRequest(*files, calendar_start=START))
-
-
-def test_to_play_is_no_business_of_the_collector(site):
-    frozen = gc.get_freeze_count()
-    play(site.platform, site.jobs[:5], find_dispatcher("easy"), Target(), 1)
-    assert gc.get_freeze_count() <= frozen  # what others have frozen may have ended
-
-
-def test_the_past_is_easy(site):
-    played = play(site.platform, site.jobs, find_dispatcher("easy"), Target(), 1)
-    assert (replayed(site.jobs, site.platform).start == played.schedule.start).all()
-
-
-@pytest.mark.parametrize("name", OURS)
-def test_a_profile_that_is_off_decides_nothing(name):
-    """Its step at 100 wakes nobody: by then the jobs of the late set-up have grown old, and go in another order."""
-    platform = Platform("four", (NodeGroup("n", 4, {"cores": 3}),))
-    jobs = [
-        actual(1, 0, 0, None, 340, 1, (1,), 1, runtime=340),
-        actual(2, 0, 0, None, 350, 2, (2,), 1, runtime=350),
-        actual(3, 0, 0, None, 154, 1, (1,), 1, runtime=154),
-        actual(4, 0, 0, None, 196, 4, (2,), 1, runtime=171),
-    ]
-    settings = ("profile=off", "units_per_node=distinct")
-    more = {"dardis-late": ("aged_after_s=60",), "pcp14": ("composite=off",)}.get(name, ())  # no job has a deadline
-    dispatcher = find_dispatcher(name, (*settings, *more))
-    desired = DesiredProfile(platform, {0: StepFunction.from_steps(12, [(100, 3)])})
-    measured, without = (play(platform, jobs, dispatcher, target, 1) for target in (Target(desired), Target()))
-    assert measured.schedule.digest() == without.schedule.digest()
 
 
 class Crowds:
@@ -103,35 +70,3 @@ def test_who_expects_what_nobody_tells_is_told_so():
     theirs = Dispatcher("theirs", Foretold(), easy, origin="theirs 1.0", module="theirs")
     with pytest.raises(DispatcherError, match=r"'theirs' of theirs 1.0 failed at .*'stars' is not a valid Expecting"):
         play(platform, [actual(1, 0, 0, None, 9, 1, (1,), 1, runtime=9)], theirs, Target(), 1)
-
-
-ONE = Platform("one", (NodeGroup("n", 1, {"cores": 4}),))
-
-
-def test_followers_of_a_rejected_job_still_run():
-    jobs = [
-        actual(1, 0, 0, None, 5, 1, (9,), 1, runtime=5),
-        actual(2, 1, 1, None, 5, 1, (4,), 1, after=1, think=3, runtime=5),
-    ]
-    schedule = dispatch(ONE, jobs, setup_of("easy")).schedule
-    assert schedule.start.tolist() == [NO_TIME, 3]
-
-
-def test_of_an_instant_batched_sees_ends_first_and_per_event_arrivals():
-    """At 6 job 1 ends early and job 3 comes: does job 2 get its cores, or does 3 pass?"""
-    rows = [(1, 5, 10, 2), (3, 3, 4, 3), (6, 1, 2, 2)]
-    jobs = [
-        actual(n, s, s, None, walltime, 1, (c,), 1, runtime=runtime)
-        for n, (s, runtime, walltime, c) in enumerate(rows, 1)
-    ]
-    assert dispatch(ONE, jobs, setup_of("easy")).schedule.start.tolist() == [1, 6, 9]
-    assert dispatch(ONE, jobs, setup_of("easy", "event_order=per-event")).schedule.start.tolist() == [1, 7, 6]
-
-
-def test_no_decision_is_made_when_nothing_has_changed():
-    """The dispatcher is asked at arrivals, ends, and when a reservation begins; never in between."""
-    asked = []
-    jobs = [actual(n, 10 * n, 10 * n, None, 35, 1, (3,), 1, runtime=20) for n in range(1, 4)]
-    run_ = dispatch(ONE, jobs, setup_of("easy"), watch=lambda now, *_: asked.append(now))
-    assert run_.schedule.start.tolist() == [10, 30, 50]
-    assert np.unique(asked).tolist() == [10, 20, 30, 50, 70]

@@ -46,10 +46,3 @@ def test_power_changes_figures_and_nothing_else(run_on):
     assert "Power and money" in page
     assert f"{told['profit_eur']:,.2f} CHF" in page
     assert (out / "power.csv").read_text().startswith("time_s,until_s,temp_c,price_eur_per_kwh")
-
-
-def test_a_platform_with_prices_alone_says_in_the_report_whose_power_figures_it_has(run_on):
-    _, told, warnings, page = run_on(MONEY, "")
-    assert told["profit_eur"] is not None
-    assert "9.455 W a busy core" in warnings[0]
-    assert "9.455 W a busy core" in page

@@ -13,11 +13,9 @@ from dardis.cli.compare import compare
 from dardis.cli.main import run
 from dardis.cli.simulate import simulate
 from dardis.comparison.planned_runs import plan
-from dardis.config.comparison import Contender, Workload
-from dardis.config.comparison_file import DispatcherTable, TraceTable, load_comparison
+from dardis.config.comparison_file import load_comparison
 from dardis.model.choices import Overrun, Resources
 from dardis.runs.request import NO_BEARING, RunRequest
-from dardis.runs.run import Outcome
 
 PLATFORM = 'name = "small"\nprices = "prices.csv"\n[[nodes]]\ncount = 4\nprefix = "n"\nresources = { cores = 8 }\n'
 FIELDS = [one.name for one in fields(RunRequest)]
@@ -68,11 +66,6 @@ def test_every_field_is_known_here(other):
     assert sorted(other) == sorted(FIELDS), "a new field of RunRequest is spelled, recorded and compared as well"
 
 
-def test_all_at_once_come_back(base, other, monkeypatch):
-    assert asked(RunRequest(**other).arguments(), monkeypatch) == RunRequest(**other)
-    assert asked(base.arguments(), monkeypatch) == base
-
-
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=8)
 CUTS = st.sampled_from(("2012-02-03", "2012-02-03T10:00Z", "+2d", "+36h"))
 REQUESTS = st.builds(
@@ -95,71 +88,16 @@ def test_any_request_comes_back(request_):
         assert asked(request_.arguments(), patch) == request_
 
 
-@pytest.mark.parametrize("field", FIELDS)
-def test_every_field_that_bears_on_the_outcome_is_in_the_record(base, other, field):
-    changed = replace(base, **{field: other[field]}).record()
-    assert json.loads(json.dumps(changed)) == changed
-    if field in NO_BEARING:
-        assert changed == base.record()
-    else:
-        assert [name for name in changed if changed[name] != base.record()[name]] == [field]
-
-
-@pytest.mark.parametrize(
-    ("file", "field"),
-    [("t.swf", "trace"), ("p.toml", "platform"), ("cap.csv", "profile"), ("late.csv", "deadlines"),
-     ("prices.csv", "platform_files")],
-)  # fmt: skip
-def test_files_are_known_by_their_content(folder, base, file, field):
-    all_files = replace(base, profile=folder / "cap.csv", deadlines=str(folder / "late.csv"))
-    before = all_files.record()
-    (folder / file).rename(folder / "away")
-    (folder / file).write_bytes((folder / "away").read_bytes())
-    assert all_files.record() == before
-    (folder / file).write_text((folder / file).read_text() + "\n")
-    assert [name for name, value in all_files.record().items() if value != before[name]] == [field]
-
-
-def test_the_record_is_of_the_files_that_were_read(tmp_path, monkeypatch):
-    (tmp_path / "p.toml").write_text('name = "p"\n[[nodes]]\ncount = 4\nprefix = "n"\nresources = { cores = 8 }\n')
-    (tmp_path / "t.swf").write_text("1 1 0 50 9 -1 -1 9 200 -1 1 1 1 -1 1 1 -1 -1\n")
-    request = RunRequest(tmp_path / "t.swf", tmp_path / "p.toml", "easy", tmp_path / "out")
-    before = request.record()
-    from dardis.runs import run as run_module
-
-    def played(*arguments, really=run_module.play, **more):
-        (tmp_path / "t.swf").write_text("another trace")
-        return really(*arguments, **more)
-
-    monkeypatch.setattr(run_module, "play", played)
-    assert isinstance(run_module.run(request), Outcome)
-    written = json.loads((tmp_path / "out" / "run.json").read_text())
-    assert written["request"] == before
-    assert written["trace_sha256"] == before["trace"]
-
-
 # --------------------------------------------------------------------------------------------------- in a comparison
 
 OF_A_RUN = {"out", "force", "no_report", "save_instances"}
 CALLED_IN_COMPARE = {"trace": "what", "dispatcher": "dispatchers", "seed": "seeds"}
 CALLED_IN_FILE = {"start": "from_s", "end": "to_s"}
-OF_DISPATCHERS = {"dispatcher", "settings"}
 
 
 def test_every_option_of_simulate_is_one_of_compare():
     options = inspect.signature(simulate).parameters.keys() - OF_A_RUN
     assert {CALLED_IN_COMPARE.get(name, name) for name in options} <= inspect.signature(compare).parameters.keys()
-
-
-def test_every_option_of_simulate_is_a_key_of_a_comparisons_file():
-    options = inspect.signature(simulate).parameters.keys() - OF_A_RUN - OF_DISPATCHERS - {"seed"}
-    assert {CALLED_IN_FILE.get(name, name) for name in options} <= TraceTable.model_fields.keys()
-    assert {"name", "settings", "arity", "sample"} <= DispatcherTable.model_fields.keys()
-
-
-def test_a_comparison_knows_every_field():
-    compared = {one.name for kind in (Workload, Contender) for one in fields(kind)}
-    assert set(FIELDS) - compared == {"seed", *NO_BEARING}
 
 
 @pytest.mark.parametrize("field", sorted(set(FIELDS) - NO_BEARING))

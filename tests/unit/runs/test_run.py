@@ -1,4 +1,4 @@
-"""A run from its files to its folder: what is written, that it agrees with itself, and that it can be done again."""
+"""A whole run: schedule, files, record, progress, and what is loaded for it."""
 
 import csv
 import json
@@ -12,11 +12,10 @@ import pytest
 
 from dardis.metrics.audit import audit
 from dardis.metrics.table import read_jobs
-from dardis.model.errors import InputError
 from dardis.model.job import NO_TIME, Status
 from dardis.model.platform_dict import platform_from_dict
 from dardis.registry import OURS
-from dardis.runs.outputs import decision_figures
+from dardis.runs import progress_file
 from dardis.runs.request import RunRequest
 from dardis.runs.run import run
 
@@ -127,53 +126,6 @@ def test_every_file_is_there_and_the_profile_adds_up(request_for):
     assert sum(int(row["decisions"]) for row in decisions) == metrics["decisions"] >= 7
 
 
-def test_jobs_that_follow_others(request_for):
-    schedule, _, _ = schedule_of(replace(request_for, think_times=True))
-    # Job 1 ends at 150; its user thinks for 40 s.
-    assert schedule.submit[schedule.number == 5].tolist() == [190]
-    assert start_of(schedule)[5] == 190
-
-
-def test_a_part_of_the_trace(request_for):
-    assert schedule_of(replace(request_for, jobs=2))[0].number.tolist() == [1, 2]
-    assert schedule_of(replace(request_for, start=110, end=400))[0].number.tolist() == [3, 4, 5]
-
-
-def test_trimmed_figures_count_the_jobs_between_and_overhead_is_a_share_of_the_time_of_all(request_for):
-    _, metrics, record = schedule_of(request_for)
-    trimmed = run(replace(request_for, trim=(10, 100))).metrics
-    assert (metrics["jobs"], trimmed["jobs"]) == (7, 4)
-    assert record["trim"] is None
-    assert 0 < metrics["decision_p99_s"] <= metrics["decision_max_s"] <= metrics["decision_cpu_s"]
-    assert metrics["overhead_share"] == metrics["decision_cpu_s"] / metrics["makespan_s"]
-    assert trimmed["makespan_s"] < metrics["makespan_s"]
-    assert trimmed["overhead_share"] == trimmed["decision_cpu_s"] / metrics["makespan_s"]
-    with pytest.raises(InputError, match="--trim"):
-        run(replace(request_for, trim=(10, 500)))
-
-
-def test_no_decisions_have_no_length():
-    figures = decision_figures([], 0)
-    assert figures == {
-        "decision_cpu_s": 0, "decisions": 0, "decision_mean_s": None, "decision_p99_s": None, "decision_max_s": None,
-    }  # fmt: skip
-    assert decision_figures([3_000_000, 9_000_000, 1], 5)["decision_max_s"] == 0.009
-
-
-def test_deadlines_bind_and_are_counted(request_for, tmp_path):
-    (tmp_path / "lst.csv").write_text("job_id,lst_s\n3,130\n4,111\n")
-    schedule, metrics, record = schedule_of(replace(request_for, deadlines=str(tmp_path / "lst.csv")))
-    assert schedule.latest.tolist() == [NO_TIME, NO_TIME, 130, 111, NO_TIME, NO_TIME, NO_TIME]
-    assert metrics["late_jobs"] == 2
-    assert metrics["tardiness_s"] == start_of(schedule)[3] - 130 + start_of(schedule)[4] - 111
-    windows = {number: lst - schedule.submit[schedule.number == number][0] for number, lst in ((3, 130), (4, 111))}
-    late = {3: start_of(schedule)[3] - 130, 4: start_of(schedule)[4] - 111}
-    assert metrics["weighted_tardiness"] == pytest.approx(late[3] / windows[3] + late[4] / windows[4])
-    # Both found nothing in their windows and tried shifted ones; the second, of one second, all of them.
-    assert schedule.attempts.tolist()[:4] == [1, 1, 2, 5]
-    assert record["deadlines"].endswith("lst.csv")
-
-
 def test_a_soft_profile_gives_way_to_a_deadline_and_a_hard_one_does_not(request_for, tmp_path):
     (tmp_path / "cap.csv").write_text("time_s,node,kind,value\n0,*,cores,0\n1000,*,cores,28\n")
     capped = replace(request_for, profile=tmp_path / "cap.csv", deadlines="window:60", jobs=2)
@@ -212,54 +164,11 @@ def test_the_record_is_enough_to_run_it_again(request_for, tmp_path, asked):
     assert schedule_of(again)[1]["schedule_digest"] == metrics["schedule_digest"]
 
 
-def test_starts_kills_rejections_and_followers_in_a_queue(central):
-    """Job 3 is the head, reserved at 160, when the killed job 2 ends; 4 ends by then, on the cores that 2 leaves."""
-    schedule, metrics, record = schedule_of(replace(central, think_times=True))
-    starts = start_of(schedule)
-    assert starts == {1: 100, 2: 100, 3: 160, 4: 110, 5: 190, 6: NO_TIME}
-    assert (metrics["completed"], metrics["killed"], metrics["rejected"]) == (4, 1, 1)
-    assert record["rejected"] == [{"job": 6, "reason": "asks for 1 units of (9 cores); the machine holds 0"}]
-    assert metrics["total_wait_s"] == 50
-    assert (metrics["ranks"], metrics["nodes_on_largest_rank"]) == (1, 3)
-    assert (metrics["messages"], metrics["message_bytes"], metrics["renegotiations"]) == (0, 0, 0)
-    assert metrics["decisions"] > 0
-
-
-def test_a_strict_queue_waits(central):
-    starts = start_of(schedule_of(replace(central, dispatcher="rules-fcfs"))[0])
-    assert starts == {1: 100, 2: 100, 3: 160, 4: 160, 5: 160, 6: NO_TIME}
-
-
 @pytest.mark.parametrize("name", OURS)
 def test_every_dispatcher_ends_every_job(central, name):
     deadlines = "factor:2" if OURS[name].setup.needs_deadlines else None
     starts = start_of(schedule_of(replace(central, dispatcher=name, deadlines=deadlines))[0])
     assert [number for number, start in starts.items() if start == NO_TIME] == [6]
-
-
-def test_a_queue_on_a_capped_machine(central, tmp_path):
-    """8 of 16 cores until 200, in proportion: 2 a small node and 4 the large one."""
-    (tmp_path / "cap.csv").write_text("time_s,node,kind,value\n0,*,cores,8\n200,*,cores,16\n")
-    capped = replace(central, profile=tmp_path / "cap.csv", jobs=4)
-    schedule, metrics, _ = schedule_of(replace(capped, settings=("profile=hard",)))
-    hard = start_of(schedule)
-    assert hard == {1: 200, 2: 200, 3: 260, 4: 110}
-    assert metrics["overutilisation_core_s"] == 0
-    rules = start_of(schedule_of(replace(capped, dispatcher="rules-fcfs"))[0])
-    assert rules == {1: 200, 2: 200, 3: 260, 4: 260}
-    schedule, metrics, _ = schedule_of(replace(capped, settings=("profile=off",)))
-    ignored = start_of(schedule)
-    assert ignored[1] == 100
-    assert metrics["overutilisation_core_s"] > 0
-
-
-def test_units_of_a_number_of_cores(tmp_path, request_for):
-    line = "1 100 0 50 10 -1 -1 10 60 -1 1 1 1 -1 1 1 -1 -1\n"
-    (tmp_path / "t.swf").write_text(line)
-    whole = replace(request_for, trace=tmp_path / "t.swf")
-    assert schedule_of(whole)[0].units.tolist() == [3]
-    single = schedule_of(replace(whole, settings=("unit_cores=1",)))[0]
-    assert (single.units.tolist(), single.request[:, 0].tolist()) == ([10], [1])
 
 
 READS_SETTINGS = """from dardis.comparison import whole
@@ -314,3 +223,14 @@ def test_a_run_loads_nothing_that_only_others_need(request_for, dispatcher, of_o
         if loaded == "[]":
             break
     assert loaded == "[]"
+
+
+def test_what_a_run_writes_of_its_progress_is_what_is_read(tmp_path):
+    path = tmp_path / "p"
+    assert progress_file.read(path) is None
+    tell = progress_file.teller(path)
+    tell(1, 8)
+    tell(2, 8)  # too soon
+    assert progress_file.read(path) == (1, 8)
+    path.write_text("5")
+    assert progress_file.read(path) is None

@@ -81,40 +81,6 @@ def test_a_decision_has_its_row_and_metrics_their_sums(simulate, name):
     assert command(["audit", str(out)]) == 0
 
 
-def test_without_shortcuts_the_solver_is_asked_always_and_starts_the_same_here(simulate):
-    ours = starts(simulate("hcp19")[2])
-    _, _, out = simulate("hcp19", "shortcuts=off", out="off")
-    rows, metrics = read(out)
-    # At 5 to 8 somebody waits, whom nothing free holds: the model is empty, and there is nothing to ask.
-    assert [(int(row["time"]), int(row["variables"]) > 0) for row in rows][:6] == [
-        (0, True), (5, False), (6, False), (7, False), (8, False), (100, True),
-    ]  # fmt: skip
-    assert metrics["solver_decisions"] == len(rows)
-    assert metrics["solver_asked"] == sum(int(row["variables"]) > 0 for row in rows)
-    assert starts(out) == ours
-
-
-def test_replan_has_rows_where_its_plans_are_improved(simulate):
-    _, _, out = simulate("replan", "solver=on")
-    rows, metrics = read(out)
-    check_rows(rows, metrics, replanned=True)
-    assert metrics["solver_proven"] == metrics["solver_asked"] > 0
-    assert command(["audit", str(out)]) == 0
-    _, _, out = simulate("replan", out="off")
-    assert not (out / SOLVER_FILE).exists()
-    assert "solver_decisions" not in json.loads((out / "metrics.json").read_text())
-
-
-def test_decisions_that_take_time_begin_when_it_is_over(simulate):
-    _, _, out = simulate("hcp19", "shortcuts=off", "decision_cost=deterministic")
-    rows, _ = read(out)
-    assert float(rows[0]["deterministic_s"]) > 0
-    assert starts(out)[1] == 1
-    assert command(["audit", str(out)]) == 0
-    # Nobody works on nothing: with shortcuts the first decision costs nothing.
-    assert starts(simulate("hcp19", "decision_cost=deterministic", out="at once")[2])[1] == 0
-
-
 def test_the_versions_that_weigh_by_expected_waits_have_them_by_deadlines(simulate):
     for name, settings in (("pcp14", ()), ("pcp19", ("version=0",)), ("hcp19", ("version=2",))):
         status, said, _ = simulate(name, *settings)

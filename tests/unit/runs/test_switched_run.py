@@ -7,10 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from dardis.cli.main import app
-from dardis.metrics.downtime import KEYS, read_downtime
-from dardis.model.errors import InputError
+from dardis.metrics.downtime import read_downtime
 from dardis.report.page import draw_report
-from dardis.runs.inputs import load_inputs
 from dardis.runs.request import RunRequest
 from dardis.runs.run import run
 from dardis.workload.generate import generate
@@ -69,18 +67,3 @@ def test_drawn_starts_have_no_boot_delay(request_of):
     metrics = run(request_of("dardis-balance")).metrics
     assert metrics["node_switches"] > 0
     assert metrics["mean_boot_delay_s"] is metrics["delayed_share"] is None
-
-
-def test_without_switching_nothing_is_said_of_it(request_of, tmp_path):
-    (tmp_path / "target.json").write_text(json.dumps(TARGET | {"switching": None}))
-    outcome = run(request_of("dardis-throughput"))
-    assert not set(KEYS) & set(outcome.metrics)
-    assert not (outcome.out / "switching.csv").exists()
-
-
-def test_who_plans_for_all_refuses_a_target_that_switches(request_of):
-    with pytest.raises(
-        InputError,
-        match=r"target\.json: switches nodes, which replan does not obey; expected one of dardis-t.*easy.*, or another",
-    ):
-        load_inputs(request_of("replan"))

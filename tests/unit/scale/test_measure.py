@@ -1,20 +1,26 @@
-"""An experiment's figures: virtual hosts count what real hosts send, chains follow the model, schedules are alike."""
+"""Measured rounds, the load they run on, and predictions from them."""
 
 from collections import Counter
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dardis.kernels.sums import SENT
+from dardis.model.choices import Scaling
 from dardis.model.host_tree import levels_below
-from dardis.model.loggp import JobCost, LogGP, flat_chain, tree_chain, wave_job_ns
+from dardis.model.job import NO_TIME
+from dardis.model.loggp import JobCost, LogGP, flat_chain, flat_round_ns, tree_chain, tree_round_ns, wave_job_ns
 from dardis.node_manager import NodePool, RelayingHost
-from dardis.node_manager.state import VirtualHosts
+from dardis.node_manager.state import PoolState, VirtualHosts
 from dardis.registry import OURS
 from dardis.scale import load
 from dardis.scale.experiment import Driven, Experiment, Ground
 from dardis.scale.measure import measure
-from dardis.scale.row import predicted_s
+from dardis.scale.prediction import RANKS, predictions
+from dardis.scale.row import Row, predicted_s
 from dardis.scale.tally import depth_of, size_of
 from dardis.sim.simulation import Simulation
 from dardis.transport.local import LocalHosts
@@ -136,11 +142,6 @@ def test_a_sample_asks_fewer_nodes():
     assert some.completed == every.completed == 25
 
 
-def test_what_no_machine_holds_is_not_completed():
-    row = measure(replace(SMALL, nodes=1, jobs=30, reservations=0), ALONE)
-    assert 0 < row.completed < 30
-
-
 @pytest.mark.parametrize(("hosts", "arity"), [(1, 2), (13, 2), (200, 3), (64, 8)])
 def test_depth_in_the_tree(hosts, arity):
     depths = [depth_of(host, hosts, arity) for host in range(hosts)]
@@ -174,14 +175,133 @@ def test_a_round_of_jobs_in_flight_is_its_part_of_a_wave():
     assert predicted_s(what, Ground(None, network, 4), driven, None) == pytest.approx(1e-9 * job_ns / 2)
 
 
-@pytest.mark.parametrize("managers", [1, 3])
-def test_jobs_in_flight_are_all_placed_and_counted(managers):
-    what = replace(SMALL, nodes=300, task_managers=managers, sample=2, jobs=40)
-    turns, waves, again = (measure(replace(what, overlap=overlap), ALONE) for overlap in (what.overlap, 8, 8))
-    assert waves.completed == turns.completed == 40
-    assert waves.rounds >= 40
-    assert 40 / 8 <= waves.waves <= waves.rounds
-    assert (turns.waves, turns.job_ns) == (None, None)
-    figures = (waves.job_ns, waves.chain, waves.root_message_bytes, waves.message_bytes_per_node_job)
-    assert min(figures) > 0
-    assert again.schedule_digest == waves.schedule_digest
+NODES = 150
+
+
+def rows_of(rows, node):
+    span = slice(rows.head[node], rows.head[node] + rows.size[node])
+    return rows.time[span].tolist(), rows.value[span, 0].tolist()
+
+
+def filled(first, last, window=86_400, reservations=4, seed=1):
+    state = PoolState(load.machine(NODES), first, last, None)
+    load.fill(state, window, reservations, seed)
+    return state
+
+
+@pytest.mark.parametrize(("window", "reservations"), [(86_400, 4), (10, 5), (3_000, 1), (86_400, 40)])
+def test_it_is_what_reserving_job_by_job_leaves(window, reservations):
+    start, end, cores, number = load.background(0, NODES, window, reservations, 3)
+    reference = PoolState(load.machine(NODES), 0, NODES, None)
+    for job in np.unique(number):
+        nodes, layer = np.nonzero(number == job)
+        first = nodes[0], layer[0]
+        assert np.array_equal(nodes, np.arange(nodes[0], nodes[0] + len(nodes)))
+        assert 1 <= len(nodes) <= load.MOST_UNITS
+        assert len(np.unique(np.stack([start, end, cores])[:, nodes, layer], axis=1).T) == 1
+        one = np.ones(len(nodes), dtype=np.int64)
+        request = cores[first].reshape(1)
+        assert reference.reserve(nodes, one, request, int(start[first]), int(end[first]), NO_TIME)
+        reference.book(nodes, int(job), int(start[first]), NO_TIME)
+    state = filled(0, NODES, window, reservations, 3)
+    for node in range(NODES):
+        assert rows_of(state.profiles, node) == rows_of(reference.profiles, node)
+        assert rows_of(state.books, node) == rows_of(reference.books, node)
+        assert len(rows_of(state.books, node)[0]) == reservations
+    assert start.min() >= 0
+    assert end.max() < window
+    assert (end > start).all()
+    assert number.min() >= load.BACKGROUND
+    assert set(np.unique(cores)) <= set(range(1, 17))
+
+
+def test_jobs_are_as_documented():
+    jobs = load.jobs(3_000, 5_000, 7)
+    assert [job.submit for job in jobs] == list(range(3_000))
+    assert [job.number for job in jobs] == list(range(1, 3_001))
+    assert all(job.earliest == job.submit and job.latest == job.submit + 4_999 for job in jobs)
+    assert all(job.runtime == job.walltime for job in jobs)
+    assert {job.units for job in jobs} == set(range(1, 9))
+    assert {job.request for job in jobs} == {(cores,) for cores in range(1, 17)}
+    walltimes = np.array([job.walltime for job in jobs])
+    assert walltimes.min() >= 600
+    assert walltimes.max() < 7_200
+    assert np.median(walltimes) == pytest.approx((600 * 7_200) ** 0.5, rel=0.1)
+    assert load.jobs(5, 5_000, 7) == jobs[:5]
+    assert load.jobs(5, 5_000, 2) != jobs[:5]
+
+
+NETWORK = LogGP(8, 1500.0, 400.0, 300.0, 600.0, 0.5)
+GROUNDS = [Ground(None, replace(NETWORK, ranks=4, latency_ns=9.0), 8), Ground(None, NETWORK, 8, 2000.0)]
+COST = JobCost(50.0, 2000.0, 200.0, 90.0, 3000.0, 7000.0)
+EACH, A_BYTE, A_NODE = 48.0, 0.25, 2.5
+"""Of a flat round: bytes of a node in an answer, CPU time of a byte of that, and of the task manager for a node."""
+SIZES = ((4000, 4), (20_000, 4), (20_000, 8))
+
+
+def cost_of(nodes: float, ranks: int, arity: int | str) -> JobCost:
+    """What a round costs, exactly."""
+    if arity != "flat":
+        return COST
+    answer = COST.answer_bytes + EACH * nodes / ranks
+    message_ns, select_ns = COST.message_ns + A_BYTE * answer, COST.select_ns + A_NODE * nodes
+    return replace(COST, answer_bytes=answer, message_ns=message_ns, select_ns=select_ns)
+
+
+def measured(nodes: int, ranks: int, arity: int | str = "flat", reservations: int = 4) -> Row:
+    """A row that says so."""
+    cost = cost_of(nodes, ranks, arity)
+    node_ns = cost.node_ns + cost.host_ns / (nodes / ranks)
+    return Row(
+        nodes, ranks, ranks, 1, 1, arity, "all", 86_400, reservations, "d", 1, 9, 1, 9, 9, None, 60.0, 450.0, 1.0, 1, 1,
+        0.1, 0.1, 9.0, 0.5, 0.1, 0.1, 0.1, node_ns, cost.message_ns, cost.select_ns, cost.ask_bytes, cost.answer_bytes,
+        None, "",
+    )  # fmt: skip
+
+
+ROWS = [measured(nodes, ranks, arity) for arity in ("flat", 8) for nodes, ranks in SIZES]
+
+
+def test_lines_through_the_experiments_give_back_what_they_were_made_of():
+    found = predictions(ROWS, GROUNDS)
+    assert {one.arity for one in found} == {"flat", 8}
+    assert {one.ranks for one in found if one.scaling is Scaling.STRONG} == {r for r in RANKS if r <= 20_000}
+    assert {one.ranks for one in found if one.scaling is Scaling.WEAK} == set(RANKS)
+    for one in found:
+        nodes = 20_000 if one.scaling is Scaling.STRONG else 5000 * one.ranks
+        assert (one.nodes, one.measured_nodes, one.measured_ranks, one.network_ranks) == (nodes, 20_000, 8, 8)
+        cost = cost_of(nodes, one.ranks, one.arity)
+        if one.arity == "flat":
+            expected = flat_round_ns(NETWORK, cost, one.ranks, nodes)
+        else:
+            expected = tree_round_ns(NETWORK, cost, one.ranks, 8, nodes)
+        assert one.predicted_s_per_job == pytest.approx(expected / 1e9)
+
+
+def strong(rows, grounds, ranks):
+    return [one for one in predictions(rows, grounds) if (one.scaling, one.ranks) == (Scaling.STRONG, ranks)]
+
+
+def test_short_messages_of_a_flat_round_cost_what_they_were_measured_to_however_long_others_are():
+    """Long ones that took a little less or more by chance do not promise short ones to be free."""
+    for error in (0.8, 1.25):
+        rows = [replace(row, message_ns=row.message_ns * error) if row.nodes > 4000 else row for row in ROWS[:3]]
+        (many,) = strong(rows, GROUNDS, 20_000)
+        assert many.message_ns == pytest.approx(COST.message_ns, rel=0.05)
+        assert many.predicted_s_per_job > 2e-9 * 20_000 * COST.message_ns
+
+
+def test_what_does_not_grow_is_a_hosts_and_not_a_nodes():
+    """Measurements of a fixed cost fall a little by chance: few nodes are not promised to cost nothing."""
+    rows = [replace(row, node_ns=work / (row.nodes / row.ranks))
+            for row, work in zip(ROWS[3:], (7100.0, 7050.0, 7000.0), strict=True)]  # fmt: skip
+    (few,), (many,) = (strong(rows, GROUNDS, ranks) for ranks in (20, 20_000))
+    (cheap,) = strong([replace(row, node_ns=0.0) for row in rows], GROUNDS, 20_000)
+    assert many.predicted_s_per_job > few.predicted_s_per_job
+    assert many.predicted_s_per_job - cheap.predicted_s_per_job == pytest.approx(7.05e-6, rel=0.01)
+
+
+@given(st.lists(st.floats(1.0, 1e6), min_size=3, max_size=3))
+def test_whatever_was_measured_nothing_is_predicted_to_cost_less_than_nothing(figures):
+    rows = [replace(row, node_ns=figure) for row, figure in zip(ROWS[:3], figures, strict=True)]
+    assert all(one.predicted_s_per_job > 0 for one in predictions(rows, GROUNDS))

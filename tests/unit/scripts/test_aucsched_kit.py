@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
-from scripts.aucsched import __main__ as command
-from scripts.aucsched import cases, figures, kept, paper, plots
-from scripts.aucsched import page as pages
+from scripts.aucsched import cases, figures, kept, paper
 
 PRINTED = sorted((Path(__file__).parents[4] / "shared" / "seeds").glob("001_*.txt"))
-SEEDS = {"5": [1, 2], "6": [1, 2], "7": [1], "8": [1]}
 
 
 def metrics(scale, jobs=10):
@@ -72,80 +68,6 @@ def test_all_that_was_typed_in_stands_in_the_paper():
         ]
 
 
-def test_measures_are_means_over_jobs_and_deviations_means_over_simulations():
-    found = figures.measured([metrics(1, jobs=30), metrics(5, jobs=10)])
-    assert found.figures == figures.Figures(3, 50, 3, 2, 3, 2, 3, 2, 2, 3)
-    assert (found.seeds, found.decision_ms, found.proven) == (2, 20, 75)
-    plain = {key: value for key, value in metrics(1).items() if not key.startswith("solver")}
-    assert figures.measured([plain]).proven is None
-
-
-@pytest.fixture
-def asked(tmp_path):
-    return list(cases.asked_runs(SEEDS, 0.01, tmp_path))
-
-
-def test_all_tables_of_a_seed_come_before_the_next_seed(asked):
-    order = list(dict.fromkeys((seed, case.table) for case, _, seed, _ in asked))
-    assert order == [(1, "5"), (1, "6"), (1, "7"), (1, "8"), (2, "5"), (2, "6")]
-
-
-def test_late_binding_runs_only_where_no_job_is_shaped(asked):
-    late = {case.name for case, label, _, _ in asked if label == cases.LATE}
-    shaped = {case.name for case, _, _, run in asked if "nodes" in run.trace.read_text().splitlines()[0]}
-    assert late == {"I.1"}
-    assert "I.1" not in shaped
-
-
-def test_the_easy_of_table_8_is_that_of_table_7(asked, tmp_path):
-    of = {number: {run for case, label, _, run in asked if (case.table, label) == (number, cases.EASY)}
-          for number in ("7", "8")}  # fmt: skip
-    assert len(of["8"]) == 3
-    assert of["8"] < of["7"]
-    folders = {run.folder(tmp_path) for *_, run in asked}
-    assert len(folders) == len({run for *_, run in asked})
-
-
-def test_nothing_begins_when_time_is_up_and_what_is_there_is_kept(asked, tmp_path, monkeypatch):
-    one = asked[0][3]
-    monkeypatch.setattr(cases, "kept_metrics", lambda folder, *_: {"folder": folder})
-    assert cases.run(one, tmp_path, 0.0) is None
-    one.folder(tmp_path).mkdir(parents=True)
-    (one.folder(tmp_path) / "metrics.json").write_text("{}")
-    assert cases.run(one, tmp_path, 0.0) == {"folder": one.folder(tmp_path)}
-
-
-@pytest.mark.parametrize(
-    ("option", "text", "expected"),
-    [
-        *(("--hours", text, "above 0, at most 100") for text in ("0", "-1", "1000", "nan", "four")),
-        *(("--limit", text, "seconds from 0") for text in ("-1", "nan")),
-        *((option, text, "a whole number from 1") for option in ("--processes", "--seeds-large")
-          for text in ("0", "-1", "1.5")),
-        *(("--seeds", text, "whole numbers from 1 with commas between, each once")
-          for text in ("0", "-1", "1-3", "1,1", "1,,2")),
-        *(("--tables", text, "some of 5,6,7,8, each once") for text in ("5,5", "9", "")),
-    ],
-)  # fmt: skip
-def test_mistakes_on_the_command_line(option, text, expected, tmp_path, monkeypatch, capsys):
-    out = tmp_path / "out"
-    monkeypatch.setattr(sys, "argv", ["aucsched", f"{option}={text}", f"--out={out}"])
-    with pytest.raises(SystemExit, match="2"):
-        command.main()
-    assert capsys.readouterr().err.splitlines()[-1].endswith(f"argument {option}: {text!r}; expected {expected}")
-    assert not out.exists()
-
-
-def test_a_folder_that_cannot_be_made(tmp_path, monkeypatch, capsys):
-    (tmp_path / "file").write_text("kept")
-    for out in (tmp_path / "file", tmp_path / "file" / "out"):
-        monkeypatch.setattr(sys, "argv", ["aucsched", f"--out={out}"])
-        with pytest.raises(SystemExit, match="2"):
-            command.main()
-        assert f"--out {out}: cannot be made (" in capsys.readouterr().err.splitlines()[-1]
-    assert (tmp_path / "file").read_text() == "kept"
-
-
 @pytest.fixture
 def found():
     """Ours in all cases of machine S: the auction has half of what EASY has of everything, late binding is there."""
@@ -157,46 +79,6 @@ def found():
     return of
 
 
-def test_the_page_has_theirs_above_ours_with_their_seeds(found):
-    rows = pages.page(found, 4).splitlines()
-    at = rows.index(next(line for line in rows if line.startswith("| I.1 | AUCSCHED")))
-    assert rows[at].endswith("| 3.92 ± 2.69 | 27.88 | 3.28 ± 3.35 | – | – | 7 |")
-    assert rows[at + 1].startswith("| I.1 | `aucsched, as printed` | 2.00 | 50.0 | 2.00 | 2.00 ± 2.00 |")
-    assert rows[at + 1].endswith("| 20 | 75.0 | 1 |")
-    assert [line.split(" | ")[1] for line in rows[at + 2 : at + 5]] == ["SLURM/BF", "`easy`", "`dardis-late`"]
-
-
-def test_changes_are_of_means_over_cases(found):
-    changes = next(line for line in pages.page(found, 4).splitlines() if line.startswith("| 5 (S) | 15 |"))
-    assert changes.split(" | ")[3::2] == ["+0.0", "-50.0", "-50.0", "-50.0", "-50.0 |"]
-    # Fragmentation of versions 1 and 2 of table 5, as typed in.
-    theirs = [both for name, both in paper.TABLES["5"].items() if not name.endswith(".3")]
-    sums = [sum(both[who].fragmentation for both in theirs) for who in (paper.AUCSCHED, paper.BACKFILLING)]
-    assert changes.split(" | ")[8] == f"{100 * (sums[0] / sums[1] - 1):+.1f}"
-
-
-def test_means_over_workloads_are_of_those_who_have_all(found):
-    means = pages.page(found, 4).split("#### Everybody")[1]
-    assert [line.split(" | ")[2] for line in means.splitlines() if line.startswith("| S | 1 ")] == [
-        "AUCSCHED", "SLURM/BF", "`easy`", "`aucsched, as printed`"
-    ]  # fmt: skip
-
-
-def test_both_figures_are_drawn(found, tmp_path):
-    plots.draw_utilisation(tmp_path / "utilisation", found)
-    plots.draw_footprints(tmp_path / "footprints", found)
-    for name in ("utilisation", "footprints"):
-        assert (tmp_path / f"{name}.png").stat().st_size > 10_000
-        assert (tmp_path / f"{name}.svg").is_file()
-
-
-def test_what_is_kept_is_read_as_it_was_written(tmp_path):
-    runs = {"b": {"completed": 3, "utilisation": 0.1 + 0.2, "solver_asked": 2}, "a": {"completed": 4, "other": 1}}
-    kept.write_kept(runs, tmp_path / "kept.csv")
-    assert kept.read_kept(tmp_path / "kept.csv") == {"a": {"completed": 4}, "b": runs["b"]}
-    assert not kept.read_kept(tmp_path / "missing.csv")
-
-
 def test_what_is_kept_comes_of_a_run_as_it_is_today(tmp_path):
     (one,) = (run for case, label, seed, run in cases.asked_runs({"5": [1]}, 4, tmp_path)
               if (case.name, label) == ("I.1", cases.EASY))  # fmt: skip
@@ -205,18 +87,3 @@ def test_what_is_kept_comes_of_a_run_as_it_is_today(tmp_path):
     assert {name: metrics[name] for name in figures if name != "decision_cpu_s"} == {
         name: value for name, value in figures.items() if name != "decision_cpu_s"
     }
-
-
-def test_runs_whose_figures_are_kept_are_not_done_unless_anew(tmp_path, monkeypatch):
-    asked = {}
-    monkeypatch.setattr(command, "in_processes", lambda *given: asked.update(given[1]) or [])
-    arguments = ["aucsched", "--tables", "5", "--seeds", "1", "--out", str(tmp_path)]
-    monkeypatch.setattr(sys, "argv", arguments)
-    command.main()
-    runs = {run for *_, run in cases.asked_runs({"5": [1]}, 4, tmp_path)}
-    known = {run for run in runs if run.name in kept.read_kept()}
-    assert known
-    assert set(asked) == runs - known
-    monkeypatch.setattr(sys, "argv", [*arguments, "--anew"])
-    command.main()
-    assert set(asked) == runs

@@ -26,19 +26,6 @@ def test_the_curve_of_a_day_is_its_mean_over_time() -> None:
     assert slope_change(TABLE, TEMPS, np.array([1, 9]), 4000.0)[0] == 1000.0
 
 
-def test_a_pue_that_never_rises_changes_at_the_largest_load() -> None:
-    falling = PueTable(TEMPS, LOADS, np.array([[1.4, 1.3, 1.2, 1.1]] * 2))
-    assert slope_change(falling, TEMPS, np.array([1, 1]), 4000.0)[0] == 4000.0
-
-
-def test_a_day_is_weighed_by_time_and_counts_what_ran() -> None:
-    temps, it_w, lengths = np.array([10.0, 20.0, 20.0]), np.array([4000.0, 1000.0, 0.0]), np.array([1, 3, 9])
-    _, change = slope_change(TABLE, temps, lengths, 4000.0)
-    assert day_above_slope(TABLE, temps, it_w, lengths, 4000.0) == pytest.approx((1.30 + 3 * 1.20) / 4 - change)
-    with pytest.raises(ValueError, match="without any IT power"):
-        day_above_slope(TABLE, TEMPS, np.zeros(2), np.array([1, 1]), 4000.0)
-
-
 def test_the_modelled_plants_sort_the_thesis_cases_of_table_6_2() -> None:
     """Above the slope change there: hybrid in summer at high load; ours tells air, and hybrid in summer, alike."""
     hours = np.arange(24)
@@ -76,8 +63,3 @@ def test_the_thesis_rule_is_found_again() -> None:
     assert "no hybrid" not in maximise
     assert "of 538 days right" in tree.summary()
     assert "thesis: 96.28 % of 538" in tree.summary()
-
-
-def test_a_single_date_is_refused() -> None:
-    with pytest.raises(ValueError, match="days"):
-        learn_classes(records(1))

@@ -1,73 +1,18 @@
 """What scripts/reproduce/cp_2019 and cp_2020 make of runs: classes of jobs, claims, cuts, instances, and pages."""
 
-import json
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 
 from dardis.dispatch.cp.problem import Answer
 from dardis.registry import find_dispatcher
-from dardis.workload.read import read_trace
 from scripts.cp_2019 import cases as cases_2019
-from scripts.cp_2019 import page as page_2019
 from scripts.cp_2019 import paper as paper_2019
 from scripts.cp_2020 import cases as cases_2020
 from scripts.cp_2020 import instances
-from scripts.cp_2020 import page as page_2020
 from scripts.cp_2020 import paper as paper_2020
-from scripts.kit import claims, compared, service
-from scripts.kit.service import CPU, CPU_A_DECISION, SLOWDOWN, VARIABLES, WAIT
-
-
-def test_services_are_of_classes_by_how_long_jobs_run():
-    wait = np.array([0, 10, 3600, 40_000])
-    run = np.array([0, 3599, 3600, 18_000])
-    found = service.services(wait, run)
-    assert {name: one.jobs for name, one in found.items()} == {"all": 4, "short": 2, "medium": 1, "long": 1}
-    # A run of 0 s counts as 1 s: slowdowns 1 and 3609 / 3599.
-    assert found["short"].slowdown.mean == pytest.approx((1 + 3609 / 3599) / 2)
-    assert found["medium"].slowdown == service.Scatter(2.0, 0.0)
-    assert found["all"].wait.deviation == pytest.approx(np.std([0, 10, 3600, 40_000]))
-    assert str(service.Scatter(1234.4, 0.1234)) == "1,234 ± 0.123"
-
-
-def test_decisions_are_means_of_what_was_put_as_a_problem():
-    metrics = {"decisions": 4, "decision_cpu_s": 0.2, "prediction_cpu_s": 0.1, "solver_asked": 1, "solver_proven": 1}
-    rows = [{"waiting": "1", "planned": "1", "variables": "65"}, {"waiting": "4", "planned": "2", "variables": "5"}]
-    found = service.decisions_of(metrics, rows)
-    assert (found.mean_ms, found.problems, found.waiting, found.planned, found.variables) == (50, 2, 2.5, 1.5, 35)
-    assert found.total_s == pytest.approx(0.3)
-    assert service.decisions_of({"decisions": 0, "decision_cpu_s": 0.0}, []).mean_ms == 0
-
-
-@pytest.mark.parametrize(("own", "verdict"), [(60, "yes"), (70, "in part"), (99.5, "no"), (120, "no")])
-def test_less_by_a_share(own, verdict):
-    claim = claims.Less("", "one", "other", {CPU: 0.4})
-    figures = {"one": {CPU: own}, "other": {CPU: 100}}
-    assert claims.judged(claim, figures).verdict == verdict
-    assert claims.judged(claim, {"one": {CPU: own}}) == claims.UNKNOWN
-
-
-def test_less_of_several_figures_must_be_so_in_all():
-    claim = claims.Less("", "one", "other", {SLOWDOWN: 0, WAIT: 0})
-    finding = claims.judged(claim, {"one": {SLOWDOWN: 1, WAIT: 11}, "other": {SLOWDOWN: 2, WAIT: 10}})
-    assert finding == claims.Finding("slowdown −50.0 %, wait +10.0 %", "in part")
-
-
-def test_no_more_bears_what_is_alike():
-    claim = claims.NoMore("", "one", "other", (SLOWDOWN, WAIT))
-    other = {SLOWDOWN: 100, WAIT: 100}
-    assert [
-        claims.judged(claim, {"one": {SLOWDOWN: 100.5, WAIT: wait}, "other": other}).verdict for wait in (50, 102)
-    ] == ["yes", "in part"]
-
-
-def test_close_is_of_the_farthest():
-    claim = claims.Close("", ("a", "b", "c"), (WAIT,), 0.1)
-    far = {name: {WAIT: wait} for name, wait in (("a", 100), ("b", 105), ("c", 120))}
-    assert claims.judged(claim, far) == claims.Finding("wait 20.0 % apart", "no")
-    assert claims.judged(claim, far | {"c": {WAIT: 110}}).verdict == "yes"
+from scripts.kit import claims
+from scripts.kit.service import CPU, CPU_A_DECISION, VARIABLES
 
 
 def test_the_papers_tables_say_what_their_texts_say():
@@ -97,30 +42,6 @@ def test_all_contenders_are_dispatchers_with_such_settings():
     assert cases_2020.shown("replan-L2") == "replan-L2"
 
 
-def test_a_comparison_is_written_and_what_has_ended_well_is_read(tmp_path):
-    contender = compared.Contender("PCP1-W", "pcp19", {"version": 1})
-    written = compared.Experiment("Eurora", tmp_path / "t.csv", tmp_path / "p.toml", [contender], "none", 5).spec()
-    assert 'deadlines = "none"\njobs = 5\n\n[[dispatchers]]\nname = "pcp19"\nlabel = "PCP1-W"\n' in written
-    assert 'settings = { version = "1" }' in written
-    runs = {"Eurora/a/1": "done", "Eurora/a/2": "done", "Eurora/b/1": "failed", "KIT/a/1": "done"}
-    state = {"runs": {key: {"status": status, "error": ""} for key, status in runs.items()}}
-    (tmp_path / "compare.json").write_text(json.dumps(state), encoding="utf-8")
-    found = compared.done(tmp_path, "Eurora")
-    assert found == {"a": [tmp_path / "runs" / "Eurora" / "a" / seed for seed in "12"]}
-
-
-def test_the_middle_of_a_trace_are_jobs_that_fit(tmp_path):
-    # Of six jobs one is too wide; of the other five the middle three are 3, 4 and 5.
-    rows = [(1, 0, 10, 1), (2, 5, 10, 9), (3, 10, 10, 2), (4, 20, 30, 4), (5, 40, 10, 4), (6, 50, 10, 1)]
-    lines = [f"{job} {at} -1 {run} {procs} -1 -1 {procs} 100 -1 1 1 1 1 1 1 -1 -1" for job, at, run, procs in rows]
-    path = tmp_path / "t.swf"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    cut = cases_2020.middle(read_trace(path, strict=True), 4, 3)
-    assert (cut.since, cut.jobs) == (10, 3)
-    assert cut.load == pytest.approx((20 + 120 + 40) / (4 * 30))
-    assert cut.options(0.75) == ("--max-width=4", "--from=10", "--jobs=3", "--load=0.500000")
-
-
 def told(objective, variables, **more):
     """A model that always answers the same."""
     answer = Answer({}, objective, variables=variables, **more)
@@ -148,31 +69,3 @@ def test_instances_keep_what_both_models_say():
     every = np.ones(3, dtype=bool)
     assert found.objective_ratio(every).tolist() == [1.5, 1.0]
     assert (found.cpu_s >= 0).all()
-
-
-def outcome(slowdown=2.0, mean_ms=1.0, variables=100.0):
-    served = service.Service(3, service.Scatter(slowdown, 1.0), service.Scatter(60.0, 5.0))
-    metrics = {"expected_mae_s": 600.0, "expected_under_share": 0.1, "expected_over_share": 0.9}
-    decisions = service.Decisions(7, mean_ms, mean_ms, 0.5, problems=2, variables=variables)
-    return service.Outcome({"all": served, "medium": served}, decisions, metrics)
-
-
-def test_the_page_of_2019_has_theirs_beside_ours():
-    log = {"all": outcome(slowdown=8.0).service["all"]}
-    text = page_2019.page("Lead.", {"PCP-W": outcome(), "PCP3-D": outcome(1.5), "PCP1-W": outcome()}, log)
-    assert "| PCP-W | did not end | – | – | – | 7 | 1 | 1.5 | 0.50 | 2 | 0 | 0 | 0 | 0.0 | 100 |" in text
-    assert "| PCP3-D | 701 | 262,764 | 289 | 115 | 7 |" in text
-    assert "| PCP3-D | 40 | 10 | 25.8% | 10.0% | 53.7% | 90.0% |" in text
-    assert "| PBS (the log) | 8 ± 1 | 60 ± 5 | – | – | – | – |" in text
-    assert "| problems are smaller in PCP3-D than in PCP1-W | variables −0.0 % | no |" in text
-    assert "| HCP3-D is better than PBS | – | not known |" in text
-
-
-def test_the_page_of_2020_has_systems_and_instances():
-    both = {"D": some_instances((told(10.0, 100), told(15.0, 25)), (told(10.0, 100), told(10.0, 25)))}
-    kit = {"HCP'19-R": outcome(mean_ms=1.0), "PCP'20-R": outcome(mean_ms=4.0), "PCP'19-R": outcome()}
-    text = page_2020.page("Lead.", kit, {"replan-D": outcome()}, {"all": outcome().service["all"]}, both)
-    assert "| PCP'19-R | did not end | did not end | 7 |" in text
-    assert "| HCP'19-R is faster than PCP'20-R by 59 % | CPU a decision −75.0 % | yes |" in text
-    assert "| D | 2 | 0 | 0.25, 0.25, 0.25 | 0.0% |" in text
-    assert "| – | – | 50.0% | 50.0% |" in text

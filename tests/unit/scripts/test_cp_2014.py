@@ -4,11 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from dardis.workload.table import read_table
-from scripts.cp_2014 import batches, figures, page, paper, runs
+from scripts.cp_2014 import batches, paper
 
 ROOT = Path(__file__).resolve().parents[3]
 BEGIN = 36000
@@ -35,21 +34,11 @@ def batch(trace):
     return batches.cut(trace, "BATCH1", BEGIN)
 
 
-def done_of(starts, batch):
-    start = np.array(starts)
-    return runs.Done(start, start + batch.trace.runtime, {})
-
-
 def test_a_batch_has_who_ran_who_waited_and_who_came(batch):
     assert batch.trace.number.tolist() == [1, 2, 3, 4]
     assert batch.running.tolist() == [True, False, False, False]
     assert batch.trace.submit.tolist() == [35999, 36000, 37000, 38000]
     assert batch.recorded.tolist() == [35999, 37000, 40000, 38000]
-
-
-def test_who_ran_keeps_what_is_left_and_nobody_outruns_his_walltime(batch):
-    assert batch.trace.runtime.tolist() == [4001, 600, 7200, 60]
-    assert batch.trace.walltime.tolist() == [4601, 600, 7200, 60]
 
 
 def test_deadlines_are_the_mean_waits_of_queues_in_the_whole_trace(batch):
@@ -76,77 +65,6 @@ def test_the_thesis_queue_times_by_queue_are_parts_of_the_mean():
     """Means over a queue's own jobs could hardly all lie below that of all: other queues have 8 of 437 jobs."""
     for mean, *parts in paper.TABLE_3_4.values():
         assert sum(parts) <= mean
-
-
-def test_frames_that_are_chosen_do_not_overlap_and_are_the_nearest(trace, monkeypatch):
-    cut = {begin: batches.made_of(batches.cut(trace, "", begin).counted) for begin in batches.frames(trace)}
-    assert min(cut) == 30600
-    assert max(cut) == 36000
-    monkeypatch.setattr(paper, "TABLE_3_6", {"BATCH1": cut[34200], "BATCH2": cut[34200]})
-    monkeypatch.setattr(batches, "FRAME_S", 1800)
-    first, second = batches.alike(trace)
-    assert abs(first.begin - second.begin) >= 1800
-    assert first.name == "BATCH1"
-
-
-def test_queue_times_are_means_of_all_and_their_parts(batch):
-    found = figures.queue_times(batch, done_of([35999, 39000, 46000, 38000], batch))
-    assert found.mean == 4000
-    assert found.parts == (1000, 0, 3000)
-    assert found.in_frame == (3000 + 6200 + 0) / 3
-    assert found.late == 2
-
-
-def test_use_is_the_mean_over_the_frame(batch):
-    # Job 1 runs for 4,000 s of the frame, job 2 for 600, job 3 for the last 3,200, and job 4 after it.
-    found = figures.use(batch, done_of([35999, 36000, 40000, 43200], batch))
-    assert found.cores == pytest.approx((16 * 4000 + 600 + 16 * 3200) / 7200)
-    assert found.gpus == pytest.approx(2 * 4000 / 7200)
-    assert found.mics == pytest.approx(3200 / 7200)
-    assert found.jobs == pytest.approx((4000 + 600 + 3200) / 7200)
-    assert found.share == pytest.approx(100 * found.cores / 1024)
-
-
-def test_curves_count_who_runs_and_who_waits(batch):
-    found = figures.curves(batch, done_of([35999, 37000, 40000, 38000], batch))
-    assert len(found.minutes) == 121
-    assert found.jobs[[0, 17, 120]].tolist() == [1, 2, 1]
-    assert found.cores[[0, 17, 120]].tolist() == [16, 17, 16]
-    assert found.waiting[[0, 17, 120]].tolist() == [1, 1, 0]
-
-
-def test_waits_are_told_by_what_was_expected(batch):
-    # Waits of 200, 9,000 and 0 s where 2,000, 3,000 and 1 s were expected: a tenth, three times, and at once.
-    found = figures.times_expected(batch, done_of([35999, 36200, 46000, 38000], batch))
-    assert found.tolist() == [1, 0, 0, 0, 0, 1, 0]
-    assert len(found) == len(figures.TIMES_EXPECTED) - 1
-
-
-def test_models_are_told_by_their_names_in_the_thesis():
-    assert runs.model("NL", 7).settings == ("objective=late", "composite=off", "most_places=7")
-    bounded = runs.model("WT MKS/NL", 7, 1.5)
-    assert bounded.label == "WT MKS/NL, δ 1.5"
-    assert bounded.settings == ("objective=tardiness", "composite=on", "most_places=7", "delta_0=1.5", "delta_1=1.5")
-
-
-def test_all_models_are_run_on_the_first_batch_and_the_best_on_all():
-    first, second = ([who.label for who in runs.contenders(batch, 7)] for batch in ("BATCH1", "BATCH2"))
-    assert first[: len(paper.MODELS)] == list(paper.MODELS)
-    assert second[0] == paper.BEST
-    assert len(first) - len(second) == len(paper.MODELS) - 1
-
-
-def test_a_page_shows_what_there_is(batch):
-    metrics = dict(zip(page.SOLVER, (9, 5, 3, 2, 0.125, 1.25), strict=True))
-    at_once = runs.Done(batch.trace.submit, batch.trace.submit + 60, metrics)
-    outcome = page.Outcome(batch, {paper.PBS: runs.recorded(batch), paper.BEST: at_once})
-    text = page.page([outcome], 1500)
-    # Waits of 1,000, 3,000 and 0 s.
-    assert "| PBS | 6,840.81 | 1,333.33 | 17.34 | 333.33 | 2,825.05 | 0.00 | 3,600.40 | 1,000.00 | 1,333 |" in text
-    assert "| MKS | 187.14 | – | 4.77 | – |" in text
-    assert "| BATCH1 | MKS WT/NL | 9 | 5 | 3 | 2 | 12.5 | 1.2 |" in text
-    assert "| BATCH1 | 1 | 0 | 0 | 0 | 0 |" in text
-    assert all(len(row) == len(page.HEAD) for row in page.rows([outcome]))
 
 
 @pytest.mark.slow

@@ -12,18 +12,17 @@ from kit.actual import actual, asking
 from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher
 from dardis.metrics.audit import audit
 from dardis.model.choices import EventOrder
-from dardis.model.job import FOREVER, Actual, Job
+from dardis.model.job import Actual
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile
 from dardis.sim.simulation import Simulation
 from dardis.turns import CentralTurns
-from scripts.decision_time import contenders, figures, page, plain_rules, timed, workloads
+from scripts.decision_time import contenders, plain_rules, timed, workloads
 
 ROOT = Path(__file__).resolve().parents[3]
 HOUR_S = 3600
 PLATFORM = Platform("six", (NodeGroup("n", 6, {"cores": 4}),))
-CURVE = {300: 1.0, 3000: 1.0, 30_000: 1.0}
 
 
 def some_jobs(seed: int, count: int = 60) -> list[Actual]:
@@ -81,35 +80,6 @@ def test_backfilling_as_printed_is_legal_and_starts_jobs_sooner(seed):
     assert plain.start.sum() < strict.start.sum()
 
 
-def test_a_job_that_fits_no_machine_is_rejected():
-    rules = plain_rules.PlainRules(PLATFORM, desired(), backfill=False)
-    assert rules.submit(Job(1, 0, 0, None, 10, 7, (4,), 1), 0).reason
-    assert rules.submit(Job(2, 0, 0, None, 10, 6, (4,), 1), 0) is None
-
-
-def test_a_ledger_counts_its_window_alone():
-    ledger = timed.Ledger(10, 20)
-    for now, spent in ((9, 70), (10, 10), (19, 30)):
-        ledger.begin(timed.Why.SUBMIT, now)
-        ledger.last.dispatching += spent
-    ledger.begin(timed.Why.END, 19)
-    ledger.last.scheduling += 5
-    assert ledger.total("dispatching") == 40e-9
-    assert ledger.total("scheduling", timed.Why.SUBMIT) == 0
-    assert ledger.total("scheduling", timed.Why.END, timed.Why.REPAIR) == 5e-9
-    assert ledger.deviation("dispatching") == 10e-9
-    with pytest.raises(timed.WindowOver):
-        ledger.begin(timed.Why.SUBMIT, 20)
-
-
-def test_a_ledger_ends_after_so_many_decisions():
-    ledger = timed.Ledger(0, FOREVER, 2)
-    for now in (1, 2):
-        ledger.begin(timed.Why.SUBMIT, now)
-    with pytest.raises(timed.WindowOver):
-        ledger.begin(timed.Why.SUBMIT, 3)
-
-
 def test_every_job_is_decided_for_once_and_then_by_what_ends():
     case = workloads.Case("six", PLATFORM, desired(), some_jobs(6))
     for label in (contenders.DARDIS, contenders.EASY):
@@ -120,13 +90,6 @@ def test_every_job_is_decided_for_once_and_then_by_what_ends():
             assert len(came) == len(case.jobs)
             assert all(one.scheduling > 0 for one in came)
             assert sum(one.why is timed.Why.END for one in ledger.decisions) == len(case.jobs)
-
-
-def test_copies_are_dealt_out_evenly():
-    jobs = some_jobs(7, 30)
-    assert [count for _, count in workloads.dealt(jobs[:6], 2.5)] == [2, 3, 2, 3, 2, 3]
-    assert len(workloads.copies(jobs, 10 / 3)) == 100
-    assert workloads.copies(jobs, 1.0) == jobs
 
 
 def test_a_larger_machine_has_as_much_of_everything():
@@ -152,43 +115,6 @@ def test_a_larger_machine_has_as_much_of_everything():
     held = sum(job.units for job in before[: len(running)])
     assert held == sum(job.units * count for job, count in workloads.dealt(running, 2.5))
     assert case.jobs == sorted(case.jobs, key=lambda job: (job.submit, job.number))
-
-
-@pytest.mark.parametrize(
-    ("theirs", "where"),
-    [
-        ({300: 0.1, 3000: 1 / 10**0.5, 30_000: 10.0}, [3000 * 10 ** (1 / 3)]),
-        ({300: 0.1, 30_000: 10.0}, [3000.0]),
-        ({300: 0.1, 3000: 0.2, 30_000: 0.3}, []),
-        ({300: 2.0, 3000: 0.5, 30_000: 2.0}, [300 * 10**0.5, 3000 * 10**0.5]),
-    ],
-)
-def test_curves_cross_where_their_ratio_is_one(theirs, where):
-    assert figures.crossings(CURVE, theirs) == pytest.approx(where)
-
-
-def test_a_verdict_says_where_and_how_it_ends():
-    verdict = figures.verdict
-    assert verdict("easy", CURVE, {300: 0.1, 30_000: 10.0}) == (
-        "easy: crosses at about 3,000 nodes; at 30,000 10 times dearer"
-    )
-    assert verdict("easy", CURVE, {300: 0.1, 3000: 0.25}) == (
-        "easy: no crossing from 300 nodes on; at 3,000 4 times cheaper"
-    )
-
-
-def test_a_headline_names_who_crosses():
-    headline = figures.headline
-    dearer = {300: 20.0, 3000: 30.0}
-    assert headline("ours", CURVE, {"easy": {300: 0.1, 30_000: 10.0}, "plain": dearer}) == (
-        "ours: crossed at about 3,000 by easy"
-    )
-    assert headline("ours", CURVE, {"plain": dearer}) == "ours: crossed by nobody"
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(0.0000123, "0.0123"), (0.0456, "45.6"), (5.356, "5,356")])
-def test_milliseconds_have_three_digits(seconds, text):
-    assert page.ms(seconds) == text
 
 
 def swf_line(number: int, submit: int) -> str:

@@ -12,7 +12,7 @@ import typer.main
 
 from dardis.cli.main import app
 from scripts.docs_site.commands import page_of_commands
-from scripts.docs_site.links import BROUGHT_IN, for_the_site, from_other_hosts
+from scripts.docs_site.links import for_the_site, from_other_hosts
 from scripts.docs_site.notebook import page_of
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -34,12 +34,6 @@ ROOT = Path(__file__).resolve().parents[3]
 )
 def test_links_lead_to_pages_of_the_site_or_stay(page, written, at_site):
     assert for_the_site(f"x {written} y", page, ROOT) == f"x {at_site} y"
-
-
-def test_pages_from_elsewhere_exist_and_stand_for_no_page_of_docs():
-    for source, page in BROUGHT_IN.items():
-        assert (ROOT / source).is_file()
-        assert not (ROOT / "docs" / page).exists()
 
 
 @pytest.mark.parametrize(

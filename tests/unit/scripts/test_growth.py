@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.growth_curves import fit, plots, points, queues
-from scripts.kit import busy_pool
+from scripts.growth_curves import fit, points, queues
 
 ROOT = Path(__file__).resolve().parents[3]
 SIZES = (10, 100, 1000, 10_000, 100_000)
@@ -25,48 +24,11 @@ def test_a_power_law_is_found():
     assert law.least < 0.7 < law.most
 
 
-def test_the_upper_decades_say_where_it_goes():
-    found = curve(lambda size: 1e-4 + 1e-6 * size)
-    above = fit.upper(found)
-    assert [one.size for one in above] == [1000, 10_000, 100_000]
-    assert 0.9 < fit.law_of(above).exponent < 1
-    assert fit.law_of(found).exponent < 0.8
-    assert fit.law_of(found).off > 1.5
-
-
-def test_there_is_no_law_without_two_sizes_above_none():
-    of = [points.Point.of("reservations", "all", size, [1.0]) for size in (0, 5)]
-    assert fit.law_of(of) is None
-
-
-def test_points_are_read_as_written(tmp_path):
-    first, second = tmp_path / "a.csv", tmp_path / "b.csv"
-    points.write(first, curve(lambda size: 1e-6 * size))
-    points.write(second, points.read(first))
-    assert first.read_text() == second.read_text()
-    assert [one.size for one in points.read(second)] == list(SIZES)
-
-
-def test_curves_that_cost_most_at_none_are_drawn(tmp_path):
-    flat = [points.Point.of("reservations a node", "all", size, [1e-4 - 1e-6 * size]) for size in (0, 1, 8)]
-    plots.draw(tmp_path / "flat", flat)
-    assert (tmp_path / "flat.png").exists()
-
-
 def test_whoever_ends_is_followed_by_another():
     jobs = queues.jobs_of(5, 12)
     assert [job.after for job in jobs[:5]] == [None] * 5
     assert [job.after for job in jobs[5:]] == [job.number for job in jobs[:-5]]
     assert len(jobs) - 5 > 12
-
-
-@pytest.mark.parametrize("nodes", [100, 1000])
-def test_jobs_on_a_busy_pool_start_when_they_are_meant_to(nodes):
-    pool = busy_pool.BusyPool(nodes, 3)
-    for ask in (busy_pool.NOW, busy_pool.LATER, busy_pool.LAST):
-        assert pool.cpu_of(ask, 8) > 0
-    with pytest.raises(ValueError, match="starts at 0 s"):
-        pool.cpu_of(busy_pool.Ask(busy_pool.HALF, 600, 700), 1)
 
 
 @pytest.mark.slow

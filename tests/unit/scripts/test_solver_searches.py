@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -18,7 +16,7 @@ from offline.planner.budget import Watch
 from offline.planner.cp import model
 from offline.planner.day_account import account_of
 from offline.planner.problem import Plan, PlanJobs, Problem, Running, StoppedBy
-from scripts.thesis_6.solver_searches import default_search, relaxation_search, segments_of
+from scripts.thesis_6.solver_searches import default_search, relaxation_search
 
 HOUR = 60
 """Hours of a minute, so that the solver proves at once what it finds."""
@@ -71,14 +69,6 @@ def test_units_are_placed_on_nodes_not_in_sums():
     assert second.tolist() == [int(units == 0) for units in first]
 
 
-def test_a_job_that_ends_after_the_day_earns_what_it_ran_in_it():
-    # Two hours long in a day of two: power is so dear in the first hour that starting in the second pays.
-    problem = day([3.0, 0.1], [(0, 2 * HOUR, 1, 1)], horizon=HOUR)
-    found = default_search(problem, Watch(), deterministic_s=1.0)
-    assert found.start.tolist() == [HOUR]
-    assert found.profit == pytest.approx(SHARE * (1 - 0.5 * 1.2 * 0.1))
-
-
 def test_no_plan_within_the_horizon_is_said_by_name():
     problem = day([0.1, 0.1], [(0, HOUR, 1, 2), (0, HOUR, 1, 2)], horizon=HOUR - 1)
     found = default_search(problem, Watch(), deterministic_s=1.0)
@@ -125,27 +115,3 @@ def test_a_plan_is_told_to_the_solver_in_full():
     found = relaxation_search(problem, before, Watch(), deterministic_s=0.01)
     assert found.start is not None
     assert found.profit >= before.profit - 1e-5
-
-
-def test_hours_alike_are_one_segment():
-    problem = day([0.1] * 5 + [0.2], [(0, HOUR, 1, 1)], temps=[10, 12, 15, 16, 20, 20])
-    segments = segments_of(problem)
-    # 10, 12 and 15 lie within 5 degrees; so do 16 and 20; then the price is another.
-    assert (segments.edges // HOUR).tolist() == [0, 3, 5, 6]
-    assert segments.temp_c.tolist() == pytest.approx([37 / 3, 18, 20])
-
-
-def test_progress_is_in_money():
-    told = []
-    problem = day([0.4, 0.1], [(0, HOUR, 1, 1)], horizon=HOUR)
-    watch = Watch(progress=lambda _doing, best, bound: told.append((best, bound)))
-    found = default_search(problem, watch, deterministic_s=1.0)
-    best, bound = told[-1]
-    assert best == pytest.approx(found.profit, abs=1e-6)
-    assert bound >= best - 1e-9
-
-
-def test_a_job_that_no_node_holds_has_no_plan():
-    problem = day([0.1, 0.1], [(0, HOUR, 1, 1)])
-    large = replace(problem.jobs, request=np.array([[3]]))
-    assert default_search(replace(problem, jobs=large), Watch(), deterministic_s=1.0).start is None

@@ -32,16 +32,6 @@ def outcomes():
     ]
 
 
-def test_measures_are_means_over_seeds_in_the_order_of_the_thesis_and_shares_in_percent(outcomes):
-    assert outcomes[0].measures(paper.MODEL) == (50, 100, 150, 200, 250, 300, 350, 100 * 400)
-
-
-def test_gains_are_over_fifo(outcomes):
-    printed, ours = pages.gain(outcomes[1], paper.MODEL, 0)
-    assert printed == pytest.approx(100 * (1 - 119.77 / 152.94))
-    assert ours == pytest.approx(50)
-
-
 def test_the_page_has_theirs_beside_ours_and_phases(outcomes):
     text = pages.page(outcomes, [], {"pbs-fifo": [days.Day(3, 0.5, 12.0)]}, "Title")
     rows = text.splitlines()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.thesis_5 import paper, results
+from scripts.thesis_5 import paper
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -20,49 +20,6 @@ def test_the_thesis_tables_agree_with_its_text_where_they_do():
     assert verdicts[11] == paper.Finding("all of it", "yes")
     assert verdicts[12] == paper.Finding("223 times", "yes")
     assert verdicts[0].shown == "41 % less"
-
-
-def figures(**changed):
-    """Figures in which each of a few dispatchers has 100 of everything, unless told otherwise."""
-    names = (*paper.SET_UPS, *paper.RULES)
-    found = {name: dict.fromkeys((*paper.COLUMNS, paper.DECISION), 100.0) for name in names}
-    for name, some in changed.items():
-        found[name.replace("_", "-")] |= some
-    return found
-
-
-@pytest.mark.parametrize(
-    ("own", "shown", "verdict"),
-    [(59.0, "41 % less", "yes"), (90.0, "10 % less", "in part"), (110.0, "10 % more", "no")],
-)
-def test_a_saving_is_judged_by_the_least(own, shown, verdict):
-    claim = paper.Saves(paper.THROUGHPUT, "makespan", 0.41, 0.42)
-    finding = claim.judge(figures(dardis_throughput={"makespan": own}), paper.RULES)
-    assert finding == paper.Finding(shown, verdict)
-
-
-def test_a_saving_over_two_of_three_rules_is_none():
-    found = figures(dardis_balance={"late": 50.0}, rules_wt={"late": 40.0})
-    assert paper.Saves(paper.BALANCE, "late", 0.54, 0.57).judge(found, paper.RULES).verdict == "no"
-
-
-def test_ranks_name_what_holds():
-    claim = paper.Ranks(paper.BALANCE, ("late",), ("over",))
-    assert claim.judge(figures(dardis_balance={"late": 99.0, "over": 99.0}), ()).shown == "only late jobs"
-    assert claim.judge(figures(dardis_balance={"late": 101.0, "over": 99.0}), ()).verdict == "no"
-
-
-def test_a_missing_run_is_not_judged():
-    found = figures()
-    del found["rules-df"]
-    assert paper.judged(paper.CLAIMS[0], found, paper.RULES) == paper.UNKNOWN
-
-
-def test_the_spread_of_decisions_is_that_of_their_bins(tmp_path):
-    (tmp_path / "decisions.csv").write_text("cpu_s_from,cpu_s_to,decisions\n1,3,5\n5,7,5\n", encoding="utf-8")
-    assert results.decision_spread(tmp_path) == 2.0
-    (tmp_path / "decisions.csv").write_text("cpu_s_from,cpu_s_to,decisions\n", encoding="utf-8")
-    assert results.decision_spread(tmp_path) is None
 
 
 def swf_line(number: int, submit: int, run: int, cores: int, wall: int, partition: int) -> str:

@@ -27,35 +27,6 @@ def rolled(case, name):
     return found
 
 
-@pytest.mark.parametrize("search", ["multi-search", "delay search", "ours"])
-def test_what_runs_over_midnight_stays(case, search):
-    found = rolled(case, search)
-    # The second job begins on the first day and runs into the second, whose own job waits for it.
-    assert found.start.tolist()[:2] == [0, 18 * 3600]
-    # Ours may leave it until a cooler hour, for waiting costs nothing.
-    assert found.start[2] == 36 * 3600 or (search == "ours" and found.start[2] > 36 * 3600)
-    assert found.jobs_a_day.tolist() == [2, 1]
-
-
-def test_what_is_not_begun_is_planned_again(tmp_path):
-    lines = [f"{n} 0 0 {20 * 3600} 9600 -1 -1 9600 {20 * 3600} -1 1 1 1 -1 1 4 -1 -1" for n in (1, 2, 3)]
-    (tmp_path / "low.swf").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    case = cases.load(tmp_path, cases.LOW)
-    found = rolled(case, "multi-search")
-    assert sorted(found.start.tolist()) == [0, 20 * 3600, 40 * 3600]
-    assert found.jobs_a_day.tolist() == [3, 1]
-
-
-def test_a_solver_that_finds_nothing_leaves_the_heuristic(case, monkeypatch):
-    nothing = searches.Found(None, None, None, "done")
-    monkeypatch.setattr(searches, "default_search", lambda *_, **__: nothing)
-    monkeypatch.setattr(searches, "relaxation_search", lambda *_, **__: nothing)
-    for name in searches.BY_SOLVER:
-        found = rolled(case, name)
-        assert found.own.tolist() == [0, 0]
-        assert found.start.tolist() == [0, 18 * 3600, 36 * 3600]
-
-
 def test_wished_starts_give_way_to_capacity(case):
     nobody = roll._Book(case).running(0)
     problem = roll.problem_of(case, cases.SCENARIOS[0], np.arange(2), nobody, 0)

@@ -66,9 +66,3 @@ def test_a_small_run_writes_page_table_and_plots_and_keeps_its_runs(data, tmp_pa
     again = runs.simulate(cases.Files(data, out), cases.WORKLOADS[1], runs.OPPONENTS)
     assert [key[1] for key, path in again if path in kept] == [*figures.RULES, runs.EASY]
     assert {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("*.npz")} == kept
-
-
-def test_assumed_days_are_warmest_at_15():
-    hours = [cases.SUMMER.assumed_c(hour) for hour in range(24)]
-    assert (max(hours), hours.index(max(hours)), min(hours)) == (31.0, 15, 18.0)
-    assert cases.WINTER.assumed_c(3) == pytest.approx(0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dardis.solver.cpsat import domain, new_model, solve, weighted_sum
+from dardis.solver.cpsat import new_model, solve, weighted_sum
 from dardis.solver.result import Budget, Ended, SolverStatus
 
 
@@ -36,27 +36,6 @@ def test_an_optimum_is_found_and_proven():
     assert answer.values(taken).tolist() == [0, 1, 1, 0]
     assert told[-1][0] == 9
     assert all(bound >= 9 for _, bound in told)
-
-
-@pytest.mark.parametrize(("linear", "presolve"), [(None, True), (2, False), (0, False)])
-def test_how_a_model_is_prepared_does_not_change_its_optimum(linear, presolve):
-    model = new_model()
-    one, other = (model.new_int_var_from_domain(domain([(7, 9), (0, 2), (2, 3)]), "") for _ in range(2))
-    model.add(one + other == 10)
-    model.maximize(one)
-    answer = solve(model, Budget(1.0, linear=linear, presolve=presolve))
-    assert answer.result.proven
-    assert answer.values([one, other]).tolist() == [9, 1]
-
-
-def test_no_solution_is_said_by_name():
-    model = new_model()
-    one = model.new_int_var(0, 5, "")
-    model.add(2 * one == 3)
-    result = solve(model, Budget(1.0)).result
-    assert (result.status, result.ended) == (SolverStatus.INFEASIBLE, Ended.PROVEN)
-    assert result.objective is result.bound is None
-    assert not result.found
 
 
 def test_nothing_found_within_the_budget_is_unknown():

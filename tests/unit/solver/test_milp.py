@@ -75,11 +75,6 @@ def test_the_best_is_that_of_trying_everything(program):
     assert again[0].objective == pytest.approx(result.objective)
 
 
-def test_what_is_not_to_be_whole_is_not():
-    result, values = maximise(dense([2, 1], [9, 9], [[2, 2]], [-np.inf], [7]), np.array([False, True]), Search(10))
-    assert (result.objective, values.tolist()) == (pytest.approx(7), pytest.approx([3.5, 0]))
-
-
 def at_most(objective, rows, most):
     """A programme over x ≥ 0 with `rows @ x ≤ most`."""
     return dense(objective, [np.inf] * len(objective), rows, [-np.inf] * len(rows), most)
@@ -103,15 +98,6 @@ def test_what_has_no_optimum_is_unknown(rows, most):
     assert len(answer.values) == len(answer.duals) == 0
 
 
-def test_entries_of_one_place_add_up():
-    twice = LinearProgram(
-        np.ones(1), np.zeros(1), np.full(1, 9.0), np.array([0, 0]), np.array([0, 0]), np.array([1.0, 3.0]),
-        np.array([-np.inf]), np.array([8.0]),
-    )  # fmt: skip
-    assert maximise(twice, np.ones(1, dtype=bool), Search(10))[1].tolist() == [2]
-    assert solve_lp(twice, Budget(1.0)).values == pytest.approx([2])
-
-
 @pytest.mark.parametrize("nodes", [1, 20, 300])
 def test_the_tree_has_no_more_nodes_than_are_allowed(nodes, monkeypatch):
     from ortools.math_opt.python import mathopt
@@ -128,14 +114,6 @@ def test_the_tree_has_no_more_nodes_than_are_allowed(nodes, monkeypatch):
     assert counts[0] <= nodes
     assert (result.proven, result.ended) == (False, Ended.BUDGET)
     assert result.bound is None or result.objective is None or result.bound >= result.objective
-
-
-def test_the_same_again_whatever_has_been_solved_before():
-    one = maximise(*market_split(), Search(100, seed=3))
-    maximise(*market_split(seed=2), Search(50))
-    two = maximise(*market_split(), Search(100, seed=3))
-    assert (one[0].objective, one[0].bound, one[0].status) == (two[0].objective, two[0].bound, two[0].status)
-    assert one[1].tolist() == two[1].tolist()
 
 
 def test_a_known_solution_is_never_lost():

@@ -43,16 +43,6 @@ def test_what_waits_runs_and_has_ended():
     assert mine.totals == Totals(asked=200, used=100)
 
 
-def test_who_loses_its_nodes_and_has_others_runs_from_then_on():
-    mine = backlog()
-    mine.waits(job(1, 100, 2))
-    mine.bound(1, 10)
-    mine.bound(1, 30)
-    assert mine.totals == Totals(ends=260, cores=2)
-    mine.bound(1, None)
-    assert mine.totals == Totals(waits=200)
-
-
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 50), st.integers(1, 9), st.integers(0, 99)), max_size=12))
 def test_all_know_the_same_when_all_have_told(rows):
     alone, split = backlog(), [backlog(manager) for manager in range(3)]
@@ -70,27 +60,3 @@ def test_all_know_the_same_when_all_have_told(rows):
             one.hear(told, now)
             one.hear(told - np.array([0, 1, *[9] * 10]), now)  # an older one comes late
         assert {one.seconds(now) for one in split} == {alone.seconds(now)}
-
-
-def heard(told: list[Backlog], by: Backlog, now: int) -> None:
-    said = [one.tell().message for one in told]
-    by.hear(np.array([[one.manager, one.number, *one.totals.tolist()] for one in said]), now)
-
-
-@given(st.integers(0, 400))
-def test_who_is_silent_takes_nothing_off_what_others_run(now):
-    mine, other = backlog(), backlog(1)
-    mine.waits(job(1, 400, 5))
-    mine.bound(1, 0)
-    other.waits(job(2, 100, 9))
-    other.bound(2, 0)
-    heard([other], mine, 0)
-    assert mine.seconds(now) == (5 * (400 - now) + 9 * max(100 - now, 0)) // 14
-
-
-def test_sums_beyond_what_a_number_of_a_message_holds():
-    mine, other = backlog(), backlog(1)
-    for number in range(100):
-        other.waits(job(number, 1 << 40, 1 << 19))
-    heard([other], mine, 0)
-    assert mine.seconds(0) == (100 << 59) // 14

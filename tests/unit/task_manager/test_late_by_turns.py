@@ -16,7 +16,6 @@ from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile, Split
 from dardis.task_manager import LATE_SETUPS, LateByTurns, LateSetUp
-from dardis.task_manager.late.order import key_of
 from dardis.task_manager.layout import layout_of
 from dardis.wire.effects import Rejected
 from dardis.wire.messages import Reserved
@@ -40,10 +39,6 @@ def watched(*jobs: Actual, setup: LateSetUp = LATE) -> list[tuple[int, dict[int,
     seen: list[tuple[int, dict[int, int]]] = []
     run_late(FOUR, jobs, setup, watch=lambda now, reserved, *_: seen.append((now, reserved)))
     return seen
-
-
-def test_the_key():
-    assert [key_of(*job) for job in ((0, 100, 4), (3600, 100, 4), (0, 100, 0))] == [432.0, 450.0, 864.0]
 
 
 def test_equals_go_by_submission_then_number():
@@ -80,10 +75,6 @@ def test_nobody_starves(managers):
     assert starts(*stream(until), setup=replace(LATE, aged_after_s=FOREVER >> 1), managers=managers)[1] >= until - 5
 
 
-def test_a_job_that_starts_at_its_first_turn_renegotiates_nothing():
-    assert run_late(FOUR, [job_of(1, 0, 10, 2), job_of(2, 0, 10, 2)], LATE).renegotiations == 0
-
-
 def test_claims_and_asks_after_the_first_are_counted():
     first, head, other = job_of(1, 0, 50, 4, runtime=20), job_of(2, 1, 30, 4), job_of(3, 2, 99, 4)
     # The head asks and claims at 1, and claims when job 1 ends early; so do job 3 then, and when job 2 ends.
@@ -92,14 +83,6 @@ def test_claims_and_asks_after_the_first_are_counted():
     # A deadline, or an earliest start, of job 3 is a reason for all to try again: the head asks and claims once more.
     late = asking(other, earliest=10)
     assert run_late(FOUR, [first, head, late], LATE).renegotiations == 4
-
-
-def test_messages_are_counted_by_node():
-    """One job: all nodes publish, the chosen are confirmed."""
-    platform = Platform("wide", (NodeGroup("n", 5, {"cores": 4}),))
-    job = actual(1, 0, 0, None, 10, 2, (3,), 1, runtime=10)
-    assert run_late(platform, [job], LATE).messages == 5 + 2
-    assert run_late(platform, [job], LATE, cuts=(2, 3)).messages == 5 + 2
 
 
 NOTHING_UNTIL_60 = DesiredProfile(FOUR, {0: StepFunction.from_steps(0, [(60, 4)])})

@@ -82,23 +82,6 @@ def test_the_order_in_which_hosts_answer_decides_nothing(order):
     assert [(claim.to, claim.message.nodes.tolist()) for claim in claims] == [(0, [0]), (1, [1]), (2, [2, 3])]
 
 
-def test_only_eligible_nodes_are_used():
-    assert set(units_of(Machine().submit(job_of(units=3, groups=0b01)))) <= {0, 1}
-    assert set(units_of(Machine().submit(job_of(units=2, groups=0b10)))) <= {2, 3}
-
-
-def test_distinct_units_go_to_nodes_of_their_own():
-    machine = Machine(replace(THROUGHPUT, units_per_node=UnitsPerNode.DISTINCT))
-    assert set(units_of(machine.submit(job_of(units=4))).values()) == {1}
-
-
-def test_a_full_machine_means_a_later_start():
-    machine = Machine()
-    assert machine.submit(job_of(1, units=2, request=(4, 0, 0), groups=1)).start == 0
-    assert machine.submit(job_of(2, request=(4, 0, 0))).start == 100
-    assert machine.manager.attempts(2) == 1
-
-
 def test_what_no_machine_holds_is_rejected_with_the_reason():
     effect = Machine().submit(job_of(units=3, request=(1, 0, 1)))
     assert isinstance(effect, Rejected)
@@ -121,22 +104,6 @@ def test_a_hard_profile_makes_a_job_wait_and_ask_again():
     assert [type(effect) for effect in machine.settle(machine.manager.retry(1, 5), 5)] == [Waiting]
 
 
-def test_a_soft_profile_gives_way():
-    none = DesiredProfile(MACHINE, {0: StepFunction.from_steps(0, [])})
-    assert isinstance(Machine(THROUGHPUT, none).submit(job_of()), Placed)
-    assert isinstance(Machine(replace(THROUGHPUT, profile=ProfileRule.OFF), none).submit(job_of()), Placed)
-
-
-def test_a_late_job_counts_its_windows():
-    machine = Machine()
-    machine.submit(job_of(1, units=4, request=(2, 0, 0), walltime=1000))
-    machine.submit(job_of(2, units=2, request=(2, 0, 0), walltime=1000))
-    effect = machine.submit(job_of(3, latest=10))
-    assert effect.start == 1000
-    # Windows to 10, 30, 70, 150, then after the last end.
-    assert machine.manager.attempts(3) == 5
-
-
 def ask_again(machine: Machine, numbers: Iterable[int], now: int) -> dict[int, int]:
     effects = machine.settle(machine.manager.ask_again(numbers, now), now)
     return {effect.job: effect.start for effect in effects if isinstance(effect, Placed)}
@@ -153,14 +120,6 @@ def test_jobs_that_ask_again_move_in_the_order_given(waiting):
     machine.pool.handle(Ended(1, 0), 40)
     moved = ask_again(machine, numbers, 40)
     assert moved == {n: 40 + 100 * place for place, n in enumerate(numbers)}
-
-
-def test_nobody_moves_without_gain_or_after_it_began():
-    machine = Machine()
-    machine.submit(job_of(1, units=4, request=(2, 0, 0), groups=1))
-    machine.submit(job_of(2, units=4, request=(2, 0, 0), groups=1))
-    assert ask_again(machine, [2], 40) == {}
-    assert ask_again(machine, [1, 2], 100) == {}
 
 
 def test_an_answer_to_nothing_asked_is_a_defect():

@@ -3,18 +3,16 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
 from dardis.task_manager import SETUPS, PlannedManager, Reach
 from dardis.task_manager.layout import layout_of
-from dardis.task_manager.sampling import part_of
 from dardis.task_manager.setups import BackfillScope
 from dardis.transport.base import receivers
-from dardis.wire.effects import Placed, Send, SendAll, Tell
-from dardis.wire.messages import SUMS, Ask, Relay, Release
+from dardis.wire.effects import Send, SendAll, Tell
+from dardis.wire.messages import Ask, Release
 
 THROUGHPUT = SETUPS["dardis-throughput"]
 MACHINE = Platform("m", (NodeGroup("a", 100, {"cores": 4}), NodeGroup("b", 100, {"cores": 8})))
@@ -75,18 +73,6 @@ def test_a_sample_is_asked_at_its_hosts_alone():
     assert machine.manager.messages == 2 * 12 + len(machine.manager._negotiation.states[1].nodes)
 
 
-def test_of_its_groups_only():
-    machine = Machine(sample=20)
-    machine.submit(job_of(units=2, groups=0b10))
-    assert machine.sizes == [40]
-    assert all((ask.sample >= 100).all() for _, ask in machine.asked)
-    # 25 nodes a unit would be half of the group.
-    machine = Machine(sample=25)
-    machine.submit(job_of(units=2, groups=0b10))
-    assert machine.sizes == [0]
-    assert machine.manager.messages == 2 * 200 + len(machine.manager._negotiation.states[1].nodes)
-
-
 def test_a_sample_that_does_not_hold_it_is_widened_then_all_are_asked():
     machine = Machine(sample=4)
     assert machine.submit(job_of(1, units=300, cores=4, walltime=500)).start == 0  # everything
@@ -104,51 +90,6 @@ def test_a_sample_that_does_not_hold_it_is_widened_then_all_are_asked():
     assert {*samples[0].tolist()} < {*samples[1].tolist()} < {*samples[2].tolist()}
 
 
-def test_all_nodes_are_asked_through_the_tree_and_a_sample_is_not():
-    manager = PlannedManager(THROUGHPUT, layout_of(MACHINE, (0, 100, 200), None), 1, reach=Reach(2, 4))
-    sends = manager.submit(job_of(1, units=2), 0)
-    assert all(isinstance(send.message, Ask) and send.message.want != SUMS for send in sends)
-    (send,) = manager.submit(job_of(2, units=50), 0)
-    assert isinstance(send.message, Relay)
-    assert send.message.message.want == SUMS
-
-
-@pytest.mark.parametrize("latest", [None, 6000])
-@pytest.mark.parametrize("name", ["dardis-profile", "dardis-balance"])
-def test_drawn_starts_come_from_a_sample_too(name, latest):
-    """Also the first question of a job without a deadline, which hears when nothing changes any more."""
-    machine = Machine(SETUPS[name], sample=4)
-    assert isinstance(machine.submit(job_of(units=3, latest=latest)), Placed)
-    assert machine.sizes == [12] * (2 if latest is None else 1)
-    instants = (machine.asked[-1][1].last[0] - machine.asked[-1][1].first[0]) // 60 + 1
-    assert {ask.quota[0] for _, ask in machine.asked if ask.quota[0]} == {2 * instants // 12 + 1}
-
-
-def test_a_quota_that_fails_is_asked_for_all_runs_then_by_more():
-    """The sample's nodes hold one unit of the two that must run on other nodes at once."""
-    machine = Machine(replace(SETUPS["dardis-profile"]), sample=1)
-    machine.submit(job_of(1, units=300, cores=4, walltime=20_000, latest=0))
-    machine.sizes.clear()
-    machine.submit(job_of(2, units=1, cores=1, walltime=100, latest=3600))
-    assert machine.sizes[:4] == [1, 1, 4, 4]
-
-
-def test_hints_are_what_its_jobs_have_reserved():
-    machine = Machine()
-    machine.submit(job_of(1, units=3, cores=2))
-    machine.submit(job_of(2, units=5, cores=4))
-    states = machine.manager._negotiation.states
-    expected = np.zeros(200, dtype=np.int64)
-    for state in states.values():
-        np.add.at(expected, state.nodes, state.units * state.job.request[0])
-    assert machine.hints.tolist() == expected.tolist()
-    assert expected.sum() == 3 * 2 + 5 * 4
-    machine.manager.forget(1)
-    assert machine.hints.sum() == 5 * 4
-    machine.manager.forget(2)
-    assert not machine.hints.any()
-
-
 def test_who_moves_asks_a_sample_and_his_own_nodes():
     machine = Machine(replace(THROUGHPUT, backfill_scope=BackfillScope.ALL_NODES), sample=2)
     machine.submit(job_of(1, units=300, cores=4, walltime=500))
@@ -164,12 +105,3 @@ def test_who_moves_asks_a_sample_and_his_own_nodes():
     assert {*own} <= {*asked}
     assert 4 <= len(asked) <= 4 + len(own)
     assert machine.hints.sum() == 2 * 4
-
-
-def test_a_sample_of_several_jobs_is_split_by_host():
-    ask = Machine().manager.submit(job_of(units=3), 0)[0].message
-    ask = replace(ask, sample=np.array([3, 7, 9, 7, 1, 5]), sample_offset=np.array([0, 3, 4, 4, 6]))
-    part = part_of(ask, 4, 8)
-    assert part.sample.tolist() == [7, 7, 5]
-    assert part.sample_offset.tolist() == [0, 1, 2, 2, 3]
-    assert part_of(ask, 0, 10) is ask

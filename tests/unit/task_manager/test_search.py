@@ -1,11 +1,18 @@
+"""The windows in which a job asks for a start, and the nodes of each host that it may have."""
+
+from __future__ import annotations
+
 from dataclasses import replace
 from itertools import groupby, pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dardis.model.job import NO_TIME, Job
+from dardis.model.platform import NodeGroup, Platform
+from dardis.task_manager.layout import layout_of
 from dardis.task_manager.rounds import quota_of
 from dardis.task_manager.search import SHIFTS, Search, SearchRules, advance, begin
 
@@ -62,24 +69,6 @@ def test_the_windows_of_an_attempt_leave_no_gap_and_do_not_overlap(case):
 
 
 @given(searches())
-def test_a_quota_is_followed_by_all_runs_of_the_same_window(case):
-    _, rules, _, windows, _, _ = case
-    assert any(search.quota for search in windows) == rules.drawn
-    for before, after in pairwise(windows):
-        if before.quota:
-            assert (after.first, after.last, after.quota) == (before.first, before.last, False)
-
-
-@given(searches())
-def test_the_profile_binds_first_and_a_soft_one_gives_way_before_the_window_moves(case):
-    job, rules, _, windows, _, _ = case
-    order = [key for key, _ in groupby((search.attempt, search.desired_binds) for search in windows)]
-    ways = [rules.desired_binds] + [False] * (rules.desired_binds and rules.soft)
-    attempts = 1 if job.latest is None else SHIFTS + 2
-    assert order == [(attempt, way) for attempt in range(attempts) for way in ways]
-
-
-@given(searches())
 def test_shifted_windows_begin_at_the_latest_start_and_double(case):
     job, rules, horizon, windows, now, last_end = case
     if job.latest is None:
@@ -122,10 +111,6 @@ def test_quotas(units, window, nodes, grain, quota):
     assert quota_of(search, units, nodes, grain) == quota
 
 
-def test_without_a_quota_all_is_asked_for():
-    assert quota_of(Search(0, 0, 9, 0, 9, desired_binds=False, quota=False), 5, 2, 1) == -1
-
-
 def test_the_window_after_the_last_reservation_moves_on_when_others_have_reserved_meanwhile():
     job, rules = job_with(5), SearchRules(drawn=False, desired_binds=False, soft=False)
     search = replace(begin(job, 0, rules, 0), attempt=4, earliest=100, latest=105, first=100, last=105)
@@ -133,3 +118,16 @@ def test_the_window_after_the_last_reservation_moves_on_when_others_have_reserve
     later = advance(search, job, rules, 0, 130)
     assert later is not None
     assert (later.first, later.last, later.attempt) == (130, 135, 5)
+
+
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=6), st.data())
+def test_shares_are_the_nodes_by_host(sizes, data):
+    bounds = (0, *np.cumsum(sizes).tolist())
+    layout = layout_of(Platform("p", (NodeGroup("n", bounds[-1], {"cores": 1}),)), bounds, None)
+    nodes = np.array(sorted(data.draw(st.sets(st.integers(0, bounds[-1] - 1)))), dtype=np.int64)
+    shares = {host: nodes[share].tolist() for host, share in layout.shares(nodes)}
+    expected: dict[int, list[int]] = {}
+    for node, host in zip(nodes.tolist(), layout.host_of(nodes).tolist(), strict=True):
+        expected.setdefault(host, []).append(node)
+    assert shares == expected
+    assert list(shares) == list(expected)

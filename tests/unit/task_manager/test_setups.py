@@ -1,19 +1,10 @@
 import pytest
 
 from dardis.config.settings import known_settings, plain_settings, with_settings
-from dardis.model.choices import NodeChoice, OnOff
 from dardis.model.errors import InputError
-from dardis.task_manager.setups import SETUPS, Selection, SetUp
+from dardis.task_manager.setups import SETUPS, SetUp
 
 THROUGHPUT, PROFILE = SETUPS["dardis-throughput"], SETUPS["dardis-profile"]
-
-
-def test_settings_by_name():
-    changed = with_settings(THROUGHPUT, ["selection=random", "backfill=off", "start_grain_s=5", "backfill_depth=0"])
-    assert changed.selection is Selection.RANDOM
-    assert changed.backfill is OnOff.OFF
-    assert (changed.start_grain_s, changed.backfill_depth) == (5, 0)
-    assert changed.node_choice is NodeChoice.BEST_FIT
 
 
 def test_every_setting_that_is_told_can_be_set_again():
@@ -22,19 +13,6 @@ def test_every_setting_that_is_told_can_be_set_again():
         assert set(settings) == set(known_settings(SetUp))
         written = [f"{key}={value}" for key, value in settings.items()]
         assert plain_settings(with_settings(THROUGHPUT, written)) == settings
-
-
-def test_only_drawn_starts_lie_on_a_grid():
-    assert THROUGHPUT.grain == 1
-    assert PROFILE.grain == 60
-    assert not THROUGHPUT.drawn
-    assert PROFILE.drawn
-    assert with_settings(THROUGHPUT, ["offers=quota"]).drawn
-    assert with_settings(THROUGHPUT, ["offers=quota"]).grain == 1
-
-
-def test_every_setup_is_described():
-    assert all(setup.about for setup in SETUPS.values())
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 
-from dardis.model.addresses import FIRST_HOST
 from dardis.model.errors import ProtocolError
 from dardis.transport.base import Outbox
 from dardis.transport.interpreter import NOTHING, Interpreter
-from dardis.transport.local import LocalHosts
-from dardis.transport.lockstep import Lockstep
-from dardis.wire.effects import Kill, Launch, Placed, Send, SetTimer
+from dardis.wire.effects import Kill, Launch, Placed, SetTimer
 from dardis.wire.messages import Look, Noted, Relay, Timer
 
 NONE = np.zeros(0, dtype=np.int64)
@@ -52,45 +47,3 @@ def test_what_nobody_answers_is_taken_once_and_in_order_or_travels_with_a_questi
     question = Relay(1, -1, -1, 0, 3, 2, 0, 0, 0, NONE, [], Look())
     assert outbox.load(question).parcels == [(1, 5, Noted(2, 1)), (2, 8, Noted(4, 1))]
     assert outbox.load(question).parcels == []
-
-
-WAIT_NS = 5_000_000
-TOLD_NS = 1_000_000_000
-
-
-def work():
-    begun = time.thread_time_ns()
-    while time.thread_time_ns() - begun < WAIT_NS:
-        pass
-
-
-class Elsewhere:
-    message_bytes = 0
-
-    def exchange(self, sends, now):  # noqa: ARG002
-        work()
-        return [], TOLD_NS
-
-    def close(self):
-        return 0
-
-
-class Working:
-    def handle(self, message, now):  # noqa: ARG002
-        work()
-        return []
-
-
-def talk():
-    yield [Send(FIRST_HOST, Noted(1, 1))]
-
-
-def test_of_machines_elsewhere_counts_what_they_tell_and_not_what_it_took_to_hear_it():
-    assert TOLD_NS - 100 * WAIT_NS < Lockstep(Elsewhere(), NOTHING).hold(talk(), 0) <= TOLD_NS - WAIT_NS
-
-
-def test_machines_here_add_nothing_to_the_clock_of_their_thread():
-    assert Lockstep(LocalHosts([Working()]), NOTHING).hold(talk(), 0) == 0
-    answers, spent = LocalHosts([Working()]).exchange([Send(FIRST_HOST, Noted(1, 1))], 0)
-    assert not answers
-    assert spent >= WAIT_NS

@@ -76,30 +76,11 @@ def set_to(name: str, **settings: object) -> Dispatcher:
     return OURS[name].with_setup(replace(OURS[name].setup, **settings))  # type: ignore[arg-type]
 
 
-def test_planned_jobs_reserve_at_once_and_move_when_one_ends_early():
-    told = Told(OURS["dardis-throughput"], managers=2)
-    assert told.submitted(job(1, 0, 100), job(2, 1, 100), job(3, 2, 100)) == [(1, 0), (2, 100), (3, 200)]
-    assert told.ended(40, 1) == [(2, 40), (3, 140)]
-    assert told.count == 5
-    assert told.over(40) == []
-    assert told.turns.wake() == told.turns.switches() == FOREVER
-
-
 @pytest.mark.parametrize(("depth", "moved"), [(1, [(2, 40)]), (0, [(2, 40), (3, 140)])])
 def test_the_first_in_order_ask_again_as_deep_as_the_set_up_says(depth, moved):
     told = Told(set_to("dardis-throughput", backfill_scope="all-nodes", backfill_depth=depth))
     told.submitted(job(1, 0, 100), job(2, 1, 100), job(3, 2, 100))
     assert told.ended(40, 1) == moved
-
-
-def test_who_waits_for_a_change_is_rejected_when_none_will_come():
-    never = DesiredProfile(TWO, {0: StepFunction.from_steps(4, [])})
-    told = Told(set_to("dardis-throughput", profile="hard"), desired=never)
-    assert told.submitted(job(1, 0, 100), job(2, 1, 100, units=1, cores=2)) == [(2, 1)]
-    assert told.over(1) == []
-    ((number, reason),) = told.over(1, last=True)
-    assert number == 1
-    assert "hard desired profile" in reason
 
 
 def test_late_jobs_wait_until_the_instant_is_over_and_start_by_their_keys():

@@ -110,12 +110,6 @@ def test_what_comes_back_may_be_written_to():
     assert (sent.rows == 0).all()
 
 
-def test_another_version_is_refused_by_name():
-    payload = np.array([codec.VERSION + 1, 0, 0, 0, 0, 0]).tobytes()
-    with pytest.raises(ProtocolError, match=f"version {codec.VERSION + 1}.*version {codec.VERSION}"):
-        codec.decode(payload)
-
-
 def test_unknown_extensions_are_refused():
     with pytest.raises(ProtocolError, match="extension 9"):
         codec.unpack(msgpack.packb(msgpack.ExtType(9, b"")))
@@ -390,10 +384,6 @@ def test_many_of_the_smallest_message_take_bounded_memory():
     assert read(codec.encode([(5, messages.Gathered(1, -1, 0, 0, [messages.Look()] * count))]), measured=True)
     nothing = np.zeros(0, dtype=np.int64)
     assert read(codec.encode([(0, messages.Candidates(0, nothing, nothing))] * count), measured=True)
-
-
-def test_messages_are_read_as_deep_as_is_said():
-    assert read(codec.encode([(5, nested(codec.DEEPEST))]))
 
 
 @pytest.mark.parametrize(

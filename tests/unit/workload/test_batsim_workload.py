@@ -1,7 +1,6 @@
 """Batsim's workloads: what is written is read back, delays are runtimes, and all else is told."""
 
 import json
-from math import ceil
 
 import numpy as np
 import pytest
@@ -57,41 +56,6 @@ def test_what_is_written_is_read_back(lines, tmp_path_factory):
     assert again.most_processors == max(p for _, _, p, _, _ in lines)
 
 
-def test_resources_are_the_machines_the_headers_or_the_widest_jobs(tmp_path):
-    (tmp_path / "t.swf").write_text("; MaxProcs: 7\n1 0 -1 5 3 -1 -1 3 9 -1 1 1 1 -1 1 1 -1 -1\n")
-    trace = read_swf(tmp_path / "t.swf")
-    for resources, written in ((64, 64), (None, 7)):
-        write_batsim(trace, tmp_path / "t.json", resources)
-        assert json.loads((tmp_path / "t.json").read_text())["nb_res"] == written
-
-
-@pytest.mark.parametrize(
-    ("delay", "walltime", "wanted"), [(0.25, 30.2, (3, 31, 1)), (60.0000000001, 30.000000001, (3, 30, 60))]
-)
-def test_times_are_whole_and_no_job_vanishes(read, delay, walltime, wanted):
-    """What floats add is no second."""
-    trace = read([job("1", subtime=3.9, walltime=walltime)], {"d": {"type": "DelayProfile", "delay": delay}})
-    assert (trace.submit[0], trace.walltime[0], trace.runtime[0]) == wanted
-
-
-def test_a_job_without_a_walltime_states_none(read):
-    assert read([job("1", walltime=-1), {"id": "2", "subtime": 0, "res": 1, "profile": "d"}]).no_walltime.all()
-
-
-@pytest.mark.parametrize(
-    ("ids", "numbers", "names"),
-    [
-        (["w0!12", "w0!3"], [3, 12], ["", ""]),
-        (["w0!1", "w1!1"], [1, 2], ["w0!1", "w1!1"]),
-        (["simple", "7"], [1, 2], ["simple", "7"]),
-    ],
-)
-def test_ids_become_numbers(read, ids, numbers, names):
-    trace = read([*map(job, ids)])
-    assert trace.number.tolist() == numbers
-    assert trace.name.tolist() == names
-
-
 def test_other_profiles_are_counted_by_their_type(read):
     profiles = {
         "d": DELAY,
@@ -131,19 +95,6 @@ def sequences(draw):
             profiles[name] = {"type": named, "seq": members} | ({"repeat": repeat} if repeat > 1 else {})
             seconds[name] = repeat * sum(seconds[member] for member in members)
     return profiles, seconds
-
-
-@given(sequences())
-@examples()
-def test_sequences_take_as_long_as_their_members_together(tmp_path_factory, drawn):
-    profiles, seconds = drawn
-    path = tmp_path_factory.mktemp("batsim") / "w.json"
-    jobs = [job("0", "end")] + [job(str(n), name) for n, name in enumerate(profiles, 1)]
-    path.write_text(json.dumps({"jobs": jobs, "profiles": profiles | {"end": DELAY}}))
-    trace = read_trace(path, strict=True, flop_per_s=4e9)
-    runtimes = dict(zip(trace.number.tolist(), trace.runtime.tolist(), strict=True))
-    expected = {n: ceil(seconds[name]) for n, name in enumerate(profiles, 1)}
-    assert runtimes == {0: 20} | {n: runtime for n, runtime in expected.items() if runtime}
 
 
 @pytest.mark.parametrize(
@@ -190,21 +141,6 @@ def test_a_profile_that_makes_no_sense_makes_the_job_malformed(read, profiles, w
     assert "w.json:2: " in line_of(read, *asked, flop_per_s=1e9, strict=True)
 
 
-@pytest.mark.parametrize("before", [[], ["p80"], ["p149"]])
-def test_how_deep_sequences_are_does_not_depend_on_the_jobs_before(read, before):
-    jobs = [job(str(n), name) for n, name in enumerate([*before, "p50", "p0"])]
-    assert [skip.line for skip in read(jobs, within(150)).skipped] == [len(jobs)]
-
-
-def test_odd_values_of_a_profile_are_no_crash(read):
-    """Long repeats are beyond all traces."""
-    odd = {"type": "ptask_homogeneous", "cpu": 5e9, "com": 0, "generation_strategy": []}
-    often = {"type": "composed", "seq": ["o"], "repeat": 10**320}
-    assert read([job("1", "o"), job("2", "m")], {"o": odd, "m": often}, flop_per_s=1e9).runtime.tolist() == [5]
-    profiles = {f"p{n}": {"type": "composed", "seq": [f"p{n - 1}"] * 9, "repeat": 2**31} for n in range(1, 60)}
-    assert read([job("1", "p0"), job("2", "p59")], profiles | {"p0": DELAY}).runtime.tolist() == [20]
-
-
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
@@ -236,17 +172,6 @@ def test_a_wrong_job_is_told(read, wrong, why):
 def test_what_is_no_workload_is_one_line(tmp_path, text, said):
     (tmp_path / "w.json").write_text(text)
     assert said in line_of(read_trace, tmp_path / "w.json")
-
-
-def test_what_is_lost_is_told(tmp_path):
-    (tmp_path / "t.swf").write_text(
-        "1 0 5 -1 3 -1 -1 3 9 64 1 1 1 -1 1 1 -1 -1\n2 0 5 9 3 -1 -1 3 9 64 1 1 1 -1 1 1 1 0\n"
-    )
-    trace = read_trace(tmp_path / "t.swf", not_ended=True)
-    lost = write_batsim(trace, tmp_path / "t.json")
-    assert [note.partition(":")[0] for note in lost[:3]] == ["waits", "memory", "preceding jobs"]
-    assert lost[3].startswith("1 jobs have not ended")
-    assert read_trace(tmp_path / "t.json").number.tolist() == [2]
 
 
 def test_public_traces_go_there_and_back(shared, tmp_path):

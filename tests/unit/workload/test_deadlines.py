@@ -50,15 +50,6 @@ def test_each_rule_gives_its_window(rule, expected):
     assert windows(rule) == expected
 
 
-def test_a_rule_replaces_stated_deadlines_unless_they_are_kept(tmp_path):
-    trace = trace_of(lst=[150, 250, 350, 450])
-    for rule, default in (("none", None), ("window:90", 90)):
-        assert windows(rule, trace) == [default] * 4
-        assert windows(rule, trace, keep_stated=True) == [50] * 4
-    (tmp_path / "d.csv").write_text("job_id,lst_s\n3,333\n77,5\n1,100\n")
-    assert windows(str(tmp_path / "d.csv")) == [0, None, 33, None]
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [

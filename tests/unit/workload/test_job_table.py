@@ -1,4 +1,3 @@
-import numpy as np
 import pytest
 
 from dardis.model.errors import InputError
@@ -75,17 +74,6 @@ def test_a_wrong_header_is_an_error(read, header, message):
         read(header, "1,2,3")
 
 
-def test_what_is_written_reads_back_the_same(read, tmp_path):
-    trace = read(HEADER + ",lst_s,est_s,queue,wait_s", "1,10,50,60,2,8,4GiB,99,12,fast,", "2,11,50,70,1,1,,,,,")
-    path = tmp_path / "again.csv.gz"
-    write_table(trace, path)
-    again = read_table(path, strict=True)
-    for column in ("number", "submit", "est", "lst", "runtime", "walltime", "units", "procs", "wait"):
-        assert np.array_equal(getattr(again, column), getattr(trace, column)), column
-    assert again.queue.tolist() == trace.queue.tolist()
-    assert {k: v.tolist() for k, v in again.request.items()} == {k: v.tolist() for k, v in trace.request.items()}
-
-
 ARRAY = "job_id,submit_s,runtime_s,units,req_cores,queue,array"
 
 
@@ -100,10 +88,3 @@ def test_an_array_is_as_many_jobs_alike(read, tmp_path):
     assert [(skip.line, skip.reason) for skip in trace.skipped] == [(5, "job number 12 again, as on line 2")]
     write_table(trace, tmp_path / "again.csv")
     assert read_table(tmp_path / "again.csv").number.tolist() == trace.number.tolist()
-
-
-@pytest.mark.parametrize("size", ["0", "-1", "100001", "1.5", "x"])
-def test_what_is_no_size_of_an_array_is_malformed(read, size):
-    ((line, reason, malformed),) = read(ARRAY, f"1,5,7,2,3,,{size}", "9,5,7,2,3,,").skipped
-    assert (line, malformed) == (2, True)
-    assert "array" in reason

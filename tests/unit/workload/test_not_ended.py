@@ -75,26 +75,6 @@ def test_every_form_can_say_what_runs_and_what_waits(read: Read, form: str, tmp_
             assert getattr(again, column).tolist() == getattr(trace, column).tolist(), (name, column)
 
 
-@pytest.mark.parametrize(
-    ("line", "why"),
-    [
-        ("2 10 20 -1 4 -1 -1 4 200 -1 5 1 1 1 1 1 -1 -1", "cancelled"),
-        ("2 10 -1 0 4 -1 -1 4 200 -1 -1 1 1 1 1 1 -1 -1", "ended at once"),
-        ("2 10 20 -1 0 -1 -1 -1 200 -1 -1 1 1 1 1 1 -1 -1", "asks for nothing"),
-        ("1 10 20 -1 4 -1 -1 4 200 -1 -1 1 1 1 1 1 -1 -1", "another line says that this job has ended"),
-    ],
-)
-def test_what_has_no_runtime_for_another_reason_neither_runs_nor_waits(read: Read, line: str, why: str) -> None:
-    assert read(FORMS["swf"].splitlines()[0] + f"\n{line}\n", not_ended=True).number.tolist() == [1], why
-
-
-@pytest.mark.parametrize(("later", "runs"), [(230 + 86_400, True), (231 + 86_400, False)])
-def test_a_walltime_that_was_over_a_day_ago_means_that_nobody_noted_the_end(read: Read, later: int, runs: bool) -> None:
-    text = FORMS["swf"] + f"4 {later} 0 0 4 -1 -1 4 200 -1 0 1 1 1 1 1 -1 -1\n"
-    assert (2 in read(text, not_ended=True).number.tolist()) is runs
-    assert 3 in read(text, not_ended=True).number.tolist(), "who waits may wait long"
-
-
 def test_a_trace_in_which_nothing_has_ended_is_refused(read: Read) -> None:
     text = "".join(line + "\n" for line in FORMS["swf"].splitlines()[1:])
     with pytest.raises(InputError, match=r"no valid job \(2 lines skipped, the first: line 1: no runtime: it runs"):

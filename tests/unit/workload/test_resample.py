@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dardis.model.errors import InputError
 from dardis.model.resampling import WEEKS, How, Resampling, resampling_of
-from dardis.workload.resample import PAUSE_S, WEEK_S, resampled, sessions, whole_weeks
+from dardis.workload.resample import WEEK_S, resampled, sessions
 from dardis.workload.trace import UNKNOWN, build_trace
 
 SHAKE = Resampling(How.SHAKE, 500)
@@ -36,16 +35,6 @@ def by_sessions(trace):
     for place, session in enumerate(sessions(trace).tolist()):
         found.setdefault(session, []).append((int(trace.submit[place]), int(trace.runtime[place])))
     return [tuple(sorted((run, at - min(jobs)[0]) for at, run in jobs)) for jobs in found.values()]
-
-
-def test_sessions_by_hand():
-    pause = PAUSE_S
-    rows = [(0, "ann"), (pause, "ann"), (5, "bob"), (2 * pause + 1, "ann"), (7, ""), (7, "")]
-    trace = trace_of(rows)
-    groups = {}
-    for number, session in zip(trace.number.tolist(), sessions(trace).tolist(), strict=True):
-        groups.setdefault(session, []).append(number)
-    assert sorted(groups.values()) == [[1, 2], [3], [4], [5], [6]]
 
 
 @given(LONG, st.integers(1, 50))
@@ -84,19 +73,6 @@ def test_shaken_sessions_move_as_one_and_no_farther_than_is_said(rows, draw):
     assert sorted(shaken.number.tolist()) == sorted(trace.number.tolist())
     along = resampled(replace(trace, est=trace.submit + 5, lst=trace.submit + 50), SHAKE, 1, "t", draw)
     assert {*(along.est - along.submit).tolist(), *(along.lst - along.submit).tolist()} == {5, 50}
-
-
-def test_draws_differ_from_each_other_and_between_seeds_and_names():
-    trace = trace_of([(day * 86_400, "ann") for day in range(60)])
-    keys = [(1, "t", 1), (1, "t", 2), (2, "t", 1), (1, "u", 1)]
-    assert len({tuple(resampled(trace, WEEKS, *key).runtime.tolist()) for key in keys}) == 4
-    assert len({tuple(resampled(trace, SHAKE, *key).submit.tolist()) for key in keys}) == 4
-
-
-def test_a_trace_under_four_weeks_has_no_weeks_to_draw():
-    assert whole_weeks(trace_of([(0, "a"), (4 * WEEK_S - 3600, "a")])) == 4
-    with pytest.raises(InputError, match="3 whole ones; expected a trace of at least 4 weeks"):
-        whole_weeks(trace_of([(0, "a"), (4 * WEEK_S - 2 * 86_400, "a")]))
 
 
 def test_ways_of_drawing_are_read_as_they_are_said():

@@ -1,12 +1,7 @@
 """Which jobs a machine can run: those that a dispatcher does not reject, with the reason for the others."""
 
-import json
-from itertools import product
-from pathlib import Path
-
 import pytest
 
-from dardis.cli.main import run as command
 from dardis.config.platform import load_platform
 from dardis.workload.read import read_trace
 from dardis.workload.runnable import runnable
@@ -51,16 +46,6 @@ def judged(folder, rows):
     return trace, runnable(trace, load_platform(folder / "p.toml"))
 
 
-def test_just_those_run_that_are_said_to(folder):
-    shapes = product((4, 8, 9, 17, 28, 29), (100, 200), (-1, 1 << 17, 1 << 20, 1 << 23), (1, 2), (1, 2))
-    trace, found = judged(folder, [*shapes])
-    run = ["simulate", str(folder / "t.swf"), "--platform", str(folder / "p.toml"), "--dispatcher", "easy"]
-    assert command([*run, "--out", str(folder / "out"), "--no-report"]) == 0
-    rejected = {one["job"] for one in json.loads((folder / "out" / "run.json").read_text())["rejected"]}
-    assert rejected == {*trace.number[~found.can].tolist()}
-    assert 0 < sum(found.reasons.values()) == len(rejected) < len(trace)
-
-
 def test_reasons(folder):
     rows = [(4, 100, -1, 1, 1), (29, 100, -1, 1, 1), (17, 100, -1, 1, 2), (5, 200, -1, 2, 1), (1, 100, 1 << 23, 1, 1)]
     _, found = judged(folder, [*rows, rows[1]])
@@ -88,13 +73,3 @@ def test_info_says_what_fits(folder):
     told = dict(summarise(dense, load_platform(folder / "p.toml")))
     assert told["above 1"] == "the queue grows as long as jobs come"
     assert "partitions that fit alone" not in told  # of one there is nothing to choose
-
-
-def test_the_curie_slice_on_its_fat_nodes(shared):
-    machine = load_platform(Path(__file__).resolve().parents[3] / "launch/platforms/curie-fat.toml")
-    trace = read_trace(shared / "traces/CEA-Curie-2012-slice36k.swf.gz")
-    told = dict(summarise(trace, machine))
-    assert told["load on curie-fat"].startswith("6.594 ")
-    assert told["can't be run there"].startswith("206 jobs: too wide")
-    assert told["load without these"].startswith("5.181 ")
-    assert told["partitions that fit alone"].startswith("4: 0.669")

@@ -18,33 +18,6 @@ def refused(read: Read, *jobs: str | dict[str, str]) -> str:
     return line_of(read, *jobs).partition("jobs.txt")[2]
 
 
-def test_a_site_s_export(read: Read) -> None:
-    trace = read(JOB, strict=True)
-    columns = (trace.number, trace.submit, trace.est, trace.wait, trace.runtime, trace.walltime, trace.units)
-    assert [column.tolist() for column in columns] == [[7], [1000], [1000], [10], [100], [300], [2]]
-    assert {kind: amounts.tolist() for kind, amounts in trace.request.items()} == {
-        "cores": [32], "memory": [65536], "gpu": [2],
-    }  # fmt: skip
-    assert trace.procs.tolist() == [64]
-    texts = (trace.user, trace.group, trace.name, trace.queue, trace.partition)
-    assert [column.tolist() for column in texts] == [["1000"], ["100"], [""], ["normal"], ["gpu"]]
-    assert (trace.skipped, trace.notes, trace.comments) == ((), (), ())
-
-
-def test_columns_in_any_order_and_some_more_or_fewer(read: Read) -> None:
-    """A column that occurs twice is an error, unless nobody reads it."""
-    assert refused(read, sacct(JOB).replace("NodeList", "Submit")) == ":1: column 'Submit' occurs twice"
-    assert len(read(sacct(JOB).replace("NodeList", "Priority"))) == 1
-    named = {"JobName": "a=b 'c\"", "User": "ann", "Group": "staff", "Comment": "x", "Comment2": ""}
-    trace = read(dict(reversed((named | JOB).items())))
-    texts = (trace.user, trace.group, trace.name)
-    assert [column.tolist() for column in texts] == [["ann"], ["staff"], ["a=b 'c\""]]
-    few = read("State|NCPUS|Elapsed|Start|Submit|JobID\nFAILED|4|00:01:40|1010|1000|7\n")
-    assert (few.number.tolist(), few.runtime.tolist(), few.procs.tolist()) == ([7], [100], [4])
-    assert few.counts_processors, "nothing is said of nodes"
-    assert few.no_walltime.tolist() == [True]
-
-
 @pytest.mark.parametrize(
     ("text", "told"),
     [

@@ -9,11 +9,9 @@ from kit.sacct_text import JOB, NEXT, UNBEGUN, sacct
 from typer.testing import CliRunner
 
 from dardis.cli.main import app
-from dardis.model.platform import NodeGroup, Platform
 from dardis.workload.read import read_trace
 from dardis.workload.table import LARGEST_ARRAY
 from dardis.workload.trace import Trace
-from dardis.workload.units import groups_of_one
 
 Read = Callable[..., Trace]
 
@@ -197,10 +195,3 @@ def test_the_commands_say_what_should_be_known(tmp_path: Path) -> None:
     for one in (done, told, CliRunner().invoke(app, ran)):
         assert one.exit_code == 0, one.output
         assert "2 parts of heterogeneous jobs" in one.output
-
-
-def test_a_job_of_two_partitions_may_use_the_nodes_of_either():
-    groups = tuple(NodeGroup(name, 2, {"cores": 4}) for name in "abc")
-    platform = Platform("p", groups, partitions={"a": (0,), "b": (0, 1), "x,y": (2,)})
-    wanted = {"a": 1, "a,b": 3, "b,a": 3, "x,y": 4, "a,z": 7, "": 7}
-    assert {name: groups_of_one(name, "", platform) for name in wanted} == wanted

@@ -9,15 +9,11 @@ import pytest
 from kit.refused import line_of
 
 from dardis.model.platform import NodeGroup, Platform
-from dardis.model.shapes import Part, Request
 from dardis.workload.jobs import to_jobs
-from dardis.workload.table import read_table, write_table
+from dardis.workload.table import read_table
 from dardis.workload.trace import Trace
 
 HEADER = "job_id,part,alternative,submit_s,runtime_s,walltime_s,units,nodes,contiguous,req_cores,req_gpu,partition"
-MACHINE = Platform(
-    "m", (NodeGroup("a", 2, {"cores": 4}), NodeGroup("b", 2, {"cores": 4, "gpu": 2})), partitions={"gpus": (1,)}
-)
 PARTS = ("1,,,0,50,60,2,,,4,0,", "1,2,,,,,1,,,1,2,gpus")
 Read = Callable[..., Trace]
 
@@ -32,42 +28,6 @@ def read(tmp_path: Path) -> Read:
         return read_table(path)
 
     return lines
-
-
-def test_parts_are_a_job(read: Read) -> None:
-    (job,) = to_jobs(read(*PARTS), MACHINE).jobs
-    parts = (Part(2, (4, 0), 0b11), Part(1, (1, 2), 0b10))
-    assert job.asked.requests == (Request(parts, 60),)
-    assert (job.units, job.request, job.groups, job.walltime, job.runtime) == (3, (4, 0), 0b11, 60, 50)
-    assert job.asked.amounts == (9, 2)
-
-
-def test_alternatives_have_times_of_their_own(read: Read) -> None:
-    trace = read("1,1,1,0,50,60,4,2,1,1,,", "1,1,2,,90,100,1,,,4,,", "1,1,3,,,,2,,,1,,", "2,,,5,7,,1,,,1,,")
-    job, plain = to_jobs(trace, MACHINE).jobs
-    assert job.asked.requests == (
-        Request((Part(4, (1, 0), 0b11, 2),), 60, contiguous=True),
-        Request((Part(1, (4, 0), 0b11),), 100),
-        Request((Part(2, (1, 0), 0b11),), 60),
-    )
-    assert [job.taking(place).runtime for place in range(3)] == [50, 90, 50]
-    assert (job.taking(1).walltime, job.taking(1).units, job.taking(1).request) == (100, 1, (4, 0))
-    assert plain.asked.requests == ()
-
-
-def test_one_row_names_nodes(read: Read) -> None:
-    """A total of cores split unequally over so many nodes; an array of such."""
-    trace = read("1,0,50,7,3,1,2", header="job_id,submit_s,runtime_s,units,nodes,req_cores,array")
-    asked = [job.asked.requests for job in to_jobs(trace, MACHINE).jobs]
-    assert asked == [(Request((Part(7, (1, 0), 0b11, 3),), 50),)] * 2
-
-
-def test_what_is_written_is_read_again(read: Read, tmp_path: Path) -> None:
-    trace = read(*PARTS, "2,,,0,50,60,5,2,1,1,0,", "2,1,2,,,90,1,,,4,0,gpus", "3,,,5,7,,1,,,1,0,")
-    write_table(trace, tmp_path / "again.csv")
-    again = read_table(tmp_path / "again.csv")
-    assert again.requests == trace.requests
-    assert to_jobs(again, MACHINE).jobs == to_jobs(trace, MACHINE).jobs
 
 
 @pytest.mark.parametrize(

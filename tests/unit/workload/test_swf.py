@@ -1,3 +1,5 @@
+"""SWF: fields, malformed lines, damaged files, and public traces."""
+
 import gzip
 
 import numpy as np
@@ -5,6 +7,7 @@ import pytest
 from kit.refused import line_of
 
 from dardis.model.errors import InputError
+from dardis.workload.read import read_trace
 from dardis.workload.swf import read_swf, write_swf
 
 
@@ -44,11 +47,6 @@ def test_fields_follow_the_rules(read):
     assert trace.counts_processors
 
 
-def test_rows_are_in_submit_order_and_times_are_not_shifted(read):
-    trace = read(line(number=5, submit=900), line(number=2, submit=700), line(number=1, submit=900))
-    assert list(zip(trace.submit.tolist(), trace.number.tolist(), strict=True)) == [(700, 2), (900, 1), (900, 5)]
-
-
 @pytest.mark.parametrize(
     ("bad", "reason", "malformed"),
     [
@@ -74,18 +72,6 @@ def test_a_line_that_is_no_job_is_counted_with_number_and_reason(read, bad, reas
         assert len(read("; header", line(number=1), bad, line(number=2), strict=True)) == 2
 
 
-@pytest.mark.parametrize("flaw", ["rubbish", line(number=9, submit="7.5")])
-def test_one_flawed_line_changes_nothing_that_is_read_of_the_others(read, flaw):
-    jobs = [line(number=n, submit=10 * n, req=n, memory=1024 * n, queue=n % 3) for n in range(1, 8)]
-    plain = read("; header", *jobs, "", "  ")
-    flawed = read("; header", *jobs[:4], "", flaw, *jobs[4:])
-    kept = flawed.take(flawed.number != 9)
-    for name in ("number", "submit", "wait", "runtime", "procs", "walltime", "memory_kb", "user", "queue", "after"):
-        assert getattr(kept, name).tolist() == getattr(plain, name).tolist(), name
-    assert [skip.line for skip in flawed.skipped] == ([7] if flaw == "rubbish" else [])
-    assert (9 in flawed.number) == (flaw != "rubbish")
-
-
 def test_damaged_missing_and_empty_files_are_errors(read, tmp_path):
     for text in ("", "; only a header", "hello world", line(run=-1, status=5)):
         assert "no valid job" in line_of(read, text)
@@ -99,20 +85,6 @@ def test_damaged_missing_and_empty_files_are_errors(read, tmp_path):
             read_swf(path)
     with pytest.raises(InputError, match="cannot be read"):
         read_swf(tmp_path / "nix.swf")
-
-
-def test_metacentrum_lines_have_bytes_a_node_and_queue_names(read):
-    gib = 1 << 30
-    trace = read(
-        f"1 10 0 60 16 1 1024 16 90 {16 * gib} 1 5 1 1 -1 1 1 1 {{7,7}} q_1d 1:ppn=16:x",
-        f"2 11 0 60 16 1 1024 16 90 {4 * gib} 1 5 1 1 -1 1 1 1 {{7,8}} q_2d 2:ppn=8",
-        f"3 12 0 60 7 1 1024 7 90 {gib} 1 5 1 1 -1 1 1 1 {{7,8}} q_2d 1:ppn=1+3:ppn=2",
-        f"4 13 0 60 2 1 1024 2 90 {gib} 1 5 1 1 -1 1 1 1 {{7}} q_2d node7:ppn=2",
-        line(number=5),
-    )
-    assert trace.queue.tolist() == ["q_1d", "q_2d", "q_2d", "q_2d"]
-    assert trace.memory_kb.tolist() == [1 << 20, 1 << 19, -(-4 * (1 << 20) // 7), 1 << 19]
-    assert trace.skipped[0].reason == "18 fields instead of 21"
 
 
 @pytest.mark.parametrize("name", ["out.swf", "out.swf.gz"])
@@ -131,3 +103,23 @@ def test_what_is_written_reads_back_the_same(read, tmp_path, name):
         assert np.array_equal(getattr(again, column), getattr(trace, column)), column
     for column in ("user", "group", "queue", "partition"):
         assert getattr(again, column).tolist() == getattr(trace, column).tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "jobs"),
+    [
+        ("CEA-Curie-2012-slice36k.swf.gz", 36352, 33469),
+        ("KTH-SP2-1996.swf.gz", 28489, 28481),
+        ("MetaCentrum-Wagap-2013.swf.gz", 17900, 17898),
+        ("Eurora-2014.swf.gz", 5930, 5930),
+        ("Eurora-2014.csv.gz", 5930, 5930),
+        pytest.param("CEA-Curie-2011-derived295k.swf.gz", 295540, 295540, marks=pytest.mark.slow),
+        pytest.param("SDSC-BLUE-2000-4.2-cln.swf.gz", 243306, 232536, marks=pytest.mark.slow),
+        pytest.param("HPC2N-2002-2.2-cln.swf.gz", 202871, 202871, marks=pytest.mark.slow),
+        pytest.param("NREL-RADDIT-2024.swf.gz", 161266, 159513, marks=pytest.mark.slow),
+        pytest.param("Philly-GPU-2017.swf.gz", 82247, 82247, marks=pytest.mark.slow),
+    ],
+)
+def test_line_and_job_counts(shared, name, lines, jobs):
+    trace = read_trace(shared / "traces" / name)
+    assert (len(trace) + len(trace.skipped), len(trace)) == (lines, jobs)

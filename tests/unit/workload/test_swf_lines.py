@@ -12,7 +12,7 @@ from dardis.cli.main import run as command
 from dardis.model.errors import InputError
 from dardis.workload import transform
 from dardis.workload.read import read_trace
-from dardis.workload.swf_lines import is_of_lines, write_lines
+from dardis.workload.swf_lines import write_lines
 from dardis.workload.trace import Trace
 
 SOURCE = b"""; Version: 2.2\r
@@ -51,28 +51,6 @@ def test_times_move_in_their_column_alone(source):
     assert moved[3] == b"; Note: dardis trace convert --load=0.5: 4 of 5 lines\r"
     assert moved[4:6] == [LINES[3], LINES[4].replace(b"\t60 ", b"\t120 ")]
     assert moved[-2] == LINES[9].replace(b" 63.5 ", b" 126 ")
-
-
-def test_a_note_says_how_many_lines_were_kept(source):
-    """None where all were; lines that are no jobs are told; a file without a header gets a line."""
-    assert b"; Note: dardis trace convert: 4 of 5 lines\r\n" in convert(source)
-    whole = b"\n".join([*LINES[:8], LINES[9]]) + b"\n"
-    source.write_bytes(whole)
-    assert convert(source) == whole
-    assert gzip.decompress(convert(source, out="o.swf.gz")) == whole
-    source.write_bytes(b"\xef\xbb\xbf" + b"\n".join(LINES[3:5]))
-    note = b"; Note: dardis trace convert --jobs=1: 1 of 2 lines\r\n"
-    assert convert(source, "--jobs", "1") == note + LINES[3] + b"\n"
-
-
-def test_other_forms_are_written_anew(source):
-    table = source.with_name("t.csv")
-    convert(source, out="t.csv")
-    assert not is_of_lines(read_trace(table), table)
-    metacentrum = b"1 0 0 60 16 1 1024 16 90 1024 1 5 1 1 -1 1 1 1 {1} q_1d 1:ppn=16\n"
-    source.write_bytes(metacentrum)
-    assert not is_of_lines(read_trace(source), source)
-    assert convert(source).count(b"\n") == 3
 
 
 def test_a_file_that_has_changed_is_told(source):

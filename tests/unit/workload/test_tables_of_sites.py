@@ -46,36 +46,6 @@ def test_a_unit_of_eurora_s_is_the_largest_share_of_a_node(rows: Read) -> None:
     assert rows(EURORA, ROW + ",33:4:1:0:1025").request["power"].tolist() == [0]
 
 
-def test_a_row_of_philly_s_counts_gpus(rows: Read) -> None:
-    trace = rows(PHILLY, "1970-01-01 00:01:40,66.9,8,66.0,11cb48", "1970-01-01 00:00:05,7,1,7,b")
-    assert (trace.number.tolist(), trace.submit.tolist(), trace.runtime.tolist()) == ([2, 1], [5, 100], [7, 67])
-    assert (trace.procs.tolist(), trace.queue.tolist()) == ([1, 8], ["b", "11cb48"])
-    assert trace.no_walltime.all()
-    assert trace.unix_start == 0
-
-
-def test_a_pod_is_a_job_of_one_unit(rows: Read) -> None:
-    """Cores are whole ones, rounded up, and so is a share of a GPU; the walltime is the runtime."""
-    trace = rows(PODS, POD, "p-8,4000,0,0,0,,BE,Failed,61,71,61")
-    columns = (trace.number, trace.submit, trace.wait, trace.runtime, trace.walltime, trace.units, trace.procs)
-    assert [column.tolist() for column in columns] == [
-        [0, 1], [60, 61], [40, 0], [90, 10], [90, 10], [1, 1], [4, 4],
-    ]  # fmt: skip
-    assert request(trace) == {"cores": [4, 4], "gpu": [1, 0], "memory": [12288, 0]}
-    texts = [column.tolist() for column in (trace.name, trace.queue, trace.partition)]
-    assert texts == [["p-7", "p-8"], ["LS", "BE"], ["V100M16|V100M32", ""]]
-
-
-@pytest.mark.parametrize("times", ["60,190,", "60,,100", "60,100,100"])
-def test_a_pod_that_never_ran_is_skipped(rows: Read, times: str) -> None:
-    pod = POD.replace("60,190.0,100.9", times)
-    trace = rows(PODS, pod, POD, strict=True)
-    assert trace.number.tolist() == [1], "numbers are places in the list"
-    assert [(skip.line, skip.malformed) for skip in trace.skipped] == [(2, False)]
-    assert trace.skipped[0].reason in {"no runtime", "no runtime: it runs or waits"}
-    assert "t.csv: no valid job (1 lines skipped" in line_of(rows, PODS, pod)
-
-
 @pytest.mark.parametrize(
     ("header", "row"),
     [
@@ -97,12 +67,6 @@ def test_a_row_that_is_no_job_is_malformed(rows: Read, header: str, row: str) ->
     assert "t.csv:3" in line_of(rows, header, FIRST[header], row, strict=True)
 
 
-def test_too_few_fields_are_counted(rows: Read) -> None:
-    short = POD.replace("LS,", "")
-    width = short.count(",") + 1
-    assert rows(PODS, POD, short).skipped[0].reason == f"no pod of this form ({width} fields instead of {width + 1})"
-
-
 @pytest.mark.parametrize(
     ("header", "told"),
     [
@@ -121,12 +85,3 @@ def test_philly_s_table_says_what_its_swf_says(shared: Path) -> None:
     jobs = [np.sort(np.stack([t.submit - t.submit[0], t.runtime, t.procs]), axis=1) for t in (table, swf)]
     assert np.array_equal(*jobs)
     assert table.submit[0] == swf.unix_start
-
-
-def test_the_published_list_of_pods(shared: Path) -> None:
-    """Its 897 pods that are pending have no times."""
-    trace = read_trace(shared / "traces" / "Alibaba-GPU-2023-openb_pod_list_default.csv.gz", strict=True)
-    assert (len(trace), len(trace.skipped)) == (7255, 897)
-    assert {*trace.queue.tolist()} == {"LS", "BE", "Burstable", "Guaranteed"}
-    assert trace.name.tolist()[0] == f"openb-pod-{trace.number[0]:04}"
-    assert {*trace.request["gpu"].tolist()} == {0, 1, 2, 4, 8}

@@ -63,17 +63,6 @@ def test_a_partition_restricts_the_groups_and_the_shape():
     assert [(job.groups, job.units) for job in jobs] == [(0b10, 2), (0b01, 1), (0b11, 2)]
 
 
-def test_times_and_names_are_the_trace_s():
-    job = to_jobs(trace_of([4], walltime=[30], queue=["q"], user=["u"]), FLAT).jobs[0]
-    assert (job.number, job.submit, job.earliest, job.latest) == (1, 10, 10, None)
-    assert (job.runtime, job.walltime, job.duration) == (50, 30, 30)
-    assert (job.queue, job.user, job.after, job.think) == ("q", "u", None, 0)
-    job = to_jobs(table_of([3], {"memory": [512], "cores": [2]}, est=[40], lst=[90]), FLAT).jobs[0]
-    assert (job.units, job.request, job.earliest, job.latest) == (3, (2, 512), 40, 90)
-    jobs = to_jobs(trace_of([1, 1, 1], number=[9, 5, 4], submit=[7, 7, 3]), FLAT).jobs
-    assert [job.number for job in jobs] == [4, 5, 9], "by submission and number"
-
-
 def test_a_kind_that_the_platform_lacks_is_ignored_with_one_note():
     trace = table_of([1, 1, 1], {"cores": [1, 1, 1], "gpu": [2, 0, 1], "mic": [0, 0, 0]})
     workload = to_jobs(trace, FLAT)
@@ -81,19 +70,3 @@ def test_a_kind_that_the_platform_lacks_is_ignored_with_one_note():
     assert [job.request for job in workload.jobs] == [(1, 0)] * 3
     with pytest.raises(InputError, match="job 2: asks for nothing that the platform declares"):
         to_jobs(table_of([1, 1], {"cores": [1, 0], "gpu": [0, 1]}), FLAT)
-
-
-def test_unit_cores_is_checked_and_of_no_use_to_a_table():
-    with pytest.raises(InputError, match="unit_cores: 0"):
-        to_jobs(trace_of([1]), FLAT, unit_cores=0)
-    assert to_jobs(table_of([1], {"cores": [3]}), FLAT, unit_cores=1).notes == [
-        "unit_cores: ignored, the trace states its units"
-    ]
-
-
-def test_think_times_by_option_and_only_after_an_earlier_job():
-    trace = trace_of([1, 1, 1, 1], after=[2, 1, 3, 9], think=[5, 6, 7, 8])
-    assert [job.after for job in to_jobs(trace, FLAT).jobs] == [None] * 4
-    workload = to_jobs(trace, FLAT, think_times=True)
-    assert [(job.after, job.think) for job in workload.jobs] == [(None, 0), (1, 6), (None, 0), (None, 0)]
-    assert workload.notes == ["preceding job: ignored for 3 jobs, it is absent or not earlier"]

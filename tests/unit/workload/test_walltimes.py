@@ -8,9 +8,7 @@ from kit.past_jobs import trace_of
 
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.resources import CORES
-from dardis.workload.deadlines import deadline_notes
 from dardis.workload.header import stated_size, unlike_header
-from dardis.workload.jobs import to_jobs
 from dardis.workload.transform import extended, with_estimates
 
 STATED = trace_of([0, 1, 2], [100, 70, 33], [1, 1, 1], walltime=[60, 70, 90])
@@ -28,13 +26,6 @@ def test_walltimes_are_extended_or_estimated():
 
 
 SEVENTEENS = Platform("seventeens", (NodeGroup("n", 4, {CORES: 17}),))
-
-
-@pytest.mark.parametrize(("unit_cores", "expected"), [(None, (1, 1)), (17, (1, 1)), (1, (0, 0)), (16, (1, 1))])
-def test_cores_that_are_added_so_that_units_are_equal(unit_cores, expected):
-    """33 processors are two units of 17 cores, or 33 of one; 17 are two of 9 where units have 16 at most."""
-    trace = trace_of([0, 1], [9, 9], [33, 17])
-    assert to_jobs(trace, SEVENTEENS, unit_cores=unit_cores).rounded == expected
 
 
 def headed(*comments, partitions=("",)):
@@ -57,14 +48,3 @@ def headed(*comments, partitions=("",)):
 def test_a_header_of_another_machine(comments, partitions, said):
     assert unlike_header(headed(*comments, partitions=partitions), SEVENTEENS) == said
     assert stated_size(headed("; MaxProcs: 5", "; MaxProcs: 6", "; MaxNodes: 0")) == {"MaxProcs": 5}
-
-
-def test_a_mean_of_queues_where_there_are_none_is_told():
-    for rule in ("mean-wait:queue", "mean-wait:partition"):
-        (told,) = deadline_notes(STATED, rule)
-        assert "the mean wait is that of all its jobs" in told
-    assert [note for rule in ("none", "factor:2", "mean-wait:") for note in deadline_notes(STATED, rule)] == []
-    named = replace(
-        STATED, queue=np.array(["a", "", ""], dtype=object), partition=np.array(["1", "1", "1"], dtype=object)
-    )
-    assert deadline_notes(named, "mean-wait:queue") == deadline_notes(named, "mean-wait:partition") == []

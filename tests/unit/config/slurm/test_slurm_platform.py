@@ -3,7 +3,7 @@
 import tomllib
 
 import pytest
-from fuzz.sample_files import SLURM_CONF, SLURM_SHOWN
+from fuzz.sample_files import SLURM_SHOWN
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.effort import examples
@@ -35,22 +35,6 @@ def node(name, cores=4, memory=100, gres="(null)", partitions="batch", state="ID
 
 def groups(made):
     return [(group.prefix, group.count, group.resources) for group in made.platform.groups]
-
-
-def test_nearly_equal_memory_is_merged_without_chains(tmp_path):
-    path = tmp_path / "site.txt"
-    sizes = (10_000, 9_950, 9_900, 9_899, 9_850)
-    path.write_text(
-        "".join(node(f"n{number}", memory=size) for number, size in enumerate(sizes))
-        + node("f0", cores=8, memory=9_990)
-    )
-    made = platform_of(path, read_slurm(path), merge_memory=0.01)
-    assert [(count, held["memory"]) for _, count, held in groups(made)] == [(3, 9_900), (2, 9_850), (1, 9_990)]
-    assert made.notes[0] == (
-        "3 of 6 nodes have less memory here than Slurm says, by at most 100 MiB and 199 MiB in all: nearly equal "
-        "nodes are one kind"
-    )
-    assert len(groups(platform_of(path, read_slurm(path)))) == len(sizes) + 1
 
 
 PARTITION = (
@@ -115,35 +99,6 @@ def test_prefixes(tmp_path, names, prefixes):
     """Nodes with a + are of the second group."""
     made = imported(tmp_path, "".join(node(name.lstrip("+"), 8 if "+" in name else 4) for name in names))
     assert [prefix for prefix, *_ in groups(made)] == prefixes
-
-
-def test_power_is_left_to_fill_in(tmp_path):
-    made = imported(tmp_path, SLURM_SHOWN)
-    line = "# power = { idle_w = ?, core_w = ?, off_w = ?, boot_s = ?, boot_w = ?, shutdown_s = ?, shutdown_w = ?"
-    assert made.text.count(line) == len(made.platform.groups)
-    devices = "gpu = { idle_w = ?, busy_w = ? }"
-    assert made.text.count(devices) == sum("gpu" in group.resources for group in made.platform.groups)
-    assert any("power figures are left to fill in" in note for note in made.notes)
-    filled = made.text.replace("# power", "power").replace("?", "1")
-    (tmp_path / "filled.toml").write_text(filled)
-    assert all(group.power.core_w == 1 for group in load_platform(tmp_path / "filled.toml").groups)
-
-
-def test_a_slurm_conf_and_its_limits(tmp_path):
-    made = imported(tmp_path, SLURM_CONF)
-    assert made.platform.name == "grid"
-    assert made.platform.partitions == {"batch": (0,), "gpu": (1,), "all": (0, 1, 2)}
-    assert '"batch" = ["n-0-"]  # Slurm\'s default\n' in made.text
-    assert "MaxTime of partitions is in the file as [[queues]], commented out" in made.notes
-    assert "files that it includes are not read: /etc/slurm/more.conf" in made.notes
-    above, below = made.text.split("# MaxTime")
-    queues = tomllib.loads("".join(line.removeprefix("# ") + "\n" for line in below.splitlines()[1:]))["queues"]
-    assert queues == [
-        {"name": "batch", "max_walltime_s": 86400}, {"name": "gpu", "max_walltime_s": 172800},
-        {"name": "all", "max_walltime_s": 86400},
-    ]  # fmt: skip
-    (tmp_path / "with.toml").write_text(above + "\n".join(line.removeprefix("# ") for line in below.splitlines()[1:]))
-    assert len(load_platform(tmp_path / "with.toml").queues) == 3
 
 
 listed = st.lists(

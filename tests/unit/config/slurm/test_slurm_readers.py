@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from fuzz.sample_files import SLURM_CONF, SLURM_SHOWN
+from fuzz.sample_files import SLURM_CONF
 from kit.refused import line_of
 
 from dardis.config.slurm.read import read_slurm
@@ -25,55 +25,6 @@ def read(tmp_path):
 
 def shown(*names):
     return "".join(NODE.format(name=name) for name in names)
-
-
-def test_what_scontrol_shows(read):
-    site = read(SLURM_SHOWN)
-    first, second, third = site.nodes
-    assert (first.name, first.line, first.cores, first.threads, first.memory) == ("n0001", 1, 64, 2, 192000)
-    assert first.gres == ()
-    assert first.state.words == ("IDLE", "DRAIN")
-    assert first.state.closing == ("DRAIN",)
-    assert first.partitions == ("batch", "debug")
-    assert (second.gres, second.state.closing) == ((Gres("gpu", "a100", 4), Gres("nvme", "", 1 << 10)), ())
-    assert third.state.words == ("DOWN", "NOT_RESPONDING")
-    assert site.partitions == (SlurmPartition("batch"), SlurmPartition("debug"), SlurmPartition("gpu"))
-    assert site.unused == ("AvailableFeatures", "Weight")
-
-
-def test_records_over_several_lines_are_the_same(read):
-    several = (
-        SLURM_SHOWN.replace(" CPUAlloc", "\n   CPUAlloc").replace(" OS=", "\n   OS=").replace("\nNode", "\n\nNode")
-    )
-    site, expected = read(several), read(SLURM_SHOWN)
-    assert [node.line for node in site.nodes] == [1, 5, 9]
-    assert [node.name for node in site.nodes] == [node.name for node in expected.nodes]
-    assert [node.state for node in site.nodes] == [node.state for node in expected.nodes]
-    assert site.partitions == expected.partitions
-
-
-def test_a_reason_and_no_partition_and_no_memory(read):
-    """Words of a reason are no keys; memory that nobody has stated is shown as 1 MiB, in which no job would fit."""
-    text = shown("n1").replace("\n", " Reason=State=DOWN Partitions=x CPUTot=none [root@2023-07-01T10:00:00]\n")
-    assert read(text) == read(shown("n1"))
-    site = read(shown("n1").replace(" Partitions=batch", "").replace("=100", "=1"))
-    assert (site.partitions, site.nodes[0].partitions, site.nodes[0].memory) == ((), (), None)
-
-
-@pytest.mark.parametrize(
-    ("words", "cores"),
-    [
-        ("CPUTot=64 Sockets=2 CoresPerSocket=16 ThreadsPerCore=2 Boards=1", 64),
-        ("CPUTot=32 Sockets=2 CoresPerSocket=16 ThreadsPerCore=2", 32),
-        ("CPUTot=64 CPUEfctv=60 Sockets=2 CoresPerSocket=16 ThreadsPerCore=2", 60),
-        ("CPUs=24 Sockets=2 CoresPerSocket=16", 24),
-        ("Sockets=2 CoresPerSocket=16 ThreadsPerCore=2 Boards=2", 64),
-        ("SocketsPerBoard=2 CoresPerSocket=16 ThreadsPerCore=2 Boards=2", 128),
-        ("RealMemory=3", 1),
-    ],
-)
-def test_cores_are_what_slurm_gives_to_jobs(read, words, cores):
-    assert read(f"NodeName=n1 {words} State=IDLE\n").nodes[0].cores == cores
 
 
 @pytest.mark.parametrize(

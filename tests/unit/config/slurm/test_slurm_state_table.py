@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dardis.config.slurm.state_table import BASE_STATES, FLAGS, MEANINGS, SIGNS, SPELLINGS, Meaning, state_of
+from dardis.config.slurm.state_table import BASE_STATES, FLAGS, MEANINGS, Meaning, state_of
 
 DOCS = Path(__file__).parents[4] / "docs" / "formats.md"
 POWER = (Meaning.OFF, Meaning.SHUTTING_DOWN, Meaning.BOOTING)
@@ -50,21 +50,6 @@ def test_each_pair_of_base_state_and_flag(base: str, flag: str) -> None:
 def test_combinations_that_slurmctld_sets(text: str, power: str, is_busy: bool, is_closed: bool) -> None:
     state = state_of(text)
     assert (state.power, state.is_busy, bool(state.closing), state.unknown) == (power, is_busy, is_closed, ())
-
-
-@pytest.mark.parametrize("text", ["IDLE+HIBERNATING", "HIBERNATING", "ALLOCATED+HIBERNATING*", "idle+hibernating"])
-def test_a_node_with_an_unknown_word_is_closed(text: str) -> None:
-    state = state_of(text)
-    assert state.unknown == ("HIBERNATING",)
-    assert "HIBERNATING" in state.closing
-
-
-def test_other_spellings_and_signs_are_words_of_the_table() -> None:
-    assert {*SPELLINGS.values(), *SIGNS.values()} <= {*MEANINGS}
-    assert not {*SPELLINGS} & {*MEANINGS}
-    assert state_of("DOWN*+DRAIN").words == ("DOWN", "NOT_RESPONDING", "DRAIN")
-    assert state_of("DRAINING@").words == ("DRAIN", "REBOOT_REQUESTED")
-    assert state_of("").words == ()
 
 
 def test_the_docs_hold_the_table() -> None:

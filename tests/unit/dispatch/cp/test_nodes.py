@@ -10,7 +10,7 @@ import pytest
 
 from dardis.dispatch.cp.node_model import Task
 from dardis.dispatch.cp.nodes import Aim, Means, Pcp14, Pcp19
-from dardis.dispatch.cp.problem import Blocked, Problem, Running, Waiting
+from dardis.dispatch.cp.problem import Problem, Running, Waiting
 from dardis.model.errors import InputError
 from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
@@ -46,33 +46,11 @@ def test_what_starts_at_once_is_not_given_to_the_solver():
     assert asked.objective == answer.objective or asked.objective == pytest.approx(2)
 
 
-def test_nobody_who_fits_is_no_question_either():
-    problem = Problem(TWO, NOW, (run(9, NOW + 7, 0, 4), run(8, NOW + 5, 1, 3)), (wait(0, 10, 1, 2), wait(1, 5, 1, 3)))
-    assert Pcp19().answer(problem, 1).starts == {}
-    later = Pcp14(Aim.TARDINESS).answer(problem, 1)
-    assert later.result is None
-    assert later.where == {}
-    assert sorted(later.starts.values()) == [NOW + 5, NOW + 7]
-
-
 def test_those_who_do_not_fit_now_stay_out_of_the_model_from_version_1_on():
     problem = Problem(TWO, NOW, (run(9, NOW + 7, 0, 2),), (wait(0, 10, 2, 3), wait(1, 5, 1, 3)))
     assert sorted(Pcp19(0).answer(problem, 1).starts) == [0, 1]
     for version in (1, 2, 3):
         assert list(Pcp19(version).answer(problem, 1).starts) == [1]
-
-
-def test_shortest_first_is_found_where_the_order_of_arrival_is_not_best():
-    """Three jobs, each for itself on one node: the tardiness of those due now is least with the shortest first."""
-    jobs = (wait(0, 30, 1, 4, window=1), wait(1, 10, 1, 4, window=1), wait(2, 5, 1, 4, window=1))
-    problem = Problem(ONE, NOW, (), jobs)
-    answer = Pcp19(2).answer(problem, 1)
-    assert answer.starts == {2: NOW, 1: NOW + 5, 0: NOW + 15}
-    assert answer.objective == 4 + 14
-    assert answer.result is not None
-    assert answer.result.proven
-    # 5 after 0 s, 10 after 5 s, 30 after 15 s: shorter ones lose more by waiting.
-    assert Pcp19(3).answer(problem, 1).starts == answer.starts
 
 
 def test_a_job_that_outran_what_was_foreseen_postpones_all_in_version_1_only():
@@ -120,25 +98,6 @@ def test_variables_count_as_in_the_paper():
     assert Pcp14(Aim.LATE).answer(replace(problem, distinct=True), 1).variables == 2 + 2 + 5
 
 
-def test_equal_nodes_that_something_is_taken_of_are_told_apart():
-    problem = Problem(TWO, NOW, (), (wait(0, 10, 1, 2),))
-    assert [share.used for share in Task(problem, (0,), (), 50).shares(9) or []] == [1]
-    blocked = replace(problem, blocked=(Blocked(1, NOW + 5, NOW + 9, (1,)),))
-    assert [share.used for share in Task(blocked, (0,), (), 50).shares(9) or []] == [1, 1]
-
-
-def test_a_job_that_the_machine_never_holds_is_left_out():
-    problem = Problem(TWO, NOW, (), (wait(0, 10, 3, 3), wait(1, 10, 1, 3)))
-    for model in (Pcp14(Aim.MAKESPAN), Pcp19(0)):
-        assert model.answer(problem, 1).starts == {1: NOW}
-
-
-def test_nothing_waits():
-    problem = Problem(TWO, NOW, (run(9, NOW + 3, 0, 1),), ())
-    for model in (Pcp14(), Pcp19(0), Pcp19(), Pcp19(means=Means(shortcuts=False))):
-        assert model.answer(problem, 1).starts == {}
-
-
 def test_deadlines_are_needed_but_for_version_3_and_the_makespan():
     problem = Problem(TWO, NOW, (), (wait(0, 10, 1, 3, window=None),))
     assert Pcp19().answer(problem, 1).starts == {0: NOW}
@@ -146,20 +105,6 @@ def test_deadlines_are_needed_but_for_version_3_and_the_makespan():
     for model in (Pcp14(Aim.LATE, composite=False), Pcp19(0), Pcp19(2)):
         with pytest.raises(InputError, match="deadline"):
             model.answer(problem, 1)
-
-
-def test_a_composite_keeps_what_the_others_cost_at_best():
-    """One node. The makespan doesn't care for the order; to keep within the least tardiness the shortest is first."""
-    jobs = (wait(0, 30, 1, 4, window=1), wait(1, 10, 1, 4, window=1), wait(2, 5, 1, 3, window=1), wait(3, 45, 1, 1))
-    problem = Problem(ONE, NOW, (), jobs)
-    tight = Pcp14(Aim.MAKESPAN, deltas=(1.0, 1.0)).answer(problem, 1)
-    least = Pcp14(Aim.TARDINESS, composite=False).answer(problem, 1)
-    assert least.result is not None
-    assert least.result.proven
-    starts = [tight.starts[place] - NOW for place in range(4)]
-    assert sum(max(0, start - 1) for start in starts[:3]) + max(0, starts[3] - 50) / 50 <= least.objective + 1e-9
-    alone = Pcp14(Aim.MAKESPAN, composite=False).answer(problem, 1)
-    assert alone.objective <= tight.objective
 
 
 @pytest.mark.parametrize("aim", Aim)

@@ -77,12 +77,3 @@ def test_a_search_that_finds_nothing_is_made_m_times():
     searched = search(hard_model(300), Pacing(m=3, k2=2.0), Pace(1e-9), seed=1)
     assert not searched.answer.result.found
     assert searched.first_s is None
-
-
-def test_what_can_have_no_solution_is_not_asked_again():
-    model = new_model()
-    one = model.new_int_var(0, 1, "")
-    model.add(one == 2)
-    searched = search(model, Pacing(m=3), Pace(1.0), seed=1)
-    assert searched.answer.result.status is SolverStatus.INFEASIBLE
-    assert searched.first_s is None

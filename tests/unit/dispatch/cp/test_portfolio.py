@@ -15,7 +15,6 @@ from dardis.dispatch.setups import Ordering
 from dardis.model.changes import LaidOutAnew
 from dardis.model.choices import OnOff
 from dardis.model.platform import NOBODY_KNOWS, Maintenance, NodeGroup, Platform
-from dardis.model.queues import Queue
 
 PORTFOLIO = CP_SETUPS["portfolio"]
 PLATFORM = Platform("two", (NodeGroup("n", 2, {"cores": 4}),))
@@ -109,13 +108,3 @@ def test_what_was_submitted_within_a_day_is_remembered_when_the_machine_becomes_
         dispatcher.changed(LaidOutAnew(replace(PLATFORM, maintenance=(closed,))), 1000 + place)
     # 2, 3 and 1 units; from 4 on the model decides.
     assert methods == [Method.RULE, Method.MODEL, Method.MODEL]
-
-
-def test_a_job_of_a_closed_queue_counts_from_its_submission():
-    """Six units wait at 10 for their queue; on one that is submitted then the model decides, not the rule."""
-    site = replace(PLATFORM, queues=(Queue("later", stopped=((0, 500),)),))
-    dispatcher = CentralDispatcher(replace(PORTFOLIO, light=2, heavy=10**9).checked(), site, None, 1)
-    dispatcher.submit(actual(1, 10, 10, None, 100, 6, (1,), 1, "later", runtime=50).asked, 10)
-    dispatcher.submit(actual(2, 10, 10, None, 100, 1, (1,), 1, runtime=50).asked, 10)
-    dispatcher.decide(10)
-    assert dispatcher._pass.method is Method.MODEL

@@ -1,21 +1,17 @@
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import combinations_with_replacement
 from math import inf
 
 import numpy as np
-import pytest
 from kit import positions_reference as reference
 from kit.position_problems import NOW, machine, running, waiting
 
 from dardis.dispatch.cp.positions.lines import Lines
 from dardis.dispatch.cp.positions.pcp20 import Pcp20
-from dardis.dispatch.cp.positions.plan import by_priority, first_plan
+from dardis.dispatch.cp.positions.plan import first_plan
 from dardis.dispatch.cp.positions.taken import Taken
 from dardis.dispatch.cp.problem import Blocked, Problem
 from dardis.dispatch.cp.search import Effort
-from dardis.solver.result import SolverStatus
 
 PATIENT = Effort(first_s=30.0, longest_s=30.0)
 
@@ -41,25 +37,6 @@ def test_who_is_kept_out_by_a_core_in_the_middle():
     answer = Pcp20().answer(problem, 1)
     assert answer.starts == {}
     assert answer.result is None
-
-
-def test_the_smallest_optimum_that_pieces_make_worse():
-    """Two jobs of two cores, each of which fits: only one does beside the core that is in use."""
-    problem = fragmented(5, 3, 2, 2)
-    answer = Pcp20(PATIENT).answer(problem, 1)
-    assert (by_amounts(problem), answer.objective) == (2.0, 3.0)
-    assert answer.objective == reference.best(problem, [0, 1])
-    assert answer.result.status is SolverStatus.OPTIMAL
-
-
-def test_no_smaller_machine_with_one_core_in_use_makes_an_optimum_worse():
-    for capacity in range(2, 5):
-        for at in range(capacity):
-            for count in (1, 2, 3):
-                for requests in combinations_with_replacement(range(1, capacity), count):
-                    problem = fragmented(capacity, at, *requests)
-                    places = [p for p in range(count) if reference.fits_now(problem, p)]
-                    assert reference.best(problem, places) == reference.best(problem, places, by_amounts=True)
 
 
 def test_running_jobs_without_positions_get_the_lowest_free_ones_in_the_order_of_their_numbers():
@@ -101,27 +78,12 @@ def test_an_answer_goes_on_where_the_last_one_left_off():
     assert Taken.of_problem(problem_of(problem.platform, [held])).rows.tolist() == [[0, 0, 1, 4, 0, 5]]
 
 
-def test_the_order_of_priorities():
-    jobs = [waiting(3, 10, 1, 0), waiting(1, 100, 1, 0, submit=NOW - 50), waiting(2, 10, 1, 0)]
-    assert by_priority(problem_of(machine((1, 4, 0)), jobs=jobs)) == [1, 2, 0]
-
-
 def test_variables_are_counted_as_003_does_and_only_who_fits_now_is_in_the_model():
     jobs = [waiting(1, 5, 2, 0, units=2), waiting(2, 7, 3, 1), waiting(3, 9, 5, 0), waiting(4, 3, 4, 1)]
     problem = problem_of(machine((1, 4, 1), (1, 3, 0)), jobs=jobs)
     assert sorted(first_plan(problem, Taken.of_problem(problem))) == [0, 1, 3]
     # A start each, and for two kinds two, one and one positions.
     assert Pcp20(PATIENT).answer(problem, 1).variables == 3 + 2 * 4
-
-
-def test_nobody_asks_the_solver_where_all_start_now_or_none_can():
-    free = problem_of(machine((2, 4, 0)), jobs=[waiting(1, 5, 2, 0, submit=NOW - 5)])
-    full = replace(free, running=(running(9, 5, 0, (4, 0), (0, -1)), running(8, 5, 1, (4, 0), (4, -1))))
-    answer = Pcp20().answer(free, 1)
-    assert (answer.result, answer.starts, answer.objective, answer.bound) == (None, {0: NOW}, 2.0, 2.0)
-    answer = Pcp20().answer(full, 1)
-    assert (answer.result, answer.starts, answer.objective, answer.bound) == (None, {}, 0.0, 0.0)
-    assert Pcp20(PATIENT, shortcuts=False).answer(free, 1).result.status is SolverStatus.OPTIMAL
 
 
 def test_of_a_model_that_is_too_large_the_kernels_plan_stands():
@@ -155,29 +117,3 @@ def test_amounts_are_counted_in_what_divides_them_all():
     node, offset = lines.place(0, np.array([1, 2, 7, 9]))
     assert (node.tolist(), offset.tolist()) == ([0, 1, 2, 2], [2, 0, 2, 6])
     assert lines.position(0, node, offset).tolist() == [1, 2, 7, 9]
-
-
-def test_what_is_side_by_side_for_the_same_time_is_one_box():
-    held = [
-        running(1, 5, 0, (2, 0), (2, -1)),
-        running(2, 5, 1, (1, 0), (4, -1)),
-        running(3, 6, 1, (1, 0), (5, -1)),
-        running(4, 5, 1, (1, 0), (7, -1)),
-    ]
-    job = waiting(9, 5, 1, 0)
-    problem = problem_of(machine((2, 4, 0)), held, [job])
-    assert sorted(Lines(problem, Taken.of_problem(problem), [job.job]).boxes(0)) == [
-        (2, 5, 0, 5),
-        (5, 6, 0, 6),
-        (7, 8, 0, 5),
-    ]
-
-
-@pytest.mark.parametrize("cores", [20, 48])
-def test_a_large_heterogeneous_machine(cores):
-    """KIT's ForHLR II: 1,152 thin and 21 fat nodes."""
-    jobs = [waiting(i, 100 + i, cores, 0, units=15) for i in range(3)]
-    problem = problem_of(machine((1152, 20, 0), (21, 48, 4)), jobs=jobs)
-    answer = Pcp20().answer(problem, 1)
-    assert next(nodes.min() for _, ((nodes, _),) in answer.where.values()) == (1158 if cores == 48 else 1165)
-    assert len(answer.starts) == 3

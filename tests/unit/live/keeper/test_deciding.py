@@ -2,7 +2,7 @@
 
 import pytest
 
-from dardis.live.keeper.asked import AskedAmissError, User, read_start, run_name
+from dardis.live.keeper.asked import AskedAmissError, read_start, run_name
 from dardis.live.keeper.fates import LEASE_MARK, Begun, Fate, begun_text, failure_text, fate, read_begun
 from dardis.live.keeper.forest import Root, Seen, members
 
@@ -23,10 +23,6 @@ def test_what_had_begun_is_read_as_it_was_written():
     assert read_begun(text + LEASE_MARK).failed is None
 
 
-def test_a_file_that_a_keeper_made_says_that_nothing_begins():
-    assert read_begun(b"") is None
-
-
 @pytest.mark.parametrize(
     ("intent_boot", "begun", "lives", "expected"),
     [
@@ -41,12 +37,6 @@ def test_a_file_that_a_keeper_made_says_that_nothing_begins():
 )
 def test_fate(intent_boot, begun, lives, expected):
     assert fate(intent_boot, "b", begun, lives=lives) is expected
-
-
-def test_a_start_is_read():
-    start = read_start(ASKED | {"user": {"uid": 1, "gid": 2, "groups": [3]}, "cores": [0]})
-    assert start.user == User(1, 2, (3,))
-    assert (start.run, start.argv, start.cores, start.walltime_ms) == ("12.1", ["true"], [0], 1)
 
 
 @pytest.mark.parametrize(
@@ -96,11 +86,6 @@ def test_a_run_is_its_tree_its_session_and_who_bears_its_mark():
         ]
     )
     assert members(Root("1.1", 10, 50), processes) == {10, 11, 12, 20, 30, 31}
-
-
-def test_a_number_that_another_process_has_by_now_is_not_its():
-    processes = dict([seen(10, 1, session=10, start=40), seen(11, 10, session=10, start=45)])
-    assert members(Root("1.1", 10, 50), processes) == set()
 
 
 def test_whoever_has_the_number_of_a_first_process_that_is_over_is_another_one():

@@ -99,16 +99,6 @@ def test_a_run_lives_as_long_as_its_lease_is_renewed(keeper, tmp_path):
     until(lambda: guards_of(keeper) == [])  # nothing is left that needs one
 
 
-def test_an_old_renewal_renews_nothing(plain, tmp_path):
-    mine, _, end_ms, asker = begin(plain, tmp_path, 1500)
-    asker.ask("lease", **{"from": end_ms - 1500, "ms": 1400})
-    asker.ask("lease", **{"from": 1, "ms": 5})
-    for given in ({"from": boot_ms() + 60_000, "ms": 1}, {"from": 1}, {"from": -1, "ms": 1}, {"from": "1", "ms": 1}):
-        assert "error" in asker.ask("lease", **given)
-    assert_killed_in_time(mine, end_ms)
-    assert asker.over("1.1")["why"] == "lease"
-
-
 def test_the_guard_kills_what_a_stopped_keeper_does_not(keeper, tmp_path):
     mine, other, end_ms, asker = begin(keeper, tmp_path, 1500)
     keeper.process.send_signal(signal.SIGSTOP)
@@ -222,31 +212,6 @@ def test_the_next_keeper_has_a_guard_of_its_own_and_the_lease_goes_on(plain, tmp
     assert asker.over("1.1")["why"] == "lease"
 
 
-def test_a_run_that_ended_before_its_lease_has_ended_by_itself(plain, tmp_path):
-    asker = plain.connect()
-    asker.hello()
-    end_ms = lease(asker, [start("1.1", tmp_path, "sh", "-c", f"echo $$ > {tmp_path}/pids; sleep 0.3")], 1000)
-    mine = pids(tmp_path / "pids", 1)
-    plain.process.send_signal(signal.SIGSTOP)
-    until(lambda: not any(map(lives, mine)))
-    assert boot_ms() < end_ms
-    until(lambda: boot_ms() > end_ms + 300)
-    plain.process.send_signal(signal.SIGCONT)
-    record = asker.over("1.1")
-    assert (record["state"], record["why"], record["code"]) == ("over", "exit", 0)
-
-
-def test_what_is_cancelled_has_no_grace_beyond_its_lease(plain, tmp_path):
-    asker = plain.connect()
-    asker.hello()
-    script = f"trap '' TERM; echo $$ > {tmp_path}/pids; while :; do sleep 0.05; done"
-    end_ms = lease(asker, [start("1.1", tmp_path, "sh", "-c", script, grace_ms=60_000)], 1500)
-    mine = pids(tmp_path / "pids", 1)
-    asker.ask("end", runs=["1.1"])
-    assert_killed_in_time(mine, end_ms)
-    assert asker.over("1.1")["why"] == "cancelled"
-
-
 def test_what_is_told_to_go_when_its_lease_is_over_does_not_become_its_program(keeper, tmp_path):
     asker = keeper.connect()
     asker.hello()
@@ -260,32 +225,6 @@ def test_what_is_told_to_go_when_its_lease_is_over_does_not_become_its_program(k
     asker.ask("intend", runs=[start("2.1", tmp_path, "true", lease=True)], lease_from=asker.now_ms, lease_ms=9000)
     asker.ask("go", runs=["2.1"])
     assert asker.over("2.1")["why"] == "exit"
-
-
-def test_a_lease_must_be_given_with_what_has_one(plain, tmp_path):
-    asker = plain.connect()
-    asker.hello()
-    assert "lease" in asker.ask("intend", runs=[start("1.1", tmp_path, "true", lease=True)])["error"]
-    assert "lease" in asker.ask("intend", runs=[start("1.1", tmp_path, "true", lease=3)])["refused"]["1.1"]
-    assert asker.hello() == {}
-
-
-def test_keeper_and_guard_are_small_and_do_nothing_when_nothing_happens(plain, tmp_path):
-    asker = plain.connect()
-    asker.hello()
-    lease(asker, [start("1.1", tmp_path, "sleep", "100")], 60_000)
-    until(lambda: guards_of(plain))
-    both = [plain.process.pid, guard_of(plain)]
-
-    def said(file, name):
-        return [int(Path(f"/proc/{pid}/{file}").read_text().partition(f"\n{name}:")[2].split()[0]) for pid in both]
-
-    time.sleep(0.2)
-    assert max(said("status", "VmRSS")) < 25_000
-    assert sum(said("smaps_rollup", "Pss")) < 25_000  # most of the guard is the keeper's
-    before = said("status", "voluntary_ctxt_switches")
-    time.sleep(0.5)
-    assert said("status", "voluntary_ctxt_switches") == before
 
 
 def test_a_lease_of_another_boot_is_none(tmp_path):

@@ -6,7 +6,6 @@ import random
 import resource
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -157,17 +156,6 @@ def test_the_walltime_is_followed_by_sigterm_and_the_grace_by_sigkill(keeper, tm
     assert "term" in lines(tmp_path / "1.2.out")
 
 
-def test_cancelled(keeper, tmp_path):
-    asker = keeper.connect()
-    asker.hello()
-    asker.tell_start([start("1.1", tmp_path, "sleep", "100"), start("1.2", tmp_path, "sleep", "100")])
-    asker.ask("end", runs=["1.1", "7.7"], why="cancelled")
-    record = asker.over("1.1")
-    assert (record["why"], record["signal"], record["state"]) == ("cancelled", signal.SIGTERM, "over")
-    assert asker.ask("stop") == {"id": 5, "error": "running", "runs": ["1.2"]}
-    assert asker.hello()["1.2"]["state"] == "running"
-
-
 @pytest.mark.parametrize("keeper", ["auto", "v1", "none"], indirect=True)
 def test_nothing_of_a_run_is_left_when_it_is_over(keeper, tmp_path):
     asker = keeper.connect()
@@ -284,16 +272,6 @@ def ran_of(tmp_path, run, word):
     return start(run, tmp_path, "sh", "-c", f"echo {word} >> {tmp_path}/ran")
 
 
-def test_what_is_intended_begins_only_when_it_is_told_to(plain, tmp_path):
-    asker = plain.connect()
-    asker.hello()
-    asker.ask("intend", runs=[ran_of(tmp_path, "1.1", "a"), ran_of(tmp_path, "2.1", "b")])
-    assert asker.ask("go", runs=["2.1", "3.1"])["refused"].keys() == {"3.1"}
-    asker.over("2.1")
-    assert lines(tmp_path / "ran") == ["b"]
-    assert list(asker.hello()) == ["2.1"]
-
-
 @pytest.mark.parametrize("epoch", [1, 2])
 def test_who_leads_next_forgets_what_was_only_intended_and_may_give_its_name_again(plain, tmp_path, epoch):
     first = plain.connect()
@@ -324,14 +302,6 @@ def test_a_start_that_is_refused_holds_no_other_back(plain, tmp_path):
     assert "no name" in asker.ask("intend", runs=[ran_of(tmp_path, "4.1", "d"), odd | {"run": "x"}])["error"]
     assert asker.hello().keys() == {"1.1", "2.1", "3.1"}
     assert sorted(lines(tmp_path / "ran")) == ["a", "b", "c"]
-
-
-def test_a_second_hello_forgets_what_the_same_asker_intended(plain, tmp_path):
-    asker = plain.connect()
-    asker.hello()
-    asker.ask("intend", runs=[ran_of(tmp_path, "1.1", "old")])
-    assert asker.hello() == {}
-    assert "not intended" in asker.ask("go", runs=["1.1"])["refused"]["1.1"]
 
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)])
@@ -408,69 +378,6 @@ def test_the_marks_that_it_is_led_under_are_kept_unless_its_folder_is_gone_or_pu
     shutil.rmtree(plain.folder)
     plain.begin()
     assert marks(3, "h") == ["h"]
-
-
-def test_what_makes_no_sense_is_answered(plain, tmp_path):
-    asker = plain.connect()
-    assert "hello" in asker.start([start("1.1", tmp_path, "true")])["error"]
-    asker.hello()
-    for do, more in (("dance", {}), ("intend", {"runs": [{"run": "1"}]}), ("end", {"runs": [1]}), ("hello", {}),
-                     ("hello", {"epoch": 9, "mark": 1}), ("intend", {"runs": 3}), ("forget", {"runs": ["../x"]}),
-                     ("go", {"runs": ["1"]})):  # fmt: skip
-        assert "error" in asker.ask(do, **more)
-    assert asker.hello() == {}
-    asker.socket.sendall(b"nonsense\n")
-    assert asker.line()["id"] is None
-    with pytest.raises(ConnectionError):
-        asker.line()
-
-
-def test_one_that_vanishes_in_the_middle_of_a_line_asks_nothing(plain, tmp_path):
-    asker = plain.connect()
-    asker.hello()
-    line = json.dumps({"id": 2, "do": "intend", "runs": [start("1.1", tmp_path, "true")]}).encode()
-    asker.socket.sendall(line[:-3])
-    asker.socket.shutdown(socket.SHUT_WR)
-    with pytest.raises(ConnectionError):
-        asker.line()
-    assert plain.connect().hello(2) == {}
-
-
-SLOW_CHILDREN = """
-import time
-from dardis.live.keeper import child
-close = child.close_files
-child.close_files = lambda *but: (time.sleep(1), close(*but))
-"""
-
-
-def test_who_leaves_while_a_child_has_the_keepers_files_yet(tmp_path, monkeypatch):
-    (tmp_path / "sitecustomize.py").write_text(SLOW_CHILDREN)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
-    one = Keeper(tmp_path / "keeper", "--cgroups=none")
-    try:
-        for number in range(3):
-            asker = one.connect()
-            asker.hello(number)
-            asker.start([start(f"{number}.1", tmp_path, "true")])
-            asker.socket.close()
-        asker = one.connect()
-        asker.hello(9)
-        until(lambda: all(record["state"] == "over" for record in asker.hello(9).values()))
-        assert {record["code"] for record in asker.hello(9).values()} == {0}
-        assert one.process.poll() is None
-    finally:
-        finish(one)
-
-
-def test_many_at_once_and_one_who_does_not_read(plain, tmp_path):
-    asker = plain.connect()
-    asker.hello()
-    asker.tell_start([start(f"{number}.1", tmp_path, "sleep", "0.2") for number in range(200)])
-    for _ in range(200):
-        asker.tell("hello", epoch=1)
-    runs = {asker.over(f"{number}.1")["code"] for number in range(200)}
-    assert runs == {0}
 
 
 @AS_ROOT
@@ -599,31 +506,6 @@ def test_mistakes_are_told_in_a_line(plain, tmp_path):
         assert (told.returncode, told.stdout) == (2, "")
         assert said in told.stderr
         assert told.stderr.count("\n") == 1
-
-
-def test_a_damaged_log_is_told_in_a_line(tmp_path):
-    folder = tmp_path / "keeper"
-    folder.mkdir()
-    (folder / "log").write_bytes(b"nonsense\n")
-    told = call(str(folder))
-    assert (told.returncode, told.stderr) == (2, f"keeper: {folder}/log: line 1 is damaged\n")
-
-
-def test_in_the_background_it_is_there_when_its_command_ends(tmp_path):
-    folder = tmp_path / "keeper"
-    told = call(str(folder), "--cgroups=none")
-    assert (told.returncode, told.stdout, told.stderr) == (0, "", "")
-    asker = Asker(folder / "keeper.sock")
-    pid = asker.ask("hello", epoch=1)["pid"]
-    assert os.getsid(pid) == pid
-    assert str(Path(f"/proc/{pid}/cwd").readlink()) == "/"
-    for number in (signal.SIGHUP, signal.SIGINT):
-        os.kill(pid, number)
-    asker.start([start("1.1", tmp_path, "sleep", "0.5")])
-    os.kill(pid, signal.SIGTERM)  # not while something runs
-    assert asker.over("1.1")["code"] == 0
-    os.kill(pid, signal.SIGTERM)
-    until(lambda: not lives(pid))
 
 
 def test_a_step_that_is_told_to_end_ends_its_runs_and_the_next_keeper_knows(tmp_path):

@@ -88,32 +88,6 @@ def test_what_a_dead_keeper_has_forked_begins_before_the_next_one_looks_or_never
         finish(keeper)
 
 
-SLOW_DISK = """
-import os, time
-real = os.fdatasync
-os.fdatasync = lambda file: (time.sleep(os.path.exists(os.environ["SLOW"])), real(file))
-"""
-
-
-def test_a_leader_that_goes_while_the_next_one_is_written_down(tmp_path, monkeypatch):
-    monkeypatch.setenv("SLOW", str(tmp_path / "slow"))
-    keeper = led(tmp_path, monkeypatch, SLOW_DISK)
-    try:
-        first = keeper.connect()
-        first.hello()
-        for _ in range(10):  # it reads none of the answers
-            first.tell("go", runs=[f"{number}.1" for number in range(3000)])
-        time.sleep(0.5)
-        (tmp_path / "slow").touch()
-        second = keeper.connect()
-        second.tell("hello", epoch=2)
-        time.sleep(0.5)
-        first.socket.close()
-        assert second.line()["runs"] == []
-    finally:
-        finish(keeper)
-
-
 def few_files():
     resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 

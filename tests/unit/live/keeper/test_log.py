@@ -12,20 +12,6 @@ def over(run):
     return ["over", run, {"run": run}]
 
 
-def test_what_was_committed_holds_after_a_restart(tmp_path):
-    Log(tmp_path).commit([["epoch", 4], ["intent", "1.1", {"boot": "b"}]])
-    known = Log(tmp_path).known
-    assert known.epoch == 4
-    assert list(known.runs) == ["1.1"]
-
-
-def test_many_entries_share_one_fdatasync(tmp_path, monkeypatch):
-    log, synced = Log(tmp_path), []
-    monkeypatch.setattr(os, "fdatasync", synced.append)
-    log.commit([["intent", f"{number}.1", {}] for number in range(100)])
-    assert len(synced) == 1
-
-
 @pytest.mark.parametrize("failing", ["write", "fdatasync"])
 def test_what_could_not_be_committed_does_not_hold_and_leaves_nothing(tmp_path, monkeypatch, failing):
     log = Log(tmp_path)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dardis.live.keeper.records import MOST_MARKS, DamagedLogError, Known, line_of, read_log, waits_for_disk
+from dardis.live.keeper.records import DamagedLogError, Known, line_of, read_log, waits_for_disk
 
 RUN = st.sampled_from(["1.1", "2.1", "2.2"])
 ENTRY = st.one_of(
@@ -77,18 +77,6 @@ def test_what_a_power_failure_leaves_of_what_did_not_wait_is_cut_where_it_is_tor
     assert read.good == sum(map(len, [*lines, *behind[:whole]]))
 
 
-def test_of_many_marks_the_last_are_kept():
-    said = known([[["mark", str(number)]] for number in range(MOST_MARKS + 5)])
-    assert said.marks == [str(number) for number in range(5, MOST_MARKS + 5)]
-    assert waits_for_disk([["mark", "0"]])
-
-
-def test_the_first_line_is_never_taken_for_torn():
-    line = line_of([["log", 1], ["intent", "1.1", {}]])
-    with pytest.raises(DamagedLogError, match="line 1 is damaged"):
-        read_log(line[:-2])
-
-
 def test_another_version_is_refused():
     with pytest.raises(DamagedLogError, match="version 2"):
         read_log(line_of([["log", 2]]))
@@ -97,7 +85,3 @@ def test_another_version_is_refused():
 def test_what_nobody_knows_is_refused():
     with pytest.raises(DamagedLogError, match="nobody knows"):
         read_log(line_of([["log", 1]]) + line_of([["more", "1.1"]]) + line_of([["epoch", 1]]))
-
-
-def test_a_line_is_text_for_people():
-    assert json.loads(line_of([["epoch", 3]])[9:]) == [["epoch", 3]]

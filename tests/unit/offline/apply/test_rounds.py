@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from dataclasses import dataclass, field
-from math import inf
 
 import httpx
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +16,7 @@ from offline.apply import redfish
 from offline.apply.apply import Applier, World
 from offline.apply.redfish import METRICS, POWER, Controller, ControllerError, Controllers
 from offline.apply.rounds import Deed, may_draw, most_drawn
-from offline.apply.wishes import NO_LIMIT, Seen, Wish, Wishes
+from offline.apply.wishes import NO_LIMIT, Seen, Wishes
 
 NODES = [f"n{i}" for i in range(5)]
 MOST_W = dict.fromkeys(NODES, 400.0)
@@ -176,23 +174,6 @@ def test_a_limit_that_does_not_fall_keeps_others_from_rising_as_far_as_it_must()
     assert [node for node, _, _ in machine.asked[:first_rise]] == ["n0"] * 4
 
 
-def test_one_that_lies_is_asked_less_and_less_often():
-    machine = Machine(dict.fromkeys(NODES, Seen(NO_LIMIT, on=True)), {("n1", "limit"): 10**6})
-    left = machine.applier().run(Wishes(BEGIN, END, MOST_W, {"n1": [(BEGIN, 200.0)]}, {}), 0)
-    assert left == ["n1"]
-    assert 288 / 16 < len(machine.asked) < 288 / 16 + 8
-    assert not any("again" in line and "asked again" not in line for line in machine.told)
-
-
-def test_wishes_over_time():
-    asked = Wishes(0, 100, MOST_W, {"n1": [(0, 5.0), (50, inf)]}, {"n0": [(20, False)]})
-    assert asked.nodes == ["n0", "n1"]
-    assert asked.times == [0, 20, 50, 100]
-    assert asked.at(-1) == {}
-    assert asked.at(20) == {"n0": Wish(None, on=False), "n1": Wish(5.0)}
-    assert np.isinf(asked.at(60)["n1"].limit_w)
-
-
 KEYS = st.sampled_from(["PowerControl", "PowerLimit", "LimitInWatts", "PowerLimitWatts", "SetPoint", "ControlMode",
                         "PowerState", "@odata.etag"])  # fmt: skip
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9) | st.just("Disabled")
@@ -230,28 +211,3 @@ def test_any_answer_is_a_limit_or_told(body, status, resource):
             seen = call()
             assert seen is None or seen.limit_w >= 0
             assert seen is None or seen.on in {True, False, None}
-
-
-@given(st.binary(max_size=60))
-@examples(1)
-def test_bytes_that_are_no_json_are_no_limit(content):
-    with pytest.raises(ControllerError):
-        asking(Answering(200, content), POWER).see("n0")
-
-
-@pytest.mark.parametrize(
-    ("resource", "body", "limit"),
-    [
-        (POWER, {"PowerControl": [{"PowerLimit": {"LimitInWatts": 300}}, {}]}, 300.0),
-        (POWER, {"PowerControl": [{"PowerLimit": {"LimitInWatts": None}}]}, inf),
-        (POWER, {"PowerControl": [{"PowerConsumedWatts": 7}]}, inf),
-        (METRICS, {"PowerLimitWatts": {"SetPoint": 250.5, "ControlMode": "Automatic"}}, 250.5),
-        (METRICS, {"PowerLimitWatts": {"SetPoint": 250, "ControlMode": "Disabled"}}, inf),
-        (METRICS, {"PowerWatts": {"Reading": 9}}, inf),
-    ],
-)  # fmt: skip
-def test_where_limits_stand(resource, body, limit):
-    transport = Answering(200, json.dumps(body).encode())
-    assert asking(transport, resource).see("n0").limit_w == limit
-    paths = ["/redfish/v1/Systems/1", f"/redfish/v1/Chassis/2/{resource}"]
-    assert [request.url.path for request in transport.asked] == paths

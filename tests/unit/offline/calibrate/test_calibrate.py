@@ -2,7 +2,6 @@
 
 import re
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +11,6 @@ from kit.measured_site import DAY_S, MAY, SLOT_S, measured_site
 from dardis.config.platform import load_platform
 from dardis.model.errors import InputError
 from offline.calibrate.calibrate import calibrate
-from offline.calibrate.samples import mean_held
 from offline.calibrate.told import told
 
 
@@ -152,17 +150,3 @@ def test_a_history_of_other_times_or_without_starts_is_refused(tmp_path):
         calibrated(tmp_path, site, power)
     with pytest.raises(InputError, match=r"jobs.txt: says of no job when it began; expected a history with recorded"):
         calibrated(tmp_path, site, history="job_id,submit_s,runtime_s,units,req_cores\n1,0,5,1,1\n")
-
-
-@given(
-    jobs=st.lists(st.tuples(st.integers(-50, 400), st.integers(1, 200), st.integers(0, 9)), max_size=12),
-    width=st.integers(1, 40),
-    slots=st.lists(st.integers(0, 300), min_size=1, max_size=8),
-)
-def test_what_is_held_in_the_mean_of_a_slot(jobs, width, slots):
-    start, length, held = np.array(jobs, dtype=np.int64).reshape(-1, 3).T
-    found = mean_held(start, start + length, held[:, None].astype(float), np.array(slots), width)[:, 0]
-    by_second = [
-        sum(h for s, n, h in jobs for second in range(begin, begin + width) if s <= second < s + n) for begin in slots
-    ]
-    assert found * width == pytest.approx(by_second)

@@ -5,34 +5,31 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.effort import examples
 from kit.machine import platforms, step_functions
-from kit.plan_problems import POWER, day_problem, without_jobs
+from kit.plan_problems import POWER, day_problem
 
 from dardis.config.target import read_profile, write_target
 from dardis.metrics.audit import audit
-from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import ZERO, StepFunction
 from dardis.model.resources import CORES
 from dardis.model.target import Split, Switching, Target
-from dardis.power.nodes import full_watts
 from dardis.power.tariff import PowerLimit, Tariff
 from offline.day.aims import hourly_target
-from offline.day.by_hour import desired_of, profile_rows
+from offline.day.by_hour import desired_of
 from offline.day.day import planned_downtime
-from offline.day.options import Reactive, SwitchingRule, switching_rule
+from offline.day.options import Reactive
 from offline.day.room import Settled, fill_room
-from offline.day.stay_on import idle_seconds, reactive_switching, thesis_switching
+from offline.day.stay_on import reactive_switching
 from offline.onoff.counts import Limits
 from offline.onoff.planned import refuse_many_switches
 from offline.planner.as_schedule import schedule_of
 from offline.planner.budget import Watch
 from offline.planner.day_account import account_of
-from offline.planner.limits import allowed_it_w, closed_to_limits, must_be_kept
+from offline.planner.limits import closed_to_limits
 from offline.planner.plan import Plans
 from offline.planner.problem import StoppedBy
 from offline.planner.searches import heuristic, multi_search
@@ -98,29 +95,6 @@ def test_no_node_is_down_while_a_job_is_on_it_and_what_is_to_stay_on_does(data, 
         assert sorted(on_now.tolist()) == sorted(set(schedule.placed.nodes[here].tolist()))
 
 
-def test_nodes_that_are_paid_to_idle_are_off_where_their_co2_costs_more():
-    problem = day_problem(0, 4, 0.0, 1, cores=8)
-    conditions = replace(problem.conditions, price_per_kwh=np.full(24, -0.01), gco2_per_kwh=np.full(24, 400.0))
-    plan = heuristic(problem)
-    for co2_per_t, off in ((0.0, 0), (100.0, 4)):
-        paid = replace(problem, conditions=conditions, tariff=Tariff(co2_per_t=co2_per_t))
-        all_on = account_of(paid, plan.start)
-        down = planned_downtime(paid, plan, all_on, SPARES)
-        assert len(down.node) == off
-        assert account_of(paid, plan.start, down).profit >= all_on.profit
-
-
-def test_nodes_idle_until_being_down_would_have_cost_less_and_rules_have_names():
-    assert [switching_rule(rule.value) for rule in SwitchingRule] == [*SwitchingRule]
-    with pytest.raises(InputError, match="--switching: 'spares'; expected spare, algorithm8, off"):
-        switching_rule("spares")
-    platform = Platform("p", (NodeGroup("a", 2, {"cores": 8}, POWER), NodeGroup("b", 2, {"cores": 8})))
-    assert idle_seconds(platform) >= 337
-    cores = StepFunction.from_steps(32, [(0, 16)])
-    assert set(thesis_switching(cores, platform).floors) == {0}
-    assert thesis_switching(cores, Platform("q", (NodeGroup("b", 2, {"cores": 8}),))) is None
-
-
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=4), st.integers(0, 300))
 def test_spares_of_a_reactive_rule_are_shared_by_size(counts, spares):
     groups = [NodeGroup(f"g{i}-", count, {"cores": 8}, POWER) for i, count in enumerate(counts)]
@@ -170,65 +144,10 @@ def test_a_target_says_what_the_days_aim_at_and_all_cores_around_them(tmp_path_f
     assert (read.switching, read.unix_start) == (None, 7)
 
 
-def limited(data, problem):
-    """The same day with up to two limits that whatever runs and idles leaves room for."""
-    machine_kw, limits = full_watts(problem.platform) / 1000, []
-    for _ in range(data.draw(st.integers(0, 2))):
-        since = data.draw(st.integers(0, 20))
-        until = data.draw(st.integers(since + 1, 24))
-        limits.append(limit_of(problem, since, until, machine_kw * data.draw(st.floats(0.7, 1.6))))
-    return replace(problem, tariff=Tariff(limits=tuple(limits)))
-
-
 def limit_of(problem, since, until, most_kw):
     """A limit from one hour of the day to another."""
     start = problem.conditions.start
     return PowerLimit(start + since * HOUR, start + until * HOUR, most_kw)
-
-
-@examples(0.4)
-@given(st.data(), st.integers(0, 40), st.sampled_from((0.1, 0.5, 0.9)), st.integers(3, 12))
-def test_the_figures_of_a_row_go_together(data, seed, load, nodes):
-    problem = limited(data, day_problem(25, nodes, load, seed, cores=8))
-    platform, edges = problem.platform, problem.conditions.edges
-    plan, _ = multi_search(closed_to_limits(problem), Watch())
-    spares = StepFunction.from_steps(data.draw(st.integers(0, nodes)), [])
-    down = planned_downtime(problem, plan, account_of(problem, plan.start), Switching({0: spares}))
-    told = account_of(problem, plan.start, down)
-    aims = StepFunction.from_steps(
-        platform.cores,
-        [(time, data.draw(st.integers(0, platform.cores))) for time in range(int(edges[0]), int(edges[-1]), 6 * HOUR)],
-    )
-    rows = profile_rows(problem, plan.start, down, told, aims)
-    assert (rows.cores_target <= rows.nodes_on * 8 + 1e-9).all()
-    assert (rows.cores_target <= aims.at(edges[:-1])).all()
-    assert (rows.it_w <= rows.power_cap_w).all()
-    assert (rows.power_cap_w <= np.maximum(full_watts(platform), rows.it_w) + 1e-6).all()
-    used = cores_used(problem, plan.start)
-    mean_used = [used.integral(a, b) / (b - a) for a, b in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
-    assert (np.array(mean_used) <= rows.nodes_on * 8 + 1e-9).all()
-    allowed = allowed_it_w(problem)
-    if told.feasible:
-        assert (rows.power_cap_w <= np.maximum(allowed, rows.it_w) + 1e-6).all()
-        assert (rows.it_w <= allowed * (1 + 1e-9)).all()
-    unlimited = np.isinf(allowed)
-    most = np.minimum(aims.at(edges[:-1]), np.floor(rows.nodes_on * 8 + 1e-9))
-    assert (rows.cores_target[unlimited] == most[unlimited]).all(), "nothing else lowers it"
-
-
-@examples(0.4)
-@given(st.data(), st.integers(0, 60), st.sampled_from((0.3, 0.6, 0.9)), st.integers(4, 12))
-def test_full_nodes_beside_the_closed_ones_keep_every_limit(data, seed, load, nodes):
-    problem = limited(data, day_problem(40, nodes, load, seed, cores=8))
-    closed = closed_to_limits(problem)
-    plan, _ = multi_search(closed, Watch())
-    kind = problem.platform.kinds.index(CORES)
-    for window in closed.platform.maintenance:
-        assert (window.start, window.end) in must_be_kept(problem)
-        assert problem.platform.capacity[list(window.nodes), kind].sum() > 0
-    if not len(problem.running.number):
-        idle_fits = account_of(without_jobs(problem), np.zeros(0, dtype=np.int64)).feasible
-        assert account_of(problem, plan.start).feasible == idle_fits
 
 
 SPARES = Switching({0: StepFunction.from_steps(0, [])})
@@ -268,24 +187,3 @@ def test_what_is_made_of_room_keeps_the_limit_and_brings_no_less(seed, load, mos
         (eased,) = tariff.limits
         assert eased.most_kw > limit.most_kw
         assert (eased.start, eased.end) == (limit.start, limit.end)
-
-
-def test_some_room_is_used():
-    gained = []
-    for seed in range(4):
-        problem = limited_day(seed, 0.9, 1.6)
-        settle = Settling(problem)
-        first = settle(problem.tariff)
-        gained.append(fill_room(problem, first, settle).account.profit - first.account.profit)
-    assert max(gained) > 0
-
-
-@pytest.mark.parametrize("reason", [StoppedBy.USER, StoppedBy.TIME, StoppedBy.DONE])
-def test_who_was_stopped_or_has_no_limit_searches_no_more(reason):
-    problem = limited_day(1, 0.9, 1.6)
-    if reason is StoppedBy.DONE:
-        problem = replace(problem, tariff=Tariff())
-    settle = Settling(problem, reason)
-    first = settle(problem.tariff)
-    assert fill_room(problem, first, settle) is first
-    assert len(settle.asked) == 1

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kit.actual import actual
 from kit.small_site import (
     CORES,
     DAY_S,
@@ -25,21 +24,17 @@ from kit.small_site import (
     write_site,
 )
 
-from dardis.model.platform import NodeGroup, Platform
 from dardis.model.schedule import Schedule
 from offline.day import hindsight
 from offline.day.files import nodes_on_of
 from offline.day.first_lines import first_lines
-from offline.day.gap import live_on
 from offline.day.hindsight import Hindsight
 from offline.day.known import known_at
 from offline.day.options import DayOptions
 from offline.loop.files import day_rows
 from offline.loop.loop import LoopOptions, run_loop
 from offline.planner.budget import tell_nobody
-from offline.planner.midnight import state_at
-from offline.planner.problem import Expected
-from offline.site.history import predictor_of, replayed
+from offline.site.history import replayed
 
 
 def as_written(rows: list[Row], schedule: Schedule, now: int) -> list[Row]:
@@ -119,26 +114,6 @@ def test_a_history_as_the_site_has_it_gives_the_plan_of_hindsight_and_of_the_loo
     assert summary["mean_nodes_on"] == pytest.approx(mean_on, rel=0.05)
 
 
-def test_lessons_need_some_days_and_are_the_same_twice(small_site, monkeypatch):
-    search_less(monkeypatch)
-    monkeypatch.setattr(hindsight, "GROUPS", 20)
-    site = loaded(small_site)
-    past = replayed(site.jobs, site.platform)
-    midnight = site.calendar.day(8)[0]
-    known, _ = known_at(site, past, 8, midnight)
-    lessons = Hindsight(site, past)
-    tree, cores = lessons.target(known, 8, 1)
-    assert tree is not None
-    assert tree.rules
-    aims = cores.at(midnight + HOUR_S * np.arange(24))
-    assert ((aims >= 0) & (aims <= site.platform.cores)).all()
-    fresh = Hindsight(site, past).target(known, 8, 1)
-    assert tree.rules == lessons.target(known, 8, 1)[0].rules == fresh[0].rules
-    assert (fresh[1].values == cores.values).all()
-    few, _ = known_at(site, past, 4, site.calendar.day(4)[0])
-    assert lessons.target(few, 4, 1)[0] is None
-
-
 def test_days_of_which_nothing_could_be_foretold_teach_nothing(tmp_path, monkeypatch):
     """A job alone, two days before all others: nobody was there on the day before the third."""
     monkeypatch.setattr(hindsight, "GROUPS", 20)
@@ -150,18 +125,3 @@ def test_days_of_which_nothing_could_be_foretold_teach_nothing(tmp_path, monkeyp
     known, _ = known_at(site, past, 9, site.calendar.day(9)[0])
     tree, _ = Hindsight(site, past).target(known, 9, 1)
     assert tree is not None
-
-
-def test_what_is_made_up_earns_by_its_own_queue_and_not_by_a_later_job_s_of_its_number():
-    """Made-up jobs are numbered from what is known on, as those are that really come."""
-    platform = Platform("two", (NodeGroup("n", 2, {"cores": 1}),), income_by_queue={"gold": 9.0, "lead": 1.0})
-    past = actual(1, 0, 0, None, 900, 1, (1,), 1, "gold", runtime=900)
-    later = actual(2, 500, 500, None, 900, 1, (1,), 1, "gold", runtime=900)
-    made = Expected(actual(2, 200, 200, None, 900, 1, (1,), 1, "lead", runtime=900).asked, 900)
-    asked = [past.asked, later.asked]
-    schedule = replayed([past, later], platform)
-    state = state_at(schedule, asked, platform, 100, predictor_of(schedule))
-    ahead = live_on(state, asked, [made], platform, 600)
-    order = np.argsort(ahead.state.running.number)
-    assert ahead.state.running.number[order].tolist() == [1, 2]
-    assert ahead.state.running.income[order].tolist() == [9.0, 1.0]

@@ -5,11 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import shutil
 import subprocess
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -21,33 +19,17 @@ from dardis.cli.main import run
 from dardis.model.errors import InputError
 from dardis.model.hostlist import hostlist
 from offline.export.csv_plan import export_csv
-from offline.export.formats import FORMATS, load_plan
 from offline.export.json_plan import export_json, read_json_plan
 from offline.export.openmetrics import export_openmetrics
-from offline.export.steps import absences, first_on, steps
+from offline.export.steps import absences, first_on
 from offline.folder.plan import write_plan
 
 NAMES = [PLATFORM.node_name(node) for node in range(PLATFORM.node_count)]
-UNITS = ("_utc", "_s", "_cores", "_w", "_ratio", "_per_kwh", "_c", "_count", "_nodes")
 
 
 def rows(actions=None):
     example = plan() if actions is None else plan(actions=actions)
     return list(csv.DictReader(io.StringIO(export_csv(example, NAMES).text)))
-
-
-def test_rows_are_the_day_without_a_gap_and_hold_the_profile_in_columns_that_say_their_units():
-    table = rows()
-    assert all(name.endswith(UNITS) for name in table[0])
-    assert table[0]["start_utc"] == "2023-07-03T00:00:00Z"
-    assert all(a["end_unix_s"] == b["start_unix_s"] for a, b in pairwise(table))
-    assert int(table[-1]["end_unix_s"]) == plan().profile.end + OFFSET
-    profile = plan().profile
-    for row in table:
-        place = (int(row["start_unix_s"]) - OFFSET - 5_000) // 3_600
-        assert float(row["it_power_w"]) == profile.it_w[place]
-        assert (row["power_cap_w"] == "") == (place == 1)
-        assert int(row["target_cores"]) == profile.cores_target[place]
 
 
 def test_switching_replayed_from_the_table_is_the_plan():
@@ -60,13 +42,6 @@ def test_switching_replayed_from_the_table_is_the_plan():
         on[off], on[booted] = False, True
         assert int(row["nodes_off_count"]) == int((~on).sum())
         assert row["off_nodes"] == hostlist(NAMES[n] for n in range(10) if not on[n])
-
-
-def test_switching_before_the_day_has_its_own_row():
-    early = rows(((4_000, 3, False), (5_000, 4, False)))
-    assert early[0]["shut_down_nodes"] == "n3"
-    assert early[0]["it_power_w"] == ""
-    assert early[1]["off_nodes"] == "n[3-4]"
 
 
 def test_json_comes_back_as_the_plan(tmp_path):
@@ -117,19 +92,6 @@ def test_absences_are_when_a_node_holds_nothing(found, boot_s):
     np.testing.assert_array_equal(told, down)
 
 
-@given(actions())
-def test_steps_replayed_from_the_first_state_are_the_actions(found):
-    table = onoff(found)
-    on = first_on(table, 5)
-    told = []
-    for step in steps(table):
-        assert all(on[node] for node in step.off)
-        assert not any(on[node] for node in step.on)
-        on[step.off], on[step.on] = False, True
-        told += [(step.time, node, False) for node in step.off] + [(step.time, node, True) for node in step.on]
-    assert sorted(told) == sorted(found)
-
-
 def families(text):
     parser = pytest.importorskip("prometheus_client.openmetrics.parser")
     return {family.name: family for family in parser.text_string_to_metric_families(text)}
@@ -175,28 +137,6 @@ def folder(tmp_path):
     path.mkdir()
     write_plan(path, plan())
     return path
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_a_file_holds_what_standard_output_shows(folder, tmp_path, capsys, name):
-    assert run(["export", "--format", name, str(folder)]) == 0
-    shown = capsys.readouterr().out
-    out = tmp_path / "out"
-    assert run(["export", str(folder), "--format", name, "--out", str(out)]) == 0
-    assert capsys.readouterr().out == ""
-    assert out.read_text() == shown
-    assert os.access(out, os.X_OK) == (name == "slurm")
-    if name == "json":
-        assert same(load_plan(out), plan())
-
-
-def test_nodes_may_have_other_names(folder, tmp_path, capsys):
-    names = tmp_path / "names"
-    names.write_text("".join(f"node{n:03}\n" for n in range(10)))
-    assert run(["export", "--format", "slurm", str(folder), "--names", str(names)]) == 0
-    assert "node[000-001]" in capsys.readouterr().out
-    assert run(["export", "--format", "redfish", str(folder), "--names", str(names)]) == 0
-    assert json.loads(capsys.readouterr().out)["requests"][0]["node"] == "node000"
 
 
 def told(capsys, *arguments):

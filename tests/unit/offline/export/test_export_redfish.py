@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import warnings
 from dataclasses import replace
 from itertools import groupby
-from types import SimpleNamespace
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.effort import examples
@@ -83,49 +80,3 @@ def test_nodes_go_off_before_limits_and_on_after_them():
     assert (limit["n2"], limit["n3"], limit["n4"]) == (292, int(196 + share * 96), int(100 + share * 192))
     freed = [r for r in document["requests"] if r["time_utc"] == "2023-07-03T04:00:00Z"]
     assert {r["or"]["body"]["PowerLimitWatts"]["ControlMode"] for r in freed} == {"Disabled"}
-
-
-def test_limits_alone_limit_every_node_and_keep_the_cap():
-    alone = json.loads(export_redfish(plan(), NAMES, limits_only=True).text)
-    assert {request["method"] for request in alone["requests"]} == {"PATCH"}
-    limits, caps = {}, [(row["time_unix_s"], row["power_cap_w"]) for row in alone["caps"]]
-    assert caps[-1] == (alone["end_unix_s"], None)
-    for time, cap_w in caps[:-1]:
-        for request in alone["requests"]:
-            if request["time_unix_s"] == time:
-                limits[request["node"]] = request["body"]["PowerControl"][0]["PowerLimit"]["LimitInWatts"]
-        assert set(limits) == set(NAMES)
-        if cap_w is None:
-            assert set(limits.values()) == {None}
-        else:
-            assert cap_w - len(NAMES) <= sum(limits.values()) <= cap_w
-
-
-def test_a_cap_that_cannot_be_held_is_told():
-    example = plan()
-    low = replace(example.profile, power_cap_w=np.array([2_000.0, 500.0, 2_000.0, 2_000.0]))
-    made = export_redfish(replace(example, profile=low), NAMES)
-    assert made.notes == ("the cap is below what the nodes that are on draw idle, first at 2023-07-03T01:00:00Z",)
-    assert json.loads(made.text)["cap_below_idle_power_utc"] == ["2023-07-03T01:00:00Z"]
-    assert export_redfish(example, NAMES).notes == ()
-    short = replace(example.profile, power_cap_w=np.array([1_000.0, 2_000.0, 2_000.0, 2_000.0]))
-    (note,) = export_redfish(replace(example, profile=short), NAMES).notes
-    assert "below what the plan's jobs draw on all nodes at their most, first at 2023-07-03T00:00:00Z" in note
-
-
-def test_a_client_reads_our_limits():
-    """Intel's Redfish library takes a Power resource with our body in it, and finds the limit."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        power = pytest.importorskip("rsd_lib.resources.v2_1.chassis.power")
-    for request in json.loads(export_redfish(plan(), NAMES).text)["requests"]:
-        if request["method"] != "PATCH":
-            continue
-        control = {"@odata.id": request["path"] + "#/PowerControl/0", "MemberId": "0"}
-        whole = {"@odata.id": request["path"], "Id": "Power", "Name": "Power", "PowerControl": [
-            control | request["body"]["PowerControl"][0]]}  # fmt: skip
-        answer = SimpleNamespace(json=lambda whole=whole: whole, content=b"{}", headers={}, status_code=200)
-        read = power.Power(SimpleNamespace(get=lambda answer=answer, **_: answer), request["path"])
-        limit = read.power_control[0].power_limit
-        assert limit.limit_in_watts == request["body"]["PowerControl"][0]["PowerLimit"]["LimitInWatts"]
-        assert limit.limit_exception == "LogEventOnly"

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import random
 import shutil
 import subprocess
 from dataclasses import replace
 from importlib.resources import files
-from pathlib import Path
 
 import pytest
 from kit.plan_folder import PLATFORM, plan
 
-from dardis.config.slurm.show import parse_show
-from dardis.config.slurm.state_table import BASE_STATES, FLAGS, state_of
 from dardis.model.errors import InputError
 from dardis.model.profile import StepFunction
 from dardis.model.target import Switching
@@ -75,13 +71,6 @@ def test_a_dry_run_tells_all_in_utc_and_asks_nobody(tmp_path, zone):
     ]
 
 
-def test_rollback_has_a_dry_run_too(tmp_path):
-    told = run(script(tmp_path), "--rollback", "--dry-run").stdout
-    assert "delete ReservationName=dardis_20230703T000000Z_..." in told
-    assert "update NodeName=n[0-1,7] State=POWER_UP" in told
-    assert "n5" not in told
-
-
 def test_what_is_missing_is_said_before_anything_is_done(tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()
@@ -97,47 +86,10 @@ def test_what_is_missing_is_said_before_anything_is_done(tmp_path):
     assert set((tmp_path / "asked").read_text().splitlines()) == {"show config"}
 
 
-def test_a_plan_that_is_over_or_switches_nothing_does_nothing(tmp_path):
-    done = run(script(tmp_path), **fake_scontrol(tmp_path))
-    assert done.returncode == 1
-    assert "this plan ended at 2023-07-03T04:00:00Z" in done.stderr
-    done = run(script(tmp_path, actions=()))
-    assert (done.returncode, done.stdout.count("switches no node")) == (0, 1)
-    assert not (tmp_path / "asked").exists()
-
-
-@pytest.mark.parametrize(
-    ("options", "told"), [(["--dryrun"], "unknown option --dryrun"), (["--poll-s", "0"], "--poll-s")]
-)
-def test_wrong_options_are_refused(tmp_path, options, told):
-    done = run(script(tmp_path), *options)
-    assert done.returncode == 2
-    assert told in done.stderr
-    assert "--rollback" in run(script(tmp_path), "--help").stdout, "that needs no Slurm"
-
-
 def test_names_that_a_shell_or_slurm_would_read_otherwise_are_refused():
     for name in ("n[0]", "n;reboot", "$(x)", "-n", "n 1"):
         with pytest.raises(InputError, match="node name"):
             export_slurm(plan(), [name, *NAMES[1:]], mode=Mode.WINDOWS)
-
-
-def test_spares_are_told_when_they_change(tmp_path):
-    path = tmp_path / "spares.sh"
-    spares = spares_of([(5_000, 3), (8_600, 3), (12_200, 0), (16_000, 2), (99_000, 5)])
-    path.write_text(export_slurm(spares, NAMES, mode=Mode.SPARES).text)
-    done = run(path, "--dry-run", **fake_scontrol(tmp_path))
-    assert done.returncode == 0
-    assert not (tmp_path / "asked").exists()
-    assert [line.split(" (")[0] for line in done.stdout.splitlines()[1:]] == [
-        "2023-07-03T00:00:00Z SuspendExcNodes=n[0-7]:3",
-        "2023-07-03T02:00:00Z SuspendExcNodes=",
-        "2023-07-03T03:03:20Z SuspendExcNodes=n[0-7]:2",
-    ]
-    lines = run(path, "--slurm-conf").stdout
-    assert "SuspendTime=337\n" in lines
-    assert "this plan ended" in run(path).stderr
-    assert run(path, "--now").returncode == 2  # which fixed hours alone have
 
 
 def test_a_plan_has_the_modes_that_its_switching_allows():
@@ -153,30 +105,6 @@ def test_a_plan_has_the_modes_that_its_switching_allows():
 
 
 COMMON = files("offline.export").joinpath("slurm_common.sh").read_text()
-TEXTS = ("State=IDLE", "State=DOWN", "$x", "NodeName=n7 State=IDLE", "CPUTot=1", "[root@2026-01-01T00:00:00]", "'")
-
-
-def record(name: str, draw: random.Random) -> tuple[str, str]:
-    """A node as `scontrol show node -o` prints it, and its state."""
-    state = "+".join([draw.choice([*BASE_STATES]), *draw.sample([*FLAGS], draw.randrange(4))])
-    words = [f"NodeName={name}", "Arch=x86_64", "CPUAlloc=0", "CPUTot=8", "CPULoad=N/A", "Gres=(null)"]
-    words += ["OS=Linux 5.14.0 #1 SMP Fri", "RealMemory=1", f"State={state}", "ThreadsPerCore=1"]
-    words += draw.choice([[], ["Partitions=a "]])
-    for key in ("Reason", "Comment", "Extra"):
-        if draw.random() < 0.5:
-            words.append(f"{key}={' '.join(draw.choices(TEXTS, k=draw.randrange(5)))}")
-    return " ".join(words), state
-
-
-def test_500_records_with_any_free_text(tmp_path: Path) -> None:
-    draw = random.Random(5)  # noqa: S311
-    told = [record(f"n{number}", draw) for number in range(500)]
-    (tmp_path / "shown").write_text("".join(f"{line}\n" for line, _ in told))
-    script = f'{COMMON}\nask() {{ cat "{tmp_path}/shown"; }}\nstates all\n'
-    done = subprocess.run(["bash", "-c", script], text=True, capture_output=True, check=True, timeout=60)
-    assert done.stdout.splitlines() == [f"n{number} {state}" for number, (_, state) in enumerate(told)]
-    read = parse_show(tmp_path / "shown", (tmp_path / "shown").read_text())
-    assert [node.state for node in read.nodes] == [state_of(state) for _, state in told]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from operator import ge, gt, le, lt
 
 import numpy as np
@@ -11,14 +10,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from kit.node_schedules import DEFAULTS, machine, schedule_of
 
-from dardis.model.platform import NodeGroup, NodePower, Platform
+from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.series import Series
 from offline.extract.algorithm8 import desired_cores, switching
 from offline.extract.hours import HourTable, hour_table
-from offline.extract.spares import Aims, Outcome, learn_spares, outcome_of
+from offline.extract.spares import learn_spares
 from offline.extract.target_tree import learn_target
-from offline.extract.trees import Shape, branch_of, folds, held_out, rules_of
+from offline.extract.trees import Shape, rules_of
 from offline.onoff.replay import PastDemand, demands_of
 
 DAY, HOUR = 86_400, 3_600
@@ -95,61 +94,10 @@ def test_each_row_meets_the_one_rule_that_says_what_the_tree_says(seed: int, lea
         assert met[0].endswith(f"→ {predicted}")
 
 
-def test_branches_that_say_the_same_are_one_rule() -> None:
-    values = rows(1)
-    tree = Shape(8, 5).regressor(values, values[:, 0])
-    assert rules_of(tree, NAMES, values, lambda _: "stay") == ["always → stay"]
-
-
-def test_whole_numbers_and_what_is_so_or_not_are_told_as_such() -> None:
-    values = rows(2)
-    yes_no = np.stack([np.arange(200) % 2, values[:, 1]], axis=1)
-    for names, known, labels, told in (
-        (NAMES, values, values[:, 0] >= 8, ["hour < 8 → 0", "hour ≥ 8 → 1"]),
-        (("hybrid cooling", "last_use"), yes_no, yes_no[:, 0], ["no hybrid cooling → 0", "hybrid cooling → 1"]),
-    ):
-        tree = Shape(2, 5).regressor(known, labels.astype(float))
-        assert rules_of(tree, names, known, lambda leaf, tree=tree: f"{tree.tree_.value[leaf, 0, 0]:.0f}") == told
-
-
-def test_folds_hold_out_whole_days_and_each_once() -> None:
-    day = np.repeat([3, 4, 5, 9, 10, 11, 12], 4)
-    held = np.stack(list(folds(day)))
-    assert (held.sum(axis=0) == 1).all()
-    assert all(len(np.unique(held[:, day == d], axis=1).T) == 1 for d in np.unique(day))
-
-
-def test_a_days_own_labels_have_no_part_in_what_is_held_out_for_it() -> None:
-    values, day = rows(3), np.repeat(np.arange(10), 20)
-    labels = values[:, 0] / 24
-    changed = np.where(day == 4, 99.0, labels)
-    fit = Shape().regressor
-    before, after = held_out(fit, values, labels, day), held_out(fit, values, changed, day)
-    assert np.array_equal(before[day == 4], after[day == 4])
-    with pytest.raises(ValueError, match="days"):
-        held_out(fit, values, labels, np.zeros(200, dtype=np.int64))
-
-
 def table(days: int, used: StepFunction, submits: list[int]):
     edges = HOUR * np.arange(24 * (days + 2) + 1)
     temp = Series(edges, 20.0 + np.arange(len(edges) - 1) % 24)
     return hour_table(DAY, days, 3, used, 100, np.array(sorted(submits)), {"temperature": temp})
-
-
-def test_rows_know_of_the_past_what_lies_before_their_midnight() -> None:
-    used = StepFunction.from_steps(0, [(0, 25), (DAY, 50), (2 * DAY, 75)])
-    submits = [20 * HOUR, 23 * HOUR, DAY + 5 * HOUR, DAY + 5 * HOUR + 1]
-    known = table(2, used, submits)
-    columns = dict(zip(known.names, known.values.T, strict=True))
-    assert columns["last day's use"].tolist() == [0.25] * 24 + [0.5] * 24
-    assert columns["last hours' arrivals"].tolist() == [2] * 24 + [0] * 24
-    assert np.flatnonzero(columns["arrivals at this hour yesterday"]).tolist() == [20, 23, 24 + 5]
-    assert columns["weekday"].tolist() == [3] * 24 + [4] * 24
-    assert columns["temperature"].tolist() == [20.0 + h for h in range(24)] * 2
-
-    later = table(2, StepFunction.from_steps(0, [(0, 25), (DAY, 99)]), [*submits, DAY + 7 * HOUR])
-    assert np.array_equal(later.values[:24], known.values[:24])
-    assert not np.array_equal(later.values[24:], known.values[24:])
 
 
 def test_the_target_tree_finds_what_plans_do() -> None:
@@ -165,22 +113,6 @@ def test_the_target_tree_finds_what_plans_do() -> None:
     assert cores.at(np.array([DAY, 2 * DAY, 2 * DAY + 20 * HOUR, 3 * DAY])).tolist() == pytest.approx(
         [100, 40, 90, 100], abs=2
     )
-
-
-def test_a_drawn_tree_asks_what_the_rules_say():
-    values = np.array([[hour] for hour in range(24)] * 4, dtype=float)
-    labels = (values[:, 0] >= 8).astype(float) + (values[:, 0] >= 20)
-    tree = Shape(max_leaf_nodes=3, min_samples_leaf=2).regressor(values, labels)
-    drawn = branch_of(tree, ("hour",), values, lambda leaf: f"{tree.tree_.value[leaf, 0, 0]:.0f}")
-    assert (drawn.leaves, drawn.depth) == (3, 2)
-
-    def answer(branch, hour):
-        while branch.yes is not None:
-            limit = int(branch.said.removeprefix("hour < "))
-            branch = branch.yes if hour < limit else branch.no
-        return branch.said
-
-    assert [answer(drawn, hour) for hour in (0, 7, 8, 19, 20, 23)] == ["0", "0", "1", "1", "2", "2"]
 
 
 COUNT = 40
@@ -218,19 +150,6 @@ def test_spares_are_kept_in_the_hour_that_needs_them() -> None:
     assert not rule.notes
 
 
-def test_the_rule_strains_the_aims_less_than_any_number_kept_always() -> None:
-    demand = demands_of(schedule_of(bursts(10)), machine(COUNT, DEFAULTS))[0]
-    table = known(10)
-    past = PastDemand(demand, DEFAULTS, 337, table.edges)
-    bound = float(past.replay(0).saved_j.sum())
-
-    def strain(spares) -> float:
-        return Aims.at_use(0.1).strain(outcome_of(past.replay(spares), bound))
-
-    learned = learn(10).predict(table)[0].at(table.edges[:-1])
-    assert strain(learned) < min(strain(always) for always in range(COUNT + 1))
-
-
 def test_the_same_past_gives_the_same_rule_whatever_comes_after_it() -> None:
     later = bursts(8) + [(8 * DAY + k, 9 * DAY, (k,)) for k in range(COUNT)]
     assert learn(8).rules() == learn(8).rules() == learn(8, later).rules()
@@ -241,36 +160,6 @@ def test_demand_before_a_time_is_all_that_a_rule_of_that_time_needs() -> None:
     platform = machine(COUNT, DEFAULTS)
     cut = learn_spares({0: demand.before(6 * DAY)}, known(6), platform)
     assert cut.rules() == learn_spares({0: demand}, known(6), platform).rules()
-
-
-def test_with_little_history_a_share_of_the_nodes_is_kept_and_it_says_so() -> None:
-    rule = learn(3)
-    assert rule.rules() == ["always → 2 spare nodes"]
-    assert rule.notes == ("n: 3 days of history, so it always keeps 2 spare nodes (3 %)",)
-    assert rule.cv_error is None
-    assert rule.predict(known(3))[0].at(5 * HOUR) == 2
-
-
-def test_without_an_idle_node_a_job_or_a_day_nothing_is_learned() -> None:
-    platform = machine(COUNT, DEFAULTS)
-    nobody = demands_of(schedule_of([]), platform)
-    assert "nothing to save" in learn(7, [(0, 10 * DAY, tuple(range(COUNT)))]).notes[0]
-    assert "no job in its past" in learn_spares(nobody, known(7), platform).notes[0]
-    assert "0 days of history" in learn_spares(nobody, known(7).rows(0, 0), platform).notes[0]
-
-
-def test_groups_that_are_not_switched_have_no_rule() -> None:
-    assert learn(7, platform=machine(COUNT, DEFAULTS, always_on=True)).predict(known(7)) == {}
-    assert learn(7, platform=machine(COUNT, NodePower())).predict(known(7)) == {}
-
-
-def test_strain_is_the_share_of_the_room_used_up() -> None:
-    met = Outcome(share_of_bound=0.95, mean_delay_s=15.0, delayed_share=0.05)
-    assert abs(Aims().strain(met) - 0.5) < 1e-9
-    assert Aims().strain(replace(met, mean_delay_s=33.0)) > 1
-    assert Aims.at_use(0.2).delayed_share == 0.15
-    assert Aims.at_use(0.78).share_of_bound == 0.9
-    assert Aims.at_use(0.82).share_of_bound == 0.93
 
 
 def test_a_price_of_waits_takes_the_place_of_the_aims() -> None:

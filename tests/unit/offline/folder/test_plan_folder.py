@@ -8,52 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from kit.plan_folder import onoff, plan, profile, same
 
-from dardis.model.downtime import Downtime
 from dardis.model.errors import InputError
-from dardis.model.job import FOREVER
-from dardis.model.placements import Placements
-from offline.folder.columns import Table, profile_columns, profile_of, write_csv
 from offline.folder.plan import read_plan, write_plan
-from offline.folder.tables import OnOffTable, ProfileTable
 
 FILES = ("profile.csv", "onoff.csv", "schedule.csv", "summary.json", "run.json")
-REALS = st.floats(min_value=0, allow_nan=False, allow_infinity=False)
-ANY_REALS = st.floats(allow_nan=False, allow_infinity=False)
-
-
-@st.composite
-def profiles(draw):
-    lengths = draw(st.lists(st.integers(1, 3600), min_size=1, max_size=12))
-    n = len(lengths)
-
-    def column(values):
-        return np.array(draw(st.lists(values, min_size=n, max_size=n)), dtype=np.float64)
-
-    return ProfileTable(
-        edges=draw(st.integers(-(10**9), 10**9)) + np.concatenate([[0], np.cumsum(lengths)]),
-        cores_target=np.array(draw(st.lists(st.integers(0, 10**6), min_size=n, max_size=n))),
-        power_cap_w=column(REALS | st.just(float("nan"))),
-        it_w=column(REALS),
-        cooling_w=column(REALS),
-        pue=column(ANY_REALS | st.just(float("nan"))),
-        price_per_kwh=column(ANY_REALS),
-        gco2_per_kwh=column(REALS),
-        temp_c=column(ANY_REALS),
-        nodes_on=column(REALS),
-    )
-
-
-@given(profiles(), st.integers(10**9 + 10**6, 2 * 10**9))
-def test_every_number_of_a_profile_comes_back(tmp_path_factory, table, offset):
-    path = tmp_path_factory.mktemp("p") / "profile.csv"
-    write_csv(path, profile_columns(table, offset))
-    back, found = profile_of(Table.of_csv(path))
-    assert found == offset
-    assert same(back, table)
 
 
 def test_a_plan_comes_back(tmp_path):
@@ -67,24 +27,6 @@ def test_a_plan_comes_back(tmp_path):
     assert lines[1].startswith("5000,2023-07-03T00:00:00Z,")
     (tmp_path / "profile.csv").write_text("".join(f"{line},more\n" for line in lines))
     assert same(read_plan(tmp_path), written), "columns that others add do no harm"
-
-
-def test_a_plan_without_jobs_and_switching_comes_back(tmp_path):
-    columns = ("number", "submit", "start", "finish", "units", "req_cores")
-    nothing = dict.fromkeys(columns, np.zeros(0, np.int64))
-    empty = replace(plan().schedule, **nothing, kind=(), placed=Placements.none(0))
-    written = replace(plan(actions=()), schedule=empty)
-    write_plan(tmp_path, written)
-    assert same(read_plan(tmp_path), written)
-
-
-def test_a_downtime_is_its_shut_downs_and_boots():
-    boot_s = np.array([100, 200, 300])
-    downtime = Downtime(np.array([0, 1, 1]), np.array([50, 10, 1_000]), np.array([FOREVER, 800, 2_000]))
-    table = OnOffTable.of(downtime, boot_s)
-    assert list(zip(table.time.tolist(), table.node.tolist(), table.on.tolist(), strict=True)) == [
-        (10, 1, False), (50, 0, False), (600, 1, True), (1_000, 1, False), (1_800, 1, True),
-    ]  # fmt: skip
 
 
 def test_actions_that_nobody_can_carry_out_and_profiles_without_room_are_none():

@@ -18,12 +18,10 @@ from dardis.model.errors import InputError
 from dardis.workload.read import read_trace
 from dardis.workload.swf import write_swf
 from dardis.workload.trace import UNKNOWN, Trace
-from offline.forecast.backtest import backtest, backtest_days, score
+from offline.forecast.backtest import backtest
 from offline.forecast.donors import METHODS
-from offline.forecast.forecast import Forecast, forecast
-from offline.forecast.past import by_hour, in_use, known_jobs, look_back
-from offline.forecast.ranges import Range
-from offline.forecast.scenarios import Band, Demand
+from offline.forecast.forecast import forecast
+from offline.forecast.past import known_jobs, look_back
 from offline.site.calendar import Calendar
 
 CALENDAR = Calendar(0, 0)
@@ -89,33 +87,6 @@ def test_what_has_ended_is_known_and_what_has_not_is_expected_to_run_on(trace, d
     assert longer[~ended].all()
 
 
-def test_a_job_that_runs_is_expected_by_its_users_last_two():
-    trace = trace_of(
-        [0, 100, DAY - HOUR, DAY - HOUR], [600, 1000, 9999, 9999], [1] * 4, [7200] * 4, [0] * 4, ["a", "a", "a", ""]
-    )
-    known = known_jobs(trace, DAY - HOUR + 60)
-    assert known.runtime.tolist()[:3] == [600, 1000, 800]
-    assert known.runtime[3] == int(7200 * 1600 / 14400)  # nobody's: by what all used of their walltimes
-
-
-@examples(0.4)
-@given(traces(days=2, most=12), st.integers(0, 20))
-def test_demand_by_hour_is_what_a_count_by_the_minute_finds(trace, skipped):
-    minutes = replace(trace, submit=trace.submit // 60 * 60, runtime=trace.runtime // 60 * 60 + 60)
-    start, hours = skipped * HOUR, 20
-    used, work = np.zeros(hours), np.zeros(hours)
-    minutes = replace(minutes, walltime=trace.walltime // 60 * 60 + 60)
-    lengths = np.minimum(minutes.runtime, minutes.walltime)
-    for submit, ran, procs in zip(minutes.submit, lengths, minutes.procs, strict=True):
-        if start <= submit < start + hours * HOUR:
-            work[(submit - start) // HOUR] += procs * ran / HOUR
-            for minute in range(submit, min(submit + ran, start + hours * HOUR), 60):
-                used[(minute - start) // HOUR] += procs / 60
-    hourly = by_hour(minutes, start, hours, hours)
-    assert np.allclose(in_use(hourly.load), used)
-    assert np.allclose(hourly.work, work)
-
-
 def test_less_than_a_day_or_one_long_ago_or_other_hours_are_refused():
     trace = trace_of([HOUR, 2 * HOUR], [60, 60], [1, 1])
     assert look_back(trace, DAY + HOUR, 24).days == 1
@@ -125,40 +96,6 @@ def test_less_than_a_day_or_one_long_ago_or_other_hours_are_refused():
         look_back(trace, 100 * DAY, 24)
     with pytest.raises(InputError, match="24 or 48"):
         forecast(trace, CALENDAR, 2, 36)
-
-
-def test_days_before_the_record_begins_are_not_days_without_jobs():
-    """Slurm is asked for ten days, and tells of a job that runs since forty."""
-    submit = [-30 * DAY, *range(HOUR, 10 * DAY, HOUR)]
-    trace = trace_of(submit, [100 * DAY, *[60] * (len(submit) - 1)], None, wait=np.zeros(len(submit)))
-    past = look_back(trace, 10 * DAY, 24)
-    assert (past.days, len(past.jobs)) == (10, len(submit) - 1)
-
-
-def test_a_runtime_is_known_from_the_instant_on_in_which_the_job_ends():
-    def told(run: int) -> int:
-        trace = trace_of([0, DAY - 100], [10, run], [1, 1], walltime=[1000, 1000], wait=[0, 0], user=["a", "a"])
-        return int(known_jobs(trace, DAY).runtime[1])
-
-    assert (told(99), told(100)) == (99, 100)
-    assert told(101) == told(900) != 101
-
-
-def test_errors_by_hand():
-    expected = np.array([1.0, 3.0, 0.0])
-    band = Band(np.array([0.0, 2.0, 0.0]), expected, np.array([2.0, 3.0, 0.0]))
-    submitted = Band(expected, expected, expected)
-    jobs = trace_of([HOUR], [HOUR], [4])
-    nothing = Range(0.0, 0.0, 0.0)
-    made = Forecast(jobs, Demand(band, submitted), np.arange(4) * HOUR, "mean", nothing, nothing, np.ones(1))
-    result = score("mean", [made, made], np.array([[1.0, 1, 0], [2, 3, 2]]), np.array([[1.0, 3, 6], [1, 3, 0]]))
-    assert result.mae == pytest.approx((0 + 2 + 0 + 1 + 0 + 2) / 6)
-    assert result.rmse == pytest.approx(np.sqrt((4 + 1 + 4) / 6))
-    assert result.total == pytest.approx((2 + 3) / 2)
-    assert result.submitted_mae == pytest.approx(1)
-    assert result.inside == pytest.approx(4 / 6)
-    assert result.submitted_inside == pytest.approx(5 / 6)
-    assert result.jobs_mae == pytest.approx((1 + 3 + 0 + 2 + 1 + 2) / 6)
 
 
 def cores_by_day(cores):
@@ -180,22 +117,6 @@ def test_a_backtest_by_hand():
     assert of["previous-day"].total == pytest.approx(24 * 3.5)
     assert of["mean"].mae == pytest.approx((2 + 8 / 3) / 2)
     assert of["previous-week"].mae == of["previous-day"].mae
-
-
-def test_days_have_history_before_and_truth_to_their_end():
-    trace = cores_by_day([1] * 10)
-    assert backtest_days(trace, CALENDAR, 24) == [1, 2, 3, 4, 5, 6, 7, 8]
-    assert backtest_days(trace, CALENDAR, 48) == [1, 2, 3, 4, 5, 6, 7]
-    assert backtest_days(trace, CALENDAR, 24, (3, 4)) == [3, 4]
-    assert backtest_days(cores_by_day([1] * 20), CALENDAR, 24)[0] == 7
-    shifted = Calendar(0, 18 * HOUR)
-    assert backtest_days(trace, shifted, 24)[0] == 2
-    many = backtest_days(trace_of(np.arange(1000) * DAY, [60] * 1000, [1] * 1000), CALENDAR, 24)
-    assert len(many) == 365
-    assert (many[0], many[-1]) == (7, 998)
-    assert set(np.diff(many)) <= {2, 3}
-    with pytest.raises(InputError, match="a trace of a day of history and 48 h after it"):
-        backtest_days(cores_by_day([1, 1]), CALENDAR, 48)
 
 
 @pytest.fixture
@@ -281,25 +202,3 @@ def test_mistakes_are_one_line_and_status_2(call, folder, options, told, monkeyp
     assert out == ""
     assert told in next(line for line in err.splitlines() if "note:" not in line)
     assert not (folder / "x.csv").exists()
-
-
-def test_nothing_is_replaced_unasked(call, folder):
-    (folder / "f.demand.csv").write_text("mine")
-    status, _, err = call("--out", folder / "f.csv")
-    assert status == 2
-    assert "f.demand.csv: exists" in err
-    assert not (folder / "f.csv").exists()
-    assert call("--out", folder / "f.csv", "--force")[0] == 0
-
-
-def test_jobs_that_have_not_ended_are_arrivals_too(call, folder):
-    """A job that still runs when the history was written was submitted all the same."""
-    lines = (folder / "t.swf").read_text().splitlines()
-
-    open_ended = [" ".join([*line.split()[:3], "-1", *line.split()[4:]]) for line in lines[-5:]]
-    (folder / "now.swf").write_text("\n".join([*lines[:-5], *open_ended]) + "\n")
-    found = []
-    for trace in ("t.swf", "now.swf"):
-        assert call("--out", folder / f"{trace}-out", "--method", "previous-day", trace=trace)[0] == 0
-        found.append(read_trace(folder / f"{trace}-out" / "forecast.csv", strict=True).submit.tolist())
-    assert found[0] == found[1]

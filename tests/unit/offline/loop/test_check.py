@@ -8,14 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from kit.small_site import DAY_S
 
 from dardis.cli.main import run
-from dardis.model.errors import InputError, LossError
+from dardis.model.errors import InputError
 from dardis.model.target import Switching
 from offline.export.formats import load_plan
 from offline.export.slurm import Mode
-from offline.folder.tables import OnOffTable
 from offline.loop.check import ALL_ON, Check, Outcome, check_export
 
 
@@ -41,31 +39,6 @@ def test_seven_days_beside_all_nodes_on_and_plain_suspend_time(found):
     for outcome in found.outcomes:
         assert f"{outcome.profit.mean():,.2f}" in text
         assert f"{outcome.wait_s.mean():,.0f} s" in text
-
-
-def test_all_nodes_spare_or_never_closed_is_all_nodes_on(small_plan):
-    plan = load_plan(small_plan)
-    nothing = np.zeros(0, dtype=np.int64)
-    spares = {group: replace(one, values=np.full_like(one.values, 10)) for group, one in plan.switching.spares.items()}
-    switching, never = replace(plan.switching, spares=spares), OnOffTable(nothing, nothing, nothing > 0)
-    check = check_export(replace(plan, switching=switching, onoff=never), None)
-    assert not check.gain(Mode.WINDOWS).any()
-    # EASY holds nodes a boot longer for each job where any may be off: that alone may change a day a little.
-    assert np.abs(check.gain(Mode.SPARES)).max() <= 0.02 * np.abs(of(check, ALL_ON).profit).max()
-    assert not of(check, "spares").boot_delay_s.any()
-
-
-def test_it_is_the_same_again_and_of_the_json_export(found, small_plan, tmp_path):
-    assert run(["export", str(small_plan), "--format", "json", "--out", str(tmp_path / "plan.json")]) == 0
-    assert check_export(load_plan(tmp_path / "plan.json"), None).table == found.table
-
-
-def test_what_comes_after_the_plan_was_made_is_not_looked_at(found, small_plan, small_site, tmp_path):
-    lines = (small_site / "trace.swf").read_text().splitlines()
-    known = [line for line in lines if int(line.split()[1]) < 8 * DAY_S]
-    assert len(known) < len(lines)
-    (tmp_path / "known.swf").write_text("\n".join(known) + "\n")
-    assert check_export(load_plan(small_plan), tmp_path / "known.swf").table == found.table
 
 
 def closing(small_plan, folder):
@@ -143,14 +116,6 @@ def test_waits_cost_what_the_plan_or_the_command_says(found, small_plan):
     np.testing.assert_allclose(of_plan.outcomes[0].wait_cost, 2 * priced.outcomes[0].wait_cost)
 
 
-def test_what_is_written_is_the_best_mode(found, small_plan, tmp_path, capsys):
-    out = tmp_path / "best.sh"
-    assert run(["export", str(small_plan), "--format", "slurm", "--check", "--out", str(out)]) == 0
-    assert found.choice(found.best) in capsys.readouterr().out
-    assert f"--mode {found.best}," in out.read_text()
-    assert all(found.of(found.best).profit.mean() >= found.of(mode).profit.mean() for mode in Mode)
-
-
 def test_plain_suspend_time_keeps_no_node_on(found, small_plan, tmp_path):
     out = tmp_path / "plain.sh"
     words = ["export", str(small_plan), "--format", "slurm", "--mode", "suspend-time", "--out", str(out)]
@@ -160,13 +125,6 @@ def test_plain_suspend_time_keeps_no_node_on(found, small_plan, tmp_path):
     text = out.read_text()
     assert f"IDLE_S={found.of(Mode.SUSPEND_TIME).switching.idle_s}\n" in text
     assert [line.split()[1:] for line in text.split("STEPS=(\n")[1].split(")")[0].splitlines()] == [['0"']]
-
-
-def test_no_gain_is_no_loss():
-    same = outcome(ALL_ON, None, 5.0, 5.0)
-    Check(("a", "b"), (same, outcome("spares", Mode.SPARES, 5.0, 5.0)), "EUR", ()).see_that_it_pays(Mode.SPARES)
-    with pytest.raises(LossError, match=r"lost 0\.05 EUR a day on the 2 days before the plan"):
-        Check(("a", "b"), (same, outcome("spares", Mode.SPARES, 6.0, 3.9)), "EUR", ()).see_that_it_pays(Mode.SPARES)
 
 
 @pytest.mark.parametrize(

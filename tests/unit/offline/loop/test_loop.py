@@ -49,12 +49,6 @@ def test_each_day_is_as_its_own_switching_says(data, count, name):
     assert getattr(whole, {"spares": "floors", "floors": "spares"}[name]) == {}
 
 
-def test_days_are_all_with_switching_or_all_without():
-    assert joined([None, None]) is None
-    with pytest.raises(ValueError, match="with and without"):
-        joined([None, Switching()])
-
-
 @pytest.fixture(scope="module")
 def site(small_site):
     return loaded(small_site)
@@ -77,41 +71,6 @@ def test_held_jobs_start_never_earlier_and_never_later_than_allowed(site, past, 
         moved += now.earliest > job.earliest
         if not start <= job.submit < end:
             assert now == job
-    assert moved > 5
-
-
-def test_deadlines_stay(site, past):
-    jobs = [asking(job, latest=job.earliest + 1800) for job in site.jobs]
-    held = shifted(site, jobs, past, DAYS, 12)
-    assert any(now.earliest > job.earliest for job, now in zip(jobs, held, strict=True))
-    assert all(now.earliest <= now.latest for now in held)
-
-
-def test_nobody_asks_how_long_a_job_will_run(site, past):
-    # What has not ended when the days begin ends long after them: how late, and true runtimes, change nothing.
-    first = DAYS[0] * DAY_S
-    later = [
-        replace(past, finish=np.where(past.finish <= first, past.finish, first + days * DAY_S)) for days in (9, 40)
-    ]
-    assert (later[0].finish != past.finish).any()
-    shorter = [replace(job, runtime=max(job.runtime // 3, 1)) for job in site.jobs]
-    one, two = (
-        [job.earliest for job in shifted(site, jobs, known, DAYS, 12)]
-        for jobs, known in ((site.jobs, later[0]), (shorter, later[1]))
-    )
-    assert one == two
-
-
-def test_jobs_are_held_for_as_long_as_they_are_expected_to_run_whatever_walltime_is_stated(site, past):
-    predictor = predictor_of(past)
-    longer = [asking(job, walltime=4 * job.walltime) for job in site.jobs]
-    one, two = (shifted(site, jobs, past, DAYS, 12) for jobs in (site.jobs, longer))
-    moved = 0
-    for stated, job, now, other in zip(site.jobs, longer, one, two, strict=True):
-        first, second = (predictor.runtime(each.user, each.walltime, each.submit) for each in (stated, job))
-        if first == second < stated.walltime:
-            assert now.earliest == other.earliest
-            moved += now.earliest > stated.earliest
     assert moved > 5
 
 
@@ -210,69 +169,6 @@ def test_days_in_turn_go_on_from_each_other(past):
         before = day.left
 
 
-@given(pasts(), st.integers(0, 6))
-@examples(2)
-def test_switched_days_are_legal_and_nobody_waits_longer_than_a_node_takes(past, spares):
-    start = int(past.schedule.submit.min()) + DAY_S
-    rule = Switching(spares={0: StepFunction.from_steps(4, [(start, min(spares, 4))]),
-                             1: StepFunction.from_steps(2, [(start, min(spares, 2))])}, idle_s=600)  # fmt: skip
-    day = play_day(past, arrivals_of(past, start), PLATFORM, start, switching=rule)
-    legal(day, switched=True)
-    assert (day.downtime.down >= start).all()
-    assert (day.boot_delay <= POWER.boot_s + POWER.shutdown_s).all()
-    if spares >= 4:
-        assert not day.boot_delay.any()
-        assert not len(day.downtime.node)
-
-
-@st.composite
-def windows_in_turn(draw) -> list[tuple[int, int, int]]:
-    """Up to three windows on each node, in s from midnight, none of which meets another."""
-    edges = st.lists(st.integers(0, 24 * 60), max_size=3, unique=True).map(sorted)
-    closed = []
-    for node in range(PLATFORM.node_count):
-        begins = draw(edges)
-        for begin, following in zip(begins, [*begins[1:], 24 * 60], strict=False):
-            length = draw(st.integers(0, following - begin))
-            closed += [(60 * begin, 60 * (begin + length), node)] if length else []
-    return closed
-
-
-@given(pasts(), windows_in_turn())
-@examples(5)
-def test_closed_nodes_hold_nobody_but_who_ran_at_midnight_until_his_end(past, windows):
-    start = int(past.schedule.submit.min()) + DAY_S
-    closed = [(start + begin, start + end, node) for begin, end, node in windows]
-    day = play_day(past, arrivals_of(past, start), PLATFORM, start, closed=closed)
-    legal(day)
-    schedule, before, after = day.schedule, moments(past), moments(day.left)
-    ran = running(before, start)
-    assert all(after[number] == (start, before[number][1]) for number in ran)
-    for begin, end, node in closed:
-        for place, number in enumerate(schedule.number.tolist()):
-            if node in schedule.placed.of(place)[0].tolist() and number not in ran:
-                assert schedule.finish[place] <= begin or schedule.start[place] >= end
-    for node, down, up in day.downtime.rows:
-        assert up - down >= POWER.boot_s + POWER.shutdown_s
-        assert any(begin <= down < up == end for begin, end, other in closed if other == node)
-
-
-def test_nobody_starts_on_a_closed_node_beside_who_runs_there_yet():
-    """Half of a node has a job since before midnight, as long as it is to be down, or half of that time."""
-    for length in (600, 1_200):
-        jobs = [
-            actual(1, 0, 0, None, DAY_S + 600, 1, (2,), 2, runtime=DAY_S + 600),
-            actual(2, 0, 0, None, 2 * DAY_S, 1, (4,), 2, runtime=2 * DAY_S),
-            actual(3, DAY_S, DAY_S, None, 60, 1, (2,), 2, runtime=60),
-        ]
-        past = Past(replayed(jobs, PLATFORM), jobs, "")
-        (node,) = past.schedule.placed.of(0)[0].tolist()
-        day = play_day(past, arrivals_of(past, DAY_S), PLATFORM, DAY_S, closed=[(DAY_S, DAY_S + length, node)])
-        legal(day)
-        assert moments(day.left)[1] == (DAY_S, DAY_S + 600)
-        assert moments(day.left)[3][0] == DAY_S + length
-
-
 def test_a_walltime_that_reaches_a_window_is_no_hindrance():
     """Two jobs share a node over midnight: one runs through the window, the other ends before it."""
     lengths = {1: 2 * DAY_S, 2: DAY_S + 60}
@@ -282,17 +178,3 @@ def test_a_walltime_that_reaches_a_window_is_no_hindrance():
     day = play_day(past, [], PLATFORM, DAY_S, closed=[(DAY_S + HOUR, DAY_S + 2 * HOUR, node)])
     legal(day)
     assert moments(day.left) == {number: (DAY_S, length) for number, length in lengths.items()}
-
-
-def test_who_waits_at_midnight_starts_when_the_machine_lets_him():
-    """A wide job that waited for a day: the recorded start is not repeated, EASY starts it at once."""
-    jobs = [
-        actual(1, 0, 0, None, 3 * DAY_S, 6, (2,), 3, runtime=600),
-        actual(2, 10, 10, None, HOUR, 4, (2,), 3, runtime=HOUR),
-    ]
-    schedule, later = replayed(jobs, PLATFORM), np.array([0, 2 * DAY_S])
-    late = replace(schedule, start=schedule.start + later, finish=schedule.finish + later)
-    day = play_day(Past(late, jobs, ""), [], PLATFORM, DAY_S)
-    assert day.schedule.number.tolist() == [2]
-    assert day.schedule.start.tolist() == [DAY_S]
-    assert not day.of_day.any()

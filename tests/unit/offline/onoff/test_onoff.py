@@ -15,7 +15,6 @@ from kit.node_schedules import DEFAULTS, QUICK, machine, random_jobs, schedule_o
 from dardis.model.downtime import Downtime
 from dardis.model.errors import InputError
 from dardis.model.job import FOREVER
-from dardis.model.placements import Placements
 from dardis.model.platform import NodePower
 from dardis.model.profile import StepFunction
 from dardis.model.series import Series
@@ -25,9 +24,9 @@ from dardis.power.nodes import MachinePower
 from dardis.power.tariff import Tariff
 from offline.onoff.clairvoyant import clairvoyant
 from offline.onoff.counts import Limits, nodes_on
-from offline.onoff.planned import NodeSwitch, Reserve, plan_switching, refuse_many_switches, switch_table
+from offline.onoff.planned import Reserve, plan_switching, refuse_many_switches
 from offline.onoff.replay import PastDemand, demands_of
-from offline.onoff.spans import busy_spans, busy_spans_of, idle_gaps
+from offline.onoff.spans import busy_spans_of, idle_gaps
 
 END = 60
 JOBS = st.lists(st.tuples(st.integers(0, 50), st.integers(1, 9), st.sets(st.integers(0, 3), min_size=1)), max_size=8)
@@ -63,18 +62,6 @@ def test_busy_spans_and_gaps_are_what_every_second_says(drawn) -> None:
     assert all(end == FOREVER or (n, end) in ends for n, end in zip(gaps.node.tolist(), gaps.end.tolist(), strict=True))
 
 
-def test_jobs_without_nodes_occupy_none() -> None:
-    busy = busy_spans(np.array([5]), np.array([9]), Placements.none(1))
-    gaps = idle_gaps(busy, 2, 0, 10)
-    assert gaps.node.tolist() == [0, 1]
-    assert gaps.end.tolist() == [FOREVER, FOREVER]
-
-
-TAURUS = NodePower(
-    idle_w=95, core_w=1, off_w=9.75, boot_s=152, boot_w=18966 / 152, shutdown_s=6, shutdown_w=616 / 6
-)  # its measured joules, in whole seconds
-
-
 class Proportional:
     """A plant that draws 0.3 W for every watt."""
 
@@ -107,21 +94,6 @@ def test_no_other_switching_of_a_schedule_has_more_profit(seed: int, end: int, b
                 rows.append((node, down, up))
         other = Downtime(*np.array(sorted(rows), dtype=np.int64).reshape(-1, 3).T)
         assert profit(jobs, platform, other, end) <= bound + 1e-12
-
-
-@pytest.mark.parametrize(("power", "break_even"), [(TAURUS, 212), (DEFAULTS, 337)])
-def test_a_gap_is_used_from_the_break_even_time_on(power: NodePower, break_even: int) -> None:
-    platform = machine(1, power)
-    assert np.ceil(MachinePower.of_platform(platform).break_even_s[0]) == break_even
-    for gap in (break_even - 1, break_even):
-        jobs = schedule_of([(0, 10, (0,)), (10 + gap, 3000, (0,))])
-        assert len(clairvoyant(jobs, platform, 0, 3000).node) == (gap >= break_even)
-
-
-def test_the_boot_ends_when_the_next_job_starts_and_the_last_gap_has_none() -> None:
-    jobs = schedule_of([(1000, 1100, (0,)), (3000, 3100, (0,))])
-    found = clairvoyant(jobs, machine(2, DEFAULTS), 0, 5000)
-    assert [*found.rows] == [(0, 0, 1000), (0, 1100, 3000), (0, 3100, FOREVER), (1, 0, FOREVER)]
 
 
 STEP = 900
@@ -238,45 +210,12 @@ def test_a_plan_keeps_every_promise(
         assert max(np.bincount(times // 60), default=0) <= per_min
 
 
-def test_as_many_stay_off_as_are_not_needed() -> None:
-    """Of four nodes that are off one is needed as a spare, and another while that one has a job: nobody else boots."""
-    busy = busy_spans_of(schedule_of([(DAY // 2, DAY // 2 + 7200, (3,))]))
-    found = plan_switching(busy, machine(4, DEFAULTS), {0: spares(1)}, FLAT, Limits(), dict.fromkeys(range(4), 240))
-    assert [row for row in found.rows if row[1] == 0 and row[2] < 300] == [(3, 0, 240)]
-    assert sorted(up for _, down, up in found.rows if down == 0) == [240, DAY // 2, FOREVER, FOREVER]
-
-
-def test_a_node_is_up_when_its_reservation_begins_and_boots_one_boot_time_before() -> None:
-    platform = machine(3, DEFAULTS)
-    busy = busy_spans_of(schedule_of([(10_000, 11_000, (0,)), (10_000, 50_000, (1,))]))
-    found = plan_switching(busy, platform, {0: spares(0)}, FLAT, Limits())
-    assert switch_table(found, platform) == [
-        NodeSwitch(0, 0, "off"), NodeSwitch(0, 1, "off"), NodeSwitch(0, 2, "off"),
-        NodeSwitch(9_760, 0, "on"), NodeSwitch(9_760, 1, "on"),
-        NodeSwitch(11_000, 0, "off"), NodeSwitch(50_000, 1, "off"),
-    ]  # fmt: skip
-
-
-def test_a_node_does_not_stay_down_up_to_its_reservation_where_another_job_takes_the_spare() -> None:
-    """Node 1 is taken from the step at 9900 on, so that node 0 is the spare, 250 s before its own job begins."""
-    busy = busy_spans_of(schedule_of([(9900, 20_000, (1,)), (10_150, 20_000, (0,))]))
-    found = plan_switching(busy, machine(2, DEFAULTS), {0: spares(1)}, FLAT, Limits())
-    assert [row[1:] for row in found.rows if row[1] == 0] == [(0, 9900)]
-
-
 def test_nodes_that_are_always_on_or_idle_for_nothing_or_have_no_reserve_stay_on() -> None:
     jobs, always = schedule_of([(1000, 1100, (0,))]), machine(3, DEFAULTS, always_on=True)
     for platform in (always, machine(3, NodePower())):
         assert len(clairvoyant(jobs, platform, 0, 5000).node) == 0
     for platform, reserves in ((always, {0: spares(0)}), (machine(3, DEFAULTS), {})):
         assert len(plan_switching(busy_spans_of(jobs), platform, reserves, FLAT, Limits()).node) == 0
-
-
-def test_where_power_is_paid_for_nodes_stay_on() -> None:
-    prices = Series(np.array([0, DAY // 2, DAY]), np.array([0.1, -0.1]) / 3.6e6)
-    found = plan_switching(busy_spans_of(schedule_of([])), machine(2, DEFAULTS), {0: spares(0)}, prices, Limits())
-    assert found.down.tolist() == [0, 0]
-    assert (found.up - DAY // 2).tolist() == [300, 300]  # boots, too, are for nothing then
 
 
 def test_too_many_switches_are_refused_with_the_node_and_the_time() -> None:
@@ -343,42 +282,3 @@ def test_the_arithmetic_is_the_rule_played_second_by_second(seed: int, early: in
         saved = (count * (b - a) - sum(on[a:b])) * 90.0
         saved -= sum(boots[a:b]) * (130 - 100) * 5 + sum(stops[a:b]) * (110 - 10) * 2
         assert found.saved_j[span] == pytest.approx(saved)
-
-
-@given(st.integers(0, 100_000))
-def test_demand_counts_the_idle_nodes_that_a_job_takes(seed: int) -> None:
-    jobs = schedule_of(random_jobs(np.random.default_rng(seed), 25, 6, 120))
-    demand = demands_of(jobs, machine(6))[0]
-    held = np.zeros(400, dtype=np.int64)
-    for start, finish, width in zip(jobs.start, jobs.finish, jobs.placed.counts, strict=True):
-        held[start:finish] += width
-    assert np.array_equal(demand.busy.at(np.arange(400)), held)
-    assert (demand.level <= held[demand.start]).all()
-    last = {int(start): int(level) for start, level in zip(demand.start, demand.level, strict=True) if level}
-    assert all(level == held[start] for start, level in last.items())
-
-
-def test_spares_are_used_then_replaced_a_boot_later() -> None:
-    # One node more every 2 s from second 50 on: the second job finds the spare used and its replacement booting.
-    jobs = schedule_of([(50, 90, (0,)), (52, 90, (1,)), (60, 90, (2,))])
-    past = PastDemand(demands_of(jobs, machine(4))[0], QUICK, IDLE_S, np.array([0, 100]))
-    assert past.replay(1).delay.tolist() == [0, 3, 0]
-    assert past.replay(1).mean_delay_s == 1
-    assert past.replay(1).delayed_share == pytest.approx(1 / 3)
-
-
-@given(st.integers(0, 100_000), st.integers(0, 130))
-def test_a_demand_before_a_time_knows_nothing_that_begins_from_then_on(seed: int, end: int) -> None:
-    rows = random_jobs(np.random.default_rng(seed), 25, 6, 120)
-    whole, some = (
-        demands_of(schedule_of([row for row in rows if row[0] < until]), machine(6))[0] for until in (999, end)
-    )
-    for moment in {end, *(start for start, _, _ in rows)}:
-        known = whole.before(moment)
-        assert known.start.tolist() == whole.start[whole.start < moment].tolist()
-        assert known.level.tolist() == whole.level[whole.start < moment].tolist()
-    known = whole.before(end)
-    assert known.start.tolist() == some.start.tolist()
-    assert known.level.tolist() == some.level.tolist()
-    moments = np.arange(-1, end)
-    assert known.busy.at(moments).tolist() == some.busy.at(moments).tolist()

@@ -10,16 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.effort import examples
-from kit.plan_problems import day_problem, plan_problems, without_jobs
+from kit.plan_problems import day_problem, plan_problems
 
 from dardis.model.placements import Placements
 from dardis.model.pue_table import PueTable
 from dardis.power.conditions import Conditions
-from dardis.power.cooling import HybridPlant
 from dardis.solver.result import Budget
 from offline.planner.budget import Effort, Watch
 from offline.planner.cp.bound import bound, cheapest, exact_bound, idle_prices
-from offline.planner.cp.capacity import Taken, rows
+from offline.planner.cp.capacity import rows
 from offline.planner.cp.fluid import fluid_prices
 from offline.planner.cp.market import Market, Prices
 from offline.planner.cp.polish import polish, value
@@ -79,23 +78,6 @@ def test_no_plan_on_real_nodes_brings_more(problem, seed):
         assert account_of(problem, start).profit <= min(bounds) + 1e-12
 
 
-def test_a_node_that_two_jobs_fill_by_halves_is_taken_once():
-    """Two jobs run on its four cores, each on two, so that no unit of three fits beside either; and one after them."""
-    problem = day_problem(1, 1, 0.9, 0, cores=4)
-    begin = problem.conditions.start
-    finish = begin + np.array([600, 900, 1800])
-    running = Running(
-        np.arange(3), *(np.array([begin - 60, begin - 60, begin + 900]),) * 2, finish, np.array([[2], [2], [3]]),
-        np.zeros(3), np.zeros(3), Placements(np.arange(4), np.zeros(3, dtype=np.int64), np.ones(3, dtype=np.int64)),
-    )  # fmt: skip
-    taken = Taken.of_problem(replace(problem, running=running))
-    _, start, end, amount = taken.whole(0, 2, problem.platform.capacity[:, 0])
-    moments = begin + np.arange(0, 1800, 300)[:, None]
-    counted = ((start <= moments) & (moments < end)) @ amount
-    assert (counted <= 1).all()
-    assert counted[[0, 1, 3, 4, 5]].tolist() == [1] * 5
-
-
 @given(plan_problems(most=3))
 @examples(0.1)
 def test_cp_sat_bounds_the_best_of_all_plans(problem):
@@ -149,17 +131,6 @@ def test_hours_that_are_alike_stay_apart_in_the_bound(problem):
         assert account_of(problem, np.array(start)).profit <= proven + 1e-9
 
 
-@given(st.integers(0, 1 << 30))
-@examples(0.15)
-def test_any_prices_prove_a_bound(seed):
-    problem = day_problem(30, 4, 0.9, seed % 50, prices="tou")
-    market = Market.of_problem(problem)
-    rng = np.random.default_rng(seed)
-    prices = Prices(rng.normal(1e-7, 1e-7, 24), np.maximum(rng.normal(0, 1e-6, (len(market.rows), 24)), 0))
-    earliest_fit = np.maximum(problem.jobs.earliest, problem.conditions.end - 1)
-    assert account_of(problem, earliest_fit).profit <= market.bound(prices)
-
-
 @given(plan_problems(most=5), st.integers(0, 1 << 30))
 @examples(0.2)
 def test_no_start_gains_more_than_the_best_of_a_job(problem, seed):
@@ -174,30 +145,6 @@ def test_no_start_gains_more_than_the_best_of_a_job(problem, seed):
         for row, price in zip(market.rows, prices.room, strict=True):
             gain -= row.demand[block] * (overlap @ price)
         assert (gain <= surplus + 1e-12).all()
-
-
-def test_one_job_alone_is_bounded_by_its_best_start():
-    # One job has the machine to itself: the best of all its starts, tried one by one, is the optimum.
-    problem = day_problem(1, 2, 0.3, 3, prices="tou", cooling=HybridPlant())
-    starts = np.arange(int(problem.jobs.earliest[0]), problem.conditions.end, 60)
-    best = max(account_of(problem, np.array([start])).profit for start in starts)
-    proven = bound(problem, steps=40, deterministic_s=1.0)
-    assert best <= proven <= best + 0.002 * abs(best) + 0.01
-
-
-@pytest.mark.parametrize(("prices", "load"), [("flat", 0.6), ("tou", 0.9)])
-def test_prices_tighten_the_bound(prices, load):
-    market = Market.of_problem(day_problem(300, 40, load, 2, prices=prices))
-    idle = market.bound(idle_prices(market))
-    found = fluid_prices(market, Budget(5.0))
-    assert found is not None
-    assert cheapest(market, found, 20) <= market.bound(found) < idle
-    assert cheapest(market, found, 20) == cheapest(market, found, 20)
-
-
-def test_a_day_without_jobs_is_what_idling_costs():
-    empty = without_jobs(day_problem(1, 3, 0.2, 1))
-    assert bound(empty) == pytest.approx(account_of(empty, np.zeros(0, dtype=np.int64)).profit, abs=1e-3)
 
 
 def one_by_one(problem: Problem) -> np.ndarray:
@@ -246,13 +193,6 @@ def test_a_plan_gets_better_and_stays_legal(load, prices):
     assert told[-1] == value(problem, after)
     if prices == "tou":
         assert value(problem, after) > value(problem, before)
-
-
-def test_the_same_polish_twice_is_the_same_and_another_seed_another():
-    problem = day_problem(60, 6, 0.6, 6, prices="tou")
-    before = one_by_one(problem)
-    once, again, other = (polish(problem, before, Effort(2, seed=seed), Watch()).tolist() for seed in (3, 3, 4))
-    assert once == again != other
 
 
 def test_what_real_nodes_make_of_it_is_judged_and_it_stops_when_told():

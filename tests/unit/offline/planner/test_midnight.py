@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from kit.actual import actual, asking
+from kit.actual import asking
 from kit.effort import examples
 from kit.machine import jobs, platforms
 
@@ -17,7 +17,6 @@ from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.power.account import work_of
 from offline.planner.midnight import plan_jobs, state_at
 from offline.planner.problem import Expected
-from offline.planner.rules import rule_based, rule_setups
 from offline.site.history import predictor_of, recorded, replayed
 
 
@@ -51,50 +50,6 @@ def test_every_job_of_the_past_has_ended_or_runs_or_waits_and_the_future_does_no
     assert other.running.number.tolist() == state.running.number.tolist()
     assert other.running.finish.tolist() == state.running.finish.tolist()
     assert [job.runtime for job in other.waiting] == [job.runtime for job in state.waiting]
-
-
-def test_who_ends_as_the_day_begins_runs_no_more_and_who_begins_then_waits():
-    platform = Platform("one", (NodeGroup("n", 1, {"cores": 1}),))
-    many = [actual(number, 0, 0, None, 60, 1, (1,), 1, runtime=50) for number in (1, 2)]
-    schedule = replayed(many, platform)
-    assert schedule.start.tolist() == [0, 50]
-    for now, running, waiting in ((49, [1], [2]), (50, [], [2]), (51, [2], [])):
-        state = state_at(schedule, asked_of(many), platform, now, predictor_of(schedule))
-        assert (state.running.number.tolist(), [job.asked.number for job in state.waiting]) == (running, waiting)
-
-
-@examples(0.6)
-@given(days(), st.integers(1, 50))
-def test_where_no_walltimes_are_stated_nobody_knows_how_long_what_runs_will_run(day, more):
-    """Once a job has ended as its walltime says; those that have not might as well run for longer."""
-    platform, many, now = day
-    many = [replace(asking(job, walltime=job.duration), runtime=job.duration) for job in many]
-    schedule = replayed(many, platform)
-    ended = schedule.ran & (schedule.finish <= now)
-    assume(ended.any())
-    longer = more * (schedule.ran & ~ended)
-    other = replace(schedule, finish=schedule.finish + longer, walltime=schedule.walltime + longer)
-    told, again = (state_at(one, asked_of(many), platform, now, predictor_of(one)) for one in (schedule, other))
-    assert told.running.finish.tolist() == again.running.finish.tolist()
-    assert told.waiting == again.waiting
-
-
-@examples(0.6)
-@given(days(), st.sampled_from(sorted(rule_setups())))
-def test_rules_go_on_beside_what_runs(day, name):
-    platform, many, now = day
-    schedule = replayed(many, platform)
-    state = state_at(schedule, asked_of(many), platform, now, predictor_of(schedule))
-    rows = plan_jobs(state.waiting, platform, now)
-    assert (rows.earliest >= now).all()
-    after = rule_based(state.waiting, state.running, platform, rule_setups()[name], now)
-    assert (after.start[after.ran] >= now).all()
-    start = dict(zip(after.number.tolist(), after.start.tolist(), strict=True))
-    assert sorted(start) == sorted(rows.number.tolist())
-    # They know all runtimes, and no walltime.
-    longer = [replace(job, asked=replace(job.asked, walltime=2 * job.asked.walltime)) for job in state.waiting[::-1]]
-    again = rule_based(longer, state.running, platform, rule_setups()[name], now)
-    assert dict(zip(again.number.tolist(), again.start.tolist(), strict=True)) == start
 
 
 @examples(0.6)
@@ -171,13 +126,3 @@ def test_a_record_of_this_machine_comes_back_at_its_own_starts(record):
     begun = past.start < now
     own = [waits[number] for number in past.number[begun].tolist()]
     assert (past.start - past.submit)[begun].tolist() == own  # of fewer than 50 none may be late
-
-
-def test_a_wait_that_is_not_known_or_jobs_that_don_t_fit_are_no_record():
-    platform = Platform("one", (NodeGroup("n", 1, {"cores": 1}),))
-    two = [actual(number, 0, 0, None, 10, 1, (1,), 1, runtime=10) for number in (1, 2)]
-    assert recorded(two, {1: 0, 2: 10}, platform, 100) is not None
-    assert recorded(two, {1: 0}, platform, 100) is None
-    assert recorded(two, {1: 0, 2: -1}, platform, 100) is None
-    assert recorded(two, {1: 0, 2: 5}, platform, 100) is None
-    assert recorded(two, {1: 0, 2: 5}, platform, 5) is not None  # what begins later is not looked at

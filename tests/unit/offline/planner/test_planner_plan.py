@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.effort import examples
@@ -17,14 +16,10 @@ from dardis.model.job import FOREVER
 from dardis.model.platform import Maintenance, NodePower
 from dardis.power.nodes import MachinePower
 from dardis.power.tariff import Tariff
-from offline.onoff.clairvoyant import clairvoyant
 from offline.onoff.spans import idle_gaps
 from offline.planner import plan as planning
 from offline.planner.as_schedule import schedule_of
-from offline.planner.budget import Effort, Watch
-from offline.planner.cp.bound import bound
 from offline.planner.day_account import account_of
-from offline.planner.improve import improve
 from offline.planner.money import rank_of
 from offline.planner.plan import plan
 from offline.planner.problem import StoppedBy
@@ -81,26 +76,6 @@ def test_no_plan_is_worse_than_any_rule_however_soon_it_ends(problem, most_kw, p
         against_the_rules(problem, plans)
         assert plans.best.stopped_by is reason
         assert plans.best.bound is None
-
-
-@given(plan_problems(most=8), st.sampled_from((0, 2, 30)), st.sampled_from((0, 1)), st.integers(0, 9))
-@examples(0.05)
-def test_no_plan_is_worse_than_any_rule_whatever_its_budget(problem, groups, polishes, seed):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(planning, "GROUPS", groups)
-        patch.setattr(planning, "POLISHES", polishes)
-        against_the_rules(problem, plan(problem, time_limit=1e6, seed=seed))
-
-
-@pytest.mark.parametrize(("seed", "prices"), [(1, "flat"), pytest.param(3, "tou", marks=pytest.mark.slow)])
-def test_where_a_rule_is_best_the_search_begins_with_it(monkeypatch, seed, prices):
-    monkeypatch.setattr(planning, "GROUPS", 300)
-    problem = day_problem(60, 4, 0.8, seed, cores=8, prices=prices)
-    plans = plan(problem, time_limit=1e6)
-    against_the_rules(problem, plans)
-    budget = Effort(planning.GROUPS, 1)
-    alone = improve(problem, plans.multi_search, budget, Watch(), polishes=planning.POLISHES)
-    assert alone.profit < plans.rule.profit, "a day on which multi-search leads nowhere near"
 
 
 @examples(0.4)
@@ -160,44 +135,3 @@ def test_no_plan_with_all_nodes_on_or_others_down_at_random_brings_more(problem,
         downtime = some_downtime(problem, plan, rng)
         assert audit(schedule_of(problem, plan), problem.platform, downtime=downtime) == []
         assert account_of(problem, plan.start, downtime).profit <= most + 1e-9 * (1 + abs(most))
-
-
-def test_it_is_near_to_what_a_day_can_bring():
-    problem = day_problem(60, 12, 0.4, seed=4, prices="tou")
-    plan = heuristic(problem)
-    start, end = problem.conditions.start, problem.conditions.end
-    down = clairvoyant(schedule_of(problem, plan), problem.platform, start, end)
-    all_on, switched = account_of(problem, plan.start).profit, account_of(problem, plan.start, down).profit
-    most = bound_with_switching(problem)
-    assert switched <= most
-    assert most - switched < 0.5 * (most - all_on)
-
-
-def test_where_idling_is_free_it_is_the_bound_with_all_nodes_on():
-    problem = day_problem(40, 6, 0.5, seed=2)
-    groups = tuple(replace(group, power=NodePower(core_w=9.455)) for group in problem.platform.groups)
-    free = replace(problem, platform=replace(problem.platform, groups=groups))
-    assert bound_with_switching(free) == bound(free, deterministic_s=5.0)
-
-
-@pytest.mark.parametrize("price", [-0.2, 0.0, 0.13, 3.0])
-def test_the_machine_earns_no_more_than_full_idle_or_off_nodes(price):
-    """Whichever earns most, all day: full where that pays, or where energy does; else off."""
-    problem = day_problem(30, 8, 0.5, seed=5)
-    conditions = replace(problem.conditions, price_per_kwh=np.full(24, price))
-    jobs = replace(problem.jobs, core_w=np.full(len(problem.jobs.number), 6.33))
-    problem = replace(problem, conditions=conditions, jobs=jobs)
-    machine = MachinePower.of_platform(problem.platform)
-
-    def a_day(it_w, cores):
-        cooling_w = problem.cooling.watts(conditions.temp_c, np.full(24, it_w))
-        return 24 * 0.013 * cores - float((price * (it_w + cooling_w)).sum()) / 1000
-
-    cores = problem.platform.cores
-    full, idle, off = machine.idle_w.sum() + 6.33 * cores, machine.idle_w.sum(), machine.off_w.sum()
-    expected = max(a_day(full, cores), a_day(idle, 0), a_day(off, 0))
-    found = most_of_machine(problem)
-    assert expected <= found + 1e-9
-    assert found <= expected + 24 * 0.013 + 0.02 * abs(expected)  # it goes by steps of a core
-    plan = heuristic(problem)
-    assert account_of(problem, plan.start).profit <= found

@@ -11,18 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.dense import ONE, dense_nodes
 from kit.effort import examples
-from kit.plan_problems import day_problem, legal, plan_problems, same
+from kit.plan_problems import day_problem, legal, plan_problems
 
-from dardis.kernels.day_profit import Grid, cost_of
-from dardis.model.job import NO_TIME
-from dardis.model.platform import Maintenance
 from dardis.power.tariff import PowerLimit, Tariff
 from offline.planner.budget import Effort, Watch
 from offline.planner.day_account import account_of
 from offline.planner.improve import improve
 from offline.planner.money import profit_of, rank_of
-from offline.planner.orders import ORDERS, all_orders, order_of
-from offline.planner.packing import Packing
 from offline.planner.problem import Problem, StoppedBy
 from offline.planner.searches import heuristic, in_order, multi_search, plan_of
 
@@ -41,14 +36,6 @@ def test_ours_is_no_worse_than_multi_search_and_that_no_worse_than_the_heuristic
     assert all(plan.profit == account_of(problem, plan.start).profit for plan in plans)
 
 
-@given(plan_problems())
-@examples(0.1)
-def test_the_same_seed_gives_the_same_plan(problem):
-    multi, _ = multi_search(problem, Watch())
-    assert same(multi, multi_search(problem, Watch())[0])
-    assert same(*(improve(problem, multi, Effort(20, seed=3), Watch()) for _ in range(2)))
-
-
 @pytest.mark.parametrize(("load", "prices"), [(0.2, "tou"), (0.7, "flat"), (1.1, "tou")])
 def test_ours_beats_multi_search_on_made_up_days(load, prices):
     problem = day_problem(300, 30, load, seed=4, prices=prices)
@@ -57,26 +44,6 @@ def test_ours_beats_multi_search_on_made_up_days(load, prices):
     assert legal(problem, multi)
     assert legal(problem, ours)
     assert ours.profit > multi.profit
-
-
-def test_a_latest_start_that_can_be_kept_is_kept_whatever_it_costs():
-    problem = day_problem(60, 4, 0.3, seed=6, cores=8, prices="tou")
-    urgent = np.where(np.arange(60) % 3 == 0, problem.jobs.earliest + 6 * 3600, NO_TIME)
-    problem = replace(problem, jobs=replace(problem.jobs, latest=urgent))
-    ours = improve(problem, heuristic(problem), Effort(100), Watch())
-    assert (ours.start <= urgent)[urgent != NO_TIME].all()
-
-
-def test_a_limit_of_power_that_binds_is_kept_by_moving_jobs():
-    problem = day_problem(300, 10, 0.6, seed=7, cores=16)
-    day = problem.conditions
-    free = improve(problem, heuristic(problem), Effort(50), Watch())
-    limit = PowerLimit(day.start + 12 * 3600, day.start + 14 * 3600, 1.8)
-    bound = replace(problem, tariff=Tariff(limits=(limit,)))
-    assert account_of(bound, free.start).over_limit_kwh > 0.1
-    kept = improve(bound, heuristic(bound), Effort(50), Watch())
-    assert account_of(bound, kept.start).feasible
-    assert legal(bound, kept)
 
 
 def test_a_demand_charge_lowers_no_profit():
@@ -151,11 +118,6 @@ def test_the_gains_of_rebuilding_are_those_of_the_account(problem, random):
     np.testing.assert_allclose(profit.limits.watts, fresh.limits.watts, atol=1e-6)
 
 
-def test_beyond_its_last_power_a_cost_goes_on_as_steep():
-    grid = Grid(np.array([0, 10]), np.zeros(1), np.array([[0.0, 1.0, 3.0]]), np.ones(1))
-    assert [cost_of(grid, 0, watts) for watts in (0.5, 1.5, 4.0)] == [0.5, 2.0, 7.0]
-
-
 @given(plan_problems(), st.randoms(use_true_random=False))
 @examples(0.5)
 def test_every_job_starts_as_soon_as_the_nodes_allow_after_those_before_it(problem, random):
@@ -180,59 +142,8 @@ def test_every_job_starts_as_soon_as_the_nodes_allow_after_those_before_it(probl
             nodes[node].take(start, start + length, units * request)
 
 
-@given(plan_problems(), st.integers(0, 400))
-@examples(0.3)
-def test_a_plan_can_be_put_on_an_empty_machine_again(problem, later):
-    packing = Packing(problem)
-    soonest = np.maximum(problem.jobs.earliest, problem.conditions.start)
-    for job in range(len(problem.jobs.number)):
-        assert packing.put(job, later) >= max(int(soonest[job]), later)
-    plan = plan_of(problem, packing, "test")
-    again = Packing(problem)
-    again.keep_all(plan, range(len(plan.start)))
-    assert again.start.tolist() == plan.start.tolist()
-    assert same(plan_of(problem, again, "test"), plan)
-
-
 def test_what_no_node_holds_is_refused():
     problem = day_problem(3, 2, 0.1, seed=1, cores=4)
     problem.jobs.request[1] = 5
     with pytest.raises(ValueError, match="job 2 is too large"):
         in_order(problem, np.arange(3))
-
-
-def test_a_running_job_keeps_its_node_into_a_maintenance():
-    problem = day_problem(3, 2, 0.9, seed=1, cores=4)
-    begin = int(problem.running.finish[0]) - 10
-    problem = replace(problem, platform=replace(problem.platform, maintenance=(Maintenance((0,), begin, begin + 50),)))
-    plan = plan_of(problem, in_order(problem, np.arange(3)), "test")
-    on_node = [job for job in range(3) if 0 in plan.placed.of(job)[0]]
-    assert on_node
-    assert all(plan.start[job] >= begin + 50 for job in on_node)
-
-
-def test_the_orders_are_the_eleven_of_the_thesis_both_ways():
-    problem = day_problem(200, 4, 0.5, seed=2, cores=4)
-    assert len(ORDERS) == 11
-    orders = all_orders(problem)
-    assert len(orders) == 22
-    assert all(sorted(order) == list(range(200)) for order in orders.values())
-    work = problem.jobs.units * problem.jobs.request[:, 0] * problem.jobs.duration
-    assert (np.diff(work[orders["total resources x duration, increasing"]]) >= 0).all()
-    assert (np.diff(work[orders["total resources x duration, decreasing"]]) <= 0).all()
-
-
-def test_ties_are_decided_by_duration_one_way_whichever_way_the_order_goes():
-    problem = day_problem(50, 4, 0.5, seed=3, cores=4)
-    problem.jobs.core_w[:] = 6.0
-    for name, sign in (("power / profit, shorter first", 1), ("power / profit, longer first", -1)):
-        for decreasing in (False, True):
-            order = order_of(problem, name, decreasing=decreasing)
-            assert (np.diff(sign * problem.jobs.duration[order]) >= 0).all()
-
-
-def test_jobs_without_a_latest_start_are_last_in_that_order():
-    problem = day_problem(5, 4, 0.5, seed=3, cores=4)
-    problem.jobs.latest[3] = problem.conditions.end
-    assert order_of(problem, "latest start").tolist() == [3, 0, 1, 2, 4]
-    assert (problem.jobs.latest == NO_TIME).sum() == 4

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 from kit.past_jobs import trace_of
 from kit.small_site import (
@@ -17,12 +16,9 @@ from kit.small_site import (
     START,
     START_UNIX,
     called,
-    crowded_rows,
-    hourly,
     made_up_rows,
     search_less,
     swf,
-    table,
     write_site,
 )
 
@@ -31,14 +27,10 @@ from dardis.config.clocks import parse_utc
 from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, Platform
 from dardis.workload.read import read_trace
-from dardis.workload.trace import UNKNOWN
-from offline.site.calendar import HOUR_S, Calendar, calendar_of
+from offline.site.calendar import Calendar, calendar_of
 from offline.site.fitting import trace_that_fits
-from offline.site.history import replayed
-from offline.site.now import as_known
-from offline.site.record import known_ends, record_begins
 from offline.site.site import SiteRequest, load_site
-from offline.site.stale import LEAST_DAYS, freshness
+from offline.site.stale import freshness
 
 
 @pytest.fixture
@@ -66,14 +58,6 @@ def test_the_platform_says_what_the_command_does_not(folder, request_of):
     assert load_site(replace(request_of, platform=folder / "small.toml")).conditions(8).temp_c.std() > 1
 
 
-@pytest.mark.parametrize(("charged", "known"), [(0, {"price", "temperature"}), (80, {"price", "temperature", "CO2"})])
-def test_rules_look_at_co2_where_it_is_charged(folder, request_of, charged, known):
-    (folder / "carbon.csv").write_text(table("gco2_per_kwh", hourly([100.0 + hour % 24 for hour in range(24 * 12)])))
-    (folder / "small.toml").write_text(f"{PLATFORM}{POWER}[tariff]\nco2_eur_per_t = {charged}\n")
-    site = load_site(replace(request_of, carbon=folder / "carbon.csv"))
-    assert site.known_ahead(3, 8)[0].keys() == known
-
-
 def test_what_is_known_ahead_covers_the_days_on_the_trace_s_clock(request_of):
     site = load_site(request_of)
     found, notes = site.known_ahead(2, 8)
@@ -86,16 +70,6 @@ def test_what_is_known_ahead_covers_the_days_on_the_trace_s_clock(request_of):
     assert [note.split(",")[0] for note in notes] == [
         "rules do not look at the temperature", "rules do not look at the price"
     ]  # fmt: skip
-
-
-def test_waits_are_those_of_the_schedule(folder, request_of):
-    (folder / "trace.swf").write_text(swf(crowded_rows()))
-    site = load_site(request_of)
-    past = replayed([job for job in site.jobs if job.submit < 5 * DAY_S], site.platform)
-    waited = site.waited(past)
-    wait = dict(zip(past.number.tolist(), (past.start - past.submit).tolist(), strict=True))
-    assert waited.wait.tolist() == [wait.get(number, UNKNOWN) for number in waited.number.tolist()]
-    assert waited.wait.max() > 0
 
 
 def test_the_clock_of_a_trace_in_unix_seconds(folder, request_of):
@@ -174,17 +148,6 @@ JULY_3 = START_UNIX
 calendars = st.builds(Calendar, st.integers(0, 2**33), st.integers(0, 2**33))
 
 
-@given(calendars, st.integers(0, 2**34))
-def test_a_moment_lies_in_its_day_and_days_are_utc(calendar, moment):
-    start, end = calendar.day(calendar.day_of(moment))
-    assert start <= moment < end
-    assert end - start == DAY_S
-    assert calendar.to_unix(start) % DAY_S == 0
-    assert calendar.from_unix(calendar.to_unix(moment)) == moment
-    assert calendar.day_of(calendar.first_submit) == 0
-    assert calendar.to_unix(calendar.first_submit) == calendar.calendar_start_unix
-
-
 def test_a_moment_is_read_as_utc_or_told():
     for text in ("2023-07-03T00:00Z", "2023-07-03", "2023-07-03 00:00:00", "2023-07-03T02:00:00+02:00"):
         assert parse_utc(text) == JULY_3
@@ -218,13 +181,6 @@ def test_a_trace_knows_its_start_by_its_header_or_its_unix_times_or_not_at_all()
     assert calendar_of(replace(plain, comments=("UnixStartTime: 0",)))[1] is not None
 
 
-def test_where_nobody_knows_dates_people_are_told_the_day_and_the_time_of_day():
-    unknown, known = Calendar(500, 0, is_known=False), Calendar(500, 1_688_342_400)
-    assert unknown.told(500) == "day 0, 00:00"
-    assert unknown.told(500 + 3 * DAY_S + 5 * 3600 + 119) == "day 3, 05:01"
-    assert known.told(500) == known.text(500) == "2023-07-03T00:00:00Z"
-
-
 def test_jobs_wider_than_the_machine_are_left_out_and_told():
     machine = Platform("m", (NodeGroup("n", 2, {"cores": 8}),))
     trace = trace_of([0, 1, 2], [60] * 3, [16, 17, 1])
@@ -234,28 +190,6 @@ def test_jobs_wider_than_the_machine_are_left_out_and_told():
     assert trace_that_fits(kept, machine) == (kept, None)
     with pytest.raises(InputError, match="no job fits"):
         trace_that_fits(trace.take(trace.procs > 16), machine)
-
-
-def test_a_walltime_that_nobody_states_is_not_what_later_jobs_took():
-    trace = trace_of([0, 10, 5_000], [100, UNKNOWN, 90_000], [1, 1, 1], wait=[0, 0, 0])
-    trace = replace(trace, no_walltime=np.ones(3, dtype=bool))
-    assert as_known(trace, 200).walltime.tolist() == [100, 382, 90_000]
-    assert as_known(trace, 110).walltime.tolist()[1] == 202
-    assert as_known(trace, 100).walltime.tolist()[1] == 182
-    assert as_known(trace, 20).walltime.tolist()[1] == HOUR_S, "nothing had ended"
-
-
-SUBMIT = np.array([0, 40, 50, 60]) * DAY_S
-
-
-@pytest.mark.parametrize(
-    ("end", "now", "day"),
-    [([90, 41, 51, 61], 70, 40), ([90, 41, 51, 61], 40, 0), ([1, 41, 51, 61], 70, 0), ([42, 49, 51, 61], 70, 41)],
-    ids=["one runs since long before", "nothing has ended", "all that came", "the first end is of an old job"],
-)
-def test_a_record_begins_about_when_the_first_in_it_ends(end: list[int], now: int, day: int) -> None:
-    assert record_begins(SUBMIT, np.array(end) * DAY_S, now * DAY_S) == day * DAY_S
-    assert known_ends(np.array([5, 5]), np.array([-1, 2]), np.array([10, 10])).tolist() == [15, 17]
 
 
 NAMES = ("KTH-SP2-1996.swf.gz", "MetaCentrum-Wagap-2013.swf.gz", "CEA-Curie-2012-slice36k.swf.gz")
@@ -285,34 +219,6 @@ def test_silence_is_stale_where_it_is_rare(counts: list[int], why: str) -> None:
     assert found.note == "" or not found.stale
     assert found.stale.startswith(why)
     assert bool(found.stale) is bool(why)
-
-
-def test_what_waits_since_long_before_the_record_begins_hides_no_silence():
-    """Sixty days of Slurm's accounting that ended thirteen days ago, with a job that somebody holds for months."""
-    submits = np.concatenate([[0], daily(*[50] * 47) + 100 * DAY_S])
-    now = 160 * DAY_S
-    runtime = np.concatenate([[now + 5], np.full(len(submits) - 1, 60)])
-    begins = record_begins(submits, submits + runtime, now)
-    assert begins == 99 * DAY_S + 60
-    found = freshness(submits, now, begins)
-    assert found.stale == "no job was submitted for 13 days, and each of 47 days before had some"
-
-
-@pytest.mark.parametrize("counts", [[4] + [0] * 9, [304, 0, 0], [9, 9, 9, 9, 9, 0, 0], [300] * 5 + [0] * 3])
-def test_few_jobs_and_weekends_are_no_silence(counts: list[int]) -> None:
-    found = freshness(daily(*counts), DAY_S * len(counts))
-    assert found.stale == ""
-    assert "too few to tell" in found.note
-
-
-@given(st.lists(st.integers(0, 5), min_size=1, max_size=60), st.integers(0, 60), st.lists(st.integers(0, 9)))
-def test_what_comes_later_is_not_looked_at(counts: list[int], day: int, later: list[int]) -> None:
-    now = DAY_S * day
-    submits = daily(*counts)
-    known = submits[submits < now]
-    assert freshness(np.concatenate([known, now + np.array(later, dtype=np.int64)]), now) == freshness(known, now)
-    if day < LEAST_DAYS:
-        assert "too few" in freshness(known, now).note
 
 
 @pytest.mark.parametrize("name", NAMES)
