@@ -180,31 +180,14 @@ def fit_together(auction: Auction, places: Sequence[int]) -> bool:
     """Whether bids fit beside one another, by trying every way to spread their units."""
     states = [auction.free.amounts]
     for place in places:
-        states = _after_all(states, auction.bids[place])
+        left = {one.tobytes(): one for state in states for one in after(state, auction.bids[place])}
+        states = list(left.values())
     return bool(states)
-
-
-def _after_all(states: list[np.ndarray], bid: Bid) -> list[np.ndarray]:
-    found = {one.tobytes(): one for state in states for one in after(state, bid)}
-    return list(found.values())
 
 
 def sets_that_fit(auction: Auction) -> list[tuple[int, ...]]:
     """All sets of bids, of each job one at most, that fit beside one another."""
-    of_job = [[p for p, bid in enumerate(auction.bids) if bid.job == job] for job in range(len(auction.priorities))]
-    found: list[tuple[int, ...]] = []
-
-    def go_on(job: int, chosen: tuple[int, ...], states: list[np.ndarray]) -> None:
-        if job == len(of_job):
-            found.append(chosen)
-            return
-        go_on(job + 1, chosen, states)
-        for place in of_job[job]:
-            if left := _after_all(states, auction.bids[place]):
-                go_on(job + 1, (*chosen, place), left)
-
-    go_on(0, (), [auction.free.amounts])
-    return found
+    return [places for places in all_sets(auction) if fit_together(auction, places)]
 
 
 def all_sets(auction: Auction) -> Iterator[tuple[int, ...]]:

@@ -10,15 +10,13 @@ import pytest
 from kit.actual import actual
 from kit.pool_reference import PoolJobs
 from kit.replay import rejected_that_could_run
-from kit.run import Run
+from kit.run import Run, audited
 
 from dardis.config.settings import with_settings
 from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher, CentralSetUp, QueueSetUp
 from dardis.dispatch.setups import ProfileCheck
 from dardis.kernels import job_table, placer, profiles
 from dardis.kernels import queue as kernel
-from dardis.metrics.asked import AskedJobs
-from dardis.metrics.audit import audit
 from dardis.model.choices import ProfileRule, UnitsPerNode
 from dardis.model.job import NO_TIME, Actual
 from dardis.model.platform import NodeGroup, Platform
@@ -91,18 +89,7 @@ def dispatch(
     dispatcher.watch = watch
     simulation = Simulation(jobs, CentralTurns(setup.event_order, dispatcher), predictor=predictor)
     simulation.run()
-    recorder = simulation.recorder
-    schedule = recorder.schedule(simulation.jobs, platform.kinds)
-    asked = AskedJobs.of(jobs, platform.kinds)
-    assert audit(schedule, platform, expected=[job.number for job in jobs], asked=asked) == []
-    assert {place for place in range(len(jobs)) if not schedule.ran[place]} == {*recorder.reasons}
-    for place, job in enumerate(jobs):
-        if job.asked.requests:  # the audit knows where its parts may be
-            continue
-        nodes, units = schedule.placed.of(place)
-        assert all(job.groups >> int(platform.group_of_node[node]) & 1 for node in nodes)
-        assert setup.units_per_node is UnitsPerNode.PACK or (units == 1).all()
-    return Run(schedule, recorder.reasons)
+    return audited(simulation, platform, jobs, setup.units_per_node)
 
 
 @dataclass

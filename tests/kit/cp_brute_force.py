@@ -208,12 +208,6 @@ def least(problem: Problem, cost: Cost) -> float:
     return Search(problem, cost, plus).run()
 
 
-def could_start(problem: Problem) -> Problem:
-    """The problem without those who could not start now even alone."""
-    free = empty_floor(problem, seconds_of(problem))
-    return replace(problem, waiting=tuple(w for w in problem.waiting if fits_somewhere(problem, free, w, 0)))
-
-
 def queue_cost(platform: Platform) -> Cost:
     """What objective 4.2 of the thesis makes of a start."""
     return lambda waiting, start, _: (

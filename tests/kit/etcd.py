@@ -4,11 +4,11 @@ import shutil
 import socket
 import subprocess
 import threading
-import time
 import urllib.request
 from contextlib import closing, contextmanager, suppress
 
 import pytest
+from kit.keeper import until
 from kit.slurm_cluster import free_ports
 
 from dardis.live.etcd import Etcd, delete, journal_place
@@ -43,16 +43,16 @@ class Cluster:
 
     def ready(self):
         """Wait until somebody leads; not for those that ask for certificates."""
-        until = time.monotonic() + 60
-        while True:
+
+        def leads():
             with (
                 suppress(OSError),
                 urllib.request.urlopen(f"http://127.0.0.1:{self.ports[0]}/health", timeout=5) as one,
             ):
-                if b'"true"' in one.read():
-                    return self
-            assert time.monotonic() < until, (self.folder / "m0.log").read_text()[-2000:]
-            time.sleep(0.05)
+                return b'"true"' in one.read()
+
+        until(leads, 60)
+        return self
 
     def text(self, name="main", ports=None):
         return "etcd://" + ",".join(f"127.0.0.1:{port}" for port in ports or self.ports) + f"/{name}"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+
+from kit.keeper import until
 
 from dardis.cli.main import run
 
@@ -41,9 +42,5 @@ def started(arguments: list[str]) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-m", "dardis", *arguments], stderr=subprocess.PIPE, text=True)
 
 
-def waited(holds: Callable[[], object], seconds: float = 60.0) -> None:
-    """Wait until something holds."""
-    until = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < until
-        time.sleep(0.02)
+waited = partial(until, patience_s=60.0)
+"""Wait until something holds."""

@@ -6,12 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-import numpy as np
-from kit.run import Run
+from kit.run import Run, audited
 
-from dardis.metrics.audit import audit
 from dardis.model.addresses import address_of
-from dardis.model.choices import UnitsPerNode
 from dardis.model.job import Actual
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
@@ -72,7 +69,6 @@ def run_late(
     desired: DesiredProfile | None = None,
     cuts: Sequence[int] = (),
     managers: int = 1,
-    seed: int = 1,
     encoded: bool = True,
     watch: Watch | None = None,
     arity: int = 0,
@@ -84,26 +80,18 @@ def run_late(
     """
     bounds = (0, *cuts, platform.node_count)
     pools = [
-        NodePool(platform, first, last, desired=desired, host=host, seed=seed)
+        NodePool(platform, first, last, desired=desired, host=host)
         for host, (first, last) in enumerate(pairwise(bounds))
     ]
-    layout, reach = layout_of(platform, bounds, desired), Reach(arity)
+    layout = layout_of(platform, bounds, desired)
     agents = [
-        LateByTurns(setup, layout, seed, reach, address_of(manager), at_once=at_once) for manager in range(managers)
+        LateByTurns(setup, layout, 1, Reach(arity), address_of(manager), at_once=at_once) for manager in range(managers)
     ]
     hosts = LocalHosts([RelayingHost(pool) for pool in pools], encoded=encoded)
     turns = Watched(setup.event_order, agents, bounds)
     turns.pools, turns.watch = pools, watch
     simulation = turns.simulation = Simulation(jobs, turns, hosts)
     simulation.run()
-    recorder = simulation.recorder
-    schedule = recorder.schedule(simulation.jobs, platform.kinds)
-    assert audit(schedule, platform, expected=[job.number for job in jobs]) == []
-    assert {place for place in range(len(jobs)) if not schedule.ran[place]} == {*recorder.reasons}
+    run = audited(simulation, platform, jobs, setup.units_per_node)
     assert all(pool.idle for pool in pools)
-    for place, job in enumerate(jobs):
-        nodes, units = schedule.placed.of(place)
-        assert all(job.groups >> int(platform.group_of_node[node]) & 1 for node in nodes)
-        assert setup.units_per_node is UnitsPerNode.PACK or (units == 1).all()
-    assert np.all(schedule.start[schedule.ran] >= schedule.earliest[schedule.ran])
-    return LateRun(schedule, recorder.reasons, messages=turns.messages, renegotiations=turns.renegotiations)
+    return LateRun(run.schedule, run.reasons, messages=turns.messages, renegotiations=turns.renegotiations)

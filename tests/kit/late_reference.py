@@ -44,8 +44,8 @@ def key_of(job: Actual, now: int, oldest: int | None, kinds: Sequence[str], leve
 
 
 def old_at(
-    job: Actual, now: int, aged_after_s: int, waits: list[Actual], runs: list[tuple[Actual, int]],
-    over: list[tuple[Actual, int]], kinds: Sequence[str], machine: int, aged_work_s: int,
+    job: Actual, now: int, setup: LateSetUp, waits: list[Actual], runs: list[tuple[Actual, int]],
+    over: list[tuple[Actual, int]], kinds: Sequence[str], machine: int,
 ) -> int:  # fmt: skip
     """From when on a job is old: `runs` has who is bound since when, `over` who has ended, and after what time."""
 
@@ -57,7 +57,7 @@ def old_at(
     asked = sum(cores(one) * one.walltime for one, _ in over)
     used = sum(cores(one) * seconds for one, seconds in over)
     takes = int(Fraction(work * used, machine * asked) if asked else Fraction(work, machine))
-    return job.submit + aged_after_s + min(takes, aged_work_s)
+    return job.submit + setup.aged_after_s + min(takes, setup.aged_work_s)
 
 
 @dataclass
@@ -231,17 +231,7 @@ class SlowLate:
         waits = [job for number, job in self._there.items() if number not in self.claims]
         runs = [(job, self.claims[number][0]) for number, job in self._there.items() if number in self.claims]
         self._old_at |= {
-            number: old_at(
-                job,
-                now,
-                self._setup.aged_after_s,
-                waits,
-                runs,
-                self._over,
-                self._kinds,
-                self._machine,
-                self._setup.aged_work_s,
-            )
+            number: old_at(job, now, self._setup, waits, runs, self._over, self._kinds, self._machine)
             for number, job in self._there.items()
             if number not in self._old_at
         }

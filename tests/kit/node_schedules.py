@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from kit import schedules
 
-from dardis.model.job import NO_TIME, Status
-from dardis.model.placements import Placements
 from dardis.model.platform import NodeGroup, NodePower, Platform
-from dardis.model.ragged import offsets_of
 from dardis.model.schedule import Schedule
 
 Placed = tuple[int, int, tuple[int, ...]]
@@ -24,24 +22,11 @@ def machine(count: int, power: NodePower = QUICK, *, always_on: bool = False) ->
 
 def schedule_of(jobs: list[Placed]) -> Schedule:
     """A schedule of jobs that are submitted when they start."""
-    count = len(jobs)
-
-    def column(values: list[int]) -> np.ndarray:
-        return np.array(values, dtype=np.int64)
-
-    start = column([job[0] for job in jobs])
-    placed = [sorted(job[2]) for job in jobs]
-    nodes = column([node for nodes in placed for node in nodes])
-    return Schedule(
-        kinds=("cores",),
-        number=np.arange(count), submit=start, earliest=start, latest=np.full(count, NO_TIME),
-        walltime=column([job[1] - job[0] for job in jobs]),
-        units=column([len(nodes) for nodes in placed]),
-        request=np.ones((count, 1), dtype=np.int64), status=np.full(count, Status.COMPLETED, dtype=np.int8),
-        start=start, finish=column([job[1] for job in jobs]), attempts=np.ones(count, dtype=np.int64),
-        placed=Placements(offsets_of([*map(len, placed)]), nodes, np.ones_like(nodes)),
-        queue=[""] * count, user=[""] * count,
-    )  # fmt: skip
+    rows: list[dict[str, object]] = [
+        {"number": n, "submit": start, "walltime": finish - start, "finish": finish, "placed": dict.fromkeys(nodes, 1)}
+        for n, (start, finish, nodes) in enumerate(jobs)
+    ]
+    return schedules.schedule_of(("cores",), rows)
 
 
 def random_jobs(rng: np.random.Generator, count: int, nodes: int, until: int) -> list[Placed]:

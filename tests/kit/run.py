@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from dardis.metrics.asked import AskedJobs
+from dardis.metrics.audit import audit
+from dardis.model.choices import UnitsPerNode
 from dardis.model.job import Actual
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
@@ -25,6 +28,21 @@ class Run:
     reasons: dict[int, str]
     starts: dict[int, list[int]] = field(default_factory=dict)
     agents: list[PlannedManager] = field(default_factory=list)
+
+
+def audited(simulation: Simulation, platform: Platform, jobs: Sequence[Actual], units_per_node: UnitsPerNode) -> Run:
+    """What came of a simulation of these jobs; its schedule has passed the audit."""
+    recorder = simulation.recorder
+    schedule = recorder.schedule(simulation.jobs, platform.kinds)
+    asked = AskedJobs.of(jobs, platform.kinds)
+    assert audit(schedule, platform, expected=[job.number for job in jobs], asked=asked) == []
+    assert {place for place in range(len(jobs)) if not schedule.ran[place]} == {*recorder.reasons}
+    for place, job in enumerate(jobs):
+        if not job.asked.requests:  # else the audit knows where its parts may be
+            nodes, units = schedule.placed.of(place)
+            assert all(job.groups >> int(platform.group_of_node[node]) & 1 for node in nodes)
+            assert units_per_node is UnitsPerNode.PACK or (units == 1).all()
+    return Run(schedule, recorder.reasons)
 
 
 def simulate(

@@ -14,31 +14,22 @@ from dardis.wire.codec import decode, encode, pack, unpack
 PATIENCE_S = 60
 
 
-class Table:
-    """Where ranks lay down what they have for each other."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self.barrier = Barrier(size, timeout=PATIENCE_S)
-        self.laid: list[Any] = [None] * size
-
-
 class ThreadPeers:
-    """One rank of several threads."""
+    """One rank of several threads; in `laid` ranks lay down what they have for each other."""
 
-    def __init__(self, table: Table, rank: int) -> None:
-        self._table = table
+    def __init__(self, barrier: Barrier, laid: list[Any], rank: int) -> None:
+        self._barrier, self._laid = barrier, laid
         self.rank = rank
-        self.size = table.size
+        self.size = len(laid)
         self.message_bytes = 0
         self.largest_message = 0
         self.waiting_ns = 0
 
     def _all(self, value: object) -> list[Any]:
-        self._table.laid[self.rank] = value
-        self._table.barrier.wait()
-        laid = list(self._table.laid)
-        self._table.barrier.wait()
+        self._laid[self.rank] = value
+        self._barrier.wait()
+        laid = list(self._laid)
+        self._barrier.wait()
         return laid
 
     def exchange(self, batches: Sequence[Batch]) -> Batch:
@@ -55,14 +46,14 @@ class ThreadPeers:
 
 def on_ranks(size: int, work: Callable[[ThreadPeers], object]) -> list[Any]:
     """What `work` returns on each rank; an exception on one ends all."""
-    table, results, errors = Table(size), [None] * size, []
+    barrier, laid, results, errors = Barrier(size, timeout=PATIENCE_S), [None] * size, [None] * size, []
 
     def run(rank: int) -> None:
         try:
-            results[rank] = work(ThreadPeers(table, rank))
+            results[rank] = work(ThreadPeers(barrier, laid, rank))
         except BaseException as error:  # noqa: BLE001 (whatever it is, the other ranks must not wait for it)
             errors.append(error)
-            table.barrier.abort()
+            barrier.abort()
 
     threads = [Thread(target=run, args=(rank,)) for rank in range(size)]
     for thread in threads:

@@ -13,7 +13,8 @@ from kit.central import dispatch, little_room, setup_of
 from kit.effort import examples
 from kit.machine import desired_profiles, jobs, platforms, with_queues, with_shapes
 
-from dardis.dispatch.cp.setups import CP_SETUPS, DecisionCost, Hcp19SetUp, Pcp19SetUp, WithEuroraSetUp
+from dardis.dispatch.cp.nodes import Aim
+from dardis.dispatch.cp.setups import CP_SETUPS, DecisionCost, Hcp19SetUp, Pcp14SetUp, Pcp19SetUp, WithEuroraSetUp
 from dardis.model.choices import EventOrder, Expecting, OnOff, ProfileRule, UnitsPerNode
 from dardis.model.job import NO_TIME
 from dardis.model.platform import Maintenance, NodeGroup, Platform
@@ -118,3 +119,14 @@ def test_who_comes_while_a_decision_takes_its_time_is_decided_on_when_it_is_over
     listed = [actual(number, submit, submit, None, 100, 1, (2,), 1, runtime=100) for number, submit in ((1, 0), (2, 1))]
     setup = Hcp19SetUp(shortcuts=OnOff.OFF, decision_cost=DecisionCost.DETERMINISTIC)
     assert dispatch(platform, listed, setup).schedule.start.tolist() == [1, 2]
+
+
+def test_who_is_to_start_later_by_the_model_waits_though_a_core_is_free():
+    """The second is late from 1 on, the third from 100 on: to let it start now would keep the second waiting."""
+    platform = Platform("one", (NodeGroup("n", 1, {"cores": 2}),))
+    listed = [
+        actual(number, 0, 0, latest, walltime, 1, (cores,), 1, runtime=walltime)
+        for number, (latest, walltime, cores) in enumerate([(0, 1, 1), (1, 2, 2), (100, 10, 1)], 1)
+    ]
+    setup = Pcp14SetUp(objective=Aim.TARDINESS, composite=OnOff.OFF)
+    assert dispatch(platform, listed, setup).schedule.start.tolist() == [0, 1, 3]

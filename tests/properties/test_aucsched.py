@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from kit.actual import actual
 from kit.auctions import CASES, WIDE, after, all_sets, cases, fit_together, sets_that_fit
 from kit.central import dispatch, setup_of
 from kit.cp_brute_force import see_that_starts_fit
@@ -16,11 +17,19 @@ from kit.machine import jobs, platforms, with_queues, with_shapes
 
 from dardis.dispatch.auction.bids import Class
 from dardis.dispatch.auction.clear import Alpha, Aucsched, BidClasses
+from dardis.dispatch.auction.nodesets import nodesets
 from dardis.dispatch.auction.programme import alpha_exact, greedy, handed_out, merged
 from dardis.dispatch.auction.setups import AUCTION_SETUPS
 from dardis.model.choices import EventOrder, OnOff, ProfileRule, UnitsPerNode
+from dardis.model.platform import NodeGroup, Platform
 from dardis.solver.milp import Search, maximise
 from scripts.kit.auction_printed import printed
+
+TABLE_3 = {
+    (1, "A"): (0, 0.25, 0), (1, "B"): (0.25, 0.25, 0), (1, "C"): (0.5, 0.25, 0.25),
+    (2, "A"): (0, 0, 0), (2, "B"): (0.5, 0, 0), (2, "C"): (0.5, 0, 0.5),
+}  # fmt: skip
+
 
 MUCH = Search(10_000)
 
@@ -237,3 +246,31 @@ def test_nobody_is_lost_and_starts_are_at_whole_steps(case):
     assert dispatch(platform, listed, setup).schedule.digest() == run.schedule.digest()
     rules = setup_of("rules-fcfs", f"units_per_node={setup.units_per_node.value}")
     assert run.reasons == dispatch(platform, listed, rules).reasons
+
+
+@given(WIDE)
+def test_preferences_are_those_of_equation_12(case):
+    free = case.auction.free.amounts[0]
+    asked = {part.request[1:] for place in case.window for _, request in case.problem.waiting[place].requests
+             for part in request.parts}  # fmt: skip
+    count = len(nodesets(free, sorted(asked | {(0,) * (free.shape[1] - 1)}))) if case.window else 0
+    for bid in case.auction.bids:
+        if bid.of is Class.SLURM:
+            assert bid.preference == 1.0
+        elif (bid.job, bid.request) in case.most:
+            part = case.part_of(bid)
+            type_1 = not case.problem.distinct and part.nodes == 0
+            k1, k2, k3 = TABLE_3[1 if type_1 else 2, str(bid.of)]
+            run = runs_of(case.most[bid.job, bid.request])
+            sets = len({run[node] for node in bid.nodes.tolist()})
+            expected = 1 - k1 - k2 * len(bid.nodes) / (len(free) + 1) - k3 * sets / (max(count, sets) + 1)
+            assert bid.preference == pytest.approx(expected)
+        assert 0 < bid.preference <= 1
+
+
+@pytest.mark.parametrize("step", [1, 2, 5])
+def test_who_is_behind_the_window_bids_in_the_next_auction_though_nothing_happens(step):
+    platform = Platform("four", (NodeGroup("n", 4, {"cores": 2}),))
+    listed = [actual(number, 0, 0, None, 100, 1, (2,), 1, runtime=100) for number in range(1, 5)]
+    setup = replace(AUCTION_SETUPS["aucsched"], window=1, step=step)
+    assert dispatch(platform, listed, setup).schedule.start.tolist() == [0, step, 2 * step, 3 * step]

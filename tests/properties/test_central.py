@@ -167,3 +167,13 @@ def test_a_hard_profile_holds_all_the_time_or_at_every_start(case):
         asked = run.schedule.request[place] > 0
         for node in placement(run.schedule, place):
             assert not exceeded[node, run.schedule.start[place], asked].any()
+
+
+@given(cases(following=True, wishes=False, backfill_depth=1))
+@examples(1)
+def test_to_expect_the_walltime_is_to_expect_nothing(case):
+    """It changes the times at which the dispatcher is asked, and no start."""
+    certain = case.run().schedule.digest()
+    foreseen = replace(case, setup=replace(case.setup, expected=Expecting.LAST_TWO))
+    walltimes = {job.number: job.walltime for job in case.jobs}
+    assert foreseen.run(predictor=Foreseen(walltimes)).schedule.digest() == certain

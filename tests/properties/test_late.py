@@ -239,3 +239,10 @@ def test_room_at_the_beginning_decides_nothing(data, slots):
         narrow = case.run()
     assert narrow.schedule.digest() == expected.schedule.digest()
     assert narrow.reasons == expected.reasons
+
+
+@given(crowds() | rivals(), st.integers(1, 3))
+@examples(1)
+def test_in_a_crowd_it_is_the_slow_one(case, managers):
+    run = case.run([1] if case.platform.node_count > 1 else [], managers)
+    assert where(case, run) == SlowLate(case.platform, case.jobs, case.setup, None).claims

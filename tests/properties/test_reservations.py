@@ -155,3 +155,40 @@ def test_the_audit_finds_who_does_not_keep_to_them(number, change, said):
 
 
 EASY = (find_dispatcher("easy", ()), Target(), 1)
+
+
+def test_by_hand():
+    """Four jobs of the reservation and five others, by EASY."""
+    listed = [
+        ask(1, "r", walltime=60), ask(2, "r", walltime=60, units=2), ask(3, "r", walltime=90, units=2),
+        ask(4, "r", walltime=101), ask(5, "q", walltime=120, units=4, cores=4),
+        ask(6, "q", walltime=100, units=4, cores=3), ask(7, "q", walltime=500, units=4),
+        ask(8, "r", walltime=100, submit=350),
+    ]  # fmt: skip
+    run = play(SITE, listed, find_dispatcher("easy", ()), Target(), 1)
+    start = dict(zip(run.schedule.number.tolist(), run.schedule.start.tolist(), strict=True))
+    reasons = {run.jobs[place].number: reason for place, reason in run.recorder.reasons.items()}
+    assert (start[1], start[2]) == (100, 300)  # 2 can't start beside 1, and after it 200 comes too soon
+    assert start[6] == 0  # until 100 all cores are free; it must not run into the reservation
+    assert (start[5], start[7]) == (400, 520)  # 5 needs all there is for 120 s, and 7 must not delay it
+    assert "not free for so long" in reasons[4]
+    assert "not free for so long" in reasons[8]
+    assert "has not started in time" in reasons[3]
+    assert audit(run.schedule, SITE, expected=range(1, 9)) == []
+
+
+@pytest.mark.parametrize("name", CENTRAL)
+@given(case=reserved())
+@examples(0.2)
+def test_who_waits_for_a_reservation_hinders_nobody_else(case, name):
+    """A second dispatcher, on what the reservations leave, decides the same on the others."""
+    site, listed = case
+    laid_out = lay_out(site).machine
+    own = len(site.groups)
+    windows = tuple(window for window in laid_out.maintenance if window.nodes[0] < site.node_count)
+    alone = replace(site, reservations=(), queues=(), maintenance=windows)
+    assert len(laid_out.groups) > own
+    others = [job for job in listed if job.queue not in site.reservation_of]
+    whole, part = played(case, name).schedule, played((alone, others), name).schedule
+    start = dict(zip(whole.number.tolist(), whole.start.tolist(), strict=True))
+    assert [start[number] for number in part.number.tolist()] == part.start.tolist()

@@ -1,11 +1,19 @@
 """Backfilling by expected durations, worked out by hand: who goes before whom, and what who outruns his does to it."""
 
 import pytest
-from kit.actual import actual
+from kit.actual import actual, asking
 from kit.central import dispatch, setup_of
 from kit.foreseen import Foreseen
 
 from dardis.model.platform import NodeGroup, Platform
+from dardis.model.profile import StepFunction
+from dardis.model.target import DesiredProfile
+
+
+def capped(until, cores):
+    """Fewer cores wished until then."""
+    return DesiredProfile(FOUR_CORES, {0: StepFunction.from_steps(cores, [(until, 4)])})
+
 
 FOUR_CORES = Platform("one", (NodeGroup("n", 1, {"cores": 4}),))
 
@@ -57,3 +65,29 @@ def test_who_predicts_is_asked_when_a_job_arrives_and_told_when_it_ends():
     assert foreseen.heard == [
         ("asked", 1, 0), ("asked", 9, 0), ("asked", 2, 1), ("ended", 9, 9), ("ended", 1, 50), ("ended", 2, 60),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["easy", "conservative"])
+def test_only_those_pass_who_are_expected_to_be_out_of_the_way(name):
+    """Job 2 is promised second 10: job 3 would delay it, job 4 would not.
+
+    At 10 s job 1 is expected to end at 70 s: job 3 starts, and job 5 after it. By the second the first is always due.
+    """
+    assert starts(name, "expected=last-two") == [0, 50, 10, 3, 30]
+    assert starts(name, "expected=last-two", "correction=second") == [0, 50, 60, 3, 60]
+
+
+@pytest.mark.parametrize(("name", "order"), [("rules-wt", [4, 5, 1, 3]), ("rules-ljf", [3, 1, 5, 4])])
+def test_orders_by_walltime_go_by_what_is_expected(name, order):
+    """They wait for job 0, which takes all; jobs 1 and 3 ask for as much time as each other."""
+    jobs = [job(0, 0, 4, 60, 60), *(asking(one, submit=1, earliest=1, request=(4,)) for one in JOBS if one.number != 2)]
+    start = starts(name, "expected=real", jobs=jobs, expected={0: 60, 1: 10, 3: 20, 4: 5, 5: 6})
+    assert [number for _, number in sorted(zip(start, (0, 1, 3, 4, 5), strict=True))] == [0, *order]
+
+
+@pytest.mark.parametrize("profile", ["hard", "soft"])
+def test_room_that_is_held_for_who_may_not_start_yet_stays_held(profile):
+    """Job 1 may start at 100 s, and its room is held, though it was expected to be out of it after 5 s."""
+    jobs = [job(1, 0, 3, 50, 50), job(2, 10, 2, 200, 200)]
+    settings = (f"profile={profile}", "profile_check=instant", "expected=last-two")
+    assert starts("easy", *settings, jobs=jobs, expected={1: 5}, desired=capped(100, 2)) == [100, 150]

@@ -232,3 +232,30 @@ def test_what_does_not_go_with_events_is_refused_before_anything_is_run(events, 
     assert run(compare) == 2
     assert "pcp20 does not bear" in capsys.readouterr().err
     assert not list(tmp_path.glob("o/*"))
+
+
+@pytest.mark.parametrize(
+    "dispatcher", ["rules-fcfs", "easy", "replan", "hcp19", "cp-eurora", "portfolio", "conservative", "dardis-late"]
+)
+@pytest.mark.parametrize("rule", ["soft", "hard"])
+def test_a_profile_that_falls_while_a_queue_is_closed_loses_nobody(site, starts, tmp_path, dispatcher, rule):
+    """2 would fit before 100 alone, when its queue is closed: it is rejected, or a soft profile gives way."""
+    site(ONE_NODE + closed("s", (20, 150)), ["1,0,30,30,1,2,", "2,10,5,5,1,4,s", "3,200,5,5,1,1,"])
+    (tmp_path / "cap.csv").write_text("time_s,node,kind,value\n0,*,cores,4\n100,*,cores,2\n")
+    assert starts(dispatcher, "--profile", "cap.csv", "--set", f"profile={rule}")[3] >= 200
+    assert jobs_of(tmp_path)[2]["status"] == ("completed" if rule == "soft" else "rejected")
+
+
+def test_who_waits_for_a_closed_queue_keeps_nobody_else(site, starts):
+    """In a strict order, too: 2 is first in the queue, which closes before there is room."""
+    site(TWO_GROUPS + closed("day", (5, 50)), ["1,0,10,10,4,4,", "2,1,5,5,4,4,day", "3,2,5,5,4,4,"])
+    for dispatcher in ("rules-fcfs", "easy", "dardis-late", "cp-eurora", "portfolio"):
+        assert starts(dispatcher) == {1: 0, 2: 50, 3: 10}, dispatcher
+
+
+@pytest.mark.parametrize("dispatcher", ["rules-fcfs", "easy", "conservative", "replan", "dardis-late"])
+def test_the_higher_priority_goes_first(site, starts, dispatcher):
+    jobs = [f"{n},{int(n > 1)},50,60,4,4,{'low' if n % 2 else 'high'}" for n in range(1, 6)]
+    site(TWO_GROUPS + '[[queues]]\nname = "low"\n[[queues]]\nname = "high"\npriority = 2\n', jobs)
+    found = starts(dispatcher)
+    assert sorted(found, key=found.get) == [1, 2, 4, 3, 5]

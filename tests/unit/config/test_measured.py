@@ -1,11 +1,39 @@
 """Measured power is read from every form that is described, and each mistake is one line with file and place."""
 
+import gzip
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.refused import line_of
 
-from dardis.config.measured import read_measured
+from dardis.config.measured import JobWatts, read_measured
+
+T = 1_682_899_200
+
+
+WANTED = [(T, 0, 100.0), (T, 1, 200.5), (T + 300, 0, 110.0)]
+
+
+FORMS = {
+    "long": f"time,node,watts\n{T},n0,100\n{T},n1,200.5\n{T + 300},n0,110\n",
+    "other names, order and columns": (
+        f"power_w,job,instance,timestamp\n100,ipmi,n0:9290,{T}.75\n200.5,ipmi,n1:9290,{T}\n110,ipmi,n0:9290,{T + 300}\n"
+    ),
+    "ISO": (
+        "Time,Host,Value\n2023-05-01T00:00:00Z,n0,100\n2023-05-01T02:00:00.5+02:00,n1,200.5\n2023-05-01 00:05Z,n0,110\n"
+    ),
+    "milliseconds": f"Time;Series;Value\n{T}000;n0;100\n{T}500;n1;200.5\n{T + 300}000;n0;110\n",
+    "Grafana's long form": (
+        f'sep=;\n"Series";"Time";"Value"\n"n0";"{T}";"100"\n"n1";"{T}";"200.5"\n"n0";"{T + 300}";"110"\n'
+    ),
+    "wide": f"Time,n0,n1,n2\n{T},100,200.5,\n\n{T + 300},110,NaN,null\n",
+    "wide, with labels and units": f'"Time","{{instance=""n0.site.org:9290"", job=""x""}}","w{{node=""n1""}}"\n'
+    f'{T},"0.1 kW",200.5 W\n{T + 300},110 W,\n',
+    "tabs": f"ts\tnodename\tpower\n{T}\tn0\t100\n{T}\tn1\t200.5\n{T + 300}\tn0\t110\n",
+    "domains": f"time,node,watts\n{T},n0.cluster,100\n{T},n1.cluster:623,200.5\n{T + 300},n0,110\n",
+}
+
 
 NAMES = ["n0", "n1", "n2"]
 T = 1_682_899_200
@@ -60,3 +88,21 @@ def test_long_and_wide_say_the_same(tmp_path_factory, values):
         for time in dict.fromkeys(time for time, _ in values)
     )
     assert rows(read(folder, long)) == rows(read(folder, wide)) == sorted((*key, w) for key, w in values.items())
+
+
+@pytest.mark.parametrize("text", FORMS.values(), ids=FORMS)
+def test_nodes_over_time(tmp_path, text):
+    found = read(tmp_path, text)
+    assert rows(found) == WANTED
+    assert found.notes == ()
+
+
+@pytest.mark.parametrize("head", ["job,submit_s,nodes,avg_power_per_node_w", "JobIDRaw,a,b,watts_per_node"])
+def test_jobs(tmp_path, head):
+    path = tmp_path / "w.csv.gz"
+    path.write_bytes(gzip.compress(f"{head}\n7,0,1,300.5\n3,0,1,0\n9,0,2,\n1,0,2,1e2\n".encode()))
+    found = read_measured(path, NAMES)
+    assert isinstance(found, JobWatts)
+    assert found.number.tolist() == [7, 1]
+    assert found.watts.tolist() == [300.5, 100.0]
+    assert found.notes == ("1 jobs of 0 W are taken as not measured",)

@@ -3,8 +3,8 @@
 import pytest
 from kit.actual import actual
 from kit.central import dispatch, setup_of
+from kit.replay import placement
 
-from dardis.dispatch import CentralDispatcher
 from dardis.model.job import NO_TIME
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
@@ -49,19 +49,14 @@ THREE_WAIT = [job(1, 0, 10, 3), job(2, 1, 5, 2), job(3, 2, 5, 4), job(4, 3, 20, 
     [
         (BLOCKED, "rules-fcfs", (), [0, 10, 20, 20, 20]),
         (BLOCKED, "rules-fcfs", ("ordering=relaxed",), [0, 32, 2, 10, 10]),  # 3 to 5 use what is free, and 2 waits
-        (BLOCKED, "rules-wt", (), [0, 11, 21, 3, 8]),  # 5 stops the others from 4 on
         (BLOCKED, "easy", (), [0, 10, 20, 3, 20]),  # only 4 ends before the reservation of 2
         (AT_ONCE, "easy", (), [0, 10, 2, 20]),
         (AT_ONCE, "easy", ("order=sjbf",), [0, 10, 20, 2]),
-        (AT_ONCE, "rules-fcfs", ("backfill=on", "order=sjbf"), [0, 10, 20, 2]),
-        (THREE_WAIT, "easy", (), [0, 10, 23, 3]),  # 4 fits beside 2, and then 3 has to wait for 4
         (THREE_WAIT, "easy", ("backfill_depth=2",), [0, 10, 15, 20]),
         (THREE_WAIT, "conservative", (), [0, 10, 15, 20]),
         (BLOCKED, "easy", ("backfill_window=2",), [0, 10, 20, 20, 20]),  # 2 and 3, which can't start
-        (BLOCKED, "easy", ("backfill_window=3",), [0, 10, 20, 3, 20]),
         (AT_ONCE, "easy", ("order=sjbf", "backfill_window=2"), [0, 10, 2, 20]),  # the first two by arrival, 2 and 3
         (IN_ORDER, "easy", ("backfill_window=2",), [0, 0, 10, 0]),  # who starts in order does not count
-        (TWO_FIT, "easy", (), [0, 10, 2, 2]),
         (TWO_FIT, "easy", ("backfill_window=2",), [0, 10, 2, 7]),  # 3 frees its place for the next pass
         (OVERTAKEN, "conservative", ("rule=wt", "backfill_window=1"), [0, 13, 10]),  # 2 keeps no reservation
     ],
@@ -74,6 +69,28 @@ def test_a_job_is_killed_at_its_walltime_and_follows_its_leader():
     leader = job(1, 0, 10, 4, runtime=25)
     follower = actual(2, 3, 3, None, 5, 1, (4,), 1, after=1, think=7, runtime=5)
     assert starts(ONE, [leader, follower], "easy") == [0, 17]
+
+
+GROUPS = Platform(
+    "three groups", tuple(NodeGroup(name, count, {"cores": 4}) for name, count in (("a", 1), ("b", 1), ("c", 2)))
+)
+FILL = [job(1, 0, 50, 2, groups=0b001), job(2, 0, 50, 3, groups=0b010)]
+
+
+@pytest.mark.parametrize(
+    ("choice", "narrow", "two_units"),
+    [
+        ("first-fit", {0: 1}, {0: 1, 2: 1}),
+        ("best-fit", {1: 1}, {0: 1, 2: 1}),
+        ("worst-fit", {2: 1}, {2: 2}),
+        ("contiguous", {0: 1}, {2: 2}),
+    ],
+)
+def test_which_nodes(choice, narrow, two_units):
+    """Nodes 0 and 1 have 2 cores and 1 left, 2 and 3 all four."""
+    for tried, expected in ((job(3, 1, 9, 1, groups=7), narrow), (job(3, 1, 9, 2, units=2, groups=7), two_units)):
+        run = dispatch(GROUPS, [*FILL, tried], setup_of("easy", f"node_choice={choice}"))
+        assert placement(run.schedule, 2) == expected
 
 
 def test_wishes_at_the_start_and_all_the_time():
@@ -97,25 +114,10 @@ def test_a_soft_profile_binds_until_the_deadline(name):
 
 @pytest.mark.parametrize("name", ["rules-fcfs", "easy", "conservative"])
 @pytest.mark.parametrize("check", ["instant", "span"])
-def test_a_job_whose_last_start_within_the_profile_passes(name, check):
-    """Job 2 could have run before 50, had 1 not; it stops nobody for ever, and a soft profile gives way to it."""
-    desired = binding(ONE, 4, (50, 2))
-    jobs = [job(1, 0, 60, 2), job(2, 1, 10, 4), job(3, 2, 10, 1)]
-    third = 60 if name == "rules-fcfs" else 2
+def test_a_job_that_fits_the_profile_at_no_time(name, check):
+    jobs = [job(1, 0, 5, 3), job(2, 1, 5, 1)]
     settings = (name, f"profile_check={check}")
-    assert starts(ONE, jobs, *settings, "profile=hard", desired=desired) == [0, None, third]
-    assert starts(ONE, jobs, *settings, "profile=soft", desired=desired) == [0, 60, 70 if third == 60 else 2]
-
-
-def test_room_for_longer_profiles_is_no_room_for_more_offers():
-    """A profile that grows entry by entry must not double what has room already."""
-    wide = Platform("wide", (NodeGroup("n", 1, {"cores": 300}),))
-    dispatcher = CentralDispatcher(setup_of("conservative"), wide, None, 1)
-    for number in range(1, 301):
-        assert dispatcher.submit(job(number, 0, number, 1).asked, 0) is None
-        assert len(dispatcher.decide(0)) == 1
-    assert len(dispatcher._placer.room.out) <= 2048
-
-
-def wide(number, submit):
-    return actual(number, submit, submit, None, 10, 8, (1,), 1, runtime=10)
+    assert starts(ONE, jobs, *settings, "profile=soft", desired=binding(ONE, 2)) == [0, 5]
+    hard = dispatch(ONE, jobs, setup_of(*settings, "profile=hard"), desired=binding(ONE, 2))
+    assert hard.schedule.start.tolist() == [NO_TIME, 1]
+    assert "no start within the hard desired profile" in hard.reasons[0]

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import pytest
 from kit.actual import actual
-from kit.central import dispatch, setup_of
+from kit.central import dispatch
 from kit.replay import placement
 from kit.run import Run
 
-from dardis.dispatch import CentralDispatcher
-from dardis.model.errors import ProtocolError
 from dardis.model.job import Actual
 from dardis.model.platform import NodeGroup, Platform
-from dardis.model.profile import StepFunction
 from dardis.model.shapes import Part, Request
-from dardis.model.target import DesiredProfile
 from dardis.registry import find_dispatcher
 
 FOUR = Platform("four", (NodeGroup("n", 4, {"cores": 4}),))
@@ -49,25 +45,52 @@ def where(made: Run, place: int) -> list[dict[int, int]]:
     return [dict(parts.placed.pairs(part)) for part in range(*parts.offsets[place : place + 2].tolist())]
 
 
-def test_parts_that_need_what_few_nodes_have_look_first() -> None:
-    """Else the first part would be on the only node that holds the second."""
-    both = Request((Part(3, (4, 0), 0b11), Part(1, (0, 1), 0b11)), 10)
-    assert where(run(MIXED, [shaped(1, 0, both)]), 0) == [{0: 1, 1: 1, 2: 1}, {2: 1}]
-    small_first = Request((Part(1, (1, 0), 0b10), Part(1, (4, 1), 0b11)), 10)
-    assert run(MIXED, [shaped(1, 0, small_first)]).reasons == {
-        0: "asks for 1 units of (1 cores) and 1 units of (4 cores, 1 gpu); the empty machine holds no such"
-    }
+NAMES = ("rules-fcfs", "easy", "conservative", "pbs-fifo", "pbs-walltime", "replan")
 
 
-def test_a_reservation_is_for_the_alternative_that_ends_first() -> None:
-    """Node 0 is free at 5 for 30 s, all are at 15 for 10 s; of equal ends it is the first stated."""
-    busy = [plain(1, 0, 5, 1, 4), plain(2, 0, 15, 3, 4)]
-    wide = Request((Part(4, (4,), 1),), 10)
-    for seconds, start in ((30, 15), (20, 15), (19, 5)):
-        jobs = [*busy, shaped(3, 0, wide, Request((Part(1, (4,), 1),), seconds))]
-        told: list[dict[int, int]] = []
-        dispatch(FOUR, jobs, setup_of("easy"), watch=lambda _, __, reserved, told=told: told.append(reserved))
-        assert told[0] == {3: start}
+@pytest.mark.parametrize("name", NAMES)
+def test_a_total_of_cores_on_so_many_nodes(name: str) -> None:
+    """Ten cores on three nodes: on those that have most, at least one on each, the first as many as they can."""
+    ten = Request((Part(10, (1,), 1, 3),), 10)
+    made = run(FOUR, [shaped(1, 0, ten)], name)
+    assert where(made, 0) == [{0: 4, 1: 4, 2: 2}]
+    made = run(FOUR, [plain(1, 0, 10, 1, 3), shaped(2, 0, ten)], name)
+    assert where(made, 1) == [{1: 4, 2: 4, 3: 2}]
+    three = Request((Part(3, (1,), 1, 3),), 10)
+    assert where(run(FOUR, [shaped(1, 0, three)], name), 0) == [{0: 1, 1: 1, 2: 1}]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_neighbours_wait_for_each_other(name: str) -> None:
+    """At 5 nodes 0, 2 and 3 are free, and only at 10 node 1."""
+    busy = [plain(1, 0, 5, 1, 4), plain(2, 0, 10, 1, 4)]
+    apart, beside = (Request((Part(3, (4,), 1),), 10, contiguous=side) for side in (False, True))
+    made = run(FOUR, [*busy, shaped(3, 1, beside)], name)
+    assert made.schedule.start.tolist() == [0, 0, 10]
+    assert where(made, 2) == [{0: 1, 1: 1, 2: 1}]
+    assert run(FOUR, [*busy, shaped(3, 1, apart)], name).schedule.start.tolist() == [0, 0, 5]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parts_start_together(name: str) -> None:
+    """The node with the GPU is taken till 8: the other part waits with it, although nodes 0 and 1 are free."""
+    both = Request((Part(2, (3, 0), 0b11), Part(1, (1, 1), 0b11)), 10)
+    made = run(MIXED, [plain(1, 0, 8, 1, 1, 1), shaped(2, 0, both)], name)
+    assert made.schedule.start.tolist() == [0, 8]
+    assert where(made, 1) == [{0: 1, 1: 1}, {2: 1}]
+    assert made.schedule.units.tolist() == [1, 3]
+    assert made.schedule.asked_of("cores").tolist() == [1, 7]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_first_alternative_that_can_start_is_taken(name: str) -> None:
+    wide, long = Request((Part(4, (4,), 1),), 10), Request((Part(1, (4,), 1),), 30)
+    made = run(FOUR, [shaped(1, 0, wide, long)], name)
+    assert (made.schedule.finish.tolist(), made.schedule.taken.tolist()) == ([10], [0])
+    made = run(FOUR, [plain(1, 0, 8, 1, 4), shaped(2, 1, wide, long)], name)
+    assert (made.schedule.start.tolist(), made.schedule.finish.tolist()) == ([0, 1], [8, 31])
+    assert made.schedule.taken.tolist() == [-1, 1]
+    assert (made.schedule.units.tolist(), made.schedule.walltime.tolist()) == ([1, 1], [8, 30])
 
 
 def test_what_no_machine_holds_is_rejected_and_the_rest_runs() -> None:
@@ -81,10 +104,3 @@ def test_what_no_machine_holds_is_rejected_and_the_rest_runs() -> None:
         0: "asks for 3 units of (4 cores) and 2 units of (4 cores); the empty machine holds no such",
         1: "asks for 5 units of (1 cores) on 5 nodes; the empty machine holds no such",
     }
-
-
-def test_a_dispatcher_that_is_handed_a_profile_refuses() -> None:
-    desired = DesiredProfile(FOUR, {0: StepFunction.from_steps(8, [])})
-    dispatcher = CentralDispatcher(setup_of("easy"), FOUR, desired, 1)
-    with pytest.raises(ProtocolError, match="job 1 has parts"):
-        dispatcher.submit(shaped(1, 0, Request((Part(1, (1,), 1),), 10)).asked, 0)

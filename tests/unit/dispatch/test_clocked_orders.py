@@ -30,10 +30,12 @@ def test_numbers(name, weights, expected):
     assert CLOCKED[name](weights, RANKED).number(WHO) == pytest.approx(expected)
 
 
-def test_one_core_counts_as_two():
-    one, two = (WHO._replace(cores=np.array([cores, cores]), wait=np.array([7.0, 7.0])) for cores in (1.0, 2.0))
-    number = CLOCKED["unicef"](Weights(), TEN).number
-    assert (number(one) == number(two)).all()
+def test_a_queue_counts_its_priority_over_the_largest():
+    """As in Slurm: 90 of 100 is 0.9, however many queues lie between."""
+    near = replace(TEN, queues=(Queue("a", priority=90), Queue("b", priority=95), Queue("c", priority=100)))
+    who = WHO._replace(level=np.array([1.0, 3.0]))
+    weights = Weights(age=0, size=0, queue=100)
+    assert CLOCKED["multifactor"](weights, near).number(who) == pytest.approx([-90, -100])
 
 
 def job(number, submit, walltime, cores, queue=""):
@@ -44,8 +46,34 @@ def starts(platform, jobs, name, *settings):
     return dispatch(platform, jobs, setup_of(name, *settings)).schedule.start.tolist()
 
 
+FILLED = job(1, 0, 100, 10)
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        ("wfp3", [0, 130, 100]),  # at 100 s (99 / 100)³ · 10 against (50 / 30)³ · 10
+        ("unicef", [0, 130, 100]),
+        ("f1", [0, 100, 200]),  # who came sooner
+        ("multifactor", [0, 100, 200]),
+    ],
+)
+def test_who_has_waited_longer_for_what_he_asks_goes_first(order, expected):
+    jobs = [FILLED, job(2, 1, 100, 10), job(3, 50, 30, 10)]
+    assert starts(TEN, jobs, "rules-fcfs", f"order={order}") == expected
+
+
 def test_who_comes_to_be_first_starts_although_nothing_has_ended():
     """At 60 s job 4 comes, and 3 has overtaken 2, who does not fit: what was known of 3 was that 2 stops it."""
     jobs = [job(1, 0, 1000, 5), job(2, 1, 1000, 6), job(3, 2, 10, 2), job(4, 60, 500, 10)]
     assert starts(TEN, jobs, "rules-fcfs", "order=wfp3")[2] == 60
     assert starts(TEN, jobs, "rules-fcfs")[2] == 1000
+
+
+def test_priorities_of_queues_go_first_or_into_the_sum():
+    """Who is in the slow queue has waited long, and that may count more."""
+    jobs = [FILLED, job(2, 1, 10, 10, "slow"), job(3, 99, 10, 10, "fast")]
+    by_age = ("order=multifactor", "size_weight=0", "max_age_s=100")
+    assert starts(RANKED, jobs, "rules-fcfs", *by_age) == [0, 110, 100]
+    assert starts(RANKED, jobs, "rules-fcfs", *by_age, "queue_weight=10") == [0, 100, 110]
+    assert starts(RANKED, jobs, "rules-fcfs", *by_age, "queue_weight=5000") == [0, 110, 100]

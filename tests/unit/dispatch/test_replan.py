@@ -1,8 +1,6 @@
-"""`replan` where sums over nodes say too little: of fragments, groups and profiles; its room, and its settings."""
+"""`replan`: the solver beside the order of weights, reservations where sums over nodes say too little, bad settings."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import pytest
 from kit.actual import actual
@@ -10,12 +8,8 @@ from kit.central import dispatch
 
 from dardis.config.settings import with_settings
 from dardis.dispatch import REPLAN_SETUPS
-from dardis.dispatch.setups import ProfileCheck
-from dardis.model.choices import ProfileRule
 from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, Platform
-from dardis.model.profile import StepFunction
-from dardis.model.target import DesiredProfile
 
 REPLAN = REPLAN_SETUPS["replan"]
 ONE = Platform("one", (NodeGroup("n", 1, {"cores": 4}),))
@@ -25,9 +19,7 @@ def job(number, submit, walltime, units, cores=1, groups=1):
     return actual(number, submit, submit, None, walltime, units, (cores,), groups, runtime=walltime)
 
 
-@pytest.mark.parametrize(
-    "setting", ["plan_jobs=0", "plan_jobs=x", "exchanges=-1", "weights=old", "order=sjbf", "solver=maybe"]
-)
+@pytest.mark.parametrize("setting", ["plan_jobs=0", "exchanges=-1", "weights=old", "order=sjbf"])
 def test_bad_settings(setting):
     with pytest.raises(InputError, match=setting.partition("=")[0]):
         with_settings(REPLAN, [setting])
@@ -48,17 +40,3 @@ def test_whoever_finds_no_nodes_gets_a_reservation():
     halves = [job(1, 0, 100, 1), job(2, 0, 30, 1), job(3, 1, 100, 1), job(4, 1, 60, 1)]
     listed = [*halves, job(5, 2, 40, 1, 2), job(6, 62, 400, 1), job(7, 62, 401, 1)]
     assert dispatch(platform, listed, REPLAN).schedule.start.tolist() == [0, 0, 1, 1, 100, 62, 101]
-
-
-def test_who_waits_for_one_group_keeps_nobody_from_another():
-    """In sums there is room for the weightiest, who may not use it."""
-    platform = Platform("two", (NodeGroup("a", 1, {"cores": 4}), NodeGroup("b", 1, {"cores": 4})))
-    many = [job(number, 0, 100, 1, 4, groups=1) for number in range(1, 6)]
-    others = [job(number, 1, 300, 1, 4, groups=2) for number in range(6, 9)]
-    assert dispatch(platform, [*many, *others], REPLAN).schedule.start.tolist() == [0, 100, 200, 300, 400, 1, 301, 601]
-
-
-def test_a_profile_that_binds_at_the_start_may_fall_afterwards():
-    falls = DesiredProfile(ONE, {0: StepFunction.from_steps(4, [(10, 0)])}, {})
-    setup = replace(REPLAN, profile=ProfileRule.HARD, profile_check=ProfileCheck.INSTANT)
-    assert dispatch(ONE, [job(1, 0, 50, 2)], setup, desired=falls).schedule.start.tolist() == [0]

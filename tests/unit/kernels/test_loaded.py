@@ -43,18 +43,6 @@ def test_who_compiles_a_caller_of_a_loaded_kernel_has_linear_algebra_and_the_ker
     assert said(DRAW, WHETHER, COMPILE, WHETHER) == [*drawn, "False", *drawn, "2.0", "4.0", "True"]
 
 
-@pytest.mark.parametrize(
-    "otherwise",
-    [
-        "_unserialize = classmethod(lambda cls, codegen: None)",  # of other arguments
-        *(
-            pytest.param(one, marks=pytest.mark.slow)
-            for one in (
-                "enable_object_caching = property(lambda self: self.nothing)",  # without such an attribute
-                "_set_compiled_object = lambda self, code: (_ for _ in ()).throw(ValueError)",
-            )
-        ),
-    ],
-)
-def test_where_numba_is_made_otherwise_it_loads_kernels_itself(drawn, otherwise):
+def test_where_numba_is_made_otherwise_it_loads_kernels_itself(drawn):
+    otherwise = "_unserialize = classmethod(lambda cls, codegen: None)"  # of other arguments
     assert said("from dardis.kernels import loaded", f"loaded._Library.{otherwise}", DRAW, WHETHER) == [*drawn, "True"]

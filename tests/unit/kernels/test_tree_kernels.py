@@ -51,6 +51,15 @@ def candidates(draw) -> list[tuple[int, int, int, int]]:
     return [(draw(st.integers(-2, 2)), node, draw(st.integers(1, 4)), draw(st.integers(0, 2))) for node in nodes]
 
 
+@given(candidates(), st.sampled_from((1, 2, 5, 17, 60, 400)), st.sampled_from(list(codes.NODE_CHOICES.values())))
+@examples(3)
+def test_the_best_are_kept_in_order(rows, units, choice):
+    found = joined(rows, 4, lambda array, low, high: ranked.best_of(array, low, high, units, choice))
+    expected = best_candidates([((key,), node, holds) for key, node, holds, _ in rows], units, choice)
+    assert [((key,), node, holds) for key, node, holds, _ in found] == expected
+    assert set(found) <= set(rows)
+
+
 @given(candidates(), st.sampled_from((1, 2, 5, 17, 60)), st.sampled_from(list(codes.NODE_CHOICES.values())))
 @examples(2)
 def test_those_who_hold_the_job_are_taken_in_order(rows, units, choice):

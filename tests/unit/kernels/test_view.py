@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -78,6 +80,19 @@ def test_a_run_from_now_is_the_same_on_the_view(made, now, data):
                 asked = (now, now, now, walltime, request, desired_binds, 1)
                 assert dense(kept, node).offers(*asked) == truth.offers(*asked)
     assert all(kept.size[node] == 0 for node in range(len(made)) if node not in some)
+
+
+@given(profiles(), st.integers(0, SECONDS - 1))
+def test_steps_only_fall(made, now):
+    rows = rows_of(made)
+    count, offset, time, value = published(rows, np.arange(len(made)), now)
+    assert offset[-1] == count
+    for low, high in pairwise(offset.tolist()):
+        assert time[low] <= now
+        assert (time[low + 1 : high] > now).all()
+        assert (np.diff(time[low:high]) > 0).all()
+        assert (np.diff(value[low:high], axis=0) <= 0).all()
+        assert (np.diff(value[low:high], axis=0) < 0).any(axis=1).all()
 
 
 def test_too_little_room_is_told_before_anything_is_written():

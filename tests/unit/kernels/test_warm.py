@@ -7,16 +7,11 @@ import os
 import shutil
 import subprocess
 import sys
-from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
 
-import numba
-import pytest
-
 import dardis
 from dardis import kernels
-from dardis.kernels import jit, warm
 from dardis.kernels.jit import COMPILING
 
 
@@ -24,33 +19,6 @@ def test_kernels_are_warmed_within_their_arrays():
     done = subprocess.run(
         [sys.executable, "-m", "dardis.kernels.warm"], capture_output=True, text=True, check=False,
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, timeout=120,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.parametrize(("name", "compiles"), [("easy", (0, 1)), ("replan", (1, 0))])
-def test_a_dispatcher_warms_the_passes_of_its_own_and_no_others(name, compiles):
-    """Counted in machine code that a fresh interpreter holds afterwards; a run needs no more."""
-    source = f"""
-from kit.actual import actual
-from kit.central import dispatch
-from dardis.kernels import passes, replan
-from dardis.model.platform import NodeGroup, Platform
-from dardis.registry import find_dispatcher
-
-def compiled():
-    return len(replan._pass_over.signatures), len(passes._pass_over.signatures)
-
-dispatcher = find_dispatcher("{name}")
-dispatcher.warm(wished=False)
-warmed = compiled()
-jobs = [actual(number, 0, 0, None, 5, 1, (1,), 1, runtime=5) for number in (1, 2)]
-dispatch(Platform("one", (NodeGroup("n", 1, {{"cores": 1}}),)), jobs, dispatcher.setup)
-assert warmed == compiled() == {compiles}, (warmed, compiled())
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", source], capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTHONPATH": "tests"}, timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
 
@@ -120,25 +88,6 @@ def test_of_processes_that_need_the_same_kernels_one_compiles_before_the_others_
     assert [path.suffix for path in sorted((tmp_path / "cache").iterdir())] == [".done", ".lock"]
 
 
-def test_what_is_compiled_is_named_by_what_is_wished_stated_or_not(monkeypatch):
-    named = []
-    monkeypatch.setattr(warm, "compiled_by_one", lambda what: nullcontext(named.append(what)))
-
-    @warm._by_one
-    def ready(*, wished=True):
-        pass
-
-    ready()
-    ready(wished=True)
-    ready(wished=False)
-    assert named == ["ready-wished", "ready-wished", "ready"]
-
-
-def test_a_cache_that_cannot_be_written_hinders_nobody(tmp_path):
-    (tmp_path / "cache").write_text("a file where a folder should be")
-    assert sorted(alone(tmp_path, 1)) == ["begin", "end"]
-
-
 COMPILES = """
 from dardis.kernels.chance import below
 below(1, 2, 3), below(1, 2, 3.0)  # of two kinds of numbers: compiled twice
@@ -159,41 +108,11 @@ def test_whoever_compiles_says_so_once_and_whoever_finds_kernels_on_disk_says_no
     assert compiling(tmp_path) == ("", "")
 
 
-class InThisProcess:
-    """A pool that does everything here, one after the other."""
-
-    def __init__(self, _processes, _context, begin=lambda: None, arguments=()):
-        begin(*arguments)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-    map = staticmethod(map)
-
-
 def small(x):
     return x
 
 
 small.__module__ = "dardis.small"
-
-
-@pytest.mark.parametrize("quiet", [False, True])
-def test_processes_say_once_that_they_compile_even_if_the_first_root_is_on_disk(monkeypatch, capsys, quiet):
-    def compiles():
-        numba.njit(small)(1)
-
-    monkeypatch.setattr(warm, "ROOTS", {"on disk": lambda: None, "one": compiles, "two": compiles})
-    monkeypatch.setattr(warm, "ProcessPoolExecutor", InThisProcess)
-    monkeypatch.setattr(warm.os, "sched_getaffinity", lambda _: {0, 1})
-    monkeypatch.setattr(numba.config, "DISABLE_JIT", 0)
-    monkeypatch.setattr(jit.TELLER, "turns", jit.TELLER.turns)
-    monkeypatch.setattr(jit.TELLER, "quiet", quiet)
-    warm.warm(list(warm.ROOTS))
-    assert capsys.readouterr().err == ("" if quiet else f"{COMPILING}\n")
 
 
 def _has_kernels(module):

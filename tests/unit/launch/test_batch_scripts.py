@@ -115,13 +115,6 @@ def test_a_failure_ends_the_job_and_leaves_nothing(checkout, script, failing, ca
     assert list((checkout / "disk").iterdir()) == []
 
 
-@pytest.mark.parametrize("script", [*SCRIPTS, "scale.sh", "mpirun", "demo"])
-def test_the_shell_is_sound(script):
-    check = ["shellcheck", "-x"] if shutil.which("shellcheck") else ["bash", "-n"]
-    done = subprocess.run([*check, f"launch/{script}"], cwd=LAUNCH.parent, text=True, capture_output=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(bool(missing_programs()), reason=f"needs Slurm: no {', '.join(missing_programs())}")
 def test_a_real_slurm_runs_it(checkout):
@@ -142,3 +135,10 @@ def test_a_real_slurm_runs_it(checkout):
     calls = [shlex.split(line) for line in (checkout / "log").read_text().splitlines()]
     assert [call[4] for call in calls] == ["dardis.kernels.warm"] * 2 + ["dardis"] * 8
     assert {parsed(call)["ranks"] for call in calls[2:]} == {"1,2,4"}
+
+
+@pytest.mark.parametrize("script", [*SCRIPTS, "scale.sh", "mpirun", "demo"])
+def test_the_shell_is_sound(script):
+    check = ["shellcheck", "-x"] if shutil.which("shellcheck") else ["bash", "-n"]
+    done = subprocess.run([*check, f"launch/{script}"], cwd=LAUNCH.parent, text=True, capture_output=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -101,3 +101,12 @@ def test_plants_are_found_by_name_or_file(tmp_path):
     assert platform_cooling(platform(), "hybrid") == platform_cooling(platform(**ALL))
     with pytest.raises(InputError, match="cooling 'ice': no such plant or file; expected air, hybrid, or the file"):
         find_cooling("ice")
+
+
+def test_what_the_platform_does_not_say_is_null_not_guessed():
+    none = {key for key, value in figures(platform()).items() if value is None}
+    assert none == {"energy_eur", "cooling_eur", "profit_eur", "cooling_kwh", "pue", "co2_kg"}
+    assert figures(platform(prices=0.2))["profit_eur"] == pytest.approx(0.13 - 0.09)
+    unknown = figures(platform(prices=0.2, cooling="air"))
+    assert unknown["profit_eur"] is None
+    assert unknown["pue"] is None

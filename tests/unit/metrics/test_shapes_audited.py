@@ -153,3 +153,9 @@ def test_a_job_that_asked_for_no_shape_has_no_parts_and_no_alternative() -> None
     simple = replace(schedule(plain(job(1, SPREAD)), {0: 4, 1: 1}), taken=np.array([2]))
     assert "is run as alternative 3 of 1" in findings(simple, plain(job(1, SPREAD)))
     assert findings(replace(simple, taken=np.array([-1])), plain(job(1, SPREAD))) == ""
+
+
+def test_an_alternative_that_is_none() -> None:
+    asked, where, _ = SOUND["second"]
+    made = replace(schedule(asked, *where, taken=1), taken=np.array([2]))
+    assert "is run as alternative 3 of 2" in findings(made, asked)

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from kit.asks import ask_for
 
-from dardis.kernels.placer import FIRST_LONGEST
 from dardis.model.errors import ProtocolError
-from dardis.model.platform import Maintenance, NodeGroup, Platform
+from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
 from dardis.node_manager.pool import LAPSE
 from dardis.node_manager.state import PoolState
@@ -85,6 +84,13 @@ def test_a_claim_that_makes_no_sense_is_refused_and_changes_nothing(claim):
     assert [[*free_starts(pool, request=(cores,))] for cores in (1, 3, 4)] == [[0, 1, 2], [1, 2], []]
 
 
+def test_said_twice_is_held_once():
+    pool = pool_of()
+    pool.handle(confirm(nodes=(1,)), 0)
+    assert pool.handle(confirm(nodes=(1,)), 0) == []
+    assert free_starts(pool, request=(2,))[1] == [*range(31)]
+
+
 def test_a_new_claim_replaces_the_old_one_if_it_fits():
     pool = pool_of()
     pool.handle(confirm(start=12), 0)
@@ -117,13 +123,6 @@ def test_what_is_committed_does_not_lapse_and_what_is_not_does(committed):
     assert pool.idle is not committed
 
 
-def test_nothing_fits_into_maintenance():
-    closed = Platform("m", MACHINE.groups, maintenance=(Maintenance((0, 2), 10, 20),))
-    for bounds in ((0, 3), (2, 3)):
-        assert free_starts(pool_of(*bounds, platform=closed), walltime=5)[2] == [*range(6), *range(20, 31)]
-    assert free_starts(pool_of(platform=closed))[1] == [*range(31)]
-
-
 # ------------------------------------------------------------------------------------------------------ ends of jobs
 
 
@@ -139,6 +138,25 @@ def test_an_end_tells_the_next_jobs_of_its_nodes():
     for job, node, start in ((5, 0, 10), (3, 1, 20), (4, 0, 20), (6, 1, 40), (8, 2, 10)):
         pool.handle(confirm(job, nodes=(node,), start=start), 0)
     assert later_of(pool.handle(say.Ended(1, 2), 6)) == [3, 4, 5, 6]
+
+
+def test_a_job_that_has_begun_gone_or_moved_is_not_told():
+    pool = pool_of()
+    pool.handle(confirm(1, nodes=(1,), walltime=50), 0)
+    for job, start in ((2, 20), (3, 30), (4, 40), (5, 1)):
+        pool.handle(confirm(job, nodes=(1,), start=start, walltime=5), 0)
+    pool.handle(say.Release(2, 1), 1)
+    pool.handle(confirm(3, nodes=(2,), start=30, attempt=2), 1)
+    assert later_of(pool.handle(say.Ended(1, 5), 1)) == [4]
+
+
+@pytest.mark.parametrize("bounds", [(0, 3), (0, 1)], ids=["one host", "a host of its own"])
+def test_a_node_tells_as_many_as_it_has_cores(bounds):
+    """Whatever other nodes its host holds: the schedule must not depend on that."""
+    pool = pool_of(*bounds)
+    for job in range(1, 6):
+        pool.handle(confirm(job, start=10 * job), 0)
+    assert later_of(pool.handle(say.Ended(1, -1), 12)) == [2]
 
 
 def test_what_concerns_nothing_here_is_ignored_and_what_no_pool_understands_is_a_defect():
@@ -173,18 +191,14 @@ def bind(*row):
         ask(request=ints(1, 1).reshape(1, 2)),
         ask(request=ints(-1).reshape(1, 1)),
         ask(want=say.CANDIDATES, start=ints()),
-        ask(sample_offset=ints(0, 3), sample=ints(0, 1)),
         ask(sample_offset=ints(0, 2), sample=ints(0, 3)),
         ask(job=ints(1, 2), needed=ints(1)),
         ask(grain=0),
         *(replace(SEEK, **{field: wrong}) for field in ("units", "walltime", "span") for wrong in (0, -1)),
         replace(SEEK, request=ints(-1)),
-        replace(SEEK, request=ints(1, 1)),
         replace(IMPROVE, units=ints(0)),
-        replace(IMPROVE, job=ints(1, 2)),
         IMPROVE,
         bind(1, 0, -10, 1, 1, 99, 0, 1),
-        bind(1, 0, 10, -5, 1, 99, 0, 1),
         bind(1, 0, 10, 1, 1, 99, 0, -1),
         bind(1, 0, 10),
         replace(BIND, dropped=5),
@@ -204,11 +218,3 @@ ONE, NODES = ints(1), 40
 
 def state() -> PoolState:
     return PoolState(Platform("m", (NodeGroup("a", NODES, {"cores": 1}),)), 0, NODES, None)
-
-
-def test_there_is_always_room_for_the_longest_profile():
-    pool = state()
-    for turn in range(2 * FIRST_LONGEST):
-        assert pool.reserve(ints(0), ONE, ONE, 10 * turn + 1, 10 * turn + 5, 0)
-        assert len(pool._scratch_as_long().time) >= pool.profiles.size.max()
-    assert pool.profiles.size.max() > 2 * FIRST_LONGEST

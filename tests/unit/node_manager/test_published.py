@@ -1,4 +1,4 @@
-"""What a pool publishes, to whom and when: its changed nodes, the next static change, and the announced heads."""
+"""What a pool publishes, to whom and when: its changed nodes and the announced heads."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from dardis.model.job import FOREVER
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
 from dardis.wire.effects import TellAll
-from dardis.wire.messages import Announce, Confirm, Ended, Look, Published, Release
+from dardis.wire.messages import Announce, Commit, Confirm, Ended, Look, Published, Release
 
 MACHINE = Platform("m", (NodeGroup("a", 1, {"cores": 1}), NodeGroup("b", 2, {"cores": 3})))
 
@@ -76,3 +76,17 @@ def test_heads_are_told_until_they_begin_or_are_called_off():
     assert not pool._heads, "what has expired when it comes leaves nothing behind"
     pool.handle(Announce(head(9, 50), standing=True), 50)
     assert len(pool._heads) == 1
+
+
+def test_where_messages_may_be_lost_all_is_told_and_what_is_freed_unasked():
+    pool = NodePool(MACHINE, 0, 3, report_every=4)
+    pool.handle(confirm(tentative=True), 0)
+    assert heard(pool.handle(Release(1, 1), 1)) == []  # nobody has ever looked
+    assert set(steps(look(pool, 1))) == {0, 1, 2}
+    pool.handle(confirm(attempt=2, tentative=True), 2)
+    (said,) = heard(pool.handle(Release(1, 2), 3))
+    assert set(steps(said)) == {0, 1, 2}
+    pool.handle(confirm(attempt=3, tentative=True), 4)
+    pool.handle(Commit(1, 3), 4)
+    (said,) = heard(pool.handle(Ended(1, 0), 8))
+    assert (said.at, [values for _, values in steps(said)[1]]) == (8, [[3]])

@@ -103,23 +103,6 @@ class Talk:
 
 
 class TestWhereNothingIsLost:
-    def test_an_inner_host_hands_on_and_answers_when_all_have_answered(self):
-        inner = host(1)
-        effects = inner.handle(question(ask(), first=1, last=4, patience=0), 0)
-        assert [effect.to for effect in effects] == [2, 3, 1], "others are asked before its own share is done"
-        ((to, own),) = answers(inner.handle(effects.pop().message, 0))
-        assert (to, units_offered(own)) == (1, 4)
-        assert take(inner, own, 0) == []
-        assert handed_on(effects) == {2: (2, 3), 3: (3, 4)}
-        assert len(effects) == 2
-        below = [say.Gathered(1, MANAGER, n, 0, answers(take(host(n), effect.message, 0))[0][1].answers)
-                 for n, effect in zip((2, 3), effects, strict=True)]  # fmt: skip
-        assert take(inner, below[1], 0) == []
-        ((to, gathered),) = answers(take(inner, below[0], 0))
-        assert (to, gathered.first, gathered.serial) == (MANAGER, 1, 1)
-        assert units_offered(gathered) == 12
-        assert not inner._open
-
     def test_sums_of_the_whole_tree(self):
         talk = Talk()
         talk.send(0, question(ask(), patience=0), 0)
@@ -130,19 +113,6 @@ class TestWhereNothingIsLost:
         assert sums.offset.tolist() == [0, 2]
         assert not any(each._open for each in talk.hosts.values())
         assert talk.timers == []
-
-    def test_candidates_of_the_whole_tree_are_no_more_than_are_needed(self):
-        talk = Talk()
-        wanted = replace(ask(units=9, want=say.CANDIDATES), start=np.array([7]))
-        talk.send(0, question(wanted, patience=0), 0)
-        (best,) = map(opened, talk.said[0][1].answers)
-        assert best.rows[:, 1].tolist() == [0, 1, 2]
-        assert best.rows[:, 2].tolist() == [4, 4, 4]
-
-    def test_what_is_not_added_comes_host_by_host(self):
-        talk = Talk()
-        talk.send(0, question(say.Look(), patience=0), 3)
-        assert [opened(published).host for published in talk.said[0][1].answers] == list(range(HOSTS))
 
     def test_parcels_are_taken_before_the_question_with_their_own_time(self):
         one = np.array([1])
@@ -192,11 +162,6 @@ class TestWhereMessagesMayBeLost:
         assert not root._open
         assert len(take(root, late, 129)) > 0
 
-    @pytest.mark.parametrize(("expires", "below"), [(1000, 120), (115, 115)])
-    def test_nobody_below_is_asked_for_longer_than_those_above_wait(self, expires, below):
-        effects = take(host(0), question(ask(), expires=expires), 100)
-        assert {e.message.expires for e in effects if isinstance(e, Send)} == {below}
-
     def test_a_question_that_comes_twice_is_asked_once_and_answered_as_often(self):
         inner = host(1)
         twice = question(ask(), first=1, last=4, patience=STEP)
@@ -206,12 +171,6 @@ class TestWhereMessagesMayBeLost:
         ((_, first),) = answers(take(inner, say.Gathered(1, MANAGER, 3, 0, []), 3))
         assert take(inner, say.Gathered(1, MANAGER, 3, 0, []), 4) == []
         assert answers(take(inner, twice, 5)) == [(MANAGER, first)]
-
-    def test_a_leaf_answers_at_once_and_who_has_no_question_open_takes_no_answer(self):
-        leaf = host(3)
-        assert len(take(leaf, question(ask(), first=3, last=4), 0)) == 1
-        assert not leaf._open
-        assert take(leaf, say.Gathered(1, MANAGER, 4, 0, []), 5) == []
 
     def test_the_dead_are_passed_over_and_asked_whether_they_are_back(self):
         effects = take(host(0), question(ask(), gone=[1, 2, 5]), 0)
@@ -231,13 +190,6 @@ class TestAnInnerHostThatDies:
         talk = Talk(dead=[4])
         talk.send(0, question(ask(), expires=130), 100)
         return talk
-
-    def test_its_parent_waits_for_it_and_then_answers_without_its_part(self, talk):
-        talk.until(119)
-        assert talk.said == []
-        talk.until(120)
-        ((when, gathered),) = talk.said
-        assert (when, units_offered(gathered), opened(gathered.answers[0]).hosts) == (120, 16, 4)
 
     def test_a_question_that_names_it_dead_reaches_those_below_it(self, talk):
         talk.send(0, question(ask(), gone=[4], serial=2), 105)

@@ -11,7 +11,7 @@ from kit.effort import examples
 from kit.machine import desired_profiles, platforms
 
 from dardis.model import codes
-from dardis.model.job import NO_TIME
+from dardis.model.job import FOREVER, NO_TIME
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import Switching
@@ -19,7 +19,7 @@ from dardis.node_manager import NodePool
 from dardis.node_manager.switching import Switcher
 from dardis.wire import messages as say
 from dardis.wire.effects import Tell, TellAll
-from dardis.wire.messages import Ask, Confirm, Look, Switch
+from dardis.wire.messages import Ask, Confirm, Switch
 
 NONE, ONE = ({0: StepFunction.from_steps(count, [])} for count in (0, 1))
 
@@ -52,12 +52,14 @@ def test_a_reservation_is_booted_for_one_boot_before():
     assert told(switcher, 45) == [(True, [2, 3], [50, 50])]
 
 
-def test_a_wish_that_rises_is_met_in_time():
-    spares, floors = StepFunction.from_steps(0, [(100, 3)]), StepFunction.from_steps(1, [])
-    switcher = fresh(spares={0: spares}, floors={0: floors}, idle_s=0)
+@pytest.mark.parametrize(("left", "wakes"), [(1, 53), (2, 33)])
+def test_a_node_that_a_job_leaves_still_holds_the_others(left, wakes):
+    switcher = fresh(spares=NONE, idle_s=0)
+    for job, start in ((1, 40), (2, 60)):
+        switcher.reserved(job, start, np.array([0]))
+    assert switcher.dropped(left).tolist() == [0]
     assert told(switcher, 0) == [(False, [1, 2, 3], [7, 7, 7])]
-    assert switcher.wake() == 95
-    assert told(switcher, 95) == [(True, [1, 2], [100, 100])]
+    assert switcher.wake() == wakes
 
 
 @pytest.mark.parametrize("most", [1, 2, 3])
@@ -71,6 +73,30 @@ def test_a_days_switches_count_from_the_first_of_them(most):
     assert told(switcher, 100 * most) == []
     assert switcher.wake() == 86_400
     assert told(switcher, 86_400) == [(False, [0], [86_407])]
+
+
+def test_a_node_that_boots_for_a_reservation_is_on_for_a_floor():
+    floors = StepFunction.from_steps(1, [(100, 3)])
+    switcher = fresh(spares=NONE, floors={0: floors}, idle_s=0)
+    assert told(switcher, 0) == [(False, [1, 2, 3], [7, 7, 7])]
+    switcher.reserved(1, 100, np.array([3]))
+    assert told(switcher, 95) == [(True, [1, 3], [100, 100])]
+
+
+@pytest.mark.parametrize(("start", "shut"), [(70, [1, 2, 3]), (71, [0, 1, 2, 3])])
+def test_a_node_stays_on_for_a_reservation_that_comes_soon(start, shut):
+    """It is off for 7 s at least, and 70 s are not worth it: reservations come forward."""
+    switcher = fresh(spares=NONE, idle_s=0)
+    switcher.reserved(1, start, np.array([0]))
+    assert told(switcher, 0) == [(False, shut, [7] * len(shut))]
+
+
+def test_always_on_nodes_and_groups_without_an_entry_stay_on():
+    power = NodePower(boot_s=5, shutdown_s=2)
+    groups = (NodeGroup("a", 2, {"cores": 1}, power, always_on=True), NodeGroup("b", 2, {"cores": 1}, power))
+    switcher = Switcher(Platform("some", groups), Switching({0: StepFunction.from_steps(0, [])}, idle_s=0), 0)
+    assert told(switcher, 1000) == []
+    assert switcher.wake() == FOREVER
 
 
 def ints(*values: int) -> np.ndarray:
@@ -128,6 +154,15 @@ def test_a_node_that_is_down_offers_as_one_that_is_taken(state):
     assert offers.rows.tolist() == expected.rows.tolist()
 
 
+@given(states())
+@examples(1)
+def test_as_if_all_were_up_it_offers_what_it_would_have(state):
+    down, _, ask, now = state
+    before = answer(down, replace(ask, as_if_up=True), now)
+    down.handle(Switch(True, np.arange(len(down.state.member)), np.full(len(down.state.member), NO_TIME)), now)
+    assert before.rows.tolist() == answer(down, ask, now).rows.tolist()
+
+
 def small() -> NodePool:
     platform = Platform("three", (NodeGroup("n", 3, {"cores": 2}, NodePower(boot_s=10, shutdown_s=5)),))
     return NodePool(platform, 0, 3)
@@ -145,14 +180,3 @@ def test_what_begins_before_the_node_can_be_up_is_refused():
     (launch,) = pool.handle(claim(130, 0, 1), 120)
     assert launch.at == 130
     assert isinstance(answer(small(), claim(-1, 1), 0), say.Refused)
-
-
-def test_what_is_published_of_nodes_that_are_down():
-    pool = small()
-    first = answer(pool, Look(), 0)
-    assert (first.node.tolist(), len(first.ready), len(first.boot)) == ([0, 1, 2], 0, 0)
-    pool.handle(Switch(up=False, node=ints(2), ready=ints(15)), 0)
-    pool.handle(Switch(up=True, node=ints(0), ready=ints(12)), 0)
-    changed = answer(pool, Look(), 0)
-    assert (changed.node.tolist(), changed.ready.tolist(), changed.boot.tolist()) == ([0, 2], [12, 15], [0, 10])
-    assert changed.value.tolist() == [[2], [2]]  # what they hold when they are up

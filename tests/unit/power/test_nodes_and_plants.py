@@ -120,3 +120,12 @@ def test_the_plants_give_the_tables_that_were_made_from_the_same_model(shared, n
     table = load_pue_table(shared / "cooling" / f"pue_{name}.csv")
     made = table_of(plant, table.temps_c, table.it_w)
     np.testing.assert_allclose(made.pue, table.pue, atol=2e-5)
+
+
+def test_a_power_cap_holds_for_the_cores_and_the_nodes_that_are_on():
+    platform = machine(OURS, 10)
+    cores = np.array([0, 64, 320])
+    np.testing.assert_allclose(watts_for_cores(platform, cores), 1000 + 6.33 * cores)
+    np.testing.assert_allclose(
+        watts_for_cores(platform, cores, np.array([0, 2, 10])), [100, 280 + 405.12, 1000 + 2025.6]
+    )

@@ -6,6 +6,7 @@ from dataclasses import replace
 from string import digits
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.effort import examples
@@ -122,6 +123,21 @@ def test_data_driven_takes_the_last_job_that_shares_most(history):
         assert duration == expected
 
 
+@pytest.mark.parametrize("expecting", [Expecting.LAST_TWO, Expecting.DATA_DRIVEN, Expecting.LEARNED])
+def test_a_job_of_an_unknown_user_shares_no_history(expecting):
+    """Neither does it learn from others, nor do others from it."""
+    predictor = new_predictor(expecting, {}, 1)
+    unknown = Job(1, 0, 0, None, 100, 1, (4,), 1)
+    known = replace(unknown, number=2, user="ann")
+    assert predictor.predict(known, 0).duration == 100
+    assert predictor.predict(unknown, 0) == (100, "walltime")
+    predictor.observe(unknown, 10, 50)
+    assert predictor.predict(replace(known, number=3), 60).duration == 100
+    predictor.observe(known, 20, 70)
+    assert predictor.predict(replace(unknown, number=4), 80) == (100, "walltime")
+    assert predictor.predict(replace(known, number=5), 80).duration == 20
+
+
 def test_a_forest_learns_who_uses_how_much():
     """Two users whose jobs run a tenth and nine tenths of their walltimes: 300 have ended."""
     predictor, shares = new_predictor(Expecting.LEARNED, {}, 5), {"quick": 0.1, "slow": 0.9}
@@ -158,19 +174,13 @@ def predictor(rows):
     return LastTwo(np.array(finish), np.array(duration), list(user), np.array(walltime))
 
 
-def test_the_mean_of_the_last_two_that_had_ended():
-    known = predictor([(100, 10, "a", 99), (200, 30, "a", 99), (300, 50, "a", 99), (400, 1, "b", 99)])
-    assert known.runtime("a", 1000, now=300) == 40
-    assert known.runtime("a", 1000, now=299) == 20
-    assert known.runtime("a", 1000, now=100) == 10
-    assert known.runtime("a", 25, now=300) == 25  # never longer than its walltime
-
-
-def test_who_has_run_longer_than_expected_is_expected_to_run_as_long_again():
-    known = predictor([(100, 10, "a", 100)])
-    assert known.runtime("a", 1000, now=100, elapsed=9) == 10
-    assert known.runtime("a", 1000, now=100, elapsed=10) == 20
-    assert known.runtime("a", 1000, now=100, elapsed=600) == 1000
+def test_a_new_user_runs_as_everybody_does():
+    known = predictor([(100, 10, "a", 100), (200, 30, "a", 100)])
+    assert known.runtime("new", 1000, now=200) == 200
+    assert known.runtime("new", 1000, now=100) == 100
+    assert known.runtime("new", 1000, now=99) == 1000
+    unknown = predictor([(100, 10, "", 100), (200, 30, "", 100)])
+    assert unknown.runtime("", 1000, now=200) == unknown.runtime("a", 1000, now=200) == 200
 
 
 WALLTIMES = st.integers(1, 2_000_000)
@@ -182,6 +192,11 @@ def expiries(predicted: int, walltime: int) -> list[int]:
     while found[-1] < walltime:
         found.append(corrected(predicted, walltime, found[-1]))
     return found
+
+
+def test_the_steps_are_those_of_the_paper():
+    assert [step // 60 for step in STEPS] == [1, 5, 15, 30, 60, 120, 300, 600, 1200, 3000, 6000]
+    assert expiries(600, 10_000) == [600, 660, 960, 1860, 3660, 7260, 10_000]
 
 
 @given(WALLTIMES, st.data())

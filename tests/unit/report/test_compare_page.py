@@ -70,11 +70,3 @@ def test_a_large_machine_and_more_dispatchers_than_lines(write, tmp_path):
 
 def result(label, **metrics):
     return RunResult("t", label, "easy", (), 1, None, metrics)
-
-
-def test_lines_are_told_apart_without_colours():
-    looks = [chart.line_look(place, marked=True) for place in range(chart.MOST_LINES)]
-    assert len({look["marker"] for look in looks}) == chart.MOST_LINES
-    assert len({(str(look["linestyle"]), look["linewidth"]) for look in looks}) == chart.MOST_LINES
-    assert all(re.fullmatch(r"#\w{6}", look["color"]) for look in looks)
-    assert len({look["color"] for look in looks}) == chart.MOST_LINES

@@ -1,12 +1,9 @@
 """The comparison's table in Markdown and LaTeX: units, marks, escapes, and failed runs in sight."""
 
-import re
 from pathlib import Path
 
-import pytest
-
 from dardis.metrics.comparison import RunResult, lines_of
-from dardis.report.compare_table import brief, in_latex, in_markdown, markdown, plain, shown
+from dardis.report.compare_table import brief, in_markdown, markdown, plain, shown
 
 
 def run(label, seed=1, trace="t", error="", **metrics):
@@ -47,13 +44,6 @@ def test_the_short_table_is_aligned_and_says_who_rejected():
     assert first.strip().startswith("t, a: 0 to 3 (by seed) jobs rejected")
     assert second.strip().startswith("t, longer: 5 jobs rejected")
     assert "different numbers" in differ
-
-
-@pytest.mark.parametrize("letter", "&%$#_{}~^\\<>±·–")
-def test_no_letter_is_a_command_in_latex(letter):
-    escaped = in_latex(letter)
-    assert escaped != letter
-    assert re.fullmatch(r"\\[&%$#_{}]|\\text\w+\{\}|\$\\\w+\$|--", escaped)
 
 
 def test_markdown_escapes_and_marks_the_best():

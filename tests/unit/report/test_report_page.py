@@ -19,11 +19,13 @@ from dardis.metrics.power import COLUMNS
 from dardis.model.errors import InputError
 from dardis.model.job import NO_TIME, Status
 from dardis.model.placements import Placements
-from dardis.model.platform import NodeGroup, Platform
+from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.schedule import Schedule
 from dardis.report.over_time import envelope
 from dardis.report.page import draw_report
+from dardis.report.run_files import read_run
+from dardis.report.summary import setup
 from dardis.runs.solved import SOLVER_FILE, read_gaps, write_solved
 from dardis.wire.effects import Solved
 
@@ -153,3 +155,13 @@ def test_the_envelope_is_that_of_every_second(steps: list[tuple[int, int]], edge
         values = function.at(np.arange(start, end))
         assert (low[place], high[place]) == (values.min(), values.max())
         assert mean[place] == pytest.approx(values.mean())
+
+
+def test_a_node_that_failed_is_no_maintenance_window(tmp_path: Path) -> None:
+    failed, planned = Maintenance((0,), 5000, 6000, foreseen=False), Maintenance((0,), 7000, 8000)
+
+    def told(*windows: Maintenance) -> list[str]:
+        run = write_run(tmp_path, one_node_jobs(4, SMALL), replace(SMALL, maintenance=windows))
+        return [row.value for row in setup(read_run(run)) if row.name == "Maintenance windows"]
+
+    assert (told(failed), told(planned, failed)) == ([], ["1"])

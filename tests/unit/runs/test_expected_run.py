@@ -122,3 +122,9 @@ def test_a_forest_plans_a_run_and_the_same_again(simulate, tmp_path):
     assert (first / EXPECTATIONS_FILE).read_text() == (again / EXPECTATIONS_FILE).read_text()
     assert json.loads((first / "metrics.json").read_text())["prediction_cpu_s"] > 0
     assert command(["audit", str(first)]) == 0
+
+
+def test_only_the_jobs_of_the_window_count(simulate):
+    _, _, out = simulate("expected=data-driven", more=("--trim", "100,0"))
+    metrics = json.loads((out / "metrics.json").read_text())
+    assert (metrics["completed"] + metrics["killed"], metrics["expected_mae_s"]) == (3, pytest.approx(40 / 3))

@@ -14,8 +14,9 @@ from dardis.dispatch import CentralDispatcher
 from dardis.model.errors import DispatcherError, ProtocolError
 from dardis.model.job import FOREVER
 from dardis.model.platform import NodeGroup, Platform
-from dardis.model.target import Target
-from dardis.registry import Central, Dispatcher, find_dispatcher
+from dardis.model.profile import StepFunction
+from dardis.model.target import DesiredProfile, Target
+from dardis.registry import OURS, Central, Dispatcher, find_dispatcher
 from dardis.runs.play import play
 from dardis.wire.effects import Placed
 from offline.site.site import SiteRequest, load_site
@@ -70,3 +71,21 @@ def test_who_expects_what_nobody_tells_is_told_so():
     theirs = Dispatcher("theirs", Foretold(), easy, origin="theirs 1.0", module="theirs")
     with pytest.raises(DispatcherError, match=r"'theirs' of theirs 1.0 failed at .*'stars' is not a valid Expecting"):
         play(platform, [actual(1, 0, 0, None, 9, 1, (1,), 1, runtime=9)], theirs, Target(), 1)
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_a_profile_that_is_off_decides_nothing(name):
+    """Its step at 100 wakes nobody: by then the jobs of the late set-up have grown old, and go in another order."""
+    platform = Platform("four", (NodeGroup("n", 4, {"cores": 3}),))
+    jobs = [
+        actual(1, 0, 0, None, 340, 1, (1,), 1, runtime=340),
+        actual(2, 0, 0, None, 350, 2, (2,), 1, runtime=350),
+        actual(3, 0, 0, None, 154, 1, (1,), 1, runtime=154),
+        actual(4, 0, 0, None, 196, 4, (2,), 1, runtime=171),
+    ]
+    settings = ("profile=off", "units_per_node=distinct")
+    more = {"dardis-late": ("aged_after_s=60",), "pcp14": ("composite=off",)}.get(name, ())  # no job has a deadline
+    dispatcher = find_dispatcher(name, (*settings, *more))
+    desired = DesiredProfile(platform, {0: StepFunction.from_steps(12, [(100, 3)])})
+    measured, without = (play(platform, jobs, dispatcher, target, 1) for target in (Target(desired), Target()))
+    assert measured.schedule.digest() == without.schedule.digest()

@@ -8,20 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dardis.kernels.sums import SENT
 from dardis.model.choices import Scaling
-from dardis.model.host_tree import levels_below
 from dardis.model.job import NO_TIME
-from dardis.model.loggp import JobCost, LogGP, flat_chain, flat_round_ns, tree_chain, tree_round_ns, wave_job_ns
+from dardis.model.loggp import JobCost, LogGP, flat_round_ns, tree_round_ns, wave_job_ns
 from dardis.node_manager import NodePool, RelayingHost
-from dardis.node_manager.state import PoolState, VirtualHosts
+from dardis.node_manager.state import PoolState
 from dardis.registry import OURS
 from dardis.scale import load
 from dardis.scale.experiment import Driven, Experiment, Ground
 from dardis.scale.measure import measure
 from dardis.scale.prediction import RANKS, predictions
 from dardis.scale.row import Row, predicted_s
-from dardis.scale.tally import depth_of, size_of
+from dardis.scale.tally import size_of
 from dardis.sim.simulation import Simulation
 from dardis.transport.local import LocalHosts
 from dardis.wire.codec import opened
@@ -33,7 +31,6 @@ SMALL = Experiment(
     nodes=100, ranks=1, task_managers=1, arity=0, sample=0, window=20_000, reservations=3, jobs=25,
     dispatcher=OURS["dardis-throughput"], hosts_of=8, seed=1,
 )  # fmt: skip
-HOSTS = 13
 
 
 class Heard:
@@ -92,28 +89,6 @@ def test_virtual_hosts_send_what_real_ones_do(arity, dispatcher):
         assert row.root_message_bytes == pytest.approx(traffic["most"], rel=0.03)
 
 
-def test_rows_between_virtual_hosts_are_counted_exactly():
-    what = replace(SMALL, arity=3)
-    _, traffic = by_real_hosts(what)
-    platform = load.machine(what.nodes)
-    inside = VirtualHosts(what.hosts_of, what.arity)
-    pool = NodePool(platform, 0, what.nodes, seed=what.seed, virtual_hosts=inside)
-    load.fill(pool.state, what.window, what.reservations, what.seed)
-    rows = 0
-
-    class Watched(LocalHosts):
-        def deliver(self, sends, now):
-            nonlocal rows
-            answered = super().deliver(sends, now)
-            if any(isinstance(send.message, Relay) for send in sends):
-                rows += int(pool.state.sent[SENT])
-            return answered
-
-    jobs = load.jobs(what.jobs, what.window, what.seed)
-    Simulation(jobs, what.dispatcher.turns(what.cluster), Watched([RelayingHost(pool)])).run()
-    assert rows == traffic["rows"] > 0
-
-
 def test_the_schedule_does_not_depend_on_how_nodes_are_reached():
     digests = {
         measure(replace(SMALL, arity=arity, hosts_of=hosts_of, task_managers=managers), ALONE).schedule_digest
@@ -122,32 +97,6 @@ def test_the_schedule_does_not_depend_on_how_nodes_are_reached():
     assert len(digests) == 1
     other = measure(replace(SMALL, seed=2), ALONE)
     assert other.schedule_digest not in digests
-
-
-def test_rounds_and_chain_follow_the_model():
-    flat, tree = (measure(replace(SMALL, arity=arity), ALONE) for arity in (0, 2))
-    assert flat.completed == flat.jobs == flat.rounds == 25
-    assert tree.rounds == 50
-    assert flat.hosts == HOSTS
-    alone = measure(replace(SMALL, arity=2, hosts_of=100), ALONE)
-    assert (alone.hosts, alone.message_bytes_per_node_job, alone.root_message_bytes) == (1, 0, 0)
-    assert flat_chain(HOSTS, 1) <= flat.chain <= flat_chain(HOSTS, 8)
-    assert tree_chain(HOSTS, 2, 1) <= tree.chain <= tree_chain(HOSTS, 2, 8)
-
-
-def test_a_sample_asks_fewer_nodes():
-    what = replace(SMALL, nodes=3_000)
-    every, some = (measure(replace(what, sample=sample), ALONE) for sample in (0, 2))
-    assert some.message_bytes_per_node_job < every.message_bytes_per_node_job / 4
-    assert some.completed == every.completed == 25
-
-
-@pytest.mark.parametrize(("hosts", "arity"), [(1, 2), (13, 2), (200, 3), (64, 8)])
-def test_depth_in_the_tree(hosts, arity):
-    depths = [depth_of(host, hosts, arity) for host in range(hosts)]
-    assert depths[0] == 0
-    assert max(depths) == levels_below(hosts, arity)
-    assert Counter(depths)[1] == min(arity, hosts - 1)
 
 
 def test_a_round_is_predicted_by_what_it_asks():
@@ -175,6 +124,19 @@ def test_a_round_of_jobs_in_flight_is_its_part_of_a_wave():
     assert predicted_s(what, Ground(None, network, 4), driven, None) == pytest.approx(1e-9 * job_ns / 2)
 
 
+@pytest.mark.parametrize("managers", [1, 3])
+def test_jobs_in_flight_are_all_placed_and_counted(managers):
+    what = replace(SMALL, nodes=300, task_managers=managers, sample=2, jobs=40)
+    turns, waves, again = (measure(replace(what, overlap=overlap), ALONE) for overlap in (what.overlap, 8, 8))
+    assert waves.completed == turns.completed == 40
+    assert waves.rounds >= 40
+    assert 40 / 8 <= waves.waves <= waves.rounds
+    assert (turns.waves, turns.job_ns) == (None, None)
+    figures = (waves.job_ns, waves.chain, waves.root_message_bytes, waves.message_bytes_per_node_job)
+    assert min(figures) > 0
+    assert again.schedule_digest == waves.schedule_digest
+
+
 NODES = 150
 
 
@@ -187,6 +149,14 @@ def filled(first, last, window=86_400, reservations=4, seed=1):
     state = PoolState(load.machine(NODES), first, last, None)
     load.fill(state, window, reservations, seed)
     return state
+
+
+@given(st.integers(0, 400), st.integers(1, 200), st.integers(1, 6), st.integers(0, 3))
+def test_any_part_of_the_machine_has_the_load_of_the_whole(low, count, reservations, seed):
+    whole = load.background(0, 640, 9_000, reservations, seed)
+    part = load.background(low, low + count, 9_000, reservations, seed)
+    for of_whole, of_part in zip(whole, part, strict=True):
+        assert np.array_equal(of_whole[low : low + count], of_part)
 
 
 @pytest.mark.parametrize(("window", "reservations"), [(86_400, 4), (10, 5), (3_000, 1), (86_400, 40)])
@@ -282,23 +252,14 @@ def strong(rows, grounds, ranks):
     return [one for one in predictions(rows, grounds) if (one.scaling, one.ranks) == (Scaling.STRONG, ranks)]
 
 
-def test_short_messages_of_a_flat_round_cost_what_they_were_measured_to_however_long_others_are():
-    """Long ones that took a little less or more by chance do not promise short ones to be free."""
-    for error in (0.8, 1.25):
-        rows = [replace(row, message_ns=row.message_ns * error) if row.nodes > 4000 else row for row in ROWS[:3]]
-        (many,) = strong(rows, GROUNDS, 20_000)
-        assert many.message_ns == pytest.approx(COST.message_ns, rel=0.05)
-        assert many.predicted_s_per_job > 2e-9 * 20_000 * COST.message_ns
-
-
-def test_what_does_not_grow_is_a_hosts_and_not_a_nodes():
-    """Measurements of a fixed cost fall a little by chance: few nodes are not promised to cost nothing."""
-    rows = [replace(row, node_ns=work / (row.nodes / row.ranks))
-            for row, work in zip(ROWS[3:], (7100.0, 7050.0, 7000.0), strict=True)]  # fmt: skip
-    (few,), (many,) = (strong(rows, GROUNDS, ranks) for ranks in (20, 20_000))
-    (cheap,) = strong([replace(row, node_ns=0.0) for row in rows], GROUNDS, 20_000)
-    assert many.predicted_s_per_job > few.predicted_s_per_job
-    assert many.predicted_s_per_job - cheap.predicted_s_per_job == pytest.approx(7.05e-6, rel=0.01)
+def test_experiments_of_one_size_are_taken_as_proportional_but_for_messages():
+    (one,) = strong([ROWS[0]], GROUNDS[1:], 2)
+    seen = cost_of(4000, 4, "flat")
+    answer = 2 * seen.answer_bytes
+    message_ns = COST.message_ns + A_BYTE * answer
+    assert one.message_ns == pytest.approx(message_ns)
+    cost = JobCost(50 + 7000 / 1000, message_ns, 200.0, answer, seen.select_ns)
+    assert one.predicted_s_per_job == pytest.approx(flat_round_ns(NETWORK, cost, 2, 4000) / 1e9)
 
 
 @given(st.lists(st.floats(1.0, 1e6), min_size=3, max_size=3))

@@ -1,18 +1,41 @@
-"""What scripts/reproduce/cp_2019 and cp_2020 make of runs: classes of jobs, claims, cuts, instances, and pages."""
+"""What scripts/reproduce/cp_2019 and cp_2020 make of runs: classes of jobs, claims, contenders, and pages."""
 
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
 from dardis.dispatch.cp.problem import Answer
 from dardis.registry import find_dispatcher
 from scripts.cp_2019 import cases as cases_2019
+from scripts.cp_2019 import page as page_2019
 from scripts.cp_2019 import paper as paper_2019
 from scripts.cp_2020 import cases as cases_2020
 from scripts.cp_2020 import instances
+from scripts.cp_2020 import page as page_2020
 from scripts.cp_2020 import paper as paper_2020
-from scripts.kit import claims
+from scripts.kit import claims, service
 from scripts.kit.service import CPU, CPU_A_DECISION, VARIABLES
+
+
+def test_services_are_of_classes_by_how_long_jobs_run():
+    wait = np.array([0, 10, 3600, 40_000])
+    run = np.array([0, 3599, 3600, 18_000])
+    found = service.services(wait, run)
+    assert {name: one.jobs for name, one in found.items()} == {"all": 4, "short": 2, "medium": 1, "long": 1}
+    # A run of 0 s counts as 1 s: slowdowns 1 and 3609 / 3599.
+    assert found["short"].slowdown.mean == pytest.approx((1 + 3609 / 3599) / 2)
+    assert found["medium"].slowdown == service.Scatter(2.0, 0.0)
+    assert found["all"].wait.deviation == pytest.approx(np.std([0, 10, 3600, 40_000]))
+    assert str(service.Scatter(1234.4, 0.1234)) == "1,234 ± 0.123"
+
+
+@pytest.mark.parametrize(("own", "verdict"), [(60, "yes"), (70, "in part"), (99.5, "no"), (120, "no")])
+def test_less_by_a_share(own, verdict):
+    claim = claims.Less("", "one", "other", {CPU: 0.4})
+    figures = {"one": {CPU: own}, "other": {CPU: 100}}
+    assert claims.judged(claim, figures).verdict == verdict
+    assert claims.judged(claim, {"one": {CPU: own}}) == claims.UNKNOWN
 
 
 def test_the_papers_tables_say_what_their_texts_say():
@@ -57,15 +80,29 @@ def some_instances(*models):
     return instances.Instances(**instances.of_rows(rows))
 
 
-def test_instances_keep_what_both_models_say():
-    found = some_instances(
-        (told(10.0, 100), told(15.0, 5, result="asked")),
-        (told(4.0, 0, result="asked"), told(4.0, 2, result="asked", too_large=True)),
-        (told(np.inf, 50), told(1.0, 50)),
-    )
-    assert found.variable_ratio.tolist() == [0.05, 1.0]
-    assert found.solved.tolist() == [False, True, False]
-    assert found.too_large.tolist() == [[False, False], [False, True], [False, False]]
-    every = np.ones(3, dtype=bool)
-    assert found.objective_ratio(every).tolist() == [1.5, 1.0]
-    assert (found.cpu_s >= 0).all()
+def outcome(slowdown=2.0, mean_ms=1.0, variables=100.0):
+    served = service.Service(3, service.Scatter(slowdown, 1.0), service.Scatter(60.0, 5.0))
+    metrics = {"expected_mae_s": 600.0, "expected_under_share": 0.1, "expected_over_share": 0.9}
+    decisions = service.Decisions(7, mean_ms, mean_ms, 0.5, problems=2, variables=variables)
+    return service.Outcome({"all": served, "medium": served}, decisions, metrics)
+
+
+def test_the_page_of_2019_has_theirs_beside_ours():
+    log = {"all": outcome(slowdown=8.0).service["all"]}
+    text = page_2019.page("Lead.", {"PCP-W": outcome(), "PCP3-D": outcome(1.5), "PCP1-W": outcome()}, log)
+    assert "| PCP-W | did not end | – | – | – | 7 | 1 | 1.5 | 0.50 | 2 | 0 | 0 | 0 | 0.0 | 100 |" in text
+    assert "| PCP3-D | 701 | 262,764 | 289 | 115 | 7 |" in text
+    assert "| PCP3-D | 40 | 10 | 25.8% | 10.0% | 53.7% | 90.0% |" in text
+    assert "| PBS (the log) | 8 ± 1 | 60 ± 5 | – | – | – | – |" in text
+    assert "| problems are smaller in PCP3-D than in PCP1-W | variables −0.0 % | no |" in text
+    assert "| HCP3-D is better than PBS | – | not known |" in text
+
+
+def test_the_page_of_2020_has_systems_and_instances():
+    both = {"D": some_instances((told(10.0, 100), told(15.0, 25)), (told(10.0, 100), told(10.0, 25)))}
+    kit = {"HCP'19-R": outcome(mean_ms=1.0), "PCP'20-R": outcome(mean_ms=4.0), "PCP'19-R": outcome()}
+    text = page_2020.page("Lead.", kit, {"replan-D": outcome()}, {"all": outcome().service["all"]}, both)
+    assert "| PCP'19-R | did not end | did not end | 7 |" in text
+    assert "| HCP'19-R is faster than PCP'20-R by 59 % | CPU a decision −75.0 % | yes |" in text
+    assert "| D | 2 | 0 | 0.25, 0.25, 0.25 | 0.0% |" in text
+    assert "| – | – | 50.0% | 50.0% |" in text

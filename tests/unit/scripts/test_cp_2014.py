@@ -4,10 +4,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dardis.workload.table import read_table
-from scripts.cp_2014 import batches, paper
+from scripts.cp_2014 import batches, figures, page, paper, runs
 
 ROOT = Path(__file__).resolve().parents[3]
 BEGIN = 36000
@@ -34,11 +35,21 @@ def batch(trace):
     return batches.cut(trace, "BATCH1", BEGIN)
 
 
+def done_of(starts, batch):
+    start = np.array(starts)
+    return runs.Done(start, start + batch.trace.runtime, {})
+
+
 def test_a_batch_has_who_ran_who_waited_and_who_came(batch):
     assert batch.trace.number.tolist() == [1, 2, 3, 4]
     assert batch.running.tolist() == [True, False, False, False]
     assert batch.trace.submit.tolist() == [35999, 36000, 37000, 38000]
     assert batch.recorded.tolist() == [35999, 37000, 40000, 38000]
+
+
+def test_who_ran_keeps_what_is_left_and_nobody_outruns_his_walltime(batch):
+    assert batch.trace.runtime.tolist() == [4001, 600, 7200, 60]
+    assert batch.trace.walltime.tolist() == [4601, 600, 7200, 60]
 
 
 def test_deadlines_are_the_mean_waits_of_queues_in_the_whole_trace(batch):
@@ -56,15 +67,25 @@ def test_what_batches_are_made_of_is_of_those_who_wait_or_come(batch):
     assert batches.distance((3, 1), (4, 3)) == 0.75
 
 
-def test_rows_of_the_thesis_by_cores_are_all_its_jobs():
-    for jobs, *rest in paper.TABLE_3_6.values():
-        assert sum(rest[5:]) == jobs
+def test_queue_times_are_means_of_all_and_their_parts(batch):
+    found = figures.queue_times(batch, done_of([35999, 39000, 46000, 38000], batch))
+    assert found.mean == 4000
+    assert found.parts == (1000, 0, 3000)
+    assert found.in_frame == (3000 + 6200 + 0) / 3
+    assert found.late == 2
 
 
-def test_the_thesis_queue_times_by_queue_are_parts_of_the_mean():
-    """Means over a queue's own jobs could hardly all lie below that of all: other queues have 8 of 437 jobs."""
-    for mean, *parts in paper.TABLE_3_4.values():
-        assert sum(parts) <= mean
+def test_a_page_shows_what_there_is(batch):
+    metrics = dict(zip(page.SOLVER, (9, 5, 3, 2, 0.125, 1.25), strict=True))
+    at_once = runs.Done(batch.trace.submit, batch.trace.submit + 60, metrics)
+    outcome = page.Outcome(batch, {paper.PBS: runs.recorded(batch), paper.BEST: at_once})
+    text = page.page([outcome], 1500)
+    # Waits of 1,000, 3,000 and 0 s.
+    assert "| PBS | 6,840.81 | 1,333.33 | 17.34 | 333.33 | 2,825.05 | 0.00 | 3,600.40 | 1,000.00 | 1,333 |" in text
+    assert "| MKS | 187.14 | – | 4.77 | – |" in text
+    assert "| BATCH1 | MKS WT/NL | 9 | 5 | 3 | 2 | 12.5 | 1.2 |" in text
+    assert "| BATCH1 | 1 | 0 | 0 | 0 | 0 |" in text
+    assert all(len(row) == len(page.HEAD) for row in page.rows([outcome]))
 
 
 @pytest.mark.slow

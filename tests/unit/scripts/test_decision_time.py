@@ -10,7 +10,6 @@ import pytest
 from kit.actual import actual, asking
 
 from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher
-from dardis.metrics.audit import audit
 from dardis.model.choices import EventOrder
 from dardis.model.job import Actual
 from dardis.model.platform import NodeGroup, Platform
@@ -18,11 +17,12 @@ from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile
 from dardis.sim.simulation import Simulation
 from dardis.turns import CentralTurns
-from scripts.decision_time import contenders, plain_rules, timed, workloads
+from scripts.decision_time import contenders, figures, plain_rules, timed, workloads
 
 ROOT = Path(__file__).resolve().parents[3]
 HOUR_S = 3600
 PLATFORM = Platform("six", (NodeGroup("n", 6, {"cores": 4}),))
+CURVE = {300: 1.0, 3000: 1.0, 30_000: 1.0}
 
 
 def some_jobs(seed: int, count: int = 60) -> list[Actual]:
@@ -65,21 +65,6 @@ def test_plain_rules_decide_as_the_compiled_ones(seed):
     assert (plain.start - plain.submit).max() > 100
 
 
-@pytest.mark.parametrize("seed", [4, 5])
-def test_backfilling_as_printed_is_legal_and_starts_jobs_sooner(seed):
-    jobs = some_jobs(seed)
-    wished = DesiredProfile(PLATFORM)
-    printed, plain, strict = (
-        schedule_under(kind(PLATFORM, wished, backfill=backfill), jobs)
-        for kind, backfill in (
-            (plain_rules.PrintedRules, True), (plain_rules.PlainRules, True), (plain_rules.PlainRules, False),
-        )
-    )  # fmt: skip
-    assert audit(plain, PLATFORM, expected=[job.number for job in jobs]) == []
-    assert printed.digest() == plain.digest()
-    assert plain.start.sum() < strict.start.sum()
-
-
 def test_every_job_is_decided_for_once_and_then_by_what_ends():
     case = workloads.Case("six", PLATFORM, desired(), some_jobs(6))
     for label in (contenders.DARDIS, contenders.EASY):
@@ -115,6 +100,18 @@ def test_a_larger_machine_has_as_much_of_everything():
     held = sum(job.units for job in before[: len(running)])
     assert held == sum(job.units * count for job, count in workloads.dealt(running, 2.5))
     assert case.jobs == sorted(case.jobs, key=lambda job: (job.submit, job.number))
+
+
+@pytest.mark.parametrize(
+    ("theirs", "where"),
+    [
+        ({300: 0.1, 3000: 1 / 10**0.5, 30_000: 10.0}, [3000 * 10 ** (1 / 3)]),
+        ({300: 0.1, 3000: 0.2, 30_000: 0.3}, []),
+        ({300: 2.0, 3000: 0.5, 30_000: 2.0}, [300 * 10**0.5, 3000 * 10**0.5]),
+    ],
+)
+def test_curves_cross_where_their_ratio_is_one(theirs, where):
+    assert figures.crossings(CURVE, theirs) == pytest.approx(where)
 
 
 def swf_line(number: int, submit: int) -> str:

@@ -1,4 +1,4 @@
-"""What scripts/growth fits to points, how it keeps queues long, which jobs a busy pool places, and a small run."""
+"""What scripts/growth fits to points, which jobs a busy pool places, and a small run."""
 
 import csv
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.growth_curves import fit, points, queues
+from scripts.growth_curves import fit, points
 
 ROOT = Path(__file__).resolve().parents[3]
 SIZES = (10, 100, 1000, 10_000, 100_000)
@@ -22,13 +22,6 @@ def test_a_power_law_is_found():
     assert law.exponent == pytest.approx(0.7)
     assert law.off == pytest.approx(1.0)
     assert law.least < 0.7 < law.most
-
-
-def test_whoever_ends_is_followed_by_another():
-    jobs = queues.jobs_of(5, 12)
-    assert [job.after for job in jobs[:5]] == [None] * 5
-    assert [job.after for job in jobs[5:]] == [job.number for job in jobs[:-5]]
-    assert len(jobs) - 5 > 12
 
 
 @pytest.mark.slow

@@ -34,6 +34,16 @@ def test_a_run_that_was_interrupted_is_not_there(tmp_path):
     assert cache.read_arrays(path)["start"].tolist() == [1.0]
 
 
+def test_a_name_hangs_on_everything_it_is_told():
+    column = np.arange(3)
+    names = {
+        cache.fingerprint("a", column), cache.fingerprint("b", column), cache.fingerprint("a", column + 1),
+        cache.fingerprint("a"),
+    }  # fmt: skip
+    assert len(names) == 4
+    assert cache.fingerprint("a", column) in names
+
+
 @pytest.mark.parametrize(
     ("kit", "option"),
     [("cp_2014", "--traces"), ("decision_time", "--traces"), ("thesis_5", "--traces"), ("thesis_7", "--data")],

@@ -81,7 +81,6 @@ def test_fault_that_only_slow_tests_notice_is_told_apart(tree, tmp_path):
 
 
 ENDLESS = fault("for ever", "    return", "    while time > 3:\n        pass\n    return")
-ASLEEP = fault("asleep", "    return", "    __import__('time').sleep(60)\n    return")
 KILLED = fault("killed", "    return", "    __import__('os').kill(__import__('os').getpid(), 9)\n    return")
 NO_PROGRAM = fault("no program", "return", "retrun")
 NO_TEST = fault("no test", "time < end", "time <= end", only="nothing")
@@ -92,12 +91,6 @@ def test_a_fault_that_never_comes_to_an_end_is_told_by_its_cpu_time(tree, tmp_pa
     monkeypatch.setattr("scripts.mutations.trial.LIMIT", 0)
     (outcome,) = try_all(tree, [ENDLESS], tmp_path, 1, lambda _: None)
     assert (outcome.verdict, outcome.by) == (Verdict.ENDLESS, "")
-
-
-def test_of_what_takes_long_by_the_clock_nothing_is_known(tree, tmp_path, monkeypatch):
-    monkeypatch.setattr("scripts.mutations.trial.GUARD_S", 2.0)
-    (outcome,) = try_all(tree, [ASLEEP], tmp_path, 1, lambda _: None)
-    assert (outcome.verdict, outcome.by) == (Verdict.UNKNOWN, "its tests did not run: ended by SIGKILL")
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,12 @@
-"""The thesis's model on days whose best plan can be argued, and what its searches say when there is none."""
+"""The thesis's model on days whose best plan can be argued, and its delay search."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from kit.effort import examples
+from kit.plan_problems import legal, plan_problems, same
 
 from dardis.model.job import NO_TIME
 from dardis.model.placements import Placements
@@ -12,11 +15,14 @@ from dardis.model.ragged import offsets_of
 from dardis.power.conditions import Conditions
 from dardis.power.cooling import PueTable
 from dardis.power.tariff import Tariff
-from offline.planner.budget import Watch
+from offline.planner.budget import Effort, Watch
 from offline.planner.cp import model
 from offline.planner.day_account import account_of
+from offline.planner.money import rank_of
 from offline.planner.problem import Plan, PlanJobs, Problem, Running, StoppedBy
-from scripts.thesis_6.solver_searches import default_search, relaxation_search
+from offline.planner.searches import multi_search
+from scripts.thesis_6.delay_search import delay_search
+from scripts.thesis_6.solver_searches import default_search, relaxation_search, segments_of
 
 HOUR = 60
 """Hours of a minute, so that the solver proves at once what it finds."""
@@ -69,24 +75,6 @@ def test_units_are_placed_on_nodes_not_in_sums():
     assert second.tolist() == [int(units == 0) for units in first]
 
 
-def test_no_plan_within_the_horizon_is_said_by_name():
-    problem = day([0.1, 0.1], [(0, HOUR, 1, 2), (0, HOUR, 1, 2)], horizon=HOUR - 1)
-    found = default_search(problem, Watch(), deterministic_s=1.0)
-    assert (found.start, found.profit, found.stopped_by) == (None, None, StoppedBy.OPTIMAL)
-
-
-def test_nothing_found_within_the_budget_is_said_by_name():
-    problem = day([0.1, 0.2, 0.3], [(0, 15 + i % 7, 1 + i % 2, 1) for i in range(40)], nodes=3, horizon=3 * HOUR)
-    found = default_search(problem, Watch(), deterministic_s=1e-6)
-    assert (found.start, found.units, found.stopped_by) == (None, None, StoppedBy.DONE)
-
-
-def test_the_same_search_twice_is_the_same():
-    problem = day([0.4, 0.1, 0.3], [(i, 25 + 2 * i, 1 + i % 2, 1) for i in range(5)], nodes=2)
-    found = [default_search(problem, Watch(), deterministic_s=0.03, seed=4) for _ in range(2)]
-    assert found[0].start.tolist() == found[1].start.tolist()
-
-
 def plan(problem: Problem, start, nodes) -> Plan:
     """Each job's units on the given nodes, one on each."""
     flat = np.array([node for of in nodes for node in of])
@@ -108,10 +96,21 @@ def test_relaxation_keeps_the_nodes_of_large_jobs(most_units, monkeypatch):
         assert found.units.tolist() == [[1, 1, 0], [1, 0, 1]]
 
 
-def test_a_plan_is_told_to_the_solver_in_full():
-    # With no time for more than reading it, the solver has the plan that it was told.
-    problem = day([0.4, 0.1, 0.3], [(0, 33 + i, 1, 1) for i in range(6)], nodes=3, horizon=3 * HOUR)
-    before = plan(problem, [0, 0, 45, 45, 90, 90], [[0]] * 6)
-    found = relaxation_search(problem, before, Watch(), deterministic_s=0.01)
-    assert found.start is not None
-    assert found.profit >= before.profit - 1e-5
+def test_hours_alike_are_one_segment():
+    problem = day([0.1] * 5 + [0.2], [(0, HOUR, 1, 1)], temps=[10, 12, 15, 16, 20, 20])
+    segments = segments_of(problem)
+    # 10, 12 and 15 lie within 5 degrees; so do 16 and 20; then the price is another.
+    assert (segments.edges // HOUR).tolist() == [0, 3, 5, 6]
+    assert segments.temp_c.tolist() == pytest.approx([37 / 3, 18, 20])
+
+
+@given(plan_problems())
+@examples(0.4)
+def test_delay_search_is_no_worse_than_multi_search_and_the_same_twice(problem):
+    multi, _ = multi_search(problem, Watch())
+    delayed = delay_search(problem, Effort(5), Watch())
+    assert legal(problem, delayed)
+    assert rank_of(problem, multi.start)[0] <= rank_of(problem, delayed.start)[0]
+    assert delayed.stopped_by is StoppedBy.DONE
+    assert delayed.profit == account_of(problem, delayed.start).profit
+    assert same(delayed, delay_search(problem, Effort(5), Watch()))

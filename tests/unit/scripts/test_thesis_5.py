@@ -22,6 +22,25 @@ def test_the_thesis_tables_agree_with_its_text_where_they_do():
     assert verdicts[0].shown == "41 % less"
 
 
+def figures(**changed):
+    """Figures in which each of a few dispatchers has 100 of everything, unless told otherwise."""
+    names = (*paper.SET_UPS, *paper.RULES)
+    found = {name: dict.fromkeys((*paper.COLUMNS, paper.DECISION), 100.0) for name in names}
+    for name, some in changed.items():
+        found[name.replace("_", "-")] |= some
+    return found
+
+
+@pytest.mark.parametrize(
+    ("own", "shown", "verdict"),
+    [(59.0, "41 % less", "yes"), (90.0, "10 % less", "in part"), (110.0, "10 % more", "no")],
+)
+def test_a_saving_is_judged_by_the_least(own, shown, verdict):
+    claim = paper.Saves(paper.THROUGHPUT, "makespan", 0.41, 0.42)
+    finding = claim.judge(figures(dardis_throughput={"makespan": own}), paper.RULES)
+    assert finding == paper.Finding(shown, verdict)
+
+
 def swf_line(number: int, submit: int, run: int, cores: int, wall: int, partition: int) -> str:
     return f"{number} {submit} 60 {run} {cores} -1 -1 {cores} {wall} -1 1 1 1 -1 -1 {partition} -1 -1"
 

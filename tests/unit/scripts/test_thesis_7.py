@@ -1,4 +1,4 @@
-"""What scripts/reproduce/thesis_7 aims at and counts, and a whole small run of its command."""
+"""A whole small run of scripts/reproduce/thesis_7's command."""
 
 import csv
 import subprocess

@@ -38,13 +38,6 @@ def test_an_optimum_is_found_and_proven():
     assert all(bound >= 9 for _, bound in told)
 
 
-def test_nothing_found_within_the_budget_is_unknown():
-    model, _ = packing(100)
-    result = solve(model, Budget(1e-6)).result
-    assert (result.status, result.ended) == (SolverStatus.UNKNOWN, Ended.BUDGET)
-    assert result.objective is result.gap is None
-
-
 @pytest.mark.parametrize("workers", [1, 4])
 def test_the_same_inputs_give_the_same_answer(workers):
     answers = []
@@ -75,8 +68,3 @@ def test_a_failure_of_the_caller_is_not_swallowed():
     model, _ = packing(20)
     with pytest.raises(LookupError):
         solve(model, Budget(0.5), progress=fail)
-
-
-def test_a_run_without_bounds_is_refused():
-    with pytest.raises(ValueError, match="finite"):
-        Budget(np.inf)

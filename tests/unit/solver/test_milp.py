@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dardis.solver.lp import LinearProgram, solve_lp
+from dardis.solver.lp import LinearProgram
 from dardis.solver.milp import Search, maximise
-from dardis.solver.result import Budget, Ended, SolverStatus
+from dardis.solver.result import Ended, SolverStatus
 
 TASKS = Path("/proc/self/task")
 
@@ -75,29 +75,6 @@ def test_the_best_is_that_of_trying_everything(program):
     assert again[0].objective == pytest.approx(result.objective)
 
 
-def at_most(objective, rows, most):
-    """A programme over x ≥ 0 with `rows @ x ≤ most`."""
-    return dense(objective, [np.inf] * len(objective), rows, [-np.inf] * len(rows), most)
-
-
-def test_values_and_duals():
-    # Both rows bind: x + y = 4 and x + 3y = 6, so (3, 1), worth 3·3 + 5 = 14; prices p + q = 3, p + 3q = 5: 2 and 1.
-    answer = solve_lp(at_most([3, 5], [[1, 1], [1, 3]], [4, 6]), Budget(1.0))
-    assert (answer.result.status, answer.result.ended) == (SolverStatus.OPTIMAL, Ended.PROVEN)
-    assert answer.result.objective == pytest.approx(14)
-    assert answer.result.bound == answer.result.objective
-    assert answer.values == pytest.approx([3, 1])
-    assert answer.duals == pytest.approx([2, 1])
-
-
-@pytest.mark.parametrize(("rows", "most"), [([[-1], [1]], [-3, 2]), ([[-1]], [0])], ids=["infeasible", "unbounded"])
-def test_what_has_no_optimum_is_unknown(rows, most):
-    answer = solve_lp(at_most([1], rows, most), Budget(1.0))
-    told = answer.result
-    assert (told.status, told.ended, told.bound) == (SolverStatus.UNKNOWN, Ended.PROVEN, None)
-    assert len(answer.values) == len(answer.duals) == 0
-
-
 @pytest.mark.parametrize("nodes", [1, 20, 300])
 def test_the_tree_has_no_more_nodes_than_are_allowed(nodes, monkeypatch):
     from ortools.math_opt.python import mathopt
@@ -116,13 +93,12 @@ def test_the_tree_has_no_more_nodes_than_are_allowed(nodes, monkeypatch):
     assert result.bound is None or result.objective is None or result.bound >= result.objective
 
 
-def test_a_known_solution_is_never_lost():
-    program, whole = market_split()
-    known = np.zeros(len(whole))
-    slack = np.flatnonzero(~whole)
-    known[slack[: len(slack) // 2]] = program.row_lower
-    result, _ = maximise(program, whole, Search(1), known)
-    assert result.objective >= float(program.objective @ known)
+def test_the_same_again_whatever_has_been_solved_before():
+    one = maximise(*market_split(), Search(100, seed=3))
+    maximise(*market_split(seed=2), Search(50))
+    two = maximise(*market_split(), Search(100, seed=3))
+    assert (one[0].objective, one[0].bound, one[0].status) == (two[0].objective, two[0].bound, two[0].status)
+    assert one[1].tolist() == two[1].tolist()
 
 
 def watched_solve() -> None:

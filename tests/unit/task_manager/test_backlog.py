@@ -60,3 +60,19 @@ def test_all_know_the_same_when_all_have_told(rows):
             one.hear(told, now)
             one.hear(told - np.array([0, 1, *[9] * 10]), now)  # an older one comes late
         assert {one.seconds(now) for one in split} == {alone.seconds(now)}
+
+
+def heard(told: list[Backlog], by: Backlog, now: int) -> None:
+    said = [one.tell().message for one in told]
+    by.hear(np.array([[one.manager, one.number, *one.totals.tolist()] for one in said]), now)
+
+
+@given(st.integers(0, 400))
+def test_who_is_silent_takes_nothing_off_what_others_run(now):
+    mine, other = backlog(), backlog(1)
+    mine.waits(job(1, 400, 5))
+    mine.bound(1, 0)
+    other.waits(job(2, 100, 9))
+    other.bound(2, 0)
+    heard([other], mine, 0)
+    assert mine.seconds(now) == (5 * (400 - now) + 9 * max(100 - now, 0)) // 14

@@ -5,20 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from kit.actual import actual, asking
+from kit.actual import actual
 from kit.late import run_late
 
 from dardis.model.capacity import outside_desired
 from dardis.model.choices import ProfileRule
-from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, Actual
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile, Split
-from dardis.task_manager import LATE_SETUPS, LateByTurns, LateSetUp
-from dardis.task_manager.layout import layout_of
-from dardis.wire.effects import Rejected
-from dardis.wire.messages import Reserved
+from dardis.task_manager import LATE_SETUPS, LateSetUp
+from dardis.task_manager.late.order import key_of
 
 LATE = LATE_SETUPS["dardis-late"]
 FOUR = Platform("four", (NodeGroup("n", 1, {"cores": 4}),))
@@ -41,9 +38,20 @@ def watched(*jobs: Actual, setup: LateSetUp = LATE) -> list[tuple[int, dict[int,
     return seen
 
 
-def test_equals_go_by_submission_then_number():
-    found = starts(job_of(1, 0, 10, 4), job_of(3, 1, 5, 4), job_of(2, 2, 5, 4), job_of(4, 2, 5, 4))
-    assert found == {1: 0, 3: 10, 2: 15, 4: 20}
+def test_the_key():
+    assert [key_of(*job) for job in ((0, 100, 4), (3600, 100, 4), (0, 100, 0))] == [432.0, 450.0, 864.0]
+
+
+def test_equal_keys_go_by_submission_then_number():
+    """At 10 s the keys of jobs 5 and 4 are 5: one has waited for 10 s, the other has not."""
+    found = starts(job_of(1, 0, 10, 4), job_of(5, 0, 8641, 4), job_of(4, 10, 8640, 4), job_of(3, 10, 8640, 4))
+    assert found == {1: 0, 5: 10, 3: 8651, 4: 8651 + 8640}
+
+
+def test_a_job_that_is_no_head_starts_when_the_profile_rises():
+    """Job 2 is the head, reserved at 100; nothing but the profile changes at 30, and job 3 ends before 100."""
+    rises = DesiredProfile(FOUR, {0: StepFunction.from_steps(3, [(30, 4)])})
+    assert starts(job_of(1, 0, 100, 3), job_of(2, 1, 5, 4), job_of(3, 2, 60, 1), desired=rises) == {1: 0, 2: 100, 3: 30}
 
 
 def test_a_better_new_job_takes_the_heads_place():
@@ -75,14 +83,12 @@ def test_nobody_starves(managers):
     assert starts(*stream(until), setup=replace(LATE, aged_after_s=FOREVER >> 1), managers=managers)[1] >= until - 5
 
 
-def test_claims_and_asks_after_the_first_are_counted():
-    first, head, other = job_of(1, 0, 50, 4, runtime=20), job_of(2, 1, 30, 4), job_of(3, 2, 99, 4)
-    # The head asks and claims at 1, and claims when job 1 ends early; so do job 3 then, and when job 2 ends.
-    assert run_late(FOUR, [first, head], LATE).renegotiations == 1
-    assert run_late(FOUR, [first, head, other], LATE).renegotiations == 2
-    # A deadline, or an earliest start, of job 3 is a reason for all to try again: the head asks and claims once more.
-    late = asking(other, earliest=10)
-    assert run_late(FOUR, [first, head, late], LATE).renegotiations == 4
+def test_messages_are_counted_by_node():
+    """One job: all nodes publish, the chosen are confirmed."""
+    platform = Platform("wide", (NodeGroup("n", 5, {"cores": 4}),))
+    job = actual(1, 0, 0, None, 10, 2, (3,), 1, runtime=10)
+    assert run_late(platform, [job], LATE).messages == 5 + 2
+    assert run_late(platform, [job], LATE, cuts=(2, 3)).messages == 5 + 2
 
 
 NOTHING_UNTIL_60 = DesiredProfile(FOUR, {0: StepFunction.from_steps(0, [(60, 4)])})
@@ -110,14 +116,3 @@ def test_who_finds_no_start_any_more_is_given_up_and_its_followers_go_on():
         assert run.reasons == {1: outside_desired(Split.PROPORTIONAL), 3: outside_desired(Split.PROPORTIONAL)}
         # A change at 30, after which nothing does, is when job 2 is given up.
         assert run.schedule.start[[0, 2]].tolist() == [0, 30]
-
-
-def test_what_no_machine_holds_is_rejected_with_the_reason():
-    (effect,) = LateByTurns(LATE, layout_of(FOUR, (0, 1), None), 1).submit(job_of(1, 0, 10, 5).asked, 0)
-    assert isinstance(effect, Rejected)
-    assert effect.reason == "asks for 1 units of (5 cores); the machine holds 0"
-
-
-def test_an_answer_to_nothing_asked_is_a_defect():
-    with pytest.raises(ProtocolError, match="out of turn"):
-        LateByTurns(LATE, layout_of(FOUR, (0, 1), None), 1).handle(Reserved(1, 1, 0), 0)

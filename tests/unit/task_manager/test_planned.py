@@ -4,12 +4,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise, permutations
 
-import numpy as np
 import pytest
 from kit.run import layout_of
 
-from dardis.model.choices import ProfileRule, UnitsPerNode
-from dardis.model.errors import ProtocolError
+from dardis.model.choices import UnitsPerNode
 from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
@@ -17,8 +15,8 @@ from dardis.model.target import DesiredProfile
 from dardis.node_manager import NodePool
 from dardis.task_manager import SETUPS, PlannedManager
 from dardis.task_manager.setups import BackfillScope
-from dardis.wire.effects import Effect, Placed, Rejected, Send, SendAll, Tell, Waiting
-from dardis.wire.messages import Ask, Confirm, Ended, Reserved
+from dardis.wire.effects import Effect, Placed, Rejected, Send, SendAll, Tell
+from dardis.wire.messages import Ask, Confirm, Ended
 
 THROUGHPUT = SETUPS["dardis-throughput"]
 MACHINE = Platform("m", (NodeGroup("a", 2, {"cores": 4, "memory": 2048}), NodeGroup("b", 2, {"cores": 2, "gpu": 1})))
@@ -97,13 +95,6 @@ def test_a_job_of_any_size_takes_no_room_for_its_size(name):
     assert isinstance(Machine(SETUPS[name]).submit(job_of(units=10**15, latest=86_400)), Rejected)
 
 
-def test_a_hard_profile_makes_a_job_wait_and_ask_again():
-    none = DesiredProfile(MACHINE, {0: StepFunction.from_steps(0, [])})
-    machine = Machine(replace(THROUGHPUT, profile=ProfileRule.HARD), none)
-    assert isinstance(machine.submit(job_of()), Waiting)
-    assert [type(effect) for effect in machine.settle(machine.manager.retry(1, 5), 5)] == [Waiting]
-
-
 def ask_again(machine: Machine, numbers: Iterable[int], now: int) -> dict[int, int]:
     effects = machine.settle(machine.manager.ask_again(numbers, now), now)
     return {effect.job: effect.start for effect in effects if isinstance(effect, Placed)}
@@ -120,20 +111,6 @@ def test_jobs_that_ask_again_move_in_the_order_given(waiting):
     machine.pool.handle(Ended(1, 0), 40)
     moved = ask_again(machine, numbers, 40)
     assert moved == {n: 40 + 100 * place for place, n in enumerate(numbers)}
-
-
-def test_an_answer_to_nothing_asked_is_a_defect():
-    with pytest.raises(ProtocolError, match="out of turn"):
-        Machine().manager.handle(Reserved(1, 1, 0), 0)
-
-
-def test_late_offers_of_a_settled_round_are_dropped():
-    machine = Machine()
-    asked = machine.manager.submit(job_of(), 0)
-    (answer,) = machine.pool.handle(asked[0].message, 0)
-    machine.settle(machine.manager.handle(answer.message, 0))
-    assert machine.manager.handle(answer.message, 0) == []
-    assert np.array_equal(asked[0].message.job, [1])
 
 
 def test_a_late_job_that_asks_again_gives_up_a_soft_profile():

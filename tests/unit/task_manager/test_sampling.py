@@ -90,6 +90,22 @@ def test_a_sample_that_does_not_hold_it_is_widened_then_all_are_asked():
     assert {*samples[0].tolist()} < {*samples[1].tolist()} < {*samples[2].tolist()}
 
 
+def test_hints_are_what_its_jobs_have_reserved():
+    machine = Machine()
+    machine.submit(job_of(1, units=3, cores=2))
+    machine.submit(job_of(2, units=5, cores=4))
+    states = machine.manager._negotiation.states
+    expected = np.zeros(200, dtype=np.int64)
+    for state in states.values():
+        np.add.at(expected, state.nodes, state.units * state.job.request[0])
+    assert machine.hints.tolist() == expected.tolist()
+    assert expected.sum() == 3 * 2 + 5 * 4
+    machine.manager.forget(1)
+    assert machine.hints.sum() == 5 * 4
+    machine.manager.forget(2)
+    assert not machine.hints.any()
+
+
 def test_who_moves_asks_a_sample_and_his_own_nodes():
     machine = Machine(replace(THROUGHPUT, backfill_scope=BackfillScope.ALL_NODES), sample=2)
     machine.submit(job_of(1, units=300, cores=4, walltime=500))

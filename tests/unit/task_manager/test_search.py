@@ -16,8 +16,6 @@ from dardis.task_manager.layout import layout_of
 from dardis.task_manager.rounds import quota_of
 from dardis.task_manager.search import SHIFTS, Search, SearchRules, advance, begin
 
-RUNS = SearchRules(drawn=False, desired_binds=False, soft=False)
-
 
 def job_with(latest: int | None, *, earliest: int = 0, walltime: int = 60) -> Job:
     return Job(1, 0, earliest, latest, walltime, 1, (1,), 1)
@@ -69,6 +67,24 @@ def test_the_windows_of_an_attempt_leave_no_gap_and_do_not_overlap(case):
 
 
 @given(searches())
+def test_a_quota_is_followed_by_all_runs_of_the_same_window(case):
+    _, rules, _, windows, _, _ = case
+    assert any(search.quota for search in windows) == rules.drawn
+    for before, after in pairwise(windows):
+        if before.quota:
+            assert (after.first, after.last, after.quota) == (before.first, before.last, False)
+
+
+@given(searches())
+def test_the_profile_binds_first_and_a_soft_one_gives_way_before_the_window_moves(case):
+    job, rules, _, windows, _, _ = case
+    order = [key for key, _ in groupby((search.attempt, search.desired_binds) for search in windows)]
+    ways = [rules.desired_binds] + [False] * (rules.desired_binds and rules.soft)
+    attempts = 1 if job.latest is None else SHIFTS + 2
+    assert order == [(attempt, way) for attempt in range(attempts) for way in ways]
+
+
+@given(searches())
 def test_shifted_windows_begin_at_the_latest_start_and_double(case):
     job, rules, horizon, windows, now, last_end = case
     if job.latest is None:
@@ -85,7 +101,7 @@ def test_shifted_windows_begin_at_the_latest_start_and_double(case):
 
 
 def test_windows_double_until_nothing_changes_any_more():
-    windows = all_windows(job_with(None), RUNS, horizon=20000)
+    windows = all_windows(job_with(None), SearchRules(False, False, False), horizon=20000)
     assert [(search.first, search.last) for search in windows] == [(0, 3599), (3600, 10799), (10800, 20000)]
 
 
@@ -93,10 +109,8 @@ def test_windows_double_until_nothing_changes_any_more():
     ("units", "window", "nodes", "grain", "quota"),
     [
         (1, 86400, 300, 1, 1),
-        (256, 86400, 300, 1, 255 * 86400 // 300 + 1),
         (256, 86400, 300, 60, 255 * 1440 // 300 + 1),
         (3, 9, 2, 1, -1),  # 10 of 9 instants
-        (2, 9, 1, 1, -1),
         (3, 10, 2, 5, -1),
         (10**15, 86400, 300, 60, -1),
         (2, 61, 4, 60, 1 * 2 // 4 + 1),  # 61 s hold two instants of the grid: 0 and 60

@@ -12,7 +12,6 @@ from dardis.model.choices import EventOrder
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, Job
 from dardis.model.platform import NodeGroup, NodePower, Platform
-from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile, Switching
 from dardis.node_manager import NodePool, RelayingHost
 from dardis.registry import OURS, Central, Cluster, Dispatcher
@@ -76,13 +75,6 @@ def set_to(name: str, **settings: object) -> Dispatcher:
     return OURS[name].with_setup(replace(OURS[name].setup, **settings))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("depth", "moved"), [(1, [(2, 40)]), (0, [(2, 40), (3, 140)])])
-def test_the_first_in_order_ask_again_as_deep_as_the_set_up_says(depth, moved):
-    told = Told(set_to("dardis-throughput", backfill_scope="all-nodes", backfill_depth=depth))
-    told.submitted(job(1, 0, 100), job(2, 1, 100), job(3, 2, 100))
-    assert told.ended(40, 1) == moved
-
-
 def test_late_jobs_wait_until_the_instant_is_over_and_start_by_their_keys():
     told = Told(OURS["dardis-late"], managers=2)
     assert told.submitted(job(1, 0, 5000), job(2, 0, 10)) == []
@@ -104,19 +96,6 @@ def test_a_central_dispatcher_is_asked_when_the_instant_is_over_or_after_each_ev
     at_once = Told(set_to("easy", event_order=EventOrder.PER_EVENT))
     assert at_once.submitted(job(1, 0, 100), job(2, 0, 100)) == [(1, 0)]
     assert at_once.ended(40, 1) == [(2, 40)]
-
-
-def test_idle_nodes_are_shut_down_and_booted_for_who_comes():
-    none = Switching(spares={0: StepFunction.from_steps(0, [])}, idle_s=50)
-    told = Told(OURS["dardis-throughput"], switching=none)
-    assert told.submitted(job(1, 0, 20)) == [(1, 0)]
-    told.ended(20, 1)
-    assert told.over(20) == []
-    due = told.turns.switches()
-    assert due == 70
-    assert told.take(told.turns.switch(due), due) == [("down", [0, 1], [70, 70])]
-    assert told.submitted(job(2, 200, 20), first=1) == [(2, 210)]
-    assert told.over(200) == [("up", [0, 1], [210, 210])]
 
 
 class Saying:
@@ -146,11 +125,8 @@ def placed(number: int, start: int) -> Placed:
     ("said", "wrong"),
     [
         ([None], "at 5 s it decides NoneType, which is no list"),
-        ([iter([placed(1, 5)])], "at 5 s it decides list_iterator, which is no list"),
         ([[placed(7, 5)]], "at 5 s job 7 is placed, which does not wait"),
-        ([[Rejected(7, "no")]], "at 5 s job 7 is rejected, which does not wait"),
         ([[placed(1, 5), placed(1, 5)]], "at 5 s job 1 is placed, which does not wait"),
-        ([[placed(1, 5)], [placed(1, 5)]], "at 5 s job 1 is placed, which does not wait"),
         ([[placed(1, 4)]], "at 5 s job 1 is placed at 4 s, which is past"),
         ([[1]], "at 5 s it decides int, not Placed, Rejected or Solved"),
         ([[placed(1, 6)], []], None),
@@ -171,17 +147,3 @@ def test_a_central_decision_is_about_jobs_that_wait(said, wrong, order):
     else:
         with pytest.raises(ProtocolError, match=f"^{wrong}$"):
             play()
-
-
-def test_a_talk_is_over_when_it_ends_and_not_before():
-    said = []
-
-    def talk():
-        yield []
-        said.append("on")
-        yield None
-
-    told = Told(set_to("easy"))
-    with pytest.raises(TypeError):
-        told.lockstep.hold(talk(), 0)
-    assert said == ["on"]

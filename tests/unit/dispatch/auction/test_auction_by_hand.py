@@ -12,8 +12,7 @@ from kit.central import dispatch, setup_of
 
 from dardis.config.settings import with_settings
 from dardis.dispatch.auction.bids import Asked, Class, Worth, bids_of, preference, slurm_nodes
-from dardis.dispatch.auction.free import Free
-from dardis.dispatch.auction.nodesets import Nodeset, nodesets, runs
+from dardis.dispatch.auction.nodesets import nodesets, runs
 from dardis.dispatch.auction.programme import alpha_exact, alpha_of_paper, merged
 from dardis.dispatch.auction.setups import AUCTION_SETUPS
 from dardis.model.platform import NodeGroup, Platform
@@ -32,11 +31,6 @@ def test_the_eight_nodesets_of_figure_1():
         (1, 3, 14, 1), (6, 9, 9, 1), (12, 12, 4, 1),
         (2, 3, 10, 2), (6, 7, 5, 2),
     ]  # fmt: skip
-
-
-def test_several_other_kinds_are_asked_for_together():
-    free = np.array([(1, 1, 0), (1, 1, 5), (1, 0, 5)])
-    assert nodesets(free, [(1, 5)]) == [Nodeset(1, 1, 1, (1, 5))]
 
 
 def test_runs_begin_at_the_first_node_and_end_behind_the_last():
@@ -108,22 +102,6 @@ def test_equation_12_in_every_column_of_table_3(cores_only, of, expected):
     assert value == pytest.approx(expected)
 
 
-def test_equation_11_holds_for_jobs_of_type_1_only():
-    """Of types 2 and 3 A is exactly 1, and B exactly 1/2, which it leaves out."""
-    for nodes in (1, NODES):
-        for sets in (2, SETS):
-            a, b, c = (
-                preference(of, cores_only=True, nodes=nodes, of_nodes=NODES, sets=sets, of_sets=SETS)
-                for of in (Class.A, Class.B, Class.C)
-            )
-            assert 0 < c < 1 / 2 < b < 3 / 4 < a < 1
-            a, b, c = (
-                preference(of, cores_only=False, nodes=nodes, of_nodes=NODES, sets=sets, of_sets=SETS)
-                for of in (Class.A, Class.B, Class.C)
-            )
-            assert 0 < c < b == 1 / 2 < a == 1
-
-
 def test_equation_10_does_not_keep_the_order_of_priorities_and_alpha_exact_does():
     """Of two jobs on one node, 11 with preference 0.3 loses to 10 with 1.0."""
     auction = hand_made([[1]], [(0, [0], 1, 0.3), (1, [0], 1, 1.0)], priorities=(11, 10))
@@ -166,21 +144,6 @@ def test_by_equation_4_as_printed_a_shared_node_counts_twice():
         assert objective == 7
         assert values[bids:].reshape(2, 1, nodes).sum() == cores
     assert solved(APART, 4)[0] == 7
-
-
-def test_variables_are_those_of_table_2():
-    program, whole = printed(hand_made([[2]] * 3, [(0, [0], 1, 1.0), (1, [1, 2], 4, 1.0)], priorities=(1, 2)))
-    assert len(program.objective) == len(whole) == 2 + 2 * (2 * 3)
-    assert whole.all()
-
-
-def test_what_the_paper_does_not_have_is_refused():
-    levels = replace(APART, free=Free((1, 2), np.repeat(APART.free.amounts, 2, axis=0)))
-    uneven = replace(APART, bids=(replace(APART.bids[0], fixed=np.array([[4], [2]]), unit=(2,)),))
-    no_core = replace(APART, bids=(replace(APART.bids[0], fixed=np.zeros((2, 1), dtype=np.int64), unit=(0,)),))
-    for auction in (levels, uneven, no_core):
-        with pytest.raises(ValueError, match="001 knows"):
-            printed(auction)
 
 
 def asked(most, units, nodes=0, *, contiguous=False):

@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -90,16 +89,6 @@ def test_mistakes_in_parts_are_told_by_their_place(tmp_path, path, value, said):
         read_instance(wrong)
 
 
-def test_a_job_whose_requests_no_machine_holds_is_no_decision(tmp_path):
-    alone = replace(SHAPED, waiting=SHAPED.waiting[:1])
-    told = changed(alone, ["waiting", 0, "job", "requests", 1, "parts", 0, "request"], [99, 0])
-    told["waiting"][0]["job"]["requests"][0]["parts"][1]["request"] = [0, 99]
-    wrong = tmp_path / "i.json"
-    wrong.write_text(json.dumps(told))
-    with pytest.raises(InputError, match="none of them fits"):
-        read_instance(wrong)
-
-
 def changed(problem, path, value):
     """The plain problem with one thing changed; `path` is keys and places."""
     told = json.loads(json.dumps(problem.plain()))
@@ -130,32 +119,21 @@ FIRST = int(PROBLEM.running[0].nodes[0])
         (["format"], "other", "format"),
         (["version"], 2, "version"),
         (["waiting"], [], "waiting"),
-        (["now"], "x", "now"),
         (["now"], 1 << 60, "now"),
-        (["platform"], None, "platform"),
         (["waiting", 0, "duration"], 0, "waiting[0].duration"),
         (["waiting", 0, "job", "request"], [1], "waiting[0].job.request"),
-        (["waiting", 0, "job", "request"], [0, 0], "waiting[0].job"),
-        (["waiting", 0, "job", "units"], 0, "waiting[0].job.units"),
         (["waiting", 0, "job", "groups"], [40], "waiting[0].job.groups"),
-        (["waiting", 0, "job", "groups"], [], "waiting[0].job.groups"),
-        (["waiting", 0, "job", "earliest"], -5, "waiting[0].job"),
         (["waiting", 0, "job", "earliest"], NOW + 1, "waiting[0].job.earliest"),
         (["waiting", 1, "job", "number"], 1, "is there twice"),
         (["running", 0, "end"], 999, "running[0].end"),
         (["running", 0, "nodes"], [99], "running[0].nodes"),
-        (["running", 0, "nodes"], [0, 0], "running[0].nodes"),
         (["running", 0, "units"], [2], "running[0].units"),
-        (["running", 0, "units"], [1, 1], "running[0].units"),
         (["running", 1, "nodes"], [FIRST], "running"),
         (["running", 0, "positions"], [[0]], "running[0].positions"),
         (["running", 0, "positions", 0], [999], "running[0].positions[0]"),
-        (["running", 0, "positions", 1], [-1], "running[0].positions[1]"),
         (["running", 0, "job", "request"], [10_000, 1], "running"),
         (["blocked", 0, "node"], 77, "blocked[0].node"),
-        (["blocked", 0, "end"], -5, "blocked[0].end"),
         (["blocked", 0, "amounts"], [1000, 0], "blocked[0].amounts"),
-        (["blocked", 0, "amounts"], [0], "blocked[0].amounts"),
     ],
 )
 def test_a_damaged_one_is_refused_with_its_place(tmp_path, path, value, said):

@@ -56,12 +56,6 @@ def test_values_are_those_of_the_papers_and_of_the_solver(objective, value):
     assert posted.at_hint == found.objective
 
 
-def test_small_weights_lose_nothing():
-    weights, scale = objectives.slowdown(JOBS, NOW).weights(1000)
-    assert scale == 7 * 3 * 11
-    assert [Fraction(weight, scale) for weight in weights] == [Fraction(1, 7), Fraction(1, 3), Fraction(1, 11)]
-
-
 def test_large_sums_stay_within_what_a_float_holds_and_bounds_stay_bounds():
     denominators = np.array([86_399, 86_353, 43_201, 7_919, 3_571, 1_009, 997, 991, 983])
     objective = Delay(1, denominators, -denominators)

@@ -32,12 +32,6 @@ def test_a_search_that_finds_nothing_has_more_time_each_time_up_to_300_s():
     assert Pacing(m=1).limits(Pace(7.0)) == [7]
 
 
-@pytest.mark.parametrize(("halvings", "looked_at"), [(0, 9), (1, 4), (2, 2), (3, 1), (9, 1)])
-def test_the_first_half_of_the_queue_and_one_job_at_least(halvings, looked_at):
-    assert Pace(1.0, halvings).of_queue(9) == looked_at
-    assert Pace(1.0, halvings).of_queue(0) == 0
-
-
 def hard_model(jobs=40):
     """Jobs of different lengths on three machines, the least sum of weighted starts: nothing is proven soon."""
     model = new_model()

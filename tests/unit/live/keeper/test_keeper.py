@@ -599,3 +599,18 @@ def test_it_imports_nothing_but_the_standard_library():
     said = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True,
                           env={"PYTHONPATH": str(Path(__file__).parents[4])}).stdout  # fmt: skip
     assert said.splitlines() == ["dardis", "dardis dardis.live"]
+
+
+def test_what_makes_no_sense_is_answered(plain, tmp_path):
+    asker = plain.connect()
+    assert "hello" in asker.start([start("1.1", tmp_path, "true")])["error"]
+    asker.hello()
+    for do, more in (("dance", {}), ("intend", {"runs": [{"run": "1"}]}), ("end", {"runs": [1]}), ("hello", {}),
+                     ("hello", {"epoch": 9, "mark": 1}), ("intend", {"runs": 3}), ("forget", {"runs": ["../x"]}),
+                     ("go", {"runs": ["1"]})):  # fmt: skip
+        assert "error" in asker.ask(do, **more)
+    assert asker.hello() == {}
+    asker.socket.sendall(b"nonsense\n")
+    assert asker.line()["id"] is None
+    with pytest.raises(ConnectionError):
+        asker.line()

@@ -187,3 +187,15 @@ def test_what_is_made_of_room_keeps_the_limit_and_brings_no_less(seed, load, mos
         (eased,) = tariff.limits
         assert eased.most_kw > limit.most_kw
         assert (eased.start, eased.end) == (limit.start, limit.end)
+
+
+def test_nodes_that_are_paid_to_idle_are_off_where_their_co2_costs_more():
+    problem = day_problem(0, 4, 0.0, 1, cores=8)
+    conditions = replace(problem.conditions, price_per_kwh=np.full(24, -0.01), gco2_per_kwh=np.full(24, 400.0))
+    plan = heuristic(problem)
+    for co2_per_t, off in ((0.0, 0), (100.0, 4)):
+        paid = replace(problem, conditions=conditions, tariff=Tariff(co2_per_t=co2_per_t))
+        all_on = account_of(paid, plan.start)
+        down = planned_downtime(paid, plan, all_on, SPARES)
+        assert len(down.node) == off
+        assert account_of(paid, plan.start, down).profit >= all_on.profit

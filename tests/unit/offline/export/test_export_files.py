@@ -8,6 +8,7 @@ import json
 import shutil
 import subprocess
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -23,6 +24,9 @@ from offline.export.json_plan import export_json, read_json_plan
 from offline.export.openmetrics import export_openmetrics
 from offline.export.steps import absences, first_on
 from offline.folder.plan import write_plan
+
+UNITS = ("_utc", "_s", "_cores", "_w", "_ratio", "_per_kwh", "_c", "_count", "_nodes")
+
 
 NAMES = [PLATFORM.node_name(node) for node in range(PLATFORM.node_count)]
 
@@ -166,3 +170,17 @@ def test_power_limits_alone(folder, capsys):
     assert {request["method"] for request in json.loads(capsys.readouterr().out)["requests"]} == {"PATCH"}
     assert run(["export", "--format", "slurm", "--limits-only", str(folder)]) == 2
     assert "--limits-only: --format slurm has no power limits of nodes" in capsys.readouterr().err
+
+
+def test_rows_are_the_day_without_a_gap_and_hold_the_profile_in_columns_that_say_their_units():
+    table = rows()
+    assert all(name.endswith(UNITS) for name in table[0])
+    assert table[0]["start_utc"] == "2023-07-03T00:00:00Z"
+    assert all(a["end_unix_s"] == b["start_unix_s"] for a, b in pairwise(table))
+    assert int(table[-1]["end_unix_s"]) == plan().profile.end + OFFSET
+    profile = plan().profile
+    for row in table:
+        place = (int(row["start_unix_s"]) - OFFSET - 5_000) // 3_600
+        assert float(row["it_power_w"]) == profile.it_w[place]
+        assert (row["power_cap_w"] == "") == (place == 1)
+        assert int(row["target_cores"]) == profile.cores_target[place]

@@ -80,3 +80,15 @@ def test_nodes_go_off_before_limits_and_on_after_them():
     assert (limit["n2"], limit["n3"], limit["n4"]) == (292, int(196 + share * 96), int(100 + share * 192))
     freed = [r for r in document["requests"] if r["time_utc"] == "2023-07-03T04:00:00Z"]
     assert {r["or"]["body"]["PowerLimitWatts"]["ControlMode"] for r in freed} == {"Disabled"}
+
+
+def test_a_cap_that_cannot_be_held_is_told():
+    example = plan()
+    low = replace(example.profile, power_cap_w=np.array([2_000.0, 500.0, 2_000.0, 2_000.0]))
+    made = export_redfish(replace(example, profile=low), NAMES)
+    assert made.notes == ("the cap is below what the nodes that are on draw idle, first at 2023-07-03T01:00:00Z",)
+    assert json.loads(made.text)["cap_below_idle_power_utc"] == ["2023-07-03T01:00:00Z"]
+    assert export_redfish(example, NAMES).notes == ()
+    short = replace(example.profile, power_cap_w=np.array([1_000.0, 2_000.0, 2_000.0, 2_000.0]))
+    (note,) = export_redfish(replace(example, profile=short), NAMES).notes
+    assert "below what the plan's jobs draw on all nodes at their most, first at 2023-07-03T00:00:00Z" in note

@@ -180,3 +180,19 @@ def test_a_price_of_waits_takes_the_place_of_the_aims() -> None:
     assert kept == sorted(kept)
     assert kept[0] == 0
     assert kept[-1] > 0
+
+
+def test_rows_know_of_the_past_what_lies_before_their_midnight() -> None:
+    used = StepFunction.from_steps(0, [(0, 25), (DAY, 50), (2 * DAY, 75)])
+    submits = [20 * HOUR, 23 * HOUR, DAY + 5 * HOUR, DAY + 5 * HOUR + 1]
+    known = table(2, used, submits)
+    columns = dict(zip(known.names, known.values.T, strict=True))
+    assert columns["last day's use"].tolist() == [0.25] * 24 + [0.5] * 24
+    assert columns["last hours' arrivals"].tolist() == [2] * 24 + [0] * 24
+    assert np.flatnonzero(columns["arrivals at this hour yesterday"]).tolist() == [20, 23, 24 + 5]
+    assert columns["weekday"].tolist() == [3] * 24 + [4] * 24
+    assert columns["temperature"].tolist() == [20.0 + h for h in range(24)] * 2
+
+    later = table(2, StepFunction.from_steps(0, [(0, 25), (DAY, 99)]), [*submits, DAY + 7 * HOUR])
+    assert np.array_equal(later.values[:24], known.values[:24])
+    assert not np.array_equal(later.values[24:], known.values[24:])

@@ -202,3 +202,12 @@ def test_mistakes_are_one_line_and_status_2(call, folder, options, told, monkeyp
     assert out == ""
     assert told in next(line for line in err.splitlines() if "note:" not in line)
     assert not (folder / "x.csv").exists()
+
+
+def test_a_runtime_is_known_from_the_instant_on_in_which_the_job_ends():
+    def told(run: int) -> int:
+        trace = trace_of([0, DAY - 100], [10, run], [1, 1], walltime=[1000, 1000], wait=[0, 0], user=["a", "a"])
+        return int(known_jobs(trace, DAY).runtime[1])
+
+    assert (told(99), told(100)) == (99, 100)
+    assert told(101) == told(900) != 101

@@ -178,3 +178,16 @@ def test_a_walltime_that_reaches_a_window_is_no_hindrance():
     day = play_day(past, [], PLATFORM, DAY_S, closed=[(DAY_S + HOUR, DAY_S + 2 * HOUR, node)])
     legal(day)
     assert moments(day.left) == {number: (DAY_S, length) for number, length in lengths.items()}
+
+
+def test_jobs_are_held_for_as_long_as_they_are_expected_to_run_whatever_walltime_is_stated(site, past):
+    predictor = predictor_of(past)
+    longer = [asking(job, walltime=4 * job.walltime) for job in site.jobs]
+    one, two = (shifted(site, jobs, past, DAYS, 12) for jobs in (site.jobs, longer))
+    moved = 0
+    for stated, job, now, other in zip(site.jobs, longer, one, two, strict=True):
+        first, second = (predictor.runtime(each.user, each.walltime, each.submit) for each in (stated, job))
+        if first == second < stated.walltime:
+            assert now.earliest == other.earliest
+            moved += now.earliest > stated.earliest
+    assert moved > 5

@@ -282,3 +282,20 @@ def test_the_arithmetic_is_the_rule_played_second_by_second(seed: int, early: in
         saved = (count * (b - a) - sum(on[a:b])) * 90.0
         saved -= sum(boots[a:b]) * (130 - 100) * 5 + sum(stops[a:b]) * (110 - 10) * 2
         assert found.saved_j[span] == pytest.approx(saved)
+
+
+@given(st.integers(0, 100_000), st.integers(0, 130))
+def test_a_demand_before_a_time_knows_nothing_that_begins_from_then_on(seed: int, end: int) -> None:
+    rows = random_jobs(np.random.default_rng(seed), 25, 6, 120)
+    whole, some = (
+        demands_of(schedule_of([row for row in rows if row[0] < until]), machine(6))[0] for until in (999, end)
+    )
+    for moment in {end, *(start for start, _, _ in rows)}:
+        known = whole.before(moment)
+        assert known.start.tolist() == whole.start[whole.start < moment].tolist()
+        assert known.level.tolist() == whole.level[whole.start < moment].tolist()
+    known = whole.before(end)
+    assert known.start.tolist() == some.start.tolist()
+    assert known.level.tolist() == some.level.tolist()
+    moments = np.arange(-1, end)
+    assert known.busy.at(moments).tolist() == some.busy.at(moments).tolist()

@@ -18,7 +18,7 @@ from dardis.power.conditions import Conditions
 from dardis.solver.result import Budget
 from offline.planner.budget import Effort, Watch
 from offline.planner.cp.bound import bound, cheapest, exact_bound, idle_prices
-from offline.planner.cp.capacity import rows
+from offline.planner.cp.capacity import Taken, rows
 from offline.planner.cp.fluid import fluid_prices
 from offline.planner.cp.market import Market, Prices
 from offline.planner.cp.polish import polish, value
@@ -219,3 +219,20 @@ def test_a_latest_start_is_kept_whatever_a_later_one_would_bring():
     after = polish(problem, before, Effort(4), Watch())
     assert (after != before).any()
     assert (after <= problem.jobs.latest).all()
+
+
+def test_a_node_that_two_jobs_fill_by_halves_is_taken_once():
+    """Two jobs run on its four cores, each on two, so that no unit of three fits beside either; and one after them."""
+    problem = day_problem(1, 1, 0.9, 0, cores=4)
+    begin = problem.conditions.start
+    finish = begin + np.array([600, 900, 1800])
+    running = Running(
+        np.arange(3), *(np.array([begin - 60, begin - 60, begin + 900]),) * 2, finish, np.array([[2], [2], [3]]),
+        np.zeros(3), np.zeros(3), Placements(np.arange(4), np.zeros(3, dtype=np.int64), np.ones(3, dtype=np.int64)),
+    )  # fmt: skip
+    taken = Taken.of_problem(replace(problem, running=running))
+    _, start, end, amount = taken.whole(0, 2, problem.platform.capacity[:, 0])
+    moments = begin + np.arange(0, 1800, 300)[:, None]
+    counted = ((start <= moments) & (moments < end)) @ amount
+    assert (counted <= 1).all()
+    assert counted[[0, 1, 3, 4, 5]].tolist() == [1] * 5

@@ -11,13 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.dense import ONE, dense_nodes
 from kit.effort import examples
-from kit.plan_problems import day_problem, legal, plan_problems
+from kit.plan_problems import day_problem, legal, plan_problems, same
 
 from dardis.power.tariff import PowerLimit, Tariff
 from offline.planner.budget import Effort, Watch
 from offline.planner.day_account import account_of
 from offline.planner.improve import improve
 from offline.planner.money import profit_of, rank_of
+from offline.planner.orders import order_of
+from offline.planner.packing import Packing
 from offline.planner.problem import Problem, StoppedBy
 from offline.planner.searches import heuristic, in_order, multi_search, plan_of
 
@@ -147,3 +149,26 @@ def test_what_no_node_holds_is_refused():
     problem.jobs.request[1] = 5
     with pytest.raises(ValueError, match="job 2 is too large"):
         in_order(problem, np.arange(3))
+
+
+def test_ties_are_decided_by_duration_one_way_whichever_way_the_order_goes():
+    problem = day_problem(50, 4, 0.5, seed=3, cores=4)
+    problem.jobs.core_w[:] = 6.0
+    for name, sign in (("power / profit, shorter first", 1), ("power / profit, longer first", -1)):
+        for decreasing in (False, True):
+            order = order_of(problem, name, decreasing=decreasing)
+            assert (np.diff(sign * problem.jobs.duration[order]) >= 0).all()
+
+
+@given(plan_problems(), st.integers(0, 400))
+@examples(0.3)
+def test_a_plan_can_be_put_on_an_empty_machine_again(problem, later):
+    packing = Packing(problem)
+    soonest = np.maximum(problem.jobs.earliest, problem.conditions.start)
+    for job in range(len(problem.jobs.number)):
+        assert packing.put(job, later) >= max(int(soonest[job]), later)
+    plan = plan_of(problem, packing, "test")
+    again = Packing(problem)
+    again.keep_all(plan, range(len(plan.start)))
+    assert again.start.tolist() == plan.start.tolist()
+    assert same(plan_of(problem, again, "test"), plan)
