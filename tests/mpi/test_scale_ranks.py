@@ -16,12 +16,13 @@ from dardis.transport.mpi import broadcast
 from scripts.bench_peers.rank_of_tree import BareTree
 
 COMM = MPI.COMM_WORLD
+JOBS = 8
 RANKS = tuple(sorted({1, (COMM.size + 1) // 2, COMM.size}))
 
 
 def request_for(folder, **more):
     arguments = {
-        "nodes": (300,), "jobs": 12, "out": folder / "o", "arities": (0, 2), "ranks": RANKS, "windows": (20_000,),
+        "nodes": (300,), "jobs": JOBS, "out": folder / "o", "arities": (0, 2), "ranks": RANKS, "windows": (20_000,),
         "samples": (0, 4),
     }  # fmt: skip
     return ScaleRequest(**arguments | more)
@@ -47,7 +48,7 @@ def test_schedules_are_those_of_one_process(mpi_tmp_path, dispatcher):
             alone[key] = measure(one.experiments(1)[0], Ground(None, None, 1)).schedule_digest
         assert row.schedule_digest == alone[key], what
         assert row.ranks == what.ranks
-        assert row.completed == 12
+        assert row.completed == JOBS
     with (mpi_tmp_path / "o" / "scale.csv").open() as file:
         written = [row["schedule_digest"] for row in csv.DictReader(file)]
     assert written == [row.schedule_digest for row in rows]
@@ -85,14 +86,14 @@ def test_figures_of_ranks(mpi_tmp_path):
 
 @pytest.mark.mpi
 def test_jobs_in_flight_over_ranks(mpi_tmp_path):
-    request = request_for(mpi_tmp_path, arities=(0,), samples=(2,), task_managers=(2,), overlaps=(4,), jobs=24)
+    request = request_for(mpi_tmp_path, arities=(0,), samples=(2,), task_managers=(2,), overlaps=(4,), jobs=16)
     rows = run_scale_over_ranks(COMM, request)
     if COMM.rank > 0:
         return
     assert len({(row.schedule_digest, row.waves, row.rounds, row.completed) for row in rows}) == 1
     for row in rows:
         several = row.ranks > 1
-        assert row.waves >= 24 / 4
+        assert row.waves >= 16 / 4
         assert (row.predicted_s_per_round is not None) == several
         # What ranks do while they wait for each other is no work.
         assert 0 < row.job_ns * row.jobs < 1e9 * row.ranks * row.wall_s_per_round * row.rounds
@@ -130,11 +131,11 @@ def test_the_network_is_measured():
     assert isinstance(network, LogGP)
     assert same_on_all_ranks(network)
     assert network.ranks == COMM.size
-    assert 0 < network.send_overhead_ns < 1e7
-    assert 0 < network.receive_overhead_ns < 1e7
+    assert network.send_overhead_ns > 0
+    assert network.receive_overhead_ns > 0
     assert network.latency_ns >= 0
     assert network.gap_ns >= 0
-    assert 0 < network.gap_per_byte_ns < 1e5
+    assert network.gap_per_byte_ns > 0
     assert not COMM.Iprobe()
     cost = JobCost(0.0, 0.0, 100.0, 100.0)
     assert flat_round_ns(network, cost, COMM.size, 0) > network.send_overhead_ns + network.receive_overhead_ns
