@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from kit.ranks import by_ranks
 from mpi4py import MPI
 
 from dardis.metrics.audit import audit
@@ -99,13 +100,8 @@ def audited(folder, jobs, **more):
     assert audit(read_jobs(folder / "ranks" / "jobs.csv"), platform, expected=expected, **more) == []
 
 
-def tried(number):
-    """The gate tries all of them on four ranks, and every other one on two."""
-    return pytest.param(*RUNS[number], marks=[pytest.mark.slow] if COMM.size == 2 and number % 2 else [])
-
-
 @pytest.mark.mpi
-@pytest.mark.parametrize(("dispatcher", "settings", "more"), [tried(number) for number in range(len(RUNS))])
+@pytest.mark.parametrize(("dispatcher", "settings", "more"), by_ranks(*RUNS))
 def test_digest_is_that_of_one_process(inputs, dispatcher, settings, more):
     """With samples, hosts are asked for their own nodes alone; each task manager has hints of its own."""
     request = request_of(inputs, dispatcher, settings, "ranks", **{"managers": 3} | more)

@@ -4,6 +4,7 @@ import csv
 import json
 
 import pytest
+from kit.ranks import by_ranks
 from mpi4py import MPI
 
 from dardis.model.errors import InputError
@@ -29,7 +30,7 @@ def request_for(folder, **more):
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("dispatcher", ["dardis-throughput", "dardis-balance"])
+@pytest.mark.parametrize("dispatcher", by_ranks(("dardis-throughput",), ("dardis-balance",)))
 def test_schedules_are_those_of_one_process(mpi_tmp_path, dispatcher):
     request = request_for(mpi_tmp_path, dispatcher=dispatcher)
     rows = run_scale_over_ranks(COMM, request)
