@@ -1,7 +1,10 @@
 """Many seeds in one test: those that fail tell what is wrong, and how to see them again."""
 
+from collections.abc import Iterable
+from typing import Any
 
-def assert_sound(outcomes, script: str, options: str = "") -> None:
+
+def assert_sound(outcomes: Iterable[Any], script: str, options: str = "") -> None:
     """See that no outcome of a seed has `violations`; `script` of `scripts/` replays a seed."""
     failed = [outcome for outcome in outcomes if outcome.violations]
     lines = [f"{outcome}\n  replay: .venv/bin/python scripts/{script} {outcome.seed}{options}" for outcome in failed]

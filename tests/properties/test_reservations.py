@@ -165,7 +165,7 @@ def test_by_hand():
         ask(6, "q", walltime=100, units=4, cores=3), ask(7, "q", walltime=500, units=4),
         ask(8, "r", walltime=100, submit=350),
     ]  # fmt: skip
-    run = play(SITE, listed, find_dispatcher("easy", ()), Target(), 1)
+    run = play(SITE, listed, *EASY)
     start = dict(zip(run.schedule.number.tolist(), run.schedule.start.tolist(), strict=True))
     reasons = {run.jobs[place].number: reason for place, reason in run.recorder.reasons.items()}
     assert (start[1], start[2]) == (100, 300)  # 2 can't start beside 1, and after it 200 comes too soon

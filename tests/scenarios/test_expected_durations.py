@@ -9,13 +9,12 @@ from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile
 
+FOUR_CORES = Platform("one", (NodeGroup("n", 1, {"cores": 4}),))
+
 
 def capped(until, cores):
     """Fewer cores wished until then."""
     return DesiredProfile(FOUR_CORES, {0: StepFunction.from_steps(cores, [(until, 4)])})
-
-
-FOUR_CORES = Platform("one", (NodeGroup("n", 1, {"cores": 4}),))
 
 
 def job(number, submit, cores, walltime, runtime):

@@ -10,10 +10,7 @@ from kit.refused import line_of
 from dardis.config.measured import JobWatts, read_measured
 
 T = 1_682_899_200
-
-
 WANTED = [(T, 0, 100.0), (T, 1, 200.5), (T + 300, 0, 110.0)]
-
 
 FORMS = {
     "long": f"time,node,watts\n{T},n0,100\n{T},n1,200.5\n{T + 300},n0,110\n",
@@ -34,9 +31,7 @@ FORMS = {
     "domains": f"time,node,watts\n{T},n0.cluster,100\n{T},n1.cluster:623,200.5\n{T + 300},n0,110\n",
 }
 
-
 NAMES = ["n0", "n1", "n2"]
-T = 1_682_899_200
 
 
 def read(tmp_path, text):

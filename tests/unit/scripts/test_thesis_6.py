@@ -70,8 +70,6 @@ def test_table_6_2_says_what_the_text_does():
 TEMPS = np.array([10.0, 20.0])
 LOADS = np.array([1000.0, 2000.0, 3000.0, 4000.0])
 TABLE = PueTable(TEMPS, LOADS, np.array([[1.10, 1.11, 1.12, 1.30], [1.20, 1.40, 1.41, 1.42]]))
-
-
 HOUR = np.array([3600])
 
 
