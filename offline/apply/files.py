@@ -101,8 +101,9 @@ def _asked(place: str, row: _RequestRow) -> float | bool:
         case "PATCH", path, {"PowerControl": [{"PowerLimit": {"LimitInWatts": None}}]} if path == _power(row):
             return NO_LIMIT
         case "PATCH", path, {"PowerControl": [{"PowerLimit": {"LimitInWatts": int(watts)}}]} if path == _power(row):
-            if not isinstance(watts, bool) and abs(watts) <= _MOST_W:
-                return float(watts)
+            if isinstance(watts, bool) or abs(watts) > _MOST_W:
+                raise InputError(place, f"a limit of {watts} W", f"at most {_MOST_W:.0f} W")
+            return float(watts)
         case "POST", path, {"ResetType": str(kind)} if path == _reset(row) and kind in _RESETS:
             return _RESETS[kind]
     raise InputError(place, f"{row.method} {row.path}", f"a PATCH of {_power(row)}, or a POST to {_reset(row)}")

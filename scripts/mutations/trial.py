@@ -153,28 +153,30 @@ class _Trials:
         copy, began = self.copies.get(), time.monotonic()
         chosen = ("-k", mutation.only) if mutation.only else ()
         try:
-            status, output = self._run_with(mutation, copy, (*self._gate, *chosen))
+            status, output = self._run_with(mutation, copy, (*self._gate, *chosen), self._limit_s)
             if status not in {0, NO_TEST} or self._slow is None:
                 return _outcome(mutation, time.monotonic() - began, status, output)
             options = (*self._slow, *chosen)
+            before_s = cpu_s()
             status, output = self._run((*PYTEST, *options, *mutation.tests), copy, guard_s=GUARD_S)
+            limit_s = max(self._limit_s, math.ceil(LIMIT * (cpu_s() - before_s)))  # more, where other trials end
             if status not in {0, NO_TEST}:
                 cause = f"its slow tests fail without it: {output[-4000:]}"
                 return Outcome(mutation, Verdict.UNKNOWN, time.monotonic() - began, cause)
-            status, output = self._run_with(mutation, copy, options)
+            status, output = self._run_with(mutation, copy, options, limit_s)
             outcome = _outcome(mutation, time.monotonic() - began, status, output)
             return replace(outcome, verdict=Verdict.LATER) if outcome.verdict is Verdict.NOTICED else outcome
         finally:
             self.copies.put(copy)
 
-    def _run_with(self, mutation: Mutation, copy: Path, options: Sequence[str]) -> tuple[int, str]:
-        """Run the mutation's tests with its fault in the copy, and take it out again."""
+    def _run_with(self, mutation: Mutation, copy: Path, options: Sequence[str], limit_s: int) -> tuple[int, str]:
+        """Run the mutation's tests with its fault in the copy, and take it out again; each process has `limit_s`."""
         path = copy / mutation.file
         text, kept = path.read_text(encoding="utf-8"), path.stat()
         path.write_text(mutation.source(copy), encoding="utf-8")
         # What was compiled of it goes by size and second: it must not be good still.
         os.utime(path, ns=(kept.st_atime_ns, kept.st_mtime_ns + 2_000_000_000))
-        command = (*LIMITED, str(self._limit_s), *PYTEST, *options, *mutation.tests)
+        command = (*LIMITED, str(limit_s), *PYTEST, *options, *mutation.tests)
         try:
             return self._run(command, copy, guard_s=GUARD_S)
         finally:

@@ -170,9 +170,10 @@ def test_what_a_cancelled_job_has_begun_elsewhere_is_ended_and_its_node_is_free(
 
 
 def test_a_signal_to_who_waits_ends_what_he_waits_for(live):
-    there = "pgrep -f '^sleep 6104' > /dev/null; do sleep 0.1; done"
+    own = f"6104{os.getpid()}"  # others may test beside
+    there = f"pgrep -f '^sleep {own}' > /dev/null; do sleep 0.1; done"
     told = said(
-        live, f"{EXEC} $SECOND sleep 6104 & p=$!; while ! {there}; kill -TERM $p; wait $p; echo $?; while {there}"
+        live, f"{EXEC} $SECOND sleep {own} & p=$!; while ! {there}; kill -TERM $p; wait $p; echo $?; while {there}"
     )
     assert told == ["143"]
 
@@ -203,17 +204,18 @@ def test_a_keeper_that_dies_leaves_what_it_ran_and_it_is_ended_with_its_job(live
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_mpi_starts_its_processes_through_the_keepers_and_they_end_with_the_job(live, launcher):
-    number, out = begun(live, f"{launcher} sleep 6106; echo $?", cpus=2)
-    until(lambda: len(sleeping(6106)) == 4 or live.job(number)["state"] not in {"waiting", "running"})
-    assert len(sleeping(6106)) == 4, out.read_text()
-    above = [[Path(f"/proc/{one}/cmdline").read_text() for one in ancestors(rank)] for rank in sleeping(6106)]
+    own = int(f"6106{os.getpid()}")  # others may test beside
+    number, out = begun(live, f"{launcher} sleep {own}; echo $?", cpus=2)
+    until(lambda: len(sleeping(own)) == 4 or live.job(number)["state"] not in {"waiting", "running"})
+    assert len(sleeping(own)) == 4, out.read_text()
+    above = [[Path(f"/proc/{one}/cmdline").read_text() for one in ancestors(rank)] for rank in sleeping(own)]
     lines = [" < ".join(line).replace("\0", " ") for line in above]
     through = [line for line in lines if "prted" in line or "hydra_pmi_proxy" in line]
     assert len(through) >= 2
     assert all("remote_shell" not in line and "-m dardis.live.keeper" in line for line in through)
     live.client.post(f"/jobs/{number}/cancel")
     assert live.ended(number)["state"] == "cancelled"
-    until(lambda: not sleeping(6106))
+    until(lambda: not sleeping(own))
 
 
 @pytest.mark.slow

@@ -51,7 +51,8 @@ def stops(live):
 def killed(live, victim):
     """Let one of the processes die while jobs run; all is begun again, and they go on."""
     (waits,) = live.submit("echo $DARDIS_JOB_ID >> $RAN", hold=True)
-    runs = live.submit("sleep 2; echo $DARDIS_JOB_ID >> $RAN", cpus=4, array="0-5")
+    awaits = f"while ! [ -e go-{victim} ]; do sleep 0.05; done"
+    runs = live.submit(f"{awaits}; echo $DARDIS_JOB_ID >> $RAN", cpus=4, array="0-5")
     until(lambda: all(live.job(number)["state"] == "running" for number in runs))
     epoch, before = live.client.get("/status")["epoch"], live.ranks()
     if victim == "stopped":
@@ -62,6 +63,7 @@ def killed(live, victim):
     until(lambda: not set(before.values()) & set(live.ranks().values()))
     live.ready()
     assert live.client.get("/status")["epoch"] == epoch + 1
+    (live.ran.parent / f"go-{victim}").touch()
     live.client.post(f"/jobs/{waits}/release")
     assert [live.ended(number)["state"] for number in [*runs, waits]] == ["completed"] * 7
     return [*runs, waits]

@@ -51,7 +51,7 @@ class Cluster:
             ):
                 return b'"true"' in one.read()
 
-        until(leads, 60)
+        until(leads, 60, lambda: (self.folder / "m0.log").read_text()[-2000:])
         return self
 
     def text(self, name="main", ports=None):

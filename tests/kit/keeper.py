@@ -160,11 +160,13 @@ def start(run: str, folder: Path, *argv: str, **more) -> dict:
     }  # fmt: skip
 
 
-def until(holds: Callable[[], object], patience_s: float = PATIENCE_S) -> None:
-    """Wait until something holds."""
+def until(
+    holds: Callable[[], object], patience_s: float = PATIENCE_S, why: Callable[[], object] = lambda: "waited in vain"
+) -> None:
+    """Wait until something holds; `why` says what to tell where it never does."""
     end = time.monotonic() + patience_s
     while not holds():
-        assert time.monotonic() < end, "waited in vain"
+        assert time.monotonic() < end, why()
         time.sleep(0.005)
 
 

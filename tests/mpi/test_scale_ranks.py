@@ -139,7 +139,7 @@ def test_the_network_is_measured():
     assert 0 < network.receive_overhead_ns < taken_ns
     assert network.latency_ns >= 0
     assert network.gap_ns >= 0
-    assert 0 < network.gap_per_byte_ns < taken_ns
+    assert 0 <= network.gap_per_byte_ns < taken_ns  # 0: load hides that long messages take longer
     assert not COMM.Iprobe()
     cost = JobCost(0.0, 0.0, 100.0, 100.0)
     assert flat_round_ns(network, cost, COMM.size, 0) > network.send_overhead_ns + network.receive_overhead_ns

@@ -65,6 +65,10 @@ def test_readme_is_short():
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
 
 
+def test_tests_have_at_most_50_000_lines():
+    assert sum(path.read_bytes().count(b"\n") for path in (ROOT / "tests").rglob("*.py")) <= 50_000
+
+
 def test_every_helper_of_tests_has_a_row():
     text = (ROOT / "tests" / "kit" / "README.md").read_text(encoding="utf-8")
     rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]

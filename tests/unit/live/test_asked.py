@@ -131,9 +131,6 @@ def test_what_can_not_be_exported(text):
         read_export(text, "--export")
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("pattern", "path"),
     [
@@ -164,9 +161,6 @@ def test_what_is_no_pattern(pattern):
 )
 def test_where_output_goes(more, expected):
     assert paths_of(JobAsked(argv=("/bin/true",), **more), 3, None, None, "me", "/w") == expected
-
-
-# ----------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

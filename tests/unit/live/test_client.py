@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+from kit.keeper import until
 from kit.live_service import job, served
 
 from dardis.cli.main import run
@@ -85,8 +86,7 @@ def test_a_service_that_comes_back_is_waited_for(tmp_path):
             asked = threading.Thread(target=lambda: found.append(Client(tmp_path).ended(5)))
             found: list[dict] = []
             asked.start()
-            while not fake.asked:
-                time.sleep(0.01)
+            until(lambda: fake.asked)
             fake.breaks = 1_000_000
         again.set()
         asked.join(20)
@@ -115,9 +115,6 @@ def test_a_service_that_says_nothing(tmp_path, monkeypatch):
             Client(tmp_path).get("/nodes")
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-
-
 def test_output_is_followed_until_the_job_is_over(tmp_path):
     path = tmp_path / "out"
     with served(tmp_path) as fake:
@@ -129,8 +126,7 @@ def test_output_is_followed_until_the_job_is_over(tmp_path):
         time.sleep(0.3)
         with path.open("wb", buffering=0) as file:
             file.write(b"one\n")
-            while not blocks:
-                time.sleep(0.01)
+            until(lambda: blocks)
             file.write(b"two\n")
             fake.add(job(3, "completed"))
         thread.join(20)

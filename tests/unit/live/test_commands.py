@@ -49,9 +49,6 @@ def asked(fake):
     return body
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-
-
 def test_a_command_is_handed_in(fake, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLOUR", "red")
@@ -146,9 +143,6 @@ def test_mistakes_are_one_line_and_nobody_is_asked(fake, script, capsys, argumen
     assert fake.asked == []
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("end", "status", "said"),
     [
@@ -189,9 +183,6 @@ def test_what_is_no_id(fake, capsys, command, word):
     assert run([command, "--", word]) == 2
     assert capsys.readouterr().err == f"dardis: ID: {word!r}; expected the number of a job, or A-B\n"
     assert fake.asked == []
-
-
-# ----------------------------------------------------------------------------------------------------------------------
 
 
 def test_the_queue_in_plain_columns(fake, capsys, monkeypatch):
@@ -247,9 +238,6 @@ def test_history_and_since(fake, capsys):
 def test_what_is_no_moment(fake, capsys, text):
     assert run(["history", "--since", text]) == 2
     assert capsys.readouterr().err.startswith(f"dardis: --since: {text!r}; expected a UTC moment")
-
-
-# ----------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("command", "state"), [("cancel", "cancelled"), ("hold", "held"), ("release", "waiting")])

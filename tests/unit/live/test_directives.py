@@ -117,9 +117,6 @@ def test_mistakes_are_told_with_their_line(line, line_says):
     assert "\n" not in str(told.value)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("data", "line"),
     [

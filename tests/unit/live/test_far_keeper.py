@@ -163,8 +163,9 @@ def test_a_keeper_that_is_killed_is_lost_and_started_again(folder):
             pid = (await again.ask("hello", epoch=2, mark="last"))["pid"]
             with suppress(KeeperError):
                 await again.ask("stop")
-            while lives(pid):  # noqa: ASYNC110 (nobody says it)
-                await asyncio.sleep(0.02)
+            async with asyncio.timeout(PATIENCE_S):
+                while lives(pid):  # noqa: ASYNC110 (nobody says it)
+                    await asyncio.sleep(0.02)
 
     asyncio.run(work())
 

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from dardis.live import limits as limits_module
 from dardis.live.asked import Array, JobAsked
 from dardis.live.jobs import Asker, State, Submission, new_jobs
 from dardis.live.journal import JournalError
@@ -38,6 +39,20 @@ def test_jobs_are_counted_by_user_and_only_those_that_are_not_over():
         limits.see(handed_in(15, 8))
     jobs[0].state = jobs[1].state = State.COMPLETED
     limits.see(handed_in(15, 7, 2))
+
+
+def test_texts_of_a_user_are_limited_in_all(monkeypatch):
+    monkeypatch.setattr(limits_module, "MOST_BYTES", 10_000)
+    jobs = []
+    limits = Limits(100, lambda: jobs)
+    for first, more in enumerate(({"script": "x" * 3000}, {"output": "x" * 3000}), 1):
+        limits.see(handed_in(first, 7, **more))
+        jobs += new_jobs(handed_in(first, 7, **more))
+    with pytest.raises(InputError, match="at most 100 jobs, of 0 MiB"):
+        limits.see(handed_in(3, 7, script="x" * 3000))
+    limits.see(handed_in(3, 8, script="x" * 3000))
+    del jobs[0]
+    limits.see(handed_in(4, 7, script="x" * 3000))
 
 
 MACHINE = many_nodes(Platform("m", (NodeGroup("a", 1, {"cores": 1}),)), ["here"])

@@ -36,7 +36,7 @@ def lines(path):
 
 
 def test_a_run_with_all_that_it_is_given(keeper, tmp_path):
-    asker = keeper.connect()
+    begun_ms, asker = int(time.time() * 1000), keeper.connect()
     assert asker.hello() == {}
     script = "pwd; echo $A $DARDIS_RUN; cat; echo err >&2; exit 3"
     asker.start([start("1.1", tmp_path, "sh", "-c", script, env={"A": "b", "PATH": "/bin"})])
@@ -45,8 +45,7 @@ def test_a_run_with_all_that_it_is_given(keeper, tmp_path):
         "run": "1.1", "state": "over", "pid": 0, "started_ms": 0, "ended_ms": 0, "code": 3, "signal": None,
         "why": "exit",
     }  # fmt: skip
-    assert 0 <= record["ended_ms"] - record["started_ms"] < 10_000
-    assert abs(record["ended_ms"] - time.time() * 1000) < 20_000
+    assert begun_ms <= record["started_ms"] <= record["ended_ms"] <= time.time() * 1000 + 1
     first, second, third = lines(tmp_path / "1.1.out")
     assert (first, third) == (str(tmp_path), "err")
     assert second.startswith("b 1.1@")
@@ -547,8 +546,11 @@ def test_a_step_that_is_told_to_end_ends_its_runs_and_the_next_keeper_knows(tmp_
 
 
 @pytest.mark.parametrize("words", [("sleep", "100"), ("sh", "-c", "sleep 100; exit $?")])
-def test_what_is_killed_just_before_its_step_is_ends_by_that(tmp_path, words):
+def test_what_is_killed_just_before_its_step_is_ends_by_that(tmp_path, words, monkeypatch):
     """Nobody tells the step that it is to end, or too late; what is killed alone is over."""
+    code = "import dardis.live.keeper.server as server; server.HOLD_MS = 4000"  # what is 0.2 s here may be a second
+    (tmp_path / "sitecustomize.py").write_text(code)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
     keeper = Keeper(tmp_path / "keeper", "--step", "--cgroups=none")
     try:
         asker = keeper.connect()
