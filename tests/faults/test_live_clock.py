@@ -5,9 +5,9 @@ import time
 from pathlib import Path
 
 import pytest
-from kit.keeper import until
 from kit.live import PLATFORM, Live
 from kit.live_load import judge_jobs
+from kit.waiting import until
 
 LIBRARIES = sorted(Path("/usr/lib").glob("**/faketime/libfaketimeMT.so.1"))
 HOUR = 3600

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from kit.etcd import end_lease, etcd
-from kit.keeper import until
 from kit.live import Live
 from kit.live_load import judge, under_load
 from kit.live_ranks import ROOT, Ranks
+from kit.waiting import until
 
 from dardis.model.errors import DardisError
 

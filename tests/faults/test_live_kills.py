@@ -10,9 +10,9 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from kit.keeper import until
 from kit.live import CORES, Live
 from kit.live_load import judge, judge_jobs, under_load
+from kit.waiting import until
 
 EARLY_MS = 100
 """Between the clocks of who runs and who kills, at most."""
@@ -75,7 +75,7 @@ def test_a_keeper_that_is_stopped_past_its_deadline(live):
     until(live.lines)
     live.kill("keeper", signal.SIGSTOP)
     waits = live.submit(array="0-20")
-    until(lambda: live.client.get("/status")["silent"], 90)
+    until(lambda: live.client.get("/status")["silent"], patience_s=90)
     live.kill("keeper", signal.SIGCONT)
     assert live.ended(*runs)["code"] == 3
     live.all_over()

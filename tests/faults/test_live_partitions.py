@@ -7,9 +7,9 @@ import time
 from collections import defaultdict
 
 import pytest
-from kit.keeper import until
 from kit.live_load import judge, under_load
 from kit.live_partitions import DOWN, HOSTS, SWALLOWED, Network, Partitioned
+from kit.waiting import until
 
 from dardis.model.errors import DardisError
 

@@ -11,9 +11,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from kit.keeper import until
 from kit.live import Live
 from kit.live_ranks import ROOT, Ranks
+from kit.waiting import until
 
 from dardis.model.errors import DardisError, InputError
 

@@ -11,9 +11,9 @@ from collections import defaultdict
 from contextlib import suppress
 
 import pytest
-from kit.keeper import until
 from kit.live_load import judge, under_load
 from kit.live_ranks import PLACES, PLATFORM, ROOT, Ranks
+from kit.waiting import until
 
 MPIRUN = ROOT / "launch" / "mpirun"
 pytestmark = pytest.mark.skipif(not (ROOT / ".venv" / "bin" / "mpirun").exists(), reason="needs mpirun in .venv")
@@ -215,15 +215,15 @@ def test_a_job_that_may_run_again_ends_on_a_silent_host_before_it_runs_elsewhere
         live.client.post(f"/nodes/{name}/resume")
     agent = live.ranks()[1]
     os.kill(agent, signal.SIGSTOP)
-    until(lambda: live.job(again)["lost"], 30)
-    until(lambda: live.lines()[again] == 2, 120)
+    until(lambda: live.job(again)["lost"], patience_s=30)
+    until(lambda: live.lines()[again] == 2, patience_s=120)
     until(lambda: len(beats()) == 2)
     times = beats()
     (second,) = times.keys() - {first}
     assert max(times[first]) < min(times[second]) - 5e9, "ended well before it ran again"
     assert live.job(once)["lost"]
     os.kill(agent, signal.SIGCONT)
-    until(lambda: not live.silent(), 60)
+    until(lambda: not live.silent(), patience_s=60)
     job = live.job(once)
     assert (job["state"], job["lost"]) == ("running", False)
     assert live.lines() == {again: 2, once: 1}

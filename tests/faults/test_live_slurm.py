@@ -7,10 +7,11 @@ import time
 from pathlib import Path
 
 import pytest
-from kit.keeper import lives, until
+from kit.keeper import lives
 from kit.live_ranks import ROOT
 from kit.live_slurm import Hosts, InSlurm, tracks_by_cgroup
 from kit.slurm_cluster import missing_programs
+from kit.waiting import until
 from kit.worlds import Worlds
 
 pytestmark = [
@@ -44,7 +45,7 @@ def live(request):
 def running(live, command, **more):
     """Six jobs that run, two on each host."""
     numbers = live.submit(command, cpus=4, array=SIX, **more)
-    until(lambda: all(live.job(number)["state"] == "running" for number in numbers), PATIENCE_S)
+    until(lambda: all(live.job(number)["state"] == "running" for number in numbers), patience_s=PATIENCE_S)
     return numbers
 
 
@@ -87,7 +88,7 @@ def its_death_ends_no_job(live, victim):
     else:
         process = {"service": ranks[0], "agent": ranks[1], "mpirun": live.launcher()}[victim]
         os.kill(process, signal.SIGKILL)
-    until(lambda: not set(ranks.values()) & set(live.ranks().values()), PATIENCE_S)
+    until(lambda: not set(ranks.values()) & set(live.ranks().values()), patience_s=PATIENCE_S)
     live.ready()
     assert live.client.get("/status")["epoch"] == epoch + 1
     assert live.keepers() == keepers
@@ -128,7 +129,7 @@ def the_next_allocation_knows(live):
     (waits,) = live.submit(cpus=4)
     begun_s = time.monotonic()
     live.end()
-    until(lambda: live.service.poll() is not None, PATIENCE_S)
+    until(lambda: live.service.poll() is not None, patience_s=PATIENCE_S)
     assert time.monotonic() - begun_s < 15  # Slurm had not to kill anything
     processes = [int(line.split()[1]) for line in live.ran.with_suffix(".runs").read_text().splitlines()]
     assert len(processes) == 6
@@ -149,5 +150,5 @@ def the_next_allocation_knows(live):
         live.client.post(f"/nodes/{host}/lost", {})
     assert states(live, numbers) == ["unknown"] * 6
     live.client.post("/stop")
-    until(lambda: live.service.poll() is not None, PATIENCE_S)
+    until(lambda: live.service.poll() is not None, patience_s=PATIENCE_S)
     assert live.keepers() == {}

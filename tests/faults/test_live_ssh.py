@@ -8,9 +8,9 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from kit.keeper import until
 from kit.live_partitions import Network
 from kit.live_ranks import ROOT, Ranks
+from kit.waiting import until
 from kit.worlds import Worlds
 
 pytestmark = [

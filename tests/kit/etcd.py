@@ -8,8 +8,8 @@ import urllib.request
 from contextlib import closing, contextmanager, suppress
 
 import pytest
-from kit.keeper import until
 from kit.slurm_cluster import free_ports
+from kit.waiting import until
 
 from dardis.live.etcd import Etcd, delete, journal_place
 
@@ -51,7 +51,7 @@ class Cluster:
             ):
                 return b'"true"' in one.read()
 
-        until(leads, 60, lambda: (self.folder / "m0.log").read_text()[-2000:])
+        until(leads, lambda: (self.folder / "m0.log").read_text()[-2000:], 60)
         return self
 
     def text(self, name="main", ports=None):

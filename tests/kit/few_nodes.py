@@ -7,7 +7,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from kit.keeper import until
+from kit.waiting import until
 
 from dardis.cli.main import run
 

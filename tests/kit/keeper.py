@@ -7,12 +7,11 @@ import socket
 import struct
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-PATIENCE_S = 20.0
+from kit.waiting import PATIENCE_S, until
+
 OPEN: list[socket.socket] = []
 """Connections that a test has opened, for its end to close."""
 
@@ -158,16 +157,6 @@ def start(run: str, folder: Path, *argv: str, **more) -> dict:
         "error": out, "append": False, "cores": None, "memory_bytes": None, "walltime_ms": 60_000, "grace_ms": 1000,
         "user": None, **more,
     }  # fmt: skip
-
-
-def until(
-    holds: Callable[[], object], patience_s: float = PATIENCE_S, why: Callable[[], object] = lambda: "waited in vain"
-) -> None:
-    """Wait until something holds; `why` says what to tell where it never does."""
-    end = time.monotonic() + patience_s
-    while not holds():
-        assert time.monotonic() < end, why()
-        time.sleep(0.005)
 
 
 def lives(pid: int) -> bool:

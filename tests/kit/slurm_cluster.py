@@ -13,9 +13,11 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Self
+
+from kit import waiting
 
 PROGRAMS = ("slurmctld", "slurmd", "munged", "scontrol", "sbatch", "sinfo")
 PATH = os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin"
@@ -85,12 +87,7 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
-def until(wanted: Callable[[], bool], what: str, limit_s: float = 60.0) -> None:
-    """Wait for something to become true."""
-    end = time.monotonic() + limit_s
-    while not wanted():
-        assert time.monotonic() < end, f"after {limit_s} s still not: {what}"
-        time.sleep(0.2)
+until = partial(waiting.until, patience_s=60.0)
 
 
 class Cluster:

@@ -6,7 +6,7 @@ import socket
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-PATIENCE_S = 30.0
+from kit.waiting import PATIENCE_S, until_async
 
 
 class Wire:
@@ -56,19 +56,13 @@ class Both:
 
     async def all_over(self):
         """Wait until nothing is carried any more, nor kept."""
-        await until(lambda: not any(end.numbers for end in self.ends) and len(asyncio.all_tasks()) == 1)
+        await until_async(lambda: not any(end.numbers for end in self.ends) and len(asyncio.all_tasks()) == 1)
 
 
 @asynccontextmanager
 async def closing_socket(one):
     with one:
         yield one
-
-
-async def until(is_true):
-    async with asyncio.timeout(PATIENCE_S):
-        while not is_true():  # noqa: ASYNC110 (nobody says it)
-            await asyncio.sleep(0.001)
 
 
 async def all_of(one):

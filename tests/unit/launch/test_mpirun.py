@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from kit.keeper import lives, until
+from kit.keeper import lives
+from kit.waiting import until
 
 LAUNCH = Path(__file__).resolve().parents[3] / "launch"
 PATIENCE_S = 2

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from kit.keeper import until
 from kit.live import Live
+from kit.waiting import until
 
 LAUNCH = Path(__file__).resolve().parents[3] / "launch"
 DARDIS = """#!/usr/bin/env bash

@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 
 import pytest
-from kit.keeper import until
 from kit.live_service import job, served
+from kit.waiting import until
 
 from dardis.cli.main import run
 from dardis.live import client as client_module

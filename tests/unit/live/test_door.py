@@ -8,7 +8,8 @@ import stat
 from contextlib import asynccontextmanager, suppress
 
 import pytest
-from kit.tunnels import PATIENCE_S, all_of, send, sockets_open, some_of, until
+from kit.tunnels import PATIENCE_S, all_of, send, sockets_open, some_of
+from kit.waiting import until_async
 
 from dardis.live import door as doors
 from dardis.live import far_door
@@ -91,7 +92,7 @@ def play(folder, work, **how):
         async with asyncio.timeout(60):
             async with sited(folder, **how) as site:
                 await work(site)
-            await until(lambda: len(asyncio.all_tasks()) == 1)
+            await until_async(lambda: len(asyncio.all_tasks()) == 1)
         assert sockets_open() == before
         assert not (folder / "gateway.sock").exists()
 
@@ -105,7 +106,7 @@ def test_who_asks_is_told_and_answered(tmp_path):
             assert await site.echoes(one)
             assert await site.echoes(other, os.urandom(300_000))
             assert site.asked == [ME, ME]
-        await until(lambda: site.carried() == ([], []))
+        await until_async(lambda: site.carried() == ([], []))
 
     play(tmp_path, work)
 
@@ -154,7 +155,7 @@ def test_those_of_a_silent_host_are_closed(tmp_path, monkeypatch):
             await asyncio.sleep(0.2)
             assert site.carried() == ([1], [1])
             site.silent = True
-            await until(lambda: site.carried() == ([1], []) and not site.echoing)
+            await until_async(lambda: site.carried() == ([1], []) and not site.echoing)
             site.silent = False
             site.door.look()
             assert await all_of(one) == b""
@@ -238,7 +239,7 @@ def test_what_nobody_expects_of_a_door_is_raised(tmp_path, monkeypatch):
     async def work(site):
         monkeypatch.setattr(doors, "peer_of", lambda connection: connection.close() or 1 // 0)
         with await site.ask():
-            await until(site.door._taking.done)
+            await until_async(site.door._taking.done)
             with pytest.raises(ZeroDivisionError):
                 site.door.look()
 

@@ -4,6 +4,7 @@ import asyncio
 from types import SimpleNamespace
 
 import pytest
+from kit.waiting import until_async
 
 from dardis.engine.clock import monotonic_s
 from dardis.live import post
@@ -90,13 +91,6 @@ class Site:
         return Post(home, self.gateway, self.journal, lambda: None, as_root=False)
 
 
-async def until(condition):
-    """Wait until something holds."""
-    async with asyncio.timeout(60):
-        while not condition():  # noqa: ASYNC110 (nobody says it)
-            await asyncio.sleep(0.01)
-
-
 def with_site(folder, talk):
     async def run():
         site = Site()
@@ -113,12 +107,12 @@ def with_site(folder, talk):
 def test_leases_are_renewed_and_over_here_after_they_are_there(tmp_path):
     async def talk(site, here):
         (keeper,) = site.keepers
-        await until(lambda: len(keeper.leases) > 15)
+        await until_async(lambda: len(keeper.leases) > 15)
         assert site.over_s is None, "it is heard"
         site.away = True
         keeper.close()
         last_ms = keeper.leases[-1][1]
-        await until(lambda: site.over_s is not None)
+        await until_async(lambda: site.over_s is not None)
         assert site.over_s * 1000 >= last_ms + 300
 
     with_site(tmp_path, talk)
@@ -129,7 +123,7 @@ def test_what_was_given_before_this_service_is_waited_for(tmp_path):
         begun_s = monotonic_s()
         site.away = True
         site.keepers[0].close()
-        await until(lambda: site.over_s is not None)
+        await until_async(lambda: site.over_s is not None)
         assert site.over_s >= begun_s + 1.2
 
     with_site(tmp_path, talk)

@@ -14,8 +14,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from kit.keeper import Asker, close_all, until
+from kit.keeper import Asker, close_all
 from kit.live import PLATFORM, Live
+from kit.waiting import until
 
 from dardis.cli.main import run
 from dardis.live.client import STARTING

@@ -8,7 +8,8 @@ from contextlib import AsyncExitStack
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kit.tunnels import Both, all_of, send, sockets_open, some_of, until
+from kit.tunnels import Both, all_of, send, sockets_open, some_of
+from kit.waiting import until_async
 
 from dardis.live.tunnel import PIECE, PIECES, Tunnels
 
@@ -98,7 +99,7 @@ def test_a_slow_reader_stops_the_writer_and_nobody_else():
             await send(fast, b"goes on")
             assert await some_of(echoes, 7) == b"goes on"
             read = asyncio.create_task(all_of(answers))
-            await until(lambda: len([told for _, told in both.wire.said if "piece" in told]) > written // PIECE)
+            await until_async(lambda: len([told for _, told in both.wire.said if "piece" in told]) > written // PIECE)
             asks.close()
             assert not (await read).strip(b"\0")
 

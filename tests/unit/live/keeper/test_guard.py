@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
-from kit.keeper import Keeper, finish, lives, start, until
+from kit.keeper import Keeper, finish, lives, start
+from kit.waiting import until
 
 from dardis.live.keeper.clocks import boot_ms
 from dardis.live.keeper.lease import Lease

@@ -13,7 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from kit.keeper import Asker, Keeper, finish, lives, start, until
+from kit.keeper import Asker, Keeper, finish, lives, start
+from kit.waiting import until
 
 from dardis.live.keeper import PROTOCOL
 from dardis.live.keeper.fates import KNOWN, WORDS, Fate

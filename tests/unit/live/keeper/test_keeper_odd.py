@@ -9,7 +9,8 @@ import sys
 import time
 
 import pytest
-from kit.keeper import Keeper, finish, lives, start, until
+from kit.keeper import Keeper, finish, lives, start
+from kit.waiting import until
 
 EXIT = {"x86_64": 60, "aarch64": 93}.get(platform.machine())
 """The number of the call that ends one thread."""
