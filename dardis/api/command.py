@@ -19,8 +19,9 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Final, NamedTuple, TypeVar
 
-from dardis.api.plain import path_of, plain, setting_text
+from dardis.api.plain import plain, setting_text
 from dardis.comparison.nursery import same_modules
+from dardis.config.option import path_of
 from dardis.model.errors import INTERRUPTED, DardisError, DardisWarning, InputError, LossError
 
 Result = TypeVar("Result")

@@ -11,9 +11,13 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from dardis.api.command import Said, command, within, words_of
-from dardis.api.plain import copied, settings_of
+from dardis.api.options import with_keywords_of
+from dardis.api.plain import copied, plain, settings_of
 from dardis.api.platforms import Platform, as_platform
 from dardis.api.traces import Trace, as_trace
+from dardis.config.comparison import CompareSpec
+from dardis.config.option import switch_of
+from dardis.config.run import ReplaySpec
 from dardis.model.errors import DardisError, DardisWarning, InputError
 from dardis.registry import local_name
 
@@ -84,6 +88,7 @@ class Comparison:
         return read_csv(self.folder / name)
 
 
+@with_keywords_of(ReplaySpec, CompareSpec, omit=frozenset({"trace", "platform", "settings"}))
 def compare(
     traces: _Traces | DataFrame | Sequence[_Traces],
     platform: Platform | str | PathLike[str] | None = None,
@@ -105,13 +110,13 @@ def compare(
     Other processes can't import a class of a notebook, a script or a function. Runs of such classes happen one after
     another in this process, with a `DardisWarning`, and are made again each time.
 
-    The other keywords are the options of the command line by their names: `jobs`, `from_`, `to`, `profile`,
-    `deadlines`, `trim`, `processes`, `clairvoyant`, …. What `out` holds of just that already is kept; without `out`
-    all is in a temporary folder.
+    What `out` holds of just that already is kept; without `out` all is in a temporary folder.
 
     Raises `InputError` with the command's own line. A run that fails is no exception: see `Comparison.failed`.
     """
     several = _several(traces)
+    if not switch_of("recorded", plain(options.pop("recorded", True))):
+        options["no_recorded"] = True
     for option, other in (("set", "settings={…}"), ("help", "help(dardis.compare)"), ("version", "dardis_version")):
         if option in options:
             raise InputError(option, "is no keyword here", other)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dardis.config.option import path_of
 from dardis.model.errors import InputError
 
 
@@ -33,13 +34,6 @@ def is_no_unicode(text: str) -> bool:
     return any("\ud800" <= sign <= "\udfff" for sign in text)
 
 
-def path_of(option: str, value: object) -> Path:
-    """The path that an option says. Raises InputError for what is none."""
-    if isinstance(value, str | PathLike) and isinstance(path := fspath(value), str):
-        return Path(path)
-    raise InputError(option, f"is a {type(value).__name__}", "a path")
-
-
 def copied(file: Path, path: str | PathLike[str]) -> Path:
     """Copy a file there, replace what is there, and return its path. Raises InputError where nothing can be written."""
     where = path_of("path", path)
@@ -47,13 +41,6 @@ def copied(file: Path, path: str | PathLike[str]) -> Path:
         return Path(shutil.copyfile(file, where))
     except (OSError, ValueError) as error:
         raise InputError(where, getattr(error, "strerror", None) or str(error), "a file that can be written") from None
-
-
-def switch_of(option: str, value: object) -> bool:
-    """Whether an option is given. Raises InputError for what is neither True nor False."""
-    if (said := plain(value)) is True or said is False:
-        return bool(said)
-    raise InputError(option, repr(value), "True or False")
 
 
 def settings_of(settings: object) -> dict[str, object]:

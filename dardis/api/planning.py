@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from dardis.api.command import Said, command, within, words_of
 from dardis.api.comparison import as_file
+from dardis.api.options import with_keywords_of
 from dardis.api.plain import copied
 from dardis.api.platforms import Platform
 from dardis.api.traces import Trace, as_trace
+from offline.day.options import PlanSpec
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -73,6 +75,7 @@ class Plan:
         return read_csv(self.folder / name)
 
 
+@with_keywords_of(PlanSpec, omit=frozenset({"history", "platform"}))
 def plan(
     history: Trace | DataFrame | str | PathLike[str],
     platform: Platform | str | PathLike[str],
@@ -86,9 +89,7 @@ def plan(
     """Plan a UTC day from the jobs before it, as `dardis plan` does.
 
     `history` is what has run, `platform` the machine, with power figures; the day is a number from 0 on the history's
-    clock, or a date. The other keywords are the options of the command line by their names: `weather`, `prices`,
-    `carbon` (files), `calendar_start`, `now`, `state`, `switching`, `cap`, `cooling`, `hours`, `forecast_method`,
-    `time_limit` (s), `seed`, `what_if`, …. Without `out` all is in a temporary folder.
+    clock, or a date. Without `out` all is in a temporary folder.
 
     Raises `InputError` with the command's own line.
     """

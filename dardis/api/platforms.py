@@ -7,7 +7,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Final
 
-from dardis.api.plain import path_of, plain
+from dardis.api.plain import plain
+from dardis.config.option import path_of
 from dardis.config.platform import load_platform, stated_platform
 from dardis.config.platform_text import toml_table
 from dardis.model import platform as model

@@ -5,16 +5,16 @@ from __future__ import annotations
 import tempfile
 import warnings
 from collections.abc import Mapping
-from datetime import date
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dardis.api.options import requested
-from dardis.api.plain import copied, settings_of, switch_of
+from dardis.api.options import NOWHERE, requested, with_keywords_of
+from dardis.api.plain import copied, settings_of
 from dardis.api.platforms import Platform
 from dardis.api.traces import Trace
+from dardis.config.run import RunSpec
 from dardis.metrics.columns import PARTS, UNITS_BY_PART, header
 from dardis.metrics.system import profile_table
 from dardis.metrics.table import rows
@@ -24,7 +24,6 @@ from dardis.model.errors import DardisWarning
 from dardis.model.folders import RUN_FOLDER
 from dardis.registry import Dispatcher
 from dardis.runs.given import Objects
-from dardis.runs.request import RunRequest
 from dardis.runs.results import Results
 from dardis.runs.run import simulated, write
 
@@ -141,69 +140,38 @@ class Run:
         return f"<Run of {request.dispatcher} on {self._results.platform.name}: {', '.join(shown)}>"
 
 
+@with_keywords_of(RunSpec)
 def simulate(
     trace: Trace | DataFrame | str | PathLike[str],
     platform: Platform | str | PathLike[str],
     dispatcher: str | type | Dispatcher,
     *,
-    seed: int = 1,
-    jobs: int | None = None,
-    from_: int | str | date | None = None,
-    to: int | str | date | None = None,
-    profile: str | PathLike[str] | None = None,
-    deadlines: str | PathLike[str] | None = None,
     settings: Mapping[str, object] | None = None,
-    task_managers: int = 1,
-    arity: int | str = "flat",
-    sample: int | str = "all",
-    trim: tuple[int | str | date, int | str | date] | None = None,
-    overrun: str = "kill",
-    walltime_factor: float = 1.0,
-    think_times: bool = False,
-    calendar_start: str | None = None,
-    events: str | PathLike[str] | None = None,
-    resources: str = "nodes",
-    strict: bool = False,
-    save_instances: str | PathLike[str] | None = None,
-    out: str | PathLike[str] | None = None,
-    force: bool = False,
-    no_report: bool = False,
-    **more: object,
+    **more: Any,  # noqa: ANN401 (each its own kind)
 ) -> Run:
     """Replay a trace on a machine under a dispatcher, as `dardis simulate` does, with the same schedule.
 
     Trace and platform are objects or the paths of files; a trace may be a DataFrame as well. The dispatcher is a name
     (`dardis dispatchers` lists them), `"package.module:Class"`, or a class at hand, such as a `Rule`. Settings of the
-    dispatcher are keywords, as in `simulate(trace, platform, "easy", order="sjbf")`; those that are called as an option
-    (`profile`) go into the mapping `settings`. True is `on`, False `off`.
+    dispatcher are keywords, as in `simulate(trace, platform, "easy", order="sjbf")`. Those that have the name of an
+    option (`profile`) go into the mapping `settings`. True is `on`, False `off`.
 
-    The other keywords are the options of the command line: `seed` (of every random choice), `jobs` (only the first),
-    `from_` and `to` (only those submitted within: s on the trace's clock, a date of UTC, or `"+2d"`), `profile` (the
-    file of a desired profile, or a plan's target.json), `deadlines` (a rule, or a file of latest starts), `trim`
-    (warm-up and cool-down, s, whose jobs don't count), `overrun` (`"kill"` or `"extend"`), `walltime_factor` (where the
-    trace states no walltimes), `task_managers`, `arity`, `sample`, `think_times`, `calendar_start`, `events`, `strict`,
-    `resources` (`"nodes"` or `"cores"`: what `allocated_resources` of a jobs.csv are), and `save_instances`. Nothing is
-    written, unless `out` names a folder for all files of a run.
+    Nothing is written, unless `out` names a folder for all files of a run. Moments are seconds on the trace's clock,
+    dates of UTC, or texts such as `"+2d"`; `trim` is a pair of them.
 
     Raises `InputError` with the line that the command would end with, `DardisError` where the code of a dispatcher
     fails. Warns (`DardisWarning`) of what the command warns of.
     """
-    asked = requested(
-        trace, platform, dispatcher, {**settings_of(settings), **more}, strict=strict, out=out, force=force, seed=seed,
-        jobs=jobs, from_=from_, to=to, profile=profile, deadlines=deadlines, task_managers=task_managers, arity=arity,
-        sample=sample, trim=trim, think_times=think_times, calendar_start=calendar_start, events=events,
-        save_instances=save_instances, overrun=overrun, walltime_factor=walltime_factor, resources=resources,
-    )  # fmt: skip
-    no_report = switch_of("--no-report", no_report)
-    if out is None:
-        return Run(_simulated(*asked))
-    with RUN_FOLDER.held(asked[0].out, force=force):
-        results = _simulated(*asked)
-        write(results, asked[0].out, None if no_report else _draw)
+    request, objects = requested(trace, platform, dispatcher, settings_of(settings), more)
+    if request.out is NOWHERE:
+        return Run(_simulated(request, objects))
+    with RUN_FOLDER.held(request.out, force=request.force):
+        results = _simulated(request, objects)
+        write(results, request.out, None if request.no_report else _draw)
     return Run(results)
 
 
-def _simulated(request: RunRequest, objects: Objects) -> Results:
+def _simulated(request: RunSpec, objects: Objects) -> Results:
     """Run, and warn as the command does."""
     results = simulated(request, objects, lambda line: warnings.warn(line, DardisWarning, stacklevel=6))
     for line in results.later_warnings:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dardis.api.plain import is_no_unicode, path_of, plain
+from dardis.api.plain import is_no_unicode, plain
+from dardis.config.option import path_of
 from dardis.model.cells import as_cell, row_writer
 from dardis.model.errors import InputError
 from dardis.model.files import sha256_of, write_text

@@ -13,7 +13,7 @@ import typer
 from dardis.model.errors import InputError
 
 if TYPE_CHECKING:
-    from dardis.config.records import AskedRecord
+    from dardis.config.records import RunRecord
     from dardis.metrics.asked import AskedJobs, Changed
     from dardis.metrics.audit import Audit
     from dardis.metrics.violation import Violation
@@ -32,7 +32,7 @@ def audit(
     ] = None,
 ) -> None:
     """Judge whether a schedule is legal: exit status 0 when it is, 1 with what is wrong when it is not."""
-    from dardis.config.records import AskedRecord, read_metrics
+    from dardis.config.records import RunRecord, read_metrics
     from dardis.config.toml_file import read_json
     from dardis.metrics.audit import Audit
     from dardis.metrics.downtime import DOWNTIME_FILE, read_downtime
@@ -40,7 +40,7 @@ def audit(
 
     path = run_dir / "run.json"
     before = _seen(path)
-    record = read_json(path, AskedRecord) if path.exists() else None
+    record = read_json(path, RunRecord) if path.exists() else None
     machine = _machine(path, record, platform)
     metrics = read_metrics(run_dir / METRICS) if (run_dir / METRICS).exists() else None
     asked, why = _asked(path, record)
@@ -89,7 +89,7 @@ def _seen(path: Path) -> tuple[int, int] | None:
     return found.st_ino, found.st_mtime_ns
 
 
-def _machine(path: Path, record: AskedRecord | None, file: Path | None) -> Platform:
+def _machine(path: Path, record: RunRecord | None, file: Path | None) -> Platform:
     """The machine that the user names, else the one the run was made on."""
     if file is not None:
         from dardis.config.platform import load_platform
@@ -113,7 +113,7 @@ def _machine(path: Path, record: AskedRecord | None, file: Path | None) -> Platf
     return record.machine(path)
 
 
-def _asked(path: Path, record: AskedRecord | None) -> tuple[AskedJobs | None, str]:
+def _asked(path: Path, record: RunRecord | None) -> tuple[AskedJobs | None, str]:
     """The jobs that the run was asked for, or why nobody can tell."""
     from dardis.metrics.asked import AskedJobs
     from dardis.model.files import sha256_of
@@ -130,12 +130,12 @@ def _asked(path: Path, record: AskedRecord | None) -> tuple[AskedJobs | None, st
     from dardis.runs.asked import Part, asked_jobs
 
     machine = record.machine(path)
-    part = Part(record.from_s, record.to_s, record.jobs, record.overrun, record.walltime_factor)
+    part = Part(record.from_s, record.to_s, record)
     found = asked_jobs(trace, machine, record.unit_cores, part, think_times=record.think_times, strict=record.strict)
     return AskedJobs.of(found.jobs, machine.kinds).changed(_changed(record)), ""
 
 
-def _changed(record: AskedRecord) -> list[Changed]:
+def _changed(record: RunRecord) -> list[Changed]:
     from dardis.metrics.asked import Changed
 
     return [Changed(one.job, one.walltime_s, one.queue, one.ran_s) for one in record.changed]

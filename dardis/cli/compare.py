@@ -3,130 +3,48 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from dardis.cli.options import (
-    CalendarStart,
-    Events,
-    FirstJobs,
-    OverrunRule,
-    ResourcesRule,
-    SubmittedBefore,
-    SubmittedFrom,
-    Trimmed,
-    WalltimeFactor,
-    dispatchers_beginning,
-)
-from dardis.config.option_texts import LARGEST_SEED, MOST_REPLICATES, MOST_TASK_MANAGERS, whole, whole_of
+from dardis.cli.derived import options_of
 from dardis.model.errors import InputError
 
 if TYPE_CHECKING:
     from dardis.comparison.whole import Done, Shown
-    from dardis.config.comparison import Comparison, Contender
-    from dardis.config.cuts import Cut
-    from dardis.model.resampling import Resampling
+    from dardis.config.comparison import CompareSpec, Comparison, Contender
 
 
+@options_of(
+    "dardis.config.run:ReplaySpec", "dardis.config.comparison:CompareSpec",
+    omit=frozenset({"trace"}), unstated=True, optional=frozenset({"platform"}),
+    helps={"platform": "The machine of all traces that name none."},
+)  # fmt: skip
 def compare(
+    options: dict[str, Any],
     what: Annotated[
         list[Path], typer.Argument(metavar="SPEC.toml|TRACE[@P.toml]…", help="A file that says all, or traces.")
     ],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for runs, tables and the report.")],
-    platform: Annotated[
-        Path | None, typer.Option(metavar="P.toml", help="The machine of all traces that name none.")
-    ] = None,
-    dispatchers: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B:KEY=VALUE",
-            help="As in easy,easy:order=sjbf (see `dardis dispatchers`).",
-            autocompletion=dispatchers_beginning,
-        ),
-    ] = None,
-    seeds: Annotated[str | None, typer.Option(metavar="1,2,3", help="Each run once with each seed (1).")] = None,
-    jobs: FirstJobs = None,
-    start: SubmittedFrom = None,
-    end: SubmittedBefore = None,
-    profile: Annotated[Path | None, typer.Option(metavar="F", help="Desired profile (CSV).")] = None,
-    deadlines: Annotated[str | None, typer.Option(metavar="RULE", help="As in `dardis simulate`.")] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of all dispatchers; repeatable.")
-    ] = None,
-    task_managers: Annotated[
-        int | None,
-        typer.Option(
-            parser=whole("--task-managers", 1, MOST_TASK_MANAGERS),
-            metavar="N",
-            help="Task managers that share the jobs.",
-        ),
-    ] = None,
-    arity: Annotated[
-        str | None, typer.Option(metavar="flat|A", help="As in `dardis simulate`; A:arity=8 for one dispatcher.")
-    ] = None,
-    sample: Annotated[
-        str | None, typer.Option(metavar="all|default|S", help="The same; A:sample=4 for one dispatcher.")
-    ] = None,
-    trim: Trimmed = None,
-    overrun: OverrunRule = None,
-    walltime_factor: WalltimeFactor = None,
-    think_times: Annotated[
-        bool, typer.Option("--think-times", help="Submit a job after the one it follows (SWF fields 17, 18).")
-    ] = False,
-    calendar_start: CalendarStart = None,
-    events: Events = None,
-    resources: ResourcesRule = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Refuse a trace with a malformed line.")] = False,
-    gantt: Annotated[
-        str | None, typer.Option(metavar="A,B", help="The two to draw over time (default: first and last).")
-    ] = None,
-    clairvoyant: Annotated[
-        bool, typer.Option("--clairvoyant", help="Say how far all are from what could be done with all jobs known.")
-    ] = False,
-    processes: Annotated[
-        int | None,
-        typer.Option(parser=whole("--processes", 1, 4096), metavar="N", help="Runs at once (default: one a core)."),
-    ] = None,
-    replicates: Annotated[
-        int | None,
-        typer.Option(
-            parser=whole("--replicates", 2, MOST_REPLICATES),
-            metavar="N",
-            help="Replay N draws of each trace: paired differences.",
-        ),
-    ] = None,
-    resample: Annotated[
-        str | None, typer.Option(metavar="weeks|shake[:WIDTH_S]", help="What --replicates draws (weeks).")
-    ] = None,
-    grid: Annotated[
-        list[str] | None,
-        typer.Option(metavar="A.KEY=1,2,3", help="A dispatcher with each value of a setting; two make a grid."),
-    ] = None,
-    no_recorded: Annotated[
-        bool, typer.Option("--no-recorded", help="No row of the starts that traces say they had.")
-    ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Redo the runs in DIR of which another was asked.")] = False,
 ) -> None:
     """Replay traces under dispatchers, each pair with each seed; what DIR holds of just that already is kept."""
-    options: dict[str, Any] = {
-        "--platform": platform, "--dispatchers": dispatchers, "--seeds": seeds, "--jobs": jobs, "--from": start,
-        "--to": end, "--profile": profile, "--deadlines": deadlines, "--set": settings, "--trim": trim,
-        "--task-managers": task_managers, "--arity": arity, "--sample": sample, "--think-times": think_times,
-        "--strict": strict, "--calendar-start": calendar_start, "--events": events,
-        "--overrun": overrun, "--walltime-factor": walltime_factor, "--resources": resources,
-        "--replicates": replicates, "--resample": resample, "--grid": grid, "--no-recorded": no_recorded,
-    }  # fmt: skip
-    comparison = _of_file(what[0], options) if _is_file(what) else _of_options(what, options)
+    from dardis.config.comparison import CompareSpec
+    from dardis.config.option import spec_of
+
+    spec = spec_of(CompareSpec, {name: one for name, one in options.items() if name in CompareSpec.model_fields})
+    replay = {name: one for name, one in options.items() if name not in CompareSpec.model_fields}
+    comparison = _of_file(what[0], options) if _is_file(what) else _of_options(what, replay, spec)
+    out = spec.out
     from dardis.comparison.whole import compare as compare_all
     from dardis.report.compare_page import write_comparison
 
-    pair = _pair(comparison, gantt)
+    pair = _pair(comparison, spec.gantt)
     done = compare_all(
-        comparison, out, pair, write_comparison, _shown(), processes=processes, clairvoyant=clairvoyant, force=force
-    )
+        comparison, out, pair, write_comparison, _shown(),
+        processes=spec.processes, clairvoyant=spec.clairvoyant, force=spec.force,
+    )  # fmt: skip
     _tell_outcome(done, out)
     if _say_what_never_ran(done) or done.failed:
         raise typer.Exit(1)
@@ -151,84 +69,55 @@ def _is_file(what: list[Path]) -> bool:
     return len(what) == 1 and what[0].suffix == ".toml" and trace_and_platform(what[0])[1] is None
 
 
-def _of_file(path: Path, options: dict[str, Any]) -> Comparison:
-    """What a file says; the options of traces have no place beside it."""
-    from dardis.config.comparison_file import load_comparison
+_BESIDE_A_FILE: Final = frozenset({"out", "gantt", "clairvoyant", "processes", "force"})
+"""Options that have a place beside a file."""
 
-    for option, value in options.items():
-        if value is not None and value is not False and value != []:
-            raise InputError(option, f"is for traces, and {path} says all itself", "it in that file")
+
+def _of_file(path: Path, options: dict[str, Any]) -> Comparison:
+    """The comparison that a file states. Raises InputError for options that have no place beside it."""
+    from dardis.config.comparison import CompareSpec, load_comparison
+    from dardis.config.option import option_fields
+    from dardis.config.run import ReplaySpec
+
+    for one in (*option_fields(ReplaySpec), *option_fields(CompareSpec)):
+        if one.name in options and one.name not in _BESIDE_A_FILE:
+            raise InputError(one.option, f"is for traces, and {path} says all itself", "it in that file")
     return load_comparison(path)
 
 
-def _of_options(traces: list[Path], said: dict[str, Any]) -> Comparison:
-    """What the options say of traces."""
+def _of_options(traces: list[Path], replay: dict[str, Any], spec: CompareSpec) -> Comparison:
+    """The comparison that options state."""
     from dardis.config.comparison import (
         Comparison,
-        Workload,
+        TraceSpec,
         contender_of,
         default_name,
         trace_and_platform,
         with_grids,
     )
-    from dardis.config.cuts import trim_of
-    from dardis.config.reach import reach_value
-    from dardis.model.choices import Overrun, Resources
+    from dardis.config.option import spec_of
 
     named = [trace_and_platform(trace) for trace in traces]
-    needed = {"--platform": "P.toml", "--dispatchers": "A,B"}
-    if all(platform is not None for _, platform in named):
-        del needed["--platform"]
-    for option, example in needed.items():
-        if said[option] is None:
+    common = replay.get("platform")
+    for option, example, lacks in (
+        ("--platform", "P.toml", common is None and any(platform is None for _, platform in named)),
+        ("--dispatchers", "A,B", spec.dispatchers is None),
+    ):
+        if lacks:
             found = f"traces without {option} {example}"
             raise InputError("dardis compare", found, "both, or one SPEC.toml that says all")
     workloads = tuple(
-        Workload(
-            name=default_name(trace), trace=trace, platform=platform or said["--platform"], jobs=said["--jobs"],
-            start=_cut("--from", said), end=_cut("--to", said),
-            profile=said["--profile"], deadlines=said["--deadlines"],
-            trim=None if said["--trim"] is None else trim_of("--trim", said["--trim"]),
-            task_managers=said["--task-managers"] or 1,
-            think_times=said["--think-times"], strict=said["--strict"],
-            calendar_start=said["--calendar-start"], events=said["--events"],
-            resources=said["--resources"] or Resources.NODES,
-            arity=reach_value("arity", said["--arity"] or "flat"),
-            sample=reach_value("sample", said["--sample"] or "all"),
-            overrun=said["--overrun"] or Overrun.KILL, walltime_factor=said["--walltime-factor"] or 1.0,
-        )
+        spec_of(TraceSpec, replay | {"name": default_name(trace), "trace": trace, "platform": platform or common})
         for trace, platform in named
-    )  # fmt: skip
-    listed = [contender_of(text) for text in _names("--dispatchers", said["--dispatchers"])]
-    _see_shared(said["--set"] or [], listed)
+    )
+    listed = [contender_of(text) for text in _names("--dispatchers", spec.dispatchers or "")]
+    _see_shared(spec.settings, listed)
     # What one dispatcher is given comes last, so that it holds.
-    contenders = [replace(one, settings=(*(said["--set"] or ()), *one.settings)) for one in listed]
-    return Comparison(
-        "dardis compare", workloads, with_grids(contenders, said["--grid"] or ()), _seeds(said["--seeds"] or "1"),
-        said["--replicates"] or 0, _resampling(said["--resample"]), not said["--no-recorded"],
-    )  # fmt: skip
+    contenders = [replace(one, settings=(*spec.settings, *one.settings)) for one in listed]
+    return Comparison("dardis compare", workloads, with_grids(contenders, spec.grid), spec)
 
 
-def _resampling(text: str | None) -> Resampling | None:
-    from dardis.model.resampling import resampling_of
-
-    if text is None:
-        return None
-    try:
-        return resampling_of(text)
-    except ValueError as error:
-        found, _, expected = str(error).partition("; expected ")
-        raise InputError("--resample", found, expected) from None
-
-
-def _cut(option: str, said: dict[str, Any]) -> Cut | None:
-    """What `--from` or `--to` says. Raises InputError."""
-    from dardis.config.cuts import cut_of
-
-    return None if said[option] is None else cut_of(option, said[option])
-
-
-def _see_shared(settings: list[str], contenders: list[Contender]) -> None:
+def _see_shared(settings: Sequence[str], contenders: list[Contender]) -> None:
     """See that all know the settings that all are given. Raises InputError, which says how to give it to some."""
     from dardis.config.settings import known_settings
     from dardis.registry import find_dispatcher
@@ -249,11 +138,6 @@ def _names(option: str, text: str) -> list[str]:
     if not all(names):
         raise InputError(option, repr(text), "names with commas between")
     return names
-
-
-def _seeds(text: str) -> tuple[int, ...]:
-    expected = f"whole numbers from 0 to {LARGEST_SEED} with commas between"
-    return tuple(whole_of("--seeds", part, 0, LARGEST_SEED, expected, text) for part in _names("--seeds", text))
 
 
 def _pair(comparison: Comparison, text: str | None) -> tuple[str, str]:

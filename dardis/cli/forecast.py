@@ -6,13 +6,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dardis.cli.options import CalendarStart, TracePath
-from dardis.cli.texts import days_of
-from dardis.config.option_texts import whole
+from dardis.cli.derived import options_of
+from dardis.cli.options import TracePath
+from dardis.config.option_texts import days_of, whole
 from dardis.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,13 +23,14 @@ if TYPE_CHECKING:
     from offline.site.calendar import Calendar
 
 
+@options_of("dardis.config.run:CalendarSpec")
 def forecast(
+    options: dict[str, Any],
     trace: TracePath,
     platform: Annotated[Path, typer.Option(metavar="P.toml", help="The machine.")],
     out: Annotated[
         Path | None, typer.Option(metavar="FILE|DIR", help="A job table (.csv, .csv.gz), or a folder for the files.")
     ] = None,
-    calendar_start: CalendarStart = None,
     day: Annotated[
         int | None,
         typer.Option(
@@ -51,10 +52,10 @@ def forecast(
     force: Annotated[bool, typer.Option("--force", help="Replace what --out names.")] = False,
 ) -> None:
     """Forecast what will be submitted in a day or two from what was submitted before."""
-    from dardis.config.clocks import parse_utc
     from dardis.config.platform import load_platform
+    from dardis.config.run import CalendarSpec
     from dardis.workload.read import read_equal_units
-    from offline.forecast.donors import DEFAULT
+    from offline.forecast import DEFAULT
     from offline.forecast.forecast import HORIZONS, forecast
     from offline.site.calendar import calendar_of
     from offline.site.fitting import trace_that_fits
@@ -66,13 +67,14 @@ def forecast(
     with ExitStack() as held:
         files = None if out is None else held.enter_context(_held(out, force=force))
         machine = load_platform(platform)
-        start = machine.facility.calendar_start if calendar_start is None else parse_utc(calendar_start)
+        begins = CalendarSpec(**options).begins
+        start = machine.facility.calendar_start if begins is None else begins
         history = read_equal_units(trace, strict=strict, not_ended=not backtest)
         calendar, assumed = calendar_of(history, start)
         jobs, left_out = trace_that_fits(history, machine)
         _notes(assumed, left_out, *history.notes)
         if files is None:
-            _judge(trace.name, jobs, calendar, hours, None if days is None else days_of(days), seed)
+            _judge(trace.name, jobs, calendar, hours, None if days is None else days_of("--days", days), seed)
             return
         chosen = calendar.day_of(int(jobs.submit.max())) + 1 if day is None else day
         known = as_known(jobs, calendar.day(chosen)[0])
@@ -170,7 +172,7 @@ def _judge(name: str, jobs: Trace, calendar: Calendar, hours: int, span: tuple[i
 
 
 def _rows(result: Backtest) -> list[list[str]]:
-    from offline.forecast.donors import DEFAULT
+    from offline.forecast import DEFAULT
 
     score_of = {score.method: score for score in result.scores}
     naive = [score_of[name] for name in ("previous-day", "mean")]

@@ -4,93 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from dardis.cli import plan as options
-from dardis.cli.options import CalendarStart
-from dardis.cli.texts import days_of
-from dardis.config.option_texts import decimal
+from dardis.cli.derived import options_of
+from dardis.cli.plan import shown_progress
 
 if TYPE_CHECKING:
     from offline.folder.plan import Figure
 
-DISPATCHER = "dardis-throughput"
-SETTINGS = ("backfill_scope=all-nodes",)
-"""Of that dispatcher, unless `--set` says otherwise: with the thesis's same-nodes more jobs wait for boots."""
 
-
-def hybrid(
-    history: options.History,
-    platform: options.Machine,
-    days: Annotated[str, typer.Option(metavar="A-B", help="UTC days, from 0, both included.")],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results.")],
-    weather: options.Weather = None,
-    prices: options.Prices = None,
-    carbon: options.Carbon = None,
-    calendar_start: CalendarStart = None,
-    dispatcher: Annotated[
-        str,
-        typer.Option(metavar="NAME", help=f"One that switches nodes ({DISPATCHER} has {', '.join(SETTINGS)} here)."),
-    ] = DISPATCHER,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the dispatcher; repeatable.")
-    ] = None,
-    switching: Annotated[
-        str, typer.Option(metavar="RULE", help="spare, algorithm8, off, or reactive:SECONDS[,SPARES].")
-    ] = "spare",
-    offset: options.Offset = 70,
-    wait_price: options.WaitPrice = 0.0,
-    cap: Annotated[
-        str, typer.Option(metavar="soft|hard|off", help="What the cores to aim at mean to the dispatcher.")
-    ] = "off",
-    deadlines: Annotated[
-        str | None, typer.Option(metavar="RULE", help="Latest starts of jobs, as in dardis simulate.")
-    ] = None,
-    cooling: options.CoolingPlant = None,
-    forecast_method: options.Method = None,
-    shift_hours: Annotated[
-        float,
-        typer.Option(
-            parser=decimal("--shift-hours", 0, 48),
-            metavar="N",
-            help="Hold jobs for so many hours at most until energy is cheap.",
-        ),
-    ] = 0.0,
-    plan_at: Annotated[
-        str, typer.Option(metavar="HH:MM", help="UTC time at which a day is planned; not midnight: on the day before.")
-    ] = "00:00",
-    time_limit: Annotated[
-        float,
-        typer.Option(
-            parser=decimal("--time-limit", 0), metavar="S", help="Limit on the wall clock of a day's plan, s."
-        ),
-    ] = 120.0,
-    seed: options.Seed = 1,
-    strict: Annotated[bool, typer.Option("--strict", help="Refuse a trace with a malformed line.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace what DIR holds.")] = False,
-    no_report: Annotated[bool, typer.Option("--no-report", help="Draw no report.html.")] = False,
-) -> None:
+@options_of("offline.loop.spec:HybridSpec")
+def hybrid(options: dict[str, Any]) -> None:
     """Forecast, plan, extract and switch day by day, and simulate each day online with what really arrived."""
-    from offline.day.options import DayOptions, loop_switching
-    from offline.loop.command import LoopRequest, run_hybrid
-    from offline.loop.loop import LoopOptions, cap_rule, lead_of
-    from offline.site.site import SiteRequest
+    from dardis.config.option import spec_of
+    from offline.loop.command import run_hybrid
+    from offline.loop.spec import HybridSpec
 
-    site = SiteRequest(history, platform, weather, prices, carbon, calendar_start, cooling, strict)
-    planned, reactive = loop_switching(switching)
-    method = forecast_method or DayOptions().method
-    day = DayOptions(planned, offset, method=method, time_limit=time_limit, seed=seed, wait_price=wait_price)
-    chosen = (*(SETTINGS if dispatcher == DISPATCHER else ()), *(settings or ()))
-    lead_s = lead_of(plan_at)
-    cap_means = cap_rule(cap)
-    loop = LoopOptions(days_of(days), day, dispatcher, chosen, shift_hours, cap_means, deadlines, lead_s, reactive)
-    with options.shown_progress() as progress:
-        summary, beside = run_hybrid(LoopRequest(site, out, loop, force=force, report=not no_report), progress)
+    request = spec_of(HybridSpec, options)
+    with shown_progress() as progress:
+        summary, beside = run_hybrid(request, progress)
     for note in filter(None, str(summary["notes"]).split("; ")):
         typer.echo(f"dardis: note: {note}", err=True)
-    _show(summary, out)
+    _show(summary, request.out)
     _show_beside(beside)
 
 

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
-app = typer.Typer(no_args_is_help=True, help="Look at what a live service has written down.")
+from dardis.cli.derived import Group
 
 
-@app.callback()
-def journal() -> None:
-    """Look at what a live service has written down."""
-
-
-@app.command()
 def replay(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a service, running or not.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print what came of it as an object.")] = False,
@@ -34,3 +28,6 @@ def replay(
     what = f"{found.instants} instants of {found.services} services, {found.starts} starts"
     typer.echo(f"{what}: {found.differs or 'all the same'}")
     return 1 if found.differs else 0
+
+
+GROUP: Final = Group("Look at what a live service has written down.", {"replay": replay})

@@ -35,6 +35,7 @@ from dardis.cli import (
     trace,
 )
 from dardis.cli.asking import JobStatus, WordsCommand
+from dardis.cli.derived import derived
 from dardis.model.errors import INTERRUPTED, DardisError, failure_line
 
 # Typer brings its own copy of click from some version on; a usage mistake is the parent of both copies' BadParameter.
@@ -75,7 +76,7 @@ _COMMANDS: Final[dict[str, Callable[..., object]]] = {
     "exec": live.execute,
 }
 _KINDS: Final[dict[str, type[TyperCommand]]] = {"submit": submit.BeforeCommand, "exec": WordsCommand}
-_GROUPS: Final = {"trace": trace.app, "platform": platform.app, "journal": journal.app}
+_GROUPS: Final = {"trace": trace.GROUP, "platform": platform.GROUP, "journal": journal.GROUP}
 
 
 def _version(wanted: bool) -> None:
@@ -92,8 +93,22 @@ def common(
     """Nothing is common to all commands but the version."""
 
 
-def _app_of(names: Iterable[str]) -> typer.Typer:
-    """The command with these subcommands."""
+def _no_options() -> None:
+    pass
+
+
+def _without_options(command: Callable[..., object]) -> Callable[[], object]:
+    """What stands for a command in a list of all."""
+
+    def listed() -> object:
+        return command()
+
+    listed.__doc__ = command.__doc__
+    return listed
+
+
+def app_of(names: Iterable[str] = (*_COMMANDS, *_GROUPS), *, listed: bool = False) -> typer.Typer:
+    """The command with these subcommands; `listed`: with their names and help alone."""
     made = typer.Typer(
         no_args_is_help=True,
         pretty_exceptions_enable=False,
@@ -103,13 +118,14 @@ def _app_of(names: Iterable[str]) -> typer.Typer:
     made.callback()(common)
     for name in names:
         if name in _GROUPS:
-            made.add_typer(_GROUPS[name], name=name)
+            group = typer.Typer(no_args_is_help=True, help=_GROUPS[name].help)
+            group.callback()(_no_options)
+            for word, command in _GROUPS[name].commands.items():
+                group.command(word)((_without_options if listed else derived)(command))
+            made.add_typer(group, name=name)
         else:
-            made.command(name, cls=_KINDS.get(name))(_COMMANDS[name])
+            made.command(name, cls=_KINDS.get(name))((_without_options if listed else derived)(_COMMANDS[name]))
     return made
-
-
-app = _app_of([*_COMMANDS, *_GROUPS])
 
 
 def main() -> None:
@@ -126,10 +142,12 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run the command; return its exit status. Mistakes become one line on standard error."""
-    # To look at the options of all subcommands takes a tenth of the CPU of a small run.
-    known = arguments[:1] if arguments and arguments[0] in _COMMANDS else None
+    # To look at the options of all subcommands takes a tenth of the CPU of a small run; shells complete them.
+    words = arguments or _words_to_complete()
+    known = words[:1] if words and words[0] in (_COMMANDS | _GROUPS) else None
+    app = app_of(listed=True) if known is None else app_of(known)
     try:
-        status = (app if known is None else _app_of(known))(arguments, prog_name="dardis", standalone_mode=False)
+        status = app(arguments, prog_name="dardis", standalone_mode=False)
     except (typer.Abort, KeyboardInterrupt):
         return _tell("interrupted", INTERRUPTED)
     except DardisError as error:
@@ -148,6 +166,11 @@ def run(arguments: list[str]) -> int:
     if status == INTERRUPTED and not isinstance(status, JobStatus):
         return _tell("interrupted", INTERRUPTED)
     return status if isinstance(status, int) else 0
+
+
+def _words_to_complete() -> list[str]:
+    """The words behind `dardis` of a command line that a shell asks to complete."""
+    return os.environ.get("_TYPER_COMPLETE_ARGS", os.environ.get("COMP_WORDS", "")).split()[1:]
 
 
 def _tell(line: str, status: int) -> int:

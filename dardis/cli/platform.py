@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import typer
 
-from dardis.cli.options import CalendarStart, Force, NodeNames
+from dardis.cli.derived import Group, options_of
+from dardis.cli.options import Force, NodeNames
 from dardis.cli.outputs import check_platform_out
 
-app = typer.Typer(no_args_is_help=True, help="Make a platform file of what a site's own tools say and measure.")
 
-
-@app.callback()
-def common() -> None:
-    """Make a platform file of what a site's own tools say and measure."""
-
-
-@app.command("import")
 def import_site(
     site: Annotated[
         Path,
@@ -56,8 +49,9 @@ def import_site(
     typer.echo(f"{out}: {held}, {len(made.platform.partitions)} partitions")
 
 
-@app.command()
+@options_of("dardis.config.run:CalendarSpec")
 def calibrate(
+    options: dict[str, Any],
     platform: Annotated[Path, typer.Argument(metavar="P.toml", help="The platform file with the nodes.")],
     history: Annotated[
         Path,
@@ -75,7 +69,6 @@ def calibrate(
         Path | None, typer.Option("--out", metavar="OUT.toml", help="Where to write the file with the new figures.")
     ] = None,
     names: NodeNames = None,
-    calendar_start: CalendarStart = None,
     force: Annotated[
         bool, typer.Option("--force", help="Replace OUT if it exists; without --out write into P.toml itself.")
     ] = False,
@@ -85,17 +78,17 @@ def calibrate(
     Shows figures before and after, how far they are off on days that they were not fitted to, and what the data can't
     tell: that stays as it was. Without --out and --force nothing is written.
     """
-    from dardis.config.clocks import parse_utc
     from dardis.config.node_names import node_names
     from dardis.config.platform import load_platform
     from dardis.config.power_edit import write_figures
+    from dardis.config.run import CalendarSpec
     from dardis.model.errors import InputError
     from offline.calibrate.calibrate import calibrate as fit
     from offline.calibrate.told import told
 
     if out is not None:
         check_platform_out(out, force)
-    calendar = None if calendar_start is None else parse_utc(calendar_start)
+    calendar = CalendarSpec(**options).begins
     found = fit(platform, history, power, node_names(load_platform(platform), names), calendar)
     for note in found.notes:
         typer.echo(f"dardis: note: {note}", err=True)
@@ -107,3 +100,8 @@ def calibrate(
     if target is not None:
         write_figures(platform, target, found.changed)
     typer.echo(f"{target}: written" if target else "nothing is written: --out OUT.toml, or --force to change P.toml")
+
+
+GROUP: Final = Group(
+    "Make a platform file of what a site's own tools say and measure.", {"import": import_site, "calibrate": calibrate}
+)

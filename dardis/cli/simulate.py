@@ -4,107 +4,28 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from dardis.cli.options import (
-    CalendarStart,
-    Events,
-    FirstJobs,
-    OverrunRule,
-    ResourcesRule,
-    SubmittedBefore,
-    SubmittedFrom,
-    TracePath,
-    Trimmed,
-    WalltimeFactor,
-    dispatchers_beginning,
-)
-from dardis.config.option_texts import MOST_TASK_MANAGERS, whole
-from dardis.model.choices import Overrun, Resources
+from dardis.cli.derived import options_of
 
 if TYPE_CHECKING:
     from dardis.runs.run import Outcome
     from dardis.sim.simulation import Progress
 
 
-def simulate(
-    trace: TracePath,
-    platform: Annotated[Path, typer.Option(metavar="P.toml", help="The machine.")],
-    dispatcher: Annotated[
-        str, typer.Option(metavar="NAME", help="See `dardis dispatchers`.", autocompletion=dispatchers_beginning)
-    ],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results.")],
-    seed: Annotated[
-        int, typer.Option(parser=whole("--seed", 0, 2**62), metavar="N", help="Seed of every random choice.")
-    ] = 1,
-    jobs: FirstJobs = None,
-    start: SubmittedFrom = None,
-    end: SubmittedBefore = None,
-    profile: Annotated[
-        Path | None, typer.Option(metavar="F", help="Desired profile (CSV), or a plan's target.json.")
-    ] = None,
-    deadlines: Annotated[
-        str | None,
-        typer.Option(
-            metavar="RULE", help="none, window:SECONDS, factor:X, mean-wait:queue, mean-wait:partition or a table file."
-        ),
-    ] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the dispatcher; repeatable.")
-    ] = None,
-    task_managers: Annotated[
-        int,
-        typer.Option(
-            parser=whole("--task-managers", 1, MOST_TASK_MANAGERS),
-            metavar="N",
-            help="Task managers that share the jobs.",
-        ),
-    ] = 1,
-    arity: Annotated[
-        str,
-        typer.Option(metavar="flat|A", help="Sum offers up a tree of hosts, A children each; the same schedule."),
-    ] = "flat",
-    sample: Annotated[
-        str,
-        typer.Option(metavar="all|default|S", help="Ask S nodes for each unit first, and more only if needed."),
-    ] = "all",
-    trim: Trimmed = None,
-    overrun: OverrunRule = None,
-    walltime_factor: WalltimeFactor = None,
-    think_times: Annotated[
-        bool, typer.Option("--think-times", help="Submit a job after the one it follows (SWF fields 17, 18).")
-    ] = False,
-    calendar_start: CalendarStart = None,
-    events: Events = None,
-    resources: ResourcesRule = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Refuse a trace with a malformed line.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace the run that DIR holds.")] = False,
-    save_instances: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Keep what constraint models are asked, for `dardis solve`.")
-    ] = None,
-    no_report: Annotated[bool, typer.Option("--no-report", help="Draw no report.html (see `dardis report`).")] = False,
-) -> None:
+@options_of("dardis.config.run:RunSpec")
+def simulate(options: dict[str, Any]) -> None:
     """Replay TRACE on a machine and write jobs.csv, metrics.json, profile.csv, run.json and report.html to DIR."""
-    from dardis.config.cuts import cut_of, trim_of
-    from dardis.config.reach import reach_value
-    from dardis.runs.request import RunRequest
+    from dardis.config.option import spec_of
+    from dardis.config.run import RunSpec
     from dardis.runs.run import run, run_over_ranks
     from dardis.transport.launcher import launched_by_mpi
     from dardis.transport.mpi import world
 
-    request = RunRequest(
-        trace=trace, platform=platform, dispatcher=dispatcher, out=out, seed=seed, jobs=jobs,
-        start=None if start is None else cut_of("--from", start), end=None if end is None else cut_of("--to", end),
-        profile=profile, deadlines=deadlines, settings=tuple(settings or ()), think_times=think_times,
-        task_managers=task_managers, trim=None if trim is None else trim_of("--trim", trim), strict=strict, force=force,
-        arity=reach_value("arity", arity), sample=reach_value("sample", sample),
-        save_instances=save_instances, calendar_start=calendar_start, events=events,
-        overrun=overrun or Overrun.KILL, walltime_factor=walltime_factor or 1.0,
-        resources=resources or Resources.NODES,
-    )  # fmt: skip
-    draw = None if no_report else _draw
+    request = spec_of(RunSpec, options)
+    draw = None if request.no_report else _draw
     if launched_by_mpi():
         comm = world()
         with _progress(shown=comm.rank == 0) as progress:

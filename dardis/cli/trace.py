@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from dardis.cli.options import CalendarStart, Force, SubmittedBefore, SubmittedFrom, TracePath
+from dardis.cli.derived import Group, options_of
+from dardis.cli.options import Force, TracePath
 from dardis.cli.outputs import check_absent, check_platform_out
 from dardis.config.option_texts import whole
 from dardis.model.errors import InputError
@@ -15,8 +16,6 @@ from dardis.model.errors import InputError
 if TYPE_CHECKING:
     from dardis.model.platform import Platform
     from dardis.workload.trace import Trace
-
-app = typer.Typer(no_args_is_help=True, help="Look at a workload trace, convert it, or make one.")
 
 OutPath = Annotated[
     Path,
@@ -27,7 +26,6 @@ OutPath = Annotated[
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse a trace with a malformed line.")]
 
 
-@app.command()
 def info(
     trace: TracePath,
     platform: Annotated[
@@ -52,17 +50,15 @@ def info(
     Console().print(table)
 
 
-@app.command()
+@options_of("dardis.config.run:CutSpec", "dardis.config.run:CalendarSpec")
 def convert(
+    options: dict[str, Any],
     trace: TracePath,
     out: OutPath,
     partition: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Keep this partition; may be repeated.")
     ] = None,
     queue: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Keep this queue; may be repeated.")] = None,
-    start: SubmittedFrom = None,
-    end: SubmittedBefore = None,
-    calendar_start: CalendarStart = None,
     min_width: Annotated[int, typer.Option(metavar="N", help="Keep jobs of at least so many processors.")] = 0,
     max_width: Annotated[int | None, typer.Option(metavar="N", help="Keep jobs of at most so many processors.")] = None,
     jobs: Annotated[
@@ -115,7 +111,7 @@ def convert(
     if nodes is not None and {*kept.request} != {*KINDS}:
         found = f"jobs of {trace} ask for {', '.join(kept.request) or 'processors'}"
         raise InputError("--nodes", found, f"Alibaba's pods, which ask for {', '.join(KINDS)}")
-    skipped, (first, last) = skipped_lines(kept), _within(trace, kept, start, end, calendar_start)
+    skipped, (first, last) = skipped_lines(kept), _within(trace, kept, options)
     if partition:
         kept = transform.in_partition(kept, partition)
     if queue:
@@ -128,7 +124,8 @@ def convert(
         kept = transform.thinned(kept, thin, seed)
     kept = _scaled(kept, load, target_load, machine)
     cut = _spelled(
-        partition=partition, queue=queue, from_=start, to=end, min_width=min_width or None, max_width=max_width,
+        partition=partition, queue=queue, from_=options.get("from_"), to=options.get("to"),
+        min_width=min_width or None, max_width=max_width,
         jobs=jobs, thin=None if thin == 1 else thin, seed=None if thin == 1 else seed, load=load,
         target_load=target_load, platform=None if target_load is None else platform,
     )  # fmt: skip
@@ -148,7 +145,6 @@ def convert(
     typer.echo(f"{out}: {len(kept)} jobs" + (f", of which {told}" if told else ""))
 
 
-@app.command()
 def generate(
     kind: Annotated[str, typer.Argument(metavar="KIND", help="eurora (the thesis's), lublin, rivals or auction.")],
     out: OutPath,
@@ -202,17 +198,16 @@ def generate(
     typer.echo(f"{out}: {len(made)} jobs")
 
 
-def _within(
-    path: Path, trace: Trace, start: str | None, end: str | None, begins: str | None
-) -> tuple[int | None, int | None]:
+def _within(path: Path, trace: Trace, options: dict[str, Any]) -> tuple[int | None, int | None]:
     """What `--from` and `--to` say, in s on the trace's clock. Raises InputError."""
-    from dardis.config.clocks import parse_utc
-    from dardis.config.cuts import Clock, cut_of, seconds_of
+    from dardis.config.cuts import Clock, seconds_of
+    from dardis.config.run import CalendarSpec
 
-    clock = Clock(path, int(trace.submit.min()), trace.begins(None if begins is None else parse_utc(begins)))
+    begins = CalendarSpec(calendar_start=options.get("calendar_start")).begins
+    clock = Clock(path, int(trace.submit.min()), trace.begins(begins))
     first, last = (
-        None if text is None else seconds_of(option, cut_of(option, text), clock)
-        for option, text in (("--from", start), ("--to", end))
+        None if cut is None else seconds_of(option, cut, clock)
+        for option, cut in (("--from", options.get("from_")), ("--to", options.get("to")))
     )
     return first, last
 
@@ -278,3 +273,8 @@ def _write(trace: Trace, out: Path, machine: Platform | None, unit_cores: int | 
     )
     for note in lost:
         typer.echo(f"note: {note}", err=True)
+
+
+GROUP: Final = Group(
+    "Look at a workload trace, convert it, or make one.", {"info": info, "convert": convert, "generate": generate}
+)

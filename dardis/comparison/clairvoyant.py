@@ -12,7 +12,7 @@ import numpy as np
 from dardis.clairvoyant.bound import Demand, least_wait
 from dardis.clairvoyant.schedule import Improving, Progress, tries_for
 from dardis.comparison.planned_runs import PlannedRun
-from dardis.config.comparison import Comparison, Contender, Workload
+from dardis.config.comparison import Comparison, Contender, TraceSpec
 from dardis.config.platform import load_platform
 from dardis.config.records import KnownRecord
 from dardis.config.toml_file import read_json
@@ -31,6 +31,7 @@ from dardis.model.schedule import Schedule
 from dardis.registry import find_dispatcher, is_known
 from dardis.runs.inputs import load_inputs
 from dardis.runs.play import play
+from dardis.runs.request import record_of
 from dardis.sim.recorder import Recorder
 from dardis.workload.read import read_equal_units
 
@@ -79,7 +80,7 @@ def _unit_cores(contender: Contender) -> int:
 class _Case:
     """The jobs of a trace that fit on its machine."""
 
-    workload: Workload
+    workload: TraceSpec
     platform: Platform
     jobs: list[Actual]
     fits: list[bool]
@@ -89,13 +90,13 @@ class _Case:
 
 
 def known_of(
-    comparison: Comparison, workload: Workload, results: Sequence[RunResult], out: Path, progress: Progress | None
+    comparison: Comparison, workload: TraceSpec, results: Sequence[RunResult], out: Path, progress: Progress | None
 ) -> Known:
     """What is known of a trace whose runs have ended; what `out` holds of it already is kept.
 
     Writes `out/clairvoyant/TRACE/jobs.csv`, the best schedule.
     """
-    seed = comparison.seeds[0]
+    seed = comparison.options.seeds[0]
     units = max(map(_unit_cores, _known_contenders(comparison)), default=0)
     settings = (f"unit_cores={units}",) if units else ()
     asked = [
@@ -103,7 +104,7 @@ def known_of(
         for one in _OURS
     ]
     digests = sorted(str((result.metrics or {}).get("schedule_digest")) for result in results)
-    key = {"requests": [one.record() for one in asked], "schedules": digests}
+    key = {"requests": [record_of(one) for one in asked], "schedules": digests}
     folder = out / FOLDER / workload.name
     if (kept := _kept(folder, key)) is not None:
         return kept

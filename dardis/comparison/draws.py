@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from dardis.comparison.planned_runs import Draws, PlannedRun
-from dardis.config.comparison import Comparison, Workload
-from dardis.model.choices import Overrun
+from dardis.config.comparison import Comparison, TraceSpec
 from dardis.model.errors import InputError
 from dardis.model.moments import utc_text
 from dardis.model.resampling import WEEKS, How, Resampling
@@ -27,7 +25,7 @@ FOLDER: Final = "draws"
 class _Part(NamedTuple):
     """What of a workload is drawn from, and the inputs of a run of it."""
 
-    workload: Workload
+    workload: TraceSpec
     inputs: Inputs
     trace: Trace
     weeks: int
@@ -43,20 +41,20 @@ def write_draws(
     What is drawn is the part of the trace that is replayed; draws are keyed by the first seed. `begin` is called before
     anything is written. Raises InputError, for other draws that are there, too, unless `force`: runs were of them.
     """
-    if not comparison.replicates:
+    if not comparison.options.replicates:
         return {}
     parts = [_part(comparison, workload) for workload in comparison.workloads]
     begin()
     return {part.workload.name: _drawn(comparison, part, out, force=force) for part in parts}
 
 
-def _part(comparison: Comparison, workload: Workload) -> _Part:
+def _part(comparison: Comparison, workload: TraceSpec) -> _Part:
     """Read a trace, and see that it is long enough. Raises InputError."""
-    request = PlannedRun(workload, comparison.contenders[0], comparison.seeds[0], Path()).request()
+    request = PlannedRun(workload, comparison.contenders[0], comparison.options.seeds[0], Path()).request()
     inputs = load_inputs(request)
     # Walltimes are made of those of the draw, when it is run.
-    trace = inputs.part._replace(overrun=Overrun.KILL, walltime_factor=1.0).of(inputs.given.trace)
-    by = comparison.resample or WEEKS
+    trace = inputs.part.as_stated().of(inputs.given.trace)
+    by = comparison.options.resample or WEEKS
     return _Part(workload, inputs, trace, whole_weeks(trace) if by.how is How.WEEKS else 0, by)
 
 
@@ -64,8 +62,8 @@ def _drawn(comparison: Comparison, part: _Part, out: Path, *, force: bool) -> Dr
     folder = out / FOLDER / part.workload.name
     folder.mkdir(parents=True, exist_ok=True)
     workload, made = part.workload, []
-    for draw in range(1, comparison.replicates + 1):
-        drawn = resampled(part.trace, part.by, comparison.seeds[0], workload.name, draw)
+    for draw in range(1, (comparison.options.replicates or 0) + 1):
+        drawn = resampled(part.trace, part.by, comparison.options.seeds[0], workload.name, draw)
         begins = _begins(drawn, part.inputs, workload)
         new = _written(drawn, part.inputs, folder / f"new-{draw}")
         trace = new.with_name(new.name.removeprefix("new-"))
@@ -74,7 +72,8 @@ def _drawn(comparison: Comparison, part: _Part, out: Path, *, force: bool) -> Dr
             found = f"holds other draws of {workload.name}"
             raise InputError(f"--out {out}", found, "the same request, another folder, or --force to redo it")
         new.replace(trace)
-        made.append(replace(workload, trace=trace, jobs=None, start=None, end=None, calendar_start=begins))
+        changes = {"trace": trace, "jobs": None, "from_": None, "to": None, "calendar_start": begins}
+        made.append(workload.model_copy(update=changes))
     return Draws(made, part.weeks)
 
 
@@ -89,7 +88,7 @@ def _written(drawn: Trace, inputs: Inputs, path: Path) -> Path:
     return path
 
 
-def _begins(drawn: Trace, inputs: Inputs, workload: Workload) -> str | None:
+def _begins(drawn: Trace, inputs: Inputs, workload: TraceSpec) -> str | None:
     """The moment of the draw's first submission, where that of the trace's is known: its clock stays."""
     if inputs.unix_start is None:
         return workload.calendar_start

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from dardis.config.comparison import Comparison, Contender, Workload
+from dardis.config.comparison import Comparison, Contender, TraceSpec
+from dardis.config.option import arguments_of
 from dardis.config.reach import REACH
+from dardis.config.run import ReplaySpec, RunSpec
 from dardis.config.set_up import AnySetUp
 from dardis.model.errors import InputError
 from dardis.registry import find_dispatcher
 from dardis.runs.inputs import check_reach, load_inputs, see_failures, see_shapes
-from dardis.runs.request import RunRequest
 
 
 class Draws(NamedTuple):
     """The draws of a trace, and of how many whole weeks each is made; 0: of none."""
 
-    workloads: Sequence[Workload]
+    workloads: Sequence[TraceSpec]
     weeks: int
 
 
@@ -33,7 +34,7 @@ RUNS: Final = "runs"
 class PlannedRun:
     """One run of a comparison: a workload under a contender with a seed, and its folder."""
 
-    workload: Workload
+    workload: TraceSpec
     contender: Contender
     seed: int
     out: Path
@@ -65,26 +66,31 @@ class PlannedRun:
         except InputError:
             return None
 
-    def request(self) -> RunRequest:
+    def request(self) -> RunSpec:
         """What the run is asked to be; whatever its folder holds of an earlier run is replaced.
 
         What the workload says of how nodes are asked is for dispatchers that ask nodes, or samples of them, and have no
         word of their own.
         """
-        own, common = self.contender, {one.name: getattr(self.workload, one.name) for one in fields(self.workload)}
-        del common["name"]
+        own, common = self.contender, {name: getattr(self.workload, name) for name in ReplaySpec.model_fields}
         if not self.asks_nodes:
             common |= {"task_managers": 1, "arity": 0, "sample": 0}
         if self._setup is not None and not self._setup.samples:
             common["sample"] = 0
         common |= {name: value for name in REACH if (value := getattr(own, name)) is not None}
-        return RunRequest(
-            dispatcher=own.dispatcher, settings=own.settings, seed=self.seed, out=self.out, force=True, **common
+        return RunSpec.model_construct(
+            dispatcher=own.dispatcher,
+            settings=own.settings,
+            seed=self.seed,
+            out=self.out,
+            force=True,
+            no_report=True,
+            **common,
         )
 
     def arguments(self) -> list[str]:
         """The arguments of the command that does it."""
-        return ["simulate", "--no-report", *self.request().arguments()]
+        return ["simulate", *arguments_of(self.request())]
 
 
 def plan(comparison: Comparison, out: Path, draws: Mapping[str, Draws] = NO_DRAWS) -> list[PlannedRun]:
@@ -101,7 +107,7 @@ def plan(comparison: Comparison, out: Path, draws: Mapping[str, Draws] = NO_DRAW
             for draw, one in drawn:
                 each = [
                     PlannedRun(one, contender, seed, folder / run_name(seed, draw), draw, weeks)
-                    for seed in comparison.seeds
+                    for seed in comparison.options.seeds
                 ]
                 runs += each if each[0].seeded else each[:1]
     return runs
@@ -116,7 +122,7 @@ def check(comparison: Comparison, runs: list[PlannedRun]) -> list[str]:
     """Read what the `runs` will read, and return the warnings. Raises the InputError that a run would end with."""
     warnings = []
     for contender in comparison.contenders:
-        asked = PlannedRun(comparison.workloads[0], contender, comparison.seeds[0], Path()).request()
+        asked = PlannedRun(comparison.workloads[0], contender, comparison.options.seeds[0], Path()).request()
         try:
             warnings += check_reach(asked, find_dispatcher(asked.dispatcher, asked.settings).setup)
         except InputError as error:

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from dardis.comparison.planned_runs import PlannedRun
-from dardis.config.comparison import RECORDED, Comparison, Workload
+from dardis.config.comparison import RECORDED, Comparison, TraceSpec
 from dardis.metrics.audit import audit
 from dardis.metrics.comparison import RunResult
 from dardis.metrics.jobs import job_metrics
@@ -53,13 +53,13 @@ class Recorded:
     note: str
 
 
-def recorded_of(comparison: Comparison, workload: Workload, out: Path) -> Recorded | None:
+def recorded_of(comparison: Comparison, workload: TraceSpec, out: Path) -> Recorded | None:
     """What a trace says of its own time; None where it does not say of nearly all jobs that fit how long they waited.
 
     Writes `out/recorded/TRACE/jobs.csv`.
     """
     who = comparison.contenders[0]  # whoever it is: the jobs are the same
-    inputs = load_inputs(PlannedRun(workload, who, comparison.seeds[0], out).request())
+    inputs = load_inputs(PlannedRun(workload, who, comparison.options.seeds[0], out).request())
     part = inputs.part.of(inputs.given.trace)
     waits = dict(zip(part.number.tolist(), part.wait.tolist(), strict=True))
     runtimes = dict(zip(part.number.tolist(), part.runtime.tolist(), strict=True))
@@ -145,7 +145,7 @@ def _schedule(jobs: list[Actual], start: Ints, run: Ints, placed: Placements, ma
     )
 
 
-def _too_many(workload: Workload, schedule: Schedule, cores: Ints, machine: Platform) -> str:
+def _too_many(workload: TraceSpec, schedule: Schedule, cores: Ints, machine: Platform) -> str:
     """When jobs held more cores than the machine has, whatever their nodes, for people; empty: never."""
     ran = schedule.finish > schedule.start
     times = np.concatenate([schedule.start[ran], schedule.finish[ran]])
@@ -162,7 +162,7 @@ def _too_many(workload: Workload, schedule: Schedule, cores: Ints, machine: Plat
     )
 
 
-def _verdict(workload: Workload, schedule: Schedule, without: list[int], machine: Platform) -> str:
+def _verdict(workload: TraceSpec, schedule: Schedule, without: list[int], machine: Platform) -> str:
     """Whether the recorded starts pass the audit on this machine by best fit, for people."""
     who = f"The recorded starts of {workload.name}"
     if without:

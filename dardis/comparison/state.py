@@ -11,13 +11,14 @@ from typing import Any, Final
 
 from dardis import __version__
 from dardis.comparison.planned_runs import PlannedRun
-from dardis.config.records import ComparedRecord, read_metrics
+from dardis.config.records import RunRecord, read_metrics
 from dardis.config.toml_file import read_json
 from dardis.metrics.comparison import RunResult
 from dardis.model.errors import InputError
 from dardis.model.files import sha256_of, write_json
 from dardis.registry import is_local
 from dardis.runs.outputs import RUN_FILE
+from dardis.runs.request import record_of
 
 STATE_FILE: Final = "compare.json"
 """How each run ended that was begun; a folder with it is that of a comparison."""
@@ -27,7 +28,7 @@ UNREADABLE: Final = f"left no {METRICS} and {RUN_FILE} that can be read"
 _NEEDED: Final = ("jobs.csv", METRICS, "metrics_by.csv", "profile.csv", RUN_FILE)
 """The files of a run that tables and report are made of."""
 _WORDS: Final = {
-    "start": "from", "end": "to", "platform_files": "file that the platform names",
+    "platform_files": "file that the platform names",
     "dardis_version": "version of dardis", "dispatcher_of": "package or file that has its dispatcher",
 }  # fmt: skip
 
@@ -66,7 +67,7 @@ class State:
         found = _read_back(run.out)
         if found is None:
             return False
-        changed = found.changed(run.request().record(self._digest))
+        changed = found.changed(record_of(run.request(), self._digest))
         if changed and not force:
             holds = f"holds a run {run.key} with another {', '.join(changed)}"
             raise InputError(f"--out {self._out}", holds, "the same request, another folder, or --force to redo it")
@@ -97,7 +98,7 @@ class State:
         if found is None:
             return UNREADABLE
         try:
-            changed = found.changed(run.request().record(self._digest))
+            changed = found.changed(record_of(run.request(), self._digest))
         except InputError as error:  # a file that it was asked with can't be read any more
             return str(error)
         return f"ran with another {', '.join(changed)} than was asked" if changed else ""
@@ -148,7 +149,7 @@ def _read_back(folder: Path) -> _Found | None:
         if not all((folder / name).exists() for name in _NEEDED):
             return None
         metrics = read_metrics(folder / METRICS)
-        run = read_json(folder / RUN_FILE, ComparedRecord)
+        run = read_json(folder / RUN_FILE, RunRecord)
     except (InputError, OSError):
         return None
-    return _Found(metrics, run.deadlines, run.request)
+    return None if run.deadlines is None else _Found(metrics, run.deadlines, run.request)

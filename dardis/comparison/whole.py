@@ -65,7 +65,7 @@ def compare(
     if launched_by_mpi():
         raise InputError("dardis compare", "started by an MPI launcher", "to start its processes itself")
     if clairvoyant:
-        if comparison.replicates:
+        if comparison.options.replicates:
             raise InputError("--clairvoyant", "replicates", "traces as they are")
         from dardis.comparison.clairvoyant import check as check_known
 
@@ -108,9 +108,9 @@ def _run(
 def _once(comparison: Comparison, runs: list[PlannedRun]) -> list[str]:
     """Who ran once though there are several seeds, for people."""
     once = list(dict.fromkeys(run.contender.label for run in runs if not run.seeded))
-    if not once or len(comparison.seeds) < 2:
+    if not once or len(comparison.options.seeds) < 2:
         return []
-    of_each = "One run a draw" if comparison.replicates else "One run"
+    of_each = "One run a draw" if comparison.options.replicates else "One run"
     return [f"{of_each}, as nothing is drawn by the seed: {', '.join(once)}."]
 
 
@@ -128,7 +128,7 @@ def _known(comparison: Comparison, results: list[RunResult], out: Path, shown: S
 
 def _recorded(comparison: Comparison, out: Path) -> tuple[dict[str, RunResult], tuple[str, ...]]:
     """What traces say of their own time, by their names, and what is to be said of that."""
-    if not comparison.recorded or comparison.replicates:
+    if not comparison.options.recorded or comparison.options.replicates:
         return {}, ()
     found = [one for workload in comparison.workloads if (one := recorded_of(comparison, workload, out))]
     return {one.result.trace: one.result for one in found}, tuple(one.note for one in found)

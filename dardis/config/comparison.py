@@ -1,20 +1,24 @@
-"""Decides what is compared: traces, dispatchers and their grids; promises names that tell them apart."""
+"""The definition of a comparison: traces, dispatchers and their grids, from a TOML file or from options."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
-from typing import NoReturn
+from typing import Annotated, Any, NoReturn
 
-from dardis.config.cuts import Cut, Trim
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from dardis.config.option import FILE, Option, Reader, reader_of
+from dardis.config.option_texts import LARGEST_SEED, MOST_REPLICATES, whole_of
 from dardis.config.reach import REACH, reach_value
-from dardis.model.choices import Overrun, Resources
+from dardis.config.run import ARITY, SAMPLE, ReplaySpec
+from dardis.config.toml_file import Table, read_toml
 from dardis.model.errors import InputError
 from dardis.model.files import is_file
-from dardis.model.resampling import How, Resampling
+from dardis.model.resampling import How, Resampling, resampling_of
 
 RECORDED = "recorded"
 """What the row of a trace's own starts is called, and no dispatcher may be where there is one."""
@@ -26,32 +30,123 @@ _GRID = re.compile(r"(.+)\.(\w+)=(.*)")
 _ENDINGS = frozenset({".gz", ".bz2", ".xz", ".swf", ".csv", ".txt"})
 
 
-@dataclass(frozen=True)
-class Workload:
-    """A trace as it is replayed, on its machine, called as in `RunRequest`; None: as `dardis simulate` does.
+def _checked_name(value: str) -> str:
+    if NAME.fullmatch(value) is None:
+        raise ValueError(f"{value!r}; expected {LABEL}")
+    return value
+
+
+def _settings(value: object) -> object:
+    """Check `settings = { order = "sjbf", backfill_depth = 5 }`."""
+    if not isinstance(value, dict) or not all(type(setting) in {str, int} for setting in value.values()):
+        raise ValueError(f'{value!r}; expected a table of texts and whole numbers such as {{ order = "sjbf" }}')
+    return tuple(f"{key}={setting}" for key, setting in value.items())
+
+
+def _grid(value: object) -> object:
+    """Check `grid = { backfill_depth = [1, 10, "unlimited"] }`."""
+    lists = isinstance(value, dict) and all(isinstance(values, list) for values in value.values())
+    values = [one for values in value.values() for one in values] if isinstance(value, dict) and lists else [None]
+    if not isinstance(value, dict) or not all(type(one) in {str, int} for one in values):
+        raise ValueError(f'{value!r}; expected a table of lists such as {{ backfill_depth = [1, 10, "unlimited"] }}')
+    return {key: [str(one) for one in values] for key, values in value.items()}
+
+
+_Name = Annotated[str, AfterValidator(_checked_name)]
+
+
+class TraceSpec(ReplaySpec):
+    """`[[traces]]`: a trace and how it is replayed. It is known by its name.
 
     `arity` and `sample` are for the dispatchers that ask nodes and have none of their own.
     """
 
-    name: str
-    trace: Path
-    platform: Path
-    jobs: int | None = None
-    start: Cut | None = None
-    end: Cut | None = None
-    profile: Path | None = None
-    deadlines: str | None = None
-    trim: Trim | None = None
-    task_managers: int = 1
-    think_times: bool = False
-    strict: bool = False
-    calendar_start: str | None = None
-    events: Path | None = None
-    resources: Resources = Resources.NODES
-    arity: int = 0
-    sample: int = 0
-    overrun: Overrun = Overrun.KILL
-    walltime_factor: float = 1.0
+    name: Annotated[_Name, Option("Name in tables and folders; else the file's name without its endings.")] = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_name_and_cuts(cls, value: Any) -> Any:  # noqa: ANN401 (whatever a file states)
+        """Take the name of the trace's file where no name is stated, and `from_s` and `to_s` as `from` and `to`."""
+        if not isinstance(value, dict):
+            return value
+        value = dict(value)
+        for key in ("from", "to"):
+            if f"{key}_s" in value:
+                if key in value:
+                    raise ValueError(f"{key} and {key}_s; expected one of them")
+                if type(value[f"{key}_s"]) is not int:
+                    raise ValueError(f"{key}_s is {value[f'{key}_s']!r}; expected whole seconds")
+                value[key] = value.pop(f"{key}_s")
+        trace = value.get("trace")
+        if "name" not in value and isinstance(trace, str | Path):
+            value["name"] = default_name(Path(trace))
+        return value
+
+
+class DispatcherSpec(Table):
+    """`[[dispatchers]]`: a dispatcher, its settings and its label; with a grid once with all values of its settings."""
+
+    name: Annotated[str, Field(min_length=1), Option("Dispatcher.")]
+    label: Annotated[_Name | None, Option("Name in tables and folders (the dispatcher's name).")] = None
+    settings: Annotated[tuple[str, ...], BeforeValidator(_settings), Option("Settings of the dispatcher.")] = ()
+    arity: Annotated[int | None, ARITY, Option("As that of a trace, for this dispatcher.")] = None
+    sample: Annotated[int | None, SAMPLE, Option("As that of a trace, for this dispatcher.")] = None
+    grid: Annotated[dict[str, list[str]], BeforeValidator(_grid), Option("Values of one setting, or of two.")] = Field(
+        default_factory=dict
+    )
+
+    def contenders(self, place: str) -> Iterator[Contender]:
+        """The dispatcher, called by its name unless there is a label; with a grid, once with all of its values."""
+        one = Contender(self.label or self.name, self.name, self.settings, self.arity, self.sample)
+        yield from over_grid(place, one, self.grid)
+
+
+def _seeds(place: str, text: str) -> tuple[int, ...]:
+    expected = f"whole numbers from 0 to {LARGEST_SEED} with commas between"
+    return tuple(whole_of(place, part.strip(), 0, LARGEST_SEED, expected, text) for part in text.split(","))
+
+
+class ComparisonOptions(Table):
+    """What a comparison does with its traces and dispatchers."""
+
+    seeds: Annotated[
+        tuple[int, ...], Reader(_seeds, list_of=(int,)), Option("Each run once with each seed.", "1,2,3")
+    ] = (1,)
+    replicates: Annotated[
+        int | None, Field(ge=2, le=MOST_REPLICATES), Option("Replay N draws of each trace: paired differences.", "N")
+    ] = None
+    resample: Annotated[
+        Resampling | None,
+        reader_of(resampling_of),
+        Option("What --replicates draws (weeks).", "weeks|shake[:WIDTH_S]"),
+    ] = None
+    recorded: Annotated[
+        bool,
+        Option("A row of the starts that traces say they had.", off="No row of the starts that traces say they had."),
+    ] = True
+
+
+class CompareSpec(ComparisonOptions):
+    """What `dardis compare` takes beside traces and their options."""
+
+    out: Annotated[Path, FILE, Option("Folder for runs, tables and the report.", "DIR")]
+    dispatchers: Annotated[
+        str | None,
+        Option(
+            "As in easy,easy:order=sjbf,dardis-throughput:arity=8 (see `dardis dispatchers`).", "A,B:KEY=VALUE",
+            completes="dispatcher",
+        ),
+    ] = None  # fmt: skip
+    settings: Annotated[
+        tuple[str, ...], Option("A setting of all dispatchers; repeatable.", "KEY=VALUE", name="--set")
+    ] = ()
+    grid: Annotated[
+        tuple[str, ...], Option("A dispatcher with each value of a setting; two make a grid.", "A.KEY=1,2,3")
+    ] = ()
+    gantt: Annotated[str | None, Option("The two to draw over time (default: first and last).", "A,B")] = None
+    clairvoyant: Annotated[bool, Option("Say how far all are from what could be done with all jobs known.")] = False
+    processes: Annotated[int | None, Field(ge=1, le=4096), Option("Runs at once (default: one a core).", "N")] = None
+    force: Annotated[bool, Option("Redo the runs in DIR of which another was asked.")] = False
 
 
 @dataclass(frozen=True)
@@ -74,31 +169,24 @@ class Contender:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Every workload under every contender with every seed. Raises InputError for names that occur twice.
-
-    With `replicates` each workload is replayed as it is drawn so many times, by `resample`, in place of as it is.
-    `recorded`: whether what the trace says of its own time is a row, where it does.
-    """
+    """Every workload under every contender with every seed. Raises InputError for names that occur twice."""
 
     source: str
     """Where it is stated, for messages."""
-    workloads: tuple[Workload, ...]
+    workloads: tuple[TraceSpec, ...]
     contenders: tuple[Contender, ...]
-    seeds: tuple[int, ...] = (1,)
-    replicates: int = 0
-    resample: Resampling | None = None
-    """How they are drawn; None: weeks."""
-    recorded: bool = True
+    options: ComparisonOptions = field(default_factory=ComparisonOptions)
 
     def __post_init__(self) -> None:
+        options = self.options
         self._each_once("trace", (workload.name for workload in self.workloads), "a `name`")
         self._each_once("dispatcher", (contender.label for contender in self.contenders), "a `label`")
-        self._each_once("seed", map(str, self.seeds))
-        if self.recorded:
+        self._each_once("seed", map(str, options.seeds))
+        if options.recorded:
             self._each_once("dispatcher", (RECORDED, *(one.label for one in self.contenders)), "a `label`")
-        if self.resample is not None and not self.replicates:
-            raise InputError(self.source, f"resample {self.resample} without replicates", "both, or none")
-        if self.replicates:
+        if options.resample is not None and not options.replicates:
+            raise InputError(self.source, f"resample {options.resample} without replicates", "both, or none")
+        if options.replicates:
             self._each_can_be_drawn()
 
     def _each_can_be_drawn(self) -> None:
@@ -108,7 +196,7 @@ class Comparison:
                 self._not_both("replicates of a trace with events, which name its jobs")
             if one.deadlines is not None and is_file(Path(one.deadlines)):
                 self._not_both("replicates of a trace with a table of deadlines, which names its jobs and times")
-            if one.think_times and self.resample is not None and self.resample.how is How.SHAKE:
+            if one.think_times and self.options.resample is not None and self.options.resample.how is How.SHAKE:
                 self._not_both("shakes with think times, which fix when jobs that follow others come")
 
     def _not_both(self, found: str) -> NoReturn:
@@ -211,3 +299,17 @@ def contender_of(text: str) -> Contender:
         raise InputError("--dispatchers", repr(text), f"{LABEL}; longer ones get a `label` in a SPEC.toml")
     own, reach = _apart(settings, f"--dispatchers {text}")
     return Contender(label, name, own, reach.get("arity"), reach.get("sample"))
+
+
+class ComparisonFile(ComparisonOptions):
+    """The file of a comparison."""
+
+    traces: Annotated[list[TraceSpec], Field(min_length=1)]
+    dispatchers: Annotated[list[DispatcherSpec], Field(min_length=1)]
+
+
+def load_comparison(path: Path) -> Comparison:
+    """Read a comparison's file; InputError for any mistake in it. docs/formats.md lists the keys."""
+    file = read_toml(path, ComparisonFile)
+    contenders = tuple(one for spec in file.dispatchers for one in spec.contenders(f"{path}: grid"))
+    return Comparison(str(path), tuple(file.traces), contenders, file)

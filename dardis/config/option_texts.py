@@ -15,6 +15,7 @@ from dardis.model.numbers import LARGEST_INT64, LEAST_INT64, decimal_number, who
 LARGEST_SEED: Final = 1 << 62
 MOST_TASK_MANAGERS: Final = 4096
 MOST_REPLICATES: Final = 1000
+LATEST_DAY: Final = 10**6
 Word = TypeVar("Word", bound=StrEnum)
 
 
@@ -74,3 +75,11 @@ def _range(least: float | None, most: float | None) -> str:
     if most in {None, LARGEST_INT64}:
         return "" if least in {None, LEAST_INT64} else f" from {least} on"
     return f" from {least} to {most}"
+
+
+def days_of(place: str, text: str) -> tuple[int, int]:
+    """First and last day of `A-B`, or of one day. Raises InputError."""
+    expected = "A-B, UTC days from 0, both included"
+    first, dash, last = text.partition("-")
+    low = whole_of(place, first, 0, LATEST_DAY, expected, text)
+    return low, whole_of(place, last, low, LATEST_DAY, expected, text) if dash else low

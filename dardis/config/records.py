@@ -15,9 +15,10 @@ from dardis.config.facility import Amount, FacilityKeys
 from dardis.config.platform import NodesTable, PowerTable, check_platform
 from dardis.config.queues import Limit, Priority, time_zone
 from dardis.config.reservations import check_reservations, places_of
+from dardis.config.run import JobsSpec
 from dardis.config.times import LATEST, Time
 from dardis.config.toml_file import Table, read_json
-from dardis.model.choices import Overrun, Resources
+from dardis.model.errors import InputError
 from dardis.model.laid_out import BEFORE_ALL
 from dardis.model.numbers import LARGEST_INT64, LEAST_INT64
 from dardis.model.platform import MAX_GROUPS, NOBODY_KNOWS, Facility, Platform
@@ -250,33 +251,6 @@ class ChangedRecord(Record):
     ran_s: Count | None = None
 
 
-class AskedRecord(MachineRecord):
-    """What says in a run.json which jobs were asked for."""
-
-    trace: str | None = None
-    trace_sha256: str | None = None
-    jobs: Annotated[int, Field(ge=1, le=LARGEST_INT64)] | None = None
-    from_s: Bound | None = None
-    to_s: Bound | None = None
-    think_times: bool = False
-    strict: bool = False
-    overrun: Overrun = Overrun.KILL
-    walltime_factor: Annotated[float, Field(ge=1)] = 1.0
-    trim: tuple[Count, Count] | None = None
-    resources: Resources = Resources.NODES
-    unix_start: Time | None = None
-    changed: list[ChangedRecord] = Field(default_factory=list)
-    settings: Annotated[dict[str, Annotated[Any, BeforeValidator(_setting)]], BeforeValidator(_by_key)] = Field(
-        default_factory=dict
-    )
-
-    @property
-    def unit_cores(self) -> int | None:
-        """The setting of that name: cores of a unit; None: of a node."""
-        value = self.settings.get("unit_cores")
-        return value if isinstance(value, int) else None
-
-
 class Rejection(Record):
     """A job that was rejected, and why."""
 
@@ -291,31 +265,87 @@ class RoundedRecord(Record):
     jobs: Count
 
 
-class RunRecord(AskedRecord):
-    """The run.json of a run, as far as it is shown; what an older version did not write is None or empty."""
+class RunRecord(JobsSpec, Record):
+    """The run.json of a run: all that is needed to run it again.
 
-    dardis_version: str | None = None
-    command: list[str] = Field(default_factory=list)
-    dispatcher: str | None = None
-    seed: int | None = None
-    platform_file: str | None = None
-    profile_file: str | None = None
-    profile_sha256: str | None = None
-    deadlines: str | None = None
-    rounded_up: RoundedRecord | None = None
-    ranks: int | None = None
-    warnings: list[str] = Field(default_factory=list)
-    skipped: list[str] = Field(default_factory=list)
-    rejected: list[Rejection] = Field(default_factory=list)
-    started_utc: str | None = None
+    A key that an older version did not write has its default.
+    """
 
+    model_config = ConfigDict(extra="ignore")
 
-class ComparedRecord(Record):
-    """What a comparison asks of a run.json: what the run was asked, and that its machine can be read."""
+    dardis_version: Annotated[str | None, Field(description="Version of DARDIS.")] = None
+    command: Annotated[list[str], Field(description="Command line.")] = Field(default_factory=list)
+    dispatcher: Annotated[str | None, Field(description="Name of the dispatcher.")] = None
+    settings: Annotated[
+        dict[str, Annotated[Any, BeforeValidator(_setting)]],
+        BeforeValidator(_by_key),
+        Field(description="Value of every key of `--set`."),
+    ] = Field(default_factory=dict)
+    seed: Annotated[int | None, Field(description="Seed of every random choice.")] = None
+    trace: Annotated[str | None, Field(description="File of the trace; `null`: made in Python.")] = None
+    trace_sha256: Annotated[str | None, Field(description="Digest of the trace when it was read.")] = None
+    from_s: Annotated[Bound | None, Field(description="Jobs submitted from then, s on the trace's clock.")] = None
+    to_s: Annotated[Bound | None, Field(description="Jobs submitted before then, s on the trace's clock.")] = None
+    rounded_up: Annotated[
+        RoundedRecord | None,
+        Field(description="`cores` that were added so that units are equal, in so many `jobs`."),
+    ] = None
+    platform_file: Annotated[str | None, Field(description="File of the platform; `null`: made in Python.")] = None
+    platform: Annotated[PlatformRecord | None, Field(description="The platform in full.")] = None
+    platform_files_sha256: Annotated[
+        dict[str, str | None], Field(description="Digests of the files that the platform names.")
+    ] = Field(default_factory=dict)
+    profile_file: Annotated[str | None, Field(description="File of the desired profile.")] = None
+    profile_sha256: Annotated[str | None, Field(description="Its digest.")] = None
+    events_file: Annotated[str | None, Field(description="File of the events.")] = None
+    events_sha256: Annotated[str | None, Field(description="Its digest.")] = None
+    changed: Annotated[
+        list[ChangedRecord],
+        Field(
+            description="Effects of events on single jobs: `job`, `walltime_s` and `queue` as in its last request, and"
+            " `ran_s`, its runtime until a node failed (`null`: none failed)."
+        ),
+    ] = Field(default_factory=list)
+    deadlines: Annotated[str | None, Field(description="Rule of the latest starts, or the file with them.")] = None
+    deadlines_stated: Annotated[
+        bool | None, Field(description="Whether deadlines in the trace stayed, as they do without a rule.")
+    ] = None
+    deadlines_sha256: Annotated[str | None, Field(description="Digest of the file of deadlines.")] = None
+    task_managers: Annotated[int | None, Field(description="Task managers that shared the jobs.")] = None
+    arity: Annotated[int | str | None, Field(description="Children of a host in the tree, or `flat`.")] = None
+    sample: Annotated[int | None, Field(description="Nodes asked first for each unit; `null`: all.")] = None
+    trim: Annotated[
+        tuple[Count, Count] | None, Field(description="Warm-up and cool-down, s, whose jobs don't count.")
+    ] = None
+    ranks: Annotated[int | None, Field(description="MPI ranks.")] = None
+    unix_start: Annotated[Time | None, Field(description="Unix time of the trace's second 0, if known.")] = None
+    warnings: Annotated[list[str], Field(description="Warnings of the run.")] = Field(default_factory=list)
+    skipped: Annotated[list[str], Field(description="Lines of the trace that give no job.")] = Field(
+        default_factory=list
+    )
+    rejected: Annotated[list[Rejection], Field(description="Rejected jobs, each with its reason.")] = Field(
+        default_factory=list
+    )
+    started_utc: Annotated[str | None, Field(description="When the files were read.")] = None
+    request: Annotated[
+        dict[str, Plain],
+        Field(
+            description="All that the outcome depends on, with files by their digests before they were read, and the"
+            " version of DARDIS: two runs with the same `request` have the same outcome."
+        ),
+    ] = Field(default_factory=dict)
 
-    deadlines: str
-    request: dict[str, Plain] = Field(default_factory=dict)
-    platform: PlatformRecord | None = None
+    @property
+    def unit_cores(self) -> int | None:
+        """The setting of that name: cores of a unit; None: of a node."""
+        value = self.settings.get("unit_cores")
+        return value if isinstance(value, int) else None
+
+    def machine(self, path: Path) -> Platform:
+        """The machine of the run.json at `path`. Raises InputError where it is damaged."""
+        if self.platform is None:
+            raise InputError(f"{path}: platform", "None", "a table")
+        return MachineRecord(platform=self.platform).machine(path)
 
 
 class Figures(Table):

@@ -23,13 +23,18 @@ class Table(BaseModel):
 
 
 TableT = TypeVar("TableT", bound=Table)
+FOLDER = "folder"
+"""Key of the validation context: the folder from which a file names other files."""
 _DEEPEST = 50
 _LONG_NUMBER = re.compile(r"[0-9_]{4000}")
 _WHOLE = "at most 64 bits, as TOML has it"
 
 
 def read_toml(path: Path, model: type[TableT]) -> TableT:
-    """Return the file as `model`; InputError names the file, the key and what was expected."""
+    """Return the file as `model`; InputError names the file, the key and what was expected.
+
+    Fields that read a path take it as relative to the folder of the file.
+    """
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -54,7 +59,7 @@ def read_toml(path: Path, model: type[TableT]) -> TableT:
 def checked_content(path: Path, content: dict[str, Any], model: type[TableT]) -> TableT:
     """What a TOML file of that name would say, as `model`; InputError names it, the key and what was expected."""
     try:
-        return model.model_validate(content)
+        return model.model_validate(content, context={FOLDER: path.parent}, by_alias=True, by_name=False)
     except ValidationError as error:
         raise _first_mistake(path, model, error) from None
 
@@ -119,7 +124,7 @@ def _known_keys(model: type[Table], location: tuple[int | str, ...]) -> list[str
     for part in location:
         if isinstance(part, str) and part in model.model_fields:  # what a user names himself is none
             model = _table_within(model.model_fields[part].annotation) or model
-    return list(model.model_fields)
+    return [info.alias or name for name, info in model.model_fields.items()]
 
 
 def _table_within(annotation: object) -> type[Table] | None:

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dardis.config.cuts import Clock, seconds_of, trim_seconds
+from dardis.config.run import JobsSpec, RunSpec
 from dardis.model.choices import Overrun
 from dardis.model.errors import InputError
 from dardis.model.laid_out import lay_out
 from dardis.model.platform import Platform
-from dardis.runs.request import RunRequest
 from dardis.workload.header import unlike_header
 from dardis.workload.jobs import Workload, to_jobs
 from dardis.workload.read import read_trace
@@ -20,37 +20,40 @@ from dardis.workload.transform import extended, first_jobs, submitted, with_esti
 
 
 class Part(NamedTuple):
-    """The part of a trace that a run is asked for: s on its clock, the first jobs of those, and their walltimes."""
+    """The part of a trace that a run replays: the jobs submitted in `[start, end)`, s on its clock."""
 
     start: int | None
     end: int | None
-    jobs: int | None
-    overrun: Overrun = Overrun.KILL
-    walltime_factor: float = 1.0
+    spec: JobsSpec = JobsSpec()
+    """How many of these jobs, and their walltimes."""
 
     def of(self, whole: Trace) -> Trace:
         """The part of this trace. Raises InputError where no job is in it."""
         part = whole
         if self.start is not None or self.end is not None:
             part = submitted(part, self.start, self.end)
-        if self.jobs is not None:
-            part = first_jobs(part, self.jobs)
-        if self.walltime_factor != 1:
-            part = with_estimates(part, self.walltime_factor)
-        return extended(part) if self.overrun is Overrun.EXTEND else part
+        if self.spec.jobs is not None:
+            part = first_jobs(part, self.spec.jobs)
+        if self.spec.walltime_factor != 1:
+            part = with_estimates(part, self.spec.walltime_factor)
+        return extended(part) if self.spec.overrun is Overrun.EXTEND else part
+
+    def as_stated(self) -> Part:
+        """The same jobs with the walltimes that the trace states."""
+        return Part(self.start, self.end, JobsSpec(jobs=self.spec.jobs))
 
 
-def part_asked(request: RunRequest, whole: Trace, unix_start: int | None) -> Part:
+def part_asked(request: RunSpec, whole: Trace, unix_start: int | None) -> Part:
     """What a request means on the clock of its trace. Raises InputError."""
     clock = Clock(request.trace, int(whole.submit.min()), unix_start)
     start, end = (
         None if cut is None else seconds_of(option, cut, clock)
-        for option, cut in (("--from", request.start), ("--to", request.end))
+        for option, cut in (("--from", request.from_), ("--to", request.to))
     )
-    return Part(start, end, request.jobs, request.overrun, request.walltime_factor)
+    return Part(start, end, request)
 
 
-def trim_asked(request: RunRequest, first: int, last: int, unix_start: int | None) -> tuple[int, int] | None:
+def trim_asked(request: RunSpec, first: int, last: int, unix_start: int | None) -> tuple[int, int] | None:
     """Warm-up and cool-down in s of a run whose first and last jobs are submitted then. Raises InputError."""
     if request.trim is None:
         return None
@@ -80,8 +83,8 @@ def named(trace: Path, read: Callable[[], Workload]) -> Workload:
 
 def told_of_walltimes(whole: Trace, part: Part) -> list[str]:
     """What to say of walltimes that nobody states, or that are longer than stated."""
-    asked = part._replace(overrun=Overrun.KILL).of(whole)
-    count, factor = int(asked.no_walltime.sum()), part.walltime_factor
+    asked = Part(part.start, part.end, part.spec.model_copy(update={"overrun": Overrun.KILL})).of(whole)
+    count, factor = int(asked.no_walltime.sum()), part.spec.walltime_factor
     told = []
     if count and factor == 1:
         what = "their runtime is taken, so that whoever plans by walltimes knows when they end"
@@ -92,7 +95,7 @@ def told_of_walltimes(whole: Trace, part: Part) -> list[str]:
         told.append(f"{count} of {len(asked)} jobs state no walltime; {factor:g} times their runtime is taken")
     elif factor != 1:
         told.append(f"--walltime-factor {factor:g}: all jobs state walltimes, and those stay")
-    if part.overrun is Overrun.EXTEND and (lifted := int((asked.runtime > asked.walltime).sum())):
+    if part.spec.overrun is Overrun.EXTEND and (lifted := int((asked.runtime > asked.walltime).sum())):
         what = "their walltimes are lifted to their runtimes, so that whoever plans by walltimes knows when they end"
         told.append(f"--overrun extend: {lifted} of {len(asked)} jobs run longer than their walltimes; {what}")
     return told

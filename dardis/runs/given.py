@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from dardis.config.platform import load_platform
+from dardis.config.run import RunSpec
 from dardis.engine.clock import utc_now
 from dardis.model.platform import Platform
 from dardis.registry import Dispatcher, find_dispatcher
-from dardis.runs.request import RunRequest
+from dardis.runs.request import record_of
 from dardis.workload.read import read_trace
 from dardis.workload.trace import Trace
 
@@ -46,12 +47,12 @@ class Given:
     """Where they were read; None: nowhere."""
 
 
-def read_given(request: RunRequest, have: Objects = NOTHING) -> Given:
+def read_given(request: RunSpec, have: Objects = NOTHING) -> Given:
     """Read what the request names, but for the objects that stand for it. Raises InputError."""
     started = utc_now()
     dispatcher = have.dispatcher or find_dispatcher(request.dispatcher, request.settings)
     platform = have.platform if have.platform is not None else load_platform(request.platform)
-    record = request.record(platform=platform) | dict(have.digests)
+    record = record_of(request, platform=platform) | dict(have.digests)
     if dispatcher.origin:
         record["dispatcher_of"] = dispatcher.origin
     trace = have.trace

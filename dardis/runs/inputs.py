@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from dardis.config.clocks import parse_utc
 from dardis.config.events import SiteStory, load_events
 from dardis.config.reservations import check_reservations, places_of
+from dardis.config.run import RunSpec
 from dardis.config.set_up import AnySetUp
 from dardis.config.target import read_profile
 from dardis.metrics.system import trim_window
@@ -34,7 +34,6 @@ from dardis.runs.asked import (
     trim_asked,
 )
 from dardis.runs.given import Given, read_given
-from dardis.runs.request import RunRequest
 from dardis.workload.deadlines import deadline_notes, deadlines_asked
 from dardis.workload.jobs import Rounded
 from dardis.workload.stated import told_of
@@ -78,12 +77,12 @@ class Inputs:
     """What happens at the site beside jobs."""
 
 
-def load_inputs(request: RunRequest) -> Inputs:
+def load_inputs(request: RunSpec) -> Inputs:
     """Read everything that the request names. Raises InputError for whatever is wrong with it."""
     return prepared(request, read_given(request))
 
 
-def prepared(request: RunRequest, given: Given) -> Inputs:
+def prepared(request: RunSpec, given: Given) -> Inputs:
     """What a run needs of what is given, checked. Raises InputError for whatever is wrong with it."""
     dispatcher, whole, setup = given.dispatcher, given.trace, given.dispatcher.setup
     platform, unix_start = _on_clock(request, given)
@@ -134,7 +133,7 @@ def _power(platform: Platform, unix_start: int | None, jobs: Sequence[Actual]) -
     return power_terms(platform, unix_start, jobs[0].submit, jobs[-1].submit)
 
 
-def _target(request: RunRequest, story: SiteStory, setup: AnySetUp, warnings: list[str], last_submit: int) -> Target:
+def _target(request: RunSpec, story: SiteStory, setup: AnySetUp, warnings: list[str], last_submit: int) -> Target:
     """What is wished of the machine; more may be said in `warnings`. Raises InputError."""
     if request.profile is None:
         return Target()
@@ -165,7 +164,7 @@ def _target(request: RunRequest, story: SiteStory, setup: AnySetUp, warnings: li
     return target
 
 
-def _story(request: RunRequest, platform: Platform, setup: AnySetUp, whole: Trace, part: Trace) -> SiteStory:
+def _story(request: RunSpec, platform: Platform, setup: AnySetUp, whole: Trace, part: Trace) -> SiteStory:
     """What happens at the site, and the platform with all that may come to stand there. Raises InputError."""
     if request.events is None:
         return SiteStory(platform, ())
@@ -183,7 +182,7 @@ def see_failures(path: Path | None, events: Sequence[SiteEvent], dispatcher: str
 
 
 def _with_groups(
-    request: RunRequest, events: Sequence[SiteEvent], part: Trace, machine: Platform
+    request: RunSpec, events: Sequence[SiteEvent], part: Trace, machine: Platform
 ) -> list[SiteEvent]:  # fmt: skip
     """The events, with the node groups of who is moved to another queue. Raises InputError."""
     found: list[SiteEvent] = []
@@ -215,7 +214,7 @@ def see_shapes(trace: Path, jobs: Sequence[Actual], dispatcher: str, setup: AnyS
         raise InputError(trace, f"{what}, for which no desired profile is obeyed", "profile=off, or no --profile")
 
 
-def _see_hours(request: RunRequest, platform: Platform, first: int) -> None:
+def _see_hours(request: RunSpec, platform: Platform, first: int) -> None:
     """See that the queues have hours that a calendar has, and in which somebody may start. Raises InputError."""
     if not any(queue.is_closed_at_times for queue in platform.queues):
         return
@@ -236,7 +235,7 @@ def _walltimes_that_tell(trace: Path, jobs: Sequence[Actual]) -> list[str]:
     return [f"{trace}: {told} of {len(jobs)} jobs have their runtimes as walltimes, {why}"]
 
 
-def check_reach(request: RunRequest, setup: AnySetUp) -> list[str]:
+def check_reach(request: RunSpec, setup: AnySetUp) -> list[str]:
     """What to warn of where the dispatcher does not ask nodes, or not so. Raises InputError."""
     if not setup.asks_nodes:
         asked = {"--task-managers": request.task_managers - 1, "--arity": request.arity, "--sample": request.sample}
@@ -247,10 +246,10 @@ def check_reach(request: RunRequest, setup: AnySetUp) -> list[str]:
     return []
 
 
-def _on_clock(request: RunRequest, given: Given) -> tuple[Platform, int | None]:
+def _on_clock(request: RunSpec, given: Given) -> tuple[Platform, int | None]:
     """The machine on the trace's clock, and Unix time of its second 0 where that is known. Raises InputError."""
     stated, trace = given.platform, given.trace
-    begins = stated.facility.calendar_start if request.calendar_start is None else parse_utc(request.calendar_start)
+    begins = stated.facility.calendar_start if request.begins is None else request.begins
     unix_start = trace.begins(begins)
     platform = stated.on_clock(unix_start, int(trace.submit.min()))
     if platform.needs_calendar:

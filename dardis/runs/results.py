@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dardis import __version__
+from dardis.config.run import JobsSpec, RunSpec
 from dardis.config.settings import plain_settings
 from dardis.metrics.asked import AskedJobs, Changed
 from dardis.metrics.audit import audit
@@ -33,7 +34,6 @@ from dardis.model.schedule import Schedule
 from dardis.runs.inputs import Inputs
 from dardis.runs.outputs import RUN_FILE, decision_figures, write_decisions
 from dardis.runs.play import Played
-from dardis.runs.request import RunRequest
 from dardis.runs.solved import SOLVER_FILE, solver_figures, write_solved
 from dardis.sim.recorder import Recorder
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 class Results:
     """What came of a run."""
 
-    request: RunRequest
+    request: RunSpec
     inputs: Inputs
     played: Played
     schedule: Schedule
@@ -135,13 +135,10 @@ class Results:
             "seed": request.seed,
             "trace": str(given.trace_file.resolve()) if given.trace_file else None,
             "trace_sha256": asked["trace"],
-            "jobs": request.jobs,
             "from_s": inputs.part.start,
             "to_s": inputs.part.end,
-            "overrun": request.overrun,
-            "walltime_factor": request.walltime_factor,
+            **request.model_dump(mode="json", include={*JobsSpec.model_fields}),
             "rounded_up": inputs.rounded._asdict(),
-            "think_times": request.think_times,
             "platform_file": str(given.platform_file.resolve()) if given.platform_file else None,
             "platform": platform_to_dict(self.platform),
             "platform_files_sha256": dict(zip(inputs.platform.facility.files, asked["platform_files"], strict=True)),
@@ -153,12 +150,10 @@ class Results:
             "deadlines": inputs.deadlines,
             "deadlines_stated": inputs.deadlines_stated,
             "deadlines_sha256": None if asked["deadlines"] == request.deadlines else asked["deadlines"],
-            "strict": request.strict,
             "task_managers": request.task_managers,
             "arity": request.arity or "flat",
             "sample": request.sample or None,
             "trim": inputs.trim,
-            "resources": request.resources,
             "ranks": self.played.figures["ranks"],
             "unix_start": inputs.unix_start,
             "warnings": list(self.warnings),
@@ -169,7 +164,7 @@ class Results:
         }
 
 
-def results_of(request: RunRequest, inputs: Inputs, played: Played) -> Results:
+def results_of(request: RunSpec, inputs: Inputs, played: Played) -> Results:
     """The figures of what was played."""
     recorder, schedule, platform = played.recorder, played.schedule, played.site.as_it_became
     counted, window = trimmed(schedule, inputs.trim)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dardis.config.run import RunSpec
 from dardis.model.addresses import FIRST_HOST, HostId
 from dardis.model.folders import RUN_FOLDER
 from dardis.model.laid_out import lay_out
@@ -20,7 +21,7 @@ from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
 from dardis.runs.inputs import Inputs, prepared
 from dardis.runs.outputs import RUN_FILE, Report
 from dardis.runs.play import Hosting, heeded, play, play_over
-from dardis.runs.request import RunRequest
+from dardis.runs.request import reach_of
 from dardis.runs.results import Results, results_of
 from dardis.sim.recorder import Keep
 from dardis.sim.simulation import Progress
@@ -44,7 +45,7 @@ class Outcome:
     """Which rule said of how many jobs how long they were expected to run."""
 
 
-def run(request: RunRequest, progress: Progress | None = None, report: Report | None = None) -> Outcome:
+def run(request: RunSpec, progress: Progress | None = None, report: Report | None = None) -> Outcome:
     """Simulate in this process, then draw the report, if any.
 
     Raises InputError before anything is written, OSError when writing fails.
@@ -55,7 +56,7 @@ def run(request: RunRequest, progress: Progress | None = None, report: Report | 
         return _tell_and_write(_played(request, inputs, progress), report)
 
 
-def simulated(request: RunRequest, objects: Objects, tell: Tell, progress: Progress | None = None) -> Results:
+def simulated(request: RunSpec, objects: Objects, tell: Tell, progress: Progress | None = None) -> Results:
     """Simulate in this process, with objects in place of what the request names; `tell` is told of warnings first.
 
     Nothing is written but what models are asked, if the request says so. Raises InputError.
@@ -63,17 +64,17 @@ def simulated(request: RunRequest, objects: Objects, tell: Tell, progress: Progr
     return _played(request, _prepare(request, objects, tell), progress)
 
 
-def _played(request: RunRequest, inputs: Inputs, progress: Progress | None) -> Results:
+def _played(request: RunSpec, inputs: Inputs, progress: Progress | None) -> Results:
     played = play(
         inputs.platform, inputs.jobs, inputs.dispatcher, inputs.target, request.seed,
-        task_managers=request.task_managers, reach=request.reach, progress=progress,
+        task_managers=request.task_managers, reach=reach_of(request), progress=progress,
         keep=_keeper(request), events=inputs.events,
     )  # fmt: skip
     return results_of(request, inputs, played)
 
 
 def run_over_ranks(
-    comm: Communicator, request: RunRequest, progress: Progress | None = None, report: Report | None = None
+    comm: Communicator, request: RunSpec, progress: Progress | None = None, report: Report | None = None
 ) -> Outcome | int:
     """Simulate over all ranks: rank 0 reads, drives and writes; every rank holds nodes.
 
@@ -95,14 +96,14 @@ def run_over_ranks(
             return 0, lambda: outcome
         plan = host_plan(machine, heeded(dispatcher, inputs.target), bounds, request.seed)
         plan["dispatcher"] = [request.dispatcher, list(request.settings)]
-        plan["reach"] = [request.reach.arity, request.reach.sample]
+        plan["reach"] = [request.arity, request.sample]
 
         def lead() -> Outcome:
             with blamed(dispatcher):
                 mine = host_from_plan(plan, FIRST_HOST, dispatcher.pool)
             played = play_over(
                 Hosting(MpiHosts(comm, mine), bounds), inputs.platform, inputs.jobs, dispatcher, inputs.target,
-                request.seed, task_managers=request.task_managers, reach=request.reach, progress=progress,
+                request.seed, task_managers=request.task_managers, reach=reach_of(request), progress=progress,
                 events=inputs.events,
             )  # fmt: skip
             return _tell_and_write(results_of(request, inputs, played), report)
@@ -131,7 +132,7 @@ def _warn(line: str) -> None:
     _tell(f"warning: {line}")
 
 
-def _prepare(request: RunRequest, objects: Objects = NOTHING, tell: Tell = _warn) -> Inputs:
+def _prepare(request: RunSpec, objects: Objects = NOTHING, tell: Tell = _warn) -> Inputs:
     if request.save_instances is not None:
         from dardis.runs.instances import check_folder
 
@@ -140,7 +141,7 @@ def _prepare(request: RunRequest, objects: Objects = NOTHING, tell: Tell = _warn
     for warning in inputs.warnings:
         tell(warning)
     with blamed(inputs.dispatcher):
-        _warm(inputs.dispatcher, request.reach, wished=inputs.target.desired is not None)
+        _warm(inputs.dispatcher, reach_of(request), wished=inputs.target.desired is not None)
     return inputs
 
 
@@ -153,7 +154,7 @@ def _warm(dispatcher: Dispatcher, reach: Reach, *, wished: bool) -> None:
         warm_reach()
 
 
-def _keeper(request: RunRequest) -> Keep | None:
+def _keeper(request: RunSpec) -> Keep | None:
     """What keeps the decisions of models, if they are asked for."""
     if request.save_instances is None:
         return None

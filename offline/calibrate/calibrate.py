@@ -79,14 +79,12 @@ def _key(name: str) -> Key:
     return (name,) if name in {CORE, IDLE} else ("devices", name, "busy_w")
 
 
-def calibrate(
-    path: Path, history: Path, power: Path, names: Sequence[str], calendar_start_unix: int | None
-) -> Calibration:
+def calibrate(path: Path, history: Path, power: Path, names: Sequence[str], begins_unix: int | None) -> Calibration:
     """Fit a platform file's power figures; `names` are those of its nodes in the other files. Raises InputError."""
     platform, idle = load_platform(path), idle_of_devices(path)
     trace, ran = read_ran(history, platform, names)
     measured = read_measured(power, names)
-    calendar, assumed = calendar_of(trace, calendar_start_unix)
+    calendar, assumed = calendar_of(trace, begins_unix)
     if isinstance(measured, NodeWatts):
         if assumed is not None:
             raise InputError(history, "does not say when it began", "--calendar-start UTC, of its first submission")

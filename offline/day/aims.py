@@ -14,7 +14,7 @@ from dardis.model.resources import CORES
 from dardis.model.target import Switching
 from offline.day.hindsight import Hindsight
 from offline.day.known import Known
-from offline.day.options import DayOptions, SwitchingRule
+from offline.day.options import DaySpec, SwitchingRule
 from offline.day.stay_on import spares_of_day, thesis_switching, thesis_target, wait_joules
 from offline.site.calendar import HOUR_S
 
@@ -33,7 +33,7 @@ class Aims:
     """The same rules as trees to be drawn."""
 
 
-def aims_of_day(hindsight: Hindsight, known: Known, day: int, options: DayOptions, planned: StepFunction) -> Aims:
+def aims_of_day(hindsight: Hindsight, known: Known, day: int, options: DaySpec, planned: StepFunction) -> Aims:
     """What online is to aim at on a day whose plan has so many cores in use: as learned, or by algorithm 8."""
     platform = known.platform
     if options.switching is SwitchingRule.ALGORITHM8:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from functools import partial
-from pathlib import Path
 
 from dardis.config.clocks import parse_utc
 from dardis.config.node_names import node_names
@@ -19,7 +18,7 @@ from dardis.workload.trace import Trace
 from offline.day.day import plan_day
 from offline.day.files import notes_of, write_day
 from offline.day.hindsight import Hindsight
-from offline.day.options import DayOptions
+from offline.day.options import DaySpec, PlanSpec
 from offline.day.standing import Standing, as_said, left_by
 from offline.day.what_if import limit_asked, what_if
 from offline.folder.plan import Figure
@@ -27,78 +26,57 @@ from offline.planner.budget import SearchProgress, tell_nobody
 from offline.site.calendar import DAY_S, Calendar
 from offline.site.history import past_of
 from offline.site.now import Moment, hour_after, last_event
-from offline.site.site import Site, SiteRequest, load_site
+from offline.site.site import Site, load_site
 from offline.site.stale import freshness
 
 
-@dataclass(frozen=True)
-class PlanRequest:
-    """The arguments of `dardis plan`."""
-
-    site: SiteRequest
-    day: int | date
-    """The UTC day by its number, or by its date."""
-    out: Path
-    options: DayOptions
-    cap: bool = False
-    force: bool = False
-    report: bool = True
-    now: str | None = None
-    """When the plan is made, UTC; None: what the history says."""
-    accept_stale: bool = False
-    """Whether to plan though the history seems to have ended before its time."""
-    state: Path | None = None
-    """How nodes stand when the plan is made."""
-    after: Path | None = None
-    """A plan of the day before: how nodes stand at its end."""
-    names: Path | None = None
-    """How `state` calls the nodes."""
-    what_if: str | None = None
-    """A limit on power whose price is asked for."""
-
-
-def run_plan(request: PlanRequest, progress: SearchProgress | None) -> tuple[dict[str, Figure], tuple[str, ...]]:
+def run_plan(request: PlanSpec, progress: SearchProgress | None) -> tuple[dict[str, Figure], tuple[str, ...]]:
     """Plan the day and write its folder; return the summary and notes for people. Raises InputError, OSError."""
     begun = monotonic_s()
+    request.wanted_day  # noqa: B018 (raises where none is stated)
     if request.what_if is not None:
         limit_asked(request.what_if, 0)
     with PLAN_FOLDER.held(request.out, force=request.force):
-        site = load_site(request.site, partial(_moment, request))
-        number = _number_of(request.day, site.calendar)
+        site = load_site(request, partial(_moment, request))
+        number = _number_of(request.wanted_day, site.calendar)
         start, now = site.calendar.day(number)[0], site.now
         assert now is not None
         before = [job for job in site.jobs if job.submit < now]
         if not before:
             found = f"no job was submitted before day {number} ({site.calendar.text(now)})"
-            option = "--day" if isinstance(request.day, int) else "--date"
+            option = "--day" if isinstance(request.wanted_day, int) else "--date"
             raise InputError(option, found, "a day with history before it")
         site.conditions(number)
         site = replace(site, notes=(*site.notes, *site.price_note(number)))
         stale = freshness(site.trace.submit, now, site.record_begins(now)).stale
         if stale and not (request.accept_stale or request.force):
             raise InputError(
-                request.site.history,
+                request.history,
                 f"{stale}: it is stale",
                 "one that reaches up to now, or --accept-stale or --force",
             )
         past = past_of(before, site.trace, site.platform, now)
         hindsight = Hindsight(replace(site, jobs=past.jobs), past.schedule, start - now)
         standing, unsaid = _standing(request, site, start)
-        left_s = max(request.options.time_limit - (monotonic_s() - begun), 0.0)
-        options = replace(request.options, time_limit=left_s if request.what_if is None else left_s / 2)
+        left_s = max(request.time_limit - (monotonic_s() - begun), 0.0)
+        limit_s = left_s if request.what_if is None else left_s / 2
+        options = request.model_copy(update={"time_limit": limit_s})
         tell = progress or tell_nobody
         day = plan_day(hindsight, number, options, tell, standing=standing)
         limited = None if request.what_if is None else what_if(request.what_if, day, hindsight, options, tell, standing)
-        settings = request.site.settings() | asdict(request.options) | {"day": number, "cap": request.cap}
+        settings = request.record() | request.model_dump(mode="json", by_alias=True, include={*DaySpec.model_fields})
+        settings |= {"day": number, "cap": request.cap}
         settings |= {"now": site.calendar.text(now), "stale": stale}
         files = {"state": request.state, "after": request.after, "names": request.names}
         settings |= {key: None if file is None else str(file) for key, file in files.items()}
         with PLAN_FOLDER.written_together(request.out) as part:
-            summary = write_day(part, site, day, settings, cap=request.cap, what_if=limited, report=request.report)
+            summary = write_day(
+                part, site, day, settings, cap=request.cap, what_if=limited, report=not request.no_report
+            )
     return summary, (*unsaid, *notes_of(replace(site, notes=(past.source, *site.notes)), day))
 
 
-def _standing(request: PlanRequest, site: Site, start: int) -> tuple[Standing | None, tuple[str, ...]]:
+def _standing(request: PlanSpec, site: Site, start: int) -> tuple[Standing | None, tuple[str, ...]]:
     """How nodes stand when the day begins, if anybody says so, and notes. Raises InputError."""
     platform, offset = site.platform, site.calendar.offset
     assert site.now is not None
@@ -127,12 +105,12 @@ def _number_of(day: int | date, calendar: Calendar) -> int:
     return calendar.number_of(int(datetime.combine(day, time(), UTC).timestamp()))
 
 
-def _moment(request: PlanRequest, trace: Trace, calendar: Calendar) -> Moment:
+def _moment(request: PlanSpec, trace: Trace, calendar: Calendar) -> Moment:
     """When the plan is made: as it is said, or with the first whole hour after the history's last event.
 
     Never after the day begins; a history that ends more than a day before is one of that day's beginning.
     """
-    start = calendar.day(_number_of(request.day, calendar))[0]
+    start = calendar.day(_number_of(request.wanted_day, calendar))[0]
     counted = not_ended(trace)
     if request.now is not None:
         if not calendar.is_known:

@@ -19,7 +19,7 @@ from dardis.power.joule import cost_of_joule
 from dardis.power.tariff import Tariff
 from offline.day.aims import Aims, aims_of_day
 from offline.day.hindsight import Hindsight
-from offline.day.options import DayOptions
+from offline.day.options import DaySpec
 from offline.day.pose import pose
 from offline.day.promise import Promise, promise_of
 from offline.day.room import Settled, fill_room
@@ -78,7 +78,7 @@ class DayPlan:
 
 
 def plan_day(
-    hindsight: Hindsight, day: int, options: DayOptions, progress: SearchProgress = tell_nobody,
+    hindsight: Hindsight, day: int, options: DaySpec, progress: SearchProgress = tell_nobody,
     stop: Callable[[], bool] = never, standing: Standing | None = None,
 ) -> DayPlan:  # fmt: skip
     """Plan UTC day `day` of a site and its past (`hindsight`), of which only what was known by then is looked at.

@@ -10,7 +10,7 @@ from dardis.workload.jobs import to_jobs
 from offline.day.gap import live_on
 from offline.day.hindsight import Hindsight
 from offline.day.known import Known, known_at
-from offline.day.options import DayOptions
+from offline.day.options import DaySpec
 from offline.day.standing import Standing
 from offline.folder.tables import JobKind
 from offline.forecast.forecast import Forecast, forecast
@@ -36,7 +36,7 @@ class Posed:
     """Notes on whether the history ended before its time."""
 
 
-def pose(hindsight: Hindsight, day: int, options: DayOptions, standing: Standing | None = None) -> Posed:
+def pose(hindsight: Hindsight, day: int, options: DaySpec, standing: Standing | None = None) -> Posed:
     """The problem of UTC day `day`, of what was known by then; without `standing` all nodes are on.
 
     Raises InputError for a day without history, weather or prices.
@@ -47,7 +47,7 @@ def pose(hindsight: Hindsight, day: int, options: DayOptions, standing: Standing
     now = start - hindsight.lead_s
     conditions = site.conditions(day)
     expected = forecast(
-        site.waited(past), site.calendar, day, options.hours, options.method, options.seed, hindsight.lead_s
+        site.waited(past), site.calendar, day, options.hours, options.forecast_method, options.seed, hindsight.lead_s
     )
     asked = [job.asked for job in site.jobs]
     state = state_at(past, asked, site.platform, now, predictor_of(past))

@@ -21,7 +21,7 @@ from dardis.power.conditions import Conditions
 from dardis.power.nodes import MachinePower
 from offline.day.hindsight import LEAST_DAYS, Hindsight
 from offline.day.known import Known
-from offline.day.options import DayOptions, Reactive, SwitchingRule, wait_cost
+from offline.day.options import DaySpec, Reactive, SwitchingRule, wait_cost
 from offline.day.stay_on import (
     break_even_seconds,
     reactive_switching,
@@ -67,7 +67,7 @@ NOBODY_KNOWS: Final = Promise(_NOTHING, _NOTHING, _NOTHING, Waits(0.0, 0.0, 0.0)
 
 
 def promise_of(
-    hindsight: Hindsight, known: Known, options: DayOptions, conditions: Conditions, weights: Floats
+    hindsight: Hindsight, known: Known, options: DaySpec, conditions: Conditions, weights: Floats
 ) -> Promise | None:
     """What the rule promises for a day in these conditions; None with less than `LEAST_DAYS` past days.
 
@@ -103,7 +103,7 @@ def promise_of(
 
 
 def switched(
-    hindsight: Hindsight, day: int, options: DayOptions, wait_j: float
+    hindsight: Hindsight, day: int, options: DaySpec, wait_j: float
 ) -> tuple[SwitchedDay, SwitchedDay]:  # fmt: skip
     """A past day under the rule that its midnight knew, and under Slurm's; each is found once.
 
@@ -119,7 +119,7 @@ def switched(
     return hindsight.switched_days[key]
 
 
-def _rule_of(hindsight: Hindsight, day: int, options: DayOptions, wait_j: float) -> Switching:
+def _rule_of(hindsight: Hindsight, day: int, options: DaySpec, wait_j: float) -> Switching:
     """What would have been switched on a past day."""
     known = hindsight.known_on(day)
     if options.switching is SwitchingRule.ALGORITHM8:

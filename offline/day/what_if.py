@@ -9,7 +9,7 @@ from dardis.model.errors import InputError
 from dardis.power.tariff import PowerLimit
 from offline.day.day import DayPlan, plan_day
 from offline.day.hindsight import Hindsight
-from offline.day.options import DayOptions
+from offline.day.options import DaySpec
 from offline.day.standing import Standing
 from offline.planner.budget import SearchProgress
 from offline.site.calendar import DAY_S, HOUR_S
@@ -42,7 +42,7 @@ def limit_asked(text: str, day_start: int) -> PowerLimit:
 
 
 def what_if(
-    asked: str, plan: DayPlan, hindsight: Hindsight, options: DayOptions, progress: SearchProgress,
+    asked: str, plan: DayPlan, hindsight: Hindsight, options: DaySpec, progress: SearchProgress,
     standing: Standing | None,
 ) -> WhatIf:  # fmt: skip
     """Plan the day of `plan` once more with a limit. Raises InputError for one that nothing can keep."""

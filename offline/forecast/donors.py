@@ -91,7 +91,6 @@ METHODS: Final[dict[str, Callable[[Past, int], Donors]]] = {
     "mean": mean,
     "seasonal": seasonal,
 }
-DEFAULT = "seasonal"
 
 
 def donors(past: Past, method: str, ahead: int) -> Donors:

@@ -9,7 +9,8 @@ import numpy as np
 from dardis.model.arrays import Floats, Ints
 from dardis.model.errors import InputError
 from dardis.workload.trace import Trace
-from offline.forecast.donors import DEFAULT, donors
+from offline.forecast import DEFAULT
+from offline.forecast.donors import donors
 from offline.forecast.past import Past, look_back, without_last
 from offline.forecast.ranges import Range, day_weights, on_its_weekday, range_of
 from offline.forecast.scenarios import Demand, bands, draw, jobs_of, nearest

@@ -1,40 +1,44 @@
-"""`dardis hybrid` from its request to its folder."""
+"""`dardis hybrid` from its options to its folder."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import asdict
 
 from dardis.model.folders import LOOP_FOLDER
 from dardis.registry import dispatcher_origin
+from offline.day.options import DayRule, DaySpec, loop_switching
 from offline.folder.plan import Figure
 from offline.loop.files import write_loop
-from offline.loop.loop import LoopOptions, run_loop
+from offline.loop.loop import LoopOptions, lead_of, run_loop
+from offline.loop.spec import DISPATCHER, SETTINGS, HybridSpec
 from offline.planner.budget import SearchProgress, tell_nobody
-from offline.site.site import SiteRequest, load_site
+from offline.site.site import load_site
 
 
-@dataclass(frozen=True)
-class LoopRequest:
-    """The arguments of `dardis hybrid`."""
-
-    site: SiteRequest
-    out: Path
-    options: LoopOptions
-    force: bool = False
-    report: bool = True
+def loop_options(spec: HybridSpec) -> LoopOptions:
+    """What the loop does. Raises InputError."""
+    planned, reactive = loop_switching(spec.switching)
+    rule = {name: getattr(spec, name) for name in DayRule.model_fields}
+    day = DaySpec.model_construct(switching=planned, **rule)
+    chosen = (*(SETTINGS if spec.dispatcher == DISPATCHER else ()), *spec.settings)
+    return LoopOptions(
+        spec.days, day, spec.dispatcher, chosen, spec.shift_hours, spec.cap, spec.deadlines,
+        lead_of(spec.plan_at), reactive,
+    )  # fmt: skip
 
 
 def run_hybrid(
-    request: LoopRequest, progress: SearchProgress | None
+    request: HybridSpec, progress: SearchProgress | None
 ) -> tuple[dict[str, Figure], list[dict[str, Figure]]]:
     """Live through the days and write the folder; return the summary, and the same days under other rules.
 
     Raises InputError, OSError.
     """
+    options = loop_options(request)
     with LOOP_FOLDER.held(request.out, force=request.force):
-        site = load_site(request.site)
-        settings = request.site.settings() | asdict(request.options) | dispatcher_origin(request.options.dispatcher)
-        loop = run_loop(site, request.options, progress or tell_nobody)
+        site = load_site(request)
+        settings = request.record() | asdict(options) | {"day": options.day.model_dump(mode="json", by_alias=True)}
+        settings |= dispatcher_origin(options.dispatcher)
+        loop = run_loop(site, options, progress or tell_nobody)
         with LOOP_FOLDER.written_together(request.out) as part:
-            return write_loop(part, loop, settings, report=request.report)
+            return write_loop(part, loop, settings, report=not request.no_report)

@@ -34,7 +34,7 @@ from offline.day.by_hour import desired_of, wished_of
 from offline.day.day import DayPlan, plan_day
 from offline.day.hindsight import Hindsight
 from offline.day.known import LEARN_DAYS
-from offline.day.options import DayOptions, Reactive, SwitchingRule
+from offline.day.options import DaySpec, Reactive, SwitchingRule
 from offline.day.stay_on import break_even_seconds, reactive_switching
 from offline.loop.shift import shifted
 from offline.onoff.clairvoyant import clairvoyant
@@ -59,7 +59,7 @@ class LoopOptions:
     """
 
     days: tuple[int, int]
-    day: DayOptions
+    day: DaySpec
     dispatcher: str = "dardis-throughput"
     settings: tuple[str, ...] = ()
     shift_h: float = 0.0
@@ -74,14 +74,6 @@ class LoopOptions:
     def switching(self) -> str:
         """Which rule switches nodes, in words."""
         return str(self.reactive or self.day.switching)
-
-
-def cap_rule(text: str) -> ProfileRule:
-    """The rule of that name. Raises InputError."""
-    try:
-        return ProfileRule(text)
-    except ValueError:
-        raise InputError("--cap", repr(text), ", ".join(ProfileRule)) from None
 
 
 def lead_of(plan_at: str) -> int:

@@ -19,17 +19,17 @@ _EARLIEST_UNIX = 631_152_000
 
 @dataclass(frozen=True, slots=True)
 class Calendar:
-    """Ties a trace's clock to UTC: the trace's first submit happens at `calendar_start_unix`."""
+    """Ties a trace's clock to UTC: the trace's first submit happens at `begins_unix`."""
 
     first_submit: int
-    calendar_start_unix: int
+    begins_unix: int
     is_known: bool = True
     """Whether anybody has said so: else day 0 begins with the first submit, and there are no dates."""
 
     @property
     def offset(self) -> int:
         """Unix time less trace time, s."""
-        return self.calendar_start_unix - self.first_submit
+        return self.begins_unix - self.first_submit
 
     def to_unix(self, moment: int) -> int:
         """Unix time of a trace time."""
@@ -41,7 +41,7 @@ class Calendar:
 
     def day(self, number: int) -> tuple[int, int]:
         """`[start, end)` of UTC day `number` on the trace's clock."""
-        start = self.from_unix((self.calendar_start_unix // DAY_S + number) * DAY_S)
+        start = self.from_unix((self.begins_unix // DAY_S + number) * DAY_S)
         return start, start + DAY_S
 
     def day_of(self, moment: int) -> int:
@@ -50,7 +50,7 @@ class Calendar:
 
     def number_of(self, unix: int) -> int:
         """Number of the UTC day that holds a Unix time."""
-        return unix // DAY_S - self.calendar_start_unix // DAY_S
+        return unix // DAY_S - self.begins_unix // DAY_S
 
     def text(self, moment: int) -> str:
         """A trace time as UTC text, `2023-07-03T00:00:00Z`."""
@@ -76,15 +76,15 @@ def moved(trace: Trace, calendar: Calendar) -> str | None:
     )
 
 
-def calendar_of(trace: Trace, calendar_start_unix: int | None = None) -> tuple[Calendar, str | None]:
+def calendar_of(trace: Trace, begins_unix: int | None = None) -> tuple[Calendar, str | None]:
     """The calendar of a trace, and a note to show where it had to be assumed.
 
     Without a stated start the trace's own is taken: its header's `UnixStartTime`, or submit times that are Unix seconds
     themselves. A trace that has neither gets days that begin with its first submit, on no known weekday.
     """
     first = int(trace.submit.min())
-    if calendar_start_unix is not None:
-        return Calendar(first, calendar_start_unix), None
+    if begins_unix is not None:
+        return Calendar(first, begins_unix), None
     if (begin := trace.unix_start) is not None and begin >= _EARLIEST_UNIX:
         return Calendar(first, begin + first), None
     if first >= _EARLIEST_UNIX:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from dardis import __version__
 from dardis.config.carbon import load_carbon
-from dardis.config.clocks import parse_utc
 from dardis.config.platform import load_platform
 from dardis.config.prices import load_prices
 from dardis.config.weather import load_weather
-from dardis.engine.clock import utc_now
 from dardis.metrics.facility import Reader, Surroundings, platform_cooling, tariff_of
 from dardis.model.errors import InputError
 from dardis.model.job import Actual
@@ -35,28 +31,10 @@ from offline.site.calendar import DAY_S, Calendar, calendar_of, moved
 from offline.site.fitting import jobs_that_fit, trace_that_fits
 from offline.site.now import Moment, as_known
 from offline.site.record import known_ends, record_begins
+from offline.site.spec import SiteSpec
 
 HELD_S = 7200
 """A day-ahead market's day is one of Central Europe, and so over an hour or two before the UTC day is."""
-
-
-@dataclass(frozen=True)
-class SiteRequest:
-    """Files and words as a user gives them; None: what the platform says."""
-
-    history: Path
-    platform: Path
-    weather: Path | None = None
-    prices: Path | None = None
-    carbon: Path | None = None
-    calendar_start: str | None = None
-    cooling: str | None = None
-    strict: bool = False
-
-    def settings(self) -> dict[str, Any]:
-        """What a folder that is made of these says of them: all as given, with the version and the time."""
-        asked = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(self).items()}
-        return asked | {"dardis_version": __version__, "made_utc": utc_now()}
 
 
 @dataclass(frozen=True)
@@ -168,7 +146,7 @@ def _boots_at_once(platform: Platform) -> list[str]:
     return [f"the platform has no boot_s for nodes {names}: they are taken to boot at once"] if groups else []
 
 
-def load_site(request: SiteRequest, moment_of: Callable[[Trace, Calendar], Moment] | None = None) -> Site:
+def load_site(request: SiteSpec, moment_of: Callable[[Trace, Calendar], Moment] | None = None) -> Site:
     """Read everything that the request names. Raises InputError for whatever is wrong with it.
 
     With `moment_of`, which says when it is, jobs that have not ended are the machine's state then; without it they are
@@ -178,7 +156,7 @@ def load_site(request: SiteRequest, moment_of: Callable[[Trace, Calendar], Momen
     if platform.reservations:
         raise InputError(f"{request.platform}: reservations", "a plan ahead knows of none", "a machine without them")
     facility = platform.facility
-    stated = parse_utc(request.calendar_start) if request.calendar_start else facility.calendar_start
+    stated = facility.calendar_start if request.begins is None else request.begins
     weather = str(request.weather) if request.weather else facility.weather
     prices = str(request.prices) if request.prices else facility.prices
     carbon = str(request.carbon) if request.carbon else facility.carbon

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dardis.comparison.planned_runs import plan
-from dardis.config.comparison_file import load_comparison
-from dardis.runs.request import RunRequest
+from dardis.config.comparison import load_comparison
+from dardis.config.run import RunSpec
 from dardis.runs.run import run
 from scripts.bench_peers.measure import in_turns
 from scripts.bench_peers.rows import Row
@@ -50,7 +50,7 @@ def _settings(text: str) -> str:
     return f'settings = {{ {key} = "{value}" }}\n' if key else ""
 
 
-def _cpu_of(request: RunRequest) -> float:
+def _cpu_of(request: RunSpec) -> float:
     """CPU seconds of a run in this process."""
     begun = time.process_time()
     run(request)

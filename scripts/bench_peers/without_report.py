@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from dardis.cli.comparison_progress import shown
 from dardis.cli.progress import bar
 from dardis.comparison.whole import Shown, compare
-from dardis.config.comparison_file import load_comparison
+from dardis.config.comparison import load_comparison
 from dardis.metrics.comparison import Compared
 from dardis.metrics.comparison_tables import write_runs
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from dardis.config.platform import load_platform
+from dardis.config.run import JobsSpec
 from dardis.dispatch.cp.problem import Answer, Model, Problem
 from dardis.dispatch.cp.setups import CP_SETUPS, CpSetUp
 from dardis.engine.clock import process_cpu_s
@@ -116,7 +117,7 @@ class _BothSetUp(CpSetUp):
 
 def _played(trace: Path, expected: str, jobs: int | None) -> dict[str, np.ndarray[Any, Any]]:
     platform = load_platform(EURORA_PLATFORM)
-    asked = asked_jobs(trace, platform, None, Part(None, None, jobs), think_times=False, strict=False)
+    asked = asked_jobs(trace, platform, None, Part(None, None, JobsSpec(jobs=jobs)), think_times=False, strict=False)
     setup = _BothSetUp(expected=Expecting(EXPECTED[expected]), correction=Correction.SECOND)
     dispatcher = Dispatcher("pcp19 and pcp20", setup, ASKING)
     dispatcher.warm(wished=False)

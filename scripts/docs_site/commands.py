@@ -10,14 +10,14 @@ from collections.abc import Iterator
 
 import typer
 
-from dardis.cli.main import app, run
+from dardis.cli.main import app_of, run
 
 
 def page_of_commands() -> str:
     """Answer the page, as Markdown: a place for each command with its help."""
     os.environ |= {"COLUMNS": "80", "NO_COLOR": "1"}
     lines = ["# Commands", "", "What `-h` says of each.", ""]
-    for words in _commands(app, ()):
+    for words in _commands(app_of(), ()):
         told = io.StringIO()
         with contextlib.redirect_stdout(told):
             run([*words, "-h"])

@@ -11,7 +11,8 @@ from typing import Final
 from dardis.config.clocks import parse_utc
 from dardis.metrics.facility import Surroundings, platform_cooling
 from offline.site.calendar import Calendar
-from offline.site.site import Site, SiteRequest, load_site
+from offline.site.site import Site, load_site
+from offline.site.spec import SiteSpec
 from scripts.kit import thesis
 from scripts.kit.command import convert
 from scripts.kit.thesis import FLAT_PRICE, PARTITION, SUMMER, WINTER, Season
@@ -114,7 +115,7 @@ def prepare(files: Files, workloads: tuple[Workload, ...]) -> None:
 
 def site_of(files: Files, workload: Workload) -> Site:
     """The machine with a workload, in no scenario yet; its day 0 begins with its first submission."""
-    return load_site(SiteRequest(files.trace(workload), files.platform, calendar_start=SUMMER.start))
+    return load_site(SiteSpec(history=files.trace(workload), platform=files.platform, calendar_start=SUMMER.start))
 
 
 def in_scenario(site: Site, files: Files, scenario: Scenario) -> Site:

@@ -67,12 +67,6 @@ def test_a_seed_replays(kind):
         assert len({first.digest, plain.digest, run_seed(seed, reliable=True).digest}) == 3
 
 
-# ----------------------------------------------------------------------------------------------------------- scenarios
-
-
-# --------------------------------------------------------------------------------- rules that are broken are found out
-
-
 def finds(found: str, quick: int, pool: PoolMaker = NodePool, **kind: bool) -> bool:
     """Whether a seed shows it: `quick` did when this was written."""
     return any(found in text for seed in (quick, *SOME) for text in run_seed(seed, make_pool=pool, **kind).violations)

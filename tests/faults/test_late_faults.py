@@ -41,8 +41,6 @@ def test_what_is_told_of_waiting_jobs_is_so_when_claims_have_been_called_off(mon
     assert any(None in known.values() and len({*known.values()}) > 1 for known in told)
 
 
-# --------------------------------------------------------------------------------------------------- nobody starves
-
 SUBMIT, AGED_AFTER, BUSY_UNTIL = 5, 600, 1800
 NARROW_S, WIDE_S = 60, 300
 
@@ -76,12 +74,6 @@ def test_a_wide_job_starts_soon_after_it_has_grown_old(seed, drop, failed_claims
     allowance = sum(2 * (PACE.resend << failure) for failure in range(1, failed_claims + 1))
     bound = NARROW_S + PACE.lead + 4 * PACE.resend + 2 * NARROW_S + allowance
     assert start_of_the_wide(wide_among_narrow(seed, drop=drop)) <= SUBMIT + WIDE_S + NARROW_S + AGED_AFTER + bound
-
-
-# --------------------------------------------------------------------------------------------------------- two heads
-
-
-# ------------------------------------------------------------------------------------------------- for a long while
 
 
 def on_two_nodes(*jobs: Actual, managers: int) -> FaultSimulation:

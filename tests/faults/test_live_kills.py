@@ -82,9 +82,6 @@ def test_a_keeper_that_is_stopped_past_its_deadline(live):
     assert not judge_jobs(live, [*runs, *waits])
 
 
-# ------------------------------------------------- a host that goes down with all that runs, under a new boot id after
-
-
 @pytest.fixture
 def boot(tmp_path):
     """Be up, for the first time or again; words of a command that becomes a process on the host."""
@@ -144,9 +141,6 @@ def test_boots_under_load(live, boot, seed):
     for job in map(live.job, again):
         assert job["state"] == "completed", job
         assert 1 <= lines[job["id"]] <= job["attempt"], job
-
-
-# ----------------------------------------------------------------------------------- a disk that is full at any moment
 
 
 @pytest.fixture

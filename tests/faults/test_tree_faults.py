@@ -66,9 +66,6 @@ def test_jobs_that_are_submitted_at_once_race_to_their_ends():
     assert len(simulation.told) == len(jobs)
 
 
-# -------------------------------------------------------------------------------------------- how long all of it takes
-
-
 CHAIN = [
     (21, Pace(20, 20, 60)), (5, Pace(3, 3, 9)), pytest.param(41, Pace(20, 20, 60), marks=pytest.mark.slow),
     pytest.param(21, Pace(3, 3, 9), marks=pytest.mark.slow),
@@ -104,8 +101,6 @@ def test_failures_that_more_patience_would_not_have_helped_make_nobody_wait_long
         agreement.failed(5, slow=False)
     assert agreement._allowance(5) == 4 << LONGEST_BACKOFF
 
-
-# ------------------------------------------------------------------------------------------- broken trees are found out
 
 QUICK = (3, 10, 11, 66)
 """Seeds that are soon over."""

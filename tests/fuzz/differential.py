@@ -144,9 +144,6 @@ def differences(first: Result, other: Result) -> Iterator[str]:
         yield f"{other.name}: rejects for other reasons than {first.name}"
 
 
-# --------------------------------------------------------------------------------------------------------- arrangements
-
-
 def _arrangements(instance: Instance) -> Iterator[Result]:
     """The instance in each way that promises the same schedule; the first is what the others are held against."""
     dice = Dice(instance.seed, "arrangements")
@@ -231,7 +228,7 @@ def _spread(
 def _commanded(instance: Instance, arity: int) -> Result:
     """Through its files and `dardis simulate`."""
     with TemporaryDirectory() as folder, redirect_stderr(StringIO()) as told, redirect_stdout(StringIO()):
-        request = replace(write_instance(instance, Path(folder)), arity=arity)
+        request = write_instance(instance, Path(folder)).model_copy(update={"arity": arity})
         status = run_command(command_of(request))
         if status and not (status == 1 and "no job ran" in told.getvalue()):
             raise AssertionError(f"the command ends with {status}: {told.getvalue()}")

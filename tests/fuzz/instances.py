@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from kit.actual import actual
 
+from dardis.config.run import RunSpec
 from dardis.config.set_up import AnySetUp
 from dardis.config.settings import known_settings
 from dardis.config.target import write_target
@@ -20,7 +21,6 @@ from dardis.model.profile import StepFunction
 from dardis.model.randomness import stream
 from dardis.model.target import DesiredProfile, Split, Switching, Target
 from dardis.registry import OURS, Dispatcher, find_dispatcher
-from dardis.runs.request import RunRequest
 from dardis.task_manager import Reach
 from dardis.workload.deadlines import with_deadlines
 
@@ -252,10 +252,7 @@ def _draw_steps(dice: Dice, before: int, most: int, until: int) -> StepFunction:
     return StepFunction.from_steps(before, steps.items())
 
 
-# ----------------------------------------------------------------------------------------------------------- its files
-
-
-def write_instance(instance: Instance, folder: Path) -> RunRequest:
+def write_instance(instance: Instance, folder: Path) -> RunSpec:
     """Write trace, platform and wishes; return what a run of them is asked."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "platform.toml").write_text(_toml(instance.platform))
@@ -267,14 +264,15 @@ def write_instance(instance: Instance, folder: Path) -> RunRequest:
     elif instance.target.desired is not None:
         profile = folder / "profile.csv"
         _write_profile(instance.target.desired, profile)
-    return RunRequest(
-        folder / "trace.csv", folder / "platform.toml", instance.dispatcher, folder / "out", instance.seed,
-        profile=profile, deadlines=instance.deadlines, settings=instance.settings, think_times=True, strict=True,
-        task_managers=instance.task_managers, sample=instance.sample,
+    return RunSpec(
+        trace=folder / "trace.csv", platform=folder / "platform.toml", dispatcher=instance.dispatcher,
+        out=folder / "out", seed=instance.seed, profile=profile, deadlines=instance.deadlines,
+        settings=instance.settings, think_times=True, strict=True, task_managers=instance.task_managers,
+        sample=instance.sample,
     )  # fmt: skip
 
 
-def command_of(request: RunRequest) -> list[str]:
+def command_of(request: RunSpec) -> list[str]:
     """The words of the `dardis simulate` that asks the same."""
     options = {
         "--platform": request.platform, "--dispatcher": request.dispatcher, "--out": request.out,

@@ -14,7 +14,7 @@ from fuzz.sample_files import MAY, PLATFORM
 from kit.plan_folder import POWER
 
 from dardis.config.carbon import load_carbon
-from dardis.config.comparison_file import load_comparison
+from dardis.config.comparison import load_comparison
 from dardis.config.cooling import load_pue_table
 from dardis.config.events import load_events
 from dardis.config.measured import read_measured

@@ -77,9 +77,6 @@ def test_seeds_draw_every_setting_of_every_dispatcher():
             assert words <= seen[kind.__name__]
 
 
-# ----------------------------------------------------------------------------------------------- defects are found out
-
-
 class ChanceOfTheHost(NodePool):
     """Draws by its place among the hosts, so that who holds a node decides."""
 

@@ -60,7 +60,8 @@ Words = Callable[[Path], list[str]]
 def _built_once() -> Iterator[None]:
     """Typer builds all commands anew at every call, which takes longer than most of these."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(main, "app", typer.main.get_command(main.app))
+        built = typer.main.get_command(main.app_of())
+        patch.setattr(main, "app_of", lambda *_, **__: built)
         yield
 
 

@@ -83,8 +83,6 @@ class Audit:
         found += SwitchedNodes(self.platform, self.switching, self.downs, begin, self._placed).findings()
         return found
 
-    # ------------------------------------------------------------------------------------------------- the machine
-
     def _capacity(self, node: int, kind: str) -> int:
         return self.platform.groups[self._group[node]].resources.get(kind, 0)
 
@@ -128,8 +126,6 @@ class Audit:
                 ]
                 units += min([*fits, 1] if self.promises.distinct else fits)
         return units
-
-    # --------------------------------------------------------------------------------------------------- single jobs
 
     def _identities(self) -> Iterator[Finding]:
         there = Counter(row.number for row in self.rows)
@@ -230,8 +226,6 @@ class Audit:
             return False
         others = [other for other in self.rows if other.ran and other is not row]
         return all(other.finish <= row.submit or other.submit > row.latest for other in others)
-
-    # ----------------------------------------------------------------------------------------------------- the nodes
 
     def _overbooked(self) -> Iterator[Finding]:
         """Goes through starts and ends; at one instant what ends goes first."""

@@ -14,7 +14,8 @@ from dardis.cli.main import run
 from offline.day import hindsight
 from offline.extract import spares
 from offline.planner import plan as planning
-from offline.site.site import Site, SiteRequest, load_site
+from offline.site.site import Site, load_site
+from offline.site.spec import SiteSpec
 
 START = "2023-07-03T00:00Z"
 START_UNIX = 1_688_342_400
@@ -143,8 +144,13 @@ def write_site(folder: Path, *, power: str = POWER) -> Path:
 
 def loaded(folder: Path, **options: object) -> Site:
     """The site that these files say, day 0 as `START` says."""
-    files = (folder / name for name in ("trace.swf", "small.toml", "weather.csv", "prices.csv"))
-    return load_site(SiteRequest(*files, **{"calendar_start": START} | options))
+    return load_site(SiteSpec(**files_of(folder) | {"calendar_start": START} | options))
+
+
+def files_of(folder: Path) -> dict[str, Path]:
+    """The files of the site by what they are to a plan."""
+    names = {"history": "trace.swf", "platform": "small.toml", "weather": "weather.csv", "prices": "prices.csv"}
+    return {what: folder / name for what, name in names.items()}
 
 
 def arguments(command: str, site: Path, out: Path, **options: object) -> list[str]:

@@ -1,7 +1,5 @@
 """Random instances over the ranks of this launch: the schedule of one process, and a legal one."""
 
-from dataclasses import replace
-
 import pytest
 from fuzz.differential import audited, differences, played, written
 from fuzz.instances import Dice, draw_instance, write_instance
@@ -20,7 +18,7 @@ def check(seeds, folder):
         instance = draw_instance(seed)
         request = write_instance(instance, folder / str(seed) / str(COMM.rank))
         arity = Dice(seed, "ranks").one_of((0, 0, 2, 5))
-        outcome = run_over_ranks(COMM, replace(request, arity=arity))
+        outcome = run_over_ranks(COMM, request.model_copy(update={"arity": arity}))
         if COMM.rank > 0:
             assert outcome == 0
             continue

@@ -1,20 +1,19 @@
 """The same digest at any number of ranks; payloads that no pickle touches; what every rank says of the run."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from kit.ranks import by_ranks
 from mpi4py import MPI
 
+from dardis.config.run import RunSpec
 from dardis.metrics.audit import audit
 from dardis.metrics.downtime import read_downtime
 from dardis.metrics.table import read_jobs
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.platform_dict import platform_from_dict
 from dardis.node_manager import RelayingHost
-from dardis.runs.request import RunRequest
 from dardis.runs.run import Outcome, run, run_over_ranks
 from dardis.task_manager import SETUPS as NAMED
 from dardis.task_manager import PlannedManager, Reach
@@ -87,10 +86,11 @@ def inputs(mpi_tmp_path):
 
 
 def request_of(folder, dispatcher, settings, out, managers=1, **more):
-    return RunRequest(
-        folder / "trace.csv", folder / "platform.toml", dispatcher, folder / out, profile=folder / "profile.csv",
-        settings=settings, task_managers=managers, seed=5, **more,
-    )  # fmt: skip
+    return RunSpec(
+        trace=folder / "trace.csv", platform=folder / "platform.toml", dispatcher=dispatcher, out=folder / out,
+        profile=folder / "profile.csv",
+        settings=settings, task_managers=managers, seed=5,
+    ).model_copy(update=more)  # fmt: skip
 
 
 def audited(folder, jobs, **more):
@@ -110,7 +110,7 @@ def test_digest_is_that_of_one_process(inputs, dispatcher, settings, more):
         assert outcome == 0
         return
     assert isinstance(outcome, Outcome)
-    alone = run(replace(request, out=inputs / "alone", arity=0))
+    alone = run(request.model_copy(update={"out": inputs / "alone", "arity": 0}))
     assert outcome.metrics["schedule_digest"] == alone.metrics["schedule_digest"]
     assert outcome.metrics["ranks"] == COMM.size
     assert outcome.metrics["nodes_on_largest_rank"] == -(-17 // COMM.size)
@@ -118,7 +118,7 @@ def test_digest_is_that_of_one_process(inputs, dispatcher, settings, more):
     if not request.arity:
         assert outcome.metrics["messages"] == alone.metrics["messages"]
     if request.sample:
-        full = run(replace(request, out=inputs / "full", sample=0, arity=0))
+        full = run(request.model_copy(update={"out": inputs / "full", "sample": 0, "arity": 0}))
         assert alone.metrics["messages"] != full.metrics["messages"]
     audited(inputs, request.jobs or JOBS)
 
@@ -177,7 +177,9 @@ def test_what_nobody_answers_arrives_before_what_is_asked_later_whichever_way_th
 @pytest.mark.parametrize("dispatcher", ["dardis-throughput", "dardis-profile", "dardis-late"])
 def test_nodes_are_switched_alike(inputs, dispatcher):
     """Who is down when, who waits for it, and the schedule."""
-    request = replace(request_of(inputs, dispatcher, (), "ranks", managers=2), profile=inputs / "target.json")
+    request = request_of(inputs, dispatcher, (), "ranks", managers=2).model_copy(
+        update={"profile": inputs / "target.json"}
+    )
     if COMM.rank == 0:
         (inputs / "target.json").write_text(json.dumps(TARGET))
     COMM.Barrier()
@@ -185,7 +187,7 @@ def test_nodes_are_switched_alike(inputs, dispatcher):
     if COMM.rank > 0:
         assert outcome == 0
         return
-    alone = run(replace(request, out=inputs / "alone"))
+    alone = run(request.model_copy(update={"out": inputs / "alone"}))
     keys = ("schedule_digest", "node_switches", "off_share", "mean_boot_delay_s")
     assert [outcome.metrics[key] for key in keys] == [alone.metrics[key] for key in keys]
     assert outcome.metrics["node_switches"] > 10

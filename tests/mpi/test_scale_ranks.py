@@ -120,9 +120,6 @@ def test_mistakes_end_all_ranks_quietly(mpi_tmp_path):
             assert run_scale_over_ranks(COMM, request) == 2
 
 
-# ------------------------------------------------------------------------------------------- the network between ranks
-
-
 def same_on_all_ranks(value):
     return broadcast(COMM, repr(value) if COMM.rank == 0 else None) == repr(value)
 
@@ -143,9 +140,6 @@ def test_the_network_is_measured():
     assert not COMM.Iprobe()
     cost = JobCost(0.0, 0.0, 100.0, 100.0)
     assert flat_round_ns(network, cost, COMM.size, 0) > network.send_overhead_ns + network.receive_overhead_ns
-
-
-# ----------------------------------------------------------------------------------------- the tree of bare messages
 
 
 @pytest.mark.mpi

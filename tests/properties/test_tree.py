@@ -51,9 +51,6 @@ def splits(draw, platform: Platform) -> list[int]:
     return sorted(draw(st.lists(st.integers(0, platform.node_count), max_size=platform.node_count + 1)))
 
 
-# ------------------------------------------------------------------------------------------------------ one question
-
-
 @dataclass
 class Question:
     """Some asks in one message, of a pool that stands for a tree of hosts, and what its nodes offer to each."""
@@ -185,9 +182,6 @@ def test_candidates_hold_the_nodes_that_the_offers_hold(question, data):
     assert world.state.sent.tolist() == [sum(sent), max(longest)]
 
 
-# ------------------------------------------------------------------------------------------------- from block to block
-
-
 @given(questions(), st.booleans())
 @examples(1)
 def test_an_ask_that_is_not_read_is_answered_like_one_that_is(question, first_starts):
@@ -288,9 +282,6 @@ def test_a_block_that_makes_no_sense_is_left_to_be_read(question, seed):
     said[int(rng.integers(len(said)))] = rng.choice([-1, 0, 2**40, -(2**40)])
     assert len(join_blocks(block, said)) <= len(block) + len(said)
     assert len(join_blocks(block, said[:-1])) == 0
-
-
-# -------------------------------------------------------------------------------------------------------- whole runs
 
 
 @given(test_simulation.cases(following=True), st.data(), arities, blocks, managers)

@@ -64,9 +64,6 @@ def central_starts(name: str, jobs: list[Actual], desired: DesiredProfile, *sett
     return starts
 
 
-# ----------------------------------------------------- who is looked at alone keeps the nodes of its reservation
-
-
 @pytest.mark.parametrize("rule", ["soft", "hard"])
 def test_a_reservation_behind_maintenance_keeps_its_nodes(rule: str) -> None:
     groups = NodeGroup("a", 1, {"cores": 6}), NodeGroup("b", 2, {"cores": 2})
@@ -78,9 +75,6 @@ def test_a_reservation_behind_maintenance_keeps_its_nodes(rule: str) -> None:
     desired = binding(platform, 8, (3958, 1), (4307, 2))
     run = dispatch(platform, jobs, setup_of("conservative", f"profile={rule}"), desired=desired)
     assert run.schedule.start.tolist() == [1820, 1820]
-
-
-# ------------------------------------------------------------------- room that is held, for who may not start yet
 
 
 @pytest.mark.parametrize("rule", ["soft", "hard"])
@@ -104,8 +98,6 @@ def test_room_that_is_held_past_its_time_is_held_anew(rule: str) -> None:
     starts = central_starts("easy", jobs, desired, "profile_check=instant", f"profile={rule}")
     assert starts == [0, 500, 550]
 
-
-# -------------------------------------------------------------------------------- who has lost its last chance
 
 LOSING = binding(FOUR, 4, (100, 2))
 FOLLOWED = [

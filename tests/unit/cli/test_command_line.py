@@ -4,14 +4,14 @@ import re
 
 import pytest
 
-from dardis.cli.main import app, run
-from dardis.cli.options import dispatchers_beginning
+from dardis.cli.derived import dispatchers_beginning
+from dardis.cli.main import app_of, run
 
 COMMANDS = [
-    *(name for one in app.registered_commands if (name := one.name or one.callback.__name__)),
+    *(name for one in app_of().registered_commands if (name := one.name or one.callback.__name__)),
     *(
         f"{group.name} {one.name or one.callback.__name__}"
-        for group in app.registered_groups
+        for group in app_of().registered_groups
         for one in group.typer_instance.registered_commands
     ),
 ]

@@ -4,7 +4,7 @@ import pytest
 
 from dardis.cli.main import run
 from dardis.config.carbon import load_carbon
-from dardis.config.comparison_file import load_comparison
+from dardis.config.comparison import load_comparison
 from dardis.config.cooling import load_pue_table
 from dardis.config.platform import load_platform
 from dardis.config.prices import load_prices

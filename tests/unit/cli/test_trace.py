@@ -3,7 +3,7 @@
 import pytest
 from typer.testing import CliRunner
 
-from dardis.cli.trace import app
+from dardis.cli.main import app_of
 from dardis.model.errors import InputError
 from dardis.workload.read import read_trace
 
@@ -24,7 +24,9 @@ def folder(tmp_path):
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, [str(a) for a in arguments], catch_exceptions=False, env={"COLUMNS": "200"})
+    return CliRunner().invoke(
+        app_of(["trace"]), ["trace", *map(str, arguments)], catch_exceptions=False, env={"COLUMNS": "200"}
+    )
 
 
 def test_info_tells_jobs_load_and_what_was_skipped(folder):

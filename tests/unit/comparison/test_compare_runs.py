@@ -10,9 +10,10 @@ from dardis.comparison import nursery
 from dardis.comparison.planned_runs import PlannedRun, plan
 from dardis.comparison.processes import Child, run_all
 from dardis.comparison.state import State
-from dardis.config.comparison import Comparison, Contender, Workload
+from dardis.config.comparison import Comparison, ComparisonOptions, Contender, TraceSpec
 from dardis.model.errors import InputError
 from dardis.runs import request
+from dardis.runs.request import record_of
 
 MACHINE = 'prices = "prices.csv"\nname = "p"\n[[nodes]]\ncount = 1\nprefix = "n"\nresources = { cores = 8 }\n'
 
@@ -22,8 +23,12 @@ def comparison(tmp_path):
     (tmp_path / "t.swf").write_text("a trace")
     (tmp_path / "p.toml").write_text(MACHINE)
     (tmp_path / "prices.csv").write_text("0.1")
-    workload = Workload("t", tmp_path / "t.swf", tmp_path / "p.toml", trim=(1, 2), deadlines="factor:2", strict=True)
-    return Comparison("here", (workload,), tuple(Contender(name, name, ("x=1",)) for name in "abc"), (1, 2))
+    workload = TraceSpec(
+        name="t", trace=tmp_path / "t.swf", platform=tmp_path / "p.toml", trim=(1, 2), deadlines="factor:2", strict=True
+    )
+    return Comparison(
+        "here", (workload,), tuple(Contender(name, name, ("x=1",)) for name in "abc"), ComparisonOptions(seeds=(1, 2))
+    )
 
 
 WORKER = """
@@ -73,7 +78,7 @@ def asked(comparison, tmp_path, monkeypatch):
 
     def call(scripts):
         def arguments(run):
-            return [scripts[run.contender.label], str(run.out), str(run.seed), json.dumps(run.request().record())]
+            return [scripts[run.contender.label], str(run.out), str(run.seed), json.dumps(record_of(run.request()))]
 
         monkeypatch.setattr(nursery, "WORKER", (sys.executable, "-c", WORKER))
         monkeypatch.setattr(PlannedRun, "arguments", arguments)

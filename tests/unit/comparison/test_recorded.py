@@ -4,7 +4,7 @@ import pytest
 
 from dardis.comparison.draws import write_draws
 from dardis.comparison.recorded import recorded_of
-from dardis.config.comparison import Comparison, Contender, Workload
+from dardis.config.comparison import Comparison, ComparisonOptions, Contender, TraceSpec
 from dardis.metrics.table import read_jobs
 from dardis.model.errors import InputError
 from dardis.model.resampling import resampling_of
@@ -23,7 +23,7 @@ def recorded(tmp_path):
             for n, (submit, wait, run, procs) in enumerate(jobs, 1)
         ]
         (tmp_path / "t.swf").write_text("\n".join(rows))
-        workload = Workload("t", tmp_path / "t.swf", tmp_path / "p.toml")
+        workload = TraceSpec(name="t", trace=tmp_path / "t.swf", platform=tmp_path / "p.toml")
         return recorded_of(Comparison("here", (workload,), (Contender("easy", "easy"),)), workload, tmp_path)
 
     return of
@@ -63,10 +63,11 @@ def test_other_draws_are_refused_before_those_that_are_there_are_touched(tmp_pat
     (tmp_path / "t.swf").write_text(
         "\n".join(f"{n} {n * 40} 0 9 1 -1 -1 1 9 -1 1 {n} 1 -1 1 1 -1 -1" for n in range(1, 9))
     )
-    workload = Workload("t", tmp_path / "t.swf", tmp_path / "p.toml")
+    workload = TraceSpec(name="t", trace=tmp_path / "t.swf", platform=tmp_path / "p.toml")
 
     def write(width, *, force=False):
-        one = Comparison("here", (workload,), (Contender("easy", "easy"),), (1,), 2, resampling_of(f"shake:{width}"))
+        options = ComparisonOptions(replicates=2, resample=resampling_of(f"shake:{width}"))
+        one = Comparison("here", (workload,), (Contender("easy", "easy"),), options)
         found = write_draws(one, tmp_path / "o", lambda: None, force=force)["t"]
         assert found.weeks == 0
         return {path.name: path.read_text() for path in (tmp_path / "o/draws/t").iterdir()}

@@ -232,8 +232,6 @@ def test_a_host_has_a_keeper_again_when_it_dies_until_its_step_is_told_to_end(ch
     ) * 2
 
 
-# ------------------------------------------------------------------------------------------- the real service
-
 needs_program = pytest.mark.skipif(
     not (LAUNCH.parent / ".venv" / "bin" / "dardis").exists(), reason="scripts/setup would make .venv"
 )

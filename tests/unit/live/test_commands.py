@@ -309,8 +309,6 @@ def test_logs(fake, capfdbinary, tmp_path):
     assert capfdbinary.readouterr().err == b"dardis: /dardis-2.out: not there; job 2 is waiting\n"
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-
 ALL = ["submit -- true", "queue", "show 1", "wait 1", "cancel 1", "hold 1", "release 1", "nodes", "drain n1", "history"]
 ALL += ["logs 1", "stop"]
 

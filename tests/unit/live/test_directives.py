@@ -133,8 +133,6 @@ def test_a_script_that_can_not_run(tmp_path, data, line):
     assert line in str(told.value)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-
 HERE = {"A": "1", "B": "2", "DARDIS_JOB_ID": "7", "LANG": "C"}
 
 

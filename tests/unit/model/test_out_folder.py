@@ -100,8 +100,6 @@ def test_a_folder_that_is_closed(tmp_path):
         write(tmp_path, s_json="1")
 
 
-# --------------------------------------------------------------------------------------------- killed at every moment
-
 KILLED = """
 die_at, steps = int(sys.argv[2]), 0
 def counted(change):
@@ -150,8 +148,6 @@ def test_killed_at_any_step_it_holds_the_old_the_new_or_is_seen_to_be_unfinished
     assert status == 0
     assert found.count("unfinished") >= (4 if old else 3)
 
-
-# ------------------------------------------------------------------------------------------------------ two at a time
 
 HOLDS = """
 with FOLDER.held(out, force=True), FOLDER.written_together(out) as part:
@@ -212,9 +208,6 @@ def test_without_locks_it_goes_on_with_one_warning(tmp_path, monkeypatch, capsys
     assert len(said) == 1
     assert said[0].startswith(f"dardis: warning: --out {tmp_path}: its file system has no locks")
     assert names(tmp_path) == ["s.json"]
-
-
-# -------------------------------------------------------------------------------------------------------- a full disk
 
 
 @pytest.mark.parametrize(("code", "kind"), [(errno.ENOSPC, OSError), (errno.EROFS, InputError)])

@@ -123,9 +123,6 @@ def test_what_is_committed_does_not_lapse_and_what_is_not_does(committed):
     assert pool.idle is not committed
 
 
-# ------------------------------------------------------------------------------------------------------ ends of jobs
-
-
 def later_of(effects) -> list[int]:
     (send,) = effects
     assert isinstance(send.message, say.Later)
@@ -166,8 +163,6 @@ def test_what_concerns_nothing_here_is_ignored_and_what_no_pool_understands_is_a
     with pytest.raises(ProtocolError, match="Reserved"):
         pool_of().handle(say.Reserved(1, 1, 0), 0)
 
-
-# ------------------------------------------------------------------------- questions that make no sense reach no kernel
 
 ASK = ask_for()
 SEEK = say.Seek(1, 1, 0, 60, 10, 1, 1, ints(1), 0, False)
@@ -210,8 +205,6 @@ def test_a_question_that_makes_no_sense_is_refused(message):
         pool.handle(message, 0)
     assert all(pool.handle(sound, 0) for sound in (ASK, SEEK, BIND))
 
-
-# ------------------------------------------------------------------------------------------------- room for its answers
 
 ONE, NODES = ints(1), 40
 

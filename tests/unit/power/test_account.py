@@ -163,8 +163,6 @@ def test_stated_watts_go_before_the_cores_and_include_the_share_of_idle_power(wa
     np.testing.assert_allclose(work.added_w, added)
 
 
-# --------------------------------------------------------------------------------------- what made the profit another
-
 TWO = MachinePower(
     *(np.array([x, x]) for x in (100.0, 6.0, 10.0, 125.0, 100.0)), np.array([240, 240]), np.array([30, 30])
 )
@@ -187,8 +185,6 @@ def test_the_parts_of_a_gain_add_up_to_the_difference_in_profit(before, after, c
     a, b = told(before, (), tariff), told(after, [(1, 500, 4000)], tariff)
     assert gain(a, b).total == pytest.approx(b.profit - a.profit)
 
-
-# ---------------------------------------------------------------------- what a joule costs is what is charged for it
 
 TEMPS_C, LOADS_W = np.linspace(-15, 45, 13), np.linspace(250, 6000, 24)
 PLANTS = (AirPlant(6000.0), HybridPlant(6000.0), table_of(AirPlant(6000.0), TEMPS_C, LOADS_W))

@@ -54,8 +54,6 @@ def test_devices_count_where_all_is_busy_and_where_a_cap_is_made():
     assert watts_for_cores(platform, np.array([0, 30])).tolist() == pytest.approx([500, full_watts(platform)])
 
 
-# ------------------------------------------------------------------------------------------------- cooling
-
 AIR, HYBRID = AirPlant(), HybridPlant()
 TEMPS = np.arange(-10.0, 41.0)
 LOADS = np.arange(0.0, 107_001.0, 500.0)

@@ -20,7 +20,7 @@ from kit.effort import examples
 
 from dardis.cli.main import run
 from dardis.comparison.planned_runs import check, plan
-from dardis.config.comparison_file import load_comparison
+from dardis.config.comparison import load_comparison
 from dardis.config.set_up import AnySetUp
 from dardis.config.settings import plain_settings
 from dardis.dispatch.rule import Rule
@@ -32,6 +32,7 @@ from dardis.model.target import Target
 from dardis.registry import OURS, Central, Dispatcher, at_hand, find_dispatcher
 from dardis.registry.loaded import of_class, origin_of
 from dardis.runs.play import play
+from dardis.runs.request import record_of
 
 MINE = '''
 from typing import ClassVar, Final
@@ -332,7 +333,7 @@ def test_a_comparison_takes_it_in_its_file(here):
     mine, _ = plan(comparison, here / "out")
     asked = mine.request()
     assert (asked.dispatcher, asked.settings, asked.task_managers) == ("mine:WidestFirst", ("depth=3",), 1)
-    assert asked.record()["dispatcher_of"] == origin_of("mine")
+    assert record_of(asked)["dispatcher_of"] == origin_of("mine")
     assert not mine.asks_nodes, "it is one queue"
     with pytest.raises(InputError, match=r"^dispatcher nowhere:X: --dispatcher nowhere:X: can't be loaded"):
         check(comparison, [])

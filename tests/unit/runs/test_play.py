@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from kit.actual import actual
-from kit.small_site import START
+from kit.small_site import START, files_of
 
 from dardis.config.set_up import AnySetUp
 from dardis.dispatch import CentralDispatcher
@@ -19,13 +19,13 @@ from dardis.model.target import DesiredProfile, Target
 from dardis.registry import OURS, Central, Dispatcher, find_dispatcher
 from dardis.runs.play import play
 from dardis.wire.effects import Placed
-from offline.site.site import SiteRequest, load_site
+from offline.site.site import load_site
+from offline.site.spec import SiteSpec
 
 
 @pytest.fixture(scope="module")
 def site(small_site):
-    files = (small_site / name for name in ("trace.swf", "small.toml", "weather.csv", "prices.csv"))
-    return load_site(SiteRequest(*files, calendar_start=START))
+    return load_site(SiteSpec(**files_of(small_site), calendar_start=START))
 
 
 class Crowds:

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from dardis.config.run import RunSpec
 from dardis.report.page import draw_report
-from dardis.runs.request import RunRequest
 from dardis.runs.run import run
 
 PLATFORM = '{top}name = "p"\n[[nodes]]\ncount = 2\nprefix = "n"\nresources = {{ cores = 4 }}\n{power}'
@@ -22,7 +22,7 @@ def run_on(tmp_path):
     def start(top, power):
         (tmp_path / "p.toml").write_text(PLATFORM.format(top=top, power=power))
         out = tmp_path / "out"
-        run(RunRequest(tmp_path / "t.csv", tmp_path / "p.toml", "easy", out, force=True))
+        run(RunSpec(trace=tmp_path / "t.csv", platform=tmp_path / "p.toml", dispatcher="easy", out=out, force=True))
         draw_report(out)
         record = json.loads((out / "run.json").read_text())
         metrics = json.loads((out / "metrics.json").read_text())

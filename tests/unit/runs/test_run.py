@@ -4,19 +4,17 @@ import csv
 import json
 import subprocess
 import sys
-from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from dardis.config.run import RunSpec
 from dardis.metrics.audit import audit
 from dardis.metrics.table import read_jobs
 from dardis.model.job import NO_TIME, Status
 from dardis.model.platform_dict import platform_from_dict
 from dardis.registry import OURS
 from dardis.runs import progress_file
-from dardis.runs.request import RunRequest
 from dardis.runs.run import run
 
 PLATFORM = """
@@ -67,7 +65,14 @@ FEWER = [
 def written(folder, platform, rows, dispatcher):
     (folder / "p.toml").write_text(platform)
     (folder / "t.csv").write_text(HEADER + "\n".join(rows) + "\n")
-    return RunRequest(folder / "t.csv", folder / "p.toml", dispatcher, folder / "out", force=True)
+    return RunSpec(
+        trace=folder / "t.csv", platform=folder / "p.toml", dispatcher=dispatcher, out=folder / "out", force=True
+    )
+
+
+def changed(request, **fields):
+    """The request with other values."""
+    return request.model_copy(update=fields)
 
 
 @pytest.fixture
@@ -128,15 +133,15 @@ def test_every_file_is_there_and_the_profile_adds_up(request_for):
 
 def test_a_soft_profile_gives_way_to_a_deadline_and_a_hard_one_does_not(request_for, tmp_path):
     (tmp_path / "cap.csv").write_text("time_s,node,kind,value\n0,*,cores,0\n1000,*,cores,28\n")
-    capped = replace(request_for, profile=tmp_path / "cap.csv", deadlines="window:60", jobs=2)
+    capped = changed(request_for, profile=tmp_path / "cap.csv", deadlines="window:60", jobs=2)
     soft, metrics, _ = schedule_of(capped)
     assert start_of(soft) == {1: 100, 2: 100}
     assert metrics["overutilisation_core_s"] == 12 * 50 + 8 * 60
-    hard, metrics, _ = schedule_of(replace(capped, settings=("profile=hard",)))
+    hard, metrics, _ = schedule_of(changed(capped, settings=("profile=hard",)))
     assert min(start_of(hard).values()) >= 1000
     assert metrics["overutilisation_core_s"] == 0
     assert metrics["late_jobs"] == 2
-    ignored, metrics, _ = schedule_of(replace(capped, settings=("profile=off",)))
+    ignored, metrics, _ = schedule_of(changed(capped, settings=("profile=off",)))
     assert start_of(ignored) == {1: 100, 2: 100}
 
 
@@ -154,12 +159,13 @@ def test_a_soft_profile_gives_way_to_a_deadline_and_a_hard_one_does_not(request_
     ],
 )
 def test_the_record_is_enough_to_run_it_again(request_for, tmp_path, asked):
-    original = replace(request_for, seed=9, **asked)
+    original = changed(request_for, seed=9, **asked)
     _, metrics, record = schedule_of(original)
     settings = tuple(f"{key}={value}" for key, value in record["settings"].items())
-    again = RunRequest(
-        Path(record["trace"]), Path(record["platform_file"]), record["dispatcher"], tmp_path / "again",
-        seed=record["seed"], jobs=record["jobs"], deadlines=record["deadlines"], settings=settings,
+    again = RunSpec(
+        trace=record["trace"], platform=record["platform_file"], dispatcher=record["dispatcher"],
+        out=tmp_path / "again", seed=record["seed"], jobs=record["jobs"], deadlines=record["deadlines"],
+        settings=settings,
     )  # fmt: skip
     assert schedule_of(again)[1]["schedule_digest"] == metrics["schedule_digest"]
 
@@ -167,7 +173,7 @@ def test_the_record_is_enough_to_run_it_again(request_for, tmp_path, asked):
 @pytest.mark.parametrize("name", OURS)
 def test_every_dispatcher_ends_every_job(central, name):
     deadlines = "factor:2" if OURS[name].setup.needs_deadlines else None
-    starts = start_of(schedule_of(replace(central, dispatcher=name, deadlines=deadlines))[0])
+    starts = start_of(schedule_of(changed(central, dispatcher=name, deadlines=deadlines))[0])
     assert [number for number, start in starts.items() if start == NO_TIME] == [6]
 
 

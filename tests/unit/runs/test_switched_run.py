@@ -6,10 +6,10 @@ import re
 import pytest
 from typer.testing import CliRunner
 
-from dardis.cli.main import app
+from dardis.cli.main import app_of
+from dardis.config.run import RunSpec
 from dardis.metrics.downtime import read_downtime
 from dardis.report.page import draw_report
-from dardis.runs.request import RunRequest
 from dardis.runs.run import run
 from dardis.workload.generate import generate
 from dardis.workload.table import write_table
@@ -34,10 +34,10 @@ def request_of(tmp_path):
     (tmp_path / "target.json").write_text(json.dumps(TARGET))
     write_table(generate("eurora", 60, 3), tmp_path / "trace.csv")
 
-    def made(dispatcher: str, *settings: str) -> RunRequest:
-        return RunRequest(
-            tmp_path / "trace.csv", tmp_path / "platform.toml", dispatcher, tmp_path / "run",
-            profile=tmp_path / "target.json", settings=settings, force=True,
+    def made(dispatcher: str, *settings: str) -> RunSpec:
+        return RunSpec(
+            trace=tmp_path / "trace.csv", platform=tmp_path / "platform.toml", dispatcher=dispatcher,
+            out=tmp_path / "run", profile=tmp_path / "target.json", settings=settings, force=True,
         )  # fmt: skip
 
     return made
@@ -51,14 +51,14 @@ def test_the_folder_says_who_was_down_and_who_waited(request_of, dispatcher):
     assert 0.1 < outcome.metrics["off_share"] < 1
     assert 0 <= outcome.metrics["mean_boot_delay_s"] <= 270
     assert (outcome.metrics["delayed_share"] > 0) == (outcome.metrics["mean_boot_delay_s"] > 0)
-    assert CliRunner().invoke(app, ["audit", str(outcome.out)]).exit_code == 0
+    assert CliRunner().invoke(app_of(), ["audit", str(outcome.out)]).exit_code == 0
     page = draw_report(outcome.out).read_text()
     assert "Nodes on" in page
     assert "Mean wait for boots" in re.sub(r"<[^>]*>", "", page)
     start = (outcome.out / "jobs.csv").read_text().splitlines()[1].split(",")[6]
     rows = [f"{node},{start},\n" for node in range(64)]
     (outcome.out / "switching.csv").write_text("node,down_s,up_s\n" + "".join(rows))
-    result = CliRunner().invoke(app, ["audit", str(outcome.out)])
+    result = CliRunner().invoke(app_of(), ["audit", str(outcome.out)])
     assert result.exit_code == 1
     assert "is down from" in result.output
 

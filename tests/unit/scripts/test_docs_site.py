@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import typer.main
 
-from dardis.cli.main import app
+from dardis.cli.main import app_of
 from scripts.docs_site.commands import page_of_commands
 from scripts.docs_site.links import for_the_site, from_other_hosts
 
@@ -66,7 +66,7 @@ def test_a_diagram_is_a_picture_and_a_mistake_in_it_ends_the_building(source):
 def test_the_page_of_commands_has_every_option(monkeypatch):
     monkeypatch.setattr(os, "environ", dict(os.environ))
     page = page_of_commands()
-    todo = [("dardis", typer.main.get_command(app))]
+    todo = [("dardis", typer.main.get_command(app_of()))]
     while todo:
         name, command = todo.pop()
         todo += [(f"{name} {word}", below) for word, below in getattr(command, "commands", {}).items()]

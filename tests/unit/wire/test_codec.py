@@ -114,9 +114,6 @@ def test_what_is_no_part_of_a_message_is_refused(value):
         codec.encode([(0, messages.Later(0, value, 0))])
 
 
-# ------------------------------------------------------------------------------------------- whatever bytes come
-
-
 def payloads(rng: np.random.Generator) -> Iterator[bytes]:
     """Without end: random bytes, and good payloads that something has happened to."""
     while True:

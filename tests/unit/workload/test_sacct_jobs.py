@@ -8,7 +8,7 @@ import pytest
 from kit.sacct_text import JOB, NEXT, UNBEGUN, sacct
 from typer.testing import CliRunner
 
-from dardis.cli.main import app
+from dardis.cli.main import app_of
 from dardis.workload.read import read_trace
 from dardis.workload.table import LARGEST_ARRAY
 from dardis.workload.trace import Trace
@@ -185,13 +185,13 @@ def test_the_commands_say_what_should_be_known(tmp_path: Path) -> None:
     source, table = tmp_path / "jobs.txt", tmp_path / "jobs.csv"
     het = [NEXT | {"JobID": f"8+{n}", "JobIDRaw": f"{8 + n}"} for n in range(2)]
     source.write_text(sacct({"JobID": "7"} | JOB, *het, {"JobID": "7.batch"} | JOB | {"JobIDRaw": "7.batch"}))
-    done = CliRunner().invoke(app, ["trace", "convert", str(source), str(table)])
+    done = CliRunner().invoke(app_of(), ["trace", "convert", str(source), str(table)])
     assert "1 no job (a step of a job (sacct -X leaves them out)), skipped: line 5" in done.output
     assert read_trace(table).request["gpu"].tolist() == [2, 2, 2]
     machine = tmp_path / "m.toml"
     machine.write_text('name = "m"\n[[nodes]]\ncount = 4\nprefix = "n"\nresources = { cores = 64, gpu = 4 }\n')
     ran = ["simulate", str(source), "--platform", str(machine), "--dispatcher", "easy", "--out", str(tmp_path / "out")]
-    told = CliRunner().invoke(app, ["trace", "info", str(source)], env={"COLUMNS": "200"})
-    for one in (done, told, CliRunner().invoke(app, ran)):
+    told = CliRunner().invoke(app_of(), ["trace", "info", str(source)], env={"COLUMNS": "200"})
+    for one in (done, told, CliRunner().invoke(app_of(), ran)):
         assert one.exit_code == 0, one.output
         assert "2 parts of heterogeneous jobs" in one.output

@@ -30,7 +30,7 @@ from offline.day.files import nodes_on_of
 from offline.day.first_lines import first_lines
 from offline.day.hindsight import Hindsight
 from offline.day.known import known_at
-from offline.day.options import DayOptions
+from offline.day.options import DaySpec
 from offline.loop.files import day_rows
 from offline.loop.loop import LoopOptions, run_loop
 from offline.planner.budget import tell_nobody
@@ -77,7 +77,7 @@ def test_a_history_as_the_site_has_it_gives_the_plan_of_hindsight_and_of_the_loo
     folder, rows = crowded
     search_less(monkeypatch)
     site, now = loaded(folder), 8 * DAY_S - lead_s
-    loop = run_loop(site, LoopOptions((8, 8), DayOptions(time_limit=600), lead_s=lead_s), tell_nobody)
+    loop = run_loop(site, LoopOptions((8, 8), DaySpec(time_limit=600), lead_s=lead_s), tell_nobody)
     mine, schedule = loop.plans[0], loop.always_on.schedule
     runs = ((schedule.start < now) & (schedule.finish > now)).sum()
     waits = ((schedule.submit < now) & (schedule.start >= now)).sum()

@@ -16,6 +16,7 @@ from kit.small_site import (
     START,
     START_UNIX,
     called,
+    files_of,
     made_up_rows,
     search_less,
     swf,
@@ -29,7 +30,8 @@ from dardis.model.platform import NodeGroup, Platform
 from dardis.workload.read import read_trace
 from offline.site.calendar import Calendar, calendar_of
 from offline.site.fitting import trace_that_fits
-from offline.site.site import SiteRequest, load_site
+from offline.site.site import load_site
+from offline.site.spec import SiteSpec
 from offline.site.stale import freshness
 
 
@@ -40,14 +42,13 @@ def folder(tmp_path):
 
 @pytest.fixture
 def request_of(folder):
-    return SiteRequest(folder / "trace.swf", folder / "small.toml", folder / "weather.csv", folder / "prices.csv",
-                       calendar_start=START)  # fmt: skip
+    return SiteSpec(**files_of(folder), calendar_start=START)
 
 
 def test_the_platform_says_what_the_command_does_not(folder, request_of):
     around = f'weather = 12.5\nprices = "prices.csv"\ncarbon = 400\ncalendar_start = "{START}"\n'
     (folder / "small.toml").write_text(around + PLATFORM + POWER)
-    site = load_site(SiteRequest(folder / "trace.swf", folder / "small.toml"))
+    site = load_site(SiteSpec(history=folder / "trace.swf", platform=folder / "small.toml"))
     day = site.conditions(8)
     assert (day.temp_c == 12.5).all()
     assert (day.gco2_per_kwh == 400).all()
@@ -55,7 +56,7 @@ def test_the_platform_says_what_the_command_does_not(folder, request_of):
     found, notes = site.known_ahead(3, 8)
     assert set(found) == {"price"}
     assert notes == ()
-    assert load_site(replace(request_of, platform=folder / "small.toml")).conditions(8).temp_c.std() > 1
+    assert load_site(request_of.model_copy(update={"platform": folder / "small.toml"})).conditions(8).temp_c.std() > 1
 
 
 def test_what_is_known_ahead_covers_the_days_on_the_trace_s_clock(request_of):
@@ -75,11 +76,11 @@ def test_what_is_known_ahead_covers_the_days_on_the_trace_s_clock(request_of):
 def test_the_clock_of_a_trace_in_unix_seconds(folder, request_of):
     """A stated start that moves it is told: a dump of Slurm's accounting has another first job every day."""
     (folder / "trace.swf").write_text(swf([replace(row, submit=row.submit + START_UNIX) for row in made_up_rows()]))
-    site = load_site(replace(request_of, calendar_start=None))
+    site = load_site(request_of.model_copy(update={"calendar_start": None}))
     assert site.calendar.offset == 0
     assert site.calendar.day(8)[0] == START_UNIX + 8 * DAY_S == parse_utc("2023-07-11T00:00Z")
     told = "the trace's own times begin 2023-07-03T00:00:00Z: the stated calendar_start moves them to 2023-07-05"
-    notes = load_site(replace(request_of, calendar_start="2023-07-05T00:00Z")).notes
+    notes = load_site(request_of.model_copy(update={"calendar_start": "2023-07-05T00:00Z"})).notes
     assert sum(note.startswith(told) for note in notes) == 1
     assert not any("moves them" in note for note in load_site(request_of).notes)
 
@@ -93,7 +94,7 @@ def test_the_clock_of_a_trace_in_unix_seconds(folder, request_of):
     ],
 )
 def test_a_calendar_that_is_not_plainly_utc_is_told(request_of, stated, told):
-    notes = load_site(replace(request_of, calendar_start=stated)).notes
+    notes = load_site(request_of.model_copy(update={"calendar_start": stated})).notes
     assert [note for note in notes if "calendar" in note] == [f"--calendar-start {stated} {one}" for one in told]
 
 
@@ -127,7 +128,7 @@ def test_jobs_of_more_than_a_node_has_are_left_out_and_told(folder, request_of):
     """As where Slurm counts hardware threads, and the platform whole cores."""
     jobs = [f"{number},{60 * number},60,1,{cores}\n" for number, cores in ((1, 4), (2, 16), (3, 9), (4, 8))]
     (folder / "jobs.csv").write_text("job_id,submit_s,runtime_s,units,req_cores\n" + "".join(jobs))
-    notes = load_site(replace(request_of, history=folder / "jobs.csv")).notes
+    notes = load_site(request_of.model_copy(update={"history": folder / "jobs.csv"})).notes
     told = "left out: 2 jobs whose units no nodes of small hold, even empty: a core of the platform should be what"
     assert sum(note.startswith(told) for note in notes) == 1
     assert not any("left out" in note for note in load_site(request_of).notes)
@@ -136,11 +137,11 @@ def test_jobs_of_more_than_a_node_has_are_left_out_and_told(folder, request_of):
 def test_a_table_that_ends_below_the_full_load_is_refused_before_anything_is_planned(folder, request_of):
     table = folder / "pue.csv"
     table.write_text("temp_c,500,1500\n10,1.2,1.2\n20,1.2,1.2\n30,1.2,1.2\n")
-    site = load_site(replace(request_of, cooling=str(table)))
+    site = load_site(request_of.model_copy(update={"cooling": str(table)}))
     with pytest.raises(InputError, match="0 to 1500 W"):
         site.conditions(8)
     table.write_text("temp_c,500,1507\n10,1.2,1.2\n20,1.2,1.2\n30,1.2,1.2\n")
-    assert len(load_site(replace(request_of, cooling=str(table))).conditions(8).temp_c) == 24
+    assert len(load_site(request_of.model_copy(update={"cooling": str(table)})).conditions(8).temp_c) == 24
 
 
 JULY_3 = START_UNIX

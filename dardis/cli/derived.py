@@ -1,0 +1,132 @@
+"""Derives the options of a command from the fields of a model."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+
+import typer
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from dardis.config.option import OptionField
+
+Command = Callable[..., object]
+AnyCommand = TypeVar("AnyCommand", bound=Command)
+_SOURCE = "_options_of"
+NO_HELP: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Group:
+    """Commands that share a first word, by their second one, and the help of the first."""
+
+    help: str
+    commands: dict[str, Command]
+
+
+@dataclass(frozen=True)
+class _Source:
+    """The models whose fields are options of a command, each as `module:Class`."""
+
+    models: tuple[str, ...]
+    omit: frozenset[str]
+    unstated: bool
+    optional: frozenset[str]
+    helps: Mapping[str, str]
+
+
+def options_of(
+    *models: str, omit: frozenset[str] = frozenset(), unstated: bool = False,
+    optional: frozenset[str] = frozenset(), helps: Mapping[str, str] = NO_HELP,
+) -> Callable[[AnyCommand], AnyCommand]:  # fmt: skip
+    """Decorator of a command whose first argument is the values of the models' options, by field (see `derived`).
+
+    Models are named, so that they are imported only where the command is used. With `unstated` an
+    option that is not stated has no value. `optional` are fields that the command can do without, and `helps` replaces
+    the help of a field.
+    """
+
+    def decorator(command: AnyCommand) -> AnyCommand:
+        setattr(command, _SOURCE, _Source(models, omit, unstated, optional, helps))
+        return command
+
+    return decorator
+
+
+def derived(command: Command) -> Command:
+    """The command as Typer takes it: options of its models, then its own. Unstated options are left out."""
+    source: _Source | None = getattr(command, _SOURCE, None)
+    if source is None:
+        return command
+    from dardis.config.option import option_fields
+
+    fields = {one.name: one for name in source.models for one in option_fields(_model(name))}
+    fields = {name: one for name, one in fields.items() if name not in source.omit}
+    own = [*inspect.signature(command, eval_str=True).parameters.values()][1:]
+    parameters = [_parameter(one, source) for one in fields.values()]
+    parameters += [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own]
+    parameters.sort(key=lambda one: one.default is not inspect.Parameter.empty)
+
+    def called(**values: Any) -> object:  # noqa: ANN401 (each its own kind)
+        stated = {name: _value_of(one, values.pop(name)) for name, one in fields.items()}
+        return command({name: value for name, value in stated.items() if value is not None}, **values)
+
+    called.__name__, called.__doc__, called.__module__ = command.__name__, command.__doc__, command.__module__
+    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    called.__annotations__ = {one.name: one.annotation for one in parameters}
+    return called
+
+
+def _model(name: str) -> type[BaseModel]:
+    module, _, model = name.partition(":")
+    found: type[BaseModel] = getattr(import_module(module), model)
+    return found
+
+
+def dispatchers_beginning(incomplete: str) -> list[str]:
+    """Complete the last of the dispatchers' names, which commas part: for shells, which ask for it at a TAB."""
+    from dardis.registry import dispatcher_names
+
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in dispatcher_names() if name.startswith(last)]
+
+
+def _parameter(one: OptionField, source: _Source) -> inspect.Parameter:
+    """Typer's parameter of an option."""
+    about = one.about
+    by_typer = one.kind in (str, bool, Path) or one.is_list
+    kind: Any = list[str] if one.is_list else one.kind if by_typer else str
+    texts: dict[str, Any] = {"metavar": about.metavar}
+    texts["help"] = source.helps.get(one.name, about.off if one.default is True else about.help)
+    default: Any = None
+    if one.kind is bool:
+        default = False
+    elif one.info.is_required() and one.name not in source.optional:
+        default = inspect.Parameter.empty
+    elif not (one.is_list or one.default is None):
+        text = one.text_of(one.default)
+        default = None if source.unstated else text
+        texts["show_default"] = text
+    if not by_typer:
+        texts["parser"] = one.read
+    if about.completes == "dispatcher":
+        texts["autocompletion"] = dispatchers_beginning
+    declared = typer.Argument(**texts) if about.is_argument else typer.Option(one.option, **texts)
+    kind = kind if default is not None else kind | None
+    return inspect.Parameter(
+        one.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, declared]
+    )
+
+
+def _value_of(one: OptionField, value: object) -> object:
+    """The value of a field; None: the option is not stated."""
+    if one.kind is bool:
+        return not one.default if value else None
+    return tuple(value) if isinstance(value, list) else value

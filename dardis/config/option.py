@@ -1,0 +1,286 @@
+"""Options: how the fields of a model are written on the command line, in a TOML file, in Python and in the docs.
+
+A field is declared once, with its kind, its limits, its help and its default:
+
+    task_managers: Annotated[int, Field(ge=1), Option("Task managers that share the jobs.", "N")] = 1
+
+Its name gives the key of a TOML file and the keyword (`task_managers`), and the option (`--task-managers`). An
+underscore at the end keeps a Python keyword apart: the field `from_` has the key `from` and the option `--from`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+from functools import cache, cached_property
+from os import PathLike, fspath
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin
+
+from pydantic import BaseModel, GetCoreSchemaHandler
+from pydantic.fields import FieldInfo
+from pydantic_core import CoreSchema, core_schema
+
+from dardis.config.option_texts import decimal, one_of, whole
+from dardis.config.toml_file import FOLDER
+from dardis.model.errors import InputError
+from dardis.model.files import is_file
+
+
+def key_of(name: str) -> str:
+    """Key of a field in a TOML file."""
+    return name.rstrip("_")
+
+
+@dataclass(frozen=True)
+class Option:
+    """Help of a field for the command line and the docs."""
+
+    help: str
+    metavar: str | None = None
+    name: str | None = None
+    """The option, if the field has another name (`--set`)."""
+    detail: str = ""
+    """More sentences for the docs, in Markdown."""
+    off: str = ""
+    """Help of the option that switches a field off which is on by default (`--no-KEY`)."""
+    completes: str = ""
+    """What a shell completes the value with: "dispatcher", or nothing."""
+    is_argument: bool = False
+    """Whether the command line takes it without an option."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads a field from a text, and validates a value from a file by the same rules.
+
+    `read(place, text)` raises InputError. `words` are values with a word of their own, such as (0, "flat").
+    """
+
+    read: Callable[[str, str], object]
+    words: tuple[tuple[object, str], ...] = ()
+    list_of: tuple[type, ...] = ()
+    """Kinds of the values whose list a file states; the text joins them with commas. Empty: it is one value."""
+
+    def text_of(self, value: object) -> str:
+        """The text from which `read` makes the value."""
+        if self.list_of and isinstance(value, tuple | list):
+            return ",".join(map(self._text, value))
+        return self._text(value)
+
+    def _text(self, value: object) -> str:
+        if isinstance(value, date):
+            return value.isoformat()
+        return next((word for known, word in self.words if type(value) is type(known) and value == known), str(value))
+
+    def validated(self, value: object, _folder: Path | None) -> object:
+        """The value of a field. Raises ValueError."""
+        if value is None:
+            return None
+        if self.list_of and not (isinstance(value, list | tuple) and all(map(self._is_one, value))):
+            raise ValueError(f"{value!r}; expected a list")
+        try:
+            return self.read("", self.text_of(value))
+        except InputError as error:
+            raise ValueError(str(error).removeprefix(": ")) from None
+
+    def _is_one(self, value: object) -> bool:
+        return isinstance(value, self.list_of) and not isinstance(value, bool) and "," not in str(value)
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        def before(value: object, info: core_schema.ValidationInfo) -> object:
+            return self.validated(value, (info.context or {}).get(FOLDER))
+
+        return core_schema.with_info_before_validator_function(before, handler(source))
+
+
+def reader_of(read: Callable[[str], object], *words: tuple[object, str]) -> Reader:
+    """Reader by a function whose ValueError says what was found and what was expected."""
+
+    def checked(place: str, text: str) -> object:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise InputError(place, str(error)) from None
+
+    return Reader(checked, words)
+
+
+def path_of(place: str, value: object) -> Path:
+    """The path. Raises InputError for a value that is none."""
+    if isinstance(value, str | PathLike) and isinstance(path := fspath(value), str):
+        return Path(path)
+    raise InputError(place, f"is a {type(value).__name__}", "a path")
+
+
+class FileReader(Reader):
+    """Reads a path. One that a file states is relative to the folder of that file."""
+
+    def __init__(self) -> None:
+        super().__init__(path_of)
+
+    def validated(self, value: object, folder: Path | None) -> object:
+        """As `Reader.validated`."""
+        if value is None or isinstance(value, Path):
+            return value
+        if not isinstance(value, str) or not value:
+            raise ValueError(f"{value!r}; expected a file")
+        return Path(value) if folder is None else folder / value
+
+
+class RuleReader(Reader):
+    """Reads a word, or the path of a table. A path that a file states is relative to the folder of that file."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda place, value: str(path_of(place, value)))
+
+    def validated(self, value: object, folder: Path | None) -> object:
+        """As `Reader.validated`."""
+        if value is not None and not (isinstance(value, str) and value):
+            raise ValueError(f"{value!r}; expected a rule, or a file")
+        if folder is not None and isinstance(value, str) and is_file(table := folder / value):
+            return str(table)
+        return value
+
+
+FILE = FileReader()
+RULE_OR_FILE = RuleReader()
+
+
+def word(kind: type[StrEnum]) -> Reader:
+    """Reader of one of some words."""
+    return Reader(lambda place, text: one_of(place, kind)(text))
+
+
+def switch_of(place: str, value: object) -> bool:
+    """A truth value. Raises InputError for what is neither True nor False."""
+    if value is True or value is False:
+        return value
+    raise InputError(place, repr(value), "True or False")
+
+
+SpecT = TypeVar("SpecT", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class OptionField:
+    """A field of a model with its `Option`."""
+
+    name: str
+    info: FieldInfo
+    about: Option
+
+    @property
+    def key(self) -> str:
+        """Key in a TOML file."""
+        return key_of(self.name)
+
+    @property
+    def option(self) -> str:
+        """Option on the command line."""
+        negated = "no-" if self.default is True else ""
+        return self.about.name or f"--{negated}{self.key.replace('_', '-')}"
+
+    @property
+    def default(self) -> Any:  # noqa: ANN401 (each its own kind)
+        """Value where none is stated."""
+        return None if self.info.is_required() else self.info.get_default(call_default_factory=True)
+
+    @cached_property
+    def kind(self) -> Any:  # noqa: ANN401 (a type form)
+        """Type of the value, without None."""
+        kind = self.info.annotation
+        if get_origin(kind) in (Union, UnionType):
+            kinds = [one for one in get_args(kind) if one is not NoneType]
+            return kinds[0] if len(kinds) == 1 else Union[tuple(kinds)]  # noqa: UP007 (made at run time)
+        return kind
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it is stated once for each of its values."""
+        return self.reader is None and get_origin(self.kind) is tuple and Ellipsis in get_args(self.kind)
+
+    @property
+    def reader(self) -> Reader | None:
+        """Reader of a field whose kind alone does not say how a text is read."""
+        return next((one for one in self.info.metadata if isinstance(one, Reader)), None)
+
+    def read(self, value: object) -> Any:  # noqa: ANN401 (each its own kind)
+        """The value from a text of the command line, or from a number, text, date or path. Raises InputError."""
+        if value is None:
+            return self.default
+        if self.kind is bool:
+            return switch_of(self.option, value)
+        if (reader := self.reader) is not None:
+            named = isinstance(reader, FileReader | RuleReader)
+            return reader.read(self.option, value if named else reader.text_of(value))  # type: ignore[arg-type]
+        if self.kind is int:
+            return whole(self.option, **self._limits())(str(value))
+        if self.kind is float:
+            return decimal(self.option, **self._limits())(str(value))
+        if not self.is_list:
+            return str(value)
+        return tuple(map(str, value)) if isinstance(value, list | tuple) else (str(value),)
+
+    def _limits(self) -> dict[str, Any]:
+        """Least and largest value, as far as there are any."""
+        limits: dict[str, Any] = {}
+        for one in self.info.metadata:
+            if hasattr(one, "ge"):
+                limits["least"] = one.ge
+            elif hasattr(one, "le"):
+                limits["most"] = one.le
+            elif not isinstance(one, Option):
+                raise TypeError(f"{self.name}: an option has limits by ge and le alone, not {one}")
+        return limits
+
+    def text_of(self, value: object) -> str:
+        """The text of a value on the command line."""
+        return self.reader.text_of(value) if self.reader is not None else str(value)
+
+    def arguments(self, value: object) -> list[str]:
+        """Command-line arguments that state the value."""
+        if self.kind is bool:
+            return [self.option] if value != self.default else []
+        values = value if self.is_list and isinstance(value, tuple) else (value,)
+        return [f"{self.option}={self.text_of(one)}" for one in values]
+
+
+@cache
+def option_fields(model: type[BaseModel]) -> tuple[OptionField, ...]:
+    """The fields of a model that have an `Option`; those that must be stated come first."""
+    found = [
+        OptionField(name, info, about)
+        for name, info in model.model_fields.items()
+        for about in info.metadata
+        if isinstance(about, Option)
+    ]
+    return tuple(sorted(found, key=lambda one: not one.info.is_required()))
+
+
+def spec_of(model: type[SpecT], values: Mapping[str, object]) -> SpecT:
+    """The model with values, by field, that have been read. TypeError for a name that is no field."""
+    if unknown := values.keys() - model.model_fields.keys():
+        raise TypeError(f"{model.__name__} has no {', '.join(sorted(unknown))}")
+    return model.model_construct(None, **values)
+
+
+def read_options(model: type[BaseModel], stated: Mapping[str, object]) -> dict[str, Any]:
+    """The values of those fields of a model that `stated` has by name, each read as an option. Raises InputError."""
+    return {one.name: one.read(stated[one.name]) for one in option_fields(model) if one.name in stated}
+
+
+def arguments_of(spec: BaseModel) -> list[str]:
+    """The command-line arguments that state a model's values, without those that are the default."""
+    options: list[str] = []
+    positional: list[str] = []
+    for one in option_fields(type(spec)):
+        value = getattr(spec, one.name)
+        if one.about.is_argument:
+            positional.append(str(value))
+        elif one.info.is_required() or value != one.default:
+            options += one.arguments(value)
+    return [*options, "--", *positional]

@@ -1,0 +1,127 @@
+"""The definition of a run: every option, key and keyword of `dardis simulate`, and those of a comparison's traces."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import ConfigDict, Field
+
+from dardis.config.clocks import parse_utc
+from dardis.config.cuts import MOST_WALLTIME_FACTOR, Cut, Trim, cut_of, trim_of
+from dardis.config.option import FILE, RULE_OR_FILE, Option, Reader, key_of, reader_of, word
+from dardis.config.option_texts import LARGEST_SEED, MOST_TASK_MANAGERS
+from dardis.config.reach import arity_of, sample_of
+from dardis.config.toml_file import Table
+from dardis.model.choices import Overrun, Resources
+from dardis.model.numbers import LARGEST_INT64
+
+ARITY = reader_of(arity_of, (0, "flat"))
+SAMPLE = reader_of(sample_of, (0, "all"))
+_CUT = Reader(cut_of)
+_TRIM = Reader(trim_of, list_of=(int, str, date))
+
+
+class JobsSpec(Table):
+    """How jobs are made of a trace. A run's record repeats these values."""
+
+    jobs: Annotated[int | None, Field(ge=1, le=LARGEST_INT64), Option("Only the first N jobs.", "N")] = None
+    overrun: Annotated[
+        Overrun,
+        word(Overrun),
+        Option(
+            "Jobs that outrun walltimes die (kill), or have longer ones.",
+            "kill|extend",
+            detail="Resource managers kill; 7.3 % of the jobs of HPC2N run longer. With `extend` the walltime of such a"
+            " job is its runtime, as in other simulators, and planners know its end. A warning counts these jobs.",
+        ),
+    ] = Overrun.KILL
+    walltime_factor: Annotated[
+        float,
+        Field(ge=1, le=MOST_WALLTIME_FACTOR),
+        Option(
+            "Where the trace states no walltimes: so many times the runtimes.",
+            "X",
+            detail="They are rounded up. With 1 estimates are perfect, and a warning says so. Stated walltimes stay.",
+        ),
+    ] = 1.0
+    think_times: Annotated[bool, Option("Submit a job after the one it follows (SWF fields 17, 18).")] = False
+    resources: Annotated[
+        Resources,
+        word(Resources),
+        Option("What allocated_resources of jobs.csv are (nodes; evalys wants cores).", "nodes|cores"),
+    ] = Resources.NODES
+    strict: Annotated[bool, Option("Refuse a trace with a malformed line.")] = False
+
+
+class CalendarSpec(Table):
+    """When a trace began."""
+
+    calendar_start: Annotated[
+        str | None, Option("When the trace's first job was submitted: 2023-07-03T00:00Z.", "UTC")
+    ] = None
+
+    @property
+    def begins(self) -> int | None:
+        """Unix time of the first submission; None: not stated. Raises InputError for no moment."""
+        return None if self.calendar_start is None else parse_utc(self.calendar_start)
+
+
+class CutSpec(Table):
+    """The part of a trace by times of submission."""
+
+    model_config = ConfigDict(alias_generator=key_of, validate_by_name=True)
+
+    from_: Annotated[
+        Cut | None, _CUT, Option("Only jobs submitted from then: s, a UTC date, or +2d from the first.", "TIME")
+    ] = None
+    to: Annotated[Cut | None, _CUT, Option("Only jobs submitted before then, stated as with --from.", "TIME")] = None
+
+
+class ReplaySpec(CalendarSpec, CutSpec, JobsSpec):
+    """A trace, its machine, and how the trace is replayed there. Times are s on the trace's clock."""
+
+    trace: Annotated[
+        Path,
+        FILE,
+        Option("SWF, job table, sacct, Batsim's JSON, tables of public traces; or packed.", "TRACE", is_argument=True),
+    ]
+    platform: Annotated[Path, FILE, Option("The machine.", "P.toml")]
+    trim: Annotated[
+        Trim | None, _TRIM, Option("Count only jobs between warm-up and cool-down: s, spans, or times.", "A,B")
+    ] = None
+    profile: Annotated[Path | None, FILE, Option("Desired profile (CSV), or a plan's target.json.", "F")] = None
+    deadlines: Annotated[
+        str | None,
+        RULE_OR_FILE,
+        Option("none, window:SECONDS, factor:X, mean-wait:queue, mean-wait:partition or a table file.", "RULE"),
+    ] = None
+    task_managers: Annotated[
+        int, Field(ge=1, le=MOST_TASK_MANAGERS), Option("Task managers that share the jobs.", "N")
+    ] = 1
+    arity: Annotated[
+        int, ARITY, Option("Sum offers up a tree of hosts, A children each; the same schedule.", "flat|A")
+    ] = 0
+    sample: Annotated[
+        int, SAMPLE, Option("Ask S nodes for each unit first, and more only if needed.", "all|default|S")
+    ] = 0
+    events: Annotated[
+        Path | None, FILE, Option("What happens beside jobs: queues, nodes, reservations, changed asks.", "E.toml")
+    ] = None
+
+
+class RunSpec(ReplaySpec):
+    """A run: a trace, a machine and a dispatcher, as `dardis simulate` takes them."""
+
+    dispatcher: Annotated[str, Option("See `dardis dispatchers`.", "NAME", completes="dispatcher")]
+    out: Annotated[Path, FILE, Option("Folder for the results.", "DIR")]
+    seed: Annotated[int, Field(ge=0, le=LARGEST_SEED), Option("Seed of every random choice.", "N")] = 1
+    settings: Annotated[
+        tuple[str, ...], Option("A setting of the dispatcher; repeatable.", "KEY=VALUE", name="--set")
+    ] = ()
+    force: Annotated[bool, Option("Replace the run that DIR holds.")] = False
+    save_instances: Annotated[
+        Path | None, FILE, Option("Keep what constraint models are asked, for `dardis solve`.", "DIR")
+    ] = None
+    no_report: Annotated[bool, Option("Draw no report.html (see `dardis report`).")] = False
