@@ -81,7 +81,8 @@ class Reader:
         if value is None:
             return None
         if self.list_of and not (isinstance(value, list | tuple) and all(map(self._is_one, value))):
-            raise ValueError(f"{value!r}; expected a list")
+            kinds = "whole numbers" if self.list_of == (int,) else "whole numbers, texts and dates"
+            raise ValueError(f"{value!r}; expected a list of {kinds}")
         try:
             return self.read("", self.text_of(value))
         except InputError as error:
