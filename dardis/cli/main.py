@@ -142,7 +142,7 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run the command; return its exit status. Mistakes become one line on standard error."""
-    # To look at the options of all subcommands takes a tenth of the CPU of a small run; shells complete them.
+    # To look at the options of all subcommands takes a tenth of the CPU of a small run.
     words = arguments or _words_to_complete()
     known = words[:1] if words and words[0] in (_COMMANDS | _GROUPS) else None
     app = app_of(listed=True) if known is None else app_of(known)
@@ -169,7 +169,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _words_to_complete() -> list[str]:
-    """The words behind `dardis` of a command line that a shell asks to complete."""
+    """The words behind `dardis` of a command line that a shell completes: it hands them in as a variable."""
     return os.environ.get("_TYPER_COMPLETE_ARGS", os.environ.get("COMP_WORDS", "")).split()[1:]
 
 

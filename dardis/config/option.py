@@ -120,8 +120,12 @@ def path_of(place: str, value: object) -> Path:
 class FileReader(Reader):
     """Reads a path. One that a file states is relative to the folder of that file."""
 
-    def __init__(self) -> None:
-        super().__init__(path_of)
+    def __init__(self, read: Callable[[str, str], object] = path_of) -> None:
+        super().__init__(read)
+
+    def text_of(self, value: object) -> Any:  # noqa: ANN401 (`read` names the kind of a value that is no path)
+        """The value itself."""
+        return value
 
     def validated(self, value: object, folder: Path | None) -> object:
         """As `Reader.validated`."""
@@ -132,7 +136,7 @@ class FileReader(Reader):
         return Path(value) if folder is None else folder / value
 
 
-class RuleReader(Reader):
+class RuleReader(FileReader):
     """Reads a word, or the path of a table. A path that a file states is relative to the folder of that file."""
 
     def __init__(self) -> None:
@@ -216,8 +220,7 @@ class OptionField:
         if self.kind is bool:
             return switch_of(self.option, value)
         if (reader := self.reader) is not None:
-            named = isinstance(reader, FileReader | RuleReader)
-            return reader.read(self.option, value if named else reader.text_of(value))  # type: ignore[arg-type]
+            return reader.read(self.option, reader.text_of(value))
         if self.kind is int:
             return whole(self.option, **self._limits())(str(value))
         if self.kind is float:

@@ -33,18 +33,18 @@ from offline.site.stale import freshness
 def run_plan(request: PlanSpec, progress: SearchProgress | None) -> tuple[dict[str, Figure], tuple[str, ...]]:
     """Plan the day and write its folder; return the summary and notes for people. Raises InputError, OSError."""
     begun = monotonic_s()
-    request.wanted_day  # noqa: B018 (raises where none is stated)
+    wanted = request.wanted_day
     if request.what_if is not None:
         limit_asked(request.what_if, 0)
     with PLAN_FOLDER.held(request.out, force=request.force):
         site = load_site(request, partial(_moment, request))
-        number = _number_of(request.wanted_day, site.calendar)
+        number = _number_of(wanted, site.calendar)
         start, now = site.calendar.day(number)[0], site.now
         assert now is not None
         before = [job for job in site.jobs if job.submit < now]
         if not before:
             found = f"no job was submitted before day {number} ({site.calendar.text(now)})"
-            option = "--day" if isinstance(request.wanted_day, int) else "--date"
+            option = "--day" if isinstance(wanted, int) else "--date"
             raise InputError(option, found, "a day with history before it")
         site.conditions(number)
         site = replace(site, notes=(*site.notes, *site.price_note(number)))

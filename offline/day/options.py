@@ -1,4 +1,4 @@
-"""How a day is to be planned, as a user says it."""
+"""The options of `dardis plan`, and the rules by which nodes are switched."""
 
 from __future__ import annotations
 
