@@ -67,8 +67,7 @@ def forecast(
     with ExitStack() as held:
         files = None if out is None else held.enter_context(_held(out, force=force))
         machine = load_platform(platform)
-        begins = CalendarSpec(**options).begins
-        start = machine.facility.calendar_start if begins is None else begins
+        start = machine.facility.begins(CalendarSpec(**options).begins)
         history = read_equal_units(trace, strict=strict, not_ended=not backtest)
         calendar, assumed = calendar_of(history, start)
         jobs, left_out = trace_that_fits(history, machine)

@@ -203,7 +203,7 @@ def _within(path: Path, trace: Trace, options: dict[str, Any]) -> tuple[int | No
     from dardis.config.cuts import Clock, seconds_of
     from dardis.config.run import CalendarSpec
 
-    begins = CalendarSpec(calendar_start=options.get("calendar_start")).begins
+    begins = CalendarSpec(**{name: options.get(name) for name in CalendarSpec.model_fields}).begins
     clock = Clock(path, int(trace.submit.min()), trace.begins(begins))
     first, last = (
         None if cut is None else seconds_of(option, cut, clock)

@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 from dardis.comparison.planned_runs import Draws, PlannedRun
 from dardis.config.comparison import Comparison, TraceSpec
 from dardis.model.errors import InputError
-from dardis.model.moments import utc_text
 from dardis.model.resampling import WEEKS, How, Resampling
 from dardis.runs.inputs import Inputs, load_inputs
 from dardis.workload.resample import resampled, whole_weeks
@@ -64,7 +63,6 @@ def _drawn(comparison: Comparison, part: _Part, out: Path, *, force: bool) -> Dr
     workload, made = part.workload, []
     for draw in range(1, (comparison.options.replicates or 0) + 1):
         drawn = resampled(part.trace, part.by, comparison.options.seeds[0], workload.name, draw)
-        begins = _begins(drawn, part.inputs, workload)
         new = _written(drawn, part.inputs, folder / f"new-{draw}")
         trace = new.with_name(new.name.removeprefix("new-"))
         if trace.exists() and not force and trace.read_bytes() != new.read_bytes():
@@ -72,8 +70,8 @@ def _drawn(comparison: Comparison, part: _Part, out: Path, *, force: bool) -> Dr
             found = f"holds other draws of {workload.name}"
             raise InputError(f"--out {out}", found, "the same request, another folder, or --force to redo it")
         new.replace(trace)
-        changes = {"trace": trace, "jobs": None, "from_": None, "to": None, "calendar_start": begins}
-        made.append(workload.model_copy(update=changes))
+        start = part.inputs.unix_start  # where that of the trace is known; its clock stays
+        made.append(workload.of_whole(trace, None if start is None else start + int(drawn.submit.min())))
     return Draws(made, part.weeks)
 
 
@@ -86,10 +84,3 @@ def _written(drawn: Trace, inputs: Inputs, path: Path) -> Path:
         path = path.with_name(path.name + ".csv")
         write_table(in_units(drawn, inputs.platform), path)
     return path
-
-
-def _begins(drawn: Trace, inputs: Inputs, workload: TraceSpec) -> str | None:
-    """The moment of the draw's first submission, where that of the trace's is known: its clock stays."""
-    if inputs.unix_start is None:
-        return workload.calendar_start
-    return utc_text(inputs.unix_start + int(drawn.submit.min()), seconds=True)

@@ -7,7 +7,9 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field
 
-from dardis.config.records import Count, Figure, KnownFigures, Record
+from dardis.config.platform_record import Record
+from dardis.config.records import Figure, KnownFigures
+from dardis.model.limits import Count
 
 FOUND_FILE: Final = "found.json"
 

@@ -10,9 +10,7 @@ from typing import Annotated, NamedTuple
 from pydantic import BeforeValidator, Field
 
 from dardis.config.nodes import node_numbers
-from dardis.config.queues import Limit
 from dardis.config.reservations import ReservationTable, check_reservations, reservations_of
-from dardis.config.times import Time
 from dardis.config.toml_file import Table, read_toml
 from dardis.model.addresses import JobId
 from dardis.model.errors import InputError
@@ -25,6 +23,7 @@ from dardis.model.events import (
     ReservationMade,
     SiteEvent,
 )
+from dardis.model.limits import Limit, Time
 from dardis.model.platform import Platform
 
 _KEYS = ("stop_queue", "start_queue", "job", "nodes_down", "nodes_up", "reservation")

@@ -11,17 +11,16 @@ from dardis.config.times import Moment
 from dardis.config.toml_file import Table
 from dardis.model.errors import InputError
 from dardis.model.files import is_file
+from dardis.model.limits import Above0, Amount, Text
 from dardis.model.platform import MODELLED_PLANTS, Facility, GridLimit
 from dardis.model.pue_table import Rows
 
-Amount = Annotated[float, Field(ge=0)]
-_FileOrNumber = Annotated[str, Field(min_length=1)] | float
 
-
-def _rows(value: object) -> str:
-    if value not in tuple(Rows):
-        raise ValueError(f"{value!r}; expected one of {', '.join(Rows)}")
-    return str(value)
+def _rows(value: object) -> Rows:
+    try:
+        return Rows(str(value))
+    except ValueError:
+        raise ValueError(f"{value!r}; expected one of {', '.join(Rows)}") from None
 
 
 class LimitTable(Table):
@@ -52,12 +51,12 @@ class TariffTable(Table):
 class FacilityKeys(Table):
     """Keys at the top of a platform file."""
 
-    cooling: Annotated[str, Field(min_length=1)] | None = None
-    cooling_rows: Annotated[str, BeforeValidator(_rows)] = Rows.NEAREST.value
-    cooling_design_w: Annotated[float, Field(gt=0)] | None = None
-    prices: _FileOrNumber | None = None
-    weather: _FileOrNumber | None = None
-    carbon: _FileOrNumber | None = None
+    cooling: Text | None = None
+    cooling_rows: Annotated[Rows, BeforeValidator(_rows)] = Rows.NEAREST
+    cooling_design_w: Above0 | None = None
+    prices: Text | float | None = None
+    weather: Text | float | None = None
+    carbon: Text | float | None = None
     calendar_start: Moment | None = None
     tariff: TariffTable = Field(default_factory=TariffTable)
 

@@ -9,12 +9,9 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from dardis.config.nodes import MOST_NODES
-from dardis.config.platform import LARGEST_AMOUNT
-from dardis.config.records import MachineRecord, Record
-from dardis.config.times import LATEST
+from dardis.config.platform_record import MachineRecord, Record
+from dardis.model.limits import LARGEST_AMOUNT, LATEST, MAX_GROUPS, MOST_NODES
 from dardis.model.numbers import LARGEST_INT64, LEAST_INT64
-from dardis.model.platform import MAX_GROUPS
 
 FORMAT: Final = "dardis-instance"
 VERSION: Final = 1

@@ -11,11 +11,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from dardis.config.platform import LARGEST_AMOUNT, LARGEST_CORES, check_platform
+from dardis.config.platform import check_platform
 from dardis.model.errors import InputError
 from dardis.model.files import by_name, csv_table, plain_name, read_text
+from dardis.model.limits import LARGEST_AMOUNT, LARGEST_CORES, MAX_GROUPS
 from dardis.model.numbers import whole_number
-from dardis.model.platform import MAX_GROUPS, NodeGroup, Platform
+from dardis.model.platform import NodeGroup, Platform
 from dardis.model.resources import CORES, MEMORY
 
 COLUMNS = ("cpu_milli", "memory_mib", "gpu", "model")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dardis.model.limits import MOST_NODES
 from dardis.model.numbers import whole_number
-
-MOST_NODES = 10_000_000
 
 
 def node_numbers(value: object) -> list[int]:

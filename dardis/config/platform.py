@@ -6,30 +6,35 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from dardis.config.amounts import read_amounts
 from dardis.config.facility import FacilityKeys, facility_of
-from dardis.config.nodes import MOST_NODES, node_numbers
+from dardis.config.nodes import node_numbers
 from dardis.config.prefixes import clash_of
 from dardis.config.queues import PrimeTable, QueueTable, queues_of
 from dardis.config.reservations import ReservationTable, check_reservations, places_of, reservations_of
-from dardis.config.times import Moment, Seconds, Time
+from dardis.config.times import Moment
 from dardis.config.toml_file import Table, checked_content, read_toml
 from dardis.model.errors import InputError
-from dardis.model.platform import MAX_GROUPS, Maintenance, NodeGroup, NodePower, Platform
+from dardis.model.limits import (
+    LARGEST_AMOUNT,
+    LARGEST_CORES,
+    MAX_GROUPS,
+    MOST_NODES,
+    Above0,
+    Amount,
+    Seconds,
+    Text,
+    Time,
+    Watts,
+)
+from dardis.model.platform import Maintenance, NodeGroup, NodePower, Platform
 from dardis.model.resources import CORES, MEMORY, POWER
 
-LARGEST_AMOUNT = (1 << 31) - 1
-"""Of one kind on one node: the fixed-point fitting index (2^20 a unit) then fits 64 bits."""
-LARGEST_CORES = 1 << 20
 
-_Watts = Annotated[float, Field(ge=0, le=1e9)]
-
-
-def _amounts(value: object) -> dict[str, int]:
+def check_amounts(amounts: dict[str, int]) -> dict[str, int]:
     """Check what a node holds."""
-    amounts = read_amounts(value)
     for kind, amount in amounts.items():
         limit = LARGEST_CORES if kind == CORES else LARGEST_AMOUNT
         if amount > limit:
@@ -42,8 +47,8 @@ def _amounts(value: object) -> dict[str, int]:
 class DeviceTable(Table):
     """What a device draws: of its node's idle power its part comes on top."""
 
-    idle_w: _Watts = 0.0
-    busy_w: _Watts
+    idle_w: Watts = 0.0
+    busy_w: Watts
 
     @model_validator(mode="after")
     def _busy_is_more(self) -> DeviceTable:
@@ -55,13 +60,13 @@ class DeviceTable(Table):
 class PowerTable(Table):
     """What a node draws. A key left out has the thesis's figure."""
 
-    idle_w: _Watts = NodePower().idle_w
-    core_w: _Watts = NodePower().core_w
-    off_w: _Watts = NodePower().off_w
+    idle_w: Watts = NodePower().idle_w
+    core_w: Watts = NodePower().core_w
+    off_w: Watts = NodePower().off_w
     boot_s: Seconds = NodePower().boot_s
-    boot_w: _Watts = NodePower().boot_w
+    boot_w: Watts = NodePower().boot_w
     shutdown_s: Seconds = NodePower().shutdown_s
-    shutdown_w: _Watts = NodePower().shutdown_w
+    shutdown_w: Watts = NodePower().shutdown_w
     devices: dict[str, DeviceTable] = Field(default_factory=dict)
 
     def power(self, place: str, resources: Mapping[str, int]) -> NodePower:
@@ -83,7 +88,7 @@ class NodesTable(Table):
 
     count: Annotated[int, Field(ge=1, le=MOST_NODES)]
     prefix: Annotated[str, Field(min_length=1, pattern=r"^\S+$")]
-    resources: Annotated[dict[str, int], BeforeValidator(_amounts)]
+    resources: Annotated[dict[str, int], BeforeValidator(read_amounts), AfterValidator(check_amounts)]
     power: PowerTable | None = None
     always_on: bool = False
 
@@ -124,17 +129,15 @@ class MaintenanceTable(Table):
 class PlatformFile(FacilityKeys):
     """The whole file."""
 
-    name: Annotated[str, Field(min_length=1)]
+    name: Text
     nodes: Annotated[list[NodesTable], Field(min_length=1, max_length=MAX_GROUPS)]
     partitions: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
     maintenance: list[MaintenanceTable] = Field(default_factory=list)
-    currency: Annotated[str, Field(min_length=1)] = "EUR"
-    exchange: dict[Annotated[str, Field(pattern="^[A-Z]{3}$")], Annotated[float, Field(gt=0)]] = Field(
-        default_factory=dict
-    )
-    flop_per_s: Annotated[float, Field(gt=0)] | None = None
-    income_eur_per_core_h: Annotated[float, Field(ge=0)] = 0.013
-    income_by_queue: dict[str, Annotated[float, Field(ge=0)]] = Field(default_factory=dict)
+    currency: Text = "EUR"
+    exchange: dict[Annotated[str, Field(pattern="^[A-Z]{3}$")], Above0] = Field(default_factory=dict)
+    flop_per_s: Above0 | None = None
+    income_eur_per_core_h: Amount = 0.013
+    income_by_queue: dict[str, Amount] = Field(default_factory=dict)
     queues: list[QueueTable] = Field(default_factory=list)
     prime: PrimeTable | None = None
     reservations: list[ReservationTable] = Field(default_factory=list)

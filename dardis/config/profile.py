@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from pathlib import Path
 
-from dardis.config.times import LATEST
 from dardis.model.errors import InputError
 from dardis.model.files import csv_rows, read_text
+from dardis.model.limits import LATEST
 from dardis.model.numbers import whole_number
 from dardis.model.platform import Platform
 from dardis.model.profile import StepFunction

@@ -10,15 +10,13 @@ from zoneinfo import ZoneInfo
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from dardis.config.amounts import read_amounts
-from dardis.config.times import LATEST, SpanTable
+from dardis.config.times import SpanTable
 from dardis.config.toml_file import Table
 from dardis.model.errors import InputError
+from dardis.model.limits import Limit, Priority, Text
 from dardis.model.queues import Hours, PrimeTime, Queue
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-Priority = Annotated[int, Field(ge=-1_000_000, le=1_000_000)]
-Limit = Annotated[int, Field(ge=1, le=LATEST)]
-"""The most of something, which is at least 1."""
 
 
 def _second_of_day(value: object) -> int:
@@ -76,7 +74,7 @@ class PrimeTable(Table):
 class QueueTable(Table):
     """`[[queues]]`: a queue of the site."""
 
-    name: Annotated[str, Field(min_length=1)]
+    name: Text
     expected_wait_s: Limit | None = None
     longest_wait_s: Limit | None = None
     priority: Priority = 0

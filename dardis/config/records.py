@@ -11,31 +11,19 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
 
-from dardis.config.facility import Amount, FacilityKeys
-from dardis.config.platform import NodesTable, PowerTable, check_platform
-from dardis.config.queues import Limit, Priority, time_zone
-from dardis.config.reservations import check_reservations, places_of
+from dardis.config.platform_record import MachineRecord, Record
 from dardis.config.run import JobsSpec
-from dardis.config.times import LATEST, Time
 from dardis.config.toml_file import Table, read_json
 from dardis.model.errors import InputError
-from dardis.model.laid_out import BEFORE_ALL
+from dardis.model.limits import Count, Time
 from dardis.model.numbers import LARGEST_INT64, LEAST_INT64
-from dardis.model.platform import MAX_GROUPS, NOBODY_KNOWS, Facility, Platform
-from dardis.model.platform_dict import platform_from_dict
-from dardis.model.queues import LATEST_BEGIN, Hours
+from dardis.model.platform import Platform
 
 COUNTS: Final = ("jobs", "completed", "killed", "rejected")
 """The counts of jobs in a metrics.json."""
 DIGEST: Final = "schedule_digest"
 _LARGEST_FIGURE: Final = 1e24
 """Beyond all that can be counted, measured or paid."""
-
-
-class Record(Table):
-    """A JSON object of which some keys are known."""
-
-    model_config = ConfigDict(extra="ignore")
 
 
 def _figure(value: object) -> object:
@@ -65,181 +53,8 @@ Figure = Annotated[Any, BeforeValidator(_figure)]
 """A number, finite; a text; None where it has no meaning."""
 Plain = Annotated[JsonValue, AfterValidator(_plain)]
 """Whatever JSON can say; its numbers are finite."""
-Count = Annotated[int, Field(ge=0, le=LATEST)]
-Edge = Annotated[int, Field(ge=BEFORE_ALL, le=NOBODY_KNOWS)]
-"""When a span begins or ends: at a time, before all of them, or nobody knows when."""
 Bound = Annotated[int, Field(ge=LEAST_INT64, le=LARGEST_INT64)]
 """A time that jobs are cut at: any that `--from` and `--to` take."""
-
-
-class PowerRecord(PowerTable):
-    """What a node draws."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    device_w: dict[str, Amount] = Field(default_factory=dict)
-
-
-class GroupRecord(NodesTable):
-    """A group of equal nodes."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    power: PowerRecord | None = None
-
-
-class MaintenanceRecord(Record):
-    """Nodes that hold nothing during `[start, end)`."""
-
-    nodes: Annotated[list[Count], Field(min_length=1)]
-    start: Edge
-    end: Edge
-    less: list[Count] | None = None
-    foreseen: bool = True
-
-    @model_validator(mode="after")
-    def _has_length(self) -> MaintenanceRecord:
-        if self.end <= self.start:
-            raise ValueError(f"end {self.end} is not after start {self.start}")
-        return self
-
-
-class LimitRecord(Record):
-    """What the grid asked for, for a time."""
-
-    start: Time
-    end: Time
-    most_kw: Amount
-    penalty_per_kwh: Amount | None = None
-
-    @model_validator(mode="after")
-    def _has_length(self) -> LimitRecord:
-        if self.end <= self.start:
-            raise ValueError(f"end {self.end} is not after start {self.start}")
-        return self
-
-
-class FacilityRecord(FacilityKeys):
-    """What surrounds the machine."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    calendar_start: Count | None = None
-    demand_per_kw: Amount = Facility().demand_per_kw
-    co2_per_t: Amount = Facility().co2_per_t
-    contracted_kw: Amount | None = None
-    contract_penalty_per_kwh: Amount | None = None
-    limits: list[LimitRecord] = Field(default_factory=list)
-
-
-class QueueRecord(Record):
-    """A queue of the site."""
-
-    name: Annotated[str, Field(min_length=1)]
-    expected_wait_s: Limit | None = None
-    longest_wait_s: Limit | None = None
-    priority: Priority = 0
-    groups: Annotated[list[Count], Field(min_length=1)] | None = None
-    max_units: Limit | None = None
-    max_walltime_s: Limit | None = None
-    max_job: dict[str, Count] = Field(default_factory=dict)
-    hours: Hours = Hours.ANY
-    stopped: list[tuple[Edge, Edge]] = Field(default_factory=list)
-
-    @model_validator(mode="after")
-    def _spans_have_length(self) -> QueueRecord:
-        for start, end in self.stopped:
-            if end <= start:
-                raise ValueError(f"stopped until {end}, which is not after {start}")
-        return self
-
-
-class PrimeRecord(Record):
-    """The hours of the working day."""
-
-    start: Annotated[int, Field(ge=0, le=86_400)]
-    end: Annotated[int, Field(ge=0, le=86_400)]
-    days: Annotated[list[Annotated[int, Field(ge=0, le=6)]], Field(min_length=1)]
-    timezone: Annotated[str, AfterValidator(time_zone)]
-    unix_start: Time | None = None
-    first: Time = 0
-
-    @model_validator(mode="after")
-    def _begins_in_a_known_year(self) -> PrimeRecord:
-        if not 0 <= (self.unix_start or 0) + self.first <= LATEST_BEGIN:
-            raise ValueError("begins in a year that no calendar has")
-        return self
-
-
-class ReservationRecord(Record):
-    """What is kept on some nodes for the jobs of a queue."""
-
-    name: Annotated[str, Field(min_length=1)]
-    queue: Annotated[str, Field(min_length=1)]
-    nodes: Annotated[list[Count], Field(min_length=1)]
-    spans: Annotated[list[tuple[Time, Time]], Field(min_length=1)]
-    resources: dict[str, Count] | None = None
-    users: list[str] | None = None
-    stands: bool = True
-
-    @model_validator(mode="after")
-    def _spans_have_length(self) -> ReservationRecord:
-        for (start, end), (following, _) in zip(self.spans, [*self.spans[1:], (LATEST + 1, 0)], strict=True):
-            if not start < end < following:
-                raise ValueError(f"from {start} to {end}, then from {following}; expected spans in order")
-        if self.nodes != sorted(set(self.nodes)):
-            raise ValueError("nodes are not in order")
-        return self
-
-
-class PlatformRecord(Record):
-    """A machine, as `platform_to_dict` tells it."""
-
-    name: Annotated[str, Field(min_length=1)]
-    groups: Annotated[list[GroupRecord], Field(min_length=1, max_length=MAX_GROUPS)]
-    partitions: dict[str, Annotated[list[Count], Field(min_length=1)]]
-    maintenance: list[MaintenanceRecord]
-    currency: Annotated[str, Field(min_length=1)] = "EUR"
-    exchange: dict[str, Annotated[float, Field(gt=0)]] = Field(default_factory=dict)
-    flop_per_s: Annotated[float, Field(gt=0)] | None = None
-    more_sets: list[list[Count]] = Field(default_factory=list)
-    income_per_core_h: Amount = 0.013
-    income_by_queue: dict[str, Amount] = Field(default_factory=dict)
-    states_income: bool = True
-    facility: FacilityRecord = Field(default_factory=FacilityRecord)
-    queues: list[QueueRecord] = Field(default_factory=list)
-    prime: PrimeRecord | None = None
-    reservations: list[ReservationRecord] = Field(default_factory=list)
-    ends: Edge | None = None
-    """When it is over, if it is the part of one that is kept for a reservation."""
-
-    @model_validator(mode="after")
-    def _groups_that_exist(self) -> PlatformRecord:
-        for name, indices in self.partitions.items():
-            if max(indices) >= len(self.groups):
-                expected = f"numbers from 0 to {len(self.groups) - 1}"
-                raise ValueError(f"partition {name!r} names group {max(indices)}; expected {expected}")
-        if max((group for groups in self.more_sets for group in groups), default=0) >= len(self.groups):
-            raise ValueError("more_sets name a group that there is not")
-        for queue in self.queues:
-            if max(queue.groups or (0,)) >= len(self.groups):
-                raise ValueError(f"queue {queue.name!r} names a group that there is not")
-            if queue.hours is not Hours.ANY and (self.prime is None or self.prime.unix_start is None):
-                raise ValueError(f"queue {queue.name!r} has {queue.hours} hours, and nobody says when that is")
-        return self
-
-
-class MachineRecord(Record):
-    """A file that tells a machine beside other things."""
-
-    platform: PlatformRecord
-
-    def machine(self, path: Path) -> Platform:
-        """The machine; `path` is where it was read. Raises InputError for parts that do not go together."""
-        platform = platform_from_dict(self.platform.model_dump())
-        check_platform(platform, f"{path}: platform.groups", f"{path}: platform.maintenance")
-        check_reservations(platform, places_of(f"{path}: platform.reservations", platform))
-        return platform
 
 
 class ChangedRecord(Record):
@@ -291,7 +106,7 @@ class RunRecord(JobsSpec, Record):
         Field(description="`cores` that were added so that units are equal, in so many `jobs`."),
     ] = None
     platform_file: Annotated[str | None, Field(description="File of the platform; `null`: made in Python.")] = None
-    platform: Annotated[PlatformRecord | None, Field(description="The platform in full.")] = None
+    platform: Annotated[Platform | None, Field(description="The platform in full.")] = None
     platform_files_sha256: Annotated[
         dict[str, str | None], Field(description="Digests of the files that the platform names.")
     ] = Field(default_factory=dict)

@@ -14,7 +14,8 @@ from dardis.config.amounts import read_amounts
 from dardis.config.nodes import node_numbers
 from dardis.config.times import SpanTable
 from dardis.model.errors import InputError
-from dardis.model.platform import MAX_GROUPS, Platform
+from dardis.model.limits import MAX_GROUPS
+from dardis.model.platform import Platform
 from dardis.model.reservations import Reservation
 from dardis.model.spans import united
 

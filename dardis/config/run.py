@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import ConfigDict, Field
 
@@ -15,6 +15,7 @@ from dardis.config.option_texts import LARGEST_SEED, MOST_TASK_MANAGERS
 from dardis.config.reach import arity_of, sample_of
 from dardis.config.toml_file import Table
 from dardis.model.choices import Overrun, Resources
+from dardis.model.moments import utc_text
 from dardis.model.numbers import LARGEST_INT64
 
 ARITY = reader_of(arity_of, (0, "flat"))
@@ -109,6 +110,13 @@ class ReplaySpec(CalendarSpec, CutSpec, JobsSpec):
     events: Annotated[
         Path | None, FILE, Option("What happens beside jobs: queues, nodes, reservations, changed asks.", "E.toml")
     ] = None
+
+    def of_whole(self, trace: Path, begins: int | None) -> Self:
+        """It, but of all of another trace, whose first job was submitted at that Unix second (None: as stated)."""
+        start = self.calendar_start if begins is None else utc_text(begins, seconds=True)
+        return self.model_copy(
+            update={"trace": trace, "jobs": None, "from_": None, "to": None, "calendar_start": start}
+        )
 
 
 class RunSpec(ReplaySpec):

@@ -19,8 +19,9 @@ from dardis.config.platform_text import Comments, platform_text
 from dardis.config.prefixes import prefixes_of
 from dardis.model.errors import InputError, one_line
 from dardis.model.hostlist import MOST_NAMES, hostlist_in_order
+from dardis.model.limits import MAX_GROUPS
 from dardis.model.numbers import whole_number
-from dardis.model.platform import MAX_GROUPS, NodeGroup, Platform
+from dardis.model.platform import NodeGroup, Platform
 from dardis.model.resources import CORES
 
 _EXPECTED: Final = "a SimGrid platform: <platform> with <host>s or <cluster>s"

@@ -9,12 +9,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from dardis.config.nodes import MOST_NODES
 from dardis.config.profile import load_profile
-from dardis.config.times import LATEST
 from dardis.config.toml_file import Table, read_json
 from dardis.model.errors import InputError
 from dardis.model.files import read_text, write_json
+from dardis.model.limits import LATEST, MOST_NODES
 from dardis.model.platform import Platform
 from dardis.model.profile import StepFunction
 from dardis.model.resources import CORES

@@ -5,15 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, model_validator
 
 from dardis.config.toml_file import Table
+from dardis.model.limits import Time
 from dardis.model.moments import parse_utc
-
-LATEST = 1 << 40
-"""Times lie within this many seconds of 0."""
-Time = Annotated[int, Field(ge=-LATEST, le=LATEST)]
-Seconds = Annotated[int, Field(ge=0, le=LATEST)]
 
 
 def _moment(value: object) -> int:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import tomllib
+from dataclasses import is_dataclass
 from functools import reduce
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
@@ -111,7 +112,7 @@ def _said(path: Path, model: type[Table], mistake: ErrorDetails) -> InputError:
             return InputError(place, str(mistake["ctx"]["error"]))
         case "json_invalid":
             return InputError(path, f"is no JSON: {mistake['ctx']['error']}")
-        case "model_type":
+        case "model_type" | "dataclass_type":
             return InputError(place, f"{mistake['input']!r}", "a table")
         case "too_short":
             return InputError(place, f"{mistake['input']!r}", f"at least {mistake['ctx']['min_length']}")
@@ -119,16 +120,23 @@ def _said(path: Path, model: type[Table], mistake: ErrorDetails) -> InputError:
             return InputError(place, f"{mistake['input']!r}", mistake["msg"].removeprefix("Input should be "))
 
 
-def _known_keys(model: type[Table], location: tuple[int | str, ...]) -> list[str]:
-    """Keys of the table at `location`, counted from `model`."""
+def _known_keys(table: type, location: tuple[int | str, ...]) -> list[str]:
+    """Keys of the table at `location`, counted from `table`."""
     for part in location:
-        if isinstance(part, str) and part in model.model_fields:  # what a user names himself is none
-            model = _table_within(model.model_fields[part].annotation) or model
-    return [info.alias or name for name, info in model.model_fields.items()]
+        if isinstance(part, str) and part in (keys := _keys(table)):  # what a user names himself is none
+            table = _table_within(keys[part][1]) or table
+    return [key for key, _ in _keys(table).values()]
 
 
-def _table_within(annotation: object) -> type[Table] | None:
+def _keys(table: type) -> dict[str, tuple[str, object]]:
+    """The key and the type of each field of a model or a dataclass."""
+    if issubclass(table, BaseModel):
+        return {name: (info.alias or name, info.annotation) for name, info in table.model_fields.items()}
+    return {name: (name, annotation) for name, annotation in get_type_hints(table).items()}
+
+
+def _table_within(annotation: object) -> type | None:
     """The table that an annotation such as `dict[str, Nodes]` or `Power | None` speaks of."""
-    if isinstance(annotation, type) and issubclass(annotation, Table):
+    if isinstance(annotation, type) and (issubclass(annotation, Table) or is_dataclass(annotation)):
         return annotation
     return next(filter(None, map(_table_within, get_args(annotation))), None)

@@ -16,7 +16,8 @@ from dardis.kernels.shapes import holds_alone
 from dardis.model.capacity import hardest_first
 from dardis.model.codes import FIRST_FIT
 from dardis.model.job import Job
-from dardis.model.platform import NOBODY_KNOWS, Maintenance, Platform
+from dardis.model.limits import NOBODY_KNOWS
+from dardis.model.platform import Maintenance, Platform
 from dardis.model.shapes import Request
 
 MOST_ORDERS: Final = 24

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from dardis.config.platform_record import platform_from_dict
 from dardis.model.addresses import Address, HostId, JobId, all_hosts
 from dardis.model.changes import LaidOutAnew, Withdrawn
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, Job
-from dardis.model.platform import NOBODY_KNOWS, Maintenance, Platform
-from dardis.model.platform_dict import platform_from_dict, platform_to_dict
+from dardis.model.limits import NOBODY_KNOWS
+from dardis.model.platform import Maintenance, Platform
+from dardis.model.platform_dict import platform_to_dict
 from dardis.registry import Cluster, find_dispatcher
 from dardis.runs.hosts import host_from_plan, host_plan
 from dardis.transport.base import Hosts

@@ -13,7 +13,7 @@ from dardis.config.series_file import flat
 from dardis.config.weather import assumed_clock, load_weather
 from dardis.model.errors import InputError
 from dardis.model.files import is_file
-from dardis.model.platform import MODELLED_PLANTS, Facility, Money, Platform
+from dardis.model.platform import MODELLED_PLANTS, Facility, Money, Platform, missing_calendar
 from dardis.model.pue_table import Rows
 from dardis.model.series import Series
 from dardis.power.air import DESIGN_W
@@ -54,7 +54,7 @@ def platform_cooling(platform: Platform, text: str | None = None) -> Cooling | N
 def tariff_of(facility: Facility, offset: int | None) -> Tariff:
     """The contract on the trace's clock (Unix time − `offset`). Raises InputError for limits without a calendar."""
     if facility.limits and offset is None:
-        raise InputError("platform: tariff.limits", "no calendar", "calendar_start = the trace's first submission, UTC")
+        raise missing_calendar("tariff.limits")
     return Tariff(
         demand_per_kw=facility.demand_per_kw,
         co2_per_t=facility.co2_per_t,
@@ -109,7 +109,7 @@ class Surroundings:
         if not isinstance(stated, str):
             return flat(stated or 0.0, *span)
         if self.offset is None:
-            raise InputError(f"platform: {key}", "no calendar", "calendar_start = the trace's first submission, UTC")
+            raise missing_calendar(key)
         series = read(Path(stated), span)
         check_cover(stated, series, *span)
         return series

@@ -15,14 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dardis.model.arrays import Integers, Ints
+from dardis.model.limits import BEFORE_ALL
 from dardis.model.placements import Placements
 from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.model.queues import Queue
 from dardis.model.reservations import Reservation
 from dardis.model.schedule import Schedule
-
-BEFORE_ALL = -(1 << 41)
-"""Before every time that a file may state."""
 
 
 @dataclass(frozen=True)

@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge, Le, MaxLen, MinLen
 
 from dardis.model.arrays import Ints
+from dardis.model.errors import InputError
 from dardis.model.job import FOREVER, Job
+from dardis.model.limits import MAX_GROUPS, MOST_NODES, Above0, Amount, Count, Edge, Seconds, Text, Time, Watts
 from dardis.model.node_sets import MAX_DIRECT, NodeSets, bits_of
+from dardis.model.pue_table import Rows
 from dardis.model.queues import ALWAYS, Hours, PrimeTime, Queue, Starts
 from dardis.model.reservations import Reservation
 from dardis.model.resources import CORES, amount_in_words
 from dardis.model.spans import united
 
-MAX_GROUPS = 1 << 14
-"""Node groups a platform may have."""
-NOBODY_KNOWS = 1 << 50
-"""When something ends of which nobody has said so: later than all times that files may state."""
 MODELLED_PLANTS = ("air", "hybrid")
 """Names of cooling plants that are no file of a measured one."""
 
@@ -31,22 +32,22 @@ class NodePower:
     `idle_w` has its devices in it, and `device_w` is what a busy one adds, by resource kind.
     """
 
-    idle_w: float = 0.0
-    core_w: float = 9.455
-    off_w: float = 0.0
-    boot_s: int = 0
-    boot_w: float = 0.0
-    shutdown_s: int = 0
-    shutdown_w: float = 0.0
-    device_w: dict[str, float] = field(default_factory=dict, hash=False)
+    idle_w: Watts = 0.0
+    core_w: Watts = 9.455
+    off_w: Watts = 0.0
+    boot_s: Seconds = 0
+    boot_w: Watts = 0.0
+    shutdown_s: Seconds = 0
+    shutdown_w: Watts = 0.0
+    device_w: dict[str, Amount] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
 class NodeGroup:
     """Equal nodes: how many, what each holds by kind, and what it draws (None: not stated)."""
 
-    prefix: str
-    count: int
+    prefix: Text
+    count: Annotated[int, Ge(1), Le(MOST_NODES)]
     resources: dict[str, int]
     power: NodePower | None = None
     always_on: bool = False
@@ -62,10 +63,10 @@ class NodeGroup:
 class Maintenance:
     """Nodes that hold nothing during `[start, end)`, or so much less, by kind in the platform's order."""
 
-    nodes: tuple[int, ...]
-    start: int
-    end: int
-    less: tuple[int, ...] | None = None
+    nodes: Annotated[tuple[Count, ...], MinLen(1)]
+    start: Edge
+    end: Edge
+    less: tuple[Count, ...] | None = None
     """Of each node; None: they hold nothing."""
     foreseen: bool = True
     """Whether that was known before; else they failed, and what ran on them was killed."""
@@ -75,36 +76,39 @@ class Maintenance:
 class GridLimit:
     """The grid's wish of at most `most_kw` (IT and cooling) in `[start, end)`, Unix s; None: never to be exceeded."""
 
-    start: int
-    end: int
-    most_kw: float
-    penalty_per_kwh: float | None = None
+    start: Time
+    end: Time
+    most_kw: Amount
+    penalty_per_kwh: Amount | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Facility:
     """What surrounds the machine: cooling, contract, weather, calendar. None: not stated. Files are named in full."""
 
-    cooling: str | None = None
+    cooling: Text | None = None
     """`air`, `hybrid`, or the file of a PUE table."""
-    cooling_rows: str = "nearest"
-    """How that table answers between two of its rows: `nearest` or `interpolate`."""
-    cooling_design_w: float | None = None
+    cooling_rows: Rows = Rows.NEAREST
+    cooling_design_w: Above0 | None = None
     """IT power that a modelled plant was built for."""
-    prices: str | float | None = None
+    prices: Text | float | None = None
     """File, or one price per kWh for all the time."""
-    weather: str | float | None = None
+    weather: Text | float | None = None
     """File, or one outdoor temperature (°C)."""
-    carbon: str | float | None = None
+    carbon: Text | float | None = None
     """File, or one CO2 intensity (g/kWh)."""
-    calendar_start: int | None = None
+    calendar_start: Count | None = None
     """Unix s of the trace's first submission."""
-    demand_per_kw: float = 0.0
+    demand_per_kw: Amount = 0.0
     """Price of the highest mean power over a quarter of an hour."""
-    co2_per_t: float = 0.0
-    contracted_kw: float | None = None
-    contract_penalty_per_kwh: float | None = None
+    co2_per_t: Amount = 0.0
+    contracted_kw: Amount | None = None
+    contract_penalty_per_kwh: Amount | None = None
     limits: tuple[GridLimit, ...] = ()
+
+    def begins(self, stated: int | None) -> int | None:
+        """Unix s of the trace's first submission: as an option states it, else as the platform does."""
+        return self.calendar_start if stated is None else stated
 
     @property
     def stated(self) -> bool:
@@ -116,6 +120,11 @@ class Facility:
         """The files that it names."""
         plant = self.cooling if self.cooling not in MODELLED_PLANTS else None
         return tuple(x for x in (plant, self.prices, self.weather, self.carbon) if isinstance(x, str))
+
+
+def missing_calendar(key: str) -> InputError:
+    """The error of a key of the platform that needs to know when the trace begins."""
+    return InputError(f"platform: {key}", "no calendar", "calendar_start = the trace's first submission, UTC")
 
 
 @dataclass(frozen=True)
@@ -130,30 +139,30 @@ class Money:
 class Platform:
     """A machine. `partitions` maps a trace's partition to the groups (by index) its jobs may use."""
 
-    name: str
-    groups: tuple[NodeGroup, ...]
-    partitions: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    name: Text
+    groups: Annotated[tuple[NodeGroup, ...], MinLen(1), MaxLen(MAX_GROUPS)]
+    partitions: dict[str, Annotated[tuple[Count, ...], MinLen(1)]] = field(default_factory=dict)
     maintenance: tuple[Maintenance, ...] = ()
-    currency: str = "EUR"
-    income_per_core_h: float = 0.013
-    income_by_queue: dict[str, float] = field(default_factory=dict)
+    currency: Text = "EUR"
+    income_per_core_h: Amount = 0.013
+    income_by_queue: dict[str, Amount] = field(default_factory=dict)
     """What a core-hour of a queue's jobs earns; others earn `income_per_core_h`."""
     facility: Facility = field(default_factory=Facility)
     queues: tuple[Queue, ...] = ()
     """Those of the site; where none is declared a job's queue is only a name."""
     prime: PrimeTime | None = None
     reservations: tuple[Reservation, ...] = ()
-    kept_groups: int = 0
+    kept_groups: Count = 0
     """How many of the groups, the last ones, stand for what is reserved: only jobs of its queue may use such a one."""
-    ends: int | None = None
+    ends: Edge | None = None
     """When the last span of the reservation is over that the whole machine stands for (None: it stands for none)."""
-    exchange: dict[str, float] = field(default_factory=dict)
+    exchange: dict[str, Above0] = field(default_factory=dict)
     """What one unit of another currency, in which prices may be, is worth in this one."""
     dated: tuple[Maintenance, ...] = ()
     """Maintenance in Unix s, until `on_clock` puts it on a trace's clock."""
-    flop_per_s: float | None = None
+    flop_per_s: Above0 | None = None
     """Floating-point operations a second of a core, as jobs of Batsim need them (None: not stated)."""
-    more_sets: tuple[tuple[int, ...], ...] = field(default=(), compare=False)
+    more_sets: tuple[tuple[Count, ...], ...] = field(default=(), compare=False)
     """Sets of groups that jobs name beside those of partitions and queues; they are of the jobs, not of the machine."""
     states_income: bool = field(default=True, compare=False)
     """Whether somebody has said what a core-hour earns; else `income_per_core_h` is the thesis's."""

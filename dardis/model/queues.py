@@ -7,9 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
+from typing import Annotated
 from zoneinfo import ZoneInfo
 
+from annotated_types import Ge, Le, MinLen
+
 from dardis.model.job import FOREVER, Job
+from dardis.model.limits import Count, Edge, Limit, Priority, Text, Time
 from dardis.model.resources import amount_in_words
 from dardis.model.spans import united
 
@@ -18,6 +22,7 @@ LATEST_BEGIN = 221_845_392_000
 PRIME_YEARS = 20
 """For how long after the first submission prime time is kept apart; later all hours are alike."""
 _DAY = timedelta(days=1)
+SecondOfDay = Annotated[int, Ge(0), Le(86_400)]
 
 
 class Hours(StrEnum):
@@ -35,14 +40,14 @@ class PrimeTime:
     An end before the start is on the next day.
     """
 
-    start: int
-    end: int
-    days: tuple[int, ...] = (0, 1, 2, 3, 4, 5, 6)
+    start: SecondOfDay
+    end: SecondOfDay
+    days: Annotated[tuple[Annotated[int, Ge(0), Le(6)], ...], MinLen(1)] = (0, 1, 2, 3, 4, 5, 6)
     timezone: str = "UTC"
 
-    unix_start: int | None = None
+    unix_start: Time | None = None
     """Unix s of second 0 of a trace's clock (None: nobody has said it)."""
-    first: int = 0
+    first: Time = 0
     """The first submission on that clock; nothing is asked of what was before."""
 
     def closed(self, hours: Hours) -> list[tuple[int, int]]:
@@ -124,21 +129,21 @@ ALWAYS = Starts(())
 class Queue:
     """A queue of a site. Nothing is limited that is not stated (None); spans are on the trace's clock."""
 
-    name: str
-    expected_wait_s: int | None = None
+    name: Text
+    expected_wait_s: Limit | None = None
     """What its jobs are told to expect (ewt, thesis 4.1)."""
-    longest_wait_s: int | None = None
+    longest_wait_s: Limit | None = None
     """Whoever waits longer is late (thesis 4.5)."""
-    priority: int = 0
+    priority: Priority = 0
     """Jobs of the queue with the higher go first."""
-    groups: tuple[int, ...] | None = None
+    groups: Annotated[tuple[Count, ...], MinLen(1)] | None = None
     """Node groups that its jobs may use, by index."""
-    max_units: int | None = None
-    max_walltime_s: int | None = None
-    max_job: dict[str, int] = field(default_factory=dict)
+    max_units: Limit | None = None
+    max_walltime_s: Limit | None = None
+    max_job: dict[str, Count] = field(default_factory=dict)
     """What all units of a job may ask for together, by kind."""
     hours: Hours = Hours.ANY
-    stopped: tuple[tuple[int, int], ...] = ()
+    stopped: tuple[tuple[Edge, Edge], ...] = ()
     """When none of its jobs may start."""
 
     @property

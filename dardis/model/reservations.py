@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from annotated_types import MinLen
 
 from dardis.model.arrays import Ints
 from dardis.model.job import NO_TIME, Job
+from dardis.model.limits import Count, Text, Time
 
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
     """Room for the jobs of a queue, who have no other; a standing one has several spans. On the trace's clock."""
 
-    name: str
-    queue: str
-    nodes: tuple[int, ...]
+    name: Text
+    queue: Text
+    nodes: Annotated[tuple[Count, ...], MinLen(1)]
     """Ascending."""
-    spans: tuple[tuple[int, int], ...]
+    spans: Annotated[tuple[tuple[Time, Time], ...], MinLen(1)]
     """When, `[start, end)` each, ascending and apart."""
-    resources: dict[str, int] | None = None
+    resources: dict[str, Count] | None = None
     """What is kept on each node, by kind; None: all that it has."""
     users: tuple[str, ...] | None = None
     """Who may use it; None: everybody."""

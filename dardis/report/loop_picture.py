@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from pydantic import model_validator
 
-from dardis.config.records import Record
+from dardis.config.platform_record import Record
 from dardis.config.toml_file import read_json
 from dardis.report.chart_files import Form
 from dardis.report.loop_page import LoopPage, LoopPicture, draw_loop

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 import numpy as np
 from pydantic import Field, model_validator
 
-from dardis.config.records import Record
+from dardis.config.platform_record import Record
 from dardis.model.arrays import Floats
 from dardis.model.errors import InputError
 from dardis.model.files import write_json

@@ -8,8 +8,9 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from dardis.config.records import Count, Record
+from dardis.config.platform_record import Record
 from dardis.config.toml_file import read_json
+from dardis.model.limits import Count
 from dardis.model.loggp import LogGP
 from dardis.report import words
 from dardis.report.chart_files import Form, write_charts

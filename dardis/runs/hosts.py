@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dardis.model.addresses import HostId
 from dardis.model.platform import Platform
-from dardis.model.platform_dict import platform_from_dict, platform_to_dict
+from dardis.model.platform_dict import platform_to_dict
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile, Split
 
@@ -34,6 +34,7 @@ def host_plan(platform: Platform, desired: DesiredProfile | None, bounds: tuple[
 
 def host_from_plan(plan: dict[str, Any], host: HostId, make_pool: Callable[..., NodePool]) -> RelayingHost:
     """The node managers of one host, with its place in the tree of hosts; `make_pool` is called as NodePool is."""
+    from dardis.config.platform_record import platform_from_dict
     from dardis.node_manager import RelayingHost
 
     platform = platform_from_dict(plan["platform"])

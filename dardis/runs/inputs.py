@@ -249,13 +249,12 @@ def check_reach(request: RunSpec, setup: AnySetUp) -> list[str]:
 def _on_clock(request: RunSpec, given: Given) -> tuple[Platform, int | None]:
     """The machine on the trace's clock, and Unix time of its second 0 where that is known. Raises InputError."""
     stated, trace = given.platform, given.trace
-    begins = stated.facility.calendar_start if request.begins is None else request.begins
-    unix_start = trace.begins(begins)
+    unix_start = trace.begins(stated.facility.begins(request.begins))
     platform = stated.on_clock(unix_start, int(trace.submit.min()))
     if platform.needs_calendar:
         needs = "prime time" if not stated.dated else "maintenance by date"
         found = f"{request.trace} does not say when it began; {needs} needs it"
-        expected = "--calendar-start, or calendar_start in a comparison's file: the UTC moment of its first submission"
+        expected = "--calendar-start, or that key in a comparison's file: the UTC moment of its first submission"
         raise InputError(request.platform, found, expected)
     if stated.dated:
         check_reservations(platform, places_of(f"{request.platform}: reservations", platform))

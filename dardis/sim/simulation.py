@@ -16,7 +16,8 @@ from dardis.model.changes import Change, Withdrawn
 from dardis.model.errors import ProtocolError
 from dardis.model.events import SiteEvent
 from dardis.model.job import FOREVER, NO_TIME, Actual
-from dardis.model.platform import NOBODY_KNOWS, Platform
+from dardis.model.limits import NOBODY_KNOWS
+from dardis.model.platform import Platform
 from dardis.predict import Predictor
 from dardis.sim.recorder import Keep, Recorder
 from dardis.sim.site import Site

@@ -24,7 +24,8 @@ from dardis.model.events import (
 )
 from dardis.model.job import Actual, Job
 from dardis.model.laid_out import lay_out
-from dardis.model.platform import NOBODY_KNOWS, Maintenance, Platform
+from dardis.model.limits import NOBODY_KNOWS
+from dardis.model.platform import Maintenance, Platform
 from dardis.model.reservations import Reservation
 from dardis.sim.recorder import Recorder
 

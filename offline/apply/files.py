@@ -12,12 +12,12 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from dardis.config.records import Record
-from dardis.config.times import LATEST
+from dardis.config.platform_record import Record
 from dardis.config.toml_file import Table, read_json, read_toml
 from dardis.model.errors import InputError
 from dardis.model.files import write_json
 from dardis.model.hostlist import names_of
+from dardis.model.limits import LATEST
 from offline.apply.redfish import Controller
 from offline.apply.wishes import NO_LIMIT, Seen, Wishes
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from dardis.config.records import Count, Figures, PlanHead, Record
+from dardis.config.platform_record import Record
+from dardis.config.records import Figures, PlanHead
 from dardis.config.target import SwitchingTable, switching_of, switching_table
-from dardis.config.times import Time
 from dardis.config.toml_file import read_json
 from dardis.model.errors import InputError
+from dardis.model.limits import Count, Time
 from offline.export.exporter import Export
 from offline.folder.columns import (
     Table,

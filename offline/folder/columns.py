@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dardis.config.times import LATEST
 from dardis.metrics.columns import parse_units_by_node
 from dardis.model.arrays import Floats, Ints
 from dardis.model.cells import as_cell, row_writer
 from dardis.model.errors import InputError
 from dardis.model.files import atomic_text, csv_rows, read_text
+from dardis.model.limits import LATEST
 from dardis.model.moments import parse_utc
 from dardis.model.numbers import decimal_number, whole_number
 from dardis.model.placements import Placements

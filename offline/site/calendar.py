@@ -71,9 +71,7 @@ def moved(trace: Trace, calendar: Calendar) -> str | None:
     if first < _EARLIEST_UNIX or trace.unix_start is not None or not calendar.offset:
         return None
     own = Calendar(first, first)
-    return (
-        f"the trace's own times begin {own.text(first)}: the stated calendar_start moves them to {calendar.text(first)}"
-    )
+    return f"the trace's own times begin {own.text(first)}: the stated start moves them to {calendar.text(first)}"
 
 
 def calendar_of(trace: Trace, begins_unix: int | None = None) -> tuple[Calendar, str | None]:

@@ -156,7 +156,7 @@ def load_site(request: SiteSpec, moment_of: Callable[[Trace, Calendar], Moment] 
     if platform.reservations:
         raise InputError(f"{request.platform}: reservations", "a plan ahead knows of none", "a machine without them")
     facility = platform.facility
-    stated = facility.calendar_start if request.begins is None else request.begins
+    stated = facility.begins(request.begins)
     weather = str(request.weather) if request.weather else facility.weather
     prices = str(request.prices) if request.prices else facility.prices
     carbon = str(request.carbon) if request.carbon else facility.carbon

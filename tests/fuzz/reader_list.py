@@ -22,6 +22,7 @@ from dardis.config.node_list import read_node_list
 from dardis.config.node_names import node_names
 from dardis.config.node_states import read_node_states
 from dardis.config.platform import load_platform
+from dardis.config.platform_record import platform_from_dict
 from dardis.config.platform_text import platform_text
 from dardis.config.power_edit import write_figures
 from dardis.config.prices import load_prices
@@ -43,7 +44,7 @@ from dardis.model.errors import InputError
 from dardis.model.files import read_text
 from dardis.model.hostlist import hostlist, names_of
 from dardis.model.platform import Money, NodeGroup, Platform
-from dardis.model.platform_dict import platform_from_dict, platform_to_dict
+from dardis.model.platform_dict import platform_to_dict
 from dardis.model.queues import Queue
 from dardis.model.series import Series
 from dardis.model.target import Split

@@ -7,12 +7,12 @@ import pytest
 from kit.ranks import by_ranks
 from mpi4py import MPI
 
+from dardis.config.platform_record import platform_from_dict
 from dardis.config.run import RunSpec
 from dardis.metrics.audit import audit
 from dardis.metrics.downtime import read_downtime
 from dardis.metrics.table import read_jobs
 from dardis.model.platform import NodeGroup, Platform
-from dardis.model.platform_dict import platform_from_dict
 from dardis.node_manager import RelayingHost
 from dardis.runs.run import Outcome, run, run_over_ranks
 from dardis.task_manager import SETUPS as NAMED

@@ -15,12 +15,13 @@ from kit.late import run_late
 from kit.machine import jobs, platforms
 from kit.run import simulate
 
+from dardis.config.platform_record import platform_from_dict
 from dardis.kernels import node_sets
 from dardis.model.errors import InputError
 from dardis.model.job import Actual
 from dardis.model.node_sets import MAX_DIRECT, NodeSets, bits_of
 from dardis.model.platform import NodeGroup, Platform
-from dardis.model.platform_dict import platform_from_dict, platform_to_dict
+from dardis.model.platform_dict import platform_to_dict
 from dardis.model.schedule import Schedule
 from dardis.task_manager import LATE_SETUPS, SETUPS
 from dardis.task_manager.setups import BackfillScope

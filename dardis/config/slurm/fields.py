@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from dardis.config.platform import LARGEST_AMOUNT, LARGEST_CORES
 from dardis.config.slurm.records import Gres, NodeRecord, SlurmPartition, Words
 from dardis.config.slurm.state_table import state_of
 from dardis.model.errors import InputError
+from dardis.model.limits import LARGEST_AMOUNT, LARGEST_CORES
 from dardis.model.numbers import whole_number
 from dardis.model.resources import CORES, MEMORY, POWER, kind_of_gres
 

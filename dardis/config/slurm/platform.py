@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dardis.config.imported import POWER_TO_FILL_IN, Imported
-from dardis.config.platform import LARGEST_AMOUNT, check_platform
+from dardis.config.platform import check_platform
 from dardis.config.platform_text import Comments, platform_text, toml_text
 from dardis.config.prefixes import prefixes_of
 from dardis.config.slurm.records import Gres, NodeRecord, SlurmSite
 from dardis.model.errors import InputError, one_line
 from dardis.model.hostlist import hostlist, hostlist_in_order
-from dardis.model.platform import MAX_GROUPS, NodeGroup, Platform
+from dardis.model.limits import LARGEST_AMOUNT, MAX_GROUPS
+from dardis.model.platform import NodeGroup, Platform
 from dardis.model.resources import CORES, MEMORY, kind_of_type
 
 

@@ -9,10 +9,10 @@ from kit.refused import line_of
 
 from dardis.config.cooling import load_pue_table
 from dardis.config.platform import load_platform
-from dardis.config.records import MachineRecord
+from dardis.config.platform_record import MachineRecord, platform_from_dict
 from dardis.config.toml_file import read_json
 from dardis.model.platform import NodePower
-from dardis.model.platform_dict import platform_from_dict, platform_to_dict
+from dardis.model.platform_dict import platform_to_dict
 from dardis.model.queues import Hours, PrimeTime, Queue
 from dardis.model.reservations import Reservation
 from dardis.workload.read import read_trace

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from dardis.config.records import MachineRecord, Metrics
+from dardis.config.platform_record import MachineRecord
+from dardis.config.records import Metrics
 from dardis.config.toml_file import read_json
 from dardis.model.errors import InputError
 from dardis.model.platform import Facility, GridLimit, Maintenance, NodeGroup, NodePower, Platform

@@ -8,11 +8,11 @@ import sys
 import numpy as np
 import pytest
 
+from dardis.config.platform_record import platform_from_dict
 from dardis.config.run import RunSpec
 from dardis.metrics.audit import audit
 from dardis.metrics.table import read_jobs
 from dardis.model.job import NO_TIME, Status
-from dardis.model.platform_dict import platform_from_dict
 from dardis.registry import OURS
 from dardis.runs import progress_file
 from dardis.runs.run import run

@@ -79,7 +79,7 @@ def test_the_clock_of_a_trace_in_unix_seconds(folder, request_of):
     site = load_site(request_of.model_copy(update={"calendar_start": None}))
     assert site.calendar.offset == 0
     assert site.calendar.day(8)[0] == START_UNIX + 8 * DAY_S == parse_utc("2023-07-11T00:00Z")
-    told = "the trace's own times begin 2023-07-03T00:00:00Z: the stated calendar_start moves them to 2023-07-05"
+    told = "the trace's own times begin 2023-07-03T00:00:00Z: the stated start moves them to 2023-07-05"
     notes = load_site(request_of.model_copy(update={"calendar_start": "2023-07-05T00:00Z"})).notes
     assert sum(note.startswith(told) for note in notes) == 1
     assert not any("moves them" in note for note in load_site(request_of).notes)
