@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import warnings
-import weakref
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from importlib import import_module
 from io import StringIO
 from os import PathLike, fspath
-from pathlib import Path
 from subprocess import CompletedProcess
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 from dardis.api.plain import plain, setting_text
 from dardis.comparison.nursery import same_modules
-from dardis.config.option import path_of
 from dardis.model.errors import INTERRUPTED, DardisError, DardisWarning, InputError, LossError
 
-Result = TypeVar("Result")
 _WARNING: Final = "warning: "
 _ONE_AT_A_TIME: Final = threading.RLock()
 """Held by a command in this process: standard output and error are those of all threads."""
@@ -37,20 +31,6 @@ class Said(NamedTuple):
     output: str
     lines: list[str]
     """What it said on standard error beside warnings."""
-
-
-def within(out: str | PathLike[str] | None, make: Callable[[Path], Result]) -> Result:
-    """What `make` makes of the folder `out`; without one, of a temporary folder that lives as long as its result."""
-    if out is not None:
-        return make(path_of("--out", out))
-    folder = Path(tempfile.mkdtemp(prefix="dardis-"))
-    try:
-        result = make(folder)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    weakref.finalize(result, shutil.rmtree, folder, ignore_errors=True)
-    return result
 
 
 def words_of(options: Mapping[str, object]) -> list[str]:

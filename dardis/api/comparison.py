@@ -5,21 +5,24 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from dardis.api.command import Said, command, within, words_of
-from dardis.api.options import with_keywords_of
-from dardis.api.plain import copied, plain, settings_of
+from dardis.api.options import stated_options, with_keywords_of
+from dardis.api.plain import copied, setting_text, settings_of, within
 from dardis.api.platforms import Platform, as_platform
 from dardis.api.traces import Trace, as_trace
+from dardis.comparison.definition import comparison_of, pair_of
+from dardis.comparison.whole import Done, Shown
+from dardis.comparison.whole import compare as compare_all
 from dardis.config.comparison import CompareSpec
-from dardis.config.option import switch_of
 from dardis.config.run import ReplaySpec
-from dardis.model.errors import DardisError, DardisWarning, InputError
-from dardis.registry import local_name
+from dardis.metrics.comparison import lines_of
+from dardis.model.errors import DardisWarning, InputError
+from dardis.registry import local_dispatchers, local_name
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -27,17 +30,23 @@ if TYPE_CHECKING:
 _DISPATCHERS = "names, or classes"
 _TRACES = "one or several: paths, dardis.Trace or DataFrames"
 _Traces = Trace | str | PathLike[str]
+_SILENT: Final = Shown(
+    lambda _: None,
+    lambda line: warnings.warn(line, DardisWarning, stacklevel=8),
+    lambda _: nullcontext(lambda *_: None),
+    lambda _: nullcontext(),
+)
 
 
 class Comparison:
     """What a comparison found; its folder lives as long as this object, or stays where `out` named one."""
 
-    def __init__(self, folder: Path, said: Said) -> None:
+    def __init__(self, folder: Path, done: Done) -> None:
         self.folder = folder
-        """What `dardis compare` wrote: tables, report.html, and the folder of each run under `runs`."""
-        self.failed: tuple[str, ...] = tuple(line for line in said.lines if " failed: " in line)
+        """Tables, report.html, and the folder of each run under `runs`."""
+        self.failed: tuple[str, ...] = tuple(one.failure for one in done.failed)
         """The runs that failed, and why, a line each."""
-        self._said = said
+        self._done = done
 
     @property
     def table(self) -> DataFrame:
@@ -78,7 +87,10 @@ class Comparison:
         return copied(self.folder / "report.html", path)
 
     def __repr__(self) -> str:
-        return self._said.output.partition("\n\n")[0]
+        from dardis.report.compare_table import brief
+        from dardis.report.compare_table import plain as as_text
+
+        return as_text(brief(lines_of(self._done.compared.results)))
 
     def _read(self, name: str) -> DataFrame:
         from pandas import read_csv
@@ -115,36 +127,46 @@ def compare(
     Raises `InputError` with the command's own line. A run that fails is no exception: see `Comparison.failed`.
     """
     several = _several(traces)
-    if not switch_of("recorded", plain(options.pop("recorded", True))):
-        options["no_recorded"] = True
     for option, other in (("set", "settings={…}"), ("help", "help(dardis.compare)"), ("version", "dardis_version")):
         if option in options:
             raise InputError(option, "is no keyword here", other)
+    more = dict(options) | {"seeds": seeds, "force": force}
     if isinstance(dispatchers, str | type):
         dispatchers = [dispatchers]
     elif dispatchers is not None and not isinstance(dispatchers, Iterable):
         raise InputError("--dispatchers", f"is a {type(dispatchers).__name__}", _DISPATCHERS)
     asked = None if dispatchers is None else [*dispatchers]
+    if asked is not None:
+        more["dispatchers"] = ",".join(map(_named, asked))
+    stated = stated_options((ReplaySpec, CompareSpec), more)
+    stated["settings"] = tuple(f"{key}={setting_text(one)}" for key, one in settings_of(settings).items())
     local = [kind for kind in asked or () if isinstance(kind, type) and _is_local(kind)]
     if local:
         names = ", ".join(dict.fromkeys(map(local_name, local)))
         told = f"{names}: other processes can't import classes of a notebook, script or function"
         warnings.warn(f"{told}; their runs happen one after another in this process", DardisWarning, stacklevel=2)
     with TemporaryDirectory(prefix="dardis-") as made:
-        words = ["compare", *words_of(options | {"set": settings_of(settings), "seeds": seeds, "force": force})]
-        if asked is not None:
-            words.append("--dispatchers=" + ",".join(map(_named, asked)))
         if platform is not None:
-            words.append(f"--platform={as_file(platform, Path(made))}")
+            stated["platform"] = as_file(platform, Path(made))
         files = [_trace_file(one, Path(made) / str(place)) for place, one in enumerate(several)]
 
-        def compared(folder: Path) -> Comparison:
-            said = command([*words, f"--out={folder}", "--", *files], may_fail=True, stacklevel=5, local=local)
-            if not (folder / "compare.csv").exists():
-                raise DardisError(said.lines[-1] if said.lines else "the comparison ended without a table")
-            return Comparison(folder, said)
+        def of_folder(folder: Path) -> Comparison:
+            return Comparison(folder, compared(files, stated | {"out": folder}, _SILENT))
 
-        return within(out, compared)
+        with local_dispatchers(local) if local else nullcontext():
+            return within(out, of_folder)
+
+
+def compared(what: Sequence[Path], options: Mapping[str, Any], shown: Shown) -> Done:
+    """Do the comparison that a file, or traces and options by field, state. Raises InputError."""
+    from dardis.report.compare_page import write_comparison
+
+    comparison, spec = comparison_of(what, options)
+    pair = pair_of(comparison, spec.gantt)
+    return compare_all(
+        comparison, spec.out, pair, write_comparison, shown,
+        processes=spec.processes, clairvoyant=spec.clairvoyant, force=spec.force,
+    )  # fmt: skip
 
 
 def _several(traces: object) -> list[Any]:
@@ -166,12 +188,12 @@ def as_file(platform: Platform | str | PathLike[str], folder: Path) -> Path:
     return Path(platform) if isinstance(platform, str | PathLike) else as_platform(platform).write(folder)
 
 
-def _trace_file(trace: object, folder: Path) -> str:
+def _trace_file(trace: object, folder: Path) -> Path:
     """The same of a trace."""
     if isinstance(trace, str | PathLike):
-        return str(trace)
+        return Path(trace)
     folder.mkdir()
-    return str(as_trace(trace, strict=True).write(folder))
+    return as_trace(trace, strict=True).write(folder)
 
 
 def _named(dispatcher: str | type) -> str:

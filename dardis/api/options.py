@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from keyword import iskeyword
 from os import PathLike
@@ -21,6 +21,7 @@ from dardis.config.run import RunSpec
 from dardis.config.settings import known_settings
 from dardis.model.choices import ProfileRule
 from dardis.model.errors import InputError
+from dardis.model.suggestion import meant
 from dardis.registry import Dispatcher, at_hand, find_dispatcher
 from dardis.runs.given import Objects
 
@@ -70,6 +71,16 @@ def with_keywords_of(*models: type[BaseModel], omit: frozenset[str] = _PARAMETER
         return function
 
     return decorator
+
+
+def stated_options(models: Sequence[type[BaseModel]], more: Mapping[str, object]) -> dict[str, Any]:
+    """The values of options by field, from keywords; None states nothing. Raises InputError, for other keywords too."""
+    keywords = {name: one for model in models for name, one in keywords_of(model, frozenset()).items()}
+    for name in more:
+        if name not in keywords:
+            raise InputError(name, f"is no keyword here{meant(name, keywords)}", f"one of {', '.join(keywords)}")
+    stated = {keywords[name].name: plain(value) for name, value in more.items() if value is not None}
+    return {name: value for model in models for name, value in read_options(model, stated).items()}
 
 
 def requested(

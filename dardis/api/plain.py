@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+import tempfile
+import weakref
+from collections.abc import Callable, Mapping
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from dardis.config.option import path_of
 from dardis.model.errors import InputError
+
+Result = TypeVar("Result")
 
 
 def plain(value: object) -> Any:  # noqa: ANN401 (whatever TOML can say)
@@ -21,7 +25,7 @@ def plain(value: object) -> Any:  # noqa: ANN401 (whatever TOML can say)
             return value.item()
         case Mapping():
             return {str(key): plain(one) for key, one in value.items() if one is not None}
-        case list() | tuple():
+        case list() | tuple() | range():
             return [plain(one) for one in value]
         case PathLike():
             return fspath(value)
@@ -61,3 +65,17 @@ def setting_text(value: object) -> str:
             return "off"
         case found:
             return str(found)
+
+
+def within(out: str | PathLike[str] | None, make: Callable[[Path], Result]) -> Result:
+    """What `make` makes of the folder `out`; without one, of a temporary folder that lives as long as its result."""
+    if out is not None:
+        return make(path_of("--out", out))
+    folder = Path(tempfile.mkdtemp(prefix="dardis-"))
+    try:
+        result = make(folder)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    weakref.finalize(result, shutil.rmtree, folder, ignore_errors=True)
+    return result

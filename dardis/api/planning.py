@@ -9,10 +9,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from dardis.api.command import Said, command, within, words_of
+from dardis.api.command import Said, command, words_of
 from dardis.api.comparison import as_file
 from dardis.api.options import with_keywords_of
-from dardis.api.plain import copied
+from dardis.api.plain import copied, within
 from dardis.api.platforms import Platform
 from dardis.api.traces import Trace, as_trace
 from offline.day.options import PlanSpec

@@ -119,8 +119,6 @@ def run_all(runs: Sequence[PlannedRun], state: State, processes: int, watch: Onl
     """
     local = [run for run in runs if is_local(run.contender.dispatcher)]
     waiting = deque(run for run in runs if not is_local(run.contender.dispatcher))
-    # This process is a user's program if it has local dispatchers, and its modules are found by its own path.
-    modules = same_modules() if local else {}
     children: list[Child] = []
     nursery: Nursery | None = None
     with tempfile.TemporaryDirectory(prefix="dardis-") as folder, _stopped_by_signals(), ExitStack() as nurseries:
@@ -134,7 +132,7 @@ def run_all(runs: Sequence[PlannedRun], state: State, processes: int, watch: Onl
                     run = waiting.popleft()
                     state.begin(run)
                     if nursery is None or nursery.is_gone:
-                        nursery = nurseries.enter_context(closing(Nursery(modules)))
+                        nursery = nurseries.enter_context(closing(Nursery(same_modules())))
                     children.append(Child.start(nursery, run, progress))
                 for child, failure in [(child, child.ended()) for child in children]:
                     if failure is None:

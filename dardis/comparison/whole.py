@@ -29,10 +29,12 @@ Draw: TypeAlias = Callable[[Path, Compared, Path], object]
 
 @dataclass(frozen=True)
 class Shown:
-    """Who is told what happens meanwhile."""
+    """What is called with what happens meanwhile."""
 
     tell: Callable[[str], None]
-    """Of each line: warnings, runs that failed."""
+    """With a line about a run that failed."""
+    warn: Callable[[str], None]
+    """With a warning."""
     runs: Callable[[int], AbstractContextManager[Onlooker]]
     """Of so many runs."""
     search: Callable[[str], AbstractContextManager[Progress | None]]
@@ -78,7 +80,7 @@ def compare(
         results = [state.result(run) for run in runs]
         for result in results:
             if result.metrics is None:
-                shown.tell(f"{result.trace}/{result.label}/{result.folder.name} failed: {result.error}")
+                shown.tell(result.failure)
         known = _known(comparison, results, out, shown) if clairvoyant else ()
         recorded, notes = _recorded(comparison, out)
         compared = Compared(_with(recorded, results), pair, known, (*_once(comparison, runs), *notes))
@@ -95,7 +97,7 @@ def _run(
 ) -> None:  # fmt: skip
     """Do these runs, and show how far they are."""
     for warning in check(comparison, todo):
-        shown.tell(f"warning: {warning}")
+        shown.warn(warning)
     state.begin()
     try:
         with shown.runs(len(todo)) as watch:

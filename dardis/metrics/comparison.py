@@ -74,6 +74,11 @@ class RunResult:
         return self.dispatcher == RECORDED
 
     @property
+    def failure(self) -> str:
+        """The line that tells why it has no metrics."""
+        return f"{self.trace}/{self.label}/{self.folder.name} failed: {self.error}"
+
+    @property
     def drawn_by(self) -> str:
         """Its draw, if it is of one, and its seed, for people."""
         return f"draw {self.draw}, seed {self.seed}" if self.draw else f"seed {self.seed}"

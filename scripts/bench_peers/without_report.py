@@ -26,7 +26,7 @@ def main(spec: str) -> None:
     """Compare what the file says, and keep nothing of it."""
     comparison = load_comparison(Path(spec))
     label = comparison.contenders[0].label
-    who = Shown(print, shown, bar)
+    who = Shown(print, print, shown, bar)
     with TemporaryDirectory() as out:
         if compare(comparison, Path(out) / "compare", (label, label), write, who).failed:
             raise SystemExit(1)
