@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dardis.api.comparison import Comparison, compare
-    from dardis.api.planning import Plan, plan
+    from dardis.api.planning import Hybrid, Plan, export, hybrid, plan
     from dardis.api.platforms import Platform, nodes, read_platform
     from dardis.api.simulation import Run, simulate
     from dardis.api.traces import Trace, read_trace
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "Comparison", "DardisError", "DardisWarning", "InputError", "Plan", "Platform", "Rule", "Run", "Trace",
-    "__version__", "compare", "nodes", "plan", "read_platform", "read_trace", "simulate",
+    "Comparison", "DardisError", "DardisWarning", "Hybrid", "InputError", "Plan", "Platform", "Rule", "Run", "Trace",
+    "__version__", "compare", "export", "hybrid", "nodes", "plan", "read_platform", "read_trace", "simulate",
 ]  # fmt: skip
 _HOMES = {
     "dardis.api.comparison": ("Comparison", "compare"),
-    "dardis.api.planning": ("Plan", "plan"),
+    "dardis.api.planning": ("Hybrid", "Plan", "export", "hybrid", "plan"),
     "dardis.api.platforms": ("Platform", "nodes", "read_platform"),
     "dardis.api.simulation": ("Run", "simulate"),
     "dardis.api.traces": ("Trace", "read_trace"),

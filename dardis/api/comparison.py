@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 from dardis.api.options import stated_options, with_keywords_of
-from dardis.api.plain import copied, setting_text, settings_of, within
+from dardis.api.plain import copied, setting_texts, settings_of, within
 from dardis.api.platforms import Platform, as_platform
 from dardis.api.traces import Trace, as_trace
 from dardis.comparison.definition import comparison_of, pair_of
@@ -139,7 +139,7 @@ def compare(
     if asked is not None:
         more["dispatchers"] = ",".join(map(_named, asked))
     stated = stated_options((ReplaySpec, CompareSpec), more)
-    stated["settings"] = tuple(f"{key}={setting_text(one)}" for key, one in settings_of(settings).items())
+    stated["settings"] = setting_texts(settings_of(settings))
     local = [kind for kind in asked or () if isinstance(kind, type) and _is_local(kind)]
     if local:
         names = ", ".join(dict.fromkeys(map(local_name, local)))

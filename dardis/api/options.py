@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import BaseModel
 
-from dardis.api.plain import plain, setting_text
+from dardis.api.plain import plain, setting_text, setting_texts
 from dardis.api.platforms import Platform, as_platform
 from dardis.api.traces import Trace, as_trace
 from dardis.config.option import OptionField, option_fields, read_options, spec_of
@@ -95,7 +95,7 @@ def requested(
     stated = {keywords[name].name: plain(value) for name, value in more.items() if name in keywords}
     options = read_options(RunSpec, {name: value for name, value in stated.items() if value is not None})
     settings = {**settings, **{name: value for name, value in more.items() if name not in keywords}}
-    chosen = tuple(f"{key}={setting_text(value)}" for key, value in settings.items())
+    chosen = setting_texts(settings)
     who = None if isinstance(dispatcher, str) else at_hand(dispatcher)
     _check_settings(who or find_dispatcher(str(dispatcher)), settings, keywords)
     _check_profile(stated.get("profile"))

@@ -67,6 +67,11 @@ def setting_text(value: object) -> str:
             return str(found)
 
 
+def setting_texts(settings: Mapping[str, object]) -> tuple[str, ...]:
+    """Settings as `--set` takes them."""
+    return tuple(f"{key}={setting_text(value)}" for key, value in settings.items())
+
+
 def within(out: str | PathLike[str] | None, make: Callable[[Path], Result]) -> Result:
     """What `make` makes of the folder `out`; without one, of a temporary folder that lives as long as its result."""
     if out is not None:

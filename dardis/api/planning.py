@@ -1,24 +1,39 @@
-"""`dardis.plan`: a day planned ahead as `dardis plan` does it, and what is in the plan as tables."""
+"""`dardis.plan`, `dardis.hybrid` and `dardis.export`: days planned ahead, and what is in their plans as tables."""
 
 from __future__ import annotations
 
 import datetime as dt
-import json
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from dardis.api.command import Said, command, words_of
-from dardis.api.comparison import as_file
-from dardis.api.options import with_keywords_of
-from dardis.api.plain import copied, within
-from dardis.api.platforms import Platform
+from dardis.api.frames import frame_of, job_frame
+from dardis.api.options import stated_options, with_keywords_of
+from dardis.api.plain import copied, setting_texts, settings_of, within
+from dardis.api.platforms import Platform, as_platform
 from dardis.api.traces import Trace, as_trace
+from dardis.config.option import path_of, spec_of
+from dardis.config.target import target_content
+from dardis.runs.given import Objects
+from offline.day.command import Planned, run_plan
+from offline.day.figures import figures_for_people
 from offline.day.options import PlanSpec
+from offline.export.formats import load_plan
+from offline.export.spec import ExportSpec
+from offline.folder.columns import onoff_columns, profile_columns, schedule_columns
+from offline.loop.command import run_hybrid
+from offline.loop.export_plan import PlanExport, export_plan
+from offline.loop.files import LoopTables
+from offline.loop.loop import Loop
+from offline.loop.spec import HybridSpec
+from offline.site.spec import SiteSpec
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
+
+History = Trace | str | PathLike[str]
+Spec = TypeVar("Spec", bound=SiteSpec)
 
 
 class Plan:
@@ -27,63 +42,105 @@ class Plan:
     Times are s on the history's clock, power is kW, energy kWh, money in the platform's currency.
     """
 
-    def __init__(self, folder: Path, said: Said) -> None:
+    def __init__(self, folder: Path, planned: Planned) -> None:
         self.folder = folder
-        """What `dardis plan` wrote. `folder / "target.json"` is a `profile=` for `simulate`."""
-        self.notes: tuple[str, ...] = tuple(line.removeprefix("note: ") for line in said.lines)
-        """What the command notes beside."""
-        self._said = said
+        """The files of `dardis plan`. `folder / "target.json"` is a `profile=` for `simulate`."""
+        self.notes: tuple[str, ...] = planned.notes
+        """Notes for people."""
+        self._planned = planned
 
     @property
     def summary(self) -> Series[Any]:
-        """The figures of summary.json by name (docs/planning.md); None for one that nobody can say."""
+        """The figures of summary.json by name (docs/planning.md); None for one that is not known."""
         from pandas import Series
 
-        return Series(json.loads((self.folder / "summary.json").read_text(encoding="utf-8")), dtype=object)
+        return Series(self._planned.plan.summary, dtype=object)
 
     @property
     def profile(self) -> DataFrame:
         """profile.csv: what the plan uses of the machine, hour by hour or where it changes."""
-        return self._read("profile.csv")
+        return frame_of(profile_columns(self._planned.plan.profile, self._planned.plan.offset))
 
     @property
     def switching(self) -> DataFrame:
         """onoff.csv: which nodes are down, and when."""
-        return self._read("onoff.csv")
+        plan = self._planned.plan
+        return frame_of(onoff_columns(plan.onoff, plan.platform, plan.offset))
 
     @property
     def schedule(self) -> DataFrame:
         """schedule.csv: when the jobs that are known or forecast are to start."""
-        return self._read("schedule.csv")
+        return frame_of(schedule_columns(self._planned.plan.schedule))
 
     @property
     def target(self) -> dict[str, Any]:
         """What the online half is told to aim at, as target.json has it."""
-        found: dict[str, Any] = json.loads((self.folder / "target.json").read_text(encoding="utf-8"))
-        return found
+        return target_content(self._planned.target, self._planned.plan.platform)
 
     def report(self, path: str | PathLike[str]) -> Path:
         """Copy the report there: one HTML file that needs no other."""
         return copied(self.folder / "report.html", path)
 
     def __repr__(self) -> str:
-        return self._said.output.rstrip("\n")
+        return "\n".join(f"  {name:<22} {value}" for name, value in figures_for_people(self._planned.plan.summary))
 
-    def _read(self, name: str) -> DataFrame:
-        from pandas import read_csv
 
-        return read_csv(self.folder / name)
+class Hybrid:
+    """Days that were planned and then lived; its folder lives as long as this object, or stays where `out` named one.
+
+    Times are s on the history's clock, energy is kWh, money in the platform's currency.
+    """
+
+    def __init__(self, folder: Path, workload: str, loop: Loop, tables: LoopTables) -> None:
+        self.folder = folder
+        """The files of `dardis hybrid`."""
+        self._workload, self._loop, self._tables = workload, loop, tables
+
+    @property
+    def summary(self) -> Series[Any]:
+        """The figures of summary.json by name (docs/planning.md); None for one that is not known."""
+        from pandas import Series
+
+        return Series(self._tables.summary, dtype=object)
+
+    @property
+    def days(self) -> DataFrame:
+        """days.csv: a row for each day."""
+        return frame_of(_columns(self._tables.days))
+
+    @property
+    def beside(self) -> DataFrame:
+        """beside.csv: the same days under other rules of switching."""
+        return frame_of(_columns(self._tables.beside))
+
+    @property
+    def jobs(self) -> DataFrame:
+        """jobs.csv: the jobs as they ran with the plans' switching."""
+        return job_frame(self._loop.switched.schedule, self._workload)
+
+    @property
+    def always_on_jobs(self) -> DataFrame:
+        """always_on_jobs.csv: the same jobs with all nodes on."""
+        return job_frame(self._loop.always_on.schedule, self._workload)
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Copy the report there: one HTML file that needs no other."""
+        return copied(self.folder / "report.html", path)
+
+
+def _columns(rows: Sequence[Mapping[str, object]]) -> dict[str, list[object]]:
+    """Rows as columns."""
+    return {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
 
 
 @with_keywords_of(PlanSpec, omit=frozenset({"history", "platform"}))
 def plan(
-    history: Trace | DataFrame | str | PathLike[str],
+    history: History | DataFrame,
     platform: Platform | str | PathLike[str],
     *,
     day: int | None = None,
     date: str | dt.date | None = None,
     out: str | PathLike[str] | None = None,
-    force: bool = False,
     **options: Any,  # noqa: ANN401 (each its own kind)
 ) -> Plan:
     """Plan a UTC day from the jobs before it, as `dardis plan` does.
@@ -93,9 +150,67 @@ def plan(
 
     Raises `InputError` with the command's own line.
     """
-    with TemporaryDirectory(prefix="dardis-") as made:
-        if not isinstance(history, str | PathLike):
-            history = as_trace(history, strict=True).write(Path(made))
-        asked: dict[str, object] = {"history": history, "platform": as_file(platform, Path(made)), "day": day}
-        words = words_of(asked | {"date": None if date is None else str(date), "force": force} | options)
-        return within(out, lambda folder: Plan(folder, command(["plan", f"--out={folder}", *words], stacklevel=5)))
+    stated, have = _stated(PlanSpec, history, platform, options | {"day": day, "date": date})
+    return within(out, lambda folder: Plan(folder, run_plan(spec_of(PlanSpec, stated | {"out": folder}), None, have)))
+
+
+@with_keywords_of(HybridSpec, omit=frozenset({"history", "platform", "settings"}))
+def hybrid(
+    history: History | DataFrame,
+    platform: Platform | str | PathLike[str],
+    days: str | tuple[int, int],
+    *,
+    settings: Mapping[str, object] | None = None,
+    out: str | PathLike[str] | None = None,
+    **options: Any,  # noqa: ANN401 (each its own kind)
+) -> Hybrid:
+    """Plan days in turn and live through each as it really was, as `dardis hybrid` does.
+
+    `days` are the first and the last UTC day on the history's clock, from 0: `"8-14"` or `(8, 14)`. `settings` are
+    those of the dispatcher. Without `out` all is in a temporary folder.
+
+    Raises `InputError` with the command's own line.
+    """
+    span = days if isinstance(days, str) else "-".join(map(str, days))
+    stated, have = _stated(HybridSpec, history, platform, options | {"days": span})
+    stated["settings"] = setting_texts(settings_of(settings))
+
+    def of_folder(folder: Path) -> Hybrid:
+        loop, tables = run_hybrid(spec_of(HybridSpec, stated | {"out": folder}), None, have)
+        return Hybrid(folder, str(stated["history"]), loop, tables)
+
+    return within(out, of_folder)
+
+
+def _stated(
+    model: type[Spec], history: History | DataFrame, platform: Platform | str | PathLike[str],
+    options: Mapping[str, object],
+) -> tuple[dict[str, Any], Objects]:  # fmt: skip
+    """The values of the options by field, and the objects that stand for files. Raises InputError."""
+    stated = stated_options((model,), options)
+    trace = None if isinstance(history, str | PathLike) else as_trace(history, strict=stated.get("strict", False))
+    machine = None if isinstance(platform, str | PathLike) else as_platform(platform)
+    stated["history"] = path_of("history", history) if trace is None else trace.place
+    stated["platform"] = path_of("platform", platform) if machine is None else machine.place
+    return stated, Objects(None if trace is None else trace.history, None if machine is None else machine.machine)
+
+
+@with_keywords_of(ExportSpec, omit=frozenset({"plan_dir"}))
+def export(
+    plan: Plan | str | PathLike[str],
+    format: str | None = None,  # noqa: A002 (the option has that name)
+    **options: Any,  # noqa: ANN401 (each its own kind)
+) -> PlanExport:
+    """Export a plan as a Slurm program, Redfish requests, OpenMetrics, CSV or JSON, as `dardis export` does.
+
+    `plan` is a `Plan`, the folder of one, or its JSON export. The text is in `text`, lines for people in `notes`; with
+    `out` it is written to a file, too. With `check=True` the outcome of the check is in `check`.
+
+    Raises `InputError` with the command's own line, `LossError` for a mode that would have lost on the days before.
+    """
+    stated = stated_options((ExportSpec,), options | {"format": format})
+    folder = plan.folder if isinstance(plan, Plan) else path_of("plan", plan)
+    planned = plan._planned.plan if isinstance(plan, Plan) else None  # noqa: SLF001 (of this module)
+    return export_plan(
+        spec_of(ExportSpec, stated | {"plan_dir": folder}), load_plan if planned is None else lambda _: planned
+    )

@@ -10,16 +10,14 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dardis.api.frames import job_frame
 from dardis.api.options import NOWHERE, requested, with_keywords_of
 from dardis.api.plain import copied, settings_of
 from dardis.api.platforms import Platform
 from dardis.api.traces import Trace
 from dardis.config.run import RunSpec
-from dardis.metrics.columns import PARTS, UNITS_BY_PART, header
 from dardis.metrics.system import profile_table
-from dardis.metrics.table import rows
 from dardis.metrics.violation import Violation
-from dardis.model.cells import from_cell
 from dardis.model.errors import DardisWarning
 from dardis.model.folders import RUN_FOLDER
 from dardis.registry import Dispatcher
@@ -47,27 +45,7 @@ class Run:
 
         Shape (jobs, columns). Who was rejected has NaN for when it started (`starting_time`) and all that follows.
         """
-        from pandas import DataFrame
-
-        schedule = self._results.schedule
-        table = rows(schedule, 0, len(schedule.number), self._results.request.trace.name)
-        frame = DataFrame.from_records(list(table), columns=list(header(schedule)))
-        texts = {
-            "workload_name",
-            "allocated_resources",
-            "units_by_node",
-            "status",
-            "queue",
-            "user",
-            PARTS,
-            UNITS_BY_PART,
-        }
-        for name in texts.intersection(frame):
-            frame[name] = [from_cell(cell) for cell in frame[name]]
-        # A column in which nobody has a value, or only some, has numbers beside NaN.
-        return frame.astype(
-            {name: float for name, kind in frame.dtypes.items() if kind == "object" and name not in texts}
-        )
+        return job_frame(self._results.schedule, self._results.request.trace.name)
 
     @cached_property
     def metrics(self) -> Series[Any]:

@@ -77,7 +77,8 @@ class Trace:
         self._table = "" if swf else _table_text(columns)
         found = _of_processors(name, columns, strict=strict) if swf else parse_table(place, self._table, strict=strict)
         header = tuple(map(str, getattr(jobs, "attrs", {}).get(_HEADER, ())))
-        self.jobs = of_those_that_ended(place, replace(found, comments=header or found.comments))
+        self.history = replace(found, comments=header or found.comments)
+        self.jobs = of_those_that_ended(place, self.history)
         self.place, self.file = place, None
         self.digest = None
 
@@ -91,11 +92,13 @@ class Trace:
         file = path_of("trace", path)
         found = cls.__new__(cls)
         found.digest = sha256_of(file)
-        found.jobs, found.place, found.file = read(file, strict=strict), file, file
+        found.jobs, found.place, found.file, found.history = read(file, strict=strict), file, file, None
         return found
 
     jobs: model.Trace
     """What dispatchers' jobs are made of."""
+    history: model.Trace | None
+    """The same with jobs that have not ended; None: the file has them."""
     place: Path
     """What it is called in messages."""
     file: Path | None

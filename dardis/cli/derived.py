@@ -118,7 +118,9 @@ def _parameter(one: OptionField, source: _Source) -> inspect.Parameter:
         texts["parser"] = one.read
     if about.completes == "dispatcher":
         texts["autocompletion"] = dispatchers_beginning
-    declared = typer.Argument(**texts) if about.is_argument else typer.Option(one.option, **texts)
+    declared = (
+        typer.Argument(**texts) if about.is_argument else typer.Option(*filter(None, (one.option, about.also)), **texts)
+    )
     kind = kind if default is not None else kind | None
     return inspect.Parameter(
         one.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, declared]

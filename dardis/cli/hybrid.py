@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -20,15 +19,17 @@ def hybrid(options: dict[str, Any]) -> None:
     """Forecast, plan, extract and switch day by day, and simulate each day online with what really arrived."""
     from dardis.config.option import spec_of
     from offline.loop.command import run_hybrid
+    from offline.loop.figures import figures_for_people
     from offline.loop.spec import HybridSpec
 
     request = spec_of(HybridSpec, options)
     with shown_progress() as progress:
-        summary, beside = run_hybrid(request, progress)
-    for note in filter(None, str(summary["notes"]).split("; ")):
+        _, found = run_hybrid(request, progress)
+    for note in filter(None, str(found.summary["notes"]).split("; ")):
         typer.echo(f"dardis: note: {note}", err=True)
-    _show(summary, request.out)
-    _show_beside(beside)
+    for name, value in (*figures_for_people(found.summary), ("results", request.out)):
+        typer.echo(f"  {name:<22} {value}")
+    _show_beside(found.beside)
 
 
 def _show_beside(rows: Sequence[Mapping[str, Figure]]) -> None:
@@ -40,30 +41,3 @@ def _show_beside(rows: Sequence[Mapping[str, Figure]]) -> None:
         )
         waits = f"{delay or 0:>13.1f} s {100 * float(share or 0):>6.1f} %"
         typer.echo(f"    {row['switching']:<26} {profit:>12.2f} {waits} {cycles:>7.2f}")
-
-
-def _show(summary: dict[str, Figure], out: Path) -> None:
-    """The few figures that everybody asks for first."""
-    currency = summary["currency"]
-
-    def told(key: str, form: str, unit: str = "") -> str:
-        value = summary[key]
-        return "-" if value is None else f"{value:{form}} {unit}".rstrip()
-
-    rows = [
-        ("days", summary["days"]),
-        ("jobs", summary["jobs"]),
-        ("profit", told("profit_eur", ".2f", str(currency))),
-        ("  all nodes on", told("always_on_profit_eur", ".2f", str(currency))),
-        ("  clairvoyant", told("clairvoyant_profit_eur", ".2f", str(currency))),
-        ("gain", f"{told('gain_percent', '.2f', '%')} (clairvoyant: {told('clairvoyant_percent', '.2f', '%')})"),
-        ("share of that gain", told("share_of_bound", ".3f")),
-        ("mean wait for boots", told("mean_boot_delay_s", ".1f", "s")),
-        ("jobs delayed", told("delayed_share", ".3f")),
-        ("cycles a node a day", told("cycles_per_node_day", ".2f")),
-        ("above the cap", told("overutilisation_core_s", ",d", "core-seconds")),
-        ("mean wait", f"{told('mean_wait_s', '.0f')} s ({told('always_on_mean_wait_s', '.0f')} s all nodes on)"),
-        ("results", out),
-    ]
-    for name, value in rows:
-        typer.echo(f"  {name:<22} {value}")

@@ -49,6 +49,8 @@ class Option:
     """Help of the option that switches a field off which is on by default (`--no-KEY`)."""
     completes: str = ""
     """What a shell completes the value with: "dispatcher", or nothing."""
+    also: str = ""
+    """Another name of the option."""
     is_argument: bool = False
     """Whether the command line takes it without an option."""
 

@@ -109,8 +109,8 @@ def switching_of(path: Path, table: SwitchingTable, platform: Platform) -> Switc
     return Switching(spares, floors, table.idle_s, table.most_cycles_per_day)
 
 
-def write_target(path: Path, target: Target, platform: Platform) -> None:
-    """Write the target of a plan for `platform`. Raises ValueError for what the file can't say.
+def target_content(target: Target, platform: Platform) -> dict[str, Any]:
+    """What target.json says of the target of a plan for `platform`. Raises ValueError for what it can't say.
 
     Of a desired profile that is all but cores of the whole machine; and what holds before the first step is given.
     """
@@ -121,15 +121,19 @@ def write_target(path: Path, target: Target, platform: Platform) -> None:
             raise ValueError("a target's profile is of the cores of the whole machine")
         profile = {"kind": CORES, "split": str(target.desired.split), "steps": _steps(wished, platform.cores)}
     switching = None if target.switching is None else switching_table(target.switching, platform)
-    content = {
+    return {
         "format": FORMAT, "version": VERSION, "platform": platform.name, "nodes": platform.node_count,
         "unix_start": target.unix_start, "profile": profile, "switching": switching, "source": target.source,
     }  # fmt: skip
-    write_json(path, content)
+
+
+def write_target(path: Path, target: Target, platform: Platform) -> None:
+    """Write target.json. Raises ValueError for what it can't say, OSError."""
+    write_json(path, target_content(target, platform))
 
 
 def switching_table(rule: Switching, platform: Platform) -> dict[str, Any]:
-    """What a file says of it: `switching_of` reads it. Raises ValueError as `write_target` does."""
+    """What a file says of it: `switching_of` reads it. Raises ValueError as `target_content` does."""
     groups = {
         group.prefix: {
             name: _steps(functions[index], group.count if len(functions[index].times) > 1 else 0)

@@ -34,6 +34,11 @@ def read_trace(
     `flop_per_s`, the speed of a core.
     """
     trace = _parse(path, read_text(path), strict=strict, flop_per_s=flop_per_s)
+    return _asked_for(path, trace, not_ended=not_ended)
+
+
+def _asked_for(path: Path, trace: Trace, *, not_ended: bool) -> Trace:
+    """A trace, which `path` names, with the jobs that have not ended or without."""
     ended = of_those_that_ended(path, trace)
     if not_ended:
         return replace(trace, skipped=tuple(skip for skip in trace.skipped if skip.reason != NOT_ENDED))
@@ -75,7 +80,13 @@ def read_equal_units(
     path: Path, *, strict: bool = False, not_ended: bool = False, flop_per_s: float | None = None
 ) -> Trace:  # fmt: skip
     """The same for whoever knows nothing but equal units on any nodes. InputError, too, where a job asks for more."""
-    trace = read_trace(path, strict=strict, not_ended=not_ended, flop_per_s=flop_per_s)
+    trace = _parse(path, read_text(path), strict=strict, flop_per_s=flop_per_s)
+    return of_equal_units(path, trace, not_ended=not_ended)
+
+
+def of_equal_units(path: Path, trace: Trace, *, not_ended: bool) -> Trace:
+    """A trace, which `path` names, with the jobs that have not ended or without. InputError: a job asks for more."""
+    trace = _asked_for(path, trace, not_ended=not_ended)
     for number in trace.number.tolist() if trace.requests else ():
         if number in trace.requests:
             raise InputError(path, told_of(number), "jobs of equal units")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from functools import partial
+from typing import NamedTuple
 
 from dardis.config.clocks import parse_utc
 from dardis.config.node_names import node_names
@@ -13,6 +14,8 @@ from dardis.engine.clock import monotonic_s
 from dardis.model.errors import InputError
 from dardis.model.folders import PLAN_FOLDER
 from dardis.model.moments import states_offset
+from dardis.model.target import Target
+from dardis.runs.given import NOTHING, Objects
 from dardis.workload.summary import not_ended
 from dardis.workload.trace import Trace
 from offline.day.day import plan_day
@@ -21,7 +24,7 @@ from offline.day.hindsight import Hindsight
 from offline.day.options import DaySpec, PlanSpec
 from offline.day.standing import Standing, as_said, left_by
 from offline.day.what_if import limit_asked, what_if
-from offline.folder.plan import Figure
+from offline.folder.plan import PlanFolder
 from offline.planner.budget import SearchProgress, tell_nobody
 from offline.site.calendar import DAY_S, Calendar
 from offline.site.history import past_of
@@ -30,14 +33,22 @@ from offline.site.site import Site, load_site
 from offline.site.stale import freshness
 
 
-def run_plan(request: PlanSpec, progress: SearchProgress | None) -> tuple[dict[str, Figure], tuple[str, ...]]:
-    """Plan the day and write its folder; return the summary and notes for people. Raises InputError, OSError."""
+class Planned(NamedTuple):
+    """A plan, what the online half aims at, and notes for people."""
+
+    plan: PlanFolder
+    target: Target
+    notes: tuple[str, ...]
+
+
+def run_plan(request: PlanSpec, progress: SearchProgress | None, have: Objects = NOTHING) -> Planned:
+    """Plan the day and write its folder. Objects may stand for files. Raises InputError, OSError."""
     begun = monotonic_s()
     wanted = request.wanted_day
     if request.what_if is not None:
         limit_asked(request.what_if, 0)
     with PLAN_FOLDER.held(request.out, force=request.force):
-        site = load_site(request, partial(_moment, request))
+        site = load_site(request, partial(_moment, request), have)
         number = _number_of(wanted, site.calendar)
         start, now = site.calendar.day(number)[0], site.now
         assert now is not None
@@ -70,10 +81,10 @@ def run_plan(request: PlanSpec, progress: SearchProgress | None) -> tuple[dict[s
         files = {"state": request.state, "after": request.after, "names": request.names}
         settings |= {key: None if file is None else str(file) for key, file in files.items()}
         with PLAN_FOLDER.written_together(request.out) as part:
-            summary = write_day(
+            plan, target = write_day(
                 part, site, day, settings, cap=request.cap, what_if=limited, report=not request.no_report
             )
-    return summary, (*unsaid, *notes_of(replace(site, notes=(past.source, *site.notes)), day))
+    return Planned(plan, target, (*unsaid, *notes_of(replace(site, notes=(past.source, *site.notes)), day)))
 
 
 def _standing(request: PlanSpec, site: Site, start: int) -> tuple[Standing | None, tuple[str, ...]]:

@@ -39,8 +39,8 @@ REPORT_FILE = "report.html"
 def write_day(
     out: Path, site: Site, day: DayPlan, settings: dict[str, Any], *, cap: bool = False, what_if: WhatIf | None = None,
     report: bool = True,
-) -> dict[str, Figure]:  # fmt: skip
-    """Write all files of a plan to a folder that exists; return its summary. Raises OSError.
+) -> tuple[PlanFolder, Target]:  # fmt: skip
+    """Write all files of a plan to a folder that exists, and return what they hold. Raises OSError.
 
     With `cap` the cores to aim at are in the target, too, so that online is held to them.
     """
@@ -61,6 +61,7 @@ def write_day(
         table_of(day),
         summary,
         settings,
+        day.aims.switching,
     )
     write_plan(out, folder)
     source = {
@@ -70,10 +71,11 @@ def write_day(
         "notes": list(day.notes),
     }
     desired = desired_of(site.platform, [wished_of(day)]) if cap else None
-    write_target(out / TARGET_FILE, Target(desired, day.aims.switching, site.calendar.offset, source), site.platform)
+    target = Target(desired, day.aims.switching, site.calendar.offset, source)
+    write_target(out / TARGET_FILE, target, site.platform)
     if report:
         _draw(out / REPORT_FILE, site, day, profile, nodes_on, summary)
-    return summary
+    return folder, target
 
 
 def table_of(day: DayPlan) -> ScheduleTable:

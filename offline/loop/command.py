@@ -6,10 +6,10 @@ from dataclasses import asdict
 
 from dardis.model.folders import LOOP_FOLDER
 from dardis.registry import dispatcher_origin
+from dardis.runs.given import NOTHING, Objects
 from offline.day.options import DayRule, DaySpec, loop_switching
-from offline.folder.plan import Figure
-from offline.loop.files import write_loop
-from offline.loop.loop import LoopOptions, lead_of, run_loop
+from offline.loop.files import LoopTables, write_loop
+from offline.loop.loop import Loop, LoopOptions, lead_of, run_loop
 from offline.loop.spec import DISPATCHER, SETTINGS, HybridSpec
 from offline.planner.budget import SearchProgress, tell_nobody
 from offline.site.site import load_site
@@ -28,17 +28,14 @@ def loop_options(spec: HybridSpec) -> LoopOptions:
 
 
 def run_hybrid(
-    request: HybridSpec, progress: SearchProgress | None
-) -> tuple[dict[str, Figure], list[dict[str, Figure]]]:
-    """Live through the days and write the folder; return the summary, and the same days under other rules.
-
-    Raises InputError, OSError.
-    """
+    request: HybridSpec, progress: SearchProgress | None, have: Objects = NOTHING
+) -> tuple[Loop, LoopTables]:
+    """Live through the days and write the folder. Objects may stand for files. Raises InputError, OSError."""
     options = loop_options(request)
     with LOOP_FOLDER.held(request.out, force=request.force):
-        site = load_site(request)
+        site = load_site(request, have=have)
         settings = request.record() | asdict(options) | {"day": options.day.model_dump(mode="json", by_alias=True)}
         settings |= dispatcher_origin(options.dispatcher)
         loop = run_loop(site, options, progress or tell_nobody)
         with LOOP_FOLDER.written_together(request.out) as part:
-            return write_loop(part, loop, settings, report=not request.no_report)
+            return loop, write_loop(part, loop, settings, report=not request.no_report)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,10 +42,16 @@ BESIDE_COLUMNS = (
 )  # fmt: skip
 
 
-def write_loop(
-    out: Path, loop: Loop, settings: dict[str, Any], *, report: bool = True
-) -> tuple[dict[str, Figure], list[dict[str, Figure]]]:
-    """Write all files to a folder that exists; return the summary, and the rows of beside.csv. Raises OSError."""
+class LoopTables(NamedTuple):
+    """The figures of summary.json, and the rows of days.csv and of beside.csv."""
+
+    summary: dict[str, Figure]
+    days: list[dict[str, Figure]]
+    beside: list[dict[str, Figure]]
+
+
+def write_loop(out: Path, loop: Loop, settings: dict[str, Any], *, report: bool = True) -> LoopTables:
+    """Write all files to a folder that exists; return what they hold. Raises OSError."""
     rows, beside = day_rows(loop), beside_rows(loop)
     summary = summary_of(loop, rows)
     _write_rows(out / "days.csv", DAY_COLUMNS, rows)
@@ -59,7 +65,7 @@ def write_loop(
     write_json(out / "run.json", settings | known)
     if report:
         draw(out / "report.html", loop, summary, notes_of(loop), (DAY_COLUMNS, rows), (BESIDE_COLUMNS, beside))
-    return summary, beside
+    return LoopTables(summary, rows, beside)
 
 
 def _write_rows(path: Path, columns: Sequence[str], rows: Sequence[dict[str, Figure]]) -> None:

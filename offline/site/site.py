@@ -17,15 +17,16 @@ from dardis.metrics.facility import Reader, Surroundings, platform_cooling, tari
 from dardis.model.errors import InputError
 from dardis.model.job import Actual
 from dardis.model.moments import states_offset, utc_text
-from dardis.model.platform import Platform
+from dardis.model.platform import Facility, Platform
 from dardis.model.schedule import Schedule
 from dardis.model.series import Series
 from dardis.power.conditions import Conditions, check_cover
 from dardis.power.cooling import Cooling, Plant
 from dardis.power.nodes import MachinePower, full_watts
 from dardis.power.tariff import Tariff
+from dardis.runs.given import NOTHING, Objects
 from dardis.workload.jobs import to_jobs
-from dardis.workload.read import read_equal_units
+from dardis.workload.read import of_equal_units, read_equal_units
 from dardis.workload.trace import UNKNOWN, Trace
 from offline.site.calendar import DAY_S, Calendar, calendar_of, moved
 from offline.site.fitting import jobs_that_fit, trace_that_fits
@@ -146,26 +147,44 @@ def _boots_at_once(platform: Platform) -> list[str]:
     return [f"the platform has no boot_s for nodes {names}: they are taken to boot at once"] if groups else []
 
 
-def load_site(request: SiteSpec, moment_of: Callable[[Trace, Calendar], Moment] | None = None) -> Site:
-    """Read everything that the request names. Raises InputError for whatever is wrong with it.
+def _history(request: SiteSpec, made: Trace | None, flop_per_s: float | None, *, not_ended: bool) -> Trace:
+    """The history that was made in Python, or that of the file. Raises InputError."""
+    if made is not None:
+        return of_equal_units(request.history, made, not_ended=not_ended)
+    return read_equal_units(request.history, strict=request.strict, not_ended=not_ended, flop_per_s=flop_per_s)
+
+
+def _series(request: SiteSpec, facility: Facility) -> tuple[str | float, str | float, str | float | None]:
+    """Weather, prices and carbon, as the request or the platform names them. Raises InputError."""
+    weather, prices, carbon = (
+        str(stated) if stated else of_platform
+        for stated, of_platform in (
+            (request.weather, facility.weather), (request.prices, facility.prices), (request.carbon, facility.carbon)
+        )
+    )  # fmt: skip
+    for name, value in (("weather", weather), ("prices", prices)):
+        if value is None:
+            raise InputError(f"--{name}", "not given, and the platform names none", f"--{name} FILE.csv")
+    assert weather is not None
+    assert prices is not None
+    return weather, prices, carbon
+
+
+def load_site(
+    request: SiteSpec, moment_of: Callable[[Trace, Calendar], Moment] | None = None, have: Objects = NOTHING
+) -> Site:
+    """Read everything that the request names, but for the objects that stand for it. Raises InputError.
 
     With `moment_of`, which says when it is, jobs that have not ended are the machine's state then; without it they are
     left out.
     """
-    platform = load_platform(request.platform)
+    platform = have.platform or load_platform(request.platform)
     if platform.reservations:
         raise InputError(f"{request.platform}: reservations", "a plan ahead knows of none", "a machine without them")
     facility = platform.facility
     stated = facility.begins(request.begins)
-    weather = str(request.weather) if request.weather else facility.weather
-    prices = str(request.prices) if request.prices else facility.prices
-    carbon = str(request.carbon) if request.carbon else facility.carbon
-    for name, value in (("weather", weather), ("prices", prices)):
-        if value is None:
-            raise InputError(f"--{name}", "not given, and the platform names none", f"--{name} FILE.csv")
-    whole = read_equal_units(
-        request.history, strict=request.strict, not_ended=moment_of is not None, flop_per_s=platform.flop_per_s
-    )
+    weather, prices, carbon = _series(request, facility)
+    whole = _history(request, have.trace, platform.flop_per_s, not_ended=moment_of is not None)
     calendar, assumed = calendar_of(whole, stated)
     moment = None if moment_of is None else moment_of(whole, calendar)
     if moment is not None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 
+import pandas as pd
 import pytest
 from kit.small_site import START
 
 import dardis
-from dardis.api.command import command, words_of
 
 MINE = "import dardis\n\n\nclass Late(dardis.Rule):\n    def key(self, job, now):\n        return -job.number\n"
 
@@ -58,14 +57,6 @@ def test_a_comparison_has_the_runs_that_python_would_have(compared, trace, platf
     assert "own_late Late" in repr(compared)
 
 
-def test_what_else_fails_comes_with_all_that_it_said(monkeypatch):
-    said = "Traceback\n  there\nBroken: 5"
-    monkeypatch.setattr("subprocess.run", lambda *_, **__: subprocess.CompletedProcess([], 70, "", said))
-    with pytest.raises(dardis.DardisError, match="Broken: 5") as failed:
-        command(["compare"])
-    assert failed.value.__notes__ == [said]
-
-
 def test_its_report_is_one_file(compared, tmp_path):
     assert compared.report(tmp_path / "r.html").read_text().startswith("<!doctype html>")
     with pytest.raises(dardis.InputError, match=r"^runs/june/easy/7/jobs.csv: is not in .*; expected what this"):
@@ -81,13 +72,6 @@ def test_mistakes_are_those_of_the_command(trace, platform):
         dardis.plan(trace, platform)
 
 
-def test_keywords_are_options():
-    words = words_of(
-        {"from_": 3, "think_times": True, "strict": False, "to": None, "seeds": (1, 2), "set": {"a": True}}
-    )
-    assert words == ["--from=3", "--think-times", "--seeds=1,2", "--set=a=on"]
-
-
 def test_a_day_is_planned_from_python(small_site, tmp_path):
     site, options = small_site, {"switching": "off", "time_limit": 0, "calendar_start": START}
     history, machine = dardis.read_trace(site / "trace.swf"), dardis.read_platform(site / "small.toml")
@@ -98,3 +82,21 @@ def test_a_day_is_planned_from_python(small_site, tmp_path):
     assert (len(found.profile) > 0, len(found.schedule) > 0) == (True, True)
     assert found.target["format"] == "dardis-target"
     assert found.report(tmp_path / "plan.html").exists()
+    with pytest.raises(dardis.InputError, match=r"^dardis export: no --format; expected --format FORMAT, or --check$"):
+        dardis.export(found)
+    for plan in (found, found.folder):
+        made = dardis.export(plan, "csv", out=tmp_path / "plan.csv")
+        assert (tmp_path / "plan.csv").read_text() == made.text
+
+
+def test_days_are_planned_and_lived_from_python(small_site):
+    site, options = small_site, {"switching": "off", "time_limit": 0, "calendar_start": START}
+    history, machine = dardis.read_trace(site / "trace.swf"), dardis.read_platform(site / "small.toml")
+    around = {name: site / f"{name}.csv" for name in ("weather", "prices")}
+    found = dardis.hybrid(
+        dardis.Trace(history.frame), machine, (4, 4), settings={"backfill": False}, **around, **options
+    )
+    assert json.loads((found.folder / "summary.json").read_text()) == found.summary.to_dict()
+    for name, frame in {"days": found.days, "beside": found.beside, "jobs": found.jobs}.items():
+        written = pd.read_csv(found.folder / f"{name}.csv")
+        pd.testing.assert_frame_equal(frame, written)

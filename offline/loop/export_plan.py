@@ -1,0 +1,80 @@
+"""`dardis export` from its options to a text: a plan in a format, checked before if that is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from dardis.config.node_names import node_names
+from dardis.model.errors import InputError
+from dardis.model.files import write_text
+from offline.export.exporter import Format
+from offline.export.formats import format_named
+from offline.export.slurm import Mode, mode_of
+from offline.export.spec import ExportSpec
+from offline.folder.plan import PlanFolder
+from offline.loop.check import Check, check_export, in_mode
+
+
+class PlanExport(NamedTuple):
+    """A plan in a format, and a line for each thing to know of it."""
+
+    text: str
+    notes: tuple[str, ...]
+    check: Check | None
+    """What each mode would have brought on the days before; None: that was not asked for."""
+
+
+def export_plan(
+    spec: ExportSpec, load: Callable[[Path], PlanFolder], progress: Callable[[str], None] | None = None,
+    checked: Callable[[Check, Mode], None] = lambda _check, _mode: None,
+) -> PlanExport:  # fmt: skip
+    """Export a plan, to `spec.out` if that is stated. Without a format it is only checked, and the text is empty.
+
+    `load` reads the plan; `checked` is called with the outcome of a check and the mode that is chosen. Raises
+    InputError, LossError for a mode that would have lost, OSError.
+    """
+    form = _format(spec)
+    plan = load(spec.plan_dir)
+    if plan.stale and not spec.accept_stale:
+        stale = f"was made of a stale history ({plan.stale})"
+        raise InputError(spec.plan_dir, stale, "another plan, or --accept-stale")
+    names = node_names(plan.platform, spec.names)
+    check = None
+    if form.can_be_checked:
+        mode = None if spec.mode is None else mode_of(plan, spec.mode)
+        if spec.check:
+            check = check_export(plan, spec.history, progress, spec.wait_price)
+        mode = mode or (mode_of(plan, None) if check is None else check.best)
+        if check is not None:
+            checked(check, mode)
+            if not spec.anyway:
+                check.see_that_it_pays(mode)
+        form = format_named("slurm", mode=mode)
+        plan = in_mode(plan, mode, check)
+    if spec.format is None:
+        return PlanExport("", (), check)
+    made = form.export(plan, names)
+    notes = [*made.notes]
+    if spec.names is None and (called := plan.settings.get("names")):
+        notes.insert(0, f"nodes are called as the platform calls them; the plan was made with --names {called}")
+    if form.can_be_checked and check is None:
+        notes.append("nobody has checked what it would have brought on the days before (--check does)")
+    if spec.out is not None:
+        write_text(spec.out, made.text)
+        if form.is_program and spec.out.suffix != ".gz":
+            spec.out.chmod(spec.out.stat().st_mode | 0o111)
+    return PlanExport(made.text, tuple(notes), check)
+
+
+def _format(spec: ExportSpec) -> Format:
+    """The format, Slurm's where a plan is only to be checked. Raises InputError for options that don't go together."""
+    if spec.format is None and not spec.check:
+        raise InputError("dardis export", "no --format", "--format FORMAT, or --check")
+    found = format_named(spec.format or "slurm", limits_only=spec.limits_only, mode=spec.mode, check=spec.check)
+    of_checks = {"--history": spec.history, "--wait-price": spec.wait_price, "--anyway": spec.anyway or None}
+    for option, value in of_checks.items():
+        if value is not None and not spec.check:
+            raise InputError(option, "given without --check", "--check")
+    return found
