@@ -16,11 +16,7 @@ TELLER.quiet = True
 settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=100, database=None)
 settings.register_profile("gate", settings.get_profile("repeatable"), max_examples=30)
 settings.register_profile(
-    "search",
-    deadline=None,
-    max_examples=3000,
-    suppress_health_check=[HealthCheck.too_slow],
-    print_blob=True,
+    "search", deadline=None, max_examples=3000, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
 # The same examples as these; what fails is not made small, for nobody will read it (scripts/mutate).
 UNSHRUNK = (Phase.explicit, Phase.generate)

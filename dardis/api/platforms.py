@@ -13,7 +13,8 @@ from dardis.config.platform import load_platform, stated_platform
 from dardis.config.platform_text import toml_table
 from dardis.model import platform as model
 from dardis.model.errors import InputError
-from dardis.model.files import is_file, sha256_of, write_text
+from dardis.model.files import is_file, write_text
+from dardis.model.input_files import InputFiles
 
 _FILES: Final = ("cooling", "prices", "weather", "carbon")
 """Keys that may name files."""
@@ -72,8 +73,9 @@ class Platform:
         """Read a platform file. Raises `InputError`, which names the key."""
         found = cls.__new__(cls)
         found.file = found.place = path_of("platform", path)
-        found.digest = sha256_of(found.file)
-        found.machine = load_platform(found.file)
+        files = InputFiles()
+        found.machine = files.once(load_platform, found.file)
+        found.digest = files.digest(found.file)
         return found
 
     @property

@@ -20,6 +20,7 @@ from dardis.metrics.system import profile_table
 from dardis.metrics.violation import Violation
 from dardis.model.errors import DardisWarning
 from dardis.model.folders import RUN_FOLDER
+from dardis.model.input_files import InputFiles
 from dardis.registry import Dispatcher
 from dardis.runs.given import Objects
 from dardis.runs.results import Results
@@ -151,7 +152,7 @@ def simulate(
 
 def _simulated(request: RunSpec, objects: Objects) -> Results:
     """Run, and warn as the command does."""
-    results = simulated(request, objects, lambda line: warnings.warn(line, DardisWarning, stacklevel=6))
+    results = simulated(request, InputFiles(), objects, lambda line: warnings.warn(line, DardisWarning, stacklevel=6))
     for line in results.later_warnings:
         warnings.warn(line, DardisWarning, stacklevel=3)
     return results

@@ -17,7 +17,8 @@ from dardis.api.plain import is_no_unicode, plain
 from dardis.config.option import path_of
 from dardis.model.cells import as_cell, row_writer
 from dardis.model.errors import InputError
-from dardis.model.files import sha256_of, write_text
+from dardis.model.files import write_text
+from dardis.model.input_files import InputFiles
 from dardis.model.job import NO_TIME
 from dardis.workload import trace as model
 from dardis.workload.read import of_those_that_ended
@@ -91,8 +92,9 @@ class Trace:
         """
         file = path_of("trace", path)
         found = cls.__new__(cls)
-        found.digest = sha256_of(file)
-        found.jobs, found.place, found.file, found.history = read(file, strict=strict), file, file, None
+        files = InputFiles()
+        found.jobs, found.place, found.file, found.history = files.once(read, file, strict=strict), file, file, None
+        found.digest = files.digest(file)
         return found
 
     jobs: model.Trace

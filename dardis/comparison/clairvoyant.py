@@ -23,6 +23,7 @@ from dardis.metrics.table import read_jobs, write_jobs
 from dardis.model.arrays import Floats, Ints
 from dardis.model.errors import InputError, ProtocolError
 from dardis.model.files import write_json
+from dardis.model.input_files import InputFiles
 from dardis.model.job import Actual
 from dardis.model.placements import Placements
 from dardis.model.platform import Platform
@@ -33,7 +34,7 @@ from dardis.runs.inputs import load_inputs
 from dardis.runs.play import play
 from dardis.runs.request import record_of
 from dardis.sim.recorder import Recorder
-from dardis.workload.read import read_equal_units
+from dardis.workload.read import of_equal_units, read_trace
 
 FOLDER: Final = "clairvoyant"
 """Where the best schedules lie, a folder a trace."""
@@ -44,20 +45,23 @@ _OURS: Final = tuple(
 """Who is asked beside the runs: the improvement begins with the best of all."""
 
 
-def check(comparison: Comparison) -> None:
+def check(comparison: Comparison, files: InputFiles) -> None:
     """See that what is asked can be known. Raises InputError."""
     for workload in comparison.workloads:
         if workload.think_times:
             raise InputError("--clairvoyant", f"{workload.name} has think times", "jobs whose submissions are known")
         if workload.profile is not None:
             raise InputError("--clairvoyant", f"{workload.name} has a desired profile", "traces without one")
-        platform = load_platform(workload.platform)
+        platform = files.once(load_platform, workload.platform)
         if any(queue.is_closed_at_times for queue in platform.queues):
             raise InputError("--clairvoyant", f"{workload.name} has queues with hours", "queues that are always open")
         if platform.reservations or workload.events is not None:
             raise InputError("--clairvoyant", f"{workload.name} has reservations or events", "traces without them")
         try:
-            read_equal_units(workload.trace, strict=workload.strict, flop_per_s=platform.flop_per_s)
+            trace = files.once(
+                read_trace, workload.trace, strict=workload.strict, flop_per_s=platform.flop_per_s
+            )  # fmt: skip
+            of_equal_units(workload.trace, trace, not_ended=False)
         except InputError as error:
             raise InputError("--clairvoyant", str(error)) from None
     if len(units := {*map(_unit_cores, _known_contenders(comparison))}) > 1:
@@ -90,8 +94,9 @@ class _Case:
 
 
 def known_of(
-    comparison: Comparison, workload: TraceSpec, results: Sequence[RunResult], out: Path, progress: Progress | None
-) -> Known:
+    comparison: Comparison, workload: TraceSpec, results: Sequence[RunResult], out: Path, files: InputFiles,
+    progress: Progress | None,
+) -> Known:  # fmt: skip
     """What is known of a trace whose runs have ended; what `out` holds of it already is kept.
 
     Writes `out/clairvoyant/TRACE/jobs.csv`, the best schedule.
@@ -104,12 +109,12 @@ def known_of(
         for one in _OURS
     ]
     digests = sorted(str((result.metrics or {}).get("schedule_digest")) for result in results)
-    key = {"requests": [record_of(one) for one in asked], "schedules": digests}
+    key = {"requests": [record_of(one, files) for one in asked], "schedules": digests}
     folder = out / FOLDER / workload.name
     if (kept := _kept(folder, key)) is not None:
         return kept
     folder.mkdir(parents=True, exist_ok=True)
-    inputs = load_inputs(asked[0])
+    inputs = load_inputs(asked[0], files)
     candidates = [read_jobs(result.folder / "jobs.csv") for result in results if result.metrics is not None]
     for one in asked:
         dispatcher = find_dispatcher(one.dispatcher, one.settings)

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from dardis.comparison.planned_runs import Draws, PlannedRun
 from dardis.config.comparison import Comparison, TraceSpec
 from dardis.model.errors import InputError
+from dardis.model.input_files import InputFiles
 from dardis.model.resampling import WEEKS, How, Resampling
 from dardis.runs.inputs import Inputs, load_inputs
 from dardis.workload.resample import resampled, whole_weeks
@@ -33,7 +34,7 @@ class _Part(NamedTuple):
 
 
 def write_draws(
-    comparison: Comparison, out: Path, begin: Callable[[], None], *, force: bool
+    comparison: Comparison, out: Path, files: InputFiles, begin: Callable[[], None], *, force: bool
 ) -> dict[str, Draws]:  # fmt: skip
     """Draw each trace as often as is asked, write `out/draws/TRACE/NUMBER.swf` or .csv, and say how to replay it.
 
@@ -42,15 +43,15 @@ def write_draws(
     """
     if not comparison.options.replicates:
         return {}
-    parts = [_part(comparison, workload) for workload in comparison.workloads]
+    parts = [_part(comparison, workload, files) for workload in comparison.workloads]
     begin()
     return {part.workload.name: _drawn(comparison, part, out, force=force) for part in parts}
 
 
-def _part(comparison: Comparison, workload: TraceSpec) -> _Part:
+def _part(comparison: Comparison, workload: TraceSpec, files: InputFiles) -> _Part:
     """Read a trace, and see that it is long enough. Raises InputError."""
     request = PlannedRun(workload, comparison.contenders[0], comparison.options.seeds[0], Path()).request()
-    inputs = load_inputs(request)
+    inputs = load_inputs(request, files)
     # Walltimes are made of those of the draw, when it is run.
     trace = inputs.part.as_stated().of(inputs.given.trace)
     by = comparison.options.resample or WEEKS

@@ -14,6 +14,7 @@ from dardis.config.reach import REACH
 from dardis.config.run import ReplaySpec, RunSpec
 from dardis.config.set_up import AnySetUp
 from dardis.model.errors import InputError
+from dardis.model.input_files import InputFiles
 from dardis.registry import find_dispatcher
 from dardis.runs.inputs import check_reach, load_inputs, see_failures, see_shapes
 
@@ -118,7 +119,7 @@ def run_name(seed: int, draw: int) -> str:
     return f"{seed}-draw-{draw}" if draw else str(seed)
 
 
-def check(comparison: Comparison, runs: list[PlannedRun]) -> list[str]:
+def check(comparison: Comparison, runs: list[PlannedRun], files: InputFiles) -> list[str]:
     """Read what the `runs` will read, and return the warnings. Raises the InputError that a run would end with."""
     warnings = []
     for contender in comparison.contenders:
@@ -130,7 +131,7 @@ def check(comparison: Comparison, runs: list[PlannedRun]) -> list[str]:
     _see_values_differ(comparison.contenders)
     first = {run.workload.name: run for run in reversed(runs)}
     for run in reversed(first.values()):
-        inputs = load_inputs(run.request())
+        inputs = load_inputs(run.request(), files)
         warnings += inputs.warnings
         for contender in comparison.contenders:
             setup = find_dispatcher(contender.dispatcher, contender.settings).setup

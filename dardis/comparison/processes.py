@@ -26,6 +26,7 @@ from dardis.comparison.state import State
 from dardis.engine.clock import monotonic_s
 from dardis.model.errors import DardisError, failure_line
 from dardis.model.folders import RUN_FOLDER
+from dardis.model.input_files import InputFiles
 from dardis.registry import dispatcher_origin, is_local
 from dardis.runs import progress_file
 
@@ -125,7 +126,7 @@ def run_all(runs: Sequence[PlannedRun], state: State, processes: int, watch: Onl
         try:
             for run in local:
                 state.begin(run)
-                watch((), run, state.settle(run, _run_here(run)))
+                watch((), run, state.settle(run, _run_here(run, state.files)))
             while waiting or children:
                 while waiting and len(children) < processes:
                     progress = Path(folder) / str(len(waiting))
@@ -153,7 +154,7 @@ def run_all(runs: Sequence[PlannedRun], state: State, processes: int, watch: Onl
             _end(children)
 
 
-def _run_here(run: PlannedRun) -> str:
+def _run_here(run: PlannedRun, files: InputFiles) -> str:
     """Do a run in this process; why it failed, in one line, or an empty text.
 
     What its dispatcher prints is dropped, as in other processes.
@@ -163,7 +164,7 @@ def _run_here(run: PlannedRun) -> str:
 
     try:
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()), RUN_FOLDER.held(run.out, force=True):
-            write(simulated(run.request(), NOTHING, lambda _: None), run.out, None)
+            write(simulated(run.request(), files, NOTHING, lambda _: None), run.out, None)
     except (DardisError, OSError, MemoryError) as error:
         return failure_line(error)
     except Exception as error:  # noqa: BLE001 (one that fails does not take the others with it)

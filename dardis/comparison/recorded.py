@@ -23,6 +23,7 @@ from dardis.metrics.system import core_utilisation, trimmed
 from dardis.metrics.table import write_jobs
 from dardis.model.arrays import Ints
 from dardis.model.capacity import could_hold
+from dardis.model.input_files import InputFiles
 from dardis.model.job import NO_TIME, Actual, Status
 from dardis.model.node_sets import units_in
 from dardis.model.placements import Placements
@@ -53,13 +54,13 @@ class Recorded:
     note: str
 
 
-def recorded_of(comparison: Comparison, workload: TraceSpec, out: Path) -> Recorded | None:
+def recorded_of(comparison: Comparison, workload: TraceSpec, out: Path, files: InputFiles) -> Recorded | None:
     """What a trace says of its own time; None where it does not say of nearly all jobs that fit how long they waited.
 
     Writes `out/recorded/TRACE/jobs.csv`.
     """
     who = comparison.contenders[0]  # whoever it is: the jobs are the same
-    inputs = load_inputs(PlannedRun(workload, who, comparison.options.seeds[0], out).request())
+    inputs = load_inputs(PlannedRun(workload, who, comparison.options.seeds[0], out).request(), files)
     part = inputs.part.of(inputs.given.trace)
     waits = dict(zip(part.number.tolist(), part.wait.tolist(), strict=True))
     runtimes = dict(zip(part.number.tolist(), part.runtime.tolist(), strict=True))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +14,8 @@ from dardis.config.records import RunRecord, read_metrics
 from dardis.config.toml_file import read_json
 from dardis.metrics.comparison import RunResult
 from dardis.model.errors import InputError
-from dardis.model.files import sha256_of, write_json
+from dardis.model.files import write_json
+from dardis.model.input_files import InputFiles
 from dardis.registry import is_local
 from dardis.runs.outputs import RUN_FILE
 from dardis.runs.request import record_of
@@ -39,7 +39,7 @@ class State:
     Which run a folder holds is known from that folder alone.
     """
 
-    def __init__(self, out: Path) -> None:
+    def __init__(self, out: Path, files: InputFiles) -> None:
         """Read what an earlier comparison left in `out`. Raises InputError when that makes no sense.
 
         A run of which it says nothing that makes sense counts as one that never was.
@@ -47,7 +47,8 @@ class State:
         self._out = out
         self._path = out / STATE_FILE
         self._runs: dict[str, dict[str, str]] = {}
-        self._digest = cache(sha256_of)
+        self.files = files
+        """What the runs are made of."""
         try:
             if self._path.exists():
                 known = json.loads(self._path.read_text(encoding="utf-8"))["runs"].items()
@@ -58,6 +59,11 @@ class State:
             expected = "what a comparison wrote; take another --out, or remove this file and runs/ to do all anew"
             raise InputError(self._path, f"is damaged ({error})", expected) from None
 
+    @property
+    def is_new(self) -> bool:
+        """Whether no run was begun."""
+        return not self._runs
+
     def is_done(self, run: PlannedRun, *, force: bool) -> bool:
         """Whether the folder of the run holds just this run, whole and readable.
 
@@ -67,7 +73,7 @@ class State:
         found = _read_back(run.out)
         if found is None:
             return False
-        changed = found.changed(record_of(run.request(), self._digest))
+        changed = found.changed(record_of(run.request(), self.files))
         if changed and not force:
             holds = f"holds a run {run.key} with another {', '.join(changed)}"
             raise InputError(f"--out {self._out}", holds, "the same request, another folder, or --force to redo it")
@@ -98,7 +104,7 @@ class State:
         if found is None:
             return UNREADABLE
         try:
-            changed = found.changed(record_of(run.request(), self._digest))
+            changed = found.changed(record_of(run.request(), self.files))
         except InputError as error:  # a file that it was asked with can't be read any more
             return str(error)
         return f"ran with another {', '.join(changed)} than was asked" if changed else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -18,6 +18,8 @@ from dardis.config.comparison import Comparison
 from dardis.metrics.comparison import Compared, Known, RunResult
 from dardis.model.errors import InputError
 from dardis.model.folders import COMPARISON_FOLDER
+from dardis.model.input_files import InputFiles
+from dardis.runs.inputs import load_inputs
 from dardis.transport.launcher import launched_by_mpi
 
 if TYPE_CHECKING:
@@ -66,23 +68,26 @@ def compare(
     """
     if launched_by_mpi():
         raise InputError("dardis compare", "started by an MPI launcher", "to start its processes itself")
+    files = InputFiles()
     if clairvoyant:
         if comparison.options.replicates:
             raise InputError("--clairvoyant", "replicates", "traces as they are")
         from dardis.comparison.clairvoyant import check as check_known
 
-        check_known(comparison)
+        check_known(comparison, files)
     with COMPARISON_FOLDER.held(out, force=True):
-        state = State(out)
-        runs = plan(comparison, out, write_draws(comparison, out, state.begin, force=force))
+        state = State(out, files)
+        runs = plan(comparison, out, write_draws(comparison, out, files, state.begin, force=force))
+        if not state.is_new:
+            _read_first(runs, files)
         todo = [run for run in runs if not state.is_done(run, force=force)]
         _run(comparison, todo, state, processes, shown)
         results = [state.result(run) for run in runs]
         for result in results:
             if result.metrics is None:
                 shown.tell(result.failure)
-        known = _known(comparison, results, out, shown) if clairvoyant else ()
-        recorded, notes = _recorded(comparison, out)
+        known = _known(comparison, results, out, files, shown) if clairvoyant else ()
+        recorded, notes = _recorded(comparison, out, files)
         compared = Compared(_with(recorded, results), pair, known, (*_once(comparison, runs), *notes))
         try:
             with COMPARISON_FOLDER.written_together(out) as part:
@@ -92,11 +97,18 @@ def compare(
         return Done(compared, len(runs), len(todo), state.others(runs))
 
 
+def _read_first(runs: list[PlannedRun], files: InputFiles) -> None:
+    """Read what the runs need before digests are asked for, so that no file is read twice. Draws are no inputs."""
+    for run in {run.workload.name: run for run in runs if not run.draw}.values():
+        with suppress(InputError):  # whoever needs it says so
+            load_inputs(run.request(), files)
+
+
 def _run(
     comparison: Comparison, todo: list[PlannedRun], state: State, processes: int | None, shown: Shown
 ) -> None:  # fmt: skip
     """Do these runs, and show how far they are."""
-    for warning in check(comparison, todo):
+    for warning in check(comparison, todo, state.files):
         shown.warn(warning)
     state.begin()
     try:
@@ -116,7 +128,9 @@ def _once(comparison: Comparison, runs: list[PlannedRun]) -> list[str]:
     return [f"{of_each}, as nothing is drawn by the seed: {', '.join(once)}."]
 
 
-def _known(comparison: Comparison, results: list[RunResult], out: Path, shown: Shown) -> tuple[Known, ...]:
+def _known(
+    comparison: Comparison, results: list[RunResult], out: Path, files: InputFiles, shown: Shown
+) -> tuple[Known, ...]:  # fmt: skip
     """What could have been done had all jobs been known, trace by trace."""
     from dardis.comparison.clairvoyant import known_of  # searches, and so needs kernels, which nothing else here does
 
@@ -124,15 +138,17 @@ def _known(comparison: Comparison, results: list[RunResult], out: Path, shown: S
     for workload in comparison.workloads:
         with shown.search(workload.name) as progress:
             runs = [result for result in results if result.trace == workload.name]
-            known.append(known_of(comparison, workload, runs, out, progress))
+            known.append(known_of(comparison, workload, runs, out, files, progress))
     return tuple(known)
 
 
-def _recorded(comparison: Comparison, out: Path) -> tuple[dict[str, RunResult], tuple[str, ...]]:
+def _recorded(
+    comparison: Comparison, out: Path, files: InputFiles
+) -> tuple[dict[str, RunResult], tuple[str, ...]]:  # fmt: skip
     """What traces say of their own time, by their names, and what is to be said of that."""
     if not comparison.options.recorded or comparison.options.replicates:
         return {}, ()
-    found = [one for workload in comparison.workloads if (one := recorded_of(comparison, workload, out))]
+    found = [one for workload in comparison.workloads if (one := recorded_of(comparison, workload, out, files))]
     return {one.result.trace: one.result for one in found}, tuple(one.note for one in found)
 
 

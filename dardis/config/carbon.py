@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dardis.config.clocks import fixed_clock, unix_or
-from dardis.config.series_file import Form, Within, lines_of, read_series
-from dardis.model.series import Series
+from dardis.config.series_file import Form, SeriesTable, read_lines, table_of
+from dardis.model.files import Read
 
 HIGHEST_G_PER_KWH = 2000.0
 """Lignite alone has about 1,100."""
@@ -35,6 +35,6 @@ FORMS = (
 """What is recognised, by its header; of the two intensities of Electricity Maps that of the life cycle is taken."""
 
 
-def load_carbon(path: Path, within: Within = None) -> Series:
-    """Carbon intensity (g/kWh) over Unix time. Raises InputError; `within` as in `load_prices`."""
-    return read_series(path, lines_of(path), FORMS, within)
+def read_carbon(path: Path, read: Read = Path.read_bytes) -> SeriesTable:
+    """Carbon intensity (g/kWh) over Unix time. Raises InputError."""
+    return table_of(path, read_lines(path, read), FORMS)

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from dardis.config.series_file import lines_of
+from dardis.config.series_file import read_lines
 from dardis.model.errors import InputError
+from dardis.model.files import Read
 from dardis.model.numbers import decimal_number
 from dardis.model.pue_table import PueTable, Rows
 
@@ -15,9 +16,9 @@ _EXPECTED = "columns temp_c,500,1000,… (IT power in W) and a row for each temp
 HIGHEST_PUE = 10.0
 
 
-def load_pue_table(path: Path, rows: Rows = Rows.NEAREST) -> PueTable:
+def load_pue_table(path: Path, rows: Rows = Rows.NEAREST, read: Read = Path.read_bytes) -> PueTable:
     """A measured plant's table. Raises InputError that names file and line."""
-    lines = lines_of(path)
+    lines = read_lines(path, read)
     if len(lines) < 2 or lines[0][1][0].lower() != "temp_c":
         raise InputError(path, "no PUE table", _EXPECTED)
     width = len(lines[0][1])

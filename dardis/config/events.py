@@ -23,6 +23,7 @@ from dardis.model.events import (
     ReservationMade,
     SiteEvent,
 )
+from dardis.model.files import Read
 from dardis.model.limits import Limit, Time
 from dardis.model.platform import Platform
 
@@ -58,13 +59,15 @@ class SiteStory(NamedTuple):
     events: tuple[SiteEvent, ...]
 
 
-def load_events(path: Path, platform: Platform, jobs: Container[int], first: int) -> SiteStory:
+def load_events(
+    path: Path, platform: Platform, jobs: Container[int], first: int, read: Read = Path.read_bytes
+) -> SiteStory:  # fmt: skip
     """Read a file of events; InputError for any mistake in it.
 
     `jobs` are the numbers of all jobs, `first` is the first submission. Who is moved to another queue has no groups
     yet.
     """
-    tables = [*enumerate(read_toml(path, EventsFile).events)]
+    tables = [*enumerate(read_toml(path, EventsFile, read).events)]
     made = {index: table.reservation for index, table in tables if table.reservation is not None}
     more = [replace(reservations_of(f"{path}: events", [table])[0], stands=False) for table in made.values()]
     places = [f"platform: reservations[{place}]" for place in range(len(platform.reservations))]

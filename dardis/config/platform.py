@@ -17,6 +17,7 @@ from dardis.config.reservations import ReservationTable, check_reservations, pla
 from dardis.config.times import Moment
 from dardis.config.toml_file import Table, checked_content, read_toml
 from dardis.model.errors import InputError
+from dardis.model.files import Read
 from dardis.model.limits import (
     LARGEST_AMOUNT,
     LARGEST_CORES,
@@ -143,9 +144,9 @@ class PlatformFile(FacilityKeys):
     reservations: list[ReservationTable] = Field(default_factory=list)
 
 
-def load_platform(path: Path) -> Platform:
+def load_platform(path: Path, read: Read = Path.read_bytes) -> Platform:
     """Read a platform file; InputError for any mistake in it. docs/formats.md lists the keys."""
-    return _platform(path, read_toml(path, PlatformFile))
+    return _platform(path, read_toml(path, PlatformFile, read))
 
 
 def stated_platform(place: Path, content: dict[str, Any]) -> Platform:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
 from dardis.config.clocks import european_clock, fixed_clock, interval_clock, unix_or
-from dardis.config.series_file import Form, Within, lines_of, read_series, value_name
+from dardis.config.series_file import Form, SeriesTable, Within, read_lines, table_of
 from dardis.model.errors import InputError
+from dardis.model.files import Read
 from dardis.model.platform import Money
 from dardis.model.series import Series
 
@@ -55,18 +58,31 @@ FORMS = (
 """What is recognised, by its header."""
 
 
-def load_prices(path: Path, within: Within = None, money: Money = DEFAULT_MONEY) -> Series:
-    """Prices per kWh over Unix time, in `money`'s currency, negative ones too. Raises InputError with file and line.
+@dataclass(frozen=True)
+class PriceTable:
+    """The prices of a file, in its own currency and unit."""
 
-    Gaps outside of `within` (Unix s `[start, end)`) are let be, as then nobody asks for them. Prices in a currency
-    without a rate of exchange are refused.
-    """
-    lines = lines_of(path)
-    series = read_series(path, lines, FORMS, within)
-    found = value_name(path, lines, FORMS)["currency"].upper()
-    if found == money.currency.upper():
-        return series
-    if found not in money.exchange:
-        expected = f"{money.currency}, as the platform has it, or in its file exchange = {{ {found} = … }}"
-        raise InputError(f"{path}:{lines[0][0]}", f"prices in {found}", expected)
-    return Series(series.edges, money.exchange[found] * series.values)
+    table: SeriesTable
+    currency: str
+
+    def over(self, within: Within, money: Money = DEFAULT_MONEY) -> Series:
+        """Prices per kWh over Unix time, in `money`'s currency, negative ones too. Raises InputError.
+
+        Gaps outside of `within` (Unix s `[start, end)`) are let be, as then nobody asks for them. Prices in a currency
+        without a rate of exchange are refused.
+        """
+        series, found = self.table.over(within), self.currency
+        if found == money.currency.upper():
+            return series
+        if found not in money.exchange:
+            expected = f"{money.currency}, as the platform has it, or in its file exchange = {{ {found} = … }}"
+            raise InputError(f"{self.table.path}:{self.table.line}", f"prices in {found}", expected)
+        return Series(series.edges, money.exchange[found] * series.values)
+
+
+def read_prices(path: Path, read: Read = Path.read_bytes) -> PriceTable:
+    """The prices of a file. Raises InputError with file and line."""
+    table = table_of(path, read_lines(path, read), FORMS)
+    name = re.fullmatch(table.form.value, table.value_name)
+    assert name is not None
+    return PriceTable(table, name["currency"].upper())

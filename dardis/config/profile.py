@@ -6,7 +6,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from dardis.model.errors import InputError
-from dardis.model.files import csv_rows, read_text
+from dardis.model.files import csv_rows
 from dardis.model.limits import LATEST
 from dardis.model.numbers import whole_number
 from dardis.model.platform import Platform
@@ -18,13 +18,13 @@ COLUMNS = ("time_s", "node", "kind", "value")
 WHOLE_MACHINE = "*"
 
 
-def load_profile(path: Path, platform: Platform, split: Split) -> DesiredProfile:
-    """Read rows `time_s,node,kind,value` (also gzipped) into the desired profile of `platform`.
+def parse_profile(path: Path, text: str, platform: Platform, split: Split) -> DesiredProfile:
+    """Read rows `time_s,node,kind,value` into the desired profile of `platform`; `path` names them.
 
     Node `*` is the whole machine, and `split` says how its value becomes node values. A value holds until the next
     row of that node and kind; before the first, capacity is wished. InputError names file and line.
     """
-    rows = csv_rows(path, read_text(path))
+    rows = csv_rows(path, text)
     _, header = next(rows, (1, []))
     if tuple(header) != COLUMNS:
         raise InputError(f"{path}:1", f"columns {','.join(header)!r}", ",".join(COLUMNS))

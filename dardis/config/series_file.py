@@ -1,4 +1,4 @@
-"""Reads a table of values over time into a Series: which form it has is told by its header, and no gap gets through."""
+"""Reads a file of values over time, whose header tells its form; a span of it is a Series, and no gap gets through."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from dardis.config.clocks import Clock
 from dardis.model.errors import InputError
-from dardis.model.files import read_text
+from dardis.model.files import Read, read_text
 from dardis.model.moments import utc_text
 from dardis.model.numbers import decimal_number
 from dardis.model.series import Series
@@ -46,7 +46,7 @@ class Form:
     """A column that must say the same in every row that is kept (the place, say)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Row:
     """One value: the line it is from, begin and (None: until the next begins) end in Unix s."""
 
@@ -60,9 +60,40 @@ Within = tuple[int, int] | None
 """Unix s `[start, end)` that matter: what lies outside may have gaps. None: all of it matters."""
 
 
-def lines_of(path: Path) -> list[tuple[int, list[str]]]:
-    """Line numbers and fields of a file with commas, semicolons or tabs; blank lines are left out."""
-    text = read_text(path)
+@dataclass(frozen=True)
+class SeriesTable:
+    """The rows of a file, in the unit of its form."""
+
+    path: Path
+    form: Form
+    rows: Sequence[Row]
+    line: int = 1
+    """Of the header."""
+    value_name: str = ""
+    """Name of the column of values, in lower case."""
+
+    def over(self, within: Within) -> Series:
+        """The values around a span in our unit, after every check. Raises InputError that names file and line."""
+        rows = list(self.rows)
+        if within is not None:
+            rows = [row for row in rows if row.start > within[0] - DAY_S and row.start < within[1] + DAY_S]
+        if not rows:
+            raise InputError(self.path, "no values for the time that is asked for", _listed([self.form]))
+        complaint = self.form.check([row.value for row in rows])
+        if complaint:
+            raise InputError(f"{self.path}:{rows[0].line}", complaint, f"the unit of {self.form.said}")
+        rows = _unbroken(self.path, rows, within)
+        edges = np.array([*(row.start for row in rows), _last_end(rows)], dtype=np.int64)
+        return Series(edges, self.form.factor * np.array([row.value for row in rows], dtype=np.float64))
+
+
+def read_lines(path: Path, read: Read = Path.read_bytes) -> list[tuple[int, list[str]]]:
+    """As `lines_of`, of a file. Raises InputError."""
+    return lines_of(path, read_text(path, read))
+
+
+def lines_of(path: Path, text: str) -> list[tuple[int, list[str]]]:
+    """Line numbers and fields of a text with commas, semicolons or tabs; blank lines are left out."""
     head = text[: text.find("\n") if "\n" in text else None]
     delimiter = max(",;\t", key=head.count)
     reader = csv.reader(text.splitlines(), delimiter=delimiter)
@@ -72,39 +103,15 @@ def lines_of(path: Path) -> list[tuple[int, list[str]]]:
         raise InputError(f"{path}:{reader.line_num}", f"no CSV ({error})") from None
 
 
-def read_series(path: Path, lines: Sequence[tuple[int, list[str]]], forms: Sequence[Form], within: Within) -> Series:
-    """The values of a table whose first line is its header. Raises InputError that names file and line."""
+def table_of(path: Path, lines: Sequence[tuple[int, list[str]]], forms: Sequence[Form]) -> SeriesTable:
+    """The table whose first line is its header. Raises InputError that names file and line."""
     if len(lines) < 2:
         raise InputError(path, "no values", _listed(forms))
     number, header = lines[0]
     names = [name.lower() for name in header]
     form, columns = _recognised(f"{path}:{number}", names, forms)
     rows = list(_rows(path, form, columns, header, lines[1:]))
-    return series_of(path, rows, within, form)
-
-
-def value_name(path: Path, lines: Sequence[tuple[int, list[str]]], forms: Sequence[Form]) -> re.Match[str]:
-    """What the name of the column of values says, by the groups of its form's pattern. Raises InputError."""
-    number, header = lines[0]
-    names = [name.lower() for name in header]
-    form, columns = _recognised(f"{path}:{number}", names, forms)
-    found = re.fullmatch(form.value, names[columns["value"]])
-    assert found is not None
-    return found
-
-
-def series_of(path: Path, rows: list[Row], within: Within, form: Form) -> Series:
-    """The rows as a series in our unit, after every check."""
-    if within is not None:
-        rows = [row for row in rows if row.start > within[0] - DAY_S and row.start < within[1] + DAY_S]
-    if not rows:
-        raise InputError(path, "no values for the time that is asked for", _listed([form]))
-    complaint = form.check([row.value for row in rows])
-    if complaint:
-        raise InputError(f"{path}:{rows[0].line}", complaint, f"the unit of {form.said}")
-    rows = _unbroken(path, rows, within)
-    edges = np.array([*(row.start for row in rows), _last_end(rows)], dtype=np.int64)
-    return Series(edges, form.factor * np.array([row.value for row in rows], dtype=np.float64))
+    return SeriesTable(path, form, rows, number, names[columns["value"]])
 
 
 def clock_of(path: Path, form: Form, column: str) -> Clock:

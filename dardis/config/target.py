@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from dardis.config.profile import load_profile
-from dardis.config.toml_file import Table, read_json
+from dardis.config.profile import parse_profile
+from dardis.config.toml_file import Table, checked_json
 from dardis.model.errors import InputError
-from dardis.model.files import read_text, write_json
+from dardis.model.files import Read, read_text, write_json
 from dardis.model.limits import LATEST, MOST_NODES
 from dardis.model.platform import Platform
 from dardis.model.profile import StepFunction
@@ -60,16 +60,21 @@ class TargetFile(Table):
     source: dict[str, Any] = Field(default_factory=dict)
 
 
-def read_profile(path: Path, platform: Platform, split: Split) -> Target:
+def read_profile(path: Path, platform: Platform, split: Split, read: Read = Path.read_bytes) -> Target:
     """Read what `--profile` names: a plan's target, told by its opening brace, or a desired profile as CSV."""
-    if read_text(path).lstrip().startswith("{"):
-        return load_target(path, platform)
-    return Target(load_profile(path, platform, split))
+    text = read_text(path, read)
+    if text.lstrip().startswith("{"):
+        return _parse_target(path, text, platform)
+    return Target(parse_profile(path, text, platform, split))
 
 
 def load_target(path: Path, platform: Platform) -> Target:
     """Read a plan's target for `platform`. InputError names file and key, also where it is of another machine."""
-    table = read_json(path, TargetFile)
+    return _parse_target(path, read_text(path), platform)
+
+
+def _parse_target(path: Path, text: str, platform: Platform) -> Target:
+    table = checked_json(path, text, TargetFile)
     if (table.platform, table.nodes) != (platform.name, platform.node_count):
         found = f"made for {table.platform!r} of {table.nodes} nodes"
         raise InputError(path, found, f"a target for {platform.name!r} of {platform.node_count}")

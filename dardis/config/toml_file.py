@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import tomllib
 from dataclasses import is_dataclass
@@ -13,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
 from dardis.model.errors import InputError
-from dardis.model.files import read_text
+from dardis.model.files import Read, read_text
 from dardis.model.numbers import LARGEST_INT64, LEAST_INT64
 
 
@@ -31,13 +32,13 @@ _LONG_NUMBER = re.compile(r"[0-9_]{4000}")
 _WHOLE = "at most 64 bits, as TOML has it"
 
 
-def read_toml(path: Path, model: type[TableT]) -> TableT:
+def read_toml(path: Path, model: type[TableT], read: Read = Path.read_bytes) -> TableT:
     """Return the file as `model`; InputError names the file, the key and what was expected.
 
     Fields that read a path take it as relative to the folder of the file.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = io.TextIOWrapper(io.BytesIO(read(path)), encoding="utf-8-sig").read()
     except OSError as error:
         raise InputError(path, f"cannot be read ({error.strerror})", "a TOML file") from None
     except UnicodeDecodeError as error:
@@ -84,8 +85,13 @@ def _within(key: str, part: int | str) -> str:
 
 def read_json(path: Path, model: type[TableT]) -> TableT:
     """Return the file (also gzipped) as `model`; InputError names the file, the key and what was expected."""
+    return checked_json(path, read_text(path), model)
+
+
+def checked_json(path: Path, text: str, model: type[TableT]) -> TableT:
+    """The text of a JSON file of that name as `model`; InputError names it, the key and what was expected."""
     try:
-        return model.model_validate_json(read_text(path))
+        return model.model_validate_json(text)
     except ValidationError as error:
         raise _first_mistake(path, model, error) from None
 

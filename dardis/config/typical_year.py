@@ -14,7 +14,7 @@ import numpy as np
 
 from dardis.model.arrays import Floats
 from dardis.model.errors import InputError
-from dardis.model.files import csv_rows, read_text
+from dardis.model.files import csv_rows
 from dardis.model.numbers import decimal_number, whole_number
 from dardis.model.series import Series
 
@@ -57,9 +57,9 @@ def recognised(names: list[str]) -> Form | None:
     return next((form for form in FORMS if tuple(names[: len(form.columns)]) == form.columns), None)
 
 
-def load_epw(path: Path, check: Check) -> Series:
+def epw_series(path: Path, text: str, check: Check) -> Series:
     """The dry-bulb temperature of an EPW file, on the clock that its first line names. Raises InputError."""
-    lines = list(csv_rows(path, read_text(path)))
+    lines = list(csv_rows(path, text))
     expected = "an EPW file: eight lines of head, the first with the offset from UTC, then 8760 hours"
     try:
         offset_s = round(decimal_number(lines[0][1][8]) * 3600)
@@ -74,7 +74,7 @@ def load_epw(path: Path, check: Check) -> Series:
     return _series(path, _table(path, lines[_EPW_HEAD:], date, _EPW_TEMPERATURE), offset_s, check)
 
 
-def load_table(path: Path, lines: list[tuple[int, list[str]]], form: Form, check: Check) -> Series:
+def table_series(path: Path, lines: list[tuple[int, list[str]]], form: Form, check: Check) -> Series:
     """A table, on the clock of UTC as it names none. Raises InputError."""
     return _series(path, _table(path, lines[1:], form.date, form.temperature), 0, check)
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dardis.config import typical_year
 from dardis.config.clocks import fixed_clock, offset_of, unix_or
-from dardis.config.series_file import Form, Row, Within, clock_of, lines_of, read_series, series_of
+from dardis.config.series_file import Form, Row, SeriesTable, Within, clock_of, lines_of, table_of
 from dardis.model.errors import InputError
-from dardis.model.files import read_text
+from dardis.model.files import Read, read_text
 from dardis.model.numbers import decimal_number, whole_number
 from dardis.model.series import Series
 
@@ -37,32 +38,37 @@ FORMS = (
 _OPEN_METEO = "an Open-Meteo export (CSV or JSON) of hourly temperature_2m in °C"
 
 
-def load_weather(path: Path, within: Within = None) -> Series:
-    """Outdoor temperature (°C) over Unix time. Raises InputError; `within` as in `load_prices`.
+@dataclass(frozen=True)
+class Weather:
+    """Outdoor temperature (°C) over Unix time, as a file has it."""
 
-    A typical year (EPW) has no year of its own: it is repeated for every one from 1990 to 2049.
-    """
-    text = read_text(path).lstrip()
-    if text.startswith("{"):
-        return _open_meteo_json(path, text, within)
-    if text.startswith("LOCATION,"):
-        return typical_year.load_epw(path, celsius)
-    lines = lines_of(path)
+    temperature: SeriesTable | Series
+    """A typical year (EPW) has no year of its own: it is repeated for every one from 1990 to 2049."""
+    assumed: str | None = None
+    """What had to be assumed of the file's clock, in words; None where it names one."""
+
+    def over(self, within: Within) -> Series:
+        """The temperature around a span, or of all typical years. Raises InputError; `within` as that of prices."""
+        return self.temperature if isinstance(self.temperature, Series) else self.temperature.over(within)
+
+
+def read_weather(path: Path, read: Read = Path.read_bytes) -> Weather:
+    """The weather of a file. Raises InputError with file and line."""
+    text = read_text(path, read)
+    begin = text.lstrip()
+    if begin.startswith("{"):
+        return Weather(_open_meteo_json(path, begin))
+    if begin.startswith("LOCATION,"):
+        return Weather(typical_year.epw_series(path, text, celsius))
+    lines = lines_of(path, text)
     names = [name.lower() for name in lines[0][1]] if lines else []
     if "utc_offset_seconds" in names:
-        return _open_meteo_csv(path, lines, names.index("utc_offset_seconds"), within)
+        return Weather(_open_meteo_csv(path, lines, names.index("utc_offset_seconds")))
     if (form := typical_year.recognised(names)) is not None:
-        return typical_year.load_table(path, lines, form, celsius)
+        assumed = f"{path}: a typical year that names no time zone; its clock is taken for UTC"
+        return Weather(typical_year.table_series(path, lines, form, celsius), assumed)
     others = [Form(said, "(?!)", "(?!)", lambda _: fixed_clock(0)) for said in (_OPEN_METEO, *typical_year.SAID)]
-    return read_series(path, lines, (*FORMS, *others), within)
-
-
-def assumed_clock(path: Path) -> str | None:
-    """What had to be assumed of a file's clock, in words; None where it names one."""
-    first = read_text(path).lstrip().partition("\n")[0].lower().strip()
-    if typical_year.recognised([name.strip() for name in first.split(",")]) is None:
-        return None
-    return f"{path}: a typical year that names no time zone; its clock is taken for UTC"
+    return Weather(table_of(path, lines, (*FORMS, *others)))
 
 
 def _open_meteo_form(offset_s: int) -> Form:
@@ -71,7 +77,7 @@ def _open_meteo_form(offset_s: int) -> Form:
     return Form(_OPEN_METEO, "time", value, lambda _: unix_or(fixed_clock(offset_s)), check=celsius)
 
 
-def _open_meteo_csv(path: Path, lines: list[tuple[int, list[str]]], column: int, within: Within) -> Series:
+def _open_meteo_csv(path: Path, lines: list[tuple[int, list[str]]], column: int) -> SeriesTable:
     """Two lines of metadata, then the table; further tables (by day) are left out."""
     try:
         offset_s = whole_number(lines[1][1][column])
@@ -79,10 +85,10 @@ def _open_meteo_csv(path: Path, lines: list[tuple[int, list[str]]], column: int,
         raise InputError(f"{path}:2", "no utc_offset_seconds", _OPEN_METEO) from None
     table = lines[2:]
     again = next((i for i, (_, fields) in enumerate(table) if i and fields[0] == "time"), len(table))
-    return read_series(path, table[:again], [_open_meteo_form(offset_s)], within)
+    return table_of(path, table[:again], [_open_meteo_form(offset_s)])
 
 
-def _open_meteo_json(path: Path, text: str, within: Within) -> Series:
+def _open_meteo_json(path: Path, text: str) -> SeriesTable:
     try:
         content: Any = json.loads(text)
         part = "minutely_15" if "temperature_2m" in content.get("minutely_15", {}) else "hourly"
@@ -102,4 +108,4 @@ def _open_meteo_json(path: Path, text: str, within: Within) -> Series:
             rows.append(Row(index, clock(str(time)), None, decimal_number(str(value))))
         except (ValueError, TypeError):
             raise InputError(place, f"{time!r}, {value!r}", "a time and a number") from None
-    return series_of(path, rows, within, form)
+    return SeriesTable(path, form, rows)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from dardis.config.carbon import load_carbon
+from dardis.config.carbon import read_carbon
 from dardis.config.cooling import load_pue_table
-from dardis.config.prices import DEFAULT_MONEY, load_prices
+from dardis.config.prices import DEFAULT_MONEY, read_prices
 from dardis.config.series_file import flat
-from dardis.config.weather import assumed_clock, load_weather
+from dardis.config.weather import read_weather
 from dardis.model.errors import InputError
-from dardis.model.files import is_file
+from dardis.model.files import Read, is_file
+from dardis.model.input_files import InputFiles
 from dardis.model.platform import MODELLED_PLANTS, Facility, Money, Platform, missing_calendar
 from dardis.model.pue_table import Rows
 from dardis.model.series import Series
@@ -22,10 +23,12 @@ from dardis.power.cooling import Cooling, Plant, modelled
 from dardis.power.nodes import design_watts
 from dardis.power.tariff import PowerLimit, Tariff
 
-Reader = Callable[[Path, tuple[int, int] | None], Series]
+Reader = Callable[[Path, tuple[int, int]], Series]
 
 
-def find_cooling(text: str, design_w: float | None = None, rows: str = Rows.NEAREST) -> Cooling:
+def find_cooling(
+    text: str, design_w: float | None = None, rows: str = Rows.NEAREST, read: Read = Path.read_bytes
+) -> Cooling:  # fmt: skip
     """The plant that `air`, `hybrid` or the file of a table names; a modelled one is built for `design_w`.
 
     Raises InputError for a file that is no table.
@@ -36,10 +39,12 @@ def find_cooling(text: str, design_w: float | None = None, rows: str = Rows.NEAR
         raise InputError(
             f"cooling {text!r}", "no such plant or file", f"{', '.join(MODELLED_PLANTS)}, or the file of a PUE table"
         )
-    return load_pue_table(Path(text), Rows(rows))
+    return load_pue_table(Path(text), Rows(rows), read)
 
 
-def platform_cooling(platform: Platform, text: str | None = None) -> Cooling | None:
+def platform_cooling(
+    platform: Platform, text: str | None = None, read: Read = Path.read_bytes
+) -> Cooling | None:  # fmt: skip
     """The platform's plant, or with `text` another in its place; None where neither names one.
 
     Without `cooling_design_w` a modelled plant is built for the machine, see `design_watts`.
@@ -48,7 +53,7 @@ def platform_cooling(platform: Platform, text: str | None = None) -> Cooling | N
     named = text or around.cooling
     if named is None:
         return None
-    return find_cooling(named, around.cooling_design_w or design_watts(platform), around.cooling_rows)
+    return find_cooling(named, around.cooling_design_w or design_watts(platform), around.cooling_rows, read)
 
 
 def tariff_of(facility: Facility, offset: int | None) -> Tariff:
@@ -80,11 +85,24 @@ class Surroundings:
     """What prices are told in."""
     held_s: int = 0
     """So much may lack at the end of the prices that are asked for: the last one holds on."""
+    files: InputFiles = field(default_factory=InputFiles)
+    """By which each file is read once."""
 
-    def prices_over(self, path: Path, span: tuple[int, int] | None) -> Series:
-        """Prices per kWh in our money; where only their end lacks, the last one holds on. Raises InputError."""
-        series = load_prices(path, span, self.money)
-        return series if span is None else series.held(span[1], self.held_s)
+    def weather_over(self, path: Path, span: tuple[int, int]) -> Series:
+        """Outdoor temperature, °C. Raises InputError."""
+        return self.files.once(read_weather, path).over(span)
+
+    def known_prices(self, path: Path, span: tuple[int, int]) -> Series:
+        """Prices per kWh in our money. Raises InputError."""
+        return self.files.once(read_prices, path).over(span, self.money)
+
+    def prices_over(self, path: Path, span: tuple[int, int]) -> Series:
+        """The same; where only their end lacks, the last one holds on. Raises InputError."""
+        return self.known_prices(path, span).held(span[1], self.held_s)
+
+    def carbon_over(self, path: Path, span: tuple[int, int]) -> Series:
+        """CO2 intensity, g/kWh. Raises InputError."""
+        return self.files.once(read_carbon, path).over(span)
 
     def over(self, start: int, end: int) -> Conditions:
         """Conditions over `[start, end)` of the trace's clock; what is not stated is 0.
@@ -95,15 +113,15 @@ class Surroundings:
         span = (start + offset, end + offset)
         return conditions_over(
             start, end, offset=offset,
-            weather=self._series("weather", self.weather, load_weather, span),
+            weather=self._series("weather", self.weather, self.weather_over, span),
             prices=self._series("prices", self.prices, self.prices_over, span),
-            carbon=self._series("carbon", self.carbon, load_carbon, span),
+            carbon=self._series("carbon", self.carbon, self.carbon_over, span),
         )  # fmt: skip
 
     @property
     def assumed(self) -> str | None:
         """What had to be assumed to read the files, for people; None where nothing had to be."""
-        return assumed_clock(Path(self.weather)) if isinstance(self.weather, str) else None
+        return self.files.once(read_weather, Path(self.weather)).assumed if isinstance(self.weather, str) else None
 
     def _series(self, key: str, stated: str | float | None, read: Reader, span: tuple[int, int]) -> Series:
         if not isinstance(stated, str):

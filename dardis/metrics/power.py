@@ -14,6 +14,7 @@ from dardis.model.arrays import Floats
 from dardis.model.downtime import Downtime
 from dardis.model.errors import InputError
 from dardis.model.files import atomic_text
+from dardis.model.input_files import InputFiles
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 from dardis.power.account import Account, account, work_of
@@ -61,7 +62,9 @@ class PowerReport:
     warnings: tuple[str, ...] = ()
 
 
-def power_terms(platform: Platform, offset: int | None, first: int, last: int) -> PowerTerms | None:
+def power_terms(
+    platform: Platform, offset: int | None, first: int, last: int, files: InputFiles | None = None
+) -> PowerTerms | None:  # fmt: skip
     """The platform's terms for a trace that is submitted from `first` to `last`; None where it says nothing of power.
 
     `offset` is Unix time less trace time, where it is known. Raises InputError for files that are no good for it.
@@ -76,12 +79,13 @@ def power_terms(platform: Platform, offset: int | None, first: int, last: int) -
             f"platform {platform.name}: without power figures for all nodes; the thesis's hold for the rest (9.455 W a "
             "busy core, no idle power)"
         )
-    cooling = platform_cooling(platform)
+    files = files or InputFiles()
+    cooling = platform_cooling(platform, read=files.content)
     if cooling is not None and around.weather is None:
         warnings.append(f"platform {platform.name}: cooling without weather; neither cooling nor profit is told")
     if around.co2_per_t and around.carbon is None:
         warnings.append(f"platform {platform.name}: co2_eur_per_t without carbon; CO2 costs nothing")
-    surroundings = Surroundings(around.weather, around.prices, around.carbon, offset, platform.money)
+    surroundings = Surroundings(around.weather, around.prices, around.carbon, offset, platform.money, files=files)
     conditions = surroundings.over(first, max(last, first + 1))
     if surroundings.assumed:
         warnings.append(surroundings.assumed)

@@ -39,6 +39,8 @@ _PACKINGS: Final = {
 """By the ending of a file's name."""
 _BEGIN, _BINARY_SHARE = 4096, 0.3
 """A file is binary if so large a share of its first characters is no text; a few damaged ones make a line malformed."""
+Read = Callable[[Path], bytes]
+"""Returns the bytes of a file, packed ones as they are. Raises OSError, and ValueError for what names no file."""
 _PARTLY_WRITTEN = re.compile(r"\.(.+)\.\d+\.part")
 
 
@@ -68,12 +70,12 @@ def partly_written(name: str) -> str | None:
     return found and found[1]
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, read: Read = Path.read_bytes) -> str:
     """Return the text of a file, unpacked if it is packed; a byte that is no UTF-8 becomes a replacement character.
 
     InputError for what can't be read, and for a binary file.
     """
-    text = read_bytes(path).decode("utf-8-sig", errors="replace")
+    text = read_bytes(path, read).decode("utf-8-sig", errors="replace")
     begin = text[:_BEGIN]
     if sum(c == REPLACEMENT or (c < " " and not c.isspace()) for c in begin) > _BINARY_SHARE * len(begin):
         raise InputError(path, "is a binary file", "text, plain or packed as gzip, bzip2 or xz")
@@ -85,10 +87,10 @@ def plain_name(path: Path) -> str:
     return path.stem if path.suffix in _PACKINGS else path.name
 
 
-def read_bytes(path: Path) -> bytes:
+def read_bytes(path: Path, read: Read = Path.read_bytes) -> bytes:
     """Return what is in a file, unpacked if it is gzip, bzip2 or xz. InputError for what can't be read."""
     try:
-        data = path.read_bytes()
+        data = read(path)
     except OSError as error:
         raise InputError(path, f"cannot be read ({error.strerror})", "a file that can be read") from None
     except ValueError as error:  # no file can have that name

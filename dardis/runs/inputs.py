@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from dardis.metrics.system import trim_window
 from dardis.model.choices import Expecting, ProfileRule
 from dardis.model.errors import InputError
 from dardis.model.events import JobChanged, NodesDown, NodesUp, ReservationMade, SiteEvent
+from dardis.model.input_files import InputFiles
 from dardis.model.job import Actual
 from dardis.model.laid_out import lay_out
 from dardis.model.platform import Platform
@@ -65,6 +66,8 @@ class Inputs:
     warnings: list[str]
     given: Given
     """What they were prepared from."""
+    record: dict[str, Any]
+    """The request's, which decides whether two runs have the same outcome."""
     part: Part
     """Which part of the trace they are."""
     trim: tuple[int, int] | None
@@ -77,9 +80,9 @@ class Inputs:
     """What happens at the site beside jobs."""
 
 
-def load_inputs(request: RunSpec) -> Inputs:
+def load_inputs(request: RunSpec, files: InputFiles) -> Inputs:
     """Read everything that the request names. Raises InputError for whatever is wrong with it."""
-    return prepared(request, read_given(request))
+    return prepared(request, read_given(request, files))
 
 
 def prepared(request: RunSpec, given: Given) -> Inputs:
@@ -90,7 +93,7 @@ def prepared(request: RunSpec, given: Given) -> Inputs:
     part = asked.of(whole)
     platform = platform.with_partitions(part.named_partitions)
     setup.check_platform(platform)
-    story = _story(request, platform, setup, whole, part)
+    story = _story(request, platform, given, part)
     platform = story.platform
     unit_cores = setup.unit_cores or None
     workload = named(
@@ -102,7 +105,7 @@ def prepared(request: RunSpec, given: Given) -> Inputs:
     told = [*skipped, *whole.notes, *told_of_walltimes(whole, asked), *told_of_machine(whole, given.platform)]
     warnings += [f"{request.trace}: {line}" for line in told] + workload.notes
     warnings += deadline_notes(whole, request.deadlines or setup.deadlines)
-    jobs = deadlines_asked(workload.jobs, whole, request.deadlines, setup.deadlines)
+    jobs = deadlines_asked(workload.jobs, whole, request.deadlines, setup.deadlines, given.files.content)
     undated = [job.number for job in jobs if job.latest is None] if setup.needs_deadlines else []
     if undated:
         found = f"gives job {undated[0]} none, and {request.dispatcher} weighs waits by those that are expected"
@@ -112,33 +115,35 @@ def prepared(request: RunSpec, given: Given) -> Inputs:
     trim = trim_asked(request, jobs[0].submit, jobs[-1].submit, unix_start)
     if trim is not None:
         trim_window(jobs[0].submit, jobs[-1].submit, trim)
-    target = _target(request, story, setup, warnings, jobs[-1].submit)
+    target = _target(request, story, given, warnings, jobs[-1].submit)
     see_shapes(request.trace, jobs, request.dispatcher, setup, target)
     warnings += check_reach(request, setup)
-    power = _power(platform, unix_start, jobs)
+    power = _power(platform, unix_start, jobs, given.files)
     warnings += power.warnings if power else ()
     events = _with_groups(request, story.events, part, lay_out(platform).machine)
     return Inputs(
         platform, dispatcher, jobs, request.deadlines or setup.deadlines, request.deadlines is None, target, unix_start,
-        skipped, warnings, given, asked, trim, workload.rounded, power, events,
+        skipped, warnings, given, given.record(request), asked, trim, workload.rounded, power, events,
     )  # fmt: skip
 
 
-def _power(platform: Platform, unix_start: int | None, jobs: Sequence[Actual]) -> PowerTerms | None:
+def _power(
+    platform: Platform, unix_start: int | None, jobs: Sequence[Actual], files: InputFiles
+) -> PowerTerms | None:  # fmt: skip
     """What the platform says of power and money; None where that is nothing. Raises InputError."""
     if not platform.says_of_power:
         return None
     from dardis.metrics.power import power_terms
 
-    return power_terms(platform, unix_start, jobs[0].submit, jobs[-1].submit)
+    return power_terms(platform, unix_start, jobs[0].submit, jobs[-1].submit, files)
 
 
-def _target(request: RunSpec, story: SiteStory, setup: AnySetUp, warnings: list[str], last_submit: int) -> Target:
+def _target(request: RunSpec, story: SiteStory, given: Given, warnings: list[str], last_submit: int) -> Target:
     """What is wished of the machine; more may be said in `warnings`. Raises InputError."""
     if request.profile is None:
         return Target()
-    platform = story.platform
-    target = read_profile(request.profile, platform, setup.profile_split)
+    platform, setup = story.platform, given.dispatcher.setup
+    target = read_profile(request.profile, platform, setup.profile_split, given.files.content)
     if target.switching is not None and story.events:
         found = f"switches nodes, and {request.events} lets the site change"
         raise InputError(f"--profile {request.profile}", found, "one of the two")
@@ -164,12 +169,13 @@ def _target(request: RunSpec, story: SiteStory, setup: AnySetUp, warnings: list[
     return target
 
 
-def _story(request: RunSpec, platform: Platform, setup: AnySetUp, whole: Trace, part: Trace) -> SiteStory:
+def _story(request: RunSpec, platform: Platform, given: Given, part: Trace) -> SiteStory:
     """What happens at the site, and the platform with all that may come to stand there. Raises InputError."""
     if request.events is None:
         return SiteStory(platform, ())
-    story = load_events(request.events, platform, {*part.number.tolist()}, int(whole.submit.min()))
-    see_failures(request.events, story.events, request.dispatcher, setup)
+    jobs, first = {*part.number.tolist()}, int(given.trace.submit.min())
+    story = load_events(request.events, platform, jobs, first, given.files.content)
+    see_failures(request.events, story.events, request.dispatcher, given.dispatcher.setup)
     return story
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from dardis import __version__
 from dardis.config.platform import load_platform
 from dardis.config.run import ReplaySpec, RunSpec
-from dardis.model.files import sha256_of
+from dardis.model.input_files import InputFiles
 from dardis.model.platform import Platform
 from dardis.registry import dispatcher_origin
 from dardis.task_manager.setups import Reach
@@ -18,25 +19,29 @@ WITHOUT_EFFECT: Final = frozenset({"out", "force", "save_instances", "no_report"
 """Fields of a `RunSpec` on which the outcome does not depend."""
 
 
+NO_DIGESTS: Final[Mapping[str, str | None]] = MappingProxyType({})
+
+
 def reach_of(request: ReplaySpec) -> Reach:
     """How task managers reach nodes."""
     return Reach(request.arity, request.sample)
 
 
 def record_of(
-    request: RunSpec, digest: Callable[[Path | None], str | None] = sha256_of, platform: Platform | None = None
-) -> dict[str, Any]:
+    request: RunSpec, files: InputFiles, platform: Platform | None = None,
+    known: Mapping[str, str | None] = NO_DIGESTS,
+) -> dict[str, Any]:  # fmt: skip
     """All that the outcome depends on, as plain JSON: files by their content, and the version of DARDIS.
 
-    Two requests with the same record have the same outcome. `platform` is the content of the platform file, if it has
-    been read. Raises InputError for a file that is no platform.
+    Two requests with the same record have the same outcome. `platform` is an object in place of its file, `known` has
+    the digests of such objects. Raises InputError for a file that is no platform.
     """
-    platform = platform or load_platform(request.platform)
+    digest, platform = files.digest, platform or files.once(load_platform, request.platform)
+    named = {"trace": request.trace, "platform": request.platform}
     return (
         request.model_dump(mode="json", by_alias=True, exclude={*WITHOUT_EFFECT})
         | {
-            "trace": digest(request.trace),
-            "platform": digest(request.platform),
+            **{name: known[name] if name in known else digest(path) for name, path in named.items()},
             "platform_files": [digest(Path(file)) for file in platform.facility.files],
             "profile": digest(request.profile),
             "events": digest(request.events),

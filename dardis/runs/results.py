@@ -126,7 +126,7 @@ class Results:
     def record(self) -> dict[str, Any]:
         """Everything needed to run it again."""
         request, inputs, given = self.request, self.inputs, self.inputs.given
-        asked = given.record
+        asked = inputs.record
         return {
             "dardis_version": __version__,
             "command": sys.argv,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dardis.config.run import RunSpec
 from dardis.model.addresses import FIRST_HOST, HostId
 from dardis.model.folders import RUN_FOLDER
+from dardis.model.input_files import InputFiles
 from dardis.model.laid_out import lay_out
 from dardis.registry import Dispatcher, find_dispatcher
 from dardis.runs.blamed import blamed
@@ -51,17 +52,19 @@ def run(request: RunSpec, progress: Progress | None = None, report: Report | Non
     Raises InputError before anything is written, OSError when writing fails.
     """
     with RUN_FOLDER.held(request.out, force=request.force):
-        inputs = _prepare(request)
+        inputs = _prepare(request, InputFiles())
         gc.freeze()  # what has been read lives as long as the run: not to look through it saves 5 % of the CPU
         return _tell_and_write(_played(request, inputs, progress), report)
 
 
-def simulated(request: RunSpec, objects: Objects, tell: Tell, progress: Progress | None = None) -> Results:
+def simulated(
+    request: RunSpec, files: InputFiles, objects: Objects, tell: Tell, progress: Progress | None = None
+) -> Results:  # fmt: skip
     """Simulate in this process, with objects in place of what the request names; `tell` is told of warnings first.
 
     Nothing is written but what models are asked, if the request says so. Raises InputError.
     """
-    return _played(request, _prepare(request, objects, tell), progress)
+    return _played(request, _prepare(request, files, objects, tell), progress)
 
 
 def _played(request: RunSpec, inputs: Inputs, progress: Progress | None) -> Results:
@@ -86,7 +89,7 @@ def run_over_ranks(
 
     def prepare(stack: ExitStack) -> tuple[Any, Callable[[], Outcome]]:
         stack.enter_context(RUN_FOLDER.held(request.out, force=request.force))
-        inputs = _prepare(request)
+        inputs = _prepare(request, InputFiles())
         gc.freeze()
         machine = lay_out(inputs.platform).machine
         bounds = even_bounds(machine.node_count, comm.size)
@@ -132,12 +135,12 @@ def _warn(line: str) -> None:
     _tell(f"warning: {line}")
 
 
-def _prepare(request: RunSpec, objects: Objects = NOTHING, tell: Tell = _warn) -> Inputs:
+def _prepare(request: RunSpec, files: InputFiles, objects: Objects = NOTHING, tell: Tell = _warn) -> Inputs:
     if request.save_instances is not None:
         from dardis.runs.instances import check_folder
 
         check_folder(request.save_instances, request.dispatcher, request.out, force=request.force)
-    inputs = prepared(request, read_given(request, objects))
+    inputs = prepared(request, read_given(request, files, objects))
     for warning in inputs.warnings:
         tell(warning)
     with blamed(inputs.dispatcher):

@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from dardis.model.errors import InputError
-from dardis.model.files import csv_rows, is_file, read_text
+from dardis.model.files import Read, csv_rows, is_file, read_text
 from dardis.model.job import SHORTEST_WINDOW_S, Actual, Job
 from dardis.model.numbers import decimal_number, whole_number
 from dardis.workload.trace import LARGEST, Trace
@@ -23,7 +23,9 @@ FORMS = (
 _Rule = Callable[[Job], int | None]
 
 
-def with_deadlines(jobs: list[Actual], trace: Trace, rule: str, *, keep_stated: bool = False) -> list[Actual]:
+def with_deadlines(
+    jobs: list[Actual], trace: Trace, rule: str, *, keep_stated: bool = False, read: Read = Path.read_bytes
+) -> list[Actual]:  # fmt: skip
     """Return the jobs with the latest starts that `rule` gives; `trace` is where they come from.
 
     `none`: no deadline. `window:S`: est + S. `factor:X`: est + X * max(walltime, 3600), cut to whole seconds.
@@ -31,7 +33,7 @@ def with_deadlines(jobs: list[Actual], trace: Trace, rule: str, *, keep_stated: 
     a job that it lacks has no deadline. A rule holds for every job; with `keep_stated` (for a rule nobody asked for by
     name) the deadlines that a job table states stay. InputError for a rule that is none of these.
     """
-    rule_of = _rule(jobs, trace, rule)
+    rule_of = _rule(jobs, trace, rule, read)
     latest = [job.latest if keep_stated and job.latest is not None else rule_of(job.asked) for job in jobs]
     return [
         job if time == job.latest else replace(job, asked=replace(job.asked, latest=time))
@@ -39,9 +41,11 @@ def with_deadlines(jobs: list[Actual], trace: Trace, rule: str, *, keep_stated: 
     ]
 
 
-def deadlines_asked(jobs: list[Actual], trace: Trace, asked: str | None, default: str) -> list[Actual]:
+def deadlines_asked(
+    jobs: list[Actual], trace: Trace, asked: str | None, default: str, read: Read = Path.read_bytes
+) -> list[Actual]:  # fmt: skip
     """The jobs under the rule that was asked for; by default those of `default`, where the trace states none."""
-    return with_deadlines(jobs, trace, asked or default, keep_stated=asked is None)
+    return with_deadlines(jobs, trace, asked or default, keep_stated=asked is None, read=read)
 
 
 def deadline_notes(trace: Trace, rule: str) -> list[str]:
@@ -52,7 +56,7 @@ def deadline_notes(trace: Trace, rule: str) -> list[str]:
     return [f"--deadlines {rule}: the trace names no {column}s, so the mean wait is that of all its jobs"]
 
 
-def _rule(jobs: list[Actual], trace: Trace, rule: str) -> _Rule:
+def _rule(jobs: list[Actual], trace: Trace, rule: str, read: Read) -> _Rule:
     name, colon, value = rule.partition(":")
     match name, colon, value:
         case "none", "", _:
@@ -69,7 +73,7 @@ def _rule(jobs: list[Actual], trace: Trace, rule: str) -> _Rule:
     path = Path(rule)
     if not is_file(path):
         raise InputError("--deadlines", f"{rule!r} is no rule and no file", FORMS)
-    table = _read_table(path, {job.number: job.earliest for job in jobs})
+    table = _parse_table(path, read_text(path, read), {job.number: job.earliest for job in jobs})
     return lambda job: table.get(job.number)
 
 
@@ -99,9 +103,9 @@ def _mean_waits(trace: Trace, column: str) -> dict[int, int]:
     return {number: mean[name] for number, name in zip(trace.number.tolist(), names, strict=True)}
 
 
-def _read_table(path: Path, earliest: dict[int, int]) -> dict[int, int]:
+def _parse_table(path: Path, text: str, earliest: dict[int, int]) -> dict[int, int]:
     """Latest start by job number; rows of jobs that are not simulated are read and left out."""
-    rows = csv_rows(path, read_text(path))
+    rows = csv_rows(path, text)
     _, header = next(rows, (1, []))
     if header != ["job_id", "lst_s"]:
         raise InputError(f"{path}:1", f"columns {','.join(header)!r}", "job_id,lst_s")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dardis.model.errors import InputError
-from dardis.model.files import read_text
+from dardis.model.files import Read, read_text
 from dardis.workload.alibaba import CPU_MILLI, parse_pods
 from dardis.workload.batsim import parse_batsim
 from dardis.workload.eurora import ALLOCATION, parse_eurora
@@ -24,7 +24,8 @@ _FIRST_LINE = re.compile(r"^\s*([^;\s].*)$", re.MULTILINE)
 
 
 def read_trace(
-    path: Path, *, strict: bool = False, not_ended: bool = False, flop_per_s: float | None = None
+    path: Path, read: Read = Path.read_bytes, *, strict: bool = False, not_ended: bool = False,
+    flop_per_s: float | None = None,
 ) -> Trace:  # fmt: skip
     """Read SWF, a job table, sacct's output, Batsim's JSON, or the tables of Eurora, Alibaba or Philly; also gzipped.
 
@@ -33,7 +34,7 @@ def read_trace(
     no known form, no valid job in it, and with `strict` the first malformed line. Jobs of Batsim that compute need
     `flop_per_s`, the speed of a core.
     """
-    trace = _parse(path, read_text(path), strict=strict, flop_per_s=flop_per_s)
+    trace = _parse(path, read_text(path, read), strict=strict, flop_per_s=flop_per_s)
     return _asked_for(path, trace, not_ended=not_ended)
 
 

@@ -9,10 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dardis.config.carbon import load_carbon
 from dardis.config.platform import load_platform
-from dardis.config.prices import load_prices
-from dardis.config.weather import load_weather
 from dardis.metrics.facility import Reader, Surroundings, platform_cooling, tariff_of
 from dardis.model.errors import InputError
 from dardis.model.job import Actual
@@ -74,10 +71,11 @@ class Site:
         """
         span = self.calendar.to_unix(self.calendar.day(first)[0]), self.calendar.to_unix(self.calendar.day(last)[1])
         files: dict[str, tuple[str | float | None, Reader]] = {
-            "temperature": (self.around.weather, load_weather), "price": (self.around.prices, self.around.prices_over),
-        }  # fmt: skip
+            "temperature": (self.around.weather, self.around.weather_over),
+            "price": (self.around.prices, self.around.prices_over),
+        }
         if self.tariff.co2_per_t:
-            files["CO2"] = (self.around.carbon, load_carbon)
+            files["CO2"] = (self.around.carbon, self.around.carbon_over)
         found, notes = {}, []
         for name, (stated, load) in files.items():
             if not isinstance(stated, str):
@@ -96,7 +94,7 @@ class Site:
         if not isinstance(self.around.prices, str):
             return ()
         end = self.calendar.to_unix(self.calendar.day(day)[1])
-        known = load_prices(Path(self.around.prices), (end - DAY_S, end), self.around.money).end
+        known = self.around.known_prices(Path(self.around.prices), (end - DAY_S, end)).end
         return (f"prices end at {utc_text(known)}: until {utc_text(end)} the last one holds",) if known < end else ()
 
     def conditions(self, day: int, days: int = 1) -> Conditions:

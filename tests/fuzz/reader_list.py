@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from fuzz import sample_files as files
 from fuzz.sample_files import MAY, PLATFORM
 from kit.plan_folder import POWER
 
-from dardis.config.carbon import load_carbon
+from dardis.config.carbon import read_carbon
 from dardis.config.comparison import load_comparison
 from dardis.config.cooling import load_pue_table
 from dardis.config.events import load_events
@@ -25,13 +25,13 @@ from dardis.config.platform import load_platform
 from dardis.config.platform_record import platform_from_dict
 from dardis.config.platform_text import platform_text
 from dardis.config.power_edit import write_figures
-from dardis.config.prices import load_prices
+from dardis.config.prices import read_prices
 from dardis.config.site_file import import_platform
 from dardis.config.slurm.platform import platform_of
 from dardis.config.slurm.read import read_slurm
-from dardis.config.target import read_profile
+from dardis.config.target import load_target, read_profile
 from dardis.config.toml_file import read_json
-from dardis.config.weather import assumed_clock, load_weather
+from dardis.config.weather import read_weather
 from dardis.dispatch.cp.instance import read_instance
 from dardis.dispatch.cp.problem import Problem
 from dardis.live.directives import read_directives, read_script
@@ -46,7 +46,6 @@ from dardis.model.hostlist import hostlist, names_of
 from dardis.model.platform import Money, NodeGroup, Platform
 from dardis.model.platform_dict import platform_to_dict
 from dardis.model.queues import Queue
-from dardis.model.series import Series
 from dardis.model.target import Split
 from dardis.report.loop_picture import read_loop_picture
 from dardis.report.plan_picture import read_plan_picture
@@ -115,17 +114,19 @@ def readers() -> list[Reader]:
         Reader("events", "e.toml", (files.EVENTS_TOML,), _read_events),
         Reader("comparison", "spec.toml", (files.SPEC_TOML,), load_comparison),
         Reader("cooling", "pue.csv", (files.PUE,), load_pue_table),
-        Reader("weather", "w", files.WEATHER, _reads_series(load_weather)),
-        Reader("typical year", "y", files.YEARS, _reads_series(load_weather), weight=_OF_YEARS),
-        Reader("prices", "s", files.PRICES, _reads_series(partial(load_prices, money=MONEY))),
-        Reader("carbon", "c", files.CARBON, _reads_series(load_carbon)),
+        Reader("weather", "w", files.WEATHER, _reads_series(read_weather)),
+        Reader("typical year", "y", files.YEARS, _reads_series(read_weather), weight=_OF_YEARS),
+        Reader("prices", "s", files.PRICES, _reads_series(read_prices, MONEY)),
+        Reader("carbon", "c", files.CARBON, _reads_series(read_carbon)),
         Reader("desired profile", "p.csv", (files.PROFILE,), _read_profile),
         Reader("requests", "requests.json", (files.REQUESTS,), read_requests),
         Reader("controllers", "bmc.toml", (files.CONTROLLERS,), _read_controllers, _write_login),
         Reader("credentials", "login.toml", (files.LOGIN,), _read_login, _write_login),
         Reader("script", "job.sh", (files.SCRIPT,), _read_script),
         Reader("found.json", "found.json", (files.FOUND,), lambda path: read_state(path.parent)),
-        Reader("target", "target.json", (files.TARGET,), _read_profile),
+        Reader(
+            "target", "target.json", (files.TARGET,), lambda path: (load_target(path, PLATFORM), _read_profile(path))
+        ),
         Reader("deadlines", "d.csv", (files.DEADLINES,), _read_deadlines),
         Reader("names", "names.txt", files.NAMES, lambda path: hostlist(node_names(PLATFORM, path))),
         Reader("jobs.csv", "jobs.csv", (files.JOBS, files.JOBS_OF_PARTS), _read_jobs),
@@ -150,8 +151,8 @@ def readers_of(shared: Path) -> list[Reader]:
         if path.name.endswith((".swf.gz", "2014.csv.gz", "2017.csv.gz", "pod_list_default.csv.gz"))
     ]
     for folder, read in (
-        ("prices", _reads_series(partial(load_prices, money=MONEY))),
-        ("weather", _reads_series(load_weather)),
+        ("prices", _reads_series(read_prices, MONEY)),
+        ("weather", _reads_series(read_weather)),
         ("cooling", load_pue_table),
     ):
         for path in sorted((shared / folder).glob("*.csv")):
@@ -305,18 +306,18 @@ def _read_simgrid(path: Path) -> Platform:
     return made.platform
 
 
-def _reads_series(load: Callable[..., Series]) -> Read:
+def _reads_series(load: Callable[[Path], Any], *money: Money) -> Read:
     def read(path: Path) -> object:
-        whole = None
+        table, whole = load(path), None
         for within in (None, (MAY + 7200, MAY + 90_000)):
             try:
-                whole = load(path, within)
+                whole = table.over(within, *money)
             except InputError:
                 if within is not None and whole is None:
                     raise
             else:
                 whole.at(np.array([whole.start, whole.end - 1]))
-        return assumed_clock(path) if load is load_weather else whole
+        return whole
 
     return read
 

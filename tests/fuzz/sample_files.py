@@ -54,9 +54,7 @@ TRACES = {
         range(1, 13),
     ),
     "MetaCentrum": _lines(
-        "",
-        "{n} {t} 0 60 16 1 1024 16 90 {m} 1 5 1 1 -1 1 1 1 {{{n}}} q_1d {n}:ppn=16+1:ppn=2:x",
-        range(1, 7),
+        "", "{n} {t} 0 60 16 1 1024 16 90 {m} 1 5 1 1 -1 1 1 1 {{{n}}} q_1d {n}:ppn=16+1:ppn=2:x", range(1, 7)
     ),
     "job table": _lines(
         "job_id,submit_s,runtime_s,walltime_s,units,req_cores,req_memory,req_gpu,est_s,lst_s,wait_s,queue,user,group,"

@@ -44,9 +44,7 @@ ROWS = (
     Row(5, 30, 30, 90, 40, 2, {"cores": 3, "gpu": 0}, "completed", 36, 40, [(0, 1), (2, 1)], 2),
 )
 DESIRED = DesiredProfile(
-    PLATFORM,
-    {0: StepFunction.from_steps(28, [(77, 14), (80, 28)])},
-    {(2, 0): StepFunction.from_steps(6, [(20, 4)])},
+    PLATFORM, {0: StepFunction.from_steps(28, [(77, 14), (80, 28)])}, {(2, 0): StepFunction.from_steps(6, [(20, 4)])}
 )
 SWITCHING = Switching(
     {0: StepFunction.from_steps(2, [(16, 1), (50, 0)])}, {0: StepFunction.from_steps(0, [(20, 1)])}, idle_s=5,

@@ -151,12 +151,7 @@ def test_a_strict_order_never_overtakes(case):
             assert start <= overtaken_at
 
 
-CHOICES = {
-    "profile": ProfileRule,
-    "node_choice": NodeChoice,
-    "units_per_node": UnitsPerNode,
-    "event_order": EventOrder,
-}
+CHOICES = {"profile": ProfileRule, "node_choice": NodeChoice, "units_per_node": UnitsPerNode, "event_order": EventOrder}
 
 
 def drawn(data: st.DataObject, **more: Sequence[object]) -> dict[str, object]:

@@ -16,14 +16,7 @@ from kit.dense import DenseNode
 from kit.effort import examples
 from kit.machine import desired_profiles, jobs, platforms, with_queues
 from kit.reference import Reference
-from kit.replay import (
-    decisions,
-    earliest_by_the_rules,
-    horizon_of,
-    never_above,
-    placement,
-    rejected_that_could_run,
-)
+from kit.replay import decisions, earliest_by_the_rules, horizon_of, never_above, placement, rejected_that_could_run
 from kit.run import Run, simulate
 
 from dardis.config.settings import with_settings
@@ -164,8 +157,7 @@ def test_a_sample_of_half_of_the_nodes_or_more_is_all_of_them(case):
 @given(
     st.tuples(st.just(1), cases(following=True, backfill=OnOff.ON))
     | st.tuples(
-        st.just(0),
-        sampled(backfill=OnOff.ON, backfill_scope=BackfillScope.ALL_NODES, event_order=EventOrder.BATCHED),
+        st.just(0), sampled(backfill=OnOff.ON, backfill_scope=BackfillScope.ALL_NODES, event_order=EventOrder.BATCHED)
     )
 )
 @examples(1.5)

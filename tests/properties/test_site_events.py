@@ -18,14 +18,7 @@ from dardis.dispatch.cp.problem import Problem
 from dardis.model.addresses import JobId, all_hosts
 from dardis.model.choices import EventOrder
 from dardis.model.errors import InputError
-from dardis.model.events import (
-    JobChanged,
-    NodesDown,
-    NodesUp,
-    QueueStarted,
-    QueueStopped,
-    ReservationMade,
-)
+from dardis.model.events import JobChanged, NodesDown, NodesUp, QueueStarted, QueueStopped, ReservationMade
 from dardis.model.job import Status
 from dardis.model.laid_out import lay_out
 from dardis.model.platform import NodeGroup, Platform
@@ -128,11 +121,7 @@ STORIES = {
         [QueueStopped(20, "a"), QueueStarted(70, "a")],
         {1: 0, 2: 110, 3: 50},
     ),
-    "a queue is never started": (
-        TWO_JOBS,
-        [QueueStopped(20, "a")],
-        {1: 0, 2: "waits in queue a, which is stopped"},
-    ),
+    "a queue is never started": (TWO_JOBS, [QueueStopped(20, "a")], {1: 0, 2: "waits in queue a, which is stopped"}),
     "a job is moved to a stopped queue": (TWO_JOBS, MOVED, {1: 0, 2: "waits in queue b, which is stopped"}),
     "and back": (TWO_JOBS, [*MOVED, JobChanged(80, JobId(2), queue="a", groups=1)], {1: 0, 2: 80}),
     "nodes never come back": (

@@ -79,8 +79,7 @@ def test_a_reservation_behind_maintenance_keeps_its_nodes(rule: str) -> None:
 
 @pytest.mark.parametrize("rule", ["soft", "hard"])
 @pytest.mark.parametrize(
-    ("name", "settings"),
-    [("rules-fcfs", ["backfill=on", "backfill_depth=unlimited"]), ("conservative", [])],
+    ("name", "settings"), [("rules-fcfs", ["backfill=on", "backfill_depth=unlimited"]), ("conservative", [])]
 )
 def test_two_that_hold_room_do_not_forbid_each_other_for_ever(name: str, settings: list[str], rule: str) -> None:
     """From 100 to 200 nothing may start, and there is room for both; from 200 on for one at a time."""
@@ -100,12 +99,7 @@ def test_room_that_is_held_past_its_time_is_held_anew(rule: str) -> None:
 
 
 LOSING = binding(FOUR, 4, (100, 2))
-FOLLOWED = [
-    core_job(1, 0, 90, 4),
-    core_job(2, 1, 50, 3),
-    core_job(3, 2, 10, 1, after=2),
-    core_job(4, 5, 100_000, 1),
-]
+FOLLOWED = [core_job(1, 0, 90, 4), core_job(2, 1, 50, 3), core_job(3, 2, 10, 1, after=2), core_job(4, 5, 100_000, 1)]
 """From 100 on job 2 can't start any more; job 3 follows it, job 4 keeps the run going for long."""
 GONE_AT = range(51, 101)
 """Job 2 must start at 50 at the latest, which job 1 does not let it, and job 1 ends at 90."""

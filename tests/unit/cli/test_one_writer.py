@@ -104,9 +104,7 @@ def test_what_is_unfinished_is_seen(folder, refused):
 
 
 @pytest.mark.parametrize(
-    ("out", "lock"),
-    [("o", LOCK_FILE), ("jobs.csv.gz", f".jobs.demand.csv{LOCK_FILE}")],
-    ids=["a folder", "a table"],
+    ("out", "lock"), [("o", LOCK_FILE), ("jobs.csv.gz", f".jobs.demand.csv{LOCK_FILE}")], ids=["a folder", "a table"]
 )
 def test_a_second_forecast_of_the_same_name_is_told(folder, refused, monkeypatch, out, lock):
     monkeypatch.chdir(folder)

@@ -12,6 +12,7 @@ from dardis.comparison.processes import Child, run_all
 from dardis.comparison.state import State
 from dardis.config.comparison import Comparison, ComparisonOptions, Contender, TraceSpec
 from dardis.model.errors import InputError
+from dardis.model.input_files import InputFiles
 from dardis.runs import request
 from dardis.runs.request import record_of
 
@@ -67,7 +68,7 @@ MUTE = "import sys; sys.exit(3)"
 
 def begun(out):
     out.mkdir()
-    state = State(out)
+    state = State(out, InputFiles())
     state.begin()
     return state
 
@@ -78,7 +79,8 @@ def asked(comparison, tmp_path, monkeypatch):
 
     def call(scripts):
         def arguments(run):
-            return [scripts[run.contender.label], str(run.out), str(run.seed), json.dumps(record_of(run.request()))]
+            record = json.dumps(record_of(run.request(), InputFiles()))
+            return [scripts[run.contender.label], str(run.out), str(run.seed), record]
 
         monkeypatch.setattr(nursery, "WORKER", (sys.executable, "-c", WORKER))
         monkeypatch.setattr(PlannedRun, "arguments", arguments)
@@ -108,7 +110,7 @@ def test_one_that_fails_does_not_take_the_rest_with_it(asked, tmp_path):
     assert [result.metrics for result in results] == [None, None, {"jobs": 7}, {"jobs": 7}, None, None]
     assert results[0].error == "no room for 1"
     assert results[2].deadlines == "factor:2"
-    later = State(tmp_path / "o")
+    later = State(tmp_path / "o", InputFiles())
     assert [later.is_done(run, force=False) for run in runs] == [False, False, True, True, False, False]
     told = json.loads((tmp_path / "o" / "compare.json").read_text())["runs"]["t/b/1"]
     assert told == {"status": "done", "error": ""}
@@ -180,7 +182,7 @@ except KeyboardInterrupt:
     with pytest.raises(KeyboardInterrupt):
         run_all([b1, a1, a2, c1], state, 2, stop)
     assert [(folder / f"{n}.state").read_text() for n in (1, 2)] == ["interrupted"] * 2
-    later = State(tmp_path / "o")
+    later = State(tmp_path / "o", InputFiles())
     assert [later.is_done(run, force=False) for run in (a1, a2, b1, c1)] == [False, False, True, False]
 
 
@@ -197,7 +199,7 @@ def one_done(asked, monkeypatch):
 
 def state_of(run):
     """What a later comparison reads."""
-    return State(run.out.parents[3])
+    return State(run.out.parents[3], InputFiles())
 
 
 DAMAGE = [("metrics.json", text) for text in ("", "[]", '{"jobs": ', "\x00")]
@@ -223,15 +225,14 @@ ENTRIES = [
 def test_what_makes_no_sense_of_a_run_counts_as_none(one_done, entry):
     out = one_done.out.parents[3]
     (out / "compare.json").write_text(json.dumps({"runs": {one_done.key: entry, "t/x/1": entry}}))
-    state = State(out)
+    state = State(out, InputFiles())
     assert state.others([]) == 0
     assert state.is_done(one_done, force=False), "its folder says what it holds"
     assert state.others([]) == 1
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
-    [("t.swf", "trace"), ("p.toml", "platform"), ("prices.csv", "file that the platform names")],
+    ("name", "said"), [("t.swf", "trace"), ("p.toml", "platform"), ("prices.csv", "file that the platform names")]
 )
 def test_a_file_that_has_changed_is_told_and_redone_by_force(one_done, tmp_path, name, said):
     assert state_of(one_done).is_done(one_done, force=False)

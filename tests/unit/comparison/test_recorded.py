@@ -7,6 +7,7 @@ from dardis.comparison.recorded import recorded_of
 from dardis.config.comparison import Comparison, ComparisonOptions, Contender, TraceSpec
 from dardis.metrics.table import read_jobs
 from dardis.model.errors import InputError
+from dardis.model.input_files import InputFiles
 from dardis.model.resampling import resampling_of
 
 MACHINE = 'name = "p"\n[[nodes]]\ncount = 2\nprefix = "n"\nresources = {{ cores = {cores} }}\n'
@@ -24,7 +25,8 @@ def recorded(tmp_path):
         ]
         (tmp_path / "t.swf").write_text("\n".join(rows))
         workload = TraceSpec(name="t", trace=tmp_path / "t.swf", platform=tmp_path / "p.toml")
-        return recorded_of(Comparison("here", (workload,), (Contender("easy", "easy"),)), workload, tmp_path)
+        asked = Comparison("here", (workload,), (Contender("easy", "easy"),))
+        return recorded_of(asked, workload, tmp_path, InputFiles())
 
     return of
 
@@ -68,7 +70,7 @@ def test_other_draws_are_refused_before_those_that_are_there_are_touched(tmp_pat
     def write(width, *, force=False):
         options = ComparisonOptions(replicates=2, resample=resampling_of(f"shake:{width}"))
         one = Comparison("here", (workload,), (Contender("easy", "easy"),), options)
-        found = write_draws(one, tmp_path / "o", lambda: None, force=force)["t"]
+        found = write_draws(one, tmp_path / "o", InputFiles(), lambda: None, force=force)["t"]
         assert found.weeks == 0
         return {path.name: path.read_text() for path in (tmp_path / "o/draws/t").iterdir()}
 

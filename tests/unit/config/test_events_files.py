@@ -1,9 +1,9 @@
 """Files of events: what is read, and mistakes with their places."""
 
 import pytest
+from kit.refused import line_of
 
 from dardis.config.events import load_events
-from dardis.model.errors import InputError
 from dardis.model.events import JobChanged, NodesDown, NodesUp, QueueStarted, QueueStopped, ReservationMade
 from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.model.queues import Queue
@@ -64,8 +64,5 @@ def test_all_there_is(tmp_path):
     ],
 )
 def test_mistakes(tmp_path, events, said):
-    with pytest.raises(InputError) as mistake:
-        load(tmp_path, *events)
-    line = str(mistake.value)
-    assert "\n" not in line
+    line = line_of(load, tmp_path, *events)
     assert all(part in line for part in ["e.toml", *said]), line

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kit.refused import line_of
 
 from dardis.config.platform_record import MachineRecord
 from dardis.config.records import Metrics
 from dardis.config.toml_file import read_json
-from dardis.model.errors import InputError
 from dardis.model.platform import Facility, GridLimit, Maintenance, NodeGroup, NodePower, Platform
 from dardis.model.platform_dict import platform_to_dict
 
@@ -74,10 +74,9 @@ def test_damage_is_told_with_file_and_key(tmp_path: Path, place: tuple[Any, ...]
     for key in place[:-1]:
         part = part[key]
     part[place[-1]] = value
-    with pytest.raises(InputError) as caught:
-        told(tmp_path, platform).machine(tmp_path / "run.json")
-    assert str(caught.value).startswith(f"{tmp_path / 'run.json'}: platform")
-    assert message in str(caught.value)
+    line = line_of(lambda: told(tmp_path, platform).machine(tmp_path / "run.json"))
+    assert line.startswith(f"{tmp_path / 'run.json'}: platform")
+    assert message in line
 
 
 COUNTS = {"jobs": 3, "completed": 2, "killed": 1, "rejected": 0}
@@ -95,6 +94,4 @@ COUNTS = {"jobs": 3, "completed": 2, "killed": 1, "rejected": 0}
 )  # fmt: skip
 def test_damaged_metrics_are_told(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     (tmp_path / "metrics.json").write_text(json.dumps(COUNTS | change))
-    with pytest.raises(InputError) as caught:
-        read_json(tmp_path / "metrics.json", Metrics)
-    assert f"metrics.json: {message}" in str(caught.value)
+    assert f"metrics.json: {message}" in line_of(read_json, tmp_path / "metrics.json", Metrics)

@@ -8,16 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.refused import line_of
 
-from dardis.config.carbon import load_carbon
+from dardis.config.carbon import read_carbon
 from dardis.config.clocks import european_clock
-from dardis.config.prices import load_prices
-from dardis.config.weather import assumed_clock, load_weather
+from dardis.config.prices import read_prices
+from dardis.config.weather import read_weather
 from dardis.model.errors import InputError
 from dardis.model.moments import parse_utc, utc_text
 from dardis.model.platform import Money
 
 MAY = parse_utc("2023-05-01T00:00Z")
 DAY = 86_400
+load_carbon, load_prices, load_weather = (
+    lambda path, within=None, read=read, **money: read(path).over(within, **money)
+    for read in (read_carbon, read_prices, read_weather)
+)
 
 
 @pytest.fixture
@@ -173,16 +177,12 @@ def test_an_hour_that_is_missing_or_made_up_when_the_clocks_change_is_told(file)
     assert len(load_prices(file(entsoe([*spring[:2], empty, *spring[2:]]))).values) == 23
 
 
-META = (
-    "latitude,longitude,elevation,utc_offset_seconds,timezone,timezone_abbreviation\n"
-    "50.1,8.6,113.0,7200,Europe/Berlin,GMT+2\n\n"
-)
+META = "latitude,elevation,utc_offset_seconds,timezone_abbreviation\n50.1,113.0,7200,GMT+2\n\n"
 
 
 def test_open_meteo_exports_are_read_on_the_clock_that_they_name(file):
-    text = (
-        META + "time,relative_humidity_2m (%),temperature_2m (°C)\n2023-05-01T02:00,70,9.5\n2023-05-01T03:00,71,9.1\n"
-    )
+    rows = "2023-05-01T02:00,70,9.5\n2023-05-01T03:00,71,9.1\n"
+    text = META + "time,relative_humidity_2m (%),temperature_2m (°C)\n" + rows
     series = load_weather(file(text + "\ntime,temperature_2m_max (°C)\n2023-05-01,18\n"))
     assert series.start == MAY
     assert series.values.tolist() == [9.5, 9.1]
@@ -230,7 +230,7 @@ def epw(zone=-6.0):
 
 def test_a_typical_year_is_repeated_on_its_own_clock_and_a_leap_day_is_like_the_day_before(file, tmp_path):
     series = load_weather(file(epw()))
-    assert assumed_clock(file(epw())) is None
+    assert read_weather(file(epw())).assumed is None
     noon = parse_utc("2023-05-01T12:00Z") + 6 * 3600
     assert series.at(noon) == 12.05
     assert series.at(parse_utc("1996-12-31T23:00Z") + 6 * 3600) == 23.12
@@ -239,7 +239,7 @@ def test_a_typical_year_is_repeated_on_its_own_clock_and_a_leap_day_is_like_the_
     assert series.at(parse_utc("2024-03-01T07:00Z") + 6 * 3600) == 7.03
     head = "source_year,month-day,hour_1_24,dry_bulb_c\n"
     table = load_weather(file(typical(lambda t, v: f"2016,{t:%m-%d},{t.hour + 1},{v}", head)))
-    assert "f.csv: a typical year that names no time zone" in assumed_clock(tmp_path / "f.csv")
+    assert "f.csv: a typical year that names no time zone" in read_weather(tmp_path / "f.csv").assumed
     assert (table.values == series.values).all()
     assert (table.edges + 6 * 3600 == series.edges).all()
     head = "date,time,dry_bulb_c,relative_humidity_pct\n"

@@ -102,8 +102,7 @@ def test_the_plants_keep_their_calibration(plant, temp_c, it_w, pue):
 
 
 @pytest.mark.parametrize(
-    ("plant", "of_table"),
-    [(AIR, (1.4345, 1.4170, 1.1130, 1.0948)), (HYBRID, (1.0921, 1.0751, 1.0032, 1.0029))],
+    ("plant", "of_table"), [(AIR, (1.4345, 1.4170, 1.1130, 1.0948)), (HYBRID, (1.0921, 1.0751, 1.0032, 1.0029))]
 )
 def test_four_assumed_days_have_the_overall_pue_of_thesis_table_6_2(plant, of_table):
     daily = np.cos(2 * np.pi * (np.arange(24) - 15) / 24)

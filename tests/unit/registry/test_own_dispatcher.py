@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.actual import actual
 from kit.effort import examples
+from kit.refused import line_of
 
 from dardis.cli.main import run
 from dardis.comparison.planned_runs import check, plan
@@ -27,6 +28,7 @@ from dardis.dispatch.rule import Rule
 from dardis.metrics.audit import audit
 from dardis.model.choices import NodeChoice
 from dardis.model.errors import InputError, ProtocolError
+from dardis.model.input_files import InputFiles
 from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.model.target import Target
 from dardis.registry import OURS, Central, Dispatcher, at_hand, find_dispatcher
@@ -316,9 +318,7 @@ def test_settings_are_the_annotated_attributes(here):
     ],
 )  # fmt: skip
 def test_mistakes_are_one_line(here, name, line):
-    with pytest.raises(InputError) as mistake:
-        find_dispatcher(name)
-    assert str(mistake.value).startswith(line)
+    assert line_of(find_dispatcher, name).startswith(line)
     with pytest.raises(InputError, match="unknown setting"):
         find_dispatcher("mine:WidestFirst", ["nothing=3"])
 
@@ -333,7 +333,7 @@ def test_a_comparison_takes_it_in_its_file(here):
     mine, _ = plan(comparison, here / "out")
     asked = mine.request()
     assert (asked.dispatcher, asked.settings, asked.task_managers) == ("mine:WidestFirst", ("depth=3",), 1)
-    assert record_of(asked)["dispatcher_of"] == origin_of("mine")
+    assert record_of(asked, InputFiles())["dispatcher_of"] == origin_of("mine")
     assert not mine.asks_nodes, "it is one queue"
     with pytest.raises(InputError, match=r"^dispatcher nowhere:X: --dispatcher nowhere:X: can't be loaded"):
-        check(comparison, [])
+        check(comparison, [], InputFiles())
