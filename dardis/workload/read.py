@@ -81,7 +81,7 @@ def read_equal_units(
     path: Path, *, strict: bool = False, not_ended: bool = False, flop_per_s: float | None = None
 ) -> Trace:  # fmt: skip
     """The same for whoever knows nothing but equal units on any nodes. InputError, too, where a job asks for more."""
-    trace = _parse(path, read_text(path), strict=strict, flop_per_s=flop_per_s)
+    trace = read_trace(path, strict=strict, not_ended=not_ended, flop_per_s=flop_per_s)
     return of_equal_units(path, trace, not_ended=not_ended)
 
 

@@ -15,8 +15,6 @@ SHARE = 1 / sum(reader.weight for reader in READERS)
 NO_READERS_OF_FILES = {
     ("dardis/kernels/jit.py", "_version"): "our own sources",
     ("dardis/comparison/draws.py", "_drawn"): "bytes are compared, whatever they say",
-    ("dardis/api/planning.py", "target"): "what the command has just written",
-    ("dardis/api/planning.py", "summary"): "what the command has just written",
     ("dardis/scale/memory.py", "resident_bytes"): "what the system says of the process",
     ("dardis/scale/command.py", "process_age_s"): "what the system says of the process",
     ("dardis/model/files.py", "sha256_of"): "bytes of which nothing is understood",

@@ -125,7 +125,7 @@ def test_what_the_command_line_says_reaches_the_run(folder, other, field, monkey
         made.extend(plan(comparison, out))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dardis.comparison.whole.compare", instead)
+    monkeypatch.setattr("dardis.api.comparison.compare_all", instead)
     base = request_for(folder, folder / "o", force=True)
     said = arguments_of(changed(base, **{field: other[field]}))
     said = [text.replace("--dispatcher=", "--dispatchers=").replace("--seed=", "--seeds=") for text in said]
