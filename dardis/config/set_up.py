@@ -36,8 +36,12 @@ class AnySetUp:
     profile: ProfileRule = ProfileRule.SOFT
     profile_split: Split = Split.PROPORTIONAL
     event_order: EventOrder = EventOrder.BATCHED
-    unit_cores: int = setting(0, zero="node")
-    """Cores of a unit of a job that asks for processors; 0: as many units as it needs nodes."""
+    unit_cores: int = setting(
+        0,
+        zero="node",
+        about="Cores of a unit of a job that asks for processors. `node`: as few units as the cores of its nodes"
+        " allow.",
+    )
     about: str = setting("", key=False)
     """What it does and where it comes from, in one line."""
     deadlines: str = setting("none", key=False)

@@ -7,7 +7,7 @@ for one number, the least number, or how a text is read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import Field, field, fields, replace
+from dataclasses import MISSING, Field, field, fields, replace
 from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
@@ -26,14 +26,16 @@ MOST = (1 << 31) - 1
 
 
 def setting(
-    default: object, *, key: bool = True, zero: str | None = None, least: int = 1, values: str | None = None,
-    parse: Callable[[str], object] | None = None,
+    default: object = MISSING, *, key: bool = True, zero: str | None = None, least: int = 1, values: str | None = None,
+    parse: Callable[[str], object] | None = None, about: str = "",
 ) -> Any:  # noqa: ANN401 (a dataclass field stands where its value will be)  # fmt: skip
     """Declare a field: no key of `--set` at all, a word that stands for 0, the least number, or texts and their reader.
 
-    `parse` raises ValueError for what it does not know; `values` lists for people what it does.
+    `parse` raises ValueError for what it does not know; `values` lists for people what it does. `about` is the meaning
+    in Markdown, for the docs.
     """
-    return field(default=default, metadata={"key": key, "zero": zero, "least": least, "values": values, "parse": parse})
+    told = {"key": key, "zero": zero, "least": least, "values": values, "parse": parse, "about": about}
+    return field(default=default, metadata=told)
 
 
 @cache
@@ -57,6 +59,20 @@ def known_settings(kind: type[DataclassInstance]) -> dict[str, str]:
         )
         known[name] = values
     return known
+
+
+def meanings(kind: type[DataclassInstance]) -> dict[str, str]:
+    """What every key of `--set` means, in Markdown.
+
+    The nearest class that declares the key with a meaning says it, or else the docstring of the key's choice.
+    """
+    found = {}
+    for name in _keys(kind):
+        declared = (vars(one).get("__dataclass_fields__", {}).get(name) for one in kind.__mro__)
+        stated = [f.metadata["about"] for f in declared if f is not None and f.metadata.get("about")]
+        words = _hints(kind)[name].__doc__ if issubclass(_hints(kind)[name], StrEnum) else ""
+        found[name] = stated[0] if stated else " ".join((words or "").split())
+    return found
 
 
 def plain_settings(setup: DataclassInstance) -> dict[str, Any]:

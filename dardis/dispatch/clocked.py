@@ -53,27 +53,18 @@ class Weights(NamedTuple):
 
 
 def _wfp3(who: Waiting) -> Floats:
-    """The largest (wait / walltime)³ · cores first.
-
-    Tang, Lan, Desai, Buettner: Fault-aware, utility-based job scheduling on Blue Gene/P systems (CLUSTER 2009).
-    """
+    """Tang, Lan, Desai, Buettner: Fault-aware, utility-based job scheduling on Blue Gene/P systems (CLUSTER 2009)."""
     slowed = who.wait / who.expected
     return -(slowed * slowed * slowed * who.cores)
 
 
 def _unicef(who: Waiting) -> Floats:
-    """The largest wait / (log2(cores) · walltime) first; one core counts as two, so that nobody divides by 0.
-
-    Of the same paper as `wfp3`.
-    """
+    """Of the same paper as `wfp3`."""
     return -(who.wait / (np.log2(np.maximum(who.cores, 2)) * who.expected))
 
 
 def _f1(who: Waiting) -> Floats:
-    """The smallest log10(walltime) · cores + 870 · log10(submission) first; who came at once came after a second.
-
-    Carastan-Santos, de Camargo: Obtaining dynamic scheduling policies with simulation and machine learning (SC 2017).
-    """
+    """Carastan-Santos, de Camargo: Obtaining dynamic scheduling policies with simulation and machine learning (2017)."""
     found: Floats = np.log10(who.expected) * who.cores + 870 * np.log10(np.maximum(who.since, 1))
     return found
 
@@ -98,9 +89,25 @@ def _multifactor(weights: Weights, platform: Platform) -> Clocked:
 
 
 MULTIFACTOR = "multifactor"
-CLOCKED: dict[str, Callable[[Weights, Platform], Clocked]] = {
-    "wfp3": lambda _weights, _platform: Clocked(_wfp3),
-    "unicef": lambda _weights, _platform: Clocked(_unicef),
-    "f1": lambda _weights, _platform: Clocked(_f1, ages=False),
-    MULTIFACTOR: _multifactor,
+CLOCKED: dict[str, tuple[str, Callable[[Weights, Platform], Clocked]]] = {
+    "wfp3": (
+        "The largest (wait / walltime)³ · cores (Tang, Lan, Desai and Buettner, CLUSTER 2009).",
+        lambda _weights, _platform: Clocked(_wfp3),
+    ),
+    "unicef": (
+        "The largest wait / (log₂ cores · walltime). One core counts as two, since its logarithm is 0 (as `wfp3`).",
+        lambda _weights, _platform: Clocked(_unicef),
+    ),
+    "f1": (
+        "The smallest log₁₀ walltime · cores + 870 · log₁₀ submission, in s since the first submission that the"
+        " dispatcher was told of, at least 1. It does not change while a job waits (Carastan-Santos and de Camargo, SC"
+        " 2017, eq. F1).",
+        lambda _weights, _platform: Clocked(_f1, ages=False),
+    ),
+    MULTIFACTOR: (
+        "The highest `age_weight` · min(wait / `max_age_s`, 1) + `size_weight` · cores / the machine's cores +"
+        " `queue_weight` · the queue's priority / the largest (Slurm's"
+        " [priority/multifactor](https://slurm.schedmd.com/priority_multifactor.html)).",
+        _multifactor,
+    ),
 }

@@ -46,20 +46,23 @@ def _profit_per_cost(job: Job, platform: Platform) -> float:
 
 
 RULES: dict[str, tuple[str, Rule]] = {
-    "fcfs": ("first come, first served: earliest start time (est)", lambda job, _: job.earliest),
-    "df": ("deadline first: latest start time (lst); jobs without one last",
+    "fcfs": ("First come, first served: the earliest start time (est).", lambda job, _: job.earliest),
+    "df": ("The earliest deadline: the latest start time (lst). Jobs without one come last.",
            lambda job, _: FOREVER if job.latest is None else job.latest),
-    "wt": ("shortest walltime first", lambda job, _: job.expected),
-    "sjbf": ("shortest walltime first, as backfilling calls it", lambda job, _: job.expected),
-    "ljf": ("longest walltime first", lambda job, _: -job.expected),
-    "narrow": ("fewest cores first", _cores),
-    "wide": ("most cores first", lambda job, platform: -_cores(job, platform)),
-    "small": ("least cores times walltime first", _area),
-    "large": ("most cores times walltime first", lambda job, platform: -_area(job, platform)),
-    "profit": ("most income over energy cost first (thesis 6.3)",
+    "wt": ("The shortest walltime.", lambda job, _: job.expected),
+    "sjbf": ("The shortest walltime, as backfilling calls it.", lambda job, _: job.expected),
+    "ljf": ("The longest walltime.", lambda job, _: -job.expected),
+    "narrow": ("The fewest cores.", _cores),
+    "wide": ("The most cores.", lambda job, platform: -_cores(job, platform)),
+    "small": ("The least cores · walltime.", _area),
+    "large": ("The most cores · walltime.", lambda job, platform: -_area(job, platform)),
+    "profit": ("The most income per energy cost (thesis 6.3).",
                lambda job, platform: -_profit_per_cost(job, platform)),
 }  # fmt: skip
-KNOWN = "|".join([*RULES, *CLOCKED, f"{MOST}KIND"])
+ORDERS = {name: about for name, (about, _) in [*RULES.items(), *CLOCKED.items()]} | {
+    f"{MOST}KIND": "The most of a resource kind: `most:gpu` (thesis 4.2.1)."
+}
+"""Every order, with the job that goes first in it."""
 
 
 def order_name(text: str) -> str:
@@ -71,7 +74,7 @@ def order_name(text: str) -> str:
 
 def order_of(name: str, platform: Platform, weights: Weights) -> Rule | Clocked:
     """The order of that name; InputError when it names a resource kind that the machine has not."""
-    return CLOCKED[name](weights, platform) if name in CLOCKED else rule_of(name, platform)
+    return CLOCKED[name][1](weights, platform) if name in CLOCKED else rule_of(name, platform)
 
 
 def rule_of(name: str, platform: Platform) -> Rule:

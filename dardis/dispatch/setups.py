@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar
 
 from dardis.config.set_up import AnySetUp
 from dardis.config.settings import setting
 from dardis.dispatch.clocked import MULTIFACTOR, Weights
-from dardis.dispatch.orders import KNOWN, order_name, order_of
-from dardis.model.choices import Correction, Expecting, NodeChoice, OnOff, ProfileRule
+from dardis.dispatch.orders import ORDERS, order_name, order_of
+from dardis.model.choices import Choice, Correction, Expecting, NodeChoice, OnOff, ProfileRule
 from dardis.model.errors import InputError
 from dardis.model.job import FOREVER
 from dardis.model.platform import Platform
@@ -25,20 +24,26 @@ if TYPE_CHECKING:
     from dardis.dispatch.gone_over import InOrder, Pass
 
 SAME_AS_RULE = "rule"
+_KNOWN = "|".join(ORDERS)
 
 
-class Ordering(StrEnum):
-    """Whether a job that can't start stops those behind it, or is skipped (thesis algorithm 1)."""
+class Ordering(Choice):
+    """What becomes of the jobs behind one that cannot start (thesis algorithm 1)."""
 
-    STRICT = "strict"
-    RELAXED = "relaxed"
+    STRICT = "strict", "They wait."
+    RELAXED = "relaxed", "They may start: the job is skipped."
 
 
-class ProfileCheck(StrEnum):
-    """When a run must respect the desired profile: at its start (thesis algorithm 4), or all the time."""
+class ProfileCheck(Choice):
+    """When a run must respect the desired profile."""
 
-    INSTANT = "instant"
-    SPAN = "span"
+    INSTANT = (
+        "instant",
+        "When it starts (thesis algorithm 4): what runs may exceed a hard profile that falls later. A job whose nodes"
+        " must boot is tested when it is decided on, not when they are up. With backfilling, capacity is held for a"
+        " job that only the profile prevents from starting.",
+    )
+    SPAN = "span", "All the time."
 
 
 def _order_or_same(text: str) -> str:
@@ -53,9 +58,7 @@ class QueueSetUp(AnySetUp):
     profile_check: ProfileCheck = ProfileCheck.SPAN
     node_choice: NodeChoice = NodeChoice.BEST_FIT
     expected: Expecting = Expecting.WALLTIME
-    """By what reservations, and the orders by walltime, go."""
     correction: Correction = Correction.STEPS
-    """How the prediction of a running job is raised once the job has outlived it."""
 
     @property
     def expecting(self) -> Expecting:
@@ -100,24 +103,43 @@ class CentralSetUp(QueueSetUp):
     obeys_shapes: ClassVar[bool] = True
     switches: ClassVar[bool] = True
 
-    rule: str = setting("fcfs", values=KNOWN, parse=order_name)
-    """The order of the queue."""
-    order: str = setting(SAME_AS_RULE, values=f"{SAME_AS_RULE}|{KNOWN}", parse=_order_or_same)
-    """The order of the jobs that are backfilled, behind the first that can't start; without backfilling, of all."""
+    rule: str = setting("fcfs", values=_KNOWN, parse=order_name, about="Order of the queue.")
+    order: str = setting(
+        SAME_AS_RULE,
+        values=f"{SAME_AS_RULE}|{_KNOWN}",
+        parse=_order_or_same,
+        about="Order in which jobs behind the first that cannot start are backfilled: `easy --set order=sjbf`. Without"
+        " backfilling, the order of the whole queue.",
+    )
     ordering: Ordering = Ordering.STRICT
-    backfill: OnOff = OnOff.OFF
-    backfill_depth: int = setting(1, zero="unlimited")
-    """Reservations held for jobs that can't start; 0: for all."""
-    backfill_window: int = setting(0, zero="unlimited")
-    """Jobs that backfilling looks at, from the first on that can't start; 0: all."""
-    age_weight: int = setting(Weights().age, least=0)
-    size_weight: int = setting(Weights().size, least=0)
-    queue_weight: int = setting(Weights().queue, least=0)
-    """What age, cores and the queue's priority count in the order `multifactor`; 0 for the last: it goes before all."""
-    max_age_s: int = Weights().max_age_s
-    """At what age a job is old in that order."""
-    favor_small: OnOff = OnOff.OFF
-    """Whether in that order few cores count, in place of many."""
+    backfill: OnOff = setting(
+        OnOff.OFF, about="Whether jobs behind the first that cannot start may start if they delay no reservation."
+    )
+    backfill_depth: int = setting(
+        1,
+        zero="unlimited",
+        about="For how many jobs that cannot start capacity is reserved. With a number, reservations are made anew in"
+        " every pass (1 is EASY). With `unlimited` they are kept, and improved in arrival order at every end"
+        " (conservative).",
+    )
+    backfill_window: int = setting(
+        0, zero="unlimited", about="How many jobs backfilling looks at, from the first on that cannot start."
+    )
+    age_weight: int = setting(Weights().age, least=0, about="In `multifactor`: weight of age.")
+    size_weight: int = setting(Weights().size, least=0, about="In `multifactor`: weight of cores.")
+    queue_weight: int = setting(
+        Weights().queue,
+        least=0,
+        about="In `multifactor`: weight of the priority of the job's queue over the largest one (without its sign). 0:"
+        " priorities of queues go before the order, as in all orders and as Slurm's `PriorityTier` does. Above 0, and"
+        " where it is the queue's `rule`, they go only into the sum, as `PriorityJobFactor` does.",
+    )
+    max_age_s: int = setting(
+        Weights().max_age_s, about="In `multifactor`: age in s from which on it counts no more (`PriorityMaxAge`)."
+    )
+    favor_small: OnOff = setting(
+        OnOff.OFF, about="In `multifactor`: whether few cores count, in place of many (`PriorityFavorSmall`)."
+    )
     profile: ProfileRule = ProfileRule.HARD
     profile_check: ProfileCheck = ProfileCheck.INSTANT
     node_choice: NodeChoice = NodeChoice.FIRST_FIT

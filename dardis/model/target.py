@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from dardis.model.arrays import Ints
+from dardis.model.choices import Choice
 from dardis.model.platform import Platform
 from dardis.model.profile import StepFunction
 
 
-class Split(StrEnum):
+class Split(Choice):
     """How a machine-wide value becomes node values."""
 
-    PROPORTIONAL = "proportional"
-    """In proportion to capacity (the thesis); node shares are integers that sum to the machine's value."""
-    WHOLE_NODES = "whole-nodes"
-    """The first nodes have all of theirs, the rest nothing; what does not fill a node is not given."""
-    OPEN_NODES = "open-nodes"
-    """Every group has its share by capacity; its first nodes, as many as that fills or begins, have all of theirs."""
+    PROPORTIONAL = (
+        "proportional",
+        "Every node gets a share in proportion to its capacity (the thesis). Shares are whole numbers that sum to the"
+        " value.",
+    )
+    WHOLE_NODES = (
+        "whole-nodes",
+        "The first nodes get all of theirs, the others nothing. What does not fill a node is not given.",
+    )
+    OPEN_NODES = (
+        "open-nodes",
+        "Every node group gets its share by capacity. Its first nodes, as many as that share fills or begins, get all"
+        " of theirs: in all less than a node of each group above the value.",
+    )
 
 
 @dataclass(frozen=True)

@@ -3,43 +3,52 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import ClassVar
 
 from dardis.config.set_up import AnySetUp
 from dardis.config.settings import setting
-from dardis.model.choices import NodeChoice, OnOff
+from dardis.model.choices import Choice, NodeChoice, OnOff
 from dardis.model.host_tree import levels_below
 
 
-class Generator(StrEnum):
+class Generator(Choice):
     """Which start times a node offers (thesis 5.3.3 to 5.3.5, 7.5)."""
 
-    FIRST = "first"
-    UNIFORM = "uniform"
-    EXPONENTIAL = "exponential"
+    FIRST = "first", "All feasible starts, as runs, in windows that double until enough nodes agree."
+    UNIFORM = (
+        "uniform",
+        "Starts drawn from the job's whole window, in proportion to the free capacity below the desired profile then.",
+    )
+    EXPONENTIAL = "exponential", "As `uniform`, early starts likelier: free capacity · e^(−(t − est) / window)."
 
 
-class Selection(StrEnum):
+class Selection(Choice):
     """Which common start a task manager takes (thesis 7.5)."""
 
-    MIN_START = "min-start"
-    MAX_PROBABILITY = "max-probability"
-    RANDOM = "random"
+    MIN_START = "min-start", "The earliest start that enough nodes offer."
+    MAX_PROBABILITY = (
+        "max-probability",
+        "The start with the largest sum of fitting indices, where the machine is emptiest.",
+    )
+    RANDOM = "random", "Any of them, each equally likely."
 
 
-class OfferRule(StrEnum):
-    """Whether the first generator offers all its runs or the thesis's quota of start times."""
+class OfferRule(Choice):
+    """How many starts the generator `first` offers."""
 
-    RUNS = "runs"
-    QUOTA = "quota"
+    RUNS = "runs", "All feasible starts."
+    QUOTA = "quota", "The thesis's quota of earliest starts."
 
 
-class BackfillScope(StrEnum):
-    """Who asks again after an early end: the next jobs on the freed nodes, or all that wait, of all nodes."""
+class BackfillScope(Choice):
+    """Which jobs ask for an earlier start after an early end."""
 
-    SAME_NODES = "same-nodes"
-    ALL_NODES = "all-nodes"
+    SAME_NODES = "same-nodes", "The next jobs on the freed nodes ask these nodes (the thesis)."
+    ALL_NODES = (
+        "all-nodes",
+        "All jobs that have not started ask all nodes, in arrival order, for an earlier start, or for the same start on"
+        " nodes that fit better.",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +64,17 @@ class SetUp(AnySetUp):
     generator: Generator
     selection: Selection
     node_choice: NodeChoice
-    backfill: OnOff
-    start_grain_s: int = 60
+    backfill: OnOff = setting(
+        about="Whether jobs with reservations ask for earlier starts when a job ends before its walltime."
+    )
+    start_grain_s: int = setting(60, about="Distance in s of drawn starts, counted from the earliest start.")
     offers: OfferRule = OfferRule.RUNS
-    backfill_depth: int = setting(0, least=0)
-    """Later jobs a node tells of an early end; 0: the node's cores (same-nodes) or all (all-nodes)."""
+    backfill_depth: int = setting(
+        0,
+        least=0,
+        about="How many jobs ask. With `same-nodes`: later jobs of each freed node (0: as many as it has cores). With"
+        " `all-nodes`: jobs of the whole queue (0: all).",
+    )
     backfill_scope: BackfillScope = BackfillScope.SAME_NODES
 
     @property
@@ -132,10 +147,16 @@ class LateSetUp(AnySetUp):
     switches: ClassVar[bool] = True
     bears_failures: ClassVar[bool] = True
 
-    aged_after_s: int = 14_400
-    """How much longer than the work that was there when it came takes a job waits until it is old, in s."""
-    aged_work_s: int = 172_800
-    """Of the time that this work takes, at most so much counts, in s: walltimes may be many times what jobs use."""
+    aged_after_s: int = setting(
+        14_400,
+        about="A job is old when it has waited this many seconds longer than the work takes that was there when it"
+        " came. The job that has been old longest goes first.",
+    )
+    aged_work_s: int = setting(
+        172_800,
+        about="Largest number of seconds that count of the time which that work takes, since walltimes may be many"
+        " times what jobs use.",
+    )
     node_choice: NodeChoice = NodeChoice.BEST_FIT
     about: str = setting(
         "late binding in one agreed order, one reservation in the whole system (ours, docs/late.md)", key=False

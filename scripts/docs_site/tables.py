@@ -1,19 +1,23 @@
 """Writes the tables of docs/ that describe options, keys and records, from the models that define them.
 
 A table stands between two comments: `<!-- table: module:Model -->` and `<!-- end of table -->`. Fields behind the name
-of the model choose some of its rows. `python -m scripts.docs_site.tables` writes all of them.
+of the model choose some of its rows. In place of a model stands a set-up of dispatchers, or a mapping of words to their
+meanings. `python -m scripts.docs_site.tables` writes all of them.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import is_dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pydantic import BaseModel
 
-from dardis.config.option import OptionField, key_of, option_fields
+from dardis.config.option import Option, OptionField, key_of, option_fields
+from scripts.docs_site.setting_tables import setting_rows
 
 PAGES: Final = Path(__file__).parents[2] / "docs"
 _TABLE: Final = re.compile(r"(<!-- table: ([\w.]+):(\w+)([\w ]*) -->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
@@ -29,18 +33,31 @@ def with_tables(page: str) -> str:
     return _TABLE.sub(written, page)
 
 
-def table_of(model: type[BaseModel], fields: list[str] | None = None) -> str:
-    """The fields of a model as a Markdown table: all, or those that are named."""
+def table_of(thing: Any, fields: list[str] | None = None) -> str:  # noqa: ANN401 (a model, a set-up or a mapping)
+    """The fields of a model or a set-up as a Markdown table: all, or those that are named. Or words with meanings."""
+    if isinstance(thing, Mapping):
+        rows = [["value", "meaning"], *([f"`{word}`", about] for word, about in thing.items())]
+    else:
+        rows = setting_rows(thing, fields or []) if is_dataclass(thing) else _model_rows(thing, fields)
+    lines = [rows[0], ["---"] * len(rows[0]), *rows[1:]]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def _model_rows(model: type[BaseModel], fields: list[str] | None) -> list[list[str]]:
     options = {one.name: one for one in option_fields(model)}
-    names = fields or [*options, *(name for name in model.model_fields if name not in options)]
+    described = options or {
+        name: OptionField(name, info, Option(info.description or "")) for name, info in model.model_fields.items()
+    }
+    required = sorted(described, key=lambda name: not described[name].info.is_required())
+    names = fields or [*required, *(name for name in model.model_fields if name not in described)]
     columns = {"key": [f"`{key_of(name)}`" for name in names]}
     if all(name in options for name in names):
         columns["option"] = [_option(options[name]) for name in names]
-        columns["default"] = [_default(options[name]) for name in names]
-    columns["meaning"] = [_meaning(model, options, name) for name in names]
+    if all(name in described for name in names):
+        columns["default"] = [_default(described[name]) for name in names]
+    columns["meaning"] = [_meaning(model, described, name) for name in names]
     shown = {head: cells for head, cells in columns.items() if any(cells)}
-    rows = [[*shown], ["---"] * len(shown), *map(list, zip(*shown.values(), strict=True))]
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    return [[*shown], *map(list, zip(*shown.values(), strict=True))]
 
 
 def _option(one: OptionField) -> str:
@@ -56,7 +73,8 @@ def _default(one: OptionField) -> str:
         return "required"
     if one.kind is bool:
         return f"`{str(one.default).lower()}`"
-    return "" if one.default in (None, (), "", {}) else f"`{one.text_of(one.default)}`"
+    stated = isinstance(one.default, str | float | int) or one.reader is not None
+    return f"`{one.text_of(one.default)}`" if stated and one.default not in (None, "", ()) else ""
 
 
 def _sentences(one: OptionField) -> str:

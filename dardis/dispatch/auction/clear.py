@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from math import inf
 from typing import ClassVar
 
@@ -18,6 +17,7 @@ from dardis.dispatch.cp.first import Machine
 from dardis.dispatch.cp.problem import Answer, Held, Problem, Waiting
 from dardis.engine.clock import cpu_timed
 from dardis.model.arrays import Ints
+from dardis.model.choices import Choice
 from dardis.model.errors import ProtocolError
 from dardis.model.platform import Platform
 from dardis.solver.milp import Search, maximise
@@ -26,19 +26,18 @@ from dardis.solver.result import Result
 HOUR_S = 3600
 
 
-class Alpha(StrEnum):
+class Alpha(Choice):
     """How much preferences count beside priorities."""
 
-    PAPER = "paper"
-    EXACT = "exact"
+    PAPER = "paper", "By eq. 10, which does not ensure that they only choose among answers of the same priorities."
+    EXACT = "exact", "They only choose among answers of the same priorities."
 
 
-class BidClasses(StrEnum):
+class BidClasses(Choice):
     """What jobs may bid for."""
 
-    ALL = "all"
-    CONTIGUOUS = "contiguous"
-    """Classes A and B alone (table 8, contigonly)."""
+    ALL = "all", "Nodes of all classes (A, B and C)."
+    CONTIGUOUS = "contiguous", "Classes A and B alone: adjacent nodes for every job (table 8, contigonly)."
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,25 +20,35 @@ class AuctionSetUp(AskingSetUp):
     """AUCSCHED (001)."""
 
     # A bid is for nodes that are free now, for as long as a job may run.
-    profile_check: ProfileCheck = setting(ProfileCheck.SPAN, key=False)  # noqa: RUF009 (a field, as the others)
-    node_choice: NodeChoice = setting(NodeChoice.BEST_FIT, key=False)  # noqa: RUF009
-    expected: Expecting = setting(Expecting.WALLTIME, key=False)  # noqa: RUF009
-    correction: Correction = setting(Correction.STEPS, key=False)  # noqa: RUF009
-    step: int = 5
-    """Seconds between auctions."""
-    window: int = 100
-    """Jobs that bid, those of the highest priority."""
-    bids_per_job: int = 5
+    profile_check: ProfileCheck = setting(ProfileCheck.SPAN, key=False)
+    node_choice: NodeChoice = setting(NodeChoice.BEST_FIT, key=False)
+    expected: Expecting = setting(Expecting.WALLTIME, key=False)
+    correction: Correction = setting(Correction.STEPS, key=False)
+    step: int = setting(
+        5,
+        about="Seconds between auctions, counted from the first submission. An auction before which nothing has changed"
+        " is not held.",
+    )
+    window: int = setting(
+        100, about="How many jobs bid. A job that cannot start now holds a place in the window as well."
+    )
+    bids_per_job: int = setting(5, about="Largest number of bids of a job. Alternatives share them.")
     bids: BidClasses = BidClasses.ALL
-    slurm_bids: OnOff = OnOff.OFF
-    """Whether each job also bids for what Slurm's best fit would give it."""
+    slurm_bids: OnOff = setting(
+        OnOff.OFF,
+        about="Whether each job also bids for what Slurm's best fit would give it, each in turn beside those before it"
+        " (preference 1).",
+    )
     alpha: Alpha = Alpha.EXACT
-    size_weight: int = setting(1000, least=0)
-    """Priority of a job as large as the machine."""
-    age_weight: int = setting(10, least=0)
-    """Priority of an hour of waiting."""
-    search_nodes: int = 20
-    """Branch-and-bound nodes of the solver."""
+    size_weight: int = setting(
+        1000, least=0, about="Priority of a job as large as the machine, by its largest share of a resource kind."
+    )
+    age_weight: int = setting(10, least=0, about="Priority of an hour of waiting.")
+    search_nodes: int = setting(
+        20,
+        about="Branch-and-bound nodes of the solver (HiGHS in OR-Tools' MathOpt, one thread). The same inputs give the"
+        " same winners, whatever time it takes.",
+    )
 
     @property
     def step_s(self) -> int:

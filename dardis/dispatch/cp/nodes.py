@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from functools import cached_property
 from math import inf
 from typing import ClassVar
@@ -20,6 +19,7 @@ from dardis.dispatch.cp.problem import Answer, Held, Problem, Waiting
 from dardis.dispatch.cp.search import Effort, search
 from dardis.engine.clock import cpu_timed
 from dardis.model.arrays import Ints
+from dardis.model.choices import Choice
 from dardis.model.job import FOREVER
 from dardis.solver.result import Ended, Result, SolverStatus
 
@@ -43,12 +43,12 @@ class Means:
     """Whether an answer of ours comes first; else the solver is asked always, and is told of none."""
 
 
-class Aim(StrEnum):
+class Aim(Choice):
     """What PCP'14 minimises."""
 
-    MAKESPAN = "makespan"
-    TARDINESS = "tardiness"
-    LATE = "late"
+    MAKESPAN = "makespan", "The end of the last job."
+    TARDINESS = "tardiness", "The weighted tardiness."
+    LATE = "late", "The number of late jobs."
 
 
 @dataclass(frozen=True)

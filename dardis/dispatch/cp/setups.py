@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
@@ -22,7 +21,7 @@ from dardis.dispatch.cp.problem import Model
 from dardis.dispatch.cp.search import Effort
 from dardis.dispatch.gone_over import Pass
 from dardis.dispatch.setups import ProfileCheck, QueueSetUp
-from dardis.model.choices import Correction, OnOff, UnitsPerNode
+from dardis.model.choices import Choice, Correction, OnOff, UnitsPerNode
 from dardis.model.errors import InputError
 from dardis.model.platform import Platform
 
@@ -33,11 +32,14 @@ NEWEST = 3
 """The last version of PCP'19 and HCP'19 (002, table 1)."""
 
 
-class DecisionCost(StrEnum):
-    """Whether simulated time goes on while a solver works."""
+class DecisionCost(Choice):
+    """When decisions of a solver take effect."""
 
-    NONE = "none"
-    DETERMINISTIC = "deterministic"
+    NONE = "none", "At once."
+    DETERMINISTIC = (
+        "deterministic",
+        "When the solver's deterministic seconds are over, rounded up. Meanwhile nothing else is decided.",
+    )
 
 
 def _positive(text: str) -> float:
@@ -66,22 +68,37 @@ def _version(text: str) -> int:
 MANY_CONFLICTS = 1_000_000
 """Where no answer stands: a search that is cut short early has none."""
 _SECONDS = "deterministic seconds above 0"
+_TOO_LARGE = "in the largest model that is built. Above it our own answer stands, and `solver.csv` says `too_large`."
+_VERSION = (
+    "Version of PCP'19's table 1. 0 is the original; 1 has smaller models; 2 gives jobs that outlive what was expected"
+    " one second more; 3 goes by durations."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class SearchingSetUp(QueueSetUp):
     """What all have who may ask a constraint solver: bounds of its searches."""
 
-    delta: float = setting(1.0, values=_SECONDS, parse=_positive)
-    """δ: what a first search may take."""
-    delta_max: float = setting(16.0, values=_SECONDS, parse=_positive)
-    """δ_max: what none may take more."""
-    restarts: int = setting(2, least=0)
-    """k: further searches after one that finds nothing."""
-    conflicts: int = setting(0, zero="default")
-    """Dead ends of a search: deterministic time alone bounds no model of many boxes."""
-    guard_s: int = setting(0, zero="off")
-    """Seconds on the wall clock after which a search is stopped: then no other run need end the same."""
+    delta: float = setting(1.0, values=_SECONDS, parse=_positive, about="Limit of a first search (δ).")
+    delta_max: float = setting(16.0, values=_SECONDS, parse=_positive, about="Limit of every search (δ_max).")
+    restarts: int = setting(
+        2,
+        least=0,
+        about="How often a search that finds nothing is repeated at most (k), each time with twice the limit.",
+    )
+    conflicts: int = setting(
+        0,
+        zero="default",
+        about="Dead ends of one search: deterministic time alone bounds no model of many boxes. By default few (1,000"
+        " for `hcp19` and `replan`, 200 for the others) where our own answer stands already, a million with"
+        " `shortcuts=off`.",
+    )
+    guard_s: int = setting(
+        0,
+        zero="off",
+        about="Seconds on the wall clock after which a search is stopped. Then `stopped_by` in `metrics.json` and"
+        " `solver.csv` says `time`, and another run may end otherwise.",
+    )
 
     few_conflicts: ClassVar[int] = pools.CONFLICTS
     """Where an answer stands already: hardly ever is a better one found by more."""
@@ -152,10 +169,10 @@ class AskingSetUp(QueueSetUp):
 class CpSetUp(AskingSetUp, SearchingSetUp):
     """What all have whose decisions are a constraint solver's."""
 
-    shortcuts: OnOff = OnOff.ON
-    """Whether an answer of ours comes first, and the solver is asked only where that may not be the best."""
+    shortcuts: OnOff = setting(
+        OnOff.ON, about="Whether our own answer comes first, and the solver is asked only where it may not be the best."
+    )
     decision_cost: DecisionCost = DecisionCost.NONE
-    """Whether what is decided begins when the solver's deterministic seconds are over."""
 
     @property
     def answers_first(self) -> bool:
@@ -178,8 +195,7 @@ class OnNodesSetUp(CpSetUp):
     """What those have whose models decide on nodes by alternatives."""
 
     few_conflicts: ClassVar[int] = nodes.CONFLICTS
-    most_places: int = nodes.MOST_PLACES
-    """Nodes of jobs in the largest model that is built."""
+    most_places: int = setting(nodes.MOST_PLACES, about=f"Pairs of job and node {_TOO_LARGE}")
 
     @property
     def means(self) -> Means:
@@ -192,11 +208,17 @@ class Pcp14SetUp(OnNodesSetUp):
     """PCP'14 (thesis 3)."""
 
     objective: Aim = Aim.MAKESPAN
-    composite: OnOff = OnOff.ON
-    """Whether the two other objectives are bounded by what is best for each alone."""
-    delta_0: float = setting(1.0, values="a factor from 0 on", parse=_factor)
-    delta_1: float = setting(1.0, values="a factor from 0 on", parse=_factor)
-    """How many times that."""
+    composite: OnOff = setting(
+        OnOff.ON,
+        about="Whether the two other objectives are bounded by `delta_0` and `delta_1` times what is best for each"
+        " alone. If no known answer keeps these bounds, they widen to the answer that comes nearest.",
+    )
+    delta_0: float = setting(
+        1.0, values="a factor from 0 on", parse=_factor, about="Factor of the first bound of `composite`."
+    )
+    delta_1: float = setting(
+        1.0, values="a factor from 0 on", parse=_factor, about="Factor of the second bound of `composite`."
+    )
 
     @property
     def needs_deadlines(self) -> bool:
@@ -214,7 +236,7 @@ class Pcp19SetUp(OnNodesSetUp):
 
     correction: Correction = Correction.SECOND
     """As the paper has it (section 4)."""
-    version: int = setting(NEWEST, values="0|1|2|3", parse=_version)
+    version: int = setting(NEWEST, values="0|1|2|3", parse=_version, about=_VERSION)
 
     @property
     def needs_deadlines(self) -> bool:
@@ -232,9 +254,8 @@ class Hcp19SetUp(CpSetUp):
 
     correction: Correction = Correction.SECOND
     """As the paper has it (section 4)."""
-    version: int = setting(NEWEST, values="0|1|2|3", parse=_version)
-    model_jobs: int = 100
-    """m: jobs in the model, the first to have arrived."""
+    version: int = setting(NEWEST, values="0|1|2|3", parse=_version, about=_VERSION)
+    model_jobs: int = setting(100, about="Jobs in the model (m): the first to have arrived.")
 
     @property
     def needs_deadlines(self) -> bool:
@@ -257,8 +278,7 @@ class Pcp20SetUp(CpSetUp):
     delta: float = setting(pcp20.EFFORT.first_s, values=_SECONDS, parse=_positive)
     delta_max: float = setting(pcp20.EFFORT.longest_s, values=_SECONDS, parse=_positive)
     few_conflicts: ClassVar[int] = pcp20.EFFORT.conflicts
-    most_boxes: int = pcp20.MOST_BOXES
-    """Boxes in the largest model that is built."""
+    most_boxes: int = setting(pcp20.MOST_BOXES, about=f"Boxes {_TOO_LARGE}")
 
     def model(self) -> Pcp20:
         """As set."""
@@ -272,22 +292,32 @@ class WithEuroraSetUp(CpSetUp):
 
     few_conflicts: ClassVar[int] = nodes.CONFLICTS
     # The model goes by wishes all the time; K₁, K₂ and M stand for the others.
-    profile_check: ProfileCheck = setting(ProfileCheck.SPAN, key=False)  # noqa: RUF009 (a field, as the others)
+    profile_check: ProfileCheck = setting(ProfileCheck.SPAN, key=False)
     delta: float = setting(1.0, key=False)
     delta_max: float = setting(300.0, key=False)
     restarts: int = setting(0, key=False)
-    k1: float = setting(1.0, values=_SECONDS, parse=_positive)
-    """K₁: what a search has beside the time to its first solution."""
-    k2: float = setting(2.0, values="a factor above 0", parse=_positive)
-    """K₂: how much longer each further run is where one finds nothing."""
-    m: int = 3
-    """M: runs at most, until something is found."""
-    most_places: int = 200
-    """Nodes of jobs in the largest model that is built."""
-    exchanges: int = setting(2000, least=0)
-    """Other orders that are tried before."""
-    plan_jobs: int = 100
-    """Of how many jobs: of those who start first."""
+    k1: float = setting(
+        1.0,
+        values=_SECONDS,
+        parse=_positive,
+        about="δ of the first cycle, and what each later one has beside the time that the last took to its first"
+        " solution (K₁).",
+    )
+    k2: float = setting(
+        2.0,
+        values="a factor above 0",
+        parse=_positive,
+        about="How much longer each further run is after one that finds nothing (K₂).",
+    )
+    m: int = setting(3, about="Largest number of runs until something is found (M).")
+    most_places: int = setting(
+        200,
+        about="Pairs of job and node in the largest model: as many of the jobs that start first by our own answer as it"
+        " holds. If not even the first has room, as on more nodes than that for a job that fits everywhere, no model"
+        " is built, and `solver.csv` says `too_large`.",
+    )
+    exchanges: int = setting(2000, least=0, about="How many other orders are tried for our own answer.")
+    plan_jobs: int = setting(100, about="Of how many jobs: of those that start first.")
 
     def model(self) -> Eurora:
         """As set, before its first cycle."""
@@ -316,14 +346,18 @@ class EuroraSetUp(WithEuroraSetUp):
 class PortfolioSetUp(WithEuroraSetUp):
     """A rule, the Eurora scheduler or `pbs-walltime`, by working range (thesis 4.5.2)."""
 
-    light: int = setting(9, least=0)
-    """Units a node, of those submitted within a day, from which on the model decides.
-
-    Of generated Eurora workloads with 4 and 8 the model's weighted waits were the rule's; with 11 and 15 less, by 3 and
-    9 %.
-    """
-    heavy: int = setting(266_500, least=0)
-    """Units · nodes from which on `pbs-walltime` does: 4,100 units on 65 nodes; the thesis also has it as 270,000."""
+    light: int = setting(
+        9,
+        least=0,
+        about="Units a node from which on `cp-eurora` decides. Below, each job that fits starts, the shortest walltime"
+        " first. With 4 and 8 waits were the same on 65 nodes; with 11, 15 and 30 the model's were 3, 9 and 34 % less.",
+    )
+    heavy: int = setting(
+        266_500,
+        least=0,
+        about="Units · nodes from which on `pbs-walltime` decides: the thesis's 4,100 units on 65 nodes (it also has"
+        " 270,000).",
+    )
 
     def new_pass(self, platform: Platform, seed: int) -> Portfolio:  # noqa: ARG002 (it is shown the machine)
         """By working range."""

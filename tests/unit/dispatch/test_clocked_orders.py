@@ -27,7 +27,7 @@ WHO = Waiting(*map(np.array, ([50.0, 0.0], [1000.0, 0.0], [100.0, 10.0], [8.0, 1
     ],
 )
 def test_numbers(name, weights, expected):
-    assert CLOCKED[name](weights, RANKED).number(WHO) == pytest.approx(expected)
+    assert CLOCKED[name][1](weights, RANKED).number(WHO) == pytest.approx(expected)
 
 
 def test_a_queue_counts_its_priority_over_the_largest():
@@ -35,7 +35,7 @@ def test_a_queue_counts_its_priority_over_the_largest():
     near = replace(TEN, queues=(Queue("a", priority=90), Queue("b", priority=95), Queue("c", priority=100)))
     who = WHO._replace(level=np.array([1.0, 3.0]))
     weights = Weights(age=0, size=0, queue=100)
-    assert CLOCKED["multifactor"](weights, near).number(who) == pytest.approx([-90, -100])
+    assert CLOCKED["multifactor"][1](weights, near).number(who) == pytest.approx([-90, -100])
 
 
 def job(number, submit, walltime, cores, queue=""):
