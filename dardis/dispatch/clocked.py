@@ -53,18 +53,24 @@ class Weights(NamedTuple):
 
 
 def _wfp3(who: Waiting) -> Floats:
-    """Tang, Lan, Desai, Buettner: Fault-aware, utility-based job scheduling on Blue Gene/P systems (CLUSTER 2009)."""
+    """Numbers of `wfp3`.
+
+    Tang, Lan, Desai, Buettner: Fault-aware, utility-based job scheduling on Blue Gene/P systems (CLUSTER 2009).
+    """
     slowed = who.wait / who.expected
     return -(slowed * slowed * slowed * who.cores)
 
 
 def _unicef(who: Waiting) -> Floats:
-    """Of the same paper as `wfp3`."""
+    """Numbers of `unicef`, of the same paper."""
     return -(who.wait / (np.log2(np.maximum(who.cores, 2)) * who.expected))
 
 
 def _f1(who: Waiting) -> Floats:
-    """Carastan-Santos, de Camargo: Obtaining dynamic scheduling policies with simulation and machine learning (2017)."""
+    """Numbers of `f1`.
+
+    Carastan-Santos, de Camargo: Obtaining dynamic scheduling policies with simulation and machine learning (SC 2017).
+    """
     found: Floats = np.log10(who.expected) * who.cores + 870 * np.log10(np.maximum(who.since, 1))
     return found
 
@@ -99,15 +105,19 @@ CLOCKED: dict[str, tuple[str, Callable[[Weights, Platform], Clocked]]] = {
         lambda _weights, _platform: Clocked(_unicef),
     ),
     "f1": (
-        "The smallest log₁₀ walltime · cores + 870 · log₁₀ submission, in s since the first submission that the"
-        " dispatcher was told of, at least 1. It does not change while a job waits (Carastan-Santos and de Camargo, SC"
-        " 2017, eq. F1).",
+        (
+            "The smallest log₁₀ walltime · cores + 870 · log₁₀ submission, in s since the first submission that the"
+            " dispatcher was told of, at least 1. It does not change while a job waits (Carastan-Santos and de Camargo,"
+            " SC 2017, eq. F1)."
+        ),
         lambda _weights, _platform: Clocked(_f1, ages=False),
     ),
     MULTIFACTOR: (
-        "The highest `age_weight` · min(wait / `max_age_s`, 1) + `size_weight` · cores / the machine's cores +"
-        " `queue_weight` · the queue's priority / the largest (Slurm's"
-        " [priority/multifactor](https://slurm.schedmd.com/priority_multifactor.html)).",
+        (
+            "The highest `age_weight` · min(wait / `max_age_s`, 1) + `size_weight` · cores / the machine's cores +"
+            " `queue_weight` · the queue's priority / the largest (Slurm's"
+            " [priority/multifactor](https://slurm.schedmd.com/priority_multifactor.html))."
+        ),
         _multifactor,
     ),
 }

@@ -39,9 +39,11 @@ class ProfileCheck(Choice):
 
     INSTANT = (
         "instant",
-        "When it starts (thesis algorithm 4): what runs may exceed a hard profile that falls later. A job whose nodes"
-        " must boot is tested when it is decided on, not when they are up. With backfilling, capacity is held for a"
-        " job that only the profile prevents from starting.",
+        (
+            "When it starts (thesis algorithm 4): what runs may exceed a hard profile that falls later. A job whose"
+            " nodes must boot is tested when it is decided on, not when they are up. With backfilling, capacity is held"
+            " for a job that only the profile prevents from starting."
+        ),
     )
     SPAN = "span", "All the time."
 

@@ -25,8 +25,10 @@ class NodeChoice(Choice):
 
     BEST_FIT = (
         "best-fit",
-        "Nodes that fit the fewest units first, then those with the least idle time around the run, then the lowest"
-        " number.",
+        (
+            "Nodes that fit the fewest units first, then those with the least idle time around the run, then the lowest"
+            " number."
+        ),
     )
     WORST_FIT = "worst-fit", "Nodes with the most free capacity first."
     RANDOM = "random", "An order that is drawn for each job."
@@ -49,13 +51,17 @@ class ProfileRule(Choice):
 
     SOFT = (
         "soft",
-        "A job keeps the profile if it finds a start in its window that does. Otherwise it exceeds the profile to keep"
-        " its deadline. Without deadlines, only a job that fits at no time exceeds it.",
+        (
+            "A job keeps the profile if it finds a start in its window that does. Otherwise it exceeds the profile to"
+            " keep its deadline. Without deadlines, only a job that fits at no time exceeds it."
+        ),
     )
     HARD = (
         "hard",
-        "The profile is never exceeded; `profile_check=instant` checks starts alone. A job that finds no start waits,"
-        " asks again when something ends early or changes, and is rejected when nothing can change any more.",
+        (
+            "The profile is never exceeded; `profile_check=instant` checks starts alone. A job that finds no start"
+            " waits, asks again when something ends early or changes, and is rejected when nothing can change any more."
+        ),
     )
     OFF = "off", "The scheduler ignores the profile. It is still measured."
 
@@ -83,19 +89,26 @@ class Expecting(Choice):
     WALLTIME = "walltime", "The job's walltime."
     LAST_TWO = (
         "last-two",
-        "The mean of the last two jobs of the user that have ended, or the duration of the only one. Without any: the"
-        " walltime times the share of all walltimes that has been used (Tsafrir, Etsion and Feitelson 2007).",
+        (
+            "The mean of the last two jobs of the user that have ended, or the duration of the only one. Without any:"
+            " the walltime times the share of all walltimes that has been used (Tsafrir, Etsion and Feitelson 2007)."
+        ),
     )
     DATA_DRIVEN = (
         "data-driven",
-        "The duration of the last job that has ended and is most alike. First the same user, name, queue, walltime and"
-        " request; then a name that differs in the number at its end only (a rule with `stem`); then any request; then"
-        " the same user and name alone. Without any: the walltime (Galleguillos et al. 2017, which PCP'19 uses).",
+        (
+            "The duration of the last job that has ended and is most alike. First the same user, name, queue, walltime"
+            " and request; then a name that differs in the number at its end only (a rule with `stem`); then any"
+            " request; then the same user and name alone. Without any: the walltime (Galleguillos et al. 2017, which"
+            " PCP'19 uses)."
+        ),
     )
     LEARNED = (
         "learned",
-        "The answer of a forest of 20 trees (scikit-learn) to all this, the sizes and the hour. The forest is grown"
-        " anew whenever a fifth more jobs have ended, from the last 10,000. As `data-driven` before 100 have ended.",
+        (
+            "The answer of a forest of 20 trees (scikit-learn) to all this, the sizes and the hour. The forest is grown"
+            " anew whenever a fifth more jobs have ended, from the last 10,000. As `data-driven` before 100 have ended."
+        ),
     )
     REAL = "real", "The real duration, which nothing can know: it shows what the other predictions lack."
 
@@ -105,8 +118,10 @@ class Correction(Choice):
 
     STEPS = (
         "steps",
-        "By 1, 5, 15, 30 min, 1, 2, 5, 10, 20, 50 and 100 h, at most to the walltime, each at the instant at which the"
-        " last one expired (Tsafrir, Etsion and Feitelson 2007).",
+        (
+            "By 1, 5, 15, 30 min, 1, 2, 5, 10, 20, 50 and 100 h, at most to the walltime, each at the instant at which"
+            " the last one expired (Tsafrir, Etsion and Feitelson 2007)."
+        ),
     )
     SECOND = "second", "By one second at every decision (PCP'19, section 4)."
 

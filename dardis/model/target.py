@@ -19,8 +19,10 @@ class Split(Choice):
 
     PROPORTIONAL = (
         "proportional",
-        "Every node gets a share in proportion to its capacity (the thesis). Shares are whole numbers that sum to the"
-        " value.",
+        (
+            "Every node gets a share in proportion to its capacity (the thesis). Shares are whole numbers that sum to"
+            " the value."
+        ),
     )
     WHOLE_NODES = (
         "whole-nodes",
@@ -28,8 +30,10 @@ class Split(Choice):
     )
     OPEN_NODES = (
         "open-nodes",
-        "Every node group gets its share by capacity. Its first nodes, as many as that share fills or begins, get all"
-        " of theirs: in all less than a node of each group above the value.",
+        (
+            "Every node group gets its share by capacity. Its first nodes, as many as that share fills or begins, get"
+            " all of theirs: in all less than a node of each group above the value."
+        ),
     )
 
 

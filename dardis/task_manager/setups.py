@@ -46,8 +46,10 @@ class BackfillScope(Choice):
     SAME_NODES = "same-nodes", "The next jobs on the freed nodes ask these nodes (the thesis)."
     ALL_NODES = (
         "all-nodes",
-        "All jobs that have not started ask all nodes, in arrival order, for an earlier start, or for the same start on"
-        " nodes that fit better.",
+        (
+            "All jobs that have not started ask all nodes, in arrival order, for an earlier start, or for the same"
+            " start on nodes that fit better."
+        ),
     )
 
 
