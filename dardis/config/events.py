@@ -35,15 +35,19 @@ _Nodes = Annotated[list[int], BeforeValidator(node_numbers)]
 class EventTable(Table):
     """`[[events]]`: what happens at a time."""
 
-    at_s: Time
-    stop_queue: str | None = None
-    start_queue: str | None = None
-    job: Annotated[int, Field(ge=0)] | None = None
-    walltime_s: Limit | None = None
-    queue: str | None = None
-    nodes_down: _Nodes | None = None
-    nodes_up: _Nodes | None = None
-    reservation: ReservationTable | None = None
+    at_s: Time = Field(description="Time of the event, s on the trace's clock.")
+    stop_queue: str | None = Field(None, description="No job of this queue starts from now on.")
+    start_queue: str | None = Field(None, description="Jobs of this stopped queue start again.")
+    job: Annotated[int, Field(ge=0)] | None = Field(
+        None, description="Number of a job that has not begun. It asks for another walltime or queue."
+    )
+    walltime_s: Limit | None = Field(None, description="New walltime of the `job`.")
+    queue: str | None = Field(None, description="New queue of the `job`.")
+    nodes_down: _Nodes | None = Field(None, description="Nodes that fail. What runs on them is killed.")
+    nodes_up: _Nodes | None = Field(None, description="Failed nodes that are back.")
+    reservation: ReservationTable | None = Field(
+        None, description="A reservation that is made, with the keys of `[[reservations]]`."
+    )
 
 
 class EventsFile(Table):

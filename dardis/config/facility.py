@@ -26,10 +26,12 @@ def _rows(value: object) -> Rows:
 class LimitTable(Table):
     """`[[tariff.limits]]`: what the grid asks for, for a time."""
 
-    start_utc: Moment
-    end_utc: Moment
-    most_kw: Amount
-    penalty_eur_per_kwh: Amount | None = None
+    start_utc: Moment = Field(description="Start, UTC.")
+    end_utc: Moment = Field(description="End, UTC.")
+    most_kw: Amount = Field(description="Limit of IT and cooling, kW.")
+    penalty_eur_per_kwh: Amount | None = Field(
+        None, description="Price of energy above the limit. Without one the limit must never be exceeded."
+    )
 
     @model_validator(mode="after")
     def _has_length(self) -> LimitTable:
@@ -41,24 +43,54 @@ class LimitTable(Table):
 class TariffTable(Table):
     """`[tariff]`: what a contract charges besides energy."""
 
-    demand_eur_per_kw: Amount = 0.0
-    co2_eur_per_t: Amount = 0.0
-    contracted_kw: Amount | None = None
-    contract_penalty_eur_per_kwh: Amount | None = None
-    limits: list[LimitTable] = Field(default_factory=list)
+    demand_eur_per_kw: Amount = Field(
+        0.0, description="Price of the highest mean of IT and cooling over a quarter of an hour, once."
+    )
+    co2_eur_per_t: Amount = Field(0.0, description="Price of CO2.")
+    contracted_kw: Amount | None = Field(None, description="Maximum of those means, kW.")
+    contract_penalty_eur_per_kwh: Amount | None = Field(
+        None, description="Price of energy above `contracted_kw`. Without one it must never be exceeded."
+    )
+    limits: list[LimitTable] = Field(
+        default_factory=list, description="Spans in which the grid asks for less, see below."
+    )
 
 
 class FacilityKeys(Table):
     """Keys at the top of a platform file."""
 
-    cooling: Text | None = None
-    cooling_rows: Annotated[Rows, BeforeValidator(_rows)] = Rows.NEAREST
-    cooling_design_w: Above0 | None = None
-    prices: Text | float | None = None
-    weather: Text | float | None = None
-    carbon: Text | float | None = None
-    calendar_start: Moment | None = None
-    tariff: TariffTable = Field(default_factory=TariffTable)
+    cooling: Text | None = Field(
+        None,
+        description="`air`, `hybrid` (modelled, see [metrics.md](metrics.md#power-and-money)), or the file of a"
+        " [table](#pue-table). Without it cooling is not counted.",
+    )
+    cooling_rows: Annotated[Rows, BeforeValidator(_rows)] = Field(
+        Rows.NEAREST, description="How a table answers between two of its rows: `nearest` or `interpolate`."
+    )
+    cooling_design_w: Above0 | None = Field(
+        None,
+        description="IT power in W that a modelled plant was built for. Without it: 1.175 × the machine's power with"
+        " every core busy, rounded up to three figures.",
+    )
+    prices: Text | float | None = Field(
+        None,
+        description="A [file](#weather-prices-carbon), or one price per kWh. Without it there is no money but income.",
+    )
+    weather: Text | float | None = Field(
+        None, description="A file, or one outdoor temperature in °C. Without it there is no cooling."
+    )
+    carbon: Text | float | None = Field(
+        None, description="A file, or one intensity in g CO2 per kWh. Without it there is no CO2."
+    )
+    calendar_start: Moment | None = Field(
+        None,
+        description="UTC time of the trace's first submission. It ties the trace to the files, and to dates in the"
+        " report. Without it: the trace's own, if it states one.",
+    )
+    tariff: TariffTable = Field(
+        default_factory=TariffTable,
+        description="What the contract charges besides energy. By default all of it is free.",
+    )
 
 
 def facility_of(path: Path, keys: FacilityKeys) -> Facility:

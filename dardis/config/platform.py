@@ -48,8 +48,8 @@ def check_amounts(amounts: dict[str, int]) -> dict[str, int]:
 class DeviceTable(Table):
     """What a device draws: of its node's idle power its part comes on top."""
 
-    idle_w: Watts = 0.0
-    busy_w: Watts
+    idle_w: Watts = Field(0.0, description="W of an idle device. It comes on top of the node's `idle_w`.")
+    busy_w: Watts = Field(description="W of a busy device.")
 
     @model_validator(mode="after")
     def _busy_is_more(self) -> DeviceTable:
@@ -61,14 +61,17 @@ class DeviceTable(Table):
 class PowerTable(Table):
     """What a node draws. A key left out has the thesis's figure."""
 
-    idle_w: Watts = NodePower().idle_w
-    core_w: Watts = NodePower().core_w
-    off_w: Watts = NodePower().off_w
-    boot_s: Seconds = NodePower().boot_s
-    boot_w: Watts = NodePower().boot_w
-    shutdown_s: Seconds = NodePower().shutdown_s
-    shutdown_w: Watts = NodePower().shutdown_w
-    devices: dict[str, DeviceTable] = Field(default_factory=dict)
+    idle_w: Watts = Field(NodePower().idle_w, description="W of a node that is on.")
+    core_w: Watts = Field(NodePower().core_w, description="W that a busy core adds.")
+    off_w: Watts = Field(NodePower().off_w, description="W of a node that is off, its devices included.")
+    boot_s: Seconds = Field(NodePower().boot_s, description="Time of booting, s.")
+    boot_w: Watts = Field(NodePower().boot_w, description="W while it boots.")
+    shutdown_s: Seconds = Field(NodePower().shutdown_s, description="Time of shutting down, s.")
+    shutdown_w: Watts = Field(NodePower().shutdown_w, description="W while it shuts down.")
+    devices: dict[str, DeviceTable] = Field(
+        default_factory=dict,
+        description="Power of the devices of a kind that the node has: `{ gpu = { idle_w = 50, busy_w = 300 } }`.",
+    )
 
     def power(self, place: str, resources: Mapping[str, int]) -> NodePower:
         """Of a node with these resources, its devices' idle power in its own. Raises InputError for unknown devices."""
@@ -87,21 +90,34 @@ class PowerTable(Table):
 class NodesTable(Table):
     """`[[nodes]]`: a group of equal nodes."""
 
-    count: Annotated[int, Field(ge=1, le=MOST_NODES)]
-    prefix: Annotated[str, Field(min_length=1, pattern=r"^\S+$")]
-    resources: Annotated[dict[str, int], BeforeValidator(read_amounts), AfterValidator(check_amounts)]
-    power: PowerTable | None = None
-    always_on: bool = False
+    count: Annotated[int, Field(ge=1, le=MOST_NODES)] = Field(description="Number of nodes.")
+    prefix: Annotated[str, Field(min_length=1, pattern=r"^\S+$")] = Field(
+        description="Beginning of the names: `n` makes n0, n1, …. Prefixes must not name two nodes alike.",
+    )
+    resources: Annotated[dict[str, int], BeforeValidator(read_amounts), AfterValidator(check_amounts)] = Field(
+        description="What each node has: `cores`, at least 1, and any other kind by name.",
+    )
+    power: PowerTable | None = Field(None, description="What each node draws, see below.")
+    always_on: bool = Field(False, description="Whether the nodes may not be switched off.")
 
 
 class MaintenanceTable(Table):
     """`[[maintenance]]`: nodes that hold nothing during a span, on the trace's clock or by date."""
 
-    nodes: Annotated[list[int], BeforeValidator(node_numbers)]
-    start_s: Time | None = None
-    end_s: Time | None = None
-    start_utc: Moment | None = None
-    end_utc: Moment | None = None
+    nodes: Annotated[list[int], BeforeValidator(node_numbers)] = Field(
+        description='Nodes that hold nothing during the span, as `"0-3 7"` or `[0, 1, 2, 3, 7]`.',
+    )
+    start_s: Time | None = Field(None, description="Start of the span, s on the trace's clock.")
+    end_s: Time | None = Field(None, description="End of the span: the first second after it.")
+    start_utc: Moment | None = Field(
+        None,
+        description="Start by date, UTC without an offset. Then the time of the trace's first submission must be"
+        " known.",
+    )
+    end_utc: Moment | None = Field(
+        None,
+        description="End by date. A span is stated by both of these or by the two before.",
+    )
 
     @model_validator(mode="after")
     def _is_one_span(self) -> MaintenanceTable:
@@ -130,18 +146,39 @@ class MaintenanceTable(Table):
 class PlatformFile(FacilityKeys):
     """The whole file."""
 
-    name: Text
-    nodes: Annotated[list[NodesTable], Field(min_length=1, max_length=MAX_GROUPS)]
-    partitions: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
-    maintenance: list[MaintenanceTable] = Field(default_factory=list)
-    currency: Text = "EUR"
-    exchange: dict[Annotated[str, Field(pattern="^[A-Z]{3}$")], Above0] = Field(default_factory=dict)
-    flop_per_s: Above0 | None = None
-    income_eur_per_core_h: Amount = 0.013
-    income_by_queue: dict[str, Amount] = Field(default_factory=dict)
-    queues: list[QueueTable] = Field(default_factory=list)
-    prime: PrimeTable | None = None
-    reservations: list[ReservationTable] = Field(default_factory=list)
+    name: Text = Field(description="Name of the machine.")
+    nodes: Annotated[list[NodesTable], Field(min_length=1, max_length=MAX_GROUPS)] = Field(
+        description=f"Groups of equal nodes, numbered from 0 in the order of the file: 1 to {MAX_GROUPS:,}.",
+    )
+    partitions: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(
+        default_factory=dict,
+        description="Node groups (prefixes) that the jobs of a partition of the trace may use. Jobs of a partition"
+        " that is not listed may use all.",
+    )
+    maintenance: list[MaintenanceTable] = Field(default_factory=list, description="Spans in which nodes hold nothing.")
+    currency: Text = Field("EUR", description="Currency of all amounts.")
+    exchange: dict[Annotated[str, Field(pattern="^[A-Z]{3}$")], Above0] = Field(
+        default_factory=dict,
+        description="What one unit of another currency is worth: `{ USD = 0.92 }`. Prices in another one are refused.",
+    )
+    flop_per_s: Above0 | None = Field(
+        None,
+        description="Operations a second of a core, only for jobs of Batsim that compute.",
+    )
+    income_eur_per_core_h: Amount = Field(0.013, description="Income of a core-hour.")
+    income_by_queue: dict[str, Amount] = Field(
+        default_factory=dict,
+        description="Income of a core-hour of these queues' jobs instead.",
+    )
+    queues: list[QueueTable] = Field(
+        default_factory=list,
+        description="[Queues](#queues). Without any, jobs may name every queue.",
+    )
+    prime: PrimeTable | None = Field(None, description="Hours of the working day, for `hours` of queues.")
+    reservations: list[ReservationTable] = Field(
+        default_factory=list,
+        description="[Reservations](#reservations): capacity that is kept for the jobs of one queue.",
+    )
 
 
 def load_platform(path: Path, read: Read = Path.read_bytes) -> Platform:

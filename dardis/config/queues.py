@@ -53,12 +53,16 @@ def _hours(value: object) -> Hours:
 class PrimeTable(Table):
     """`[prime]`: the hours of the working day."""
 
-    start: Annotated[int, BeforeValidator(_second_of_day)]
-    end: Annotated[int, BeforeValidator(_second_of_day)]
+    start: Annotated[int, BeforeValidator(_second_of_day)] = Field(description='Start, as `"08:00"`.')
+    end: Annotated[int, BeforeValidator(_second_of_day)] = Field(description="End. Before `start`: on the next day.")
     days: Annotated[list[Annotated[int, BeforeValidator(_weekday)]], Field(min_length=1)] = Field(
-        default_factory=lambda: list(range(7))
+        default_factory=lambda: list(range(7)),
+        description="Days of the week: `mon` to `sun`. Default: all.",
     )
-    timezone: Annotated[str, AfterValidator(time_zone)] = "UTC"
+    timezone: Annotated[str, AfterValidator(time_zone)] = Field(
+        "UTC",
+        description="Time zone, as `Europe/Rome`. Clocks that are put forward or back are heeded.",
+    )
 
     @model_validator(mode="after")
     def _has_length(self) -> PrimeTable:
@@ -74,16 +78,32 @@ class PrimeTable(Table):
 class QueueTable(Table):
     """`[[queues]]`: a queue of the site."""
 
-    name: Text
-    expected_wait_s: Limit | None = None
-    longest_wait_s: Limit | None = None
-    priority: Priority = 0
-    groups: Annotated[list[str], Field(min_length=1)] | None = None
-    max_units: Limit | None = None
-    max_walltime_s: Limit | None = None
-    max_job: Annotated[dict[str, int], BeforeValidator(read_amounts)] = Field(default_factory=dict)
-    hours: Annotated[Hours, BeforeValidator(_hours)] = Hours.ANY
-    stopped: list[SpanTable] = Field(default_factory=list)
+    name: Text = Field(description="Name of the queue.")
+    expected_wait_s: Limit | None = Field(None, description="Wait that its users are told to expect.")
+    longest_wait_s: Limit | None = Field(
+        None,
+        description="A job that waits longer is late ([metrics.md](metrics.md)).",
+    )
+    priority: Priority = Field(0, description="Jobs of the queue with the higher priority go first (below).")
+    groups: Annotated[list[str], Field(min_length=1)] | None = Field(
+        None,
+        description="Node groups (prefixes) that its jobs may use, besides what `[partitions]` says. Default: all.",
+    )
+    max_units: Limit | None = Field(None, description="Largest number of units of a job.")
+    max_walltime_s: Limit | None = Field(None, description="Largest walltime of a job.")
+    max_job: Annotated[dict[str, int], BeforeValidator(read_amounts)] = Field(
+        default_factory=dict,
+        description="Most of each kind in all units of a job together.",
+    )
+    hours: Annotated[Hours, BeforeValidator(_hours)] = Field(
+        Hours.ANY,
+        description="When its jobs may start: `any`, `prime` or `non-prime`. A job that has started runs on.",
+    )
+    stopped: list[SpanTable] = Field(
+        default_factory=list,
+        description="Spans in which none of its jobs may start: `[{ start_s = 0, end_s = 3600 }]`, on the trace's"
+        " clock.",
+    )
 
 
 def queues_of(

@@ -44,14 +44,27 @@ def _repeat(value: object) -> Repeat:
 class ReservationTable(SpanTable):
     """`[[reservations]]`: what is kept on some nodes for the jobs of a queue; the span is the first one."""
 
-    name: Annotated[str, Field(min_length=1, pattern=r"^\S+$")]
-    queue: Annotated[str, Field(min_length=1)]
-    nodes: Annotated[list[int], BeforeValidator(node_numbers)]
-    resources: Annotated[dict[str, int], BeforeValidator(read_amounts)] | None = None
-    users: Annotated[list[str], Field(min_length=1)] | None = None
-    repeat: Annotated[Repeat, BeforeValidator(_repeat)] | None = None
-    times: Annotated[int, Field(ge=1, le=MOST_TIMES)] = 1
-    """How often it comes, the first time counted."""
+    name: Annotated[str, Field(min_length=1, pattern=r"^\S+$")] = Field(
+        description="Name, without blanks. Every reservation has another one."
+    )
+    queue: Annotated[str, Field(min_length=1)] = Field(
+        description="One of the `[[queues]]`, which names no groups. Every reservation has another one."
+    )
+    nodes: Annotated[list[int], BeforeValidator(node_numbers)] = Field(
+        description='Nodes that it is on, as `"0-3 7"` or `[0, 1, 2, 3, 7]`.'
+    )
+    resources: Annotated[dict[str, int], BeforeValidator(read_amounts)] | None = Field(
+        None, description="What is kept on each of these nodes, and nothing of other kinds. Default: all that it has."
+    )
+    users: Annotated[list[str], Field(min_length=1)] | None = Field(
+        None, description="Users who may use it. Default: all."
+    )
+    repeat: Annotated[Repeat, BeforeValidator(_repeat)] | None = Field(
+        None, description="`hourly`, `daily` or `weekly`: how often it comes again. The span is the first one."
+    )
+    times: Annotated[int, Field(ge=1, le=MOST_TIMES)] = Field(
+        1, description=f"How often a reservation with `repeat` comes, the first time counted: 2 to {MOST_TIMES:,}."
+    )
 
 
 def reservations_of(place: str, tables: list[ReservationTable]) -> tuple[Reservation, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated
 
-from pydantic import BeforeValidator, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from dardis.config.toml_file import Table
 from dardis.model.limits import Time
@@ -26,8 +26,8 @@ Moment = Annotated[int, BeforeValidator(_moment)]
 class SpanTable(Table):
     """`[start_s, end_s)`, on the trace's clock."""
 
-    start_s: Time
-    end_s: Time
+    start_s: Time = Field(description="Start of the span, s on the trace's clock.")
+    end_s: Time = Field(description="End of the span: the first second after it.")
 
     @model_validator(mode="after")
     def _has_length(self) -> SpanTable:

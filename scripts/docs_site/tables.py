@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import is_dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -38,7 +37,8 @@ def table_of(thing: Any, fields: list[str] | None = None) -> str:  # noqa: ANN40
     if isinstance(thing, Mapping):
         rows = [["value", "meaning"], *([f"`{word}`", about] for word, about in thing.items())]
     else:
-        rows = setting_rows(thing, fields or []) if is_dataclass(thing) else _model_rows(thing, fields)
+        is_model = issubclass(thing, BaseModel)
+        rows = _model_rows(thing, fields) if is_model else setting_rows(thing, fields or [])
     lines = [rows[0], ["---"] * len(rows[0]), *rows[1:]]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
