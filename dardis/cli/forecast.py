@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dardis.cli.derived import options_of
-from dardis.cli.options import TracePath
+from dardis.cli.options import Strict, TracePath
+from dardis.config import option_texts
 from dardis.config.option_texts import days_of, whole
 from dardis.model.errors import InputError
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 def forecast(
     options: dict[str, Any],
     trace: TracePath,
-    platform: Annotated[Path, typer.Option(metavar="P.toml", help="The machine.")],
+    platform: Annotated[Path, typer.Option(metavar="P.toml", help=option_texts.PLATFORM)],
     out: Annotated[
         Path | None, typer.Option(metavar="FILE|DIR", help="A job table (.csv, .csv.gz), or a folder for the files.")
     ] = None,
@@ -48,7 +49,7 @@ def forecast(
     days: Annotated[
         str | None, typer.Option(metavar="A-B", help="With --backtest: only these UTC days (default: evenly spread).")
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Refuse a trace with a malformed line.")] = False,
+    strict: Strict = False,
     force: Annotated[bool, typer.Option("--force", help="Replace what --out names.")] = False,
 ) -> None:
     """Forecast what will be submitted in a day or two from what was submitted before."""

@@ -7,11 +7,9 @@ from typing import Annotated
 
 import typer
 
-TracePath = Annotated[
-    Path,
-    typer.Argument(metavar="TRACE", help="SWF, job table, sacct, Batsim's JSON, tables of public traces; or packed."),
-]
-NodeNames = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Names of the nodes, one a line, where they aren't the platform's.")
-]
+from dardis.config import option_texts
+
+TracePath = Annotated[Path, typer.Argument(metavar="TRACE", help=option_texts.TRACE)]
+NodeNames = Annotated[Path | None, typer.Option(metavar="FILE", help=option_texts.NODE_NAMES)]
+Strict = Annotated[bool, typer.Option("--strict", help=option_texts.STRICT)]
 Force = Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dardis.config import option_texts
 from dardis.config.option_texts import whole, whole_of
 from dardis.config.reach import MOST_NODES, reach_value
 
@@ -23,7 +24,7 @@ def scale(
     ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the tables (CSV), scale.json and report.html.")],
     dispatcher: Annotated[str, typer.Option(metavar="NAME", help="One that has rounds.")] = "dardis-throughput",
-    task_managers: Annotated[str, typer.Option(metavar="M[,M…]", help="Task managers that share the jobs.")] = "1",
+    task_managers: Annotated[str, typer.Option(metavar="M[,M…]", help=option_texts.TASK_MANAGERS)] = "1",
     overlap: Annotated[
         str | None,
         typer.Option(
@@ -38,9 +39,7 @@ def scale(
             parser=whole("--hosts-of", 1, MOST_NODES), metavar="N", help="Nodes of a virtual host, in one process."
         ),
     ] = 64,
-    sample: Annotated[
-        str, typer.Option(metavar="all|default|S[,…]", help="Ask S nodes for each unit first, and more only if needed.")
-    ] = "all",
+    sample: Annotated[str, typer.Option(metavar="all|default|S[,…]", help=option_texts.SAMPLE)] = "all",
     window: Annotated[str, typer.Option(metavar="S[,S…]", help="How late a job may start, in s.")] = "86400",
     reservations: Annotated[str, typer.Option(metavar="R[,R…]", help="Background reservations a node.")] = "4",
     ranks: Annotated[
@@ -53,11 +52,9 @@ def scale(
         ),
     ] = 1,
     weak: Annotated[bool, typer.Option("--weak", help="The nodes are those of each rank.")] = False,
-    seed: Annotated[
-        int, typer.Option(parser=whole("--seed", 0, 2**62), metavar="N", help="Seed of every random choice.")
-    ] = 1,
+    seed: Annotated[int, typer.Option(parser=whole("--seed", 0, 2**62), metavar="N", help=option_texts.SEED)] = 1,
     force: Annotated[bool, typer.Option("--force", help="Replace the experiments that DIR holds.")] = False,
-    no_report: Annotated[bool, typer.Option("--no-report", help="Draw no report.html.")] = False,
+    no_report: Annotated[bool, typer.Option("--no-report", help=option_texts.NO_REPORT)] = False,
 ) -> None:
     """Measure rounds on machines of N nodes: each combination of the lists is an experiment, and a row of scale.csv."""
     from dardis.scale.command import ScaleRequest, run_scale, run_scale_over_ranks

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dardis.config import option_texts
 from dardis.config.option_texts import whole
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def solve(
     ],
     dispatcher: Annotated[str, typer.Option(metavar="NAME", help="Whose model: pcp14, hcp19, cp-eurora, ...")],
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the dispatcher; repeatable.")
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help=option_texts.SETTINGS)
     ] = None,
     seed: Annotated[int, typer.Option(parser=whole("--seed", 0, 2**62), metavar="N", help="Seed of the solver.")] = 1,
     out: Annotated[

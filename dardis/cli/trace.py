@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from dardis.cli.derived import Group, options_of
-from dardis.cli.options import Force, TracePath
+from dardis.cli.options import Force, Strict, TracePath
 from dardis.cli.outputs import check_absent, check_platform_out
 from dardis.config.option_texts import whole
 from dardis.model.errors import InputError
@@ -23,7 +23,6 @@ OutPath = Annotated[
         metavar="OUT", help="Ends in .swf, .csv (a job table) or .json (Batsim), or one of them with .gz, .bz2 or .xz."
     ),
 ]
-Strict = Annotated[bool, typer.Option("--strict", help="Refuse a trace with a malformed line.")]
 
 
 def info(

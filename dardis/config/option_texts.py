@@ -1,4 +1,4 @@
-"""What the texts of options mean where these are numbers or words, on the command line and from Python.
+"""What the texts of options mean where these are numbers or words, on the command line and from Python; shared helps.
 
 A text that is none is an InputError.
 """
@@ -17,6 +17,18 @@ MOST_TASK_MANAGERS: Final = 4096
 MOST_REPLICATES: Final = 1000
 LATEST_DAY: Final = 10**6
 Word = TypeVar("Word", bound=StrEnum)
+
+# Helps of options that models and commands without a model share.
+TRACE: Final = "SWF, job table, sacct, Batsim's JSON, tables of public traces; or packed."
+STRICT: Final = "Refuse a trace with a malformed line."
+PLATFORM: Final = "The machine."
+NODE_NAMES: Final = "Names of the nodes, one a line, where they aren't the platform's."
+TASK_MANAGERS: Final = "Task managers that share the jobs."
+SAMPLE: Final = "Ask S nodes for each unit first, and more only if needed."
+SEED: Final = "Seed of every random choice."
+SETTINGS: Final = "A setting of the dispatcher; repeatable."
+RESULTS: Final = "Folder for the results."
+NO_REPORT: Final = "Draw no report.html."
 
 
 def whole_of(option: str, text: str, least: int, most: int, expected: str, whole: str | None = None) -> int:

@@ -8,6 +8,7 @@ from typing import Annotated, Self
 
 from pydantic import ConfigDict, Field
 
+from dardis.config import option_texts
 from dardis.config.clocks import parse_utc
 from dardis.config.cuts import MOST_WALLTIME_FACTOR, Cut, Trim, cut_of, trim_of
 from dardis.config.option import FILE, RULE_OR_FILE, Option, Reader, key_of, reader_of, word
@@ -53,7 +54,7 @@ class JobsSpec(Table):
         word(Resources),
         Option("What allocated_resources of jobs.csv are (nodes; evalys wants cores).", "nodes|cores"),
     ] = Resources.NODES
-    strict: Annotated[bool, Option("Refuse a trace with a malformed line.")] = False
+    strict: Annotated[bool, Option(option_texts.STRICT)] = False
 
 
 class CalendarSpec(Table):
@@ -86,9 +87,9 @@ class ReplaySpec(CalendarSpec, CutSpec, JobsSpec):
     trace: Annotated[
         Path,
         FILE,
-        Option("SWF, job table, sacct, Batsim's JSON, tables of public traces; or packed.", "TRACE", is_argument=True),
+        Option(option_texts.TRACE, "TRACE", is_argument=True),
     ]
-    platform: Annotated[Path, FILE, Option("The machine.", "P.toml")]
+    platform: Annotated[Path, FILE, Option(option_texts.PLATFORM, "P.toml")]
     trim: Annotated[
         Trim | None, _TRIM, Option("Count only jobs between warm-up and cool-down: s, spans, or times.", "A,B")
     ] = None
@@ -98,15 +99,11 @@ class ReplaySpec(CalendarSpec, CutSpec, JobsSpec):
         RULE_OR_FILE,
         Option("none, window:SECONDS, factor:X, mean-wait:queue, mean-wait:partition or a table file.", "RULE"),
     ] = None
-    task_managers: Annotated[
-        int, Field(ge=1, le=MOST_TASK_MANAGERS), Option("Task managers that share the jobs.", "N")
-    ] = 1
+    task_managers: Annotated[int, Field(ge=1, le=MOST_TASK_MANAGERS), Option(option_texts.TASK_MANAGERS, "N")] = 1
     arity: Annotated[
         int, ARITY, Option("Sum offers up a tree of hosts, A children each; the same schedule.", "flat|A")
     ] = 0
-    sample: Annotated[
-        int, SAMPLE, Option("Ask S nodes for each unit first, and more only if needed.", "all|default|S")
-    ] = 0
+    sample: Annotated[int, SAMPLE, Option(option_texts.SAMPLE, "all|default|S")] = 0
     events: Annotated[
         Path | None, FILE, Option("What happens beside jobs: queues, nodes, reservations, changed asks.", "E.toml")
     ] = None
@@ -123,11 +120,9 @@ class RunSpec(ReplaySpec):
     """A run: a trace, a machine and a dispatcher, as `dardis simulate` takes them."""
 
     dispatcher: Annotated[str, Option("See `dardis dispatchers`.", "NAME", completes="dispatcher")]
-    out: Annotated[Path, FILE, Option("Folder for the results.", "DIR")]
-    seed: Annotated[int, Field(ge=0, le=LARGEST_SEED), Option("Seed of every random choice.", "N")] = 1
-    settings: Annotated[
-        tuple[str, ...], Option("A setting of the dispatcher; repeatable.", "KEY=VALUE", name="--set")
-    ] = ()
+    out: Annotated[Path, FILE, Option(option_texts.RESULTS, "DIR")]
+    seed: Annotated[int, Field(ge=0, le=LARGEST_SEED), Option(option_texts.SEED, "N")] = 1
+    settings: Annotated[tuple[str, ...], Option(option_texts.SETTINGS, "KEY=VALUE", name="--set")] = ()
     force: Annotated[bool, Option("Replace the run that DIR holds.")] = False
     save_instances: Annotated[
         Path | None, FILE, Option("Keep what constraint models are asked, for `dardis solve`.", "DIR")

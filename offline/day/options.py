@@ -10,6 +10,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from dardis.config import option_texts
 from dardis.config.option import FILE, Option, reader_of, word
 from dardis.config.option_texts import LARGEST_SEED
 from dardis.config.toml_file import Table
@@ -87,7 +88,7 @@ class DayRule(Table):
         str, Field(serialization_alias="method"), Option("Forecast method (see dardis forecast).", "NAME")
     ] = DEFAULT
     time_limit: Annotated[float, Field(ge=0), Option("Limit on the wall clock of a day's plan, s.", "S")] = 120.0
-    seed: Annotated[int, Field(ge=0, le=LARGEST_SEED), Option("Seed of every random choice.", "N")] = 1
+    seed: Annotated[int, Field(ge=0, le=LARGEST_SEED), Option(option_texts.SEED, "N")] = 1
     wait_price: Annotated[
         float, Field(ge=0), Option("What an hour costs that a job waits, in the platform's currency.", "EUR")
     ] = 0.0
@@ -119,9 +120,7 @@ class PlanSpec(DaySpec, SiteSpec):
         str | None, Option("UTC; what comes later is forecast (default: the history's last event).", "TIME")
     ] = None
     state: Annotated[Path | None, FILE, Option("How nodes stand now: scontrol show node -o, or a CSV.", "FILE")] = None
-    names: Annotated[
-        Path | None, FILE, Option("Names of the nodes, one a line, where they aren't the platform's.", "FILE")
-    ] = None
+    names: Annotated[Path | None, FILE, Option(option_texts.NODE_NAMES, "FILE")] = None
     after: Annotated[
         Path | None,
         FILE,
@@ -131,7 +130,7 @@ class PlanSpec(DaySpec, SiteSpec):
     force: Annotated[bool, Option("Replace the plan in DIR; accept a stale history.")] = False
     accept_stale: Annotated[bool, Option("Plan though the history seems to have ended before its time.")] = False
     what_if: Annotated[str | None, Option("Say what a limit on power would cost, as 80kW 17-19 (UTC).", "LIMIT")] = None
-    no_report: Annotated[bool, Option("Draw no report.html.")] = False
+    no_report: Annotated[bool, Option(option_texts.NO_REPORT)] = False
 
     @property
     def wanted_day(self) -> int | date:

@@ -7,6 +7,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
+from dardis.config import option_texts
 from dardis.config.option import FILE, Option, Reader, word
 from dardis.config.option_texts import days_of
 from dardis.model.choices import ProfileRule
@@ -22,13 +23,11 @@ class HybridSpec(DayRule, SiteSpec):
     """Days that are planned and lived in turn, as `dardis hybrid` takes them."""
 
     days: Annotated[tuple[int, int], Reader(days_of), Option("UTC days, from 0, both included.", "A-B")]
-    out: Annotated[Path, FILE, Option("Folder for the results.", "DIR")]
+    out: Annotated[Path, FILE, Option(option_texts.RESULTS, "DIR")]
     dispatcher: Annotated[
         str, Option(f"One that switches nodes ({DISPATCHER} has {', '.join(SETTINGS)} here).", "NAME")
     ] = DISPATCHER
-    settings: Annotated[
-        tuple[str, ...], Option("A setting of the dispatcher; repeatable.", "KEY=VALUE", name="--set")
-    ] = ()
+    settings: Annotated[tuple[str, ...], Option(option_texts.SETTINGS, "KEY=VALUE", name="--set")] = ()
     switching: Annotated[str, Option("spare, algorithm8, off, or reactive:SECONDS[,SPARES].", "RULE")] = "spare"
     cap: Annotated[
         ProfileRule, word(ProfileRule), Option("What the cores to aim at mean to the dispatcher.", "soft|hard|off")
@@ -41,4 +40,4 @@ class HybridSpec(DayRule, SiteSpec):
         "00:00"
     )
     force: Annotated[bool, Option("Replace what DIR holds.")] = False
-    no_report: Annotated[bool, Option("Draw no report.html.")] = False
+    no_report: Annotated[bool, Option(option_texts.NO_REPORT)] = False
