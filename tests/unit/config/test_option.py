@@ -1,6 +1,7 @@
 """A field of a model is declared once, and everything that shows it is derived."""
 
 import inspect
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -13,10 +14,14 @@ from dardis.api import options as python
 from dardis.cli import derived as command_line
 from dardis.config.comparison import CompareSpec, ComparisonFile
 from dardis.config.option import Option, arguments_of, option_fields, read_options
+from dardis.config.platform import PlatformFile
 from dardis.config.records import RunRecord
 from dardis.config.run import JobsSpec, RunSpec
+from dardis.config.settings import meanings, plain_settings, setting, with_settings
 from dardis.config.toml_file import read_toml
 from dardis.model.errors import InputError
+from dardis.registry import OURS
+from dardis.task_manager.setups import LateSetUp
 from offline.day.options import PlanSpec
 from offline.loop.spec import HybridSpec
 from scripts.docs_site.tables import PAGES, table_of, with_tables
@@ -32,6 +37,19 @@ class MoreFile(ComparisonFile):
     """A comparison's file with the field."""
 
     grace_s: Annotated[int, Field(ge=0, le=600), Option("Time to end in.", "S")] = 5
+
+
+@dataclass(frozen=True, slots=True)
+class MoreSettings(LateSetUp):
+    """A copy of a set-up with one more setting."""
+
+    grace_s: int = setting(5, about="Time to end in.")
+
+
+class MorePlatform(PlatformFile):
+    """A platform file with one more key."""
+
+    grace_s: int = Field(5, ge=0, description="Time to end in.")
 
 
 def test_a_new_field_is_an_option(monkeypatch):
@@ -80,6 +98,19 @@ def test_a_new_field_is_in_the_record_and_the_docs():
     spec = MoreRun(trace=Path("t"), platform=Path("p"), dispatcher="easy", out=Path("o"))
     assert spec.model_dump(mode="json", by_alias=True)["grace_s"] == 5
     assert "| `grace_s` | `--grace-s S` | `5` | Time to end in. |\n" in table_of(MoreRun)
+
+
+def test_a_new_setting_is_a_key_of_set_of_the_record_and_of_the_docs():
+    assert plain_settings(with_settings(MoreSettings(), ["grace_s=7"]))["grace_s"] == 7
+    assert table_of(MoreSettings).endswith("| --- |\n| `grace_s` | from 1 | `5` | Time to end in. |\n")
+    assert all(about for one in OURS.values() for about in meanings(type(one.setup)).values())
+
+
+def test_a_new_key_of_a_platform_file_is_read_and_in_the_docs(tmp_path):
+    nodes = "[[nodes]]\ncount = 1\nprefix = 'n'\nresources = { cores = 1 }\n"
+    (tmp_path / "p.toml").write_text(f"name = 'one'\ngrace_s = 7\n{nodes}")
+    assert read_toml(tmp_path / "p.toml", MorePlatform).grace_s == 7
+    assert "| `grace_s` | `5` | Time to end in. |\n" in table_of(MorePlatform)
 
 
 def test_every_field_is_an_option_and_the_record_repeats_how_jobs_are_made():

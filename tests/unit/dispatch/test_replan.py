@@ -1,14 +1,12 @@
-"""`replan`: the solver beside the order of weights, reservations where sums over nodes say too little, bad settings."""
+"""`replan`: the solver beside the order of weights, reservations where sums over nodes say too little."""
 
 from __future__ import annotations
 
-import pytest
 from kit.actual import actual
 from kit.central import dispatch
 
 from dardis.config.settings import with_settings
 from dardis.dispatch import REPLAN_SETUPS
-from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, Platform
 
 REPLAN = REPLAN_SETUPS["replan"]
@@ -17,12 +15,6 @@ ONE = Platform("one", (NodeGroup("n", 1, {"cores": 4}),))
 
 def job(number, submit, walltime, units, cores=1, groups=1):
     return actual(number, submit, submit, None, walltime, units, (cores,), groups, runtime=walltime)
-
-
-@pytest.mark.parametrize("setting", ["plan_jobs=0", "exchanges=-1", "weights=old", "order=sjbf"])
-def test_bad_settings(setting):
-    with pytest.raises(InputError, match=setting.partition("=")[0]):
-        with_settings(REPLAN, [setting])
 
 
 def test_the_solver_finds_what_the_order_of_weights_does_not():
