@@ -63,8 +63,8 @@ EXPECTED = (
     Mutation(
         "the shortest first goes by walltimes, whatever is expected",
         "dardis/dispatch/orders.py",
-        '("shortest walltime first", lambda job, _: job.expected)',
-        '("shortest walltime first", lambda job, _: job.walltime)',
+        '("The shortest walltime.", lambda job, _: job.expected)',
+        '("The shortest walltime.", lambda job, _: job.walltime)',
         OF_QUEUE,
     ),
     Mutation(
