@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dardis.api.frames import frame_of, job_frame
 from dardis.api.options import stated_options, with_keywords_of
 from dardis.api.plain import copied, setting_texts, settings_of, within
 from dardis.api.platforms import Platform, as_platform
 from dardis.api.traces import Trace, as_trace
 from dardis.config.option import path_of, spec_of
 from dardis.config.target import target_content
+from dardis.metrics.table import job_frame
 from dardis.runs.given import Objects
 from offline.day.command import Planned, run_plan
 from offline.day.figures import figures_for_people
 from offline.day.options import PlanSpec
 from offline.export.formats import load_plan
 from offline.export.spec import ExportSpec
-from offline.folder.columns import onoff_columns, profile_columns, schedule_columns
+from offline.folder.columns import ONOFF, PROFILE, SCHEDULE, onoff_columns, profile_columns, schedule_columns
 from offline.loop.command import run_hybrid
 from offline.loop.export_plan import PlanExport, export_plan
 from offline.loop.files import LoopTables
@@ -59,18 +59,18 @@ class Plan:
     @property
     def profile(self) -> DataFrame:
         """profile.csv: what the plan uses of the machine, hour by hour or where it changes."""
-        return frame_of(profile_columns(self._planned.plan.profile, self._planned.plan.offset))
+        return PROFILE.frame(profile_columns(self._planned.plan.profile, self._planned.plan.offset).values())
 
     @property
     def switching(self) -> DataFrame:
         """onoff.csv: which nodes are down, and when."""
         plan = self._planned.plan
-        return frame_of(onoff_columns(plan.onoff, plan.platform, plan.offset))
+        return ONOFF.frame(onoff_columns(plan.onoff, plan.platform, plan.offset).values())
 
     @property
     def schedule(self) -> DataFrame:
         """schedule.csv: when the jobs that are known or forecast are to start."""
-        return frame_of(schedule_columns(self._planned.plan.schedule))
+        return SCHEDULE.frame(schedule_columns(self._planned.plan.schedule).values())
 
     @property
     def target(self) -> dict[str, Any]:
@@ -106,12 +106,12 @@ class Hybrid:
     @property
     def days(self) -> DataFrame:
         """days.csv: a row for each day."""
-        return frame_of(_columns(self._tables.days))
+        return self._tables.days_table.frame()
 
     @property
     def beside(self) -> DataFrame:
         """beside.csv: the same days under other rules of switching."""
-        return frame_of(_columns(self._tables.beside))
+        return self._tables.beside_table.frame()
 
     @property
     def jobs(self) -> DataFrame:
@@ -126,11 +126,6 @@ class Hybrid:
     def report(self, path: str | PathLike[str]) -> Path:
         """Copy the report there: one HTML file that needs no other."""
         return copied(self.folder / "report.html", path)
-
-
-def _columns(rows: Sequence[Mapping[str, object]]) -> dict[str, list[object]]:
-    """Rows as columns."""
-    return {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
 
 
 @with_keywords_of(PlanSpec, omit=frozenset({"history", "platform"}))

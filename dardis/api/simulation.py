@@ -10,13 +10,13 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dardis.api.frames import job_frame
 from dardis.api.options import NOWHERE, requested, with_keywords_of
 from dardis.api.plain import copied, settings_of
 from dardis.api.platforms import Platform
 from dardis.api.traces import Trace
 from dardis.config.run import RunSpec
-from dardis.metrics.system import profile_table
+from dardis.metrics.system import profile_table, profile_values
+from dardis.metrics.table import job_frame
 from dardis.metrics.violation import Violation
 from dardis.model.errors import DardisWarning
 from dardis.model.folders import RUN_FOLDER
@@ -58,12 +58,9 @@ class Run:
     @cached_property
     def profile(self) -> DataFrame:
         """What was used over time, and what was wished: the columns of profile.csv, from each `time_s` to the next."""
-        from pandas import DataFrame
-
-        names, table = profile_table(
-            self._results.schedule, self._results.platform, self._results.inputs.target.desired
-        )  # fmt: skip
-        return DataFrame(table.T, columns=names)
+        results = self._results
+        values = profile_values(results.schedule, results.platform, results.inputs.target.desired)
+        return profile_table(results.platform).frame(values)
 
     @property
     def rejected(self) -> Series[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 import re
 from collections.abc import Iterable, Mapping
@@ -15,7 +14,6 @@ import numpy as np
 
 from dardis.api.plain import is_no_unicode, plain
 from dardis.config.option import path_of
-from dardis.model.cells import as_cell, row_writer
 from dardis.model.errors import InputError
 from dardis.model.files import write_text
 from dardis.model.input_files import InputFiles
@@ -24,7 +22,7 @@ from dardis.workload import trace as model
 from dardis.workload.read import of_those_that_ended
 from dardis.workload.read import read_trace as read
 from dardis.workload.swf import keeps_names, parse_swf, write_swf
-from dardis.workload.table import parse_table
+from dardis.workload.table import parse_table, table_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -75,7 +73,7 @@ class Trace:
             raise InputError(name, f"columns of several lengths ({lengths})", "as many values in each")
         swf = _PROCS in columns and "units" not in columns
         place = Path(name)
-        self._table = "" if swf else _table_text(columns)
+        self._table = "" if swf else table_of(columns).text(zip(*columns.values(), strict=True))
         found = _of_processors(name, columns, strict=strict) if swf else parse_table(place, self._table, strict=strict)
         header = tuple(map(str, getattr(jobs, "attrs", {}).get(_HEADER, ())))
         self.history = replace(found, comments=header or found.comments)
@@ -188,15 +186,6 @@ def _cell(value: object) -> object:
     if isinstance(value, bool):
         return int(value)
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _table_text(columns: Mapping[str, list[object]]) -> str:
-    text = io.StringIO()
-    writer = row_writer(text)
-    writer.writerow(columns)
-    rows = zip(*columns.values(), strict=True)
-    writer.writerows([as_cell(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
-    return text.getvalue()
 
 
 def _of_processors(name: str, columns: Mapping[str, list[object]], *, strict: bool) -> model.Trace:

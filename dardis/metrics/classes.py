@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 
+from dardis.metrics.catalogue import OF_LINE, columns_of
 from dardis.metrics.footprints import footprints
 from dardis.metrics.jobs import bounded_slowdown
 from dardis.model.arrays import Floats, Ints
-from dardis.model.cells import as_cell, row_writer
-from dardis.model.files import atomic_text
+from dardis.model.csv_table import WHOLE, WORD, Column, CsvTable, FilledTable
 from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
 
@@ -26,6 +25,15 @@ _WALLTIMES: Final = (
 _MORE: Final = "> 1 d"
 _MEANS: Final = ("mean_wait_s", "mean_bounded_slowdown", "mean_fragmentation", "mean_spread")
 """What is told of a class."""
+CLASSES: Final = CsvTable(
+    "who_pays.csv",
+    *OF_LINE,
+    Column("runs", WHOLE, "runs that ended well"),
+    Column("by", WORD, "`width` (cores of the whole job, by powers of two) or `walltime` (requested)"),
+    Column("class", WORD, "cores of its jobs such as `5–8`, or their walltimes"),
+    Column("jobs", WHOLE, "jobs of the class that ran, of all these runs"),
+    *columns_of(_MEANS),
+)
 
 
 @dataclass(frozen=True)
@@ -111,12 +119,11 @@ def _together(a: JobClass, b: JobClass) -> JobClass:
     return JobClass(a.by, a.place, *sums, a.fragmentation + b.fragmentation, a.spread + b.spread)
 
 
-def write_classes(path: Path, rows: Iterable[tuple[str, str, int, list[JobClass]]]) -> None:
-    """Write `who_pays.csv` from (trace, dispatcher, runs, classes of those runs together)."""
-    with atomic_text(path) as file:
-        writer = row_writer(file)
-        writer.writerow(["trace", "dispatcher", "runs", "by", "class", "jobs", *_MEANS])
-        for trace, dispatcher, runs, classes in rows:
-            for one in classes:
-                means = [getattr(one, name) for name in _MEANS]
-                writer.writerow([as_cell(trace), as_cell(dispatcher), runs, one.by, one.name, one.jobs, *means])
+def classes_table(found: Iterable[tuple[str, str, int, list[JobClass]]]) -> FilledTable:
+    """`who_pays.csv` from (trace, dispatcher, runs, classes of those runs together)."""
+    rows = (
+        (trace, dispatcher, runs, one.by, one.name, one.jobs, *(getattr(one, name) for name in _MEANS))
+        for trace, dispatcher, runs, classes in found
+        for one in classes
+    )
+    return FilledTable(CLASSES, rows)

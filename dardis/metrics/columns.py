@@ -3,42 +3,95 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
 
+from dardis.model.csv_table import REAL, TEXT, WHOLE, WORD, Column, CsvTable
 from dardis.model.numbers import whole_number
 from dardis.model.placements import Placements, joined_by_job
 from dardis.model.ragged import offsets_of
+from dardis.model.resources import MEMORY
 from dardis.model.schedule import Schedule
 
 REQUEST_PREFIX: Final = "req_"
 ALLOCATED: Final = "allocated_resources"
-BATSIM: Final = (
-    "job_id", "workload_name", "submission_time", "requested_number_of_resources", "requested_time", "success",
-    "starting_time", "execution_time", "finish_time", "waiting_time", "turnaround_time", "stretch",
-    ALLOCATED,
-)  # fmt: skip
-"""What Batsim writes and evalys reads, in their order."""
-
 PARTS: Final = "parts"
-"""Of a job of several parts, units and what one asks for: `2:cores=4,memory=1024 1:cores=1,gpu=2`."""
 UNITS_BY_PART: Final = "units_by_part"
-"""Where the units of its parts are, part after part: `0:1 1:1;0:1`."""
 ALTERNATIVE: Final = "alternative"
-"""Which of several requests was run, from 1."""
-
 _UNITS_BY_NODE: Final = re.compile(r"\s*(?:-?\d{1,9}:-?\d{1,9}(?:\s+|\Z))*+", re.ASCII)
 
 
-def header(schedule: Schedule) -> tuple[str, ...]:
-    """All columns of the `jobs.csv` of a schedule, in the order they are written."""
-    requests = (REQUEST_PREFIX + kind for kind in schedule.kinds)
-    more = (*(() if schedule.parts is None else (PARTS, UNITS_BY_PART)),
-            *(() if schedule.taken is None else (ALTERNATIVE,)))  # fmt: skip
-    return (*BATSIM, "units", "units_by_node", *requests, "earliest_start", "latest_start", "attempts", "status",
-            "queue", "user", *more)  # fmt: skip
+_BATSIM: Final = (
+    Column("job_id", WHOLE, "number of the job"),
+    Column("workload_name", TEXT, "name of the trace"),
+    Column("submission_time", WHOLE, "submission", "s"),
+    Column("requested_number_of_resources", WHOLE, "cores that all units ask for together", "", "",
+           "evalys mixes them with the nodes of `allocated_resources` in some plots; with `--resources cores` both are "
+           "cores"),
+    Column("requested_time", WHOLE, "walltime", "s"),
+    Column("success", WHOLE, "1 completed, 0 killed or rejected"),
+    Column("starting_time", WHOLE, "start; empty for a rejected job, as all that follows from it", "s"),
+    Column("execution_time", WHOLE, "runtime", "s"),
+    Column("finish_time", WHOLE, "end", "s"),
+    Column("waiting_time", WHOLE, "start less submission", "s"),
+    Column("turnaround_time", WHOLE, "end less submission", "s"),
+    Column("stretch", REAL, "turnaround time over runtime"),
+    Column(ALLOCATED, WORD, "nodes as an interval set, `0-3 7`", detail="with `--resources cores` of core numbers"),
+)  # fmt: skip
+"""What Batsim writes and evalys reads, in their order."""
+_UNITS: Final = (
+    Column("units", WHOLE, "job units"), Column("units_by_node", WORD, "units on each node, `0:1 1:1 7:2`"),
+)  # fmt: skip
+_OURS: Final = (
+    Column("earliest_start", WHOLE, "earliest start", "s"),
+    Column("latest_start", WHOLE, "latest start, where there is a deadline", "s"),
+    Column(
+        "attempts",
+        WHOLE,
+        "windows of start times tried before the first reservation",
+        detail="1, up to 5 with a deadline (thesis 5.3.6)",
+    ),
+    Column(
+        "status",
+        WORD,
+        "`completed`, `killed` or `rejected`",
+        detail="killed: at its walltime, or when a node failed; rejected: never started, and `run.json` says why",
+    ),
+    Column("queue", TEXT, "queue, as in the trace"),
+    Column("user", TEXT, "user, as in the trace"),
+)
+_OF_PARTS: Final = (
+    Column(PARTS, WORD, "units of each part and what one asks for, `2:cores=4,memory=1024 1:cores=1,gpu=2`",
+           detail="where any job has several parts; empty for a job of one. Its `units` and `units_by_node` are those "
+           "of all parts, `req_<kind>` those of the first"),
+    Column(UNITS_BY_PART, WORD, "where the units of its parts are, part after part: `0:1 1:1;0:1`"),
+)  # fmt: skip
+_OF_ALTERNATIVES: Final = (
+    Column(ALTERNATIVE, WHOLE, "which of several requests was run, from 1",
+           detail="where any job has alternatives; `units`, `requested_time` and what it asked for are those of that "
+           "one (rejected: of the first)"),
+)  # fmt: skip
+JOBS_FILE: Final = "jobs.csv"
+
+
+def _table(kinds: Iterable[str], *more: Column) -> CsvTable:
+    requests = (
+        Column(REQUEST_PREFIX + kind, WHOLE, "amount that one unit asks for", "MiB" if kind == MEMORY else "")
+        for kind in kinds
+    )
+    return CsvTable(JOBS_FILE, *_BATSIM, *_UNITS, *requests, *_OURS, *more)
+
+
+JOBS: Final = _table(["<kind>"], *_OF_PARTS, *_OF_ALTERNATIVES)
+"""All columns that a `jobs.csv` may have, for the docs."""
+
+
+def jobs_table(schedule: Schedule) -> CsvTable:
+    """The `jobs.csv` of a schedule."""
+    parts = () if schedule.parts is None else _OF_PARTS
+    return _table(schedule.kinds, *parts, *(() if schedule.taken is None else _OF_ALTERNATIVES))
 
 
 def interval_sets(schedule: Schedule, first: int, last: int) -> list[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dardis.config.comparison import RECORDED
+from dardis.metrics.catalogue import Better, metric_of
 from dardis.metrics.jobs import Number
 from dardis.metrics.paired import Paired, paired
 
@@ -22,15 +23,8 @@ KEYS: Final = (
     "mean_spread",
 )  # fmt: skip
 """The figures of the table, in its order."""
-MORE_IS_BETTER: Final = frozenset({"utilisation", "profit_eur"})
 OF_DEADLINES: Final = frozenset({"tardiness_s", "late_jobs", "dissimilarity", "dissimilarity_from_first_submission"})
 """Figures that say nothing beside those of a run with other deadlines, or none."""
-OF_POWER: Final = frozenset({"profit_eur", "energy_kwh", "peak_kw"})
-"""Figures of platforms that say something of power."""
-OF_QUEUES: Final = frozenset(
-    {"queue_weighted_wait", "queue_late_jobs", "queue_tardiness_s", "queue_weighted_tardiness"}
-)
-"""Figures of platforms whose queues have longest waits."""
 OF_DECIDING: Final = frozenset({"decision_mean_s", "renegotiations_per_job"})
 """Figures that count something else under a central dispatcher than under a distributed one."""
 UNTESTED: Final = frozenset({"decision_mean_s"})
@@ -264,7 +258,7 @@ def best(lines: Sequence[Line], key: str) -> frozenset[str]:
     means = {line.label: figure.mean for line in ours if (figure := line.figure(key)) is not None}
     if len(set(means.values())) < 2:
         return frozenset()
-    least = max(means.values()) if key in MORE_IS_BETTER else min(means.values())
+    least = max(means.values()) if metric_of(key).better is Better.MORE else min(means.values())
     ahead = frozenset(label for label, mean in means.items() if mean == least)
     pairs = [(one, other) for one in ours if one.label in ahead for other in ours if other.label not in ahead]
     found = [one.beside(other, key) for one, other in pairs]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
+from dardis.metrics.catalogue import OF_LINE, columns_of, metric_of
 from dardis.metrics.comparison import (
     KEYS,
     Known,
@@ -18,87 +19,132 @@ from dardis.metrics.comparison import (
     swept,
 )
 from dardis.metrics.paired import Interval
-from dardis.model.cells import as_cell, row_writer
-from dardis.model.files import atomic_text
+from dardis.model.csv_table import REAL, TEXT, WHOLE, WORD, Column, CsvTable, FilledTable
+
+_FIGURES: Final = [
+    metric_of(key).renamed(f"{key}_{end}", meaning=f"{what} of `{key}`")
+    for key in KEYS
+    for end, what in (("mean", "mean"), ("sd", "standard deviation"))
+]
+RUNS: Final = CsvTable(
+    "compare.csv",
+    *OF_LINE,
+    Column("name", TEXT, "name of the dispatcher"),
+    Column("settings", TEXT, "its settings"),
+    Column("arity", WORD, "children of a host in the tree that sums offers; empty where no nodes are asked"),
+    Column("sample", WORD, "nodes asked first for each unit; empty where no nodes are asked"),
+    Column("seed", WHOLE, "seed of the run"),
+    Column("draw", WHOLE, "number of the draw of the trace; empty: the trace as it is"),
+    Column("status", WORD, "`done` or `failed`"),
+    Column("error", TEXT, "why it failed"),
+)
+"""All metrics of the run follow."""
+TABLE: Final = CsvTable(
+    "table.csv",
+    *OF_LINE,
+    Column("runs", WHOLE, "runs that ended well"),
+    Column("failed", WHOLE, "runs that failed"),
+    Column("seeded", WORD, "`no`: another seed gives the same schedule"),
+    *_FIGURES,
+)
+KNOWN: Final = CsvTable(
+    "clairvoyant.csv",
+    *OF_LINE,
+    Column("jobs", WHOLE, "jobs that ran and count"),
+    *columns_of(["mean_wait_s"]),
+    Column("best_found_s", REAL, "mean wait of the best schedule found with all jobs known"),
+    Column("bound_s", REAL, "no schedule has a lower mean wait"),
+    Column("above_best", REAL, "mean wait over that of the best schedule; empty where other jobs were rejected"),
+    Column("above_bound", REAL, "mean wait over the bound; empty where other jobs were rejected"),
+)
+DIFFERENCES: Final = CsvTable(
+    "differences.csv",
+    *OF_LINE,
+    Column("first", TEXT, "label of the first dispatcher"),
+    Column("figure", WORD, "key of the metric"),
+    Column("draws", WHOLE, "draws under both"),
+    Column("mean", REAL, "mean over the draws", ""),
+    Column("first_mean", REAL, "that of the first dispatcher", ""),
+    Column("difference", REAL, "difference of the means"),
+    Column("difference_low", REAL, "low end of its 95 % interval"),
+    Column("difference_high", REAL, "high end of its 95 % interval"),
+    Column("ratio", REAL, "ratio of the means; empty: nobody knows"),
+    Column("ratio_low", REAL, "low end of its 95 % interval"),
+    Column("ratio_high", REAL, "high end of its 95 % interval"),
+    Column("may_be_chance", WORD, "`yes`: the interval of the difference holds 0"),
+)
+SWEEP: Final = CsvTable(
+    "sweep.csv",
+    OF_LINE[0],
+    Column("dispatcher", TEXT, "label of the dispatcher without the values of its grid"),
+    Column("setting", TEXT, "setting of the grid"),
+    Column("value", TEXT, "its value"),
+    Column("second_setting", TEXT, "second setting of the grid"),
+    Column("second_value", TEXT, "its value"),
+    Column("runs", WHOLE, "runs that ended well"),
+    *_FIGURES,
+)
 
 
-def write_runs(path: Path, results: Sequence[RunResult]) -> None:
-    """Write `compare.csv`: one row a run, with all its metrics; empty where it has none."""
+def runs_table(results: Sequence[RunResult]) -> FilledTable:
+    """`compare.csv`: one row a run, with all its metrics; empty where it has none."""
     keys = list(dict.fromkeys(key for result in results for key in result.metrics or {}))
-    with atomic_text(path) as file:
-        writer = row_writer(file)
-        writer.writerow(
-            ["trace", "dispatcher", "name", "settings", "arity", "sample", "seed", "draw", "status", "error", *keys]
-        )
-        for run in results:
-            names = map(as_cell, (run.trace, run.label, run.dispatcher, " ".join(run.settings)))
-            reach = ["", ""] if run.central else [run.arity or "flat", run.sample or "all"]
-            state = ["failed", as_cell(run.error)] if run.metrics is None else ["done", ""]
-            writer.writerow(
-                [*names, *reach, run.seed, run.draw or "", *state, *((run.metrics or {}).get(key) for key in keys)]
-            )
+
+    def row(run: RunResult) -> list[Any]:
+        reach = [None, None] if run.central else [run.arity or "flat", run.sample or "all"]
+        state = ["failed", run.error] if run.metrics is None else ["done", ""]
+        names = [run.trace, run.label, run.dispatcher, " ".join(run.settings)]
+        return [*names, *reach, run.seed, run.draw or None, *state, *((run.metrics or {}).get(key) for key in keys)]
+
+    return FilledTable(CsvTable(RUNS.name, *RUNS.columns, *columns_of(keys)), map(row, results))
 
 
-def write_table(path: Path, lines: Sequence[Line]) -> None:
-    """Write `table.csv`: one row a trace and dispatcher, of each figure the mean and the standard deviation."""
-    with atomic_text(path) as file:
-        writer = row_writer(file)
-        columns = [f"{key}_{what}" for key in KEYS for what in ("mean", "sd")]
-        writer.writerow(["trace", "dispatcher", "runs", "failed", "seeded", *columns])
-        for line in lines:
-            figures = [line.figure(key) for key in KEYS]
-            cells = [cell for f in figures for cell in ((f.mean, f.deviation) if f else (None, None))]
-            writer.writerow(
-                [
-                    as_cell(line.trace),
-                    as_cell(line.label),
-                    len(line.done),
-                    len(line.failed),
-                    _word(seeded(line)),
-                    *cells,
-                ]
-            )
+def _figures(line: Line) -> list[float | None]:
+    """Mean and standard deviation of each figure."""
+    figures = [line.figure(key) for key in KEYS]
+    return [cell for f in figures for cell in ((f.mean, f.deviation) if f else (None, None))]
 
 
-def write_known(path: Path, known: Sequence[Known], lines: Sequence[Line]) -> None:
-    """Write `clairvoyant.csv`: a row a trace and dispatcher, its mean wait beside the best found and the bound."""
-    with atomic_text(path) as file:
-        writer = row_writer(file)
-        writer.writerow(
-            ["trace", "dispatcher", "jobs", "mean_wait_s", "best_found_s", "bound_s", "above_best", "above_bound"]
-        )
-        traces = by_trace(lines)
-        for one in known:
-            for line in (line for line in traces[one.trace] if not line.recorded):
-                wait = mean_wait(line, one)
-                ratios = [wait / least if wait is not None and least else None for least in (one.best_s, one.bound_s)]
-                writer.writerow(
-                    [as_cell(one.trace), as_cell(line.label), one.jobs, wait, one.best_s, one.bound_s, *ratios]
-                )
+def means_table(lines: Sequence[Line]) -> FilledTable:
+    """`table.csv`: one row a trace and dispatcher, of each figure the mean and the standard deviation."""
+    rows = (
+        [line.trace, line.label, len(line.done), len(line.failed), _word(seeded(line)), *_figures(line)]
+        for line in lines
+    )
+    return FilledTable(TABLE, rows)
 
 
-def write_differences(path: Path, lines: Sequence[Line]) -> None:
-    """Write `differences.csv`: a row a trace, dispatcher and figure, beside the first dispatcher on the same draws.
+def known_table(known: Sequence[Known], lines: Sequence[Line]) -> FilledTable:
+    """`clairvoyant.csv`: a row a trace and dispatcher, its mean wait beside the best found and the bound."""
+    traces = by_trace(lines)
+
+    def row(one: Known, line: Line) -> list[Any]:
+        wait = mean_wait(line, one)
+        ratios = [wait / least if wait is not None and least else None for least in (one.best_s, one.bound_s)]
+        return [one.trace, line.label, one.jobs, wait, one.best_s, one.bound_s, *ratios]
+
+    rows = (row(one, line) for one in known for line in traces[one.trace] if not line.recorded)
+    return FilledTable(KNOWN, rows)
+
+
+def differences_table(lines: Sequence[Line]) -> FilledTable:
+    """`differences.csv`: a row a trace, dispatcher and figure, beside the first dispatcher on the same draws.
 
     Figures that can't be set side by side have none.
     """
-    with atomic_text(path) as file:
-        writer = row_writer(file)
-        intervals = [f"{what}{end}" for what in ("difference", "ratio") for end in ("", "_low", "_high")]
-        writer.writerow(
-            ["trace", "dispatcher", "first", "figure", "draws", "mean", "first_mean", *intervals, "may_be_chance"]
-        )
-        for trace, group in by_trace(lines).items():
-            first, keys = first_of(group), [key for key in KEYS if of_same_jobs(group, key)]
-            for line in group:
-                for key in keys:
-                    found = line.beside(first, key) if first is not None and line is not first else None
-                    if first is None or found is None:
-                        continue
-                    names = [as_cell(trace), as_cell(line.label), as_cell(first.label), key]
+    return FilledTable(DIFFERENCES, _differences(lines))
+
+
+def _differences(lines: Sequence[Line]) -> Iterator[list[Any]]:
+    for trace, group in by_trace(lines).items():
+        first, keys = first_of(group), [key for key in KEYS if of_same_jobs(group, key)]
+        for line in group:
+            for key in keys:
+                found = line.beside(first, key) if first is not None and line is not first else None
+                if first is not None and found is not None:
                     ends = [*_ends(found.difference), *_ends(found.ratio)]
-                    chance = _word(found.may_be_chance)
-                    writer.writerow([*names, found.pairs, found.mean, found.first, *ends, chance])
+                    figures = [found.pairs, found.mean, found.first, *ends, _word(found.may_be_chance)]
+                    yield [trace, line.label, first.label, key, *figures]
 
 
 def _ends(interval: Interval | None) -> list[float | None]:
@@ -109,21 +155,16 @@ def _ends(interval: Interval | None) -> list[float | None]:
     return [None if abs(end) == float("inf") else end for end in ends]
 
 
-def write_sweep(path: Path, lines: Sequence[Line]) -> None:
-    """Write `sweep.csv`: a row a trace and dispatcher of a grid: its settings, mean and deviation of figures."""
-    with atomic_text(path) as file:
-        writer = row_writer(file)
-        columns = [f"{key}_{what}" for key in KEYS for what in ("mean", "sd")]
-        names = ["setting", "value", "second_setting", "second_value"]
-        writer.writerow(["trace", "dispatcher", *names, "runs", *columns])
-        for trace, group in by_trace(lines).items():
-            for (family, _), members in swept(group).items():
-                for line in members:
-                    settings = [as_cell(text) for pair in line.grid for text in pair]
-                    settings += [""] * (4 - len(settings))
-                    figures = [line.figure(key) for key in KEYS]
-                    cells = [cell for f in figures for cell in ((f.mean, f.deviation) if f else (None, None))]
-                    writer.writerow([as_cell(trace), as_cell(family), *settings, len(line.done), *cells])
+def sweep_table(lines: Sequence[Line]) -> FilledTable:
+    """`sweep.csv`: a row a trace and dispatcher of a grid: its settings, mean and deviation of figures."""
+    rows = (
+        [trace, family, *[text for pair in line.grid for text in pair], *[""] * (4 - 2 * len(line.grid)),
+         len(line.done), *_figures(line)]
+        for trace, group in by_trace(lines).items()
+        for (family, _), members in swept(group).items()
+        for line in members
+    )  # fmt: skip
+    return FilledTable(SWEEP, rows)
 
 
 def _word(yes: bool) -> str:

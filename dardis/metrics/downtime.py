@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-from array import array
 from pathlib import Path
 from typing import Final
 
@@ -11,16 +9,19 @@ import numpy as np
 
 from dardis.metrics.jobs import Number
 from dardis.model.arrays import Ints
+from dardis.model.csv_table import WHOLE, Column, CsvTable
 from dardis.model.downtime import Downtime, boot_and_shutdown
-from dardis.model.errors import InputError
-from dardis.model.files import atomic_text, csv_rows, read_text
 from dardis.model.job import FOREVER
-from dardis.model.numbers import whole_number
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 
 DOWNTIME_FILE: Final = "switching.csv"
-COLUMNS: Final = ("node", "down_s", "up_s")
+TIMES_DOWN: Final = CsvTable(
+    DOWNTIME_FILE,
+    Column("node", WHOLE, "number of the node"),
+    Column("down_s", WHOLE, "begin of its shut-down"),
+    Column("up_s", WHOLE, "end of its boot; empty: it stays down"),
+)
 _DAY_S: Final = 86_400
 KEYS: Final = ("node_switches", "cycles_per_node_day", "off_share", "mean_boot_delay_s", "delayed_share")
 
@@ -52,25 +53,12 @@ def switching_metrics(
 
 
 def write_downtime(path: Path, downtime: Downtime) -> None:
-    """Write `node,down_s,up_s`, one row for each time that a node was down; `up_s` is empty if it stays down."""
-    with atomic_text(path) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        for node, down, up in downtime.rows:
-            writer.writerow([node, down, "" if up == FOREVER else up])
+    """Write one row for each time that a node was down."""
+    TIMES_DOWN.write(path, ((node, down, None if up == FOREVER else up) for node, down, up in downtime.rows))
 
 
 def read_downtime(path: Path) -> Downtime:
     """Read what `write_downtime` wrote, in any order. InputError names file and line."""
-    rows = csv_rows(path, read_text(path))
-    if tuple(next(rows, (1, []))[1]) != COLUMNS:
-        raise InputError(f"{path}:1", "other columns", ",".join(COLUMNS))
-    numbers = array("q")
-    for line, fields in rows:
-        try:
-            node, down, up = fields
-            numbers.extend((whole_number(node), whole_number(down), whole_number(up) if up else FOREVER))
-        except ValueError:
-            raise InputError(f"{path}:{line}", repr(",".join(fields)), "whole numbers, up_s may be empty") from None
-    spans = np.array(numbers, dtype=np.int64).reshape(-1, 3)
-    return Downtime(*spans[np.lexsort(spans.T[::-1])].T.copy())
+    cells = TIMES_DOWN.read(path)
+    spans = np.stack([cells.whole("node"), cells.whole("down_s"), cells.whole("up_s", empty=FOREVER)])
+    return Downtime(*spans[:, np.lexsort(spans[::-1])].copy())

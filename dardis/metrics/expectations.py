@@ -11,15 +11,19 @@ import numpy as np
 
 from dardis.metrics.jobs import Number
 from dardis.model.arrays import Ints
-from dardis.model.cells import as_cell, from_cell, row_writer
+from dardis.model.csv_table import TEXT, WHOLE, Column, CsvTable, from_cell
 from dardis.model.errors import InputError
-from dardis.model.files import atomic_text, csv_rows, read_text
 from dardis.model.job import NO_TIME
 from dardis.model.numbers import whole_number
 from dardis.model.schedule import Schedule
 
 EXPECTATIONS_FILE: Final = "expectations.csv"
-_COLUMNS: Final = ["job_id", "expected_s", "rule"]
+EXPECTED: Final = CsvTable(
+    EXPECTATIONS_FILE,
+    Column("job_id", WHOLE, "number of the job"),
+    Column("expected_s", WHOLE, "for how long it was expected to run when it arrived"),
+    Column("rule", TEXT, "rule that said so"),
+)
 
 
 class Expectations(NamedTuple):
@@ -53,31 +57,22 @@ def expectation_metrics(schedule: Schedule, expected: Ints, counted: Ints) -> di
 
 def write_expectations(path: Path, schedule: Schedule, expected: Expectations) -> None:
     """Write job, expected duration in s and rule, a row for each job that arrived."""
-    with atomic_text(path) as file:
-        writer = row_writer(file)
-        writer.writerow(_COLUMNS)
-        for number, duration, rule in zip(
-            schedule.number.tolist(), expected.duration.tolist(), expected.rule, strict=True
-        ):
-            if duration != NO_TIME:
-                writer.writerow((number, duration, as_cell(rule)))
+    rows = zip(schedule.number.tolist(), expected.duration.tolist(), expected.rule, strict=True)
+    EXPECTED.write(path, (row for row in rows if row[1] != NO_TIME))
 
 
 def read_expectations(path: Path, schedule: Schedule) -> Expectations:
     """Read what `write_expectations` wrote of this schedule. InputError: a file that is not of this form."""
-    rows = csv_rows(path, read_text(path))
-    if next(rows, (1, []))[1] != _COLUMNS:
-        raise InputError(f"{path}:1", "no table of expectations", ",".join(_COLUMNS))
+    cells = EXPECTED.read(path)
     place = {number: place for place, number in enumerate(schedule.number.tolist())}
     duration, rules = np.full(len(schedule.number), NO_TIME, dtype=np.int64), [""] * len(schedule.number)
-    for line, cells in rows:
+    for line, (number, seconds, rule) in cells.rows():
         try:
-            number, seconds, rule = cells
             row = place.pop(whole_number(number))
             duration[row], rules[row] = whole_number(seconds, 1, int(schedule.walltime[row])), from_cell(rule)
         except (ValueError, KeyError):
             expected = "a job of jobs.csv, once, its expected duration in s, at most its walltime, and a rule"
-            raise InputError(f"{path}:{line}", ",".join(cells)[:60], expected) from None
+            raise InputError(f"{path}:{line}", f"{number},{seconds},{rule}"[:60], expected) from None
     if (duration[schedule.ran] == NO_TIME).any():
         raise InputError(path, "does not know all jobs that ran", "the files of one run")
     return Expectations(duration, rules)

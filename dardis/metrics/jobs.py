@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
 
 import numpy as np
 
+from dardis.metrics.catalogue import columns_of
 from dardis.metrics.footprints import Footprints, footprints
 from dardis.model.arrays import Floats, Ints
-from dardis.model.cells import as_cell, row_writer
-from dardis.model.files import atomic_text
+from dardis.model.csv_table import TEXT, WORD, Column, CsvTable
 from dardis.model.job import NO_TIME, Status
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
@@ -169,9 +169,11 @@ def write_metrics_by(path: Path, schedule: Schedule, platform: Platform, counted
     """Write `metrics_by.csv`: `by` (queue or user), `name`, then the figures; empty where there is none."""
     nobody = np.empty(0, dtype=np.int64)
     figures = group_metrics(schedule, platform, Footprints(nobody, nobody, np.empty(0)), nobody)
-    names = ["by", "name", *figures, "utilisation"]
-    with atomic_text(path) as file:
-        writer = row_writer(file)
-        writer.writerow(names)
-        for row in metrics_by(schedule, platform, counted):
-            writer.writerow((row | {"name": as_cell(str(row["name"]))}).values())
+    rows = ([*row.values()] for row in metrics_by(schedule, platform, counted))
+    metrics_by_table([*figures, "utilisation"]).write(path, rows)
+
+
+def metrics_by_table(keys: Iterable[str]) -> CsvTable:
+    """`metrics_by.csv` with these figures."""
+    by = Column("by", WORD, "`queue` or `user`")
+    return CsvTable("metrics_by.csv", by, Column("name", TEXT, "name of the queue or user"), *columns_of(keys))

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
 from dardis.metrics.facility import Surroundings, platform_cooling, tariff_of
 from dardis.metrics.jobs import Number
 from dardis.model.arrays import Floats
+from dardis.model.csv_table import REAL, WHOLE, Column, CsvTable
 from dardis.model.downtime import Downtime
 from dardis.model.errors import InputError
-from dardis.model.files import atomic_text
 from dardis.model.input_files import InputFiles
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
@@ -27,9 +27,23 @@ KEYS = (
     "income_eur", "energy_eur", "cooling_eur", "tariff_eur", "profit_eur", "energy_kwh", "cooling_kwh", "pue", "co2_kg",
     "peak_kw",
 )  # fmt: skip
-COLUMNS = (
-    "time_s", "until_s", "temp_c", "price_eur_per_kwh", "gco2_per_kwh", "it_w", "idle_w", "off_w", "switching_w",
-    "cooling_w", "income_eur", "energy_eur", "cooling_eur",
+SEGMENTS: Final = CsvTable(
+    "power.csv",
+    Column("time_s", WHOLE, "begin of the segment"),
+    Column("until_s", WHOLE, "its end"),
+    *(Column(name, REAL, meaning, unit, ".10g") for name, unit, meaning in (
+        ("temp_c", None, "outdoor temperature"),
+        ("price_eur_per_kwh", "currency/kWh", "price of energy"),
+        ("gco2_per_kwh", "g/kWh", "CO2 intensity"),
+        ("it_w", None, "mean power of IT: nodes that are on, and all below"),
+        ("idle_w", None, "of it, what nodes draw without jobs"),
+        ("off_w", None, "of it, what nodes draw that are off"),
+        ("switching_w", None, "of it, what nodes draw that shut down or boot"),
+        ("cooling_w", None, "power of the cooling plant"),
+        ("income_eur", None, "income of the jobs in it"),
+        ("energy_eur", None, "cost of IT energy"),
+        ("cooling_eur", None, "cost of cooling"),
+    )),
 )  # fmt: skip
 
 
@@ -142,8 +156,4 @@ def write_power(path: Path, told: Account, conditions: Conditions) -> None:
         told.edges[:-1], told.edges[1:], conditions.temp_c, told.price_per_kwh, told.gco2_per_kwh, told.it_w,
         told.idle_w, told.off_w, told.switching_w, told.cooling_w, told.income, told.energy_cost, told.cooling_cost,
     )  # fmt: skip
-    with atomic_text(path) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        for start, end, *values in zip(*(column.tolist() for column in columns), strict=True):
-            writer.writerow([start, end, *(f"{value:.10g}" for value in values)])
+    SEGMENTS.write_blocks(path, [[column.tolist() for column in columns]])

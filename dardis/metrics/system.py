@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import csv
 from fractions import Fraction
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 
 from dardis.metrics.footprints import core_seconds, footprints
 from dardis.metrics.jobs import Number, group_metrics, makespan
 from dardis.model.arrays import Ints
+from dardis.model.csv_table import BLOCK_ROWS, WHOLE, Column, CsvTable
 from dardis.model.errors import InputError
-from dardis.model.files import atomic_text
 from dardis.model.job import FOREVER, NO_TIME
 from dardis.model.platform import Platform
 from dardis.model.profile import ZERO, StepFunction, breakpoints
 from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile
-
-_ROWS: Final = 8192
-"""Rows of a profile written at a time."""
 
 
 def used_profile(schedule: Schedule, kind: str) -> StepFunction:
@@ -150,18 +145,23 @@ def _least_ratio(g: Ints, f: Ints) -> Fraction:
 
 def write_profile(path: Path, schedule: Schedule, platform: Platform, desired: DesiredProfile | None) -> None:
     """Write `profile.csv`: `time_s`, and of each kind what is used and desired from then on, where any changes."""
-    names, table = profile_table(schedule, platform, desired)
-    with atomic_text(path) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(names)
-        for first in range(0, table.shape[1], _ROWS):
-            writer.writerows(table[:, first : first + _ROWS].T.tolist())
+    values = profile_values(schedule, platform, desired)
+    blocks = (values[:, first : first + BLOCK_ROWS].tolist() for first in range(0, values.shape[1], BLOCK_ROWS))
+    profile_table(platform).write_blocks(path, blocks)
 
 
-def profile_table(
-    schedule: Schedule, platform: Platform, desired: DesiredProfile | None
-) -> tuple[list[str], Ints]:  # fmt: skip
-    """The columns of `profile.csv`: their names, and their values, shape (columns, rows)."""
+def profile_table(platform: Platform) -> CsvTable:
+    """The columns of `profile.csv`."""
+    columns = [
+        Column(f"{kind}_{what}", WHOLE, f"{what} from then on")
+        for kind in platform.kinds
+        for what in ("used", "desired")
+    ]
+    return CsvTable("profile.csv", Column("time_s", WHOLE, "when any of the values changes"), *columns)
+
+
+def profile_values(schedule: Schedule, platform: Platform, desired: DesiredProfile | None) -> Ints:
+    """The values of `profile.csv`, shape (columns, rows)."""
     functions = []
     for kind in platform.kinds:
         functions += [used_profile(schedule, kind), desired_total(platform, desired, kind)]
@@ -169,5 +169,4 @@ def profile_table(
     values = np.stack([function.at(times) for function in functions])
     changed = np.ones(len(times), dtype=np.bool_)
     changed[1:] = np.any(values[:, 1:] != values[:, :-1], axis=0)
-    names = ["time_s", *(f"{kind}_{what}" for kind in platform.kinds for what in ("used", "desired"))]
-    return names, np.concatenate([times[None, changed], values[:, changed]])
+    return np.concatenate([times[None, changed], values[:, changed]])

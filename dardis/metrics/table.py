@@ -10,21 +10,23 @@ from io import TextIOWrapper
 from itertools import chain
 from pathlib import Path
 from sys import intern
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from dardis.metrics import columns, part_columns
 from dardis.metrics.jobs import slowdown
 from dardis.model.arrays import Bools, Floats, Ints
-from dardis.model.cells import as_cell, from_cell, row_writer
+from dardis.model.csv_table import from_cell
 from dardis.model.errors import InputError
-from dardis.model.files import atomic_text
 from dardis.model.job import NO_TIME, Status
 from dardis.model.numbers import whole_number, whole_numbers
 from dardis.model.placements import Placements
 from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 BLOCK_JOBS: Final = 8192
 BLOCK_CHARACTERS: Final = 1 << 21
@@ -38,7 +40,6 @@ _MEGABYTE: Final = 1_000_000
 STATUS_NAMES: Final = tuple(status.name.lower() for status in Status)
 
 Value: TypeAlias = str | int | float | None
-Row: TypeAlias = tuple[Value, ...]
 
 
 class Block(NamedTuple):
@@ -54,25 +55,25 @@ def write_jobs(schedule: Schedule, path: Path, workload: str = "", allocated: Se
 
     Raises OSError when the file can't be written.
     """
-    with atomic_text(path) as file:
-        writer = row_writer(file)
-        writer.writerow(columns.header(schedule))
-        for first in range(0, len(schedule.number), BLOCK_JOBS):
-            last = min(first + BLOCK_JOBS, len(schedule.number))
-            had = None if allocated is None else allocated[first:last]
-            writer.writerows(rows(schedule, first, last, workload, had))
+    columns.jobs_table(schedule).write_blocks(path, _blocks(schedule, workload, allocated))
 
 
-def rows(
+def _blocks(schedule: Schedule, workload: str, allocated: Sequence[str] | None) -> Iterator[list[Sequence[Any]]]:
+    for first in range(0, len(schedule.number), BLOCK_JOBS):
+        last = min(first + BLOCK_JOBS, len(schedule.number))
+        yield values_of(schedule, first, last, workload, None if allocated is None else allocated[first:last])
+
+
+def values_of(
     schedule: Schedule, first: int, last: int, workload: str = "", allocated: Sequence[str] | None = None
-) -> Iterator[Row]:
-    """Rows of the jobs `[first, last)`, values in the order of `columns.header`; None where a job has no value."""
+) -> list[Sequence[Any]]:
+    """Values of the jobs `[first, last)` by column of `columns.jobs_table`; None where a job has no value."""
     span = slice(first, last)
     latest = schedule.latest[span]
     requests = zip(schedule.kinds, schedule.request[span].T.tolist(), strict=True)
-    values: dict[str, list[Any]] = {
+    values: dict[str, Sequence[Any]] = {
         "job_id": schedule.number[span].tolist(),
-        "workload_name": [as_cell(workload)] * (last - first),
+        "workload_name": [workload] * (last - first),
         "submission_time": schedule.submit[span].tolist(),
         "requested_time": schedule.walltime[span].tolist(),
         "starting_time": _where(schedule.ran[span], schedule.start[span]),
@@ -85,8 +86,8 @@ def rows(
         "latest_start": _where(latest != NO_TIME, latest),
         "attempts": schedule.attempts[span].tolist(),
         "status": [STATUS_NAMES[code] for code in schedule.status[span].tolist()],
-        "queue": [*map(as_cell, schedule.queue[span])],
-        "user": [*map(as_cell, schedule.user[span])],
+        "queue": schedule.queue[span],
+        "user": schedule.user[span],
     }
     if allocated is not None:
         values[columns.ALLOCATED] = [*allocated]
@@ -94,7 +95,12 @@ def rows(
         values |= part_columns.texts(schedule, schedule.parts, first, last)
     if schedule.taken is not None:
         values[columns.ALTERNATIVE] = _where(schedule.taken[span] >= 0, schedule.taken[span] + 1)
-    return zip(*(values[name] for name in columns.header(schedule)), strict=True)
+    return [values[name] for name in columns.jobs_table(schedule).names]
+
+
+def job_frame(schedule: Schedule, workload: str) -> DataFrame:
+    """The columns of jobs.csv; `workload` is the name of the trace."""
+    return columns.jobs_table(schedule).frame(values_of(schedule, 0, len(schedule.number), workload))
 
 
 def derived(schedule: Schedule, first: int, last: int) -> dict[str, list[Value]]:

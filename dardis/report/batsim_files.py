@@ -7,7 +7,7 @@ and empty for the time that simulating took.
 
 from __future__ import annotations
 
-import csv
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,20 +15,64 @@ import numpy as np
 
 from dardis import __version__
 from dardis.metrics.cores import core_sets
-from dardis.model.cells import as_cell
+from dardis.model.csv_table import REAL, TEXT, WHOLE, WORD, Column, CsvTable
 from dardis.model.downtime import Downtime
 from dardis.model.errors import InputError
-from dardis.model.files import atomic_text
 from dardis.model.job import Status
 from dardis.model.platform import Platform
 from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
 from dardis.report.run_files import RunFiles, read_run
 
-COLUMNS: Final = (
-    "job_id", "workload_name", "profile", "submission_time", "requested_number_of_resources", "requested_time",
-    "success", "final_state", "starting_time", "execution_time", "finish_time", "waiting_time", "turnaround_time",
-    "stretch", "allocated_resources", "consumed_energy", "metadata",
+_FORM: Final = ".6f"
+JOBS: Final = CsvTable(
+    "_jobs.csv",
+    Column("job_id", WHOLE, "number of the job"),
+    Column("workload_name", TEXT, "name of the trace"),
+    Column("profile", WORD, "`delay-` and the time it ran"),
+    Column("submission_time", REAL, "submission", "s", _FORM),
+    Column("requested_number_of_resources", WHOLE, "cores"),
+    Column("requested_time", REAL, "walltime", "s", _FORM),
+    Column("success", WHOLE, "1 completed, 0 killed or rejected"),
+    Column("final_state", WORD, "`COMPLETED_SUCCESSFULLY`, `COMPLETED_WALLTIME_REACHED` (killed at its walltime), "
+           "`COMPLETED_KILLED` (before) or `REJECTED`"),
+    Column("starting_time", REAL, "start", "s", _FORM),
+    Column("execution_time", REAL, "runtime", "s", _FORM),
+    Column("finish_time", REAL, "end", "s", _FORM),
+    Column("waiting_time", REAL, "start less submission", "s", _FORM),
+    Column("turnaround_time", REAL, "end less submission", "s", _FORM),
+    Column("stretch", REAL, "turnaround time over runtime", "", _FORM),
+    Column("allocated_resources", WORD, "cores as an interval set"),
+    Column("consumed_energy", REAL, "-1, as nobody knows it", "J", _FORM),
+    Column("metadata", WORD, "empty"),
+)  # fmt: skip
+SCHEDULE: Final = CsvTable(
+    "_schedule.csv",
+    Column("batsim_version", WORD, "`dardis` and its version"),
+    Column("consumed_joules", REAL, "energy of IT; 0 where nobody knows it", "J", _FORM),
+    Column("makespan", REAL, "time of the last end", "s", _FORM),
+    *(Column(f"{what}_{name}", REAL, meaning, unit, _FORM)
+      for what, meaning in (("max", "largest of all jobs"), ("mean", "sum over those that ran, over all jobs"))
+      for name, unit in (("slowdown", ""), ("turnaround_time", "s"), ("waiting_time", "s"))),
+    Column("nb_computing_machines", WHOLE, "cores of the machine"),
+    Column("nb_grouped_switches", WHOLE, "moments at which nodes are switched"),
+    Column("nb_jobs", WHOLE, "jobs"),
+    Column("nb_jobs_finished", WHOLE, "jobs that ran"),
+    Column("nb_jobs_killed", WHOLE, "jobs that were killed"),
+    Column("nb_jobs_rejected", WHOLE, "jobs that were rejected"),
+    Column("nb_jobs_success", WHOLE, "jobs that completed"),
+    Column("nb_machine_switches", WHOLE, "times that a node is switched"),
+    Column("scheduling_time", REAL, "CPU time of decisions", "s", _FORM),
+    Column("simulation_time", WORD, "empty"),
+    Column("success_rate", REAL, "completed jobs over all", "", _FORM),
+    *(Column(f"time_{name}", REAL, meaning, "core-seconds", _FORM) for name, meaning in (
+        ("computing", "held by jobs"),
+        ("idle", "neither held by jobs nor off, from the first submission to the last end"),
+        ("sleeping", "of nodes that are down"),
+        ("switching_off", "0: part of the time that nodes are down"),
+        ("switching_on", "0: part of the time that nodes are down"),
+        ("unavailable", "0"),
+    )),
 )  # fmt: skip
 _JOULES_PER_KWH: Final = 3.6e6
 
@@ -41,9 +85,7 @@ def write_batsim_files(folder: Path, prefix: Path) -> tuple[Path, Path]:
         raise InputError("--batsim", f"{prefix.parent} is no folder", "PREFIX in a folder that exists")
     _write_jobs(jobs, run)
     told = schedule_figures(run.schedule, run.platform, run.metrics, run.downtime)
-    with atomic_text(figures) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerows([sorted(told), [told[name] for name in sorted(told)]])
+    SCHEDULE.write(figures, [[told[name] for name in SCHEDULE.names]])
     return jobs, figures
 
 
@@ -54,14 +96,13 @@ def _write_jobs(path: Path, run: RunFiles) -> None:
         sets = core_sets(schedule, run.platform)
     except ValueError as error:
         raise InputError("jobs.csv", f"an illegal schedule ({error})", "one that passes dardis audit") from None
-    workload = as_cell(Path(run.run.trace).name if run.run.trace else "")
+    workload = Path(run.run.trace).name if run.run.trace else ""
     columns = (
         schedule.number, schedule.submit, schedule.asked_of(CORES), schedule.walltime, schedule.status, schedule.start,
         schedule.finish,
     )  # fmt: skip
-    with atomic_text(path) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
+
+    def rows() -> Iterator[list[Any]]:
         for (number, submit, cores, walltime, status, start, finish), cores_had in zip(
             zip(*(column.tolist() for column in columns), strict=True), sets, strict=True
         ):
@@ -69,18 +110,13 @@ def _write_jobs(path: Path, run: RunFiles) -> None:
             length = finish - start
             stretch = (finish - submit) / length if ran and length else None
             times = (start, length, finish, start - submit, finish - submit, stretch) if ran else (None,) * 6
-            writer.writerow(
-                [
-                    number, workload, f"delay-{length}" if ran else "", _decimal(submit), cores, _decimal(walltime),
-                    int(status == Status.COMPLETED), _state(status, length >= walltime), *map(_decimal, times),
-                    cores_had, _decimal(-1) if ran else "", "",
-                ]
-            )  # fmt: skip
+            yield [
+                number, workload, f"delay-{length}" if ran else "", submit, cores, walltime,
+                int(status == Status.COMPLETED), _state(status, length >= walltime), *times, cores_had,
+                -1 if ran else None, "",
+            ]  # fmt: skip
 
-
-def _decimal(value: float | None) -> str:
-    """A number as Batsim writes it."""
-    return "" if value is None else f"{value:.6f}"
+    JOBS.write(path, rows())
 
 
 def _state(status: int, reached: bool) -> str:
@@ -116,10 +152,10 @@ def schedule_figures(
     spans = {"waiting_time": wait, "turnaround_time": turnaround, "slowdown": slowdown}
     return {
         "batsim_version": f"dardis {__version__}",
-        "consumed_joules": _decimal((energy or 0) * _JOULES_PER_KWH),
-        "makespan": _decimal(end),
-        **{f"max_{name}": _decimal(values.max(initial=0)) for name, values in spans.items()},
-        **{f"mean_{name}": _decimal(values.sum() / max(count, 1)) for name, values in spans.items()},
+        "consumed_joules": (energy or 0) * _JOULES_PER_KWH,
+        "makespan": end,
+        **{f"max_{name}": values.max(initial=0) for name, values in spans.items()},
+        **{f"mean_{name}": values.sum() / max(count, 1) for name, values in spans.items()},
         "nb_computing_machines": platform.cores,
         "nb_grouped_switches": len(np.unique(switches)),
         "nb_jobs": count,
@@ -128,13 +164,13 @@ def schedule_figures(
         "nb_jobs_rejected": count - int(ran.sum()),
         "nb_jobs_success": success,
         "nb_machine_switches": len(switches),
-        "scheduling_time": _decimal(metrics.get("decision_cpu_s") or 0),
+        "scheduling_time": metrics.get("decision_cpu_s") or 0,
         "simulation_time": "",
-        "success_rate": _decimal(success / max(count, 1)),
-        "time_computing": _decimal(computing),
-        "time_idle": _decimal(max(platform.cores * max(end - begin, 0) - computing - sleeping, 0)),
-        "time_sleeping": _decimal(sleeping),
-        "time_switching_off": _decimal(0),
-        "time_switching_on": _decimal(0),
-        "time_unavailable": _decimal(0),
+        "success_rate": success / max(count, 1),
+        "time_computing": computing,
+        "time_idle": max(platform.cores * max(end - begin, 0) - computing - sleeping, 0),
+        "time_sleeping": sleeping,
+        "time_switching_off": 0,
+        "time_switching_on": 0,
+        "time_unavailable": 0,
     }

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from dardis.metrics.classes import WALLTIME, WIDTH, added, job_classes, write_classes
+from dardis.metrics.classes import WALLTIME, WIDTH, added, classes_table, job_classes
 from dardis.metrics.comparison import Compared, Known, Line, by_trace, lines_of
 from dardis.metrics.comparison_file import read_found, write_found
-from dardis.metrics.comparison_tables import write_differences, write_known, write_runs, write_sweep, write_table
+from dardis.metrics.comparison_tables import differences_table, known_table, means_table, runs_table, sweep_table
 from dardis.metrics.jobs import bounded_slowdown
 from dardis.metrics.table import read_jobs
 from dardis.model.files import write_text
@@ -50,22 +50,21 @@ def write_comparison(out: Path, compared: Compared, folder: Path) -> dict[str, l
     lines = lines_of(results)
     table = compare_table.shown(lines, [*(one.told for one in known if one.told), *compared.notes])
     write_found(out, compared, folder)
-    write_runs(out / "compare.csv", results)
+    runs_table(results).write(out)
     if any(result.draw for result in results):
-        write_differences(out / "differences.csv", lines)
+        differences_table(lines).write(out)
     if any(result.grid for result in results):
-        write_sweep(out / "sweep.csv", lines)
-    write_table(out / "table.csv", lines)
+        sweep_table(lines).write(out)
+    means_table(lines).write(out)
     write_text(out / "table.md", compare_table.markdown(table))
     write_text(out / "table.tex", compare_table.latex(table))
     if known:
-        write_known(out / "clairvoyant.csv", known, lines)
+        known_table(known, lines).write(out)
     knows = {one.trace: one for one in known}
     traces = by_trace(lines)
     borne = {trace: [_borne(line) for line in group if line.done] for trace, group in traces.items()}
-    write_classes(
-        out / "who_pays.csv",
-        ((trace, one.label, one.runs, one.classes) for trace, group in borne.items() for one in group),
+    classes_table((trace, one.label, one.runs, one.classes) for trace, group in borne.items() for one in group).write(
+        out
     )
     with chart.style():
         sections = [

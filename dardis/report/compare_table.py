@@ -8,12 +8,11 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from dardis.metrics.catalogue import OF_POWER, OF_QUEUES, metric_of
 from dardis.metrics.comparison import (
     KEYS,
     OF_DEADLINES,
     OF_DECIDING,
-    OF_POWER,
-    OF_QUEUES,
     Figure,
     Line,
     best,
@@ -25,26 +24,14 @@ from dardis.metrics.comparison import (
 )
 from dardis.report.words import NOTHING, draws
 
-_TITLES: Final = {
-    "makespan_s": "makespan", "mean_wait_s": "mean wait", "median_wait_s": "median wait",
-    "p95_wait_s": "p95 wait", "p99_wait_s": "p99 wait", "max_wait_s": "longest wait",
-    "mean_bounded_slowdown": "mean bounded slowdown",
-    "median_bounded_slowdown": "median bounded slowdown", "p99_bounded_slowdown": "p99 bounded slowdown",
-    "mean_user_bounded_slowdown": "bounded slowdown by user", "utilisation": "utilisation", "tardiness_s": "tardiness",
-    "late_jobs": "late jobs", "overutilisation_core_s": "overutilisation", "dissimilarity": "dissimilarity",
-    "dissimilarity_from_first_submission": "dissimilarity from first submission",
-    "decision_mean_s": "CPU a decision", "renegotiations_per_job": "renegotiations a job",
-    "profit_eur": "profit", "energy_kwh": "IT energy", "peak_kw": "peak power", "rejected": "rejected",
-    "queue_weighted_wait": "waits by queue", "queue_late_jobs": "waited for too long",
-    "queue_tardiness_s": "waits beyond the longest", "queue_weighted_tardiness": "tardiness by queue",
-    "mean_slowdown": "mean slowdown", "mean_fragmentation": "mean fragmentation", "mean_spread": "mean spread",
-}  # fmt: skip
 CHANCE: Final = "°"
 """Marks a figure whose difference to the first dispatcher may be chance."""
 _BRIEF: Final = ("mean_wait_s", "mean_bounded_slowdown", "max_wait_s", "utilisation", "profit_eur", "rejected")
 _UNITS: Final = {
-    "utilisation": ("%", 0.01), "profit_eur": ("", 1.0), "energy_kwh": ("kWh", 1.0), "peak_kw": ("kW", 1.0)
+    "share": ("%", 0.01), "currency": ("", 1.0), "kWh": ("kWh", 1.0), "kW": ("kW", 1.0),
+    "amount · s": ("core·h", 3600.0),
 }  # fmt: skip
+"""Of the units of metrics, in what the table shows them."""
 _TIMES: Final = ((2 * 3600, 3600, "h"), (120, 60, "min"), (1, 1, "s"), (0, 1e-3, "ms"))
 _LATEX: Final = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_",
@@ -84,7 +71,9 @@ def shown(lines: Sequence[Line], more: Sequence[str] = ()) -> Shown:
     """The table of all lines, with `more` notes. What is 0 or has no meaning for all of them is left out, and named."""
     told = [key for key in KEYS if any((figure := line.figure(key)) and figure.mean for line in lines)]
     known = {key for line in lines for run in line.done for key in run.metrics or {}}
-    left_out = [_TITLES[key] for key in KEYS if key not in told and (key in known or key not in OF_POWER | OF_QUEUES)]
+    left_out = [
+        metric_of(key).heading for key in KEYS if key not in told and (key in known or key not in OF_POWER | OF_QUEUES)
+    ]
     return _table(lines, told, [*_notes(lines, left_out), *more])
 
 
@@ -113,7 +102,7 @@ def _table(lines: Sequence[Line], told: Collection[str], notes: list[str]) -> Sh
             for key in told
         ]  # fmt: skip
         rows.append((line.trace, line.label, _runs(line), cells))
-    return Shown([(_TITLES[key], units[key][0]) for key in told], rows, notes)
+    return Shown([(metric_of(key).heading, units[key][0]) for key in told], rows, notes)
 
 
 def _may_be_chance(line: Line, first: Line | None, key: str) -> bool:
@@ -198,12 +187,9 @@ def _runs(line: Line) -> str:
 
 def _unit(key: str, most: float) -> tuple[str, float]:
     """The unit of a column whose largest value is `most`, and by what its values are divided."""
-    if key == "overutilisation_core_s":
-        return "core·h", 3600.0
-    if key in _UNITS:
-        return _UNITS[key]
-    if not key.endswith("_s"):
-        return "", 1.0
+    unit = metric_of(key).unit_text
+    if unit != "s":
+        return _UNITS.get(unit, ("", 1.0))
     if not most:
         return "s", 1.0
     if key == "makespan_s" and most >= 2 * 86400:

@@ -5,29 +5,23 @@ So one dispatcher that is far behind all others stands at the rim, and these are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.projections.polar import PolarAxes
 
+from dardis.metrics.catalogue import excess_kind, metric_of
 from dardis.metrics.comparison import Line, comparable
 from dardis.report import chart, words
 from dardis.report.chart import Chart
 
-_THESIS: Final[dict[str, tuple[str, Callable[[float], str]]]] = {
-    "makespan_s": ("makespan", words.duration),
-    "total_wait_s": ("total wait", words.duration),
-    "tardiness_s": ("tardiness", words.duration),
-    "late_jobs": ("late jobs", lambda value: words.number(round(value))),
-    "overutilisation_core_s": ("overutilisation", lambda value: words.amount_seconds("cores", value)),
-    "dissimilarity_from_first_submission": ("dissimilarity\nfrom first submission", words.number),
-}
-_MORE: Final[dict[str, tuple[str, Callable[[float], str]]]] = {
-    "mean_bounded_slowdown": ("mean bounded\nslowdown", words.number),
-    "max_wait_s": ("longest wait", words.duration),
-}
+_THESIS: Final = (
+    "makespan_s", "total_wait_s", "tardiness_s", "late_jobs", "overutilisation_core_s",
+    "dissimilarity_from_first_submission",
+)  # fmt: skip
+_MORE: Final = ("mean_bounded_slowdown", "max_wait_s")
 """Shown as well where fewer than three of the thesis's figures have a value: two make no radar."""
 
 
@@ -56,7 +50,6 @@ def radar(lines: Sequence[Line], title: str) -> Chart | None:
         shown |= placed(lines, list(_MORE))
     if len(shown) < 3:
         return None
-    told = _THESIS | _MORE
     drawing = Figure(figsize=(chart.FULL, 4.6))
     axes = drawing.add_subplot(projection="polar")
     assert isinstance(axes, PolarAxes)
@@ -71,7 +64,7 @@ def radar(lines: Sequence[Line], title: str) -> Chart | None:
     axes.set_yticks([0.5, 1.0], ["median", "2 × median, or most"], fontsize=7.5, color=chart.GREY)
     axes.set_rlabel_position(180 / len(shown))
     names = [
-        f"{told[key][0]}\nmedian {told[key][1](median)}\nmost {told[key][1](largest)}"
+        f"{_name(key)}\nmedian {_said(key, median)}\nmost {_said(key, largest)}"
         for key, (median, largest, _) in shown.items()
     ]
     axes.set_xticks(angles, names)
@@ -88,3 +81,15 @@ def radar(lines: Sequence[Line], title: str) -> Chart | None:
         "twice that, or the most if that is more."
     )
     return chart.finish(drawing, title, caption)
+
+
+def _name(key: str) -> str:
+    """The heading of a metric on lines that fit beside the circle."""
+    return metric_of(key).heading.replace(" from ", "\nfrom ").replace("bounded ", "bounded\n")
+
+
+def _said(key: str, value: float) -> str:
+    if kind := excess_kind(key):
+        return words.amount_seconds(kind, value)
+    metric = metric_of(key)
+    return words.in_unit(metric.unit_text, round(value) if key == "late_jobs" else value)

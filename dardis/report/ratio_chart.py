@@ -9,16 +9,13 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
+from dardis.metrics.catalogue import metric_of
 from dardis.metrics.comparison import Line, first_of, of_same_jobs
 from dardis.metrics.paired import Interval
 from dardis.report import chart, words
 from dardis.report.chart import Chart
 
-_FIGURES: Final = {
-    "mean_wait_s": "mean wait",
-    "mean_bounded_slowdown": "mean bounded slowdown",
-    "p99_wait_s": "p99 wait",
-}
+_FIGURES: Final = ("mean_wait_s", "mean_bounded_slowdown", "p99_wait_s")
 _FARTHEST: Final = 1e3
 """What is beyond is at the edge."""
 
@@ -58,7 +55,7 @@ def ratios(lines: Sequence[Line], title: str) -> Chart | None:
         axes.xaxis.set_major_locator(MaxNLocator(5) if max(ends) / min(ends) < 3 else LogLocator(subs=(1, 2, 5)))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.xaxis.set_minor_formatter(NullFormatter())
-        axes.set_xlabel(f"{_FIGURES[key]} / that of {first.label}")
+        axes.set_xlabel(f"{metric_of(key).heading} / that of {first.label}")
         axes.grid(visible=False, axis="y")
     panels[0].set_yticks(places, [line.label for line in others])
     panels[0].set_ylim(len(others) - 0.5, -0.5)

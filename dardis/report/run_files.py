@@ -14,17 +14,18 @@ from dardis.config.records import RunRecord, read_metrics
 from dardis.config.toml_file import read_json
 from dardis.metrics.downtime import DOWNTIME_FILE, read_downtime
 from dardis.metrics.expectations import EXPECTATIONS_FILE, Expectations, read_expectations
-from dardis.metrics.power import COLUMNS
+from dardis.metrics.power import SEGMENTS
+from dardis.metrics.system import profile_table
 from dardis.metrics.table import read_jobs
 from dardis.model.arrays import Floats
-from dardis.model.cells import from_cell
+from dardis.model.csv_table import CsvCells, from_cell
 from dardis.model.downtime import Downtime
 from dardis.model.errors import InputError
-from dardis.model.files import csv_rows, read_text
 from dardis.model.numbers import decimal_number
 from dardis.model.platform import Platform
 from dardis.model.profile import ZERO, StepFunction
 from dardis.model.schedule import Schedule
+from dardis.runs.outputs import DECISIONS
 from dardis.runs.solved import SOLVER_FILE, Gap, read_gaps
 
 T = TypeVar("T")
@@ -120,21 +121,19 @@ def _downtime(path: Path, platform: Platform) -> Downtime:
 
 def _groups(path: Path) -> list[Group]:
     """The rows of `metrics_by.csv`."""
-    rows = csv_rows(path, read_text(path))
-    header = next(rows, (1, []))[1]
-    needed = ("by", "name", *BY_COLUMNS, *DEADLINE_COLUMNS)
-    if wrong := [name for name in needed if header.count(name) != 1]:
-        raise InputError(f"{path}:1", f"not one column {wrong[0]}", "the header of a metrics_by.csv")
-    shown = (*BY_COLUMNS, *DEADLINE_COLUMNS, *(name for name in (*FOOTPRINT_COLUMNS, *QUEUE_COLUMNS) if name in header))
-    groups = []
-    for line, cells in rows:
-        try:
-            named = dict(zip(header, cells, strict=True))
-            figures = {name: decimal_number(named[name]) if named[name] else None for name in shown}
-            groups.append(Group(named["by"], from_cell(named["name"]), figures))
-        except ValueError as error:
-            raise InputError(f"{path}:{line}", str(error), "a row of a metrics_by.csv") from None
-    return groups
+    cells = CsvCells.of_csv(path)
+    more = (*FOOTPRINT_COLUMNS, *QUEUE_COLUMNS)
+    shown = (*BY_COLUMNS, *DEADLINE_COLUMNS, *(name for name in more if name in cells.header))
+    figures = zip(*(cells.values(name, _figure, "a figure of a metrics_by.csv") for name in shown), strict=True)
+    by, names = (cells.values(name, from_cell, "a metrics_by.csv") for name in ("by", "name"))
+    return [
+        Group(of, name, dict(zip(shown, found, strict=True)))
+        for of, name, found in zip(by, names, figures, strict=True)
+    ]
+
+
+def _figure(text: str) -> float | None:
+    return decimal_number(text) if text else None
 
 
 def _parsed(path: Path, parse: Callable[[str], T]) -> T:
@@ -163,7 +162,7 @@ def _profile(text: str, platform: Platform) -> dict[str, StepFunction]:
     """The columns of `profile.csv`; before its first row nothing is known and the first values stand."""
     header, *lines = text.splitlines() or [""]
     names = header.split(",")
-    needed = ["time_s", *(f"{kind}_{what}" for kind in platform.kinds for what in ("used", "desired"))]
+    needed = profile_table(platform).names
     if any(names.count(name) != 1 for name in needed) or names[0] != "time_s":
         raise ValueError("no table of " + ", ".join(needed))
     table = _numbers(lines, len(names), np.int64)
@@ -181,9 +180,9 @@ def _profile(text: str, platform: Platform) -> dict[str, StepFunction]:
 def _power(text: str) -> dict[str, Floats]:
     """The columns of `power.csv`."""
     header, *lines = text.splitlines() or [""]
-    if tuple(header.split(",")) != COLUMNS or not lines:
+    if tuple(header.split(",")) != SEGMENTS.names or not lines:
         raise ValueError("no table of power over time")
-    columns = dict(zip(COLUMNS, _numbers(lines, len(COLUMNS), np.float64).T, strict=True))
+    columns = dict(zip(SEGMENTS.names, _numbers(lines, len(SEGMENTS.names), np.float64).T, strict=True))
     start, end = columns["time_s"], columns["until_s"]
     if (end <= start).any() or (start[1:] != end[:-1]).any() or max(abs(start[0]), abs(end[-1])) > _LATEST:
         raise ValueError("segments that do not follow each other")
@@ -194,6 +193,6 @@ def _decisions(text: str) -> Floats:
     """The histogram of decision times."""
     header, *lines = text.splitlines() or [""]
     table = _numbers(lines, 3, np.float64)
-    if header != "cpu_s_from,cpu_s_to,decisions" or (table < 0).any() or (table[:, 0] >= table[:, 1]).any():
+    if header != ",".join(DECISIONS.names) or (table < 0).any() or (table[:, 0] >= table[:, 1]).any():
         raise ValueError("no histogram of decision times")
     return table

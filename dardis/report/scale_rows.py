@@ -8,8 +8,8 @@ from pathlib import Path
 from statistics import median_low
 from typing import Final
 
+from dardis.model.csv_table import CsvCells
 from dardis.model.errors import InputError
-from dardis.model.files import csv_rows, read_text
 from dardis.model.numbers import decimal_number, whole_number
 from dardis.report import words
 
@@ -91,28 +91,13 @@ class Line:
 
 def read_rows(path: Path) -> list[ScaleRow]:
     """Read scale.csv; columns that are unknown here are left out. Raises InputError."""
-    lines = csv_rows(path, read_text(path))
-    header = next(lines, (1, []))[1]
-    if wrong := [name for name in _COLUMNS if header.count(name) != 1]:
-        raise InputError(f"{path}:1", f"not one column {wrong[0]}", "a scale.csv of `dardis scale`")
-    rows = []
-    for line, cells in lines:
-        if len(cells) != len(header):
-            raise InputError(f"{path}:{line}", "another number of fields than the header has")
-        named = dict(zip(header, cells, strict=True))
-        values: dict[str, Value] = {}
-        for name, parse in _COLUMNS.items():
-            try:
-                values[name] = parse(named[name])
-            except ValueError as error:
-                raise InputError(f"{path}:{line}", f"{name}: {error}", "what `dardis scale` measures") from None
-        nodes, ranks = values["nodes"], values["ranks"]
-        assert isinstance(nodes, int)
-        assert isinstance(ranks, int)
-        rows.append(ScaleRow(values | {"nodes_per_rank": nodes / ranks}))
-    if not rows:
+    cells = CsvCells.of_csv(path)
+    if not cells.lines:
         raise InputError(path, "has no rows", "a scale.csv of `dardis scale`")
-    return rows
+    columns = {name: cells.values(name, parse, "what `dardis scale` measures") for name, parse in _COLUMNS.items()}
+    ratio = [nodes / ranks for nodes, ranks in zip(cells.whole("nodes", 1), cells.whole("ranks", 1), strict=True)]
+    rows = zip(*columns.values(), ratio, strict=True)
+    return [ScaleRow(dict(zip((*columns, "nodes_per_rank"), row, strict=True))) for row in rows]
 
 
 def medians(rows: Sequence[ScaleRow]) -> list[ScaleRow]:

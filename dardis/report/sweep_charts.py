@@ -8,12 +8,13 @@ from typing import Final
 import numpy as np
 from matplotlib.figure import Figure
 
+from dardis.metrics.catalogue import metric_of
 from dardis.metrics.comparison import Line, swept
 from dardis.metrics.paired import Interval, mean_of
 from dardis.report import chart, words
 from dardis.report.chart import Chart
 
-_FIGURES: Final = {"mean_wait_s": "mean wait (s)", "mean_bounded_slowdown": "mean bounded slowdown"}
+_FIGURES: Final = [metric_of(key) for key in ("mean_wait_s", "mean_bounded_slowdown")]
 
 
 def sweeps(lines: Sequence[Line]) -> list[Chart]:
@@ -29,13 +30,13 @@ def sweeps(lines: Sequence[Line]) -> list[Chart]:
 def _over_one(family: str, settings: tuple[str, ...], lines: Sequence[Line]) -> Chart:
     drawing, panels = chart.figure(chart.FULL, 4.4, len(_FIGURES))
     names = [line.grid[0][1] for line in lines]
-    for axes, (key, told) in zip(panels, _FIGURES.items(), strict=True):
-        found = [(place, one) for place, line in enumerate(lines) if (one := _mean(line, key)) is not None]
+    for axes, metric in zip(panels, _FIGURES, strict=True):
+        found = [(place, one) for place, line in enumerate(lines) if (one := _mean(line, metric.name)) is not None]
         places = [place for place, _ in found]
         means = np.array([one.value for _, one in found])
         below, above = (np.abs(means - [end(one) for _, one in found]) for end in (_low, _high))
         axes.errorbar(places, means, yerr=[below, above], capsize=3, marker="o", color=chart.BLUE)
-        axes.set_ylabel(told)
+        axes.set_ylabel(metric.axis)
         axes.set_ylim(bottom=0)
         axes.yaxis.set_major_formatter(chart.amounts())
     panels[-1].set_xticks(range(len(names)), names)
@@ -67,10 +68,10 @@ def _over_two(family: str, settings: tuple[str, ...], lines: Sequence[Line]) -> 
     rows, columns = (list(dict.fromkeys(line.grid[place][1] for line in lines)) for place in range(2))
     drawing = Figure(figsize=(chart.FULL, 1.6 + 0.4 * len(rows)))
     panels = drawing.subplots(1, len(_FIGURES), squeeze=False)[0]
-    for axes, (key, told) in zip(panels, _FIGURES.items(), strict=True):
+    for axes, metric in zip(panels, _FIGURES, strict=True):
         found = np.full((len(rows), len(columns)), np.nan)
         for line in lines:
-            if (figure := line.figure(key)) is not None:
+            if (figure := line.figure(metric.name)) is not None:
                 found[rows.index(line.grid[0][1]), columns.index(line.grid[1][1])] = figure.mean
         axes.imshow(found, cmap="Blues", aspect="auto", vmin=0, vmax=1.6 * np.nanmax(found, initial=1e-9))
         for row, column in np.argwhere(~np.isnan(found)).tolist():
@@ -80,6 +81,6 @@ def _over_two(family: str, settings: tuple[str, ...], lines: Sequence[Line]) -> 
         axes.set_xticks(range(len(columns)), columns)
         axes.set_ylabel(settings[0])
         axes.set_xlabel(settings[1])
-        axes.set_title(told)
+        axes.set_title(metric.axis)
         axes.grid(visible=False)
     return chart.finish(drawing, f"{family} over {settings[0]} and {settings[1]}", "Means of all runs; paler is less.")

@@ -76,6 +76,18 @@ def data_size(size: float) -> str:
     return f"{number(round(size, 2))} {_BYTES[steps]}"
 
 
+_SAID: Final = {
+    "s": duration, "share": share, "currency": money, "kWh": energy, "kg": mass, "bytes": data_size,
+    "kW": "{:,.1f} kW".format, "ratio": "{:.4f}".format,
+}  # fmt: skip
+"""By the unit of a metric."""
+
+
+def in_unit(unit: str, value: float | None) -> str:
+    """A figure of a metric with this unit; money without its currency."""
+    return NOTHING if value is None else _SAID.get(unit, number)(value)
+
+
 def axis_unit(kind: str, most: float) -> tuple[str, float]:
     """What an axis of this kind counts in, and by what its amounts are divided; `most` is the largest shown."""
     if kind != MEMORY:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -14,9 +13,10 @@ from dardis.dispatch import ASKING_SETUPS, AskingSetUp
 from dardis.dispatch.cp.asking import told
 from dardis.dispatch.cp.instance import read_instance
 from dardis.dispatch.cp.problem import Answer, Problem
+from dardis.model.csv_table import TEXT, WORD, Column, CsvTable
 from dardis.model.errors import InputError
 from dardis.model.files import atomic_text, partly_written
-from dardis.runs.solved import COLUMNS, row_of
+from dardis.runs.solved import SOLVED, row_of
 from dardis.sim.recorder import Keep
 from dardis.wire.effects import Plain, Solved
 from dardis.workload.stated import told_of
@@ -110,7 +110,12 @@ def _as_asked(problem: Problem, setup: AskingSetUp) -> Problem:
 class Solution:
     """What a model makes of a problem."""
 
-    HEAD: Final = ("instance", *COLUMNS, "starting")
+    TABLE: Final = CsvTable(
+        "solutions.csv",
+        Column("instance", TEXT, "file of the decision"),
+        *SOLVED.columns,
+        Column("starting", WORD, "jobs that begin at once"),
+    )
 
     def __init__(self, path: Path, problem: Problem, answer: Answer, cpu_s: float) -> None:
         """Of this file; the answer took so much of this thread."""
@@ -122,7 +127,7 @@ class Solution:
 
     @property
     def row(self) -> list[object]:
-        """As HEAD has it: the file, as in solver.csv, and who starts now."""
+        """As TABLE has it: the file, as in solver.csv, and who starts now."""
         return [str(self.path), *row_of(self.moment, self.told), " ".join(map(str, self.starting))]
 
 
@@ -136,7 +141,4 @@ def check_table(path: Path) -> None:
 
 def write_solutions(path: Path, solutions: Sequence[Solution]) -> None:
     """Write a row for each as CSV."""
-    with atomic_text(path) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(Solution.HEAD)
-        writer.writerows(one.row for one in solutions)
+    Solution.TABLE.write(path, (one.row for one in solutions))

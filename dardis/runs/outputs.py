@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
 from dardis.metrics.jobs import Number
-from dardis.model.files import atomic_text
+from dardis.model.csv_table import REAL, WHOLE, Column, CsvTable
 
 RUN_FILE = "run.json"
+DECISIONS: Final = CsvTable(
+    "decisions.csv",
+    Column("cpu_s_from", REAL, "least CPU time of a decision", "s", ".4g"),
+    Column("cpu_s_to", REAL, "most CPU time of a decision", "s", ".4g"),
+    Column("decisions", WHOLE, "decisions that took so long"),
+)
 Report = Callable[[Path], object]
 """What draws the report of a folder."""
 
@@ -33,8 +39,5 @@ def write_decisions(path: Path, decision_ns: Sequence[int]) -> None:
     """Write how many decisions took how long: CPU s from, to, decisions; ten bins a power of ten."""
     times = np.array(decision_ns, dtype=np.float64) / 1e9
     bins = np.floor(10 * np.log10(np.maximum(times, 1e-7))).astype(np.int64)
-    with atomic_text(path) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["cpu_s_from", "cpu_s_to", "decisions"])
-        for place, count in zip(*np.unique(bins, return_counts=True), strict=True):
-            writer.writerow([f"{10 ** (place / 10):.4g}", f"{10 ** ((place + 1) / 10):.4g}", int(count)])
+    counts = zip(*np.unique(bins, return_counts=True), strict=True)
+    DECISIONS.write(path, ((10 ** (place / 10), 10 ** ((place + 1) / 10), int(count)) for place, count in counts))

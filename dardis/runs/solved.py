@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from dardis.model.errors import InputError
-from dardis.model.files import atomic_text, csv_rows, read_text
-from dardis.model.numbers import decimal_number, whole_number
+from dardis.model.csv_table import REAL, WHOLE, WORD, Column, CsvTable
+from dardis.model.numbers import decimal_number
 from dardis.solver.result import Ended, SolverStatus, gap
 from dardis.wire.effects import Solved
 
@@ -22,26 +20,47 @@ _LARGEST_GAP: Final = 1e9
 PHASES: Final = ("update_cpu_s", "check_cpu_s", "first_cpu_s", "build_cpu_s", "solver_cpu_s", "commit_cpu_s")
 """CPU time by phase (thesis table 4.16): taking in what has happened, who could ever start, our own answer, ..."""
 _PROVEN: Final = {SolverStatus.OPTIMAL, SolverStatus.INFEASIBLE}
-COLUMNS = (
-    "time", "waiting", "planned", "started", "status", "stopped_by", "objective", "bound", "gap", "variables",
-    "deterministic_s", *PHASES, "too_large",
+
+
+def figure_of(phase: str) -> str:
+    """Key in metrics.json of the CPU time of a phase."""
+    return f"solver_{phase}".replace("solver_solver", "solver")
+
+
+SOLVED: Final = CsvTable(
+    SOLVER_FILE,
+    Column("time", WHOLE, "when it was made, on the trace's clock", "s"),
+    Column("waiting", WHOLE, "jobs that waited, but for those whom the desired profile binds no more"),
+    Column("planned", WHOLE, "jobs that the model planned"),
+    Column("started", WHOLE, "jobs that started"),
+    Column("status", WORD, "`optimal`, `feasible`, `infeasible` or `unknown`; empty: the solver was not asked",
+           detail="of the model that it was given, which for `cp-eurora` may be of a few of those who wait"),
+    Column("stopped_by", WORD, "`budget` (of work) or `time` (the guard) ended the last search; empty: it was done"),
+    *(Column(name, REAL, meaning, None, ".9g") for name, meaning in (
+        ("objective", "objective of the answer"),
+        ("bound", "no answer has a better objective; the better of the solver's and ours"),
+        ("gap", "\\|objective − bound\\| / \\|objective\\|"),
+    )),
+    Column("variables", WHOLE, "variables, as the model's paper counts them"),
+    *(Column(name, REAL, meaning, None, ".9g") for name, meaning in (
+        ("deterministic_s", "deterministic time of the solver"),
+        *((phase, f"as `{figure_of(phase)}` of metrics.json") for phase in PHASES),
+    )),
+    Column("too_large", WHOLE, "1: the model was too large to be built"),
 )  # fmt: skip
 
 
 def write_solved(path: Path, decisions: Decisions) -> None:
     """Write a row for each decision."""
-    with atomic_text(path) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        writer.writerows(row_of(moment, one) for moment, one in decisions)
+    SOLVED.write(path, (row_of(moment, one) for moment, one in decisions))
 
 
 def row_of(moment: int, one: Solved) -> list[object]:
-    """A decision as COLUMNS has it; empty: there is no such figure, or the solver was not asked."""
+    """A decision as SOLVED has it; None: there is no such figure, or the solver was not asked."""
     return [
-        moment, one.waiting, one.planned, one.started, one.status, _stopped_by(one), _short(one.objective),
-        _short(one.bound), _short(gap(one.objective, one.bound)), one.variables, _short(one.deterministic_s),
-        *(_short(getattr(one, phase)) for phase in PHASES), int(one.too_large),
+        moment, one.waiting, one.planned, one.started, one.status, _stopped_by(one), one.objective,
+        one.bound, gap(one.objective, one.bound), one.variables, one.deterministic_s,
+        *(getattr(one, phase) for phase in PHASES), int(one.too_large),
     ]  # fmt: skip
 
 
@@ -64,32 +83,28 @@ class Gap(NamedTuple):
 
 def read_gaps(path: Path) -> list[Gap]:
     """Read how good the decisions are that `write_solved` wrote. InputError: a file that is not of this form."""
-    rows = csv_rows(path, read_text(path))
-    if tuple(next(rows, (1, []))[1]) != COLUMNS:
-        raise InputError(f"{path}:1", "no table of a solver's decisions", ",".join(COLUMNS))
-    found = []
-    for line, cells in rows:
-        try:
-            found.append(_gap(dict(zip(COLUMNS, cells, strict=True))))
-        except ValueError:
-            raise InputError(f"{path}:{line}", ",".join(cells)[:60], "a row of a solver.csv") from None
-    return found
+    cells = SOLVED.read(path)
+    times = cells.whole("time", -_LATEST, _LATEST).tolist()
+    gaps = cells.values("gap", _gap, "a gap from 0 on")
+    states = cells.values("status", lambda text: SolverStatus(text) if text else None, "what a solver says")
+    outcomes = map(_outcome, states, cells.whole("too_large", 0, 1).tolist())
+    return [Gap(*row) for row in zip(times, outcomes, gaps, strict=True)]
 
 
-def _gap(row: dict[str, str]) -> Gap:
-    """A row's; ValueError for what can't be drawn."""
-    distance = decimal_number(row["gap"]) if row["gap"] else None
+def _gap(text: str) -> float | None:
+    """A gap that can be drawn, else ValueError."""
+    distance = decimal_number(text) if text else None
     if distance is not None and not 0 <= distance <= _LARGEST_GAP:
-        raise ValueError(row["gap"])
-    return Gap(whole_number(row["time"], -_LATEST, _LATEST), _outcome(row["status"], row["too_large"]), distance)
+        raise ValueError(text)
+    return distance
 
 
-def _outcome(status: str, too_large: str) -> Outcome:
-    if whole_number(too_large, 0, 1):
+def _outcome(status: SolverStatus | None, too_large: int) -> Outcome:
+    if too_large:
         return Outcome.TOO_LARGE
-    if not status:
+    if status is None:
         return Outcome.NOT_ASKED
-    return Outcome.PROVEN if SolverStatus(status) in _PROVEN else Outcome.STOPPED
+    return Outcome.PROVEN if status in _PROVEN else Outcome.STOPPED
 
 
 def solver_figures(decisions: Decisions) -> dict[str, Any]:
@@ -104,7 +119,7 @@ def solver_figures(decisions: Decisions) -> dict[str, Any]:
         "solver_proven": sum(one.status == SolverStatus.OPTIMAL for one in asked),
         "solver_too_large": sum(one.too_large for _, one in decisions),
         "solver_gap_mean": sum(gaps) / len(gaps) if gaps else None,
-        **{f"solver_{phase}".replace("solver_solver", "solver"): _sum(phase, decisions) for phase in PHASES},
+        **{figure_of(phase): _sum(phase, decisions) for phase in PHASES},
         "solver_deterministic_s": sum(one.deterministic_s for _, one in decisions),
         "stopped_by": "time" if any(one.ended == Ended.GUARD for one in asked) else None,
     }
@@ -119,7 +134,3 @@ def _stopped_by(decision: Solved) -> str:
     if decision.ended == Ended.GUARD:
         return "time"
     return "" if decision.ended in ("", Ended.PROVEN) else decision.ended
-
-
-def _short(value: float | None) -> str:
-    return "" if value is None else f"{value:.9g}"

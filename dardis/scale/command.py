@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, astuple, dataclass
 from importlib.metadata import version
 from itertools import product
 from pathlib import Path
@@ -19,7 +18,7 @@ from dardis.engine.clock import utc_now
 from dardis.kernels.jit import TELLER
 from dardis.kernels.warm import warm_reach
 from dardis.model.errors import InputError
-from dardis.model.files import atomic_text, write_json
+from dardis.model.files import write_json
 from dardis.model.folders import SCALE_FOLDER
 from dardis.model.loggp import LogGP
 from dardis.node_manager.state import PoolState
@@ -29,15 +28,15 @@ from dardis.runs.outputs import Report
 from dardis.scale import load
 from dardis.scale.experiment import Experiment, Ground
 from dardis.scale.measure import measure
-from dardis.scale.prediction import Predicted, predictions
-from dardis.scale.row import Row
+from dardis.scale.prediction import PREDICTIONS, predictions
+from dardis.scale.row import SCALE, Row
 from dardis.scale.tally import short_message_ns
 from dardis.sim.simulation import Progress
 
 if TYPE_CHECKING:
     from dardis.transport.mpi import Communicator
 
-CSV_FILE, PREDICTIONS_FILE, RECORD_FILE = "scale.csv", "predictions.csv", "scale.json"
+RECORD_FILE = "scale.json"
 OVERLAP = 64
 """Jobs in flight where several task managers ask samples at once; beside them also for one, so that they compare."""
 
@@ -237,20 +236,7 @@ def _record(request: ScaleRequest, experiments: Sequence[Experiment], comm: Comm
 def _write(out: Path, rows: Sequence[Row], record: dict[str, Any], grounds: Sequence[Ground]) -> None:
     """Write all rows so far, what they predict, and the record; each file whole, and all or none."""
     with SCALE_FOLDER.written_together(out) as part:
-        _write_table(part / CSV_FILE, Row, rows)
+        SCALE.write(part / SCALE.name, map(astuple, rows))
         if predicted := predictions(rows, grounds):
-            _write_table(part / PREDICTIONS_FILE, Predicted, predicted)
+            PREDICTIONS.write(part / PREDICTIONS.name, map(astuple, predicted))
         write_json(part / RECORD_FILE, record)
-
-
-def _write_table(path: Path, kind: type[Row | Predicted], lines: Sequence[Row | Predicted]) -> None:
-    with atomic_text(path) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([field.name for field in fields(kind)])
-        for line in lines:
-            writer.writerow([_cell(value) for value in asdict(line).values()])
-
-
-def _cell(value: object) -> object:
-    """Six digits are more than a measurement has."""
-    return f"{value:.6g}" if isinstance(value, float) else value

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated, Final
 
 import numpy as np
 
 from dardis.model.choices import Scaling
+from dardis.model.csv_table import CsvTable
 from dardis.model.loggp import JobCost, flat_round_ns, tree_round_ns
 from dardis.scale.experiment import Ground
 from dardis.scale.row import Row
@@ -21,26 +23,30 @@ RANKS = tuple(first * 10**power for power in range(7) for first in (1, 2, 5) if 
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """One line of predictions.csv. With strong scaling the nodes stay as they are, with weak those of a rank."""
+    """One line of predictions.csv; costs are those of `JobCost`."""
 
-    scaling: Scaling
-    nodes: int
-    ranks: int
-    task_managers: int
-    arity: int | str
-    window_s: int
-    reservations: int
-    predicted_s_per_job: float
-    """Of one round a job; through a tree that is for sums and for candidates."""
-    measured_nodes: int
-    """The largest of the experiments that the costs are taken from."""
-    measured_ranks: int
-    network_ranks: int
-    node_ns: float
-    """The costs that the prediction is made of, this and those below, as `JobCost` has them."""
-    host_ns: float
-    message_ns: float
-    select_ns: float
+    scaling: Annotated[Scaling, "`strong`: the nodes stay as they are; `weak`: those of a rank do"]
+    nodes: Annotated[int, "nodes of the machine"]
+    ranks: Annotated[int, "ranks, each with a core of its own"]
+    task_managers: Annotated[int, "task managers"]
+    arity: Annotated[int | str, "children of a host in the tree, or `flat`"]
+    window_s: Annotated[int, "window of the jobs"]
+    reservations: Annotated[int, "reservations on each node"]
+    predicted_s_per_job: Annotated[
+        float,
+        "time of a job that finds its place in one round (through a tree: sums and candidates, so twice "
+        "`wall_s_per_round`)",
+    ]
+    measured_nodes: Annotated[int, "nodes of the largest experiment that costs are from"]
+    measured_ranks: Annotated[int, "its ranks"]
+    network_ranks: Annotated[int, "ranks between which the network was measured"]
+    node_ns: Annotated[float, "cost: CPU time of node managers a node"]
+    host_ns: Annotated[float, "cost: CPU time of a host however few its nodes are"]
+    message_ns: Annotated[float, "cost: CPU time of encoding or decoding a message of the size that it has there"]
+    select_ns: Annotated[float, "cost: CPU time of the task manager a round"]
+
+
+PREDICTIONS: Final = CsvTable.of_fields("predictions.csv", Predicted, ".6g")
 
 
 def predictions(rows: Sequence[Row], grounds: Sequence[Ground]) -> list[Predicted]:

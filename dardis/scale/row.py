@@ -3,51 +3,105 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Final
 
+from dardis.model.csv_table import CsvTable
 from dardis.model.loggp import JobCost, sampled_round_ns, tree_round_ns, wave_job_ns
 from dardis.scale.experiment import Driven, Experiment, Ground
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of scale.csv: figures as docs/scale.md defines them; None where there is nothing to measure."""
+    """One line of scale.csv; None where there is nothing to measure."""
 
-    nodes: int
-    ranks: int
-    hosts: int
-    task_managers: int
-    overlap: int
-    arity: int | str
-    sample: int | str
-    window_s: int
-    reservations: int
-    dispatcher: str
-    seed: int
-    jobs: int
-    repeat: int
-    completed: int
-    rounds: int
-    waves: int | None
-    cpu_ns_per_node_job: float
-    bytes_per_node: float
-    message_bytes_per_node_job: float
-    root_message_bytes: int
-    chain: int
-    wall_s_per_round: float | None
-    exchange_s_median: float | None
-    jobs_per_s: float | None
-    mpi_share: float | None
-    collective_s_per_round: float | None
-    predicted_s_per_round: float | None
-    startup_s: float
-    node_ns: float | None
-    message_ns: float | None
-    select_ns: float | None
-    ask_bytes: float | None
-    answer_bytes: float | None
-    job_ns: float | None
-    schedule_digest: str
+    nodes: Annotated[int, "asked for: nodes of the machine"]
+    ranks: Annotated[int, "asked for: processes that hold nodes"]
+    hosts: Annotated[int, "ranks, or virtual hosts in one process"]
+    task_managers: Annotated[int, "asked for: task managers that share the jobs"]
+    overlap: Annotated[int, "asked for: jobs in flight together"]
+    arity: Annotated[int | str, "asked for: children of a host in the tree, or `flat`"]
+    sample: Annotated[int | str, "asked for: nodes asked first for each unit, or `all`"]
+    window_s: Annotated[int, "asked for: window of the jobs"]
+    reservations: Annotated[int, "asked for: reservations on each node before the first job"]
+    dispatcher: Annotated[str, "asked for: set-up"]
+    seed: Annotated[int, "asked for: seed"]
+    jobs: Annotated[int, "asked for: jobs"]
+    repeat: Annotated[int, "for which time"]
+    completed: Annotated[int, "jobs that ran; the others are too large for the machine"]
+    rounds: Annotated[
+        int,
+        "questions that had to be answered before a task manager could go on: through a tree a job needs two, for "
+        "sums and for candidates",
+    ]
+    waves: Annotated[int | None, "how often all in flight asked together; empty with turns"]
+    cpu_ns_per_node_job: Annotated[
+        float,
+        "CPU time of all ranks inside the machines, over nodes and jobs; no set-up, no compilation, no encoding",
+    ]
+    bytes_per_node: Annotated[
+        float,
+        "growth of resident memory by building and filling the nodes, all ranks, over nodes; on small machines "
+        "what a process needs anyway",
+    ]
+    message_bytes_per_node_job: Annotated[
+        float,
+        "payload between hosts, over nodes and jobs; over ranks it includes ends of jobs and what hosts tell of "
+        "their CPU time",
+    ]
+    root_message_bytes: Annotated[int, "the largest payload that host 0 sends or gets"]
+    chain: Annotated[
+        int,
+        "the longest chain of messages of any job, each host handling one at a time: the round trips of its "
+        "questions, then its confirmations",
+    ]
+    wall_s_per_round: Annotated[float | None, "wall-clock time of the run over rounds, less the counting"]
+    exchange_s_median: Annotated[
+        float | None,
+        "the median time from when a question is sent until all answers are there; empty with waves",
+    ]
+    jobs_per_s: Annotated[float | None, "jobs over the same wall-clock time"]
+    mpi_share: Annotated[
+        float | None,
+        "the part of the wall-clock time that the machines' CPU time does not explain, had it been spread over all"
+        " cores that the ranks may use: messages, encoding, waiting",
+    ]
+    collective_s_per_round: Annotated[
+        float | None,
+        "what a bare `MPI_Bcast` and `MPI_Gatherv` of a mean question's and a mean answer's bytes take on the same"
+        " ranks, right after (median)",
+    ]
+    predicted_s_per_round: Annotated[float | None, "what the LogGP model says of a round"]
+    startup_s: Annotated[
+        float,
+        "building and filling the nodes, the slowest rank; `launch_s` in `scale.json` is from the start of the "
+        "slowest process to the first experiment",
+    ]
+    node_ns: Annotated[
+        float | None,
+        "given to the model: CPU time of node managers a node asked and round of the model",
+    ]
+    message_ns: Annotated[
+        float | None,
+        "given to the model: CPU time to encode or to decode a message (the mean over all messages of all ranks, "
+        "as they were sent)",
+    ]
+    select_ns: Annotated[float | None, "given to the model: CPU time of the task manager a round of the model"]
+    ask_bytes: Annotated[float | None, "given to the model: bytes of a mean question"]
+    answer_bytes: Annotated[float | None, "given to the model: bytes of a mean answer"]
+    job_ns: Annotated[
+        float | None,
+        "with waves: CPU time a job, all ranks, with encoding and decoding, but without what MPI takes to send, "
+        "and to wait for others",
+    ]
+    schedule_digest: Annotated[
+        str,
+        "as in `metrics.json`; for one machine, jobs, seed and overlap it is the same for any ranks, arity and "
+        "virtual hosts; of samples, for the same number of task managers",
+    ]
+
+
+SCALE: Final = CsvTable.of_fields("scale.csv", Row, ".6g")
+"""Six digits are more than a measurement has."""
 
 
 def row_of(

@@ -6,13 +6,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from dardis.model.cells import as_cell
+from dardis.model.csv_table import WHOLE, Column
 from dardis.model.errors import InputError
 from dardis.model.numbers import whole_number
 from dardis.workload.stated import StatedPart, StatedRequest
 from dardis.workload.trace import LARGEST
 
-PART, ALTERNATIVE, NODES, CONTIGUOUS = COLUMNS = ("part", "alternative", "nodes", "contiguous")
+PART, ALTERNATIVE, NODES, CONTIGUOUS = NAMES = ("part", "alternative", "nodes", "contiguous")
+COLUMNS: Final = (
+    Column(PART, WHOLE, "from 1: which part of its alternative the row is (below)", detail="default: 1"),
+    Column(ALTERNATIVE, WHOLE, "from 1: which alternative the row is of (below)", detail="default: 1"),
+    Column(NODES, WHOLE, "on exactly so many different nodes, at least one unit on each", detail="default: any number"),
+    Column(CONTIGUOUS, WHOLE, "1: on neighbouring node numbers, none left out", detail="default: 0"),
+)
 REQUEST: Final = "req_"
 _OWN: Final = {PART, ALTERNATIVE, NODES, CONTIGUOUS, "units", "partition", "walltime_s", "runtime_s"}
 """Columns in which a further row may say something else than the job's first."""
@@ -27,7 +33,7 @@ _EXPECTED: Final = {
 
 
 class WrongShapeError(ValueError):
-    """What a cell of one of the `COLUMNS` says makes no sense."""
+    """What a cell of one of the `NAMES` says makes no sense."""
 
     def __init__(self, column: str, found: ValueError) -> None:
         """`found` is what is wrong with the cell."""
@@ -40,7 +46,7 @@ Cells = dict[str, Any]
 
 
 def converter(name: str) -> Callable[[str], Any]:
-    """What turns a cell of one of the `COLUMNS` into its value; it raises ValueError."""
+    """What turns a cell of one of the `NAMES` into its value; it raises ValueError."""
     if name == CONTIGUOUS:
         return lambda text: whole_number(text, 0, 1) if text else 0
     if name == NODES:
@@ -151,7 +157,7 @@ def written(row: Cells, requests: Sequence[StatedRequest]) -> list[Cells]:
         for place, part in enumerate(request.parts, 1):
             asked = {name: part.request.get(name.removeprefix(REQUEST), 0) for name in row if name.startswith(REQUEST)}
             cells = {
-                **asked, "units": part.units, "partition": as_cell(part.partition), NODES: part.nodes or "",
+                **asked, "units": part.units, "partition": part.partition, NODES: part.nodes or "",
                 CONTIGUOUS: int(request.contiguous), PART: place, ALTERNATIVE: alternative,
                 "walltime_s": request.walltime, "runtime_s": request.runtime,
             }  # fmt: skip

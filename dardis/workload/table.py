@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from dardis.model.arrays import Ints
-from dardis.model.cells import as_cell, from_cell, row_writer
+from dardis.model.csv_table import TEXT, WHOLE, Column, CsvTable, from_cell
 from dardis.model.errors import InputError
 from dardis.model.files import by_name, csv_rows, read_text, write_text
 from dardis.model.job import NO_TIME
@@ -28,10 +27,37 @@ _TIMES = {"est_s": "est", "lst_s": "lst"}
 _TEXTS = {"queue": "queue", "user": "user", "group": "group", "name": "name", "partition": "partition"}
 _ARRAY = "array"
 LARGEST_ARRAY = 100_000
-COLUMNS = (
-    "job_id", "submit_s", "runtime_s", "walltime_s", "units", "req_<kind>", "est_s", "lst_s", "wait_s", "queue",
-    "user", "group", "name", "partition", "after", "think_s", "array", *shapes.COLUMNS,
+JOB_TABLE: Final = CsvTable(
+    "jobs.csv",
+    Column("job_id", WHOLE, "whole number from 0", detail="required; a later line that repeats one is malformed, and "
+           "skipped"),
+    Column("submit_s", WHOLE, "submit time", detail="required"),
+    Column(_RUNTIME, WHOLE, "real runtime; empty: it has not ended", detail="required"),
+    Column("walltime_s", WHOLE, "requested limit; 0 or less counts as not stated", detail="default: the runtime"),
+    Column("units", WHOLE, "equal parts that start together", detail="required"),
+    Column("req_<kind>", WHOLE, "what **one unit** asks for", detail="at least one column; an empty cell is 0: "
+           "`req_cores`, `req_memory` (MiB), `req_gpu`, `req_power` (W) …; a kind is lower-case letters, digits, `_`"),
+    Column("est_s", WHOLE, "earliest start", detail="default: the submit time"),
+    Column("lst_s", WHOLE, "latest start", detail="default: no deadline"),
+    Column("wait_s", WHOLE, "wait in the recorded system", detail="default: unknown"),
+    Column("queue", TEXT, "name of the queue"),
+    Column("user", TEXT, "name of the user"),
+    Column("group", TEXT, "name of the user's group"),
+    Column("name", TEXT, "the job's own name, or its application's"),
+    Column("partition", TEXT, "name of the partition"),
+    Column("after", WHOLE, "preceding job, as in SWF"),
+    Column("think_s", WHOLE, "think time after it, as in SWF"),
+    Column(_ARRAY, WHOLE, "how many independent jobs alike the row stands for, 1 to 100,000", detail="default: 1; they "
+           "are numbered from `job_id` on. A later line with one of these numbers repeats it; where jobs have parts, "
+           "`nodes`, or the like, that is an error. Parts and alternatives hold for each"),
+    *shapes.COLUMNS,
 )  # fmt: skip
+
+
+def table_of(names: Iterable[str]) -> CsvTable:
+    """A job table with these columns, also such that it does not know."""
+    known = dict(zip(JOB_TABLE.names, JOB_TABLE.columns, strict=True))
+    return CsvTable(JOB_TABLE.name, *(known.get(name) or Column(name, TEXT, "") for name in names))
 
 
 def read_table(path: Path, *, strict: bool = False) -> Trace:
@@ -48,7 +74,7 @@ def parse_table(path: Path, text: str, *, strict: bool) -> Trace:
     lines: list[int] = []
     rows: list[list[Any]] = []
     problems: list[Skipped] = []
-    may_go_on = not {*shapes.COLUMNS}.isdisjoint(header)
+    may_go_on = not {*shapes.NAMES}.isdisjoint(header)
     asked = shapes.Rows(path)
     for line_number, fields in table:
         if may_go_on and shapes.is_further(header, fields):
@@ -66,7 +92,7 @@ def parse_table(path: Path, text: str, *, strict: bool) -> Trace:
             if may_go_on:
                 asked.begin(line_number, dict(zip(header, rows[-1], strict=True)))
     asked.end()
-    columns = {name: [row[place] for row in rows] for place, name in enumerate(header) if name not in shapes.COLUMNS}
+    columns = {name: [row[place] for row in rows] for place, name in enumerate(header) if name not in shapes.NAMES}
     sizes = np.array(columns.pop(_ARRAY, [1] * len(rows)), dtype=np.int64)
     each = _with_requests(members(_columns(columns), sizes), asked.requests)
     return build_trace(path, np.repeat(lines, sizes), each, problems, strict=strict)
@@ -116,10 +142,10 @@ def members(columns: dict[str, Any], sizes: Ints) -> dict[str, Any]:
 
 
 def _check_header(path: Path, header: list[str]) -> None:
-    place, known = f"{path}:1", ", ".join(COLUMNS)
+    place, known = f"{path}:1", ", ".join(JOB_TABLE.names)
     for name in header:
         is_request = name.startswith(REQUEST) and KIND_NAME.fullmatch(name.removeprefix(REQUEST)) is not None
-        if not is_request and name not in COLUMNS:
+        if not is_request and name not in JOB_TABLE.names:
             raise InputError(place, f"unknown column {name!r}", f"columns among {known}")
         if header.count(name) > 1:
             raise InputError(place, f"column {name!r} occurs twice")
@@ -142,7 +168,7 @@ def _converter(name: str) -> Callable[[str], Any]:
         return lambda text: _whole(text) if text else NO_TIME
     if name in _OPTIONAL:
         return lambda text: max(_whole(text), UNKNOWN) if text else UNKNOWN
-    if name in shapes.COLUMNS:
+    if name in shapes.NAMES:
         return shapes.converter(name)
     if name == _ARRAY:
         return lambda text: whole_number(text, 1, LARGEST_ARRAY) if text else 1
@@ -160,7 +186,7 @@ def _values(header: list[str], converters: list[Callable[[str], Any]], fields: l
         try:
             values.append(convert(cell))
         except ValueError as error:
-            if name in shapes.COLUMNS:
+            if name in shapes.NAMES:
                 raise shapes.WrongShapeError(name, error) from None
             raise ValueError(f"{name}: {error}") from None
     return values
@@ -207,14 +233,10 @@ def write_table(trace: Trace, path: Path) -> None:
     }
     for name, values in optional.items():
         columns[name] = ["" if value in (NO_TIME, UNKNOWN) else value for value in values.tolist()]
-    columns |= {name: [*map(as_cell, getattr(trace, field).tolist())] for name, field in _TEXTS.items()}
+    columns |= {name: getattr(trace, field).tolist() for name, field in _TEXTS.items()}
     stated = [name for name in columns if name not in {*optional, *_TEXTS} or any(v != "" for v in columns[name])]
     rows = [dict(zip(stated, row, strict=True)) for row in zip(*(columns[name] for name in stated), strict=True)]
     if any(number in trace.requests for number in columns["job_id"]):
         rows = [written for row in rows for written in shapes.written(row, trace.requests.get(row["job_id"], ()))]
-        stated += [name for name in ("partition", *shapes.COLUMNS) if name not in stated]
-    text = io.StringIO()
-    writer = row_writer(text)
-    writer.writerow(stated)
-    writer.writerows([row.get(name, "") for name in stated] for row in rows)
-    write_text(path, text.getvalue())
+        stated += [name for name in ("partition", *shapes.NAMES) if name not in stated]
+    write_text(path, table_of(stated).text([row.get(name, "") for name in stated] for row in rows))

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from dardis.config.platform_record import Record
+from pydantic import StrictFloat, StrictInt, StrictStr
+
 from dardis.config.records import Figures, PlanHead
 from dardis.config.target import SwitchingTable, switching_of, switching_table
 from dardis.config.toml_file import read_json
+from dardis.model.csv_table import CsvCells
 from dardis.model.errors import InputError
-from dardis.model.limits import Count, Time
 from offline.export.exporter import Export
 from offline.folder.columns import (
-    Table,
     onoff_columns,
     onoff_of,
     profile_columns,
@@ -51,51 +51,17 @@ def export_json(plan: PlanFolder, names: list[str]) -> Export:
     return Export("{\n" + ",\n".join(lines) + "\n}\n")
 
 
-class _ProfileColumns(Record):
-    """The profile by column."""
-
-    time_s: list[Time]
-    time_utc: list[str]
-    cores_target: list[Count]
-    power_cap_w: list[float | None]
-    it_w: list[float]
-    cooling_w: list[float]
-    pue: list[float | None]
-    price_eur_per_kwh: list[float]
-    gco2_per_kwh: list[float]
-    temp_c: list[float]
-    nodes_on: list[float]
-    end_s: list[Time]
-
-
-class _OnOffColumns(Record):
-    """The switching by column."""
-
-    time_s: list[Time]
-    node: list[Count]
-    action: list[str]
-
-
-class _ScheduleColumns(Record):
-    """The schedule by column."""
-
-    job_id: list[Time]
-    submission_time: list[Time]
-    starting_time: list[Time]
-    finish_time: list[Time]
-    units_by_node: list[str]
-    req_cores: list[Count]
-    units: list[Count]
-    kind: list[str]
+_Columns = dict[str, list[StrictStr | StrictInt | StrictFloat | None]]
+"""A table by column."""
 
 
 class _JsonPlan(PlanHead):
     """The whole file."""
 
     summary: Figures
-    profile: _ProfileColumns
-    onoff: _OnOffColumns
-    schedule: _ScheduleColumns
+    profile: _Columns
+    onoff: _Columns
+    schedule: _Columns
     switching: SwitchingTable | None = None
 
 
@@ -110,10 +76,9 @@ def read_json_plan(path: Path) -> PlanFolder:
     return PlanFolder(platform, offset, profile, onoff, schedule, value.summary.model_dump(), value.settings, rule)
 
 
-def _table(place: str, record: Record) -> Table:
+def _table(place: str, columns: _Columns) -> CsvCells:
     """Rows as text, as a CSV file would hold them."""
-    columns = record.model_dump()
     if len({len(column) for column in columns.values()}) > 1:
         raise InputError(place, "columns that differ in length", "columns of one length")
     rows = zip(*columns.values(), strict=True)
-    return Table(place, list(columns), enumerate(["" if x is None else str(x) for x in row] for row in rows))
+    return CsvCells(place, list(columns), enumerate(["" if x is None else str(x) for x in row] for row in rows))

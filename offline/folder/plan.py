@@ -9,6 +9,7 @@ from typing import Any, Final
 from dardis.config.records import Figures, PlanHead
 from dardis.config.target import load_target
 from dardis.config.toml_file import read_json
+from dardis.model.csv_table import CsvCells
 from dardis.model.errors import InputError
 from dardis.model.files import write_json
 from dardis.model.folders import PLAN_FOLDER
@@ -16,18 +17,18 @@ from dardis.model.platform import Platform
 from dardis.model.platform_dict import platform_to_dict
 from dardis.model.target import Switching
 from offline.folder.columns import (
-    Table,
+    ONOFF,
+    PROFILE,
+    SCHEDULE,
     onoff_columns,
     onoff_of,
     profile_columns,
     profile_of,
     schedule_columns,
     schedule_of,
-    write_csv,
 )
 from offline.folder.tables import OnOffTable, ProfileTable, ScheduleTable
 
-PROFILE_FILE, ONOFF_FILE, SCHEDULE_FILE = "profile.csv", "onoff.csv", "schedule.csv"
 SUMMARY_FILE, RUN_FILE, TARGET_FILE = "summary.json", "run.json", "target.json"
 FORMAT: Final = "dardis-plan"
 VERSION: Final = 1
@@ -69,9 +70,12 @@ def write_plan(folder: Path, plan: PlanFolder) -> None:
 
     Each file is whole or absent. Raises OSError that names the file.
     """
-    write_csv(folder / PROFILE_FILE, profile_columns(plan.profile, plan.offset))
-    write_csv(folder / ONOFF_FILE, onoff_columns(plan.onoff, plan.platform, plan.offset))
-    write_csv(folder / SCHEDULE_FILE, schedule_columns(plan.schedule))
+    for table, columns in (
+        (PROFILE, profile_columns(plan.profile, plan.offset)),
+        (ONOFF, onoff_columns(plan.onoff, plan.platform, plan.offset)),
+        (SCHEDULE, schedule_columns(plan.schedule)),
+    ):
+        table.write(folder / table.name, zip(*columns.values(), strict=True))
     write_json(folder / SUMMARY_FILE, plan.summary)
     write_json(folder / RUN_FILE, head(plan) | {"settings": plan.settings})
 
@@ -83,13 +87,13 @@ def read_plan(folder: Path) -> PlanFolder:
         raise InputError(folder, "holds no plan (no run.json)", "the folder that dardis plan made")
     run = read_json(folder / RUN_FILE, PlanHead)
     platform = run.machine(folder / RUN_FILE)
-    profile, offset = profile_of(Table.of_csv(folder / PROFILE_FILE))
+    profile, offset = profile_of(CsvCells.of_csv(folder / PROFILE.name))
     return PlanFolder(
         platform,
         offset,
         profile,
-        onoff_of(Table.of_csv(folder / ONOFF_FILE), platform),
-        schedule_of(Table.of_csv(folder / SCHEDULE_FILE), platform),
+        onoff_of(CsvCells.of_csv(folder / ONOFF.name), platform),
+        schedule_of(CsvCells.of_csv(folder / SCHEDULE.name), platform),
         read_json(folder / SUMMARY_FILE, Figures).model_dump(),
         run.settings,
         load_target(folder / TARGET_FILE, platform).switching if (folder / TARGET_FILE).is_file() else None,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from pathlib import Path
+from typing import Final
 
+from dardis.model.csv_table import REAL, WHOLE, WORD, Column, CsvTable
 from dardis.model.files import write_text
 from dardis.model.platform import Platform
 from dardis.workload.table import write_table
@@ -14,6 +14,20 @@ from offline.forecast.forecast import Forecast
 from offline.site.calendar import Calendar
 
 JOBS_FILE, DEMAND_FILE = "forecast.csv", "demand.csv"
+SIDES: Final = {"low": "10 % quantile", "mean": "expectation", "high": "90 % quantile"}
+DEMAND: Final = CsvTable(
+    DEMAND_FILE,
+    Column("start_s", WHOLE, "begin of the hour, on the trace's clock"),
+    Column("start_utc", WORD, "begin of the hour; empty where nobody knows when the trace began"),
+    *(
+        Column(f"{name}_{side}_{ending}", REAL, f"{what}: {quantile}", unit, ".3f")
+        for name, ending, unit, what in (
+            ("in_use", "cores", "cores", "mean cores in use in the hour if every job started at once"),
+            ("submitted", "core_h", "core-hours", "core-hours of the jobs submitted in the hour, whenever they run"),
+        )
+        for side, quantile in SIDES.items()
+    ),
+)
 
 
 def write_forecast(forecast: Forecast, platform: Platform, calendar: Calendar, jobs: Path, demand: Path) -> None:
@@ -24,18 +38,9 @@ def write_forecast(forecast: Forecast, platform: Platform, calendar: Calendar, j
 
 def demand_csv(forecast: Forecast, calendar: Calendar) -> str:
     """One line an hour: the bands of both demands, cores and core-hours."""
-    columns: dict[str, list[object]] = {
-        "start_s": forecast.edges[:-1].tolist(),
-        "start_utc": [calendar.text(moment) if calendar.is_known else "" for moment in forecast.edges[:-1].tolist()],
-    }
-    for name, unit, band in (
-        ("in_use", "cores", forecast.demand.in_use),
-        ("submitted", "core_h", forecast.demand.submitted),
-    ):
-        for side in ("low", "mean", "high"):
-            columns[f"{name}_{side}_{unit}"] = [f"{value:.3f}" for value in getattr(band, side).tolist()]
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
-    return text.getvalue()
+    starts = forecast.edges[:-1].tolist()
+    utc = [calendar.text(moment) if calendar.is_known else "" for moment in starts]
+    bands = [
+        getattr(band, side).tolist() for band in (forecast.demand.in_use, forecast.demand.submitted) for side in SIDES
+    ]
+    return DEMAND.text(zip(starts, utc, *bands, strict=True))

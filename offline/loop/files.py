@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from dardis.config.target import write_target
+from dardis.metrics.catalogue import columns_of
 from dardis.metrics.downtime import write_downtime
 from dardis.metrics.system import desired_total, overutilisation, used_profile
 from dardis.metrics.table import write_jobs
 from dardis.model.arrays import Floats
-from dardis.model.files import atomic_text, write_json
+from dardis.model.csv_table import REAL, WHOLE, WORD, Column, CsvTable, FilledTable
+from dardis.model.files import write_json
 from dardis.model.platform_dict import platform_to_dict
 from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
@@ -29,17 +30,36 @@ from offline.loop.page import ALL_ON, CLAIRVOYANT, PROMISED, draw
 from offline.onoff.spans import nodes_up
 from offline.site.calendar import DAY_S
 
-DAY_COLUMNS = (
-    "day", "date_utc", "jobs", "jobs_forecast", "profit_eur", "always_on_profit_eur", "clairvoyant_profit_eur",
-    "share_of_bound", "mean_boot_delay_s", "delayed_share", "mean_wait_s", "always_on_mean_wait_s", "node_switches",
-    "mean_nodes_on", "planned_profit_eur", "switching_gain_eur", *PROMISED, "stopped_by",
-)  # fmt: skip
-
-
-BESIDE_COLUMNS = (
-    "switching", "profit_eur", "gain_eur", "mean_boot_delay_s", "delayed_share", "cycles_per_node_day", "mean_wait_s",
-    "mean_nodes_on",
-)  # fmt: skip
+DAYS: Final = CsvTable(
+    "days.csv",
+    Column("day", WHOLE, "number of the day"),
+    Column("date_utc", WORD, "its date"),
+    Column("jobs", WHOLE, "jobs that were submitted in it"),
+    Column("jobs_forecast", WHOLE, "jobs that were forecast to be"),
+    Column("profit_eur", REAL, "profit, without charges for peaks and limits"),
+    Column("always_on_profit_eur", REAL, "profit with all nodes on"),
+    Column("clairvoyant_profit_eur", REAL, "profit of clairvoyant switching"),
+    Column("share_of_bound", REAL, "gain over that of clairvoyant switching", "share"),
+    *columns_of(["mean_boot_delay_s", "delayed_share", "mean_wait_s"]),
+    Column("always_on_mean_wait_s", REAL, "mean wait with all nodes on"),
+    *columns_of(["node_switches"]),
+    Column("mean_nodes_on", REAL, "nodes that are on, on average", "nodes"),
+    Column("planned_profit_eur", REAL, "profit that the plan expects"),
+    Column("switching_gain_eur", REAL, "what switching brought on the schedule that was lived"),
+    *(
+        Column(name, REAL, f"{what} of the gain that the plan promised; empty: it promised none")
+        for name, what in zip(PROMISED, ("mean", "10 % quantile", "90 % quantile"), strict=True)
+    ),
+    Column("stopped_by", WORD, "what ended the search for the plan"),
+)
+BESIDE: Final = CsvTable(
+    "beside.csv",
+    Column("switching", WORD, "rule that switches nodes"),
+    *columns_of(["profit_eur"]),
+    Column("gain_eur", REAL, "gain over all nodes on"),
+    *columns_of(["mean_boot_delay_s", "delayed_share", "cycles_per_node_day", "mean_wait_s"]),
+    Column("mean_nodes_on", REAL, "nodes that are on, on average", "nodes"),
+)
 
 
 class LoopTables(NamedTuple):
@@ -49,13 +69,24 @@ class LoopTables(NamedTuple):
     days: list[dict[str, Figure]]
     beside: list[dict[str, Figure]]
 
+    @property
+    def days_table(self) -> FilledTable:
+        """days.csv."""
+        return FilledTable(DAYS, [[row[name] for name in DAYS.names] for row in self.days])
+
+    @property
+    def beside_table(self) -> FilledTable:
+        """beside.csv."""
+        return FilledTable(BESIDE, [[row[name] for name in BESIDE.names] for row in self.beside])
+
 
 def write_loop(out: Path, loop: Loop, settings: dict[str, Any], *, report: bool = True) -> LoopTables:
     """Write all files to a folder that exists; return what they hold. Raises OSError."""
     rows, beside = day_rows(loop), beside_rows(loop)
     summary = summary_of(loop, rows)
-    _write_rows(out / "days.csv", DAY_COLUMNS, rows)
-    _write_rows(out / "beside.csv", BESIDE_COLUMNS, beside)
+    found = LoopTables(summary, rows, beside)
+    for table in (found.days_table, found.beside_table):
+        table.write(out)
     write_json(out / "summary.json", summary)
     write_jobs(loop.switched.schedule, out / "jobs.csv", str(settings["history"]))
     write_jobs(loop.always_on.schedule, out / "always_on_jobs.csv", str(settings["history"]))
@@ -64,15 +95,8 @@ def write_loop(out: Path, loop: Loop, settings: dict[str, Any], *, report: bool 
     known = {"unix_start": loop.site.calendar.offset, "platform": platform_to_dict(loop.site.platform)}
     write_json(out / "run.json", settings | known)
     if report:
-        draw(out / "report.html", loop, summary, notes_of(loop), (DAY_COLUMNS, rows), (BESIDE_COLUMNS, beside))
-    return LoopTables(summary, rows, beside)
-
-
-def _write_rows(path: Path, columns: Sequence[str], rows: Sequence[dict[str, Figure]]) -> None:
-    with atomic_text(path) as file:
-        writer = csv.DictWriter(file, columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+        draw(out / "report.html", loop, summary, notes_of(loop), (DAYS.names, rows), (BESIDE.names, beside))
+    return found
 
 
 def beside_rows(loop: Loop) -> list[dict[str, Figure]]:

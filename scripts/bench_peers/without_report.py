@@ -14,12 +14,12 @@ from dardis.cli.progress import bar
 from dardis.comparison.whole import Shown, compare
 from dardis.config.comparison import load_comparison
 from dardis.metrics.comparison import Compared
-from dardis.metrics.comparison_tables import write_runs
+from dardis.metrics.comparison_tables import runs_table
 
 
 def write(part: Path, compared: Compared, _folder: Path) -> None:
     """Write what each run came to."""
-    write_runs(part / "compare.csv", compared.results)
+    runs_table(compared.results).write(part)
 
 
 def main(spec: str) -> None:

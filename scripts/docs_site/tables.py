@@ -1,14 +1,14 @@
-"""Writes the tables of docs/ that describe options, keys and records, from the models that define them.
+"""Writes the tables of docs/ that describe options, keys, records, columns and metrics, from what declares them.
 
-A table stands between two comments: `<!-- table: module:Model -->` and `<!-- end of table -->`. Fields behind the name
-of the model choose some of its rows. In place of a model stands a set-up of dispatchers, or a mapping of words to their
-meanings. `python -m scripts.docs_site.tables` writes all of them.
+A table stands between two comments: `<!-- table: module:NAME -->` and `<!-- end of table -->`. NAME is a model, a
+set-up of dispatchers, a mapping of words to their meanings, a CsvTable or a part of the catalogue of metrics. Names
+behind it choose some of its rows. `python -m scripts.docs_site.tables` writes all of them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +16,8 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from dardis.config.option import Option, OptionField, key_of, option_fields
+from dardis.metrics.catalogue import Metric
+from dardis.model.csv_table import Column, CsvTable
 from scripts.docs_site.setting_tables import setting_rows
 
 PAGES: Final = Path(__file__).parents[2] / "docs"
@@ -32,15 +34,42 @@ def with_tables(page: str) -> str:
     return _TABLE.sub(written, page)
 
 
-def table_of(thing: Any, fields: list[str] | None = None) -> str:  # noqa: ANN401 (a model, a set-up or a mapping)
-    """The fields of a model or a set-up as a Markdown table: all, or those that are named. Or words with meanings."""
-    if isinstance(thing, Mapping):
+def table_of(thing: Any, fields: list[str] | None = None) -> str:  # noqa: ANN401 (what the page's comment names)
+    """What is declared as a Markdown table: all rows, or those that are named."""
+    if isinstance(thing, CsvTable):
+        rows = _column_rows("column", thing.columns, fields)
+    elif isinstance(thing, Mapping) and all(isinstance(one, Metric) for one in thing.values()):
+        rows = _column_rows("key", thing.values(), fields)
+    elif isinstance(thing, Mapping):
         rows = [["value", "meaning"], *([f"`{word}`", about] for word, about in thing.items())]
     else:
         is_model = issubclass(thing, BaseModel)
         rows = _model_rows(thing, fields) if is_model else setting_rows(thing, fields or [])
     lines = [rows[0], ["---"] * len(rows[0]), *rows[1:]]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def _column_rows(head: str, columns: Iterable[Column], names: list[str] | None) -> list[list[str]]:
+    chosen = [column for column in columns if not names or column.name in names]
+    return _shown(
+        {
+            head: [f"`{one.name}`" for one in chosen],
+            "name": [one.caption if isinstance(one, Metric) else "" for one in chosen],
+            "unit": [one.unit_text for one in chosen],
+            "better": [one.better.value if isinstance(one, Metric) and one.better else "" for one in chosen],
+            "meaning": [" ".join(map(_sentence, filter(None, (one.meaning, one.detail)))) for one in chosen],
+        }
+    )
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:].removesuffix(".") + "."
+
+
+def _shown(columns: dict[str, list[str]]) -> list[list[str]]:
+    """Head and rows of the columns that say something."""
+    shown = {head: cells for head, cells in columns.items() if any(cells)}
+    return [[*shown], *map(list, zip(*shown.values(), strict=True))]
 
 
 def _model_rows(model: type[BaseModel], fields: list[str] | None) -> list[list[str]]:
@@ -56,8 +85,7 @@ def _model_rows(model: type[BaseModel], fields: list[str] | None) -> list[list[s
     if all(name in described for name in names):
         columns["default"] = [_default(described[name]) for name in names]
     columns["meaning"] = [_meaning(model, described, name) for name in names]
-    shown = {head: cells for head, cells in columns.items() if any(cells)}
-    return [[*shown], *map(list, zip(*shown.values(), strict=True))]
+    return _shown(columns)
 
 
 def _option(one: OptionField) -> str:

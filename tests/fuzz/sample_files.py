@@ -10,12 +10,12 @@ from kit import plan_folder
 from kit.position_problems import random_problem
 from kit.scale_folder import ONE, RECORD
 
-from dardis.metrics.power import COLUMNS as POWER_COLUMNS
+from dardis.metrics.power import SEGMENTS
 from dardis.model.moments import utc_text
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.platform_dict import platform_to_dict
 from dardis.report.run_files import BY_COLUMNS, DEADLINE_COLUMNS, FOOTPRINT_COLUMNS, QUEUE_COLUMNS
-from dardis.runs.solved import COLUMNS as SOLVER_COLUMNS
+from dardis.runs.solved import SOLVED
 from offline.folder.plan import write_plan
 
 MAY = 1_682_899_200
@@ -357,11 +357,11 @@ RUN = {
     "profile.csv": ",".join(("time_s", *(f"{kind}_{what}" for kind in PLATFORM.kinds for what in ("used", "desired"))))
     + "\n" + "".join(f"{time}" + 3 * f",{used},70" + "\n" for time, used in ((0, 0), (5, 16), (80, 0))),
     "decisions.csv": "cpu_s_from,cpu_s_to,decisions\n0,1e-06,3\n1e-06,2e-06,0\n",
-    "power.csv": ",".join(POWER_COLUMNS) + "\n" + "".join(
-        f"{time},{time + 40}" + ",1.5" * (len(POWER_COLUMNS) - 2) + "\n" for time in (0, 40)
+    "power.csv": ",".join(SEGMENTS.names) + "\n" + "".join(
+        f"{time},{time + 40}" + ",1.5" * (len(SEGMENTS.names) - 2) + "\n" for time in (0, 40)
     ),
     "expectations.csv": "job_id,expected_s,rule\n1,40,user walltime\n2,60,walltime\n3,7,walltime\n",
-    "solver.csv": ",".join(SOLVER_COLUMNS) + "\n"
+    "solver.csv": ",".join(SOLVED.names) + "\n"
     "0,3,3,1,optimal,,12,12,0,40,0.1,0.001,0,0.01,0.02,0.1,0,0\n"
     "5,2,2,0,feasible,conflicts,12,9.5,0.26,40,0.1,0.001,0.2,0.01,0.02,0.1,0.3,0\n"
     "7,1,0,1,,,,,,0,0,0,0,0.01,0,0,0,0\n9,120,0,0,,,,,,0,0,0,0,0.01,0,0,0,1\n",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import astuple
 from pathlib import Path
 from random import Random
 
@@ -20,8 +21,8 @@ from dardis.config.target import write_target
 from dardis.model.choices import Scaling
 from dardis.model.profile import StepFunction
 from dardis.model.target import Switching, Target
-from dardis.scale.command import CSV_FILE, PREDICTIONS_FILE, RECORD_FILE, _write_table
-from dardis.scale.prediction import Predicted
+from dardis.scale.command import RECORD_FILE
+from dardis.scale.prediction import PREDICTIONS, Predicted
 from offline.folder.plan import write_plan
 
 PLATFORM = """
@@ -121,8 +122,8 @@ def scale(tmp_path_factory: pytest.TempPathFactory) -> Path:
                   64, 2, 4, 80.0, 10.0, 1000.0, 300.0)
         for scaling in Scaling for ranks in (4, 10)
     ]  # fmt: skip
-    _write_table(out / PREDICTIONS_FILE, Predicted, predicted)
-    assert (out / CSV_FILE).exists()
+    PREDICTIONS.write(out / PREDICTIONS.name, map(astuple, predicted))
+    assert (out / "scale.csv").exists()
     assert command(["report", str(out)]) == 0
     (out / "report.html").unlink()
     return out

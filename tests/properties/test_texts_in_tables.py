@@ -11,11 +11,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dardis.metrics.classes import WIDTH, JobClass, write_classes
+from dardis.metrics.classes import WIDTH, JobClass, classes_table
 from dardis.metrics.comparison import RunResult, lines_of
-from dardis.metrics.comparison_tables import write_runs, write_table
+from dardis.metrics.comparison_tables import means_table, runs_table
 from dardis.metrics.jobs import write_metrics_by
-from dardis.model.cells import from_cell
+from dardis.model.csv_table import from_cell
 from dardis.model.job import NO_TIME, Status
 from dardis.model.placements import Placements
 from dardis.model.platform import NodeGroup, Platform
@@ -94,9 +94,10 @@ def test_comparisons(folder: Path, trace: str, label: str, setting: str, error: 
         RunResult(trace, label, "easy", (setting,), seed, folder, None if seed else {"jobs": -1}, error * bool(seed))
         for seed in (0, 1)
     ]
-    write_runs(folder / "compare.csv", results)
-    write_table(folder / "table.csv", lines_of(results))
-    write_classes(folder / "who_pays.csv", [(trace, label, 1, [JobClass(WIDTH, 0, 1, 0, 1.0, 1, 1.0)])])
+    classes = classes_table([(trace, label, 1, [JobClass(WIDTH, 0, 1, 0, 1.0, 1, 1.0)])])
+    for table in (runs_table(results), means_table(lines_of(results)), classes):
+        table.write(folder)
+    assert runs_table(results).frame()[["trace", "error"]].values.tolist() == [[trace, ""], [trace, error]]
     names = ("trace", "dispatcher")
     for file, columns, expected in (
         ("compare.csv", (*names, "settings", "error"), [(trace, label, setting, error * seed) for seed in (0, 1)]),

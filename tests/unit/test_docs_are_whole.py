@@ -1,6 +1,5 @@
 """Whatever a user meets is said in the docs: dispatchers, settings, figures, columns, pages, README's commands."""
 
-import csv
 import json
 import re
 from pathlib import Path
@@ -56,8 +55,7 @@ def test_every_figure_of_a_run_is_explained(results):
 @pytest.mark.parametrize("name", ["jobs.csv", "metrics_by.csv", "decisions.csv", "power.csv"])
 def test_every_column_is_explained(results, name):
     text = page("formats.md") + page("metrics.md")
-    with (results / name).open() as file:
-        columns = next(csv.reader(file))
+    columns = (results / name).read_text(encoding="utf-8").splitlines()[0].split(",")
     assert not [column for column in columns if not re.search(rf"\b{column}\b", text)]
 
 

@@ -1,6 +1,5 @@
 """Paired differences and ratios: by hand, in so many cases as they say, and of one mind."""
 
-import csv
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +8,7 @@ import numpy as np
 import pytest
 
 from dardis.metrics.comparison import RunResult, best, lines_of
-from dardis.metrics.comparison_tables import write_differences
+from dardis.metrics.comparison_tables import differences_table
 from dardis.metrics.paired import SHARE, mean_of, paired
 from dardis.model.randomness import stream
 from dardis.model.resampling import WEEKS
@@ -96,10 +95,9 @@ def compared(*, weeks=0, others=(21.0, 12.0, 33.0), rejected=0, failed=()):
     return lines_of(runs)
 
 
-def differences(lines, path):
-    write_differences(path, lines)
-    with path.open() as file:
-        return {row["figure"]: row for row in csv.DictReader(file)}
+def differences(lines):
+    frame = differences_table(lines).frame()
+    return frame.set_index("figure").to_dict("index")
 
 
 def drawn(lines):
@@ -107,11 +105,11 @@ def drawn(lines):
         return ratios(lines, "Ratios"), *sweeps(lines)
 
 
-def test_weeks_widen_what_tables_and_charts_say(tmp_path):
+def test_weeks_widen_what_tables_and_charts_say():
     shaken, weekly = compared(), compared(weeks=5)
     for lines, weeks in ((shaken, 0), (weekly, 5)):
         found = paired([21, 12, 33], [20, 10, 30], weeks).difference
-        row = differences(lines, tmp_path / "d.csv")["mean_wait_s"]
+        row = differences(lines)["mean_wait_s"]
         assert float(row["difference_high"]) == pytest.approx(found.high)
         ratio, sweep = drawn(lines)
         told = "3 draws of the trace's 5 weeks" if weeks else "3 draws of the trace, shaken (they say nothing of other"
@@ -127,13 +125,13 @@ def test_captions_count_the_draws_that_both_ended():
     assert any(note.startswith("Failed: t, b, draw 2, seed 1: ") for note in shown(compared(failed=(2,))).notes)
 
 
-def test_no_lead_that_may_be_chance_is_marked_and_no_time_of_deciding_is_tested(tmp_path):
+def test_no_lead_that_may_be_chance_is_marked_and_no_time_of_deciding_is_tested():
     lines = compared(others=(21.0, 9.0, 33.0))
     assert lines[1].beside(lines[0], "mean_wait_s").may_be_chance
     assert best(lines, "mean_wait_s") == frozenset()
     assert best(compared(others=(22.0, 12.0, 32.0)), "mean_wait_s") == {"a"}
     assert best(lines, "decision_mean_s") == {"a"}
-    assert "decision_mean_s" not in differences(lines, tmp_path / "d.csv")
+    assert "decision_mean_s" not in differences(lines)
 
 
 def test_a_dot_is_filled_where_the_difference_is_sure_though_the_ratio_has_no_bounds(monkeypatch):

@@ -5,7 +5,7 @@ import csv
 import pytest
 
 from dardis.cli.main import run as command
-from dardis.report.batsim_files import COLUMNS
+from dardis.report.batsim_files import JOBS
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def test_both_files(folder, capsys):
     assert command(["report", str(folder / "out"), "--batsim", str(folder / "b")]) == 0
     assert f"batsim: {folder / 'b_jobs.csv'}" in capsys.readouterr().out
     jobs, (figures,) = rows(folder / "b_jobs.csv"), rows(folder / "b_schedule.csv")
-    assert tuple(jobs[0]) == COLUMNS
+    assert tuple(jobs[0]) == JOBS.names
     assert [*figures] == sorted(figures)
     assert [job["final_state"] for job in jobs] == [
         "COMPLETED_SUCCESSFULLY", "COMPLETED_WALLTIME_REACHED", "COMPLETED_SUCCESSFULLY", "REJECTED",

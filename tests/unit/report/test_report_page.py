@@ -15,7 +15,7 @@ from kit.page import Page
 from kit.written_run import SMALL, one_node_jobs, write_run
 
 from dardis.cli.report import report
-from dardis.metrics.power import COLUMNS
+from dardis.metrics.power import SEGMENTS
 from dardis.model.errors import InputError
 from dardis.model.job import NO_TIME, Status
 from dardis.model.placements import Placements
@@ -121,8 +121,9 @@ def test_a_run_without_running_jobs_has_a_page(count: int, tmp_path: Path) -> No
     [
         ("run.json", "[]"), ("run.json", "{}"), ("run.json", "[" * 100_000), ("metrics.json", "{"),
         ("profile.csv", "time_s,cores_used\n1,x"), ("profile.csv", "t,cores_used\n1,2"), ("decisions.csv", "a,b\n"),
-        ("power.csv", ",".join(COLUMNS) + "\n \n"), ("decisions.csv", "cpu_s_from,cpu_s_to,decisions\n0,1e308,3\n"),
-        ("metrics.json", '{"jobs": "5"}'), ("decisions.csv", "cpu_s_from,cpu_s_to,decisions\n0,nan,3\n"),
+        ("power.csv", ",".join(SEGMENTS.names) + "\n \n"), ("metrics.json", '{"jobs": "5"}'),
+        ("decisions.csv", "cpu_s_from,cpu_s_to,decisions\n0,1e308,3\n"),
+        ("decisions.csv", "cpu_s_from,cpu_s_to,decisions\n0,nan,3\n"),
         ("profile.csv", ""), ("metrics_by.csv", ""), ("decisions.csv", "cpu_s_from,cpu_s_to,decisions\n\n"),
         (SOLVER_FILE, "time\n"), ("jobs.csv", None), ("run.json", None), ("metrics.json", None),
         ("metrics_by.csv", None), ("profile.csv", None),

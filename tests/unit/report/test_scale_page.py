@@ -145,9 +145,9 @@ def test_lines_are_alike_but_for_the_axis(folder):
     [
         ("scale.csv", "nodes,ranks\n1,1\n", "not one column hosts"),
         ("scale.csv", ",".join(ONE) + "\n", "has no rows"),
-        ("scale.csv", ",".join(ONE) + "\n1\n", "another number of fields"),
-        ("scale.csv", ",".join(ONE) + "\n" + ",".join(map(str, (ONE | {"rounds": 0}).values())), ":2: rounds: '0'"),
-        ("scale.csv", ",".join(ONE) + "\n" + ",".join(map(str, (ONE | {"chain": "a"}).values())), ":2: chain: 'a'"),
+        ("scale.csv", ",".join(ONE) + "\n1\n", "1 fields"),
+        ("scale.csv", ",".join(ONE) + "\n" + ",".join(map(str, (ONE | {"rounds": 0}).values())), ":2: rounds '0'"),
+        ("scale.csv", ",".join(ONE) + "\n" + ",".join(map(str, (ONE | {"chain": "a"}).values())), ":2: chain 'a'"),
         ("scale.json", "{", "is no JSON"),
         ("scale.json", "[" * 100_000, "is no JSON"),
         ("scale.json", "[]", "expected a table"),

@@ -83,7 +83,7 @@ def test_the_curve_is_drawn_and_a_damaged_file_is_told(simulate):
     path = out / EXPECTATIONS_FILE
     text = path.read_text()
     for damaged, what in (
-        (text.replace("expected_s", "seconds"), "no table of expectations"),
+        (text.replace("expected_s", "seconds"), "not the columns of expectations.csv"),
         (text.replace("\n2,", "\n77,"), f"{path}:3"),
         (text.replace("\n1,400", "\n1,0"), f"{path}:2"),
         (text.replace("\n1,400", "\n1,401"), f"{path}:2"),
