@@ -20,12 +20,17 @@ from dardis.comparison.whole import Done, Shown
 from dardis.comparison.whole import compare as compare_all
 from dardis.config.comparison import CompareSpec
 from dardis.config.run import ReplaySpec
+from dardis.metrics.classes import classes_table
 from dardis.metrics.comparison import lines_of
+from dardis.metrics.comparison_tables import tables_of
+from dardis.metrics.table import job_frame, read_jobs
 from dardis.model.errors import DardisWarning, InputError
 from dardis.registry import local_dispatchers, local_name
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+    from dardis.report.compare_page import Drawn
 
 _DISPATCHERS = "names, or classes"
 _TRACES = "one or several: paths, dardis.Trace or DataFrames"
@@ -41,37 +46,37 @@ _SILENT: Final = Shown(
 class Comparison:
     """What a comparison found; its folder lives as long as this object, or stays where `out` named one."""
 
-    def __init__(self, folder: Path, done: Done) -> None:
+    def __init__(self, folder: Path, done: Done, drawn: Drawn) -> None:
         self.folder = folder
         """Tables, report.html, and the folder of each run under `runs`."""
         self.failed: tuple[str, ...] = tuple(one.failure for one in done.failed)
         """The runs that failed, and why, a line each."""
-        self._done = done
+        self._done, self._drawn = done, drawn
 
     @property
     def table(self) -> DataFrame:
         """table.csv: a row for each trace and dispatcher, with mean and deviation of each figure."""
-        return self._read("table.csv")
+        return self._table("table.csv")
 
     @property
     def runs(self) -> DataFrame:
         """compare.csv: a row for each run, with all its figures; times in s."""
-        return self._read("compare.csv")
+        return self._table("compare.csv")
 
     @property
     def classes(self) -> DataFrame:
         """who_pays.csv: waits and slowdowns by classes of width and walltime."""
-        return self._read("who_pays.csv")
+        return classes_table(self._drawn.classes).frame()
 
     @property
     def differences(self) -> DataFrame:
         """differences.csv: each figure beside the first dispatcher's, with its interval; there with `replicates`."""
-        return self._read("differences.csv")
+        return self._table("differences.csv")
 
     @property
     def sweep(self) -> DataFrame:
         """sweep.csv: each figure over the settings of a `grid`."""
-        return self._read("sweep.csv")
+        return self._table("sweep.csv")
 
     def jobs(self, trace: str, dispatcher: str, seed: int = 1, draw: int | None = None) -> DataFrame:
         """jobs.csv of one run, by what the columns of `runs` say of it, or with a dispatcher as `compare` was asked.
@@ -80,7 +85,10 @@ class Comparison:
         """
         label = dispatcher.replace(":", " ")
         run = f"{trace}/{label}/{seed}" + ("" if draw is None else f"-draw-{draw}")
-        return self._read(f"runs/{run}/jobs.csv")
+        name = f"runs/{run}/jobs.csv"
+        if not (self.folder / name).exists():
+            raise self._missing(name)
+        return job_frame(read_jobs(self.folder / name), trace)
 
     def report(self, path: str | PathLike[str]) -> Path:
         """Copy the report there: one HTML file that needs no other."""
@@ -92,12 +100,14 @@ class Comparison:
 
         return as_text(brief(lines_of(self._done.compared.results)))
 
-    def _read(self, name: str) -> DataFrame:
-        from pandas import read_csv
+    def _table(self, name: str) -> DataFrame:
+        for one in tables_of(self._done.compared):
+            if one.table.name == name:
+                return one.frame()
+        raise self._missing(name)
 
-        if not (self.folder / name).exists():
-            raise InputError(name, f"is not in {self.folder}", "what this comparison was asked for, and did not fail")
-        return read_csv(self.folder / name)
+    def _missing(self, name: str) -> InputError:
+        return InputError(name, f"is not in {self.folder}", "what this comparison was asked for, and did not fail")
 
 
 @with_keywords_of(ReplaySpec, CompareSpec, omit=frozenset({"trace", "platform", "settings"}))
@@ -151,22 +161,24 @@ def compare(
         files = [_trace_file(one, Path(made) / str(place)) for place, one in enumerate(several)]
 
         def of_folder(folder: Path) -> Comparison:
-            return Comparison(folder, compared(files, stated | {"out": folder}, _SILENT))
+            return Comparison(folder, *compared(files, stated | {"out": folder}, _SILENT))
 
         with local_dispatchers(local) if local else nullcontext():
             return within(out, of_folder)
 
 
-def compared(what: Sequence[Path], options: Mapping[str, Any], shown: Shown) -> Done:
-    """Do the comparison that a file, or traces and options by field, state. Raises InputError."""
+def compared(what: Sequence[Path], options: Mapping[str, Any], shown: Shown) -> tuple[Done, Drawn]:
+    """Do the comparison that a file, or traces and options by field, state, and draw it. Raises InputError."""
     from dardis.report.compare_page import write_comparison
 
     comparison, spec = comparison_of(what, options)
     pair = pair_of(comparison, spec.gantt)
-    return compare_all(
-        comparison, spec.out, pair, write_comparison, shown,
+    pages: list[Drawn] = []
+    done = compare_all(
+        comparison, spec.out, pair, lambda *of: pages.append(write_comparison(*of)), shown,
         processes=spec.processes, clairvoyant=spec.clairvoyant, force=spec.force,
     )  # fmt: skip
+    return done, pages[-1]
 
 
 def _several(traces: object) -> list[Any]:

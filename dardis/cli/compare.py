@@ -28,7 +28,7 @@ def compare(
     """Replay traces under dispatchers, each pair with each seed; what DIR holds of just that already is kept."""
     from dardis.api.comparison import compared
 
-    done, out = compared(what, options, _shown()), options["out"]
+    (done, _), out = compared(what, options, _shown()), options["out"]
     _tell_outcome(done, out)
     if _say_what_never_ran(done) or done.failed:
         raise typer.Exit(1)

@@ -8,11 +8,13 @@ from typing import Any, Final
 from dardis.metrics.catalogue import OF_LINE, columns_of, metric_of
 from dardis.metrics.comparison import (
     KEYS,
+    Compared,
     Known,
     Line,
     RunResult,
     by_trace,
     first_of,
+    lines_of,
     mean_wait,
     of_same_jobs,
     seeded,
@@ -84,6 +86,17 @@ SWEEP: Final = CsvTable(
     Column("runs", WHOLE, "runs that ended well"),
     *_FIGURES,
 )
+
+
+def tables_of(compared: Compared) -> list[FilledTable]:
+    """The tables of a comparison, without classes of jobs: those that make sense of it."""
+    lines = lines_of(compared.results)
+    found = [runs_table(compared.results), means_table(lines)]
+    if any(result.draw for result in compared.results):
+        found.append(differences_table(lines))
+    if any(result.grid for result in compared.results):
+        found.append(sweep_table(lines))
+    return [*found, known_table(compared.known, lines)] if compared.known else found
 
 
 def runs_table(results: Sequence[RunResult]) -> FilledTable:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from dardis.metrics.classes import WALLTIME, WIDTH, added, classes_table, job_classes
+from dardis.metrics.classes import WALLTIME, WIDTH, JobClass, added, classes_table, job_classes
 from dardis.metrics.comparison import Compared, Known, Line, by_trace, lines_of
 from dardis.metrics.comparison_file import read_found, write_found
-from dardis.metrics.comparison_tables import differences_table, known_table, means_table, runs_table, sweep_table
+from dardis.metrics.comparison_tables import tables_of
 from dardis.metrics.jobs import bounded_slowdown
 from dardis.metrics.table import read_jobs
 from dardis.model.files import write_text
@@ -35,14 +36,21 @@ def draw_comparison(folder: Path, *, form: Form | None = None) -> Path:
     """
     compared = read_found(folder)
     with COMPARISON_FOLDER.written_together(folder) as part:
-        charts = write_comparison(part, compared, folder)
+        charts = write_comparison(part, compared, folder).charts
     if form is not None:
         write_charts(folder, charts, form)
     return folder / "report.html"
 
 
-def write_comparison(out: Path, compared: Compared, folder: Path) -> dict[str, list[Chart]]:
-    """Write the tables, report.html and found.json of the comparison in `folder` into `out`; return charts by trace.
+class Drawn(NamedTuple):
+    """Charts by trace, and the rows of `classes_table`, which are made of the jobs of all runs."""
+
+    charts: dict[str, list[Chart]]
+    classes: list[tuple[str, str, int, list[JobClass]]]
+
+
+def write_comparison(out: Path, compared: Compared, folder: Path) -> Drawn:
+    """Write the tables, report.html and found.json of the comparison in `folder` into `out`.
 
     Raises InputError for a run whose files are damaged, OSError when writing fails.
     """
@@ -50,22 +58,15 @@ def write_comparison(out: Path, compared: Compared, folder: Path) -> dict[str, l
     lines = lines_of(results)
     table = compare_table.shown(lines, [*(one.told for one in known if one.told), *compared.notes])
     write_found(out, compared, folder)
-    runs_table(results).write(out)
-    if any(result.draw for result in results):
-        differences_table(lines).write(out)
-    if any(result.grid for result in results):
-        sweep_table(lines).write(out)
-    means_table(lines).write(out)
+    for one in tables_of(compared):
+        one.write(out)
     write_text(out / "table.md", compare_table.markdown(table))
     write_text(out / "table.tex", compare_table.latex(table))
-    if known:
-        known_table(known, lines).write(out)
     knows = {one.trace: one for one in known}
     traces = by_trace(lines)
     borne = {trace: [_borne(line) for line in group if line.done] for trace, group in traces.items()}
-    classes_table((trace, one.label, one.runs, one.classes) for trace, group in borne.items() for one in group).write(
-        out
-    )
+    rows = [(trace, one.label, one.runs, one.classes) for trace, group in borne.items() for one in group]
+    classes_table(rows).write(out)
     with chart.style():
         sections = [
             (trace, _charts(group, borne[trace], pair, knows.get(trace)), _left_out(borne[trace]))
@@ -74,7 +75,7 @@ def write_comparison(out: Path, compared: Compared, folder: Path) -> dict[str, l
     labels = list(dict.fromkeys(line.label for line in lines if not line.recorded))
     lead = f"{', '.join(traces)} under {', '.join(labels)}"
     write_page(out / "report.html", "compare.html.j2", title="A comparison", lead=lead, table=table, sections=sections)
-    return {trace: charts for trace, charts, _ in sections}
+    return Drawn({trace: charts for trace, charts, _ in sections}, rows)
 
 
 def _borne(line: Line) -> Borne:
