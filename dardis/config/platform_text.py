@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -51,24 +50,14 @@ def _lines(comments: Sequence[str]) -> str:
 
 
 def toml_text(text: str) -> str:
-    """A TOML string: as in JSON, but that TOML knows no DEL within one."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    """A TOML string."""
+    from tomlkit import string
+
+    return string(text).as_string()
 
 
 def toml_table(content: Mapping[str, object]) -> str:
-    """A file with these keys, whose values are texts, numbers, truths, lists and tables; tables are written inline."""
-    return "".join(f"{toml_text(key)} = {_toml_value(value)}\n" for key, value in content.items())
+    """A TOML file with these keys."""
+    from tomlkit import dumps
 
-
-def _toml_value(value: object) -> str:
-    match value:
-        case bool():
-            return str(value).lower()
-        case int() | float():
-            return repr(value)
-        case dict():
-            return "{ " + ", ".join(f"{toml_text(key)} = {_toml_value(one)}" for key, one in value.items()) + " }"
-        case list():
-            return "[" + ", ".join(map(_toml_value, value)) + "]"
-        case _:
-            return toml_text(str(value))
+    return dumps(content)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from kit.effort import examples
 from kit.refused import line_of
 
+from dardis.config import power_edit
 from dardis.config.platform import load_platform
 from dardis.config.power_edit import with_figures, write_figures
 from dardis.model.errors import InputError
@@ -32,7 +33,7 @@ FILES = {
     ),
     "no power at all": (
         "[[nodes]] # thin\n  resources = { cores = 4 }\ncount = 2",
-        f"[[nodes]] # thin\n  resources = {{ cores = 4 }}\n{NEW}\ncount = 2",
+        f"[[nodes]] # thin\n  resources = {{ cores = 4 }}\ncount = 2\n{NEW}\n",
     ),
     "a last line without an end": (
         "[[nodes]]\nresources = { cores = 4 }",
@@ -40,18 +41,19 @@ FILES = {
     ),
     "a table of resources": (
         "[[nodes]]\ncount = 2\n[nodes.resources]\ncores = 4\n",
-        f"[[nodes]]\n{NEW}\ncount = 2\n[nodes.resources]\ncores = 4\n",
+        f"[[nodes]]\ncount = 2\n{NEW}\n\n[nodes.resources]\ncores = 4\n",
     ),
-    "a table of power, lines that end as in DOS": (
-        "[[nodes]]\r\n[nodes.power]\r\noff_w = 5 # W\r\ncore_w = 1\r\n[nodes.power.devices.gpu]\r\nbusy_w = 7",
+    "a table of power": (
+        "[[nodes]]\n[nodes.power]\noff_w = 5 # W\ncore_w = 1\n[nodes.power.devices.gpu]\nbusy_w = 7",
         (
-            "[[nodes]]\r\n[nodes.power]\r\nidle_w = 180\r\noff_w = 5 # W\r\ncore_w = 3.25\r\n"
-            "[nodes.power.devices.gpu]\r\nbusy_w = 300.5"
+            "[[nodes]]\n[nodes.power]\noff_w = 5 # W\ncore_w = 3.25\nidle_w = 180\n\n"
+            "[nodes.power.devices.gpu]\nbusy_w = 300.5"
         ),
     ),
+    "an inline table of nodes": ("nodes = [{ count = 2 }]\n", f"nodes = [{{ count = 2, {NEW}}}]\n"),
     "dotted keys": (
         "[[nodes]]\npower.idle_w = 4\ncount = 2\n",
-        "[[nodes]]\npower.idle_w = 180\npower.devices.gpu.busy_w = 300.5\npower.core_w = 3.25\ncount = 2\n",
+        "[[nodes]]\npower.idle_w = 180\npower.core_w = 3.25\npower.devices = { gpu = { busy_w = 300.5 } }\ncount = 2\n",
     ),
     "quoted keys": (
         '[["nodes"]]\n"power" = {"idle_w"=4,core_w=1}#x\ncount = 2\n',
@@ -62,25 +64,20 @@ FILES = {
 
 @pytest.mark.parametrize(("text", "wanted"), FILES.values(), ids=FILES)
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
-def test_all_else_stays(mark, text, wanted):
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_all_else_stays(mark, line_end, text, wanted):
     figures = {IDLE: 180.0, CORE: 3.25, GPU: 300.5}
-    assert with_figures(mark + HEAD + text, {0: figures}) == mark + HEAD + wanted
+    before, after = (mark + (HEAD + one).replace("\n", line_end) for one in (text, wanted))
+    assert with_figures(before, {0: figures}) == after
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "nodes = [{ count = 2 }]\n",
-        "[[nodes]]\ncount = 2\n[nodes.power.devices.gpu]\nbusy_w = 3\n",
-        '[[nodes]]\nx = """\npower = { idle_w = 1 }\n"""\n',
-    ],
-)
-def test_a_form_that_is_not_understood_is_refused(tmp_path, text):
-    with pytest.raises(ValueError, match=r"^nodes\[0\] "):
-        with_figures(text, {0: {IDLE: 5.0}})
-    (tmp_path / "p.toml").write_text('name = "s"\nnodes = [{ count = 2, prefix = "n", resources = { cores = 4 } }]\n')
-    line = line_of(write_figures, tmp_path / "p.toml", tmp_path / "p.toml", {0: {IDLE: 20.0}})
-    assert "p.toml: nodes[0] has no [[nodes]] line of its own; expected power = " in line
+def test_nothing_is_written_that_does_not_say_what_was_meant(tmp_path, monkeypatch):
+    monkeypatch.setattr(power_edit, "_edit", lambda *_: None)
+    path = written(tmp_path)
+    assert "p.toml: nodes is written so that figures of power can't be put in; " in line_of(
+        write_figures, path, path, {0: {IDLE: 20.0}}
+    )
+    assert path.read_text() == SITE
 
 
 @given(st.data())
