@@ -27,7 +27,7 @@ if [ -n "${DARDIS_ARCHIVE:-}" ]; then
 fi
 # -P: not from the folder that the job was submitted in. Not bin/dardis, whose first line names the old place.
 python=("$venv/bin/python" -P)
-"${once_a_node[@]}" "${python[@]}" -m dardis.kernels.warm
+"${once_a_node[@]}" "${python[@]}" -m dardis warm
 
 list=
 for ((n = 1; n < ranks; n *= 2)); do list+=$n,; done

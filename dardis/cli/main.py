@@ -33,6 +33,7 @@ from dardis.cli import (
     solve,
     submit,
     trace,
+    warm,
 )
 from dardis.cli.asking import JobStatus, WordsCommand
 from dardis.cli.derived import derived
@@ -60,6 +61,7 @@ _COMMANDS: Final[dict[str, Callable[..., object]]] = {
     "dispatchers": dispatchers.dispatchers,
     "forecast": forecast.forecast,
     "pue": pue.pue,
+    "warm": warm.warm,
     "submit": submit.submit,
     "serve": serve.serve,
     "queue": live.queue,

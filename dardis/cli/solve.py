@@ -32,12 +32,13 @@ def solve(
     from dardis.engine.clock import cpu_timed
     from dardis.registry import find_dispatcher
     from dardis.runs.instances import Solution, check_table, read_instances, setup_of, write_solutions
+    from dardis.runs.warm import warm
 
     if out is not None:
         check_table(out)
     setup = setup_of(dispatcher, settings or ())
     problems, model = read_instances(instances, setup), setup.model()
-    find_dispatcher(dispatcher, settings or ()).warm(wished=False)
+    warm(find_dispatcher(dispatcher, settings or ()))
     solved = []
     typer.echo(_line("instance", "waiting", "starting", "status", "objective", "bound", "variables", "CPU s"))
     for path, problem in problems:

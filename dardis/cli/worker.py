@@ -66,7 +66,7 @@ def main() -> int:
 
 def _load() -> None:
     """Have what every run needs, which is shared by all who are forked from here."""
-    import dardis.kernels.warm
+    import dardis.runs.warm
     import dardis.runs.run  # noqa: F401
 
     gc.collect()

@@ -139,14 +139,19 @@ TELLER: Final = Teller()
 event.register("numba:compile", TELLER)
 
 
+def compiles() -> bool:
+    """Whether kernels are compiled at all: `NUMBA_DISABLE_JIT` lets Python interpret them."""
+    return not numba.config.DISABLE_JIT  # type: ignore[attr-defined]
+
+
 @contextmanager
-def compiled_by_one(what: str) -> Iterator[None]:
-    """Let no other process of this machine compile `what` meanwhile: those that come later find it on disk.
+def compiled_by_one(what: str) -> Iterator[bool]:
+    """Let no other process of this machine compile `what` meanwhile; those that come later find it on disk: True.
 
     Whoever comes after it has been compiled once waits for nobody, nor does anybody where files can't be locked.
     """
-    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
-        yield
+    if not compiles():
+        yield False
         return
     processor = cpu_target.target_context.codegen().magic_tuple()
     key = hashlib.sha256(f"{_version()}{processor}{numba.__version__}{sys.version}".encode()).hexdigest()[:16]
@@ -163,7 +168,7 @@ def compiled_by_one(what: str) -> Iterator[None]:
                     fcntl.flock(lock, fcntl.LOCK_EX)
             if done.exists():
                 held.close()
-        yield
+        yield done.exists()
         with suppress(OSError):
             done.touch()
 

@@ -22,6 +22,7 @@ from dardis.model.platform import Maintenance, Platform
 from dardis.model.platform_dict import platform_to_dict
 from dardis.registry import Cluster, find_dispatcher
 from dardis.runs.hosts import host_from_plan, host_plan
+from dardis.runs.warm import warm as warm_dispatcher
 from dardis.transport.base import Hosts
 from dardis.transport.local import LocalHosts
 from dardis.transport.lockstep import Lockstep
@@ -149,7 +150,8 @@ class Instant:
 
 def warm() -> None:
     """Have the kernels that decisions need: to compile them takes minutes, in which nobody would be answered."""
-    find_dispatcher(DISPATCHER).warm(wished=False)
+    for hosts in (1, 2):
+        warm_dispatcher(find_dispatcher(DISPATCHER), hosts=hosts)
 
 
 def plan_of_hosts(platform: Platform, bounds: tuple[int, ...]) -> dict[str, Any]:

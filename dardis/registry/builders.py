@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from dardis.config.set_up import AnySetUp
 from dardis.model.choices import EventOrder
@@ -26,13 +26,6 @@ if TYPE_CHECKING:
 
 class Planned(Builder):
     """Task managers whose jobs reserve as soon as they are submitted; their set-up is a `SetUp`."""
-
-    def warm(self, *, wished: bool) -> None:  # noqa: ARG002 (its kernels are the same)
-        """Compile what node managers need."""
-        from dardis.kernels.warm import warm_at_once, warm_pool
-
-        warm_pool()
-        warm_at_once()
 
     def turns(self, setup: SetUp, cluster: Cluster) -> Turns:
         """In the order of submission; a host that has all nodes holds whole rounds."""
@@ -63,13 +56,6 @@ class Planned(Builder):
 class Late(Builder):
     """Task managers whose jobs bind late; their set-up is a `LateSetUp`."""
 
-    def warm(self, *, wished: bool) -> None:  # noqa: ARG002 (its kernels are the same)
-        """Compile what node managers and turns need."""
-        from dardis.kernels.warm import warm_late, warm_pool
-
-        warm_pool()
-        warm_late()
-
     def turns(self, setup: LateSetUp, cluster: Cluster) -> Turns:
         """In the agreed order; a host that has all nodes gives the jobs of an only task manager their turns.
 
@@ -91,13 +77,6 @@ class Late(Builder):
         return TurnsByMessage(cluster.each(partial(LateByTimers, setup, pace=pace)))
 
 
-class Warm(Protocol):
-    """Compiles kernels."""
-
-    def __call__(self, *, wished: bool) -> None:
-        """With what only a desired profile needs if one is `wished`."""
-
-
 def _central(setup: QueueSetUp, platform: Platform, desired: DesiredProfile | None, seed: int) -> Decider:
     """The central dispatcher of ours, whose set-up says how it goes over the queue."""
     from dardis.dispatch import CentralDispatcher
@@ -105,40 +84,12 @@ def _central(setup: QueueSetUp, platform: Platform, desired: DesiredProfile | No
     return CentralDispatcher(setup, platform, desired, seed)
 
 
-def _warm_queue(*, wished: bool) -> None:
-    from dardis.kernels.warm import warm_queue
-
-    warm_queue(wished=wished)
-
-
-def _warm_replan(*, wished: bool) -> None:
-    from dardis.kernels.warm import warm_replan
-
-    warm_replan(wished=wished)
-
-
-def _warm_asking(*, wished: bool) -> None:
-    from dardis.kernels.warm import warm_asking
-
-    warm_asking(wished=wished)
-
-
 class Central(Builder):
     """One queue, one view of all nodes; its set-up is an `AnySetUp` that asks no nodes."""
 
-    def __init__(
-        self, make: Callable[[Any, Platform, DesiredProfile | None, int], Decider], warm: Warm = _warm_queue
-    ) -> None:
-        """`make` is called with set-up, platform, the desired profile that decides, if any, and seed.
-
-        `warm` compiles what its passes over the queue call.
-        """
+    def __init__(self, make: Callable[[Any, Platform, DesiredProfile | None, int], Decider]) -> None:
+        """`make` is called with set-up, platform, the desired profile that decides, if any, and seed."""
         self._make = make
-        self._warm = warm
-
-    def warm(self, *, wished: bool) -> None:
-        """Compile what its passes call."""
-        self._warm(wished=wished)
 
     def turns(self, setup: AnySetUp, cluster: Cluster) -> Turns:
         """When anything has happened."""
@@ -157,4 +108,3 @@ class Central(Builder):
 
 
 PLANNED, LATE, CENTRAL = Planned(), Late(), Central(_central)
-REPLAN, ASKING = Central(_central, _warm_replan), Central(_central, _warm_asking)

@@ -72,12 +72,8 @@ class Cluster:
 class Builder(Protocol):
     """How dispatchers of one kind are built; the set-up is one of that kind.
 
-    Who asks no nodes needs the first two methods alone: of the others, the class itself has what stands for nothing.
+    Who asks no nodes needs `turns` alone: of the others, the class itself has what stands for nothing.
     """
-
-    @abstractmethod
-    def warm(self, *, wished: bool) -> None:
-        """Compile what they need, before anything is measured; `wished`: a desired profile decides."""
 
     @abstractmethod
     def turns(self, setup: Any, cluster: Cluster) -> Turns:  # noqa: ANN401 (its own kind of set-up)
@@ -117,10 +113,6 @@ class Dispatcher:
     def with_setup(self, setup: AnySetUp) -> Dispatcher:
         """Return it with another set-up of its kind. Raises InputError where its settings don't go together."""
         return replace(self, setup=setup.checked())
-
-    def warm(self, *, wished: bool) -> None:
-        """Compile what it needs, before anything is measured; `wished`: a desired profile decides."""
-        self.builder.warm(wished=wished)
 
     def turns(self, cluster: Cluster) -> Turns:
         """Who has a turn when something happens, where nothing is late."""

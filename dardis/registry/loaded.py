@@ -176,7 +176,7 @@ def _of_class(kind: type, place: str) -> Dispatcher:
         made.__init__(given, *others)
         return made  # type: ignore[no-any-return]
 
-    return _OfClass(kind.__name__, _with_defaults(setup(about=about), place), Central(make, _warm_nothing), kind=kind)
+    return _OfClass(kind.__name__, _with_defaults(setup(about=about), place), Central(make), kind=kind)
 
 
 def _with_defaults(setup: AnySetUp, place: str) -> AnySetUp:
@@ -215,10 +215,6 @@ def _reading(hint: object, place: str) -> dict[str, Any]:
 
 def _is_constant(hint: object) -> bool:
     return hint in (ClassVar, Final) or get_origin(hint) in (ClassVar, Final)
-
-
-def _warm_nothing(*, wished: bool) -> None:
-    """Nothing is compiled for Python."""
 
 
 def _origin(module: str) -> str:

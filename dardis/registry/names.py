@@ -13,7 +13,7 @@ from typing import Final
 from dardis.config.set_up import AnySetUp
 from dardis.model.errors import InputError
 from dardis.model.suggestion import meant
-from dardis.registry.builders import ASKING, CENTRAL, LATE, PLANNED, REPLAN
+from dardis.registry.builders import CENTRAL, LATE, PLANNED
 from dardis.registry.dispatcher import Builder, Dispatcher
 from dardis.registry.loaded import is_of_module, loaded, of_class, of_module, origin_of
 
@@ -36,11 +36,11 @@ _KINDS: Final[tuple[tuple[str, str, Builder, tuple[str, ...]], ...]] = (
         ),
     ),
     (
-        "dardis.dispatch", "REPLAN_SETUPS", REPLAN,
+        "dardis.dispatch", "REPLAN_SETUPS", CENTRAL,
         ("replan",),
     ),
     (
-        "dardis.dispatch", "ASKING_SETUPS", ASKING,
+        "dardis.dispatch", "ASKING_SETUPS", CENTRAL,
         ("pcp14", "pcp19", "hcp19", "pcp20", "cp-eurora", "portfolio", "aucsched"),
     ),
 )  # fmt: skip

@@ -15,7 +15,7 @@ from dardis.model.addresses import FIRST_HOST, HostId
 from dardis.model.folders import RUN_FOLDER
 from dardis.model.input_files import InputFiles
 from dardis.model.laid_out import lay_out
-from dardis.registry import Dispatcher, find_dispatcher
+from dardis.registry import find_dispatcher
 from dardis.runs.blamed import blamed
 from dardis.runs.given import NOTHING, Objects, read_given
 from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
@@ -24,9 +24,10 @@ from dardis.runs.outputs import RUN_FILE, Report
 from dardis.runs.play import Hosting, heeded, play, play_over
 from dardis.runs.request import reach_of
 from dardis.runs.results import Results, results_of
+from dardis.runs.warm import warm
 from dardis.sim.recorder import Keep
 from dardis.sim.simulation import Progress
-from dardis.task_manager.setups import EVERY_HOST, Reach
+from dardis.task_manager.setups import Reach
 
 if TYPE_CHECKING:
     from dardis.transport.mpi import Communicator
@@ -89,7 +90,7 @@ def run_over_ranks(
 
     def prepare(stack: ExitStack) -> tuple[Any, Callable[[], Outcome]]:
         stack.enter_context(RUN_FOLDER.held(request.out, force=request.force))
-        inputs = _prepare(request, InputFiles())
+        inputs = _prepare(request, InputFiles(), hosts=2)
         gc.freeze()
         machine = lay_out(inputs.platform).machine
         bounds = even_bounds(machine.node_count, comm.size)
@@ -119,7 +120,7 @@ def run_over_ranks(
         dispatcher = find_dispatcher(*plan["dispatcher"])
         TELLER.quiet = True  # the first rank, which has compiled already, says so for all
         with blamed(dispatcher):
-            _warm(dispatcher, Reach(*plan["reach"]), wished=plan["desired"] is not None)
+            warm(dispatcher, Reach(*plan["reach"]), wished=plan["desired"] is not None, hosts=2)
             gc.freeze()
             serve(comm, host_from_plan(plan, HostId(comm.rank), dispatcher.pool))
         return 0
@@ -135,7 +136,9 @@ def _warn(line: str) -> None:
     _tell(f"warning: {line}")
 
 
-def _prepare(request: RunSpec, files: InputFiles, objects: Objects = NOTHING, tell: Tell = _warn) -> Inputs:
+def _prepare(
+    request: RunSpec, files: InputFiles, objects: Objects = NOTHING, tell: Tell = _warn, *, hosts: int = 1
+) -> Inputs:  # fmt: skip
     if request.save_instances is not None:
         from dardis.runs.instances import check_folder
 
@@ -144,17 +147,11 @@ def _prepare(request: RunSpec, files: InputFiles, objects: Objects = NOTHING, te
     for warning in inputs.warnings:
         tell(warning)
     with blamed(inputs.dispatcher):
-        _warm(inputs.dispatcher, reach_of(request), wished=inputs.target.desired is not None)
+        warm(
+            inputs.dispatcher, reach_of(request), wished=inputs.target.desired is not None,
+            task_managers=request.task_managers, hosts=hosts,
+        )  # fmt: skip
     return inputs
-
-
-def _warm(dispatcher: Dispatcher, reach: Reach, *, wished: bool) -> None:
-    """Compile what the run needs, before anything is measured."""
-    dispatcher.warm(wished=wished)
-    if reach != EVERY_HOST:
-        from dardis.kernels.warm import warm_reach
-
-        warm_reach()
 
 
 def _keeper(request: RunSpec) -> Keep | None:

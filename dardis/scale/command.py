@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from dardis import __version__
 from dardis.engine.clock import utc_now
 from dardis.kernels.jit import TELLER
-from dardis.kernels.warm import warm_reach
 from dardis.model.errors import InputError
 from dardis.model.files import write_json
 from dardis.model.folders import SCALE_FOLDER
@@ -25,6 +24,7 @@ from dardis.node_manager.state import PoolState
 from dardis.registry import Dispatcher, dispatchers_that, find_dispatcher
 from dardis.runs.blamed import blamed
 from dardis.runs.outputs import Report
+from dardis.runs.warm import warm_reach
 from dardis.scale import load
 from dardis.scale.experiment import Experiment, Ground
 from dardis.scale.measure import measure
@@ -176,8 +176,7 @@ def _part(progress: Progress | None, before: int, total: int) -> Progress | None
 
 def _warm(dispatcher: Dispatcher) -> None:
     """Compile and load all that is needed, before anything is measured."""
-    dispatcher.warm(wished=False)
-    warm_reach()
+    warm_reach(dispatcher)
     load.fill(PoolState(load.machine(8), 0, 8, None), 100, 2, 1)
     gc.freeze()  # what has been loaded stays, and is not looked through between experiments
 

@@ -29,6 +29,7 @@ from dardis.registry import Dispatcher, dispatchers_that, find_dispatcher
 from dardis.runs.blamed import blamed
 from dardis.runs.inputs import STARTS_ONLY
 from dardis.runs.play import Played, play
+from dardis.runs.warm import warm
 from dardis.workload.deadlines import deadlines_asked
 from offline.day.by_hour import desired_of, wished_of
 from offline.day.day import DayPlan, plan_day
@@ -174,7 +175,7 @@ def run_loop(site: Site, options: LoopOptions, progress: SearchProgress) -> Loop
         found = f"{known} jobs before and {len(jobs) - known} in them"
         raise InputError(f"--days {first}-{last}", found, "days with jobs, and some before them")
     with blamed(dispatcher):
-        dispatcher.warm(wished=options.cap is not ProfileRule.OFF)
+        warm(dispatcher, wished=options.cap is not ProfileRule.OFF)
     progress("all nodes on", None, None)
     before = play(site.platform, jobs, dispatcher, Target(), options.day.seed)
     site = replace(site, jobs=jobs)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import sys
 
-from dardis.kernels.warm import warm_at_once, warm_pool, warm_reach
+from dardis.registry import find_dispatcher
+from dardis.runs.warm import warm_reach
 from scripts.bench_peers.measure import output_of
 from scripts.bench_peers.rows import Row
 from scripts.kit.command import ROOT
@@ -24,8 +25,7 @@ MODULE = "scripts.bench_peers.rank_of_tree"
 
 def over_ranks(repeats: int) -> list[Row]:
     """Two rows for each number of ranks. CPU time is a leaf's, from having a question to waiting for the next."""
-    for warm in (warm_pool, warm_at_once, warm_reach):
-        warm()  # once for all ranks
+    warm_reach(find_dispatcher("dardis-throughput"))  # once for all ranks
     rows = []
     for ranks in RANKS:
         arguments = [str(number) for number in (NODES, ARITY, JOBS, repeats)]

@@ -16,9 +16,9 @@ from pathlib import Path
 from mpi4py import MPI
 
 from dardis.engine.clock import cpu_ns, monotonic_s
-from dardis.kernels.warm import warm_reach
 from dardis.model.addresses import FIRST_HOST, HostId
 from dardis.model.host_tree import parts_of
+from dardis.runs.warm import warm_reach
 from dardis.scale.by_turns import drive_turns
 from dardis.scale.command import ScaleRequest
 from dardis.scale.experiment import Ground
@@ -96,8 +96,7 @@ def measure(comm: MPI.Intracomm, nodes: int, arity: int, jobs: int, repeats: int
     `peak_mib` is the memory of the largest rank so far.
     """
     [what] = ScaleRequest((nodes,), jobs, Path(), arities=(arity,)).experiments(comm.size)
-    what.dispatcher.warm(wished=False)
-    warm_reach()
+    warm_reach(what.dispatcher)
     gc.freeze()  # as `dardis scale` does
     bare = BareTree(comm, arity)
     taken: dict[str, list[float]] = {"question": [], "tree": [], "collective": [], "leaf": [], "relay": [],

@@ -12,9 +12,10 @@ import sys
 import time
 from dataclasses import replace
 
-from dardis.kernels.warm import warm_pool, warm_reach
 from dardis.model.addresses import Address
 from dardis.node_manager import NodePool, RelayingHost
+from dardis.registry import find_dispatcher
+from dardis.runs.warm import warm_reach
 from dardis.scale import load
 from dardis.scale.memory import resident_bytes
 from dardis.task_manager import SETUPS, PlannedManager, Reach
@@ -89,8 +90,7 @@ def rounds(repeats: int) -> list[Row]:
 
 def by_messages(repeats: int) -> list[Row]:
     """Two rows for full rounds, flat and through a tree, and one for sampled ones; all in turns on the same pools."""
-    warm_pool()
-    warm_reach()
+    warm_reach(find_dispatcher("dardis-throughput"))
     few, many = Machine(FEW), Machine(MANY)
     ways = {"flat": Reach(), "summed up a tree, arity 8": Reach(8)}
     sample = Reach(sample=SAMPLE)

@@ -21,10 +21,11 @@ from dardis.engine.clock import process_cpu_s
 from dardis.model.arrays import Bools, Floats, Ints
 from dardis.model.choices import Correction, Expecting
 from dardis.model.target import Target
-from dardis.registry import Dispatcher
-from dardis.registry.builders import ASKING
+from dardis.registry import Dispatcher, find_dispatcher
+from dardis.registry.builders import CENTRAL
 from dardis.runs.asked import Part, asked_jobs
 from dardis.runs.play import play
+from dardis.runs.warm import warm
 from scripts.kit.cache import kept_arrays, read_arrays
 from scripts.kit.constraint import EURORA_PLATFORM, EXPECTED
 
@@ -119,7 +120,8 @@ def _played(trace: Path, expected: str, jobs: int | None) -> dict[str, np.ndarra
     platform = load_platform(EURORA_PLATFORM)
     asked = asked_jobs(trace, platform, None, Part(None, None, JobsSpec(jobs=jobs)), think_times=False, strict=False)
     setup = _BothSetUp(expected=Expecting(EXPECTED[expected]), correction=Correction.SECOND)
-    dispatcher = Dispatcher("pcp19 and pcp20", setup, ASKING)
-    dispatcher.warm(wished=False)
+    dispatcher = Dispatcher("pcp19 and pcp20", setup, CENTRAL)
+    for model in ("pcp19", "pcp20"):
+        warm(find_dispatcher(model))
     play(platform, asked.jobs, dispatcher, Target(), SEED)
     return of_rows(setup.both.rows)

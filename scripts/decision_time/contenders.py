@@ -15,6 +15,7 @@ from dardis.model.choices import EventOrder
 from dardis.node_manager import NodePool
 from dardis.registry import find_dispatcher
 from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
+from dardis.runs.warm import warm
 from dardis.sim.simulation import Simulation
 from dardis.task_manager import SETUPS
 from dardis.task_manager.layout import layout_of
@@ -84,7 +85,7 @@ def until_over(run: Callable[[], None], ledger: Ledger) -> Ledger:
 def warm_all() -> None:
     """Compile what everybody needs."""
     for name in ("dardis-throughput", "easy"):
-        find_dispatcher(name).warm(wished=True)
+        warm(find_dispatcher(name), wished=True)
 
 
 def fed(case: Case) -> bool:

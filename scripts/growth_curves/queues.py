@@ -13,6 +13,7 @@ from dardis.model.job import Actual, Job
 from dardis.model.randomness import stream
 from dardis.registry import Cluster, find_dispatcher
 from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
+from dardis.runs.warm import warm
 from dardis.scale import load
 from dardis.sim.simulation import NO_HOSTS, Simulation
 from dardis.transport.local import LocalHosts
@@ -50,7 +51,7 @@ def jobs_of(there: int, ends: int) -> list[Actual]:
 def simulation_of(name: str, jobs: list[Actual]) -> Simulation:
     """A run of these jobs under a dispatcher, whose kernels are compiled."""
     dispatcher, platform, bounds = find_dispatcher(name), load.machine(NODES), even_bounds(NODES, 1)
-    dispatcher.warm(wished=False)
+    warm(dispatcher)
     hosts = NO_HOSTS
     if dispatcher.setup.asks_nodes:
         hosts = LocalHosts([host_from_plan(host_plan(platform, None, bounds, SEED), FIRST_HOST, dispatcher.pool)])

@@ -12,7 +12,6 @@ from typing import Final
 
 import numpy as np
 
-from dardis.kernels.warm import warm_at_once, warm_pool
 from dardis.model import codes
 from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
@@ -20,6 +19,8 @@ from dardis.model.choices import UnitsPerNode
 from dardis.model.job import SHORTEST_WINDOW_S
 from dardis.model.randomness import stream
 from dardis.node_manager import NodePool
+from dardis.registry import find_dispatcher
+from dardis.runs.warm import warm as warm_dispatcher
 from dardis.scale import load
 from dardis.task_manager import SETUPS
 from dardis.wire import messages as say
@@ -114,6 +115,5 @@ class BusyPool:
 
 def warm() -> None:
     """Compile what is measured."""
-    warm_pool()
-    warm_at_once()
+    warm_dispatcher(find_dispatcher("dardis-throughput"))
     BusyPool(2 * GROUPS, 1).cpu_of(NOW, 1)

@@ -22,6 +22,7 @@ from dardis.model.schedule import Schedule
 from dardis.model.target import Switching, Target
 from dardis.registry import CENTRAL, Dispatcher, find_dispatcher
 from dardis.runs.play import play
+from dardis.runs.warm import warm
 from offline.day.known import Known
 from offline.day.options import Reactive
 from offline.day.stay_on import reactive_switching, spares_of_day, thesis_switching, thesis_target
@@ -152,7 +153,7 @@ def _kept(site: Site, asked: Asked, folder: Path) -> Path:
 
 
 def _played(site: Site, asked: Asked) -> Run:
-    asked.dispatcher.warm(wished=False)
+    warm(asked.dispatcher)
     target = Target(None, asked.switching, site.calendar.offset)
     played = play(site.platform, asked.jobs, asked.dispatcher, target, SEED)
     recorder = played.recorder

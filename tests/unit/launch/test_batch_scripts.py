@@ -18,7 +18,7 @@ LAUNCH = Path(__file__).resolve().parents[3] / "launch"
 SCRIPTS = ["scale.slurm", "scale.pbs"]
 PYTHON = """#!/usr/bin/env bash
 printf '%s ' "$NUMBA_CACHE_DIR" "$0" "$@" >> "$LOG"; echo >> "$LOG"
-[ "$FAIL" != "$3" ] || exit 3
+[ "$FAIL" != "$4" ] || exit 3
 [ -d "$NUMBA_CACHE_DIR" ]
 """
 STUBS = {
@@ -74,7 +74,7 @@ def test_strong_and_weak_scaling_by_bound_ranks_after_the_kernels_once_a_node(ch
     done, calls = run(checkout, script, DARDIS_OPTIONS="--arity 8 --sample all,4", DARDIS_NODES="500,1000")
     assert done.returncode == 0, done.stderr
     warm, strong, weak = calls
-    assert warm[1:] == [f"{checkout}/.venv/bin/python", "-P", "-m", "dardis.kernels.warm"]
+    assert warm[1:] == [f"{checkout}/.venv/bin/python", "-P", "-m", "dardis", "warm"]
     assert {call[0] for call in calls} == {f"{checkout}/disk/dardis-7/kernels"}
     strong, weak = parsed(strong), parsed(weak)
     assert (strong["nodes"], strong["weak"], strong["out"]) == ("500,1000", False, Path("out/scale-6/strong"))
@@ -83,7 +83,7 @@ def test_strong_and_weak_scaling_by_bound_ranks_after_the_kernels_once_a_node(ch
         assert (options["ranks"], options["arity"], options["sample"]) == ("1,2,4,6", "8", "all,4")
     assert list((checkout / "disk").iterdir()) == []
     told = (checkout / "launched").read_text().splitlines()
-    [warm], scaled = ([line for line in told if words in line] for words in ("kernels.warm", " scale "))
+    [warm], scaled = ([line for line in told if words in line] for words in ("dardis warm", " scale "))
     once, every, bound = {
         "scale.slurm": ("--ntasks=2 --ntasks-per-node=1", "--ntasks=6", "--cpu-bind=cores"),
         "scale.pbs": ("-n 2 --map-by ppr:1:node", "-n 6 --map-by core", "--bind-to core"),
@@ -107,7 +107,7 @@ def test_the_software_is_unpacked_on_the_nodes(checkout, script):
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
-@pytest.mark.parametrize(("failing", "calls"), [("dardis.kernels.warm", 1), ("dardis", 2)])
+@pytest.mark.parametrize(("failing", "calls"), [("warm", 1), ("scale", 2)])
 def test_a_failure_ends_the_job_and_leaves_nothing(checkout, script, failing, calls):
     done, seen = run(checkout, script, FAIL=failing)
     assert done.returncode == 3
@@ -133,7 +133,7 @@ def test_a_real_slurm_runs_it(checkout):
             until(lambda: not cluster.run("squeue", "-h").stdout, "the job has ended")
             assert "JobState=COMPLETED" in cluster.run("scontrol", "show", "job", job).stdout, Path(log).read_text()
     calls = [shlex.split(line) for line in (checkout / "log").read_text().splitlines()]
-    assert [call[4] for call in calls] == ["dardis.kernels.warm"] * 2 + ["dardis"] * 8
+    assert [call[5] for call in calls] == ["warm"] * 2 + ["scale"] * 8
     assert {parsed(call)["ranks"] for call in calls[2:]} == {"1,2,4"}
 
 

@@ -201,8 +201,7 @@ class Never(AnySetUp):
 
 
 class Half:
-    def warm(self, *, wished):
-        pass
+    pass
 
 
 PLAIN = Dispatcher("mine", Plain(), Central(None))
@@ -313,7 +312,7 @@ def test_who_is_blamed_for_what(raised, told, capfd):
 
 def test_a_builder_that_builds_nothing_can_not_be_made():
     class Unready(Builder):
-        """Has neither turns nor a warm-up."""
+        """Has no turns."""
 
     with pytest.raises(TypeError, match="abstract method"):
         Unready()
