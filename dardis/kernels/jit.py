@@ -1,8 +1,7 @@
 """Decides how kernels are compiled: machine code is cached on disk, in a folder named by the kernels' own sources.
 
-Numba renews a cached kernel when its own file changes, but not when a file that it calls does, and takes a copy at
-another place for another kernel; so machine code is found by what all sources hold, and by nothing else. Of the
-processes of a machine one compiles and the others wait for it; whoever does either says so.
+Numba renews a cached kernel when its own file changes, but not when a file that it calls does. Of the processes of a
+machine one compiles and the others wait for it; whoever does either says so.
 """
 
 from __future__ import annotations
@@ -20,13 +19,8 @@ from threading import Lock
 from typing import Any, Final, Protocol, TypeVar, cast
 
 import numba
-from numba.core import caching, event
+from numba.core import event
 from numba.core.registry import cpu_target
-
-try:
-    from dardis.kernels.loaded import KernelCache
-except ImportError:  # a Numba that is made otherwise inside
-    KernelCache = caching.FunctionCache  # type: ignore[misc]
 
 Fields = tuple[Any, ...]
 """A named tuple's fields as a plain tuple."""
@@ -37,7 +31,6 @@ CONSTANTS = ("asks", "blocks", "codes", "job", "offer_rows")
 """Modules beside these that are compiled in."""
 
 
-_HERE: Final = os.path.dirname(__file__)  # noqa: PTH120 (as it is compared)
 COMPILING: Final = "dardis: compiling kernels (once; a minute or two)"
 WAITING: Final = "dardis: waiting for another process that compiles kernels"
 
@@ -51,57 +44,30 @@ def _version() -> str:
 
 
 def _cache_folder() -> Path:
-    """The first folder that can be written, for this version of the kernels: beside them, the user's, or any."""
-    here = Path(__file__).resolve().parent
-    name = f"kernels-{_version()}"
-    users = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")) / "dardis"
-    for parent in (here / "__pycache__", users, Path(tempfile.gettempdir()) / f"dardis-{os.getuid()}"):
+    """The first folder that can be written, for this version of the kernels: the stated one, or one of ours.
+
+    Ours are beside the kernels, the user's, or temporary; machine code is only taken from one that nobody else made.
+    """
+    here, name = Path(__file__).resolve().parent, f"kernels-{_version()}"
+    stated = os.environ.get("NUMBA_CACHE_DIR")
+    if stated:
+        parents = [Path(stated)]
+    else:
+        users = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")) / "dardis"
+        parents = [here / "__pycache__", users, Path(tempfile.gettempdir()) / f"dardis-{os.getuid()}"]
+    for parent in parents:
         try:
             folder = parent.expanduser() / name
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             owner = folder.stat().st_uid
         except (OSError, RuntimeError):  # not to be written, or a user without a home
             continue
-        # Machine code is only taken from a folder that nobody else has made.
-        if os.access(folder, os.W_OK) and owner in {os.getuid(), here.stat().st_uid}:
+        if os.access(folder, os.W_OK) and (stated or owner in {os.getuid(), here.stat().st_uid}):
             return folder
     return Path(tempfile.mkdtemp(prefix="dardis-kernels-"))
 
 
-class CacheLocator(caching.UserProvidedCacheLocator):
-    """Tells Numba where a kernel of ours is cached, and by what it is known: its line, and the version of all."""
-
-    def __init__(self, function: Callable[..., Any], file: str) -> None:  # noqa: ARG002 (wherever it lies)
-        """Look in Numba's folder of the moment."""
-        self._lineno = function.__code__.co_firstlineno
-        self._cache_path = numba.config.CACHE_DIR  # type: ignore[attr-defined]
-
-    def get_source_stamp(self) -> str:
-        """What is compiled, by content."""
-        return _version()
-
-    @classmethod
-    def from_function(cls, function: Callable[..., Any], file: str) -> CacheLocator | None:
-        """One for a kernel; None for what is somebody else's, and where nothing can be written."""
-        ours = os.path.dirname(file) == _HERE  # noqa: PTH120 (asked 200 times before a run begins)
-        return cls(function, file) if ours and _is_for_writing(numba.config.CACHE_DIR) else None  # type: ignore[attr-defined]
-
-
-@cache
-def _is_for_writing(folder: str) -> bool:
-    """Whether it is a folder that can be written; made if there is none."""
-    try:
-        Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError:
-        return False
-    return os.access(folder, os.W_OK)
-
-
-if "NUMBA_CACHE_DIR" not in os.environ:
-    numba.config.CACHE_DIR = str(_cache_folder())  # type: ignore[attr-defined]
-if not getattr(numba.config, "CACHE_LOCATOR_CLASSES", ""):  # who has set it knows why
-    _others = [locator.__name__ for locator in caching.CacheImpl._locator_classes]  # noqa: SLF001 (nobody else tells)
-    numba.config.CACHE_LOCATOR_CLASSES = ",".join([f"{__name__}.CacheLocator", *_others])  # type: ignore[attr-defined]
+numba.config.CACHE_DIR = str(_cache_folder())  # type: ignore[attr-defined]
 
 
 class Turn(Protocol):
@@ -178,11 +144,35 @@ def _compiled(function: Function, **options: object) -> Function:
     return cast("Function", numba.njit(error_model="numpy", no_cfunc_wrapper=True, **options)(function))
 
 
+class _Loading:
+    """Numba's cache of a kernel, which loads it without getting ready what only compiling needs.
+
+    Numba gets that ready before it loads a kernel, SciPy's linear algebra among it: a third of the CPU time of a run of
+    ten jobs. Whoever compiles gets it ready then. Where Numba is made otherwise inside, it loads as it does by itself.
+    """
+
+    def __init__(self, cache: Any) -> None:  # noqa: ANN401 (Numba says no types)
+        self._cache = cache
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 (whatever it has)
+        return getattr(self._cache, name)
+
+    def load_overload(self, sig: object, target_context: object) -> Any:  # noqa: ANN401 (Numba says no types)
+        """The kernel for arguments of these types, if it is on disk."""
+        try:
+            from numba.core.runtime.nrt import rtsys
+
+            rtsys.initialize(target_context)
+            return self._cache._load_overload(sig, target_context)  # noqa: SLF001 (the rest of `load_overload` is slow)
+        except Exception:  # noqa: BLE001 (whatever is not as it is here)
+            return self._cache.load_overload(sig, target_context)
+
+
 def _called_from_python(function: Function, **options: object) -> Function:
     """The same, cached on disk."""
-    made = _compiled(function, **options)
-    if hasattr(made, "enable_caching"):  # it is compiled
-        made._cache = KernelCache(function)  # type: ignore[attr-defined]  # noqa: SLF001 (Numba has but one kind of cache to choose)
+    made = _compiled(function, cache=True, **options)
+    if hasattr(made, "_cache"):  # it is compiled
+        made._cache = _Loading(made._cache)  # noqa: SLF001 (Numba has but one kind of cache to choose)
     return made
 
 
