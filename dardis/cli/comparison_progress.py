@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
     from dardis.comparison.planned_runs import PlannedRun
-    from dardis.comparison.processes import Child, Onlooker
+    from dardis.comparison.processes import Onlooker, UnderWay
 
 
 @contextmanager
@@ -33,13 +33,13 @@ def shown(total: int) -> Iterator[Onlooker]:
         overall = bars.add_task("[bold]runs", total=total)
         shown: dict[str, TaskID] = {}
 
-        def watch(children: Sequence[Child], ended: PlannedRun | None, error: str) -> None:
-            for child in children:
-                key = child.run.key
+        def watch(under_way: Sequence[UnderWay], ended: PlannedRun | None, error: str) -> None:
+            for one in under_way:
+                key = one.run.key
                 if key not in shown:
                     shown[key] = bars.add_task(escape(key), total=None)
-                if child.done is not None:
-                    settled, jobs = child.done
+                if one.done is not None:
+                    settled, jobs = one.done
                     bars.update(shown[key], completed=settled, total=jobs)
             if ended is not None:
                 bars.advance(overall)
@@ -50,5 +50,5 @@ def shown(total: int) -> Iterator[Onlooker]:
         yield watch
 
 
-def _quiet(_children: Sequence[Child], _ended: PlannedRun | None, _error: str) -> None:
+def _quiet(_under_way: Sequence[UnderWay], _ended: PlannedRun | None, _error: str) -> None:
     """Draw nothing."""

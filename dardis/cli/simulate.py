@@ -41,14 +41,9 @@ def simulate(options: dict[str, Any]) -> None:
 
 
 def _end_with_nothing(outcome: Outcome) -> None:
-    """Say that no job ran, and end with 1; not where `dardis compare` has started this, who counts runs by figures."""
-    import os
-
-    from dardis.runs import progress_file
-
+    """Say that no job ran, and end with 1."""
     typer.echo(f"dardis: no job ran: all {outcome.metrics['jobs']:,} were rejected, why is said above", err=True)
-    if progress_file.VARIABLE not in os.environ:
-        raise typer.Exit(1)
+    raise typer.Exit(1)
 
 
 def _draw(folder: Path) -> None:
@@ -59,14 +54,9 @@ def _draw(folder: Path) -> None:
 
 
 def _progress(*, shown: bool) -> AbstractContextManager[Progress | None]:
-    """A progress bar on a terminal, a file for a process that asks for it, nothing in a pipe."""
-    import os
+    """A progress bar on a terminal, nothing in a pipe."""
     import sys
 
-    from dardis.runs import progress_file
-
-    if shown and (path := os.environ.get(progress_file.VARIABLE)):
-        return nullcontext(progress_file.teller(Path(path)))
     if not shown or not sys.stdout.isatty():
         return nullcontext()
     from dardis.cli.progress import bar

@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from dardis.config.comparison import Comparison, Contender, TraceSpec
-from dardis.config.option import arguments_of
 from dardis.config.reach import REACH
 from dardis.config.run import ReplaySpec, RunSpec
 from dardis.config.set_up import AnySetUp
@@ -88,10 +87,6 @@ class PlannedRun:
             no_report=True,
             **common,
         )
-
-    def arguments(self) -> list[str]:
-        """The arguments of the command that does it."""
-        return ["simulate", *arguments_of(self.request())]
 
 
 def plan(comparison: Comparison, out: Path, draws: Mapping[str, Draws] = NO_DRAWS) -> list[PlannedRun]:

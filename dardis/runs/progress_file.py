@@ -7,8 +7,6 @@ from pathlib import Path
 
 from dardis.engine.clock import monotonic_s
 
-VARIABLE = "DARDIS_PROGRESS_FILE"
-"""The environment variable that names the file, where anybody wants to know."""
 PERIOD_S = 0.3
 
 

@@ -125,6 +125,11 @@ def children(pid):
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
+def grandchildren(pid):
+    """What those have started."""
+    return [grandchild for child in children(pid) for grandchild in children(child)]
+
+
 def runs(pid):
     """Whether there is such a process, and not only what is left of one that nobody has waited for."""
     try:
@@ -150,14 +155,13 @@ def test_a_child_ends_with_its_parent_and_nothing_of_it_is_counted(folder, capsy
     assert run([*compare(folder, "--jobs", "20")]) == 0
     before = json.loads((slow / "metrics.json").read_text())["schedule_digest"]
     with started(compare(folder, "--force", platform="large.toml")) as parent:
-        waited(lambda: children(parent.pid) and children(*children(parent.pid)))
-        (nursery,) = children(parent.pid)
-        (child,) = children(nursery)
+        waited(lambda: len(grandchildren(parent.pid)) == 1)
+        started_by_it = [*children(parent.pid), *grandchildren(parent.pid)]
         if late:
             waited((slow / LOCK_FILE).exists)
         parent.send_signal(signal.SIGKILL)
         parent.wait(60)
-    waited(lambda: not runs(nursery) and not runs(child))
+    waited(lambda: not any(map(runs, started_by_it)))
     waited(lambda: is_free(slow))
     told_of = json.loads((folder / "o" / "compare.json").read_text())["runs"]["long/dardis-balance/1"]
     assert told_of["status"] == "begun"
@@ -171,7 +175,7 @@ def test_a_child_ends_with_its_parent_and_nothing_of_it_is_counted(folder, capsy
 
 @pytest.mark.parametrize("parent", ["abc", "9" * 5000])
 def test_a_parent_that_is_no_process_is_told_in_a_line(parent):
-    words, said = [sys.executable, "-m", "dardis.cli.worker"], os.environ | {"DARDIS_PARENT": parent}
+    words, said = [sys.executable, "-m", "dardis.comparison.preload"], os.environ | {"DARDIS_PARENT": parent}
     done = subprocess.run(words, env=said, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
     assert done.stderr.startswith("dardis: DARDIS_PARENT: ")

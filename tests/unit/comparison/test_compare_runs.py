@@ -1,20 +1,19 @@
 """Runs side by side: bounded in number, each on its own when one fails, and none left behind when we are stopped."""
 
 import json
-import os
 import sys
+from functools import partial
 
 import pytest
+from kit import tasks
 
-from dardis.comparison import nursery
-from dardis.comparison.planned_runs import PlannedRun, plan
-from dardis.comparison.processes import Child, run_all
+from dardis.comparison import processes
+from dardis.comparison.planned_runs import plan
+from dardis.comparison.processes import run_all
 from dardis.comparison.state import State
 from dardis.config.comparison import Comparison, ComparisonOptions, Contender, TraceSpec
 from dardis.model.errors import InputError
-from dardis.model.input_files import InputFiles
 from dardis.runs import request
-from dardis.runs.request import record_of
 
 MACHINE = 'prices = "prices.csv"\nname = "p"\n[[nodes]]\ncount = 1\nprefix = "n"\nresources = { cores = 8 }\n'
 
@@ -32,26 +31,6 @@ def comparison(tmp_path):
     )
 
 
-WORKER = """
-import sys
-from dardis.cli import worker
-
-def run(arguments):
-    script, *sys.argv[1:] = arguments
-    try:
-        exec(script)
-    except SystemExit as end:
-        if not isinstance(end.code, str):
-            return end.code
-        print(end.code, file=sys.stderr, flush=True)
-        return 1
-    return 0
-
-worker.run, worker._load = run, lambda: None
-sys.exit(worker.main())
-"""
-
-
 WRITES = """
 import pathlib, sys
 out = pathlib.Path(sys.argv[1]); out.mkdir(parents=True, exist_ok=True)
@@ -63,7 +42,6 @@ out = pathlib.Path(sys.argv[1]); out.mkdir(parents=True, exist_ok=True)
 """
 FAILS = "import sys; print('dardis: warning: w', file=sys.stderr); sys.exit('dardis: no room for ' + sys.argv[2])"
 DIES = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
-MUTE = "import sys; sys.exit(3)"
 
 
 def begun(out):
@@ -78,12 +56,7 @@ def asked(comparison, tmp_path, monkeypatch):
     """A comparison whose runs are the Python scripts that labels name, not simulations: its state, and its runs."""
 
     def call(scripts):
-        def arguments(run):
-            record = json.dumps(record_of(run.request(), InputFiles()))
-            return [scripts[run.contender.label], str(run.out), str(run.seed), record]
-
-        monkeypatch.setattr(nursery, "WORKER", (sys.executable, "-c", WORKER))
-        monkeypatch.setattr(PlannedRun, "arguments", arguments)
+        monkeypatch.setattr(processes, "do_run", partial(tasks.script, scripts))
         return begun(tmp_path / "o"), plan(comparison, tmp_path / "o")
 
     return call
@@ -116,37 +89,10 @@ def test_one_that_fails_does_not_take_the_rest_with_it(asked, tmp_path):
     assert told == {"status": "done", "error": ""}
 
 
-def test_a_nursery_that_dies_takes_what_runs_and_another_follows(asked):
-    kills = "import os, signal, time; os.kill(os.getppid(), signal.SIGKILL); time.sleep(60)"
-    state, (a1, _, b1, _, c1, _) = asked({"a": kills, "b": WRITES, "c": MUTE})
-    run_all([a1, b1, c1], state, 1, quietly)
-    assert state.result(a1).error == "killed by SIGKILL"
-    assert state.result(b1).metrics == {"jobs": 7}
-    assert state.result(c1).error == "ended with exit status 3"
-
-
-def test_who_is_as_good_as_dead_does_no_other_run(comparison, tmp_path):
-    """As it is for a moment after its nursery was killed, and its pipe takes the order."""
-
-    class Killed:
-        def poll(self):
-            return -9
-
-    reads, commands = os.pipe()
-    answers, tells = os.pipe()
-    (first, second, *_) = plan(comparison, tmp_path / "o")
-    with (tmp_path / "said").open("wb") as said:
-        child = Child(Killed(), commands, answers, said, tmp_path / "progress", first)
-        assert not child.go_on_with(second)
-        assert child.run is first
-    for end in (reads, commands, answers, tells):
-        os.close(end)
-
-
 def test_no_more_than_so_many_at_once_and_their_progress_reaches_us(asked, tmp_path):
     go = tmp_path / "go"
     # None ends before all that may run at once have been started and counted.
-    told = "import os, pathlib, time; pathlib.Path(os.environ['DARDIS_PROGRESS_FILE']).write_text('3 9')\n"
+    told = "import pathlib, sys, time; pathlib.Path(sys.argv[4]).write_text('3 9')\n"
     waits = f"while not pathlib.Path({str(go)!r}).exists(): time.sleep(0.01)"
     state, runs = asked(dict.fromkeys("abc", told + waits))
     seen, progress = [], set()
@@ -191,8 +137,8 @@ def one_done(asked, monkeypatch):
     """A run that has been done, which needs no process here."""
     state, (run, *_) = asked({"a": WRITES})
     state.begin(run)
-    monkeypatch.setattr(sys, "argv", run.arguments())
-    exec(WRITES, {})  # noqa: S102 (our own)
+    monkeypatch.setattr(sys, "argv", [""])
+    tasks.script({"a": WRITES}, run.request(), None)
     state.settle(run, "")
     return run
 

@@ -1,0 +1,251 @@
+"""Processes of this machine that do tasks: forks of multiprocessing's fork server, which has loaded what runs need.
+
+A process does one task after the other. Who dies in one takes no other with it. All are killed by the kernel when this
+process ends, however that dies (`end_with_parent`).
+"""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkServerProcess
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from dardis.comparison import end_with_parent
+from dardis.engine.clock import monotonic_s
+from dardis.model.errors import DardisError, failure_line
+
+GRACES_S: Final = (10.0, 5.0)
+"""What a process that is asked to end may take to put its files in order, before it is asked afresh, then killed."""
+_PRELOAD: Final = "dardis.comparison.preload"
+_CONTEXT: Final = multiprocessing.get_context("forkserver")
+
+
+@dataclass(eq=False)
+class Task:
+    """A function that a process calls, until `failure` is told: why it failed, in one line; empty: it has not.
+
+    `result` is then what the function returned.
+    """
+
+    deadline: float | None = None
+    """On `monotonic_s`."""
+    failure: str | None = None
+    result: Any = None
+
+
+class _Worker:
+    """A process, and our end of the pipe to it."""
+
+    def __init__(self, said: Path) -> None:
+        """Start it; what it says goes to that file. Raises DardisError where no process can be had."""
+        self.task: Task | None = None
+        self.is_for_one = False
+        self._said = said
+        self._heard = 0
+        self.pipe, theirs = _CONTEXT.Pipe()
+        self.process: ForkServerProcess = _CONTEXT.Process(target=_do_tasks, args=(theirs, said, dict(os.environ)))
+        try:
+            with _as_a_library():
+                self.process.start()
+        except (OSError, EOFError) as error:
+            self.pipe.close()
+            raise DardisError(f"no process for runs: {str(error) or 'the one that starts them has ended'}") from None
+        finally:
+            theirs.close()
+
+    def begin(self, task: Task, function: Callable[..., object], arguments: tuple[object, ...]) -> bool:
+        """Let it do a task; False where it is dead."""
+        if not self.process.is_alive():
+            return False
+        with suppress(BrokenPipeError):
+            self.pipe.send((function, arguments))
+            self.task = task
+        return self.task is task
+
+    def see(self) -> None:
+        """Settle its task if that has ended, or has taken too long."""
+        task = self.task
+        if task is None:
+            return
+        told = self._told()
+        if told is not None:
+            task.result, task.failure = told
+        elif not self.process.is_alive():
+            task.failure = self._why_dead()
+        elif task.deadline is not None and monotonic_s() >= task.deadline:
+            self.process.kill()
+            self.process.join()
+            task.failure = "took longer than it may"
+        if task.failure is not None:
+            self.task = None
+            self._heard = self._said.stat().st_size
+
+    def _told(self) -> tuple[object, str] | None:
+        """What it tells of its task."""
+        with suppress(EOFError, ConnectionResetError):
+            if self.pipe.poll():
+                told: tuple[object, str] = self.pipe.recv()
+                return told
+        return None
+
+    def _why_dead(self) -> str:
+        """What it said last, or how it ended."""
+        status = self.process.exitcode or 0
+        with self._said.open("rb") as file:
+            file.seek(self._heard)
+            lines = file.read().decode("utf-8", errors="replace").strip().splitlines()
+        return lines[-1].removeprefix("dardis: ") if lines and status >= 0 else _ended_by(status)
+
+
+class Workers:
+    """Does tasks in processes, which stay for the next ones: who submits as many as are to be done at once decides."""
+
+    def __init__(self) -> None:
+        """Have none yet."""
+        self._folder = tempfile.TemporaryDirectory(prefix="dardis-")
+        self._workers: list[_Worker] = []
+        self._started = 0
+
+    def submit(
+        self, function: Callable[..., object], *arguments: object, limit_s: float | None = None, alone: bool = False
+    ) -> Task:
+        """Begin to call a function of a module, by the process that has been idle for the shortest time, or a new one.
+
+        `alone`: by a process that does nothing else. One that takes longer than `limit_s` is killed. Raises DardisError
+        where no process can be had.
+        """
+        task = Task(None if limit_s is None else monotonic_s() + limit_s)
+        idle = [worker for worker in self._workers if worker.task is None]
+        while idle:
+            worker = idle.pop()
+            self._workers.remove(worker)
+            if not alone and worker.begin(task, function, arguments):
+                self._workers.append(worker)
+                return task
+            _end([worker])
+        self._started += 1
+        worker = _Worker(Path(self._folder.name) / str(self._started))
+        self._workers.append(worker)
+        worker.is_for_one = alone
+        if not worker.begin(task, function, arguments):
+            worker.task, task.failure = None, "the process for it has ended"
+        return task
+
+    def wait(self, timeout_s: float) -> None:
+        """Wait until any task has ended, at most so long."""
+        busy = [worker for worker in self._workers if worker.task is not None]
+        wait([end for worker in busy for end in (worker.pipe, worker.process.sentinel)], timeout_s)
+        for worker in busy:
+            worker.see()
+            if worker.task is None:
+                self._workers.remove(worker)
+                if worker.is_for_one:
+                    _end([worker])
+                else:
+                    self._workers.append(worker)
+
+    def close(self) -> None:
+        """Interrupt the tasks that are left, and wait until all processes are gone."""
+        _end(self._workers)
+        self._workers.clear()
+        self._folder.cleanup()
+
+
+def _end(workers: list[_Worker]) -> None:
+    """Interrupt processes, and wait until all are gone.
+
+    One that stays is asked afresh: an interrupt within a callback from C, as when kernels are loaded, is lost.
+    """
+    left = [worker.process for worker in workers]
+    for worker in workers:
+        worker.pipe.close()
+    for grace_s in GRACES_S:
+        deadline = monotonic_s() + grace_s
+        for process in left:
+            if process.is_alive() and process.pid is not None:
+                os.kill(process.pid, signal.SIGINT)
+        for process in left:
+            process.join(max(deadline - monotonic_s(), 0.0))
+        left = [process for process in left if process.is_alive()]
+    for process in left:
+        process.kill()
+        process.join()
+
+
+def _do_tasks(pipe: Connection[Any, Any], said: Path, environment: Mapping[str, str]) -> None:
+    """Do tasks, in a process of its own, until the pipe is closed."""
+    end_with_parent.end_with(os.getppid())
+    os.environ.clear()
+    os.environ.update(environment)
+    with said.open("wb") as errors, Path(os.devnull).open("r+b") as nowhere:
+        os.dup2(errors.fileno(), 2)
+        for end in (0, 1):  # what tasks read and print is nothing of this
+            os.dup2(nowhere.fileno(), end)
+    try:
+        while True:
+            function, arguments = pipe.recv()
+            pipe.send(_done(function, arguments))
+            gc.collect()  # the next run lets what is there live for ever
+    except (EOFError, BrokenPipeError):
+        pass
+    except KeyboardInterrupt:
+        sys.exit("dardis: interrupted")
+
+
+def _done(function: Callable[..., object], arguments: tuple[object, ...]) -> tuple[object, str]:
+    """What a function returns, or why it failed."""
+    try:
+        return function(*arguments), ""
+    except (DardisError, OSError, MemoryError) as error:
+        return None, failure_line(error)
+    except Exception as error:  # noqa: BLE001 (one that fails does not take the others with it)
+        return None, f"{type(error).__name__}: {error}"
+
+
+def same_modules() -> dict[str, str]:
+    """Environment variables with which another process finds modules where this one does.
+
+    The folder that we are in hides none of them.
+    """
+    return {"PYTHONPATH": os.pathsep.join(str(one) or str(Path.cwd()) for one in sys.path), "PYTHONSAFEPATH": "1"}
+
+
+@contextmanager
+def _as_a_library() -> Iterator[None]:
+    """Start a process that does not import the program that we are part of: it may be a script without a guard.
+
+    The fork server, if this starts it, loads what runs need, and ends with us.
+    """
+    _CONTEXT.set_forkserver_preload([_PRELOAD])
+    variables = same_modules() | {end_with_parent.VARIABLE: str(os.getpid())}
+    program, before = sys.modules["__main__"], {name: os.environ.get(name) for name in variables}
+    sys.modules["__main__"] = ModuleType("__main__")
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = program
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _ended_by(status: int) -> str:
+    """An exit status in words."""
+    with suppress(ValueError):
+        if status < 0:
+            return f"killed by {signal.Signals(-status).name}"
+    return f"ended with exit status {status}"

@@ -1,0 +1,91 @@
+"""Processes that do tasks: what came of each is known, and none outlives who wanted it."""
+
+import os
+import signal
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from kit import tasks
+from kit.few_nodes import waited
+
+from dardis.comparison.workers import Workers
+from dardis.model.errors import DardisError, InputError
+
+
+@pytest.fixture
+def workers():
+    with closing(Workers()) as made:
+        yield made
+
+
+def done(workers, task):
+    """The task when it has ended."""
+    while task.failure is None:
+        workers.wait(10)
+    return task
+
+
+def is_gone(pid):
+    """Whether that process is over, reaped or not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in {"Z", "X"}
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def test_a_process_stays_for_the_next_task_unless_one_wants_it_alone(workers, monkeypatch):
+    monkeypatch.setenv("DARDIS_TEST", "here")
+    first = done(workers, workers.submit(tasks.about)).result
+    pid, server, in_its_session, *rest = first
+    assert {pid, server}.isdisjoint({os.getpid(), os.getppid()})
+    assert (in_its_session, rest) == (True, [False, str(Path.cwd())])
+    assert done(workers, workers.submit(os.getenv, "DARDIS_TEST")).result == "here"
+    assert done(workers, workers.submit(tasks.about)).result == first
+    alone = done(workers, workers.submit(tasks.about, alone=True)).result[0]
+    last = done(workers, workers.submit(tasks.about)).result
+    assert len({pid, alone, last[0]}) == 3
+    assert last[1] == server
+    assert is_gone(pid)
+    assert is_gone(alone)
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "failure"),
+    [
+        (tasks.raises, (InputError("a", "b", "c"),), "a: b; expected c"),
+        (tasks.raises, (MemoryError(),), "out of memory"),
+        (tasks.raises, (KeyError("x"),), "KeyError: 'x'"),
+        (tasks.ends, (3, "dardis: why"), "why"),
+        (tasks.ends, (3,), "ended with exit status 3"),
+        (tasks.ends, (-signal.SIGSEGV, "words"), "killed by SIGSEGV"),
+        (tasks.kills_parent, (), "ended with exit status 255"),
+        (sys.exit, ("dardis: no more",), "no more"),
+    ],
+)
+def test_why_a_task_failed_is_one_line_and_the_next_is_done(workers, function, arguments, failure):
+    assert done(workers, workers.submit(function, *arguments)).failure == failure
+    assert done(workers, workers.submit(os.getpid)).failure == ""
+
+
+def test_one_that_takes_too_long_is_killed_and_no_other(workers, tmp_path):
+    slow, other = workers.submit(tasks.waits, tmp_path / "a", limit_s=1.0), workers.submit(tasks.waits, tmp_path / "b")
+    assert done(workers, slow).failure == "took longer than it may"
+    assert other.failure is None
+    waited((tmp_path / "b").exists)
+    workers.close()
+    assert (tmp_path / "b").read_text() == "interrupted"
+
+
+def test_an_idle_process_that_has_died_gets_no_task(workers):
+    before = done(workers, workers.submit(os.getpid)).result
+    os.kill(before, signal.SIGKILL)
+    waited(lambda: is_gone(before))
+    assert done(workers, workers.submit(os.getpid)).result != before
+
+
+def test_why_none_can_be_started_is_told(workers, monkeypatch):
+    monkeypatch.setattr("dardis.comparison.workers._CONTEXT.Process.start", lambda _: tasks.raises(EOFError()))
+    with pytest.raises(DardisError, match="no process for runs: the one that starts them has ended"):
+        workers.submit(os.getpid)
