@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from dardis.model.errors import DardisError, failure_line
 
 GRACES_S: Final = (10.0, 5.0)
 """What a process that is asked to end may take to put its files in order, before it is asked afresh, then killed."""
+_RETRY_S: Final = 1.0
 _PRELOAD: Final = "dardis.comparison.preload"
 _CONTEXT: Final = multiprocessing.get_context("forkserver")
 
@@ -53,16 +55,24 @@ class _Worker:
         self.is_for_one = False
         self._said = said
         self._heard = 0
+        deadline = monotonic_s() + _RETRY_S
+        while not self._starts():
+            if monotonic_s() >= deadline:
+                raise DardisError("no process for runs: the one that starts them has ended")
+            time.sleep(0.05)
+
+    def _starts(self) -> bool:
+        """Whether a process could be started; not by a fork server that has just been killed."""
         self.pipe, theirs = _CONTEXT.Pipe()
-        self.process: ForkServerProcess = _CONTEXT.Process(target=_do_tasks, args=(theirs, said, dict(os.environ)))
+        arguments = theirs, self._said, dict(os.environ)
+        self.process: ForkServerProcess = _CONTEXT.Process(target=_do_tasks, args=arguments)
         try:
-            with _as_a_library():
+            with _as_a_library(), theirs:
                 self.process.start()
-        except (OSError, EOFError) as error:
+        except (ConnectionError, EOFError):
             self.pipe.close()
-            raise DardisError(f"no process for runs: {str(error) or 'the one that starts them has ended'}") from None
-        finally:
-            theirs.close()
+            return False
+        return True
 
     def begin(self, task: Task, function: Callable[..., object], arguments: tuple[object, ...]) -> bool:
         """Let it do a task; False where it is dead."""
@@ -163,24 +173,26 @@ class Workers:
 
 
 def _end(workers: list[_Worker]) -> None:
-    """Interrupt processes, and wait until all are gone.
+    """Interrupt processes that do something, and wait until all are gone.
 
     One that stays is asked afresh: an interrupt within a callback from C, as when kernels are loaded, is lost.
     """
-    left = [worker.process for worker in workers]
+    asked, left = [worker.process for worker in workers if worker.task is not None], workers
     for worker in workers:
-        worker.pipe.close()
+        worker.pipe.close()  # an idle one ends with it
     for grace_s in GRACES_S:
+        for process in asked:
+            with suppress(ProcessLookupError):  # it has ended, and we have not been told yet
+                if process.is_alive() and process.pid is not None:
+                    os.kill(process.pid, signal.SIGINT)
         deadline = monotonic_s() + grace_s
-        for process in left:
-            if process.is_alive() and process.pid is not None:
-                os.kill(process.pid, signal.SIGINT)
-        for process in left:
-            process.join(max(deadline - monotonic_s(), 0.0))
-        left = [process for process in left if process.is_alive()]
-    for process in left:
-        process.kill()
-        process.join()
+        for worker in left:
+            worker.process.join(max(deadline - monotonic_s(), 0.0))
+        left = [worker for worker in left if worker.process.is_alive()]
+        asked = [worker.process for worker in left]
+    for worker in left:
+        worker.process.kill()
+        worker.process.join()
 
 
 def _do_tasks(pipe: Connection[Any, Any], said: Path, environment: Mapping[str, str]) -> None:
@@ -213,7 +225,7 @@ def _done(function: Callable[..., object], arguments: tuple[object, ...]) -> tup
         return None, f"{type(error).__name__}: {error}"
 
 
-def same_modules() -> dict[str, str]:
+def _same_modules() -> dict[str, str]:
     """Environment variables with which another process finds modules where this one does.
 
     The folder that we are in hides none of them.
@@ -228,7 +240,7 @@ def _as_a_library() -> Iterator[None]:
     The fork server, if this starts it, loads what runs need, and ends with us.
     """
     _CONTEXT.set_forkserver_preload([_PRELOAD])
-    variables = same_modules() | {end_with_parent.VARIABLE: str(os.getpid())}
+    variables = _same_modules() | {end_with_parent.VARIABLE: str(os.getpid())}
     program, before = sys.modules["__main__"], {name: os.environ.get(name) for name in variables}
     sys.modules["__main__"] = ModuleType("__main__")
     os.environ.update(variables)
