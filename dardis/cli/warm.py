@@ -80,11 +80,13 @@ def _known() -> None:
     """Look for the best schedule of a tiny trace whose jobs are all known."""
     from dardis.comparison.clairvoyant import known_of
     from dardis.config.comparison import Comparison, ComparisonOptions, TraceSpec
+    from dardis.model.input_files import InputFiles
 
     with tempfile.TemporaryDirectory(prefix="dardis-") as folder:
         trace, machine = _write(Path(folder))
         workload = TraceSpec(name="tiny", trace=trace, platform=machine)
-        known_of(Comparison("tiny", (workload,), (), ComparisonOptions()), workload, (), Path(folder), None)
+        comparison = Comparison("tiny", (workload,), (), ComparisonOptions())
+        known_of(comparison, workload, (), Path(folder), InputFiles(), None)
 
 
 ROOTS: Final[Mapping[str, Callable[[], None]]] = {
