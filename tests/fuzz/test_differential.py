@@ -123,7 +123,9 @@ def test_a_node_manager_that_is_wrong_is_found_out(monkeypatch, pool, rule, firs
 def test_a_failing_seed_says_how_to_see_it_again(monkeypatch):
     monkeypatch.setattr("dardis.node_manager.NodePool", NoFitTest)
     outcomes = [judge(seed) for seed in FEW[:4]]
-    with pytest.raises(AssertionError, match=r"capacity: node \d+ at \d+ holds(.|\n)*scripts/replay_instance \d+"):
+    with pytest.raises(
+        AssertionError, match=r"capacity: node \d+ at \d+ holds(.|\n)*scripts/lab/run replay instance \d+"
+    ):
         assert_sound(outcomes, SCRIPT)
 
 

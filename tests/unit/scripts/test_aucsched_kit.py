@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from scripts.aucsched import __main__ as command
-from scripts.aucsched import cases, figures, kept, paper
-from scripts.aucsched import page as pages
+from scripts.lab.aucsched import __main__ as command
+from scripts.lab.aucsched import cases, figures, kept, paper
+from scripts.lab.aucsched import page as pages
 
 PRINTED = sorted((Path(__file__).parents[4] / "shared" / "seeds").glob("001_*.txt"))
 

@@ -1,4 +1,4 @@
-"""What scripts/reproduce/cp_2019 and cp_2020 make of runs: classes of jobs, claims, contenders, and pages."""
+"""What scripts/lab/run cp_2019 and cp_2020 make of runs: classes of jobs, claims, contenders, and pages."""
 
 from types import SimpleNamespace
 
@@ -7,15 +7,15 @@ import pytest
 
 from dardis.dispatch.cp.problem import Answer
 from dardis.registry import find_dispatcher
-from scripts.cp_2019 import cases as cases_2019
-from scripts.cp_2019 import page as page_2019
-from scripts.cp_2019 import paper as paper_2019
-from scripts.cp_2020 import cases as cases_2020
-from scripts.cp_2020 import instances
-from scripts.cp_2020 import page as page_2020
-from scripts.cp_2020 import paper as paper_2020
-from scripts.kit import claims, service
-from scripts.kit.service import CPU, CPU_A_DECISION, VARIABLES
+from scripts.lab.cp_2019 import cases as cases_2019
+from scripts.lab.cp_2019 import page as page_2019
+from scripts.lab.cp_2019 import paper as paper_2019
+from scripts.lab.cp_2020 import cases as cases_2020
+from scripts.lab.cp_2020 import instances
+from scripts.lab.cp_2020 import page as page_2020
+from scripts.lab.cp_2020 import paper as paper_2020
+from scripts.lab.kit import claims, service
+from scripts.lab.kit.service import CPU, CPU_A_DECISION, VARIABLES
 
 
 def test_services_are_of_classes_by_how_long_jobs_run():

@@ -1,0 +1,221 @@
+"""Runs the late set-up beside best practice on real traces and prints waits and slowdowns relative to the one to beat.
+
+That is EASY with the shortest jobs backfilled first; longest waits are relative to EASY (docs/late.md). All runs go
+through `dardis compare`, so that what is interrupted goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from dardis.task_manager.setups import LATE_SETUPS
+from scripts.lab.kit.cache import in_processes
+from scripts.lab.kit.command import DARDIS, ROOT, convert
+from scripts.lab.kit.page import publish, write_csv
+from scripts.lab.late.cases import SOURCES, WALLTIMES, Case, cases
+from scripts.lab.late.loads import PATIENT as EASY
+from scripts.lab.late.loads import TO_BEAT as SJBF
+from scripts.lab.late.loads import Asked, ratios, run
+from scripts.lab.late.plots import ALL_WORK, Ages, draw_frontier, draw_who_pays
+from scripts.lab.late.table import table as table_of_loads
+
+CASES: dict[str, tuple[str, int | None]] = {
+    "HPC2N-5k": ("HPC2N", 5000),
+    "SDSC-BLUE-5k": ("SDSC-BLUE", 5000),
+    "KTH-5k": ("KTH", 5000),
+    "KTH": ("KTH", None),
+    "Curie partition 4": ("Curie partition 4", None),
+    "Wagap": ("Wagap", None),
+    "Eurora": ("Eurora", None),
+}
+"""Traces, and how many of their first jobs."""
+FULL: dict[str, tuple[str, int | None]] = {"HPC2N": ("HPC2N", None), "SDSC-BLUE": ("SDSC-BLUE", None)}
+"""The long traces: --full."""
+LABELS = {
+    "easy": ("easy", {}),
+    "easy sjbf": ("easy", {"order": "sjbf"}),
+    "conservative": ("conservative", {}),
+    "dardis-conservative": ("dardis-conservative", {}),
+    "dardis-late": ("dardis-late", {}),
+}
+TO_BEAT, PATIENT = "easy sjbf", "easy"
+LATE: Asked = ("dardis-late",)
+_SETUP = LATE_SETUPS["dardis-late"]
+DEFAULT = Ages(_SETUP.aged_after_s, _SETUP.aged_work_s)
+ALL_AGES = (
+    DEFAULT,
+    Ages(14_400, 86_400),
+    *(Ages(after_s, ALL_WORK) for after_s in (900, 3600, 7200, 14_400, 28_800, 86_400)),
+)
+"""Of the frontier."""
+
+
+def write_spec(out: Path, traces: Path, cases: dict[str, tuple[str, int | None]]) -> Path:
+    """Write the comparison's file."""
+    lines = []
+    for name, (of, jobs) in cases.items():
+        source = SOURCES[of]
+        trace = traces / source.file
+        if source.cut:
+            trace = out / "partition4.swf"
+            convert(traces / source.file, trace, *source.cut)
+        lines += ["[[traces]]", f'name = "{name}"', f'trace = "{trace}"']
+        lines += [f'platform = "{source.platform(out)}"', *([f"jobs = {jobs}"] if jobs else []), ""]
+    for label, (name, settings) in LABELS.items():
+        stated = ", ".join(f'{key} = "{value}"' for key, value in settings.items())
+        lines += ["[[dispatchers]]", f'name = "{name}"', f'label = "{label}"', f"settings = {{ {stated} }}", ""]
+    path = out / "late.toml"
+    path.write_text("\n".join(lines))
+    return path
+
+
+def table(rows: list[dict[str, str]], cases: list[str]) -> str:
+    """Waits and slowdowns of each dispatcher over those of the one to beat; longest waits over EASY's."""
+    of = {(row["trace"], row["dispatcher"]): row for row in rows if row["status"] == "done"}
+    lines = ["| trace | jobs | to beat: wait s / slowdown | " + " | ".join(LABELS) + " | claims and asks a job |"]
+    lines.append("| --- " * (len(LABELS) + 4) + "|")
+    for case in cases:
+        if any((case, label) not in of for label in LABELS):
+            lines.append(f"| {case} | not all runs ended | " + "| " * (len(LABELS) + 2) + "|")
+            continue
+        best, patient = of[case, TO_BEAT], of[case, PATIENT]
+        cells = []
+        for label in LABELS:
+            row = of[case, label]
+            figures = [
+                float(row[key]) / float(base[key])
+                for key, base in (("mean_wait_s", best), ("mean_bounded_slowdown", best), ("max_wait_s", patient))
+            ]
+            cells.append(" / ".join(f"{figure:.2f}" for figure in figures))
+        late = of[case, "dardis-late"]
+        asks = float(late["renegotiations"]) / float(late["jobs"])
+        told = f"{float(best['mean_wait_s']):.0f} / {float(best['mean_bounded_slowdown']):.1f}"
+        lines.append(f"| {case} | {late['jobs']} | {told} | " + " | ".join(cells) + f" | {asks:.1f} |")
+    return "\n".join([*lines, "", "Each cell: mean wait / mean bounded slowdown / longest wait.", ""])
+
+
+def main() -> int:
+    """Run what is missing and print the table."""
+    parser = argparse.ArgumentParser(prog="scripts/lab/run late", description=__doc__, allow_abbrev=False)
+    parser.add_argument("--traces", type=Path, default=ROOT.parent / "shared" / "traces", help="folder of the traces")
+    parser.add_argument("--out", type=Path, default=ROOT / "out" / "late", help="folder (out/late)")
+    parser.add_argument("--full", action="store_true", help="also the long traces, 200,000 jobs each")
+    parser.add_argument("--only", nargs="+", choices=[*CASES, *FULL], help="only these traces")
+    parser.add_argument("--processes", type=int, default=1, help="runs at once (1)")
+    loads = parser.add_argument_group("--loads")
+    loads.add_argument("--loads", action="store_true", help="the table of loads: real and made traces at five loads")
+    loads.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="of dardis-late, may be repeated"
+    )
+    loads.add_argument("--part", choices=["chosen", "judged"], help="only cases that the rule is chosen, or judged on")
+    loads.add_argument("--walltimes", choices=WALLTIMES, default=WALLTIMES[0], help="as they are stated, or others")
+    loads.add_argument(
+        "--shaken", type=int, nargs="+", default=[0], metavar="SEED",
+        help="submissions up to a minute later, by chance; of several seeds medians, with least and most",
+    )  # fmt: skip
+    loads.add_argument("--frontier", action="store_true", help="the tables of several ages, and their plot")
+    options = parser.parse_args()
+    if not options.traces.is_dir():
+        parser.error(f"{options.traces}: no such folder; --traces names the one with the traces")
+    if options.loads and options.only:
+        parser.error("--only chooses traces of the other table; with --loads --part does")
+    of_loads = ("set", "part", "walltimes", "shaken", "frontier")
+    strangers = [name for name in of_loads if getattr(options, name) != parser.get_default(name)]
+    if strangers and not options.loads:
+        parser.error(f"--{strangers[0]} is for --loads")
+    if options.frontier and any(one.startswith("aged_") for one in options.set):
+        parser.error("--frontier tries values of aged_after_s and aged_work_s; --set may have other keys")
+    out = options.out.resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    return at_loads(options, out) if options.loads else as_they_are(options, out)
+
+
+def at_loads(options: argparse.Namespace, out: Path) -> int:
+    """The table of loads, of each rule that is asked for, with who pays; of several rules the frontier."""
+    traces = options.traces.resolve()
+    rules = {ages: (*_aged(ages), *options.set) for ages in (ALL_AGES if options.frontier else [DEFAULT])}
+    every = [
+        replace(case, walltimes=options.walltimes)
+        for case in cases(long=options.full)
+        if options.part is None or case.chosen_on == (options.part == "chosen")
+    ]
+    shaken = {case: [replace(case, shaken=seed) for seed in options.shaken] for case in every}
+    asked: dict[tuple[Case, Asked], tuple[Case, Asked, Path, Path]] = {
+        (one, who): (one, who, traces, out)
+        for ones in shaken.values()
+        for one in ones
+        for who in (SJBF, EASY, *rules.values())
+    }
+    for one, _ in asked:
+        one.trace(traces, out)
+    ended = in_processes(run, asked, lambda one: f"{one[0].name}: {' '.join(one[1])}", options.processes)
+    done = {key: metrics for key, metrics in ended if metrics is not None}
+    loads = {one: one.load_there(traces, out) for ones in shaken.values() for one in ones}
+    tables = {
+        ages: {
+            case: [ratios(loads[one], done[one, late], done[one, SJBF], done[one, EASY]) for one in ones]
+            for case, ones in shaken.items()
+            if all((one, who) in done for one in ones for who in (SJBF, EASY, late))
+        }
+        for ages, late in rules.items()
+    }
+    for ages, found in tables.items():
+        late = rules[ages]
+        folder = out / "tables" / _name(options, late)
+        folder.mkdir(parents=True, exist_ok=True)
+        rows = [
+            (one.name, of, *done[one, late][of], done[one, SJBF][of][1])
+            for case in found
+            for one in shaken[case]
+            for of in ("wide", "others")
+        ]
+        write_csv(folder / "who_pays.csv", ("case", "jobs", "count", "mean_wait_s", "to_beat_mean_wait_s"), rows)
+        draw_who_pays(folder / "who_pays", found)
+        publish(folder / "loads.md", f"`{' '.join(late)}`\n\n" + table_of_loads(found))
+    if options.frontier:
+        folder = out / "tables" / _name(options, (*LATE, *options.set))
+        folder.mkdir(parents=True, exist_ok=True)
+        draw_frontier(folder / "frontier", tables)
+    return 0 if all(len(found) == len(every) for found in tables.values()) else 1
+
+
+def _name(options: argparse.Namespace, late: Asked) -> str:
+    """What a table is called: what is other than in the plain one."""
+    others = [
+        "" if options.walltimes == WALLTIMES[0] else f"walltimes {options.walltimes}",
+        " ".join(["shaken", *map(str, options.shaken)]) if any(options.shaken) else "",
+        options.part or "",
+        "full" if options.full else "",
+        *late[1:],
+    ]
+    return "_".join(other.replace(" ", "-") for other in others if other) or "plain"
+
+
+def _aged(ages: Ages) -> Asked:
+    """Late binding whose jobs are old after so long."""
+    return LATE if ages == DEFAULT else (*LATE, f"aged_after_s={ages.after_s}", f"aged_work_s={ages.work_s}")
+
+
+def as_they_are(options: argparse.Namespace, out: Path) -> int:
+    """The table of whole comparisons."""
+    chosen = CASES | FULL if options.full or options.only else CASES
+    chosen = {name: case for name, case in chosen.items() if not options.only or name in options.only}
+    spec = write_spec(out, options.traces.resolve(), chosen)
+    command = [*DARDIS, "compare", str(spec), "--out", str(out / "comparison")]
+    status = subprocess.run([*command, "--processes", str(options.processes)], cwd=ROOT, stdout=sys.stderr, check=False)
+    if status.returncode not in {0, 1}:
+        return status.returncode
+    with (out / "comparison" / "compare.csv").open(newline="") as file:
+        text = table(list(csv.DictReader(file)), list(chosen))
+    (out / "late.md").write_text(text)
+    sys.stdout.write(text)
+    return status.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
