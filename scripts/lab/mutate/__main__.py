@@ -15,8 +15,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from scripts.lab.mutate.mutation import Mutation, MutationError
-from scripts.lab.mutate.parts import MUTATIONS
+from scripts.lab.mutate.mutation import MUTATIONS, Mutation, MutationError
 from scripts.lab.mutate.trial import Outcome, Verdict, cpu_s, try_all
 
 ROOT = Path(__file__).resolve().parents[3]

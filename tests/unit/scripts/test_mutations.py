@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from scripts.lab.mutate import __main__ as command
-from scripts.lab.mutate.mutation import Mutation, MutationError
-from scripts.lab.mutate.parts import MUTATIONS
+from scripts.lab.mutate.mutation import MUTATIONS, Mutation, MutationError
 from scripts.lab.mutate.trial import Verdict, try_all
 
 ROOT = Path(__file__).resolve().parents[3]
