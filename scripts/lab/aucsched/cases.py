@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from dardis.dispatch.auction.setups import AUCTION_SETUPS
 from dardis.workload.auction import MACHINES, WORKLOADS, Auction, generate_auction
 from dardis.workload.table import write_table
-from scripts.lab.kit.cache import fingerprint, kept_metrics
-from scripts.lab.kit.command import ROOT
+from scripts.lab.kit.cache import Run
+from scripts.lab.kit.command import PLATFORMS
 
 MACHINE_OF: Final = {"5": "S", "6": "M", "7": "L", "8": "L"}
 """The machine of each table of the paper."""
@@ -69,7 +67,7 @@ class Case:
     @property
     def platform(self) -> Path:
         """Its machine's file."""
-        return ROOT / "launch" / "platforms" / f"auction-{MACHINES[self.machine]}.toml"
+        return PLATFORMS / f"auction-{MACHINES[self.machine]}.toml"
 
     @property
     def contenders(self) -> dict[str, Asked]:
@@ -90,40 +88,6 @@ class Case:
             write_table(generate_auction(wanted, seed), draft)
             draft.replace(path)
         return path
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A dispatcher on a trace."""
-
-    asked: Asked
-    trace: Path
-    platform: Path
-
-    @property
-    def name(self) -> str:
-        """What no other run is called."""
-        told = fingerprint(self.trace.name, self.platform.read_text(encoding="utf-8"), self.asked)
-        return f"{self.trace.stem}-{self.asked[0]}-{told}"
-
-    def folder(self, out: Path) -> Path:
-        """Where it writes."""
-        return out / "runs" / self.name
-
-
-def run(one: Run, out: Path, until: float) -> dict[str, Any] | None:
-    """Do a run if it is not there; None if it fails, or would begin after `until`, s of the machine's clock."""
-    folder = one.folder(out)
-    if not (folder / "metrics.json").exists() and time.time() > until:
-        return None
-    settings = (option for setting in one.asked[1:] for option in ("--set", setting))
-    try:
-        return kept_metrics(
-            folder, str(one.trace), "--platform", str(one.platform), "--dispatcher", one.asked[0], *settings
-        )
-    except subprocess.CalledProcessError:
-        # It has said why; the others go on.
-        return None
 
 
 def cases_of(table: str) -> list[Case]:

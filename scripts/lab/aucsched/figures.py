@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-Metrics = Mapping[str, Any]
-"""What a run's metrics.json holds."""
+from scripts.lab.kit.cache import Metrics
+
 HOUR_S = 3600
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from scripts.lab.aucsched.figures import Metrics
+from scripts.lab.kit.cache import Metrics
 from scripts.lab.kit.page import write_csv
 
 KEPT: Final = Path(__file__).with_name("kept.csv")

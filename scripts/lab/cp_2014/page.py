@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from scripts.lab.cp_2014 import paper
 from scripts.lab.cp_2014.batches import FRAME_S, Batch, distance, made_of
 from scripts.lab.cp_2014.figures import QueueTimes, Use, queue_times, use
-from scripts.lab.cp_2014.runs import DELTAS, RULES, Done, model
+from scripts.lab.cp_2014.runs import DELTAS, RULES, Done, label_of
 from scripts.lab.kit.page import markdown, table
 
 NOTHING = "–"
@@ -93,7 +93,7 @@ def _frames(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 def _queue_times(of: Outcome) -> list[str]:
     rows = []
-    for label in (*paper.MODELS, paper.PBS, *(rule.label for rule in RULES)):
+    for label in (*paper.MODELS, paper.PBS, *RULES):
         theirs = paper.TABLE_3_4.get(label, (None,) * 4)
         ours = of.queue_times(label) if label in of.done else None
         values = (None,) * 4 if ours is None else (ours.mean, *ours.parts)
@@ -106,7 +106,7 @@ def _queue_times(of: Outcome) -> list[str]:
 
 def _use(of: Outcome) -> list[str]:
     rows = []
-    for label in (*paper.MODELS, paper.PBS, *(rule.label for rule in RULES)):
+    for label in (*paper.MODELS, paper.PBS, *RULES):
         theirs = paper.TABLE_3_5.get(label, (None,) * 5)
         ours = of.use(label) if label in of.done else None
         values = (None,) * 5 if ours is None else (ours.cores, ours.gpus, ours.mics, ours.share, ours.jobs)
@@ -121,7 +121,7 @@ def _use(of: Outcome) -> list[str]:
 def _all(outcomes: Sequence[Outcome]) -> list[str]:
     rows = []
     for of in outcomes:
-        for label in (paper.BEST, paper.PBS, *(rule.label for rule in RULES)):
+        for label in (paper.BEST, paper.PBS, *RULES):
             if label in of.done:
                 waits, used = of.queue_times(label), of.use(label)
                 rows.append([
@@ -133,7 +133,7 @@ def _all(outcomes: Sequence[Outcome]) -> list[str]:
 
 
 def _bounds(outcomes: Sequence[Outcome]) -> list[str]:
-    labels = {1.0: paper.BEST} | {delta: model(paper.BEST, 0, delta).label for delta in DELTAS}
+    labels = {delta: label_of(paper.BEST, delta) for delta in (1.0, *DELTAS)}
     rows = []
     for of in outcomes:
         for delta, label in labels.items():

@@ -20,7 +20,7 @@ from scripts.lab.kit.drawing import draw_bars, draw_legend, save
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SHOWN = {paper.BEST: "PCP'14, MKS WT/NL", paper.PBS: "PBS, as recorded", BY_QUEUE.label: "rules, by queue"}
+SHOWN = {paper.BEST: "PCP'14, MKS WT/NL", paper.PBS: "PBS, as recorded", BY_QUEUE: "rules, by queue"}
 
 
 def draw(out: Path, outcomes: Sequence[Outcome]) -> None:

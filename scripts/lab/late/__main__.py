@@ -14,13 +14,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from dardis.task_manager.setups import LATE_SETUPS
-from scripts.lab.kit.cache import in_processes
+from scripts.lab.kit.cache import Run
+from scripts.lab.kit.cache import done as kept
 from scripts.lab.kit.command import DARDIS, ROOT, convert
 from scripts.lab.kit.page import publish, write_csv
 from scripts.lab.late.cases import SOURCES, WALLTIMES, Case, cases
 from scripts.lab.late.loads import PATIENT as EASY
 from scripts.lab.late.loads import TO_BEAT as SJBF
-from scripts.lab.late.loads import Asked, ratios, run
+from scripts.lab.late.loads import Asked, ratios, run_of, waits_by_width
 from scripts.lab.late.plots import ALL_WORK, Ages, draw_frontier, draw_who_pays
 from scripts.lab.late.table import table as table_of_loads
 
@@ -137,7 +138,7 @@ def main() -> int:
 
 def at_loads(options: argparse.Namespace, out: Path) -> int:
     """The table of loads, of each rule that is asked for, with who pays; of several rules the frontier."""
-    traces = options.traces.resolve()
+    traces = options.traces
     rules = {ages: (*_aged(ages), *options.set) for ages in (ALL_AGES if options.frontier else [DEFAULT])}
     every = [
         replace(case, walltimes=options.walltimes)
@@ -145,16 +146,14 @@ def at_loads(options: argparse.Namespace, out: Path) -> int:
         if options.part is None or case.chosen_on == (options.part == "chosen")
     ]
     shaken = {case: [replace(case, shaken=seed) for seed in options.shaken] for case in every}
-    asked: dict[tuple[Case, Asked], tuple[Case, Asked, Path, Path]] = {
-        (one, who): (one, who, traces, out)
+    asked: dict[tuple[Case, Asked], Run] = {
+        (one, who): run_of(one, who, traces, out)
         for ones in shaken.values()
         for one in ones
         for who in (SJBF, EASY, *rules.values())
     }
-    for one, _ in asked:
-        one.trace(traces, out)
-    ended = in_processes(run, asked, lambda one: f"{one[0].name}: {' '.join(one[1])}", options.processes)
-    done = {key: metrics for key, metrics in ended if metrics is not None}
+    ended = kept(asked.values(), out, options.processes)
+    done = {key: {**ended[one], **waits_by_width(one, out)} for key, one in asked.items() if one in ended}
     loads = {one: one.load_there(traces, out) for ones in shaken.values() for one in ones}
     tables = {
         ages: {
@@ -205,7 +204,7 @@ def as_they_are(options: argparse.Namespace, out: Path) -> int:
     """The table of whole comparisons."""
     chosen = CASES | FULL if options.full or options.only else CASES
     chosen = {name: case for name, case in chosen.items() if not options.only or name in options.only}
-    spec = write_spec(out, options.traces.resolve(), chosen)
+    spec = write_spec(out, options.traces, chosen)
     command = [*DARDIS, "compare", str(spec), "--out", str(out / "comparison")]
     status = subprocess.run([*command, "--processes", str(options.processes)], cwd=ROOT, stdout=sys.stderr, check=False)
     if status.returncode not in {0, 1}:

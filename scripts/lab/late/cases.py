@@ -19,7 +19,7 @@ from dardis.workload.table import write_table
 from dardis.workload.trace import Trace
 from dardis.workload.transform import offered_load, resubmitted, with_load
 from dardis.workload.units import in_units
-from scripts.lab.kit.command import DARDIS, ROOT, run_quietly
+from scripts.lab.kit.command import DARDIS, EURORA_PLATFORM, PLATFORMS, equal_nodes, run_quietly
 
 FIRST: Final = 10_000
 """Jobs of a case that is not a whole trace."""
@@ -47,11 +47,8 @@ class Source:
     def platform(self, out: Path) -> Path:
         """Its machine's file."""
         if self.nodes == 0:
-            return ROOT / "launch" / "platforms" / ("eurora-2014.toml" if self.file else "eurora.toml")
-        path = out / f"{self.nodes}x{self.cores}.toml"
-        resources = f"resources = {{ cores = {self.cores} }}"
-        path.write_text(f'name = "{path.stem}"\n[[nodes]]\ncount = {self.nodes}\nprefix = "n"\n{resources}\n')
-        return path
+            return EURORA_PLATFORM if self.file else PLATFORMS / "eurora.toml"
+        return equal_nodes(out, self.nodes, self.cores)
 
 
 SOURCES: Final = {

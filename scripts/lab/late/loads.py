@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -11,13 +10,11 @@ from typing import Any, Final
 import numpy as np
 
 from dardis.config.platform import load_platform
-from scripts.lab.kit.cache import fingerprint, kept_metrics
+from scripts.lab.kit.cache import Metrics, Run
 from scripts.lab.late.cases import SOURCES, Case
 
 Asked = tuple[str, ...]
 """A dispatcher, and what is set."""
-Metrics = dict[str, Any]
-"""Of a run, with count and mean wait of `wide` jobs and of the `others`."""
 TO_BEAT: Final[Asked] = ("easy", "order=sjbf")
 PATIENT: Final[Asked] = ("easy",)
 LEAST_WIDE: Final = 30
@@ -38,22 +35,15 @@ class Ratios:
     """Mean wait of all others."""
 
 
-def run(case: Case, asked: Asked, traces: Path, out: Path) -> Metrics | None:
-    """Metrics of a run, with mean waits of wide jobs and of the others, which is done if it is not there."""
-    trace, platform = case.trace(traces, out), SOURCES[case.source].platform(out)
-    folder = out / "runs" / f"{trace.stem}-{asked[0]}-{fingerprint(asked)}"
-    settings = (option for setting in asked[1:] for option in ("--set", setting))
-    try:
-        metrics = kept_metrics(folder, str(trace), "--platform", str(platform), "--dispatcher", asked[0], *settings)
-    except subprocess.CalledProcessError:
-        # It has said why; the others go on.
-        return None
-    return metrics | waits_by_width(folder / "jobs.csv", load_platform(platform).cores)
+def run_of(case: Case, asked: Asked, traces: Path, out: Path) -> Run:
+    """A dispatcher in a case."""
+    return Run(asked, case.trace(traces, out), SOURCES[case.source].platform(out))
 
 
-def waits_by_width(jobs: Path, cores: int) -> dict[str, Any]:
-    """Mean waits (s) of jobs that ask for more than a quarter of the machine, and of the others."""
-    with jobs.open(newline="", encoding="utf-8") as file:
+def waits_by_width(one: Run, out: Path) -> dict[str, Any]:
+    """Count and mean wait (s) of a run's jobs that ask for more than a quarter of the machine, and of the others."""
+    cores = load_platform(one.platform).cores
+    with (one.folder(out) / "jobs.csv").open(newline="", encoding="utf-8") as file:
         rows = [
             (4 * int(row["requested_number_of_resources"]) > cores, float(row["waiting_time"]))
             for row in csv.DictReader(file)
@@ -67,7 +57,7 @@ def waits_by_width(jobs: Path, cores: int) -> dict[str, Any]:
 
 
 def ratios(case_load: float, mine: Metrics, best: Metrics, patient: Metrics) -> Ratios:
-    """A dispatcher's figures over those of the ones to beat."""
+    """A dispatcher's figures, with waits by width, over those of the ones to beat."""
     by_width = {}
     for name, least in (("wide", LEAST_WIDE), ("others", 1)):
         (count, wait), (_, base) = mine[name], best[name]

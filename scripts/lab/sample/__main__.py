@@ -1,49 +1,19 @@
-"""The command behind scripts/lab/run sample: does the runs that are missing, and writes the curve and its table."""
+"""Runs the throughput set-up with samples of several sizes on real traces, and writes the curve and its table."""
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 from scripts.lab.kit import page
-from scripts.lab.kit.command import ROOT, SHARED
+from scripts.lab.kit.cache import Metrics, done, tell_missing
+from scripts.lab.kit.options import parser_of, prepared
 from scripts.lab.sample.plot import draw
-from scripts.lab.sample.runs import (
-    ALL_TRACES,
-    CASES,
-    Case,
-    Point,
-    Run,
-    do,
-    points_of,
-    prepare,
-    runs_of,
-    together,
-)  # fmt: skip
+from scripts.lab.sample.runs import ALL_TRACES, CASES, Point, points_of, runs_of, together
 
 
-def curve(case: Case, traces: Path, out: Path, processes: int) -> dict[int, list[dict[str, float]]]:
-    """The figures of a case's runs, by sample."""
-    trace, platform = prepare(case, traces, out)
-    runs = runs_of(case)
-
-    def figures_of(run: Run) -> dict[str, float]:
-        figures = do(run, trace, platform, out)
-        sys.stderr.write(f"{case.name}: sample {run.sample or 'all'}, seed {run.seed}\n")
-        return figures
-
-    by_sample = defaultdict(list)
-    with ThreadPoolExecutor(processes) as pool:
-        for run, figures in zip(runs, pool.map(figures_of, runs), strict=True):
-            by_sample[run.sample].append(figures)
-    return by_sample
-
-
-def table(full: Mapping[str, dict[str, float]], curves: Mapping[str, Sequence[Point]]) -> str:
+def table(full: Mapping[str, Metrics], curves: Mapping[str, Sequence[Point]]) -> str:
     """Every point beside full rounds."""
     head = (
         "trace",
@@ -75,18 +45,19 @@ def table(full: Mapping[str, dict[str, float]], curves: Mapping[str, Sequence[Po
 
 def main() -> int:
     """Run what is missing; print and write the table, and draw the curve."""
-    parser = argparse.ArgumentParser(prog="scripts/lab/run sample", description=__doc__)
-    parser.add_argument("--traces", type=Path, default=SHARED / "traces", help="folder of the traces")
-    parser.add_argument("--out", type=Path, default=ROOT / "out" / "sample", help="folder (out/sample)")
+    parser = parser_of("sample", __doc__, "")
     parser.add_argument("--only", nargs="+", choices=[case.name for case in CASES], help="only these traces")
-    parser.add_argument("--processes", type=int, default=1, help="runs at once (1)")
-    options = parser.parse_args()
-    if not options.traces.is_dir():
-        parser.error(f"{options.traces}: no such folder; --traces names the one with the traces")
-    out = options.out.resolve()
-    out.mkdir(parents=True, exist_ok=True)
+    options = prepared(parser, parser.parse_args())
+    out = options.out
     chosen = [case for case in CASES if not options.only or case.name in options.only]
-    figures = {case.name: curve(case, options.traces.resolve(), out, options.processes) for case in chosen}
+    runs = {case.name: runs_of(case, options.traces, out) for case in chosen}
+    known = done([one for of in runs.values() for one in of.values()], out, options.processes)
+    if missing := sum(map(len, runs.values())) - len(known):
+        return tell_missing(missing)
+    figures: dict[str, dict[int, list[Metrics]]] = {name: defaultdict(list) for name in runs}
+    for name, of in runs.items():
+        for (sample, _), one in of.items():
+            figures[name][sample].append(known[one])
     curves = {name: points_of(of) for name, of in figures.items()}
     curves[ALL_TRACES] = together(list(curves.values()))
     text = table({name: of[0][0] for name, of in figures.items()}, curves)

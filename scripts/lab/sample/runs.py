@@ -7,8 +7,8 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from statistics import geometric_mean, mean
 
-from scripts.lab.kit.cache import kept_metrics
-from scripts.lab.kit.command import ROOT, convert
+from scripts.lab.kit.cache import Metrics, Run
+from scripts.lab.kit.command import EURORA, EURORA_PLATFORM, convert, equal_nodes
 from scripts.lab.kit.thesis import PARTITION, TRACE
 
 SAMPLES = (1, 2, 3, 4, 6, 8, 16, 32)
@@ -32,19 +32,10 @@ class Case:
 
 CASES = (
     Case("Curie partition 4", TRACE, 300, 32, None, 3, partition=PARTITION),
-    Case("Eurora", "Eurora-2014.csv.gz", 0, 0, None, 3),
+    Case("Eurora", EURORA, 0, 0, None, 3),
     Case("HPC2N-20k", "HPC2N-2002-2.2-cln.swf.gz", 120, 2, 20_000, 2),
     Case("Curie-5k", "CEA-Curie-2011-derived295k.swf.gz", 5040, 16, 5_000, 3),
 )
-
-
-@dataclass(frozen=True)
-class Run:
-    """A case with a sample (0: all nodes are asked) and a seed."""
-
-    case: Case
-    sample: int
-    seed: int
 
 
 @dataclass(frozen=True)
@@ -60,35 +51,21 @@ class Point:
     longest_wait: float
 
 
-def runs_of(case: Case) -> list[Run]:
-    """All runs of a case; without a sample nothing of it is drawn."""
-    return [Run(case, 0, 1)] + [Run(case, sample, 1 + seed) for sample in SAMPLES for seed in range(case.seeds)]
-
-
-def prepare(case: Case, traces: Path, out: Path) -> tuple[Path, Path]:
-    """Write what the case's runs read, if it is not there: trace and platform."""
-    trace, platform = traces / case.trace, ROOT / "launch" / "platforms" / "eurora-2014.toml"
-    if case.nodes:
-        platform = out / f"{case.nodes}x{case.cores}.toml"
-        group = f'count = {case.nodes}\nprefix = "n"\nresources = {{ cores = {case.cores} }}\n'
-        platform.write_text(f'name = "{platform.stem}"\n[[nodes]]\n{group}')
+def runs_of(case: Case, traces: Path, out: Path) -> dict[tuple[int, int], Run]:
+    """All runs of a case by sample (0: all nodes are asked) and seed; without a sample nothing of it is drawn."""
+    trace = traces / case.trace
+    platform = equal_nodes(out, case.nodes, case.cores) if case.nodes else EURORA_PLATFORM
     if case.partition is not None:
-        whole, trace = trace, out / f"partition{case.partition}.swf"
-        convert(whole, trace, "--partition", case.partition)
-    return trace, platform
+        trace = convert(trace, out / f"partition{case.partition}.swf", "--partition", case.partition)
+    jobs = ("--jobs", str(case.jobs)) if case.jobs else ()
+    runs = {}
+    for sample, seed in [(0, 1), *((sample, 1 + seed) for sample in SAMPLES for seed in range(case.seeds))]:
+        options = ("--seed", str(seed), *jobs, *(("--sample", str(sample)) if sample else ()))
+        runs[sample, seed] = Run(("dardis-throughput",), trace, platform, options)
+    return runs
 
 
-def do(run: Run, trace: Path, platform: Path, out: Path) -> dict[str, float]:
-    """Its figures: of an earlier run, where that is there."""
-    options = ["--jobs", str(run.case.jobs)] if run.case.jobs else []
-    options += ["--sample", str(run.sample)] if run.sample else []
-    return kept_metrics(
-        out / f"{run.case.name.replace(' ', '-')}-{run.sample}-{run.seed}", str(trace), "--platform", str(platform),
-        "--dispatcher", "dardis-throughput", "--seed", str(run.seed), *options,
-    )  # fmt: skip
-
-
-def points_of(figures: Mapping[int, Sequence[dict[str, float]]]) -> list[Point]:
+def points_of(figures: Mapping[int, Sequence[Metrics]]) -> list[Point]:
     """The points of a case from the figures of its runs, by sample; those of full rounds last."""
     (full,) = figures[0]
 
