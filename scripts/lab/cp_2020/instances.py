@@ -25,10 +25,12 @@ from dardis.registry import Dispatcher
 from dardis.registry.builders import ASKING
 from dardis.runs.asked import Part, asked_jobs
 from dardis.runs.play import play
-from scripts.lab.kit.cache import kept_arrays, read_arrays
-from scripts.lab.kit.constraint import EURORA_PLATFORM, EXPECTED
+from scripts.lab.kit.cache import code_version, fingerprint, kept_arrays, read_arrays
+from scripts.lab.kit.command import EURORA_PLATFORM
 
 SEED: Final = 1
+EXPECTED: Final = {"D": "data-driven", "R": "real"}
+"""How the papers call what says how long a job will run, and how we do."""
 
 
 class Beside:
@@ -91,7 +93,8 @@ class Instances:
 
 def instances(trace: Path, expected: str, jobs: int | None, folder: Path) -> Instances:
     """The decisions of a run, kept in the folder, by how long jobs are expected to run."""
-    name = f"instances-{expected}{'' if jobs is None else f'-first-{jobs}'}.npz"
+    told = fingerprint(trace.read_bytes(), EURORA_PLATFORM.read_bytes(), code_version())
+    name = f"instances-{expected}{'' if jobs is None else f'-first-{jobs}'}-{told}.npz"
     kept = read_arrays(kept_arrays(folder / name, lambda: _played(trace, expected, jobs)))
     return Instances(**kept)
 

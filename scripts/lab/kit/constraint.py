@@ -1,78 +1,82 @@
-"""What the kits of papers 002 (PCP'19, HCP'19) and 003 (PCP'20) share: Eurora, and names of dispatchers."""
+"""What the kits of papers 002 (PCP'19, HCP'19) and 003 (PCP'20) share: their options, runs and tables."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from scripts.lab.kit.command import ROOT, SHARED
-from scripts.lab.kit.compared import Contender, Experiment, Settings
+from scripts.lab.kit.claims import Claims, Figures, Judge
+from scripts.lab.kit.command import PLATFORMS, ROOT
+from scripts.lab.kit.compared import Comparison
+from scripts.lab.kit.options import count, parser_of
+from scripts.lab.kit.page import NOTHING, table
+from scripts.lab.kit.service import ALL, LONG, MEDIUM, Outcome, Service, outcome_of
 
-EURORA: Final = "Eurora-2014.csv.gz"
-EURORA_PLATFORM: Final = ROOT / "launch" / "platforms" / "eurora-2014.toml"
-EURORA_DEADLINES: Final = "mean-wait:queue"
-"""The expected wait of a queue (002, section 2.2): its mean wait in the log."""
-EXPECTED: Final = {"W": "walltime", "D": "data-driven", "L2": "last-two", "R": "real"}
-"""How the papers call what says how long a job will run, and how we do."""
-EASY, REPLAN = "EASY-SJBF", "replan"
-_OURS: Final[dict[str, tuple[str, Settings]]] = {
-    EASY: ("easy", {"order": "sjbf", "correction": "second"}),
-    REPLAN: ("replan", {"correction": "second"}),
-}
-"""Their predictions are raised as those of PCP'19 are."""
-_THEIRS: Final = {"PCP'19": "pcp19", "HCP'19": "hcp19", "PCP'20": "pcp20"}
+PBS: Final = "PBS (the log)"
+DECISIONS_HEAD: Final = (
+    "decisions", "CPU a decision, ms", "CPU of all, s", "of it predicting, s", "put as a problem", "solver asked",
+    "proven", "too large", "jobs in the answer", "variables",
+)  # fmt: skip
 
 
-def versioned(name: str, version: int, expected: str) -> Contender:
-    """A version of PCP or HCP as 002 calls it: `PCP-W` is the original, `HCP3-D` the third with predictions."""
-    settings: Settings = {"version": version, "expected": EXPECTED[expected]}
-    return Contender(f"{name}{version or ''}-{expected}", f"{name.lower()}19", settings)
-
-
-def newest(name: str, expected: str) -> Contender:
-    """A dispatcher as 003 calls it, or one of ours beside it, with what it goes by: `PCP'20-L2`, `replan-R`."""
-    if name in _THEIRS:
-        # What labels folders may be called has no apostrophe.
-        return Contender(f"{name.replace(chr(39), '')}-{expected}", _THEIRS[name], {"expected": EXPECTED[expected]})
-    dispatcher, settings = _OURS[name]
-    return Contender(f"{name}-{expected}", dispatcher, {**settings, "expected": EXPECTED[expected]})
-
-
-def named(name: str, jobs: int | None) -> str:
-    """What an experiment is called that has all jobs, or the first."""
-    return name if jobs is None else f"{name} first {jobs}"
-
-
-def eurora(traces: Path, jobs: int | None, contenders: Sequence[Contender]) -> Experiment:
-    """Eurora-2014, all of it or its first jobs: both kits keep the runs of the other."""
-    trace = traces / EURORA
-    return Experiment(named("Eurora", jobs), trace, EURORA_PLATFORM, contenders, EURORA_DEADLINES, jobs)
-
-
-def parser_of(name: str, about: str | None, *traces: str) -> argparse.ArgumentParser:
+def constraint_parser(name: str, about: str | None, *traces: str) -> argparse.ArgumentParser:
     """The options that both kits have."""
-    parser = argparse.ArgumentParser(prog=f"scripts/lab/run {name}", description=about)
-    parser.add_argument("--traces", type=Path, default=SHARED / "traces", help=f"folder of {' and '.join(traces)}")
-    parser.add_argument("--out", type=Path, default=ROOT / "out" / name, help=f"folder for the page (out/{name})")
+    parser = parser_of(name, about, *traces, processes=None, limit=True)
     parser.add_argument("--runs", type=Path, default=ROOT / "out" / "constraint", help="and of runs (out/constraint)")
-    parser.add_argument("--jobs", type=int, help="only the first JOBS jobs of each trace")
-    parser.add_argument("--processes", type=int, help="runs at once (one a core)")
-    parser.add_argument("--limit", type=float, metavar="S", help="stop runs after S seconds; the same command goes on")
+    parser.add_argument("--jobs", type=count, help="only the first JOBS jobs of each trace")
     return parser
 
 
-def checked(parser: argparse.ArgumentParser, *traces: str) -> argparse.Namespace:
-    """Read the command line; a trace that is missing is told in one line."""
-    options = parser.parse_args()
-    if options.jobs is not None and options.jobs < 1:
-        parser.error("--jobs must be at least 1")
-    for name in traces:
-        if not (options.traces / name).is_file():
-            parser.error(f"{options.traces}: holds no {name}; --traces names the folder that does")
-    options.traces, options.out, options.runs = (
-        path.resolve() for path in (options.traces, options.out, options.runs)
-    )  # fmt: skip
-    options.out.mkdir(parents=True, exist_ok=True)
-    return options
+def outcomes_of(name: str, spec: Mapping[str, Any], options: argparse.Namespace, trace: Path) -> dict[str, Outcome]:
+    """Do the runs of a system that are missing; return what came of those that ended well, by label.
+
+    The folder of the runs names the system and how many jobs there are, so both kits keep the runs of the other.
+    """
+    name = name if options.jobs is None else f"{name} first {options.jobs}"
+    row = {
+        "trace": trace, "platform": PLATFORMS / spec["platform"], "name": name, "deadlines": spec.get("deadlines"),
+        "jobs": options.jobs,
+    }  # fmt: skip
+    comparison = Comparison(options.runs.resolve() / name, [row], spec["dispatchers"])
+    comparison.run(options.processes, options.limit)
+    return {label: outcome_of(folders[0]) for label, folders in comparison.done(name).items()}
+
+
+def decision_table(
+    found: Mapping[str, Outcome], head: Sequence[str], printed: Mapping[str, Sequence[str]]
+) -> list[str]:
+    """What deciding took, and how large problems were; before it what is printed of each, under `head`."""
+    rows = []
+    for label, outcome in found.items():
+        of = outcome.decisions
+        solver = [f"{of.problems:,}", f"{of.asked:,}", f"{of.proven:,}", f"{of.too_large:,}"]
+        sizes = [f"{of.planned:.1f}", f"{of.variables:.0f}"]
+        known = [*solver, *sizes] if of.problems else [NOTHING] * (len(solver) + len(sizes))
+        spent = [f"{of.count:,}", f"{of.mean_ms:.3g}", f"{of.total_s:.1f}", f"{of.predicting_s:.2f}"]
+        rows.append([label, *printed.get(label, [NOTHING] * len(head)), *spent, *known])
+    return table(["", *head, *DECISIONS_HEAD], rows)
+
+
+def service_table(services: Mapping[str, Mapping[str, Service]]) -> list[str]:
+    """Slowdowns and waits by label: of all jobs, and of medium and long ones."""
+    rows = []
+    for label, of in services.items():
+        cells = [label]
+        for name in (ALL, MEDIUM, LONG):
+            one = of.get(name)
+            cells += [NOTHING] * 2 if one is None else [str(one.slowdown), str(one.wait)]
+        rows.append(cells)
+    head = [""]
+    for name in ("all jobs", "medium (1–5 h)", "long (> 5 h)"):
+        head += [f"slowdown, {name}", f"wait, s, {name}"]
+    return table(head, rows)
+
+
+def claim_table(claims: Claims, figures: Figures) -> list[str]:
+    """What a paper says, what our figures say to it, and whether it holds."""
+    judge = Judge(figures)
+    findings = {text: judge(claim) for text, claim in claims.items()}
+    rows = [[text, finding.shown, finding.verdict] for text, finding in findings.items()]
+    return table(["the paper's text", "ours", "holds"], rows, left=3)

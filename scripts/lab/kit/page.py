@@ -6,6 +6,10 @@ import csv
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Final
+
+NOTHING: Final = "–"
+"""The cell of what is not known."""
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1, blank: str = "  ") -> list[str]:

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import argparse
 import csv
-import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from dardis.task_manager.setups import LATE_SETUPS
 from scripts.lab.kit.cache import Run
 from scripts.lab.kit.cache import done as kept
-from scripts.lab.kit.command import DARDIS, ROOT, convert
+from scripts.lab.kit.command import convert
+from scripts.lab.kit.compared import Comparison, Dispatchers, read_spec
+from scripts.lab.kit.options import parser_of, prepared
 from scripts.lab.kit.page import publish, write_csv
 from scripts.lab.late.cases import SOURCES, WALLTIMES, Case, cases
 from scripts.lab.late.loads import PATIENT as EASY
@@ -25,25 +28,11 @@ from scripts.lab.late.loads import Asked, ratios, run_of, waits_by_width
 from scripts.lab.late.plots import ALL_WORK, Ages, draw_frontier, draw_who_pays
 from scripts.lab.late.table import table as table_of_loads
 
-CASES: dict[str, tuple[str, int | None]] = {
-    "HPC2N-5k": ("HPC2N", 5000),
-    "SDSC-BLUE-5k": ("SDSC-BLUE", 5000),
-    "KTH-5k": ("KTH", 5000),
-    "KTH": ("KTH", None),
-    "Curie partition 4": ("Curie partition 4", None),
-    "Wagap": ("Wagap", None),
-    "Eurora": ("Eurora", None),
-}
+SPEC: Final = read_spec(__file__)
+CASES: Final[dict[str, tuple[str, int]]] = SPEC["cases"]
 """Traces, and how many of their first jobs."""
-FULL: dict[str, tuple[str, int | None]] = {"HPC2N": ("HPC2N", None), "SDSC-BLUE": ("SDSC-BLUE", None)}
-"""The long traces: --full."""
-LABELS = {
-    "easy": ("easy", {}),
-    "easy sjbf": ("easy", {"order": "sjbf"}),
-    "conservative": ("conservative", {}),
-    "dardis-conservative": ("dardis-conservative", {}),
-    "dardis-late": ("dardis-late", {}),
-}
+FULL: Final[dict[str, tuple[str, int]]] = SPEC["full"]
+LABELS: Final[Dispatchers] = SPEC["dispatchers"]
 TO_BEAT, PATIENT = "easy sjbf", "easy"
 LATE: Asked = ("dardis-late",)
 _SETUP = LATE_SETUPS["dardis-late"]
@@ -56,23 +45,16 @@ ALL_AGES = (
 """Of the frontier."""
 
 
-def write_spec(out: Path, traces: Path, cases: dict[str, tuple[str, int | None]]) -> Path:
-    """Write the comparison's file."""
-    lines = []
+def comparison_of(out: Path, traces: Path, cases: Mapping[str, tuple[str, int]]) -> Comparison:
+    """The comparison of some traces."""
+    rows = []
     for name, (of, jobs) in cases.items():
         source = SOURCES[of]
         trace = traces / source.file
         if source.cut:
-            trace = out / "partition4.swf"
-            convert(traces / source.file, trace, *source.cut)
-        lines += ["[[traces]]", f'name = "{name}"', f'trace = "{trace}"']
-        lines += [f'platform = "{source.platform(out)}"', *([f"jobs = {jobs}"] if jobs else []), ""]
-    for label, (name, settings) in LABELS.items():
-        stated = ", ".join(f'{key} = "{value}"' for key, value in settings.items())
-        lines += ["[[dispatchers]]", f'name = "{name}"', f'label = "{label}"', f"settings = {{ {stated} }}", ""]
-    path = out / "late.toml"
-    path.write_text("\n".join(lines))
-    return path
+            trace = convert(trace, out / "partition4.swf", *source.cut)
+        rows.append({"name": name, "trace": trace, "platform": source.platform(out), "jobs": jobs or None})
+    return Comparison(out / "comparison", rows, LABELS)
 
 
 def table(rows: list[dict[str, str]], cases: list[str]) -> str:
@@ -102,12 +84,9 @@ def table(rows: list[dict[str, str]], cases: list[str]) -> str:
 
 def main() -> int:
     """Run what is missing and print the table."""
-    parser = argparse.ArgumentParser(prog="scripts/lab/run late", description=__doc__, allow_abbrev=False)
-    parser.add_argument("--traces", type=Path, default=ROOT.parent / "shared" / "traces", help="folder of the traces")
-    parser.add_argument("--out", type=Path, default=ROOT / "out" / "late", help="folder (out/late)")
+    parser = parser_of("late", __doc__, "")
     parser.add_argument("--full", action="store_true", help="also the long traces, 200,000 jobs each")
     parser.add_argument("--only", nargs="+", choices=[*CASES, *FULL], help="only these traces")
-    parser.add_argument("--processes", type=int, default=1, help="runs at once (1)")
     loads = parser.add_argument_group("--loads")
     loads.add_argument("--loads", action="store_true", help="the table of loads: real and made traces at five loads")
     loads.add_argument(
@@ -121,8 +100,6 @@ def main() -> int:
     )  # fmt: skip
     loads.add_argument("--frontier", action="store_true", help="the tables of several ages, and their plot")
     options = parser.parse_args()
-    if not options.traces.is_dir():
-        parser.error(f"{options.traces}: no such folder; --traces names the one with the traces")
     if options.loads and options.only:
         parser.error("--only chooses traces of the other table; with --loads --part does")
     of_loads = ("set", "part", "walltimes", "shaken", "frontier")
@@ -131,8 +108,7 @@ def main() -> int:
         parser.error(f"--{strangers[0]} is for --loads")
     if options.frontier and any(one.startswith("aged_") for one in options.set):
         parser.error("--frontier tries values of aged_after_s and aged_work_s; --set may have other keys")
-    out = options.out.resolve()
-    out.mkdir(parents=True, exist_ok=True)
+    out = prepared(parser, options).out
     return at_loads(options, out) if options.loads else as_they_are(options, out)
 
 
@@ -204,16 +180,12 @@ def as_they_are(options: argparse.Namespace, out: Path) -> int:
     """The table of whole comparisons."""
     chosen = CASES | FULL if options.full or options.only else CASES
     chosen = {name: case for name, case in chosen.items() if not options.only or name in options.only}
-    spec = write_spec(out, options.traces, chosen)
-    command = [*DARDIS, "compare", str(spec), "--out", str(out / "comparison")]
-    status = subprocess.run([*command, "--processes", str(options.processes)], cwd=ROOT, stdout=sys.stderr, check=False)
-    if status.returncode not in {0, 1}:
-        return status.returncode
-    with (out / "comparison" / "compare.csv").open(newline="") as file:
+    comparison = comparison_of(out, options.traces, chosen)
+    status = comparison.run(options.processes)
+    with (comparison.path / "compare.csv").open(newline="") as file:
         text = table(list(csv.DictReader(file)), list(chosen))
-    (out / "late.md").write_text(text)
-    sys.stdout.write(text)
-    return status.returncode
+    publish(out / "late.md", text)
+    return status or 0
 
 
 if __name__ == "__main__":

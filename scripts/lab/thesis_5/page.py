@@ -3,15 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from scripts.lab.kit import thesis
-from scripts.lab.kit.claims import Figures
-from scripts.lab.kit.page import markdown, table
-from scripts.lab.thesis_5 import paper
-from scripts.lab.thesis_5.paper import CLAIMS, COLUMNS, DECISION, RULES, SET_UPS, WITH_BACKFILLING, Claim, judged
+from scripts.lab.kit.claims import DECISION, Figures, Finding, Judge
+from scripts.lab.kit.compared import read_spec
+from scripts.lab.kit.page import NOTHING, markdown, table
 from scripts.lab.thesis_5.results import Outcome, decision_spread, jobs_of
 
-NOTHING = "–"
+SET_UPS: Final = ("dardis-throughput", "dardis-profile", "dardis-balance")
+RULES: Final = ("rules-fcfs", "rules-df", "rules-wt")
+WITH_BACKFILLING: Final = tuple(f"{rule} + backfilling" for rule in RULES)
+JOBS, SPAN_D, PARTITIONS, CORES = 35_538, 22, 33, 9_600
+"""Of the thesis's trace and machine."""
+COLUMNS: Final = {
+    "makespan": ("makespan, d", "{:.2f}"),
+    "wait": ("total wait, years", "{:.2f}"),
+    "tardiness": ("tardiness, years", "{:.2f}"),
+    "late": ("late jobs", "{:.0f}"),
+    "over": ("overutilisation", "{:.0f}"),
+    "diss": ("dissimilarity", "{:.3f}"),
+}
+
+
+def printed() -> Figures:
+    """The thesis's figures in the form in which claims are judged."""
+    ours, theirs, cycle = (mean for mean, _ in thesis.TABLE_5_2.values())
+    return {
+        name: dict(zip(COLUMNS, row, strict=True)) | {DECISION: cycle if name in RULES else ours + theirs}
+        for name, row in thesis.TABLE_5_1.items()
+    }
 
 
 def page(title: str, lead: str, found: Mapping[str, Outcome], labels: Sequence[str], cores: int) -> str:
@@ -43,7 +64,7 @@ _JUDGED = (
 
 
 def _schedules(found: Mapping[str, Outcome], labels: Sequence[str]) -> list[str]:
-    theirs = paper.printed()
+    theirs = printed()
     rows = []
     for label in labels:
         row = [f"`{label}`"]
@@ -75,17 +96,21 @@ def _overhead(found: Mapping[str, Outcome], labels: Sequence[str]) -> list[str]:
     return table(["", "decisions", "mean, ms", "std. dev., ms", "CPU a job, ms"], rows)
 
 
+def judged(figures: Figures, rules: Sequence[str]) -> dict[str, Finding]:
+    """What figures say to each of the thesis's claims, with these three rules."""
+    judge = Judge(figures, SET_UPS, rules, {key: title.split(",")[0] for key, (title, _) in COLUMNS.items()})
+    return {text: judge(claim) for text, claim in read_spec(__file__, "claims")["claims"].items()}
+
+
 def _claims(found: Mapping[str, Outcome]) -> list[str]:
     ours = {label: outcome.figures for label, outcome in found.items()}
-    rows = [_claim(claim, ours) for claim in CLAIMS]
+    theirs, strict, filled = judged(printed(), RULES), judged(ours, RULES), judged(ours, WITH_BACKFILLING)
+    rows = [
+        [text, one.shown, strict[text].shown, strict[text].verdict, filled[text].shown, filled[text].verdict]
+        for text, one in theirs.items()
+    ]
     head = ["the thesis's text", "its tables", "ours, rules as they are", "holds", "ours, rules + backfilling", "holds"]
     return table(head, rows, left=len(head))
-
-
-def _claim(claim: Claim, ours: Figures) -> list[str]:
-    printed = judged(claim, paper.printed(), RULES)
-    strict, filled = judged(claim, ours, RULES), judged(claim, ours, WITH_BACKFILLING)
-    return [claim.text, printed.shown, strict.shown, strict.verdict, filled.shown, filled.verdict]
 
 
 def _differences(found: Mapping[str, Outcome], cores: int) -> Iterator[str]:
@@ -95,12 +120,12 @@ def _differences(found: Mapping[str, Outcome], cores: int) -> Iterator[str]:
         load = f"{some.metrics['killed']} are killed at their walltime, {some.metrics['rejected']} fit no such machine"
         yield (
             f"- {some.metrics['jobs']:,} jobs submitted in {span:.1f} days on {cores:,} cores ({load}) against "
-            f"{paper.JOBS:,} in {paper.SPAN_D} days on {paper.CORES:,} cores, of the same system; the thesis "
-            f"does not say which days, and has {paper.PARTITIONS} partitions, each with a deadline of its own."
+            f"{JOBS:,} in {SPAN_D} days on {CORES:,} cores, of the same system; the thesis "
+            f"does not say which days, and has {PARTITIONS} partitions, each with a deadline of its own."
         )
     best = min(row[0] for row in thesis.TABLE_5_1.values())
     yield (
-        f"- The thesis's least makespan is {best} days, and its jobs are submitted over {paper.SPAN_D}: the trace "
+        f"- The thesis's least makespan is {best} days, and its jobs are submitted over {SPAN_D}: the trace "
         "was pressed together, or its makespan is something else, so its absolute times can't be met."
     )
     strange = [name for name, (_, wait, tardiness, *_) in thesis.TABLE_5_1.items() if tardiness > wait]

@@ -12,8 +12,7 @@ from statistics import fmean
 from typing import Any, Final
 
 from offline.site.calendar import DAY_S
-from scripts.lab.kit.compared import done
-from scripts.lab.thesis_5.paper import DECISION
+from scripts.lab.kit.claims import DECISION
 
 YEAR_S: Final = 365 * DAY_S
 WINDOWS: Final = 5
@@ -42,12 +41,8 @@ class Outcome:
     folder: Path
 
 
-def outcomes(folder: Path, trace: str) -> dict[str, Outcome]:
-    """The dispatchers, by label, that have a run of `trace` that ended well in a comparison's folder."""
-    return {label: _outcome(of) for label, of in done(folder, trace).items()}
-
-
-def _outcome(folders: list[Path]) -> Outcome:
+def outcome_of(folders: list[Path]) -> Outcome:
+    """What came of a dispatcher's runs."""
     metrics = [json.loads((folder / "metrics.json").read_text(encoding="utf-8")) for folder in folders]
     figures = {}
     for name, (key, unit) in _OURS.items():
