@@ -9,9 +9,8 @@ from dardis.workload.auction import MACHINES
 from scripts.lab.aucsched import paper
 from scripts.lab.aucsched.cases import ADDITIONAL, CONTENDERS, CONTIGUOUS, EASY, LATE, PRINTED, Case, cases_of
 from scripts.lab.aucsched.figures import Figures, Measured, over_cases, together
-from scripts.lab.kit.page import markdown, table
+from scripts.lab.kit.page import NOTHING, markdown, table
 
-NOTHING: Final = "–"
 Found = Mapping[tuple[Case, str], Measured]
 """Our rows by case and label."""
 _HEAD: Final = (

@@ -1,4 +1,4 @@
-"""The command behind scripts/lab/run bench: chooses the comparisons, and prints a table and the same as JSON."""
+"""Measures whole runs beside other programs on the same jobs, in CPU seconds; prints a table and the same as JSON."""
 
 from __future__ import annotations
 

@@ -10,9 +10,8 @@ from scripts.lab.cp_2014 import paper
 from scripts.lab.cp_2014.batches import FRAME_S, Batch, distance, made_of
 from scripts.lab.cp_2014.figures import QueueTimes, Use, queue_times, use
 from scripts.lab.cp_2014.runs import DELTAS, RULES, Done, label_of
-from scripts.lab.kit.page import markdown, table
+from scripts.lab.kit.page import NOTHING, markdown, table
 
-NOTHING = "–"
 Row = tuple[object, ...]
 
 

@@ -1,10 +1,9 @@
-"""The command behind scripts/lab/run decision_time: measures in turns, and writes page, table and plot."""
+"""Measures what a decision costs, in turns, and writes page, table and plot."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import Final
 
 from scripts.lab.decision_time.contenders import CONTENDERS
@@ -12,7 +11,7 @@ from scripts.lab.decision_time.page import curves, headlines, page, write_figure
 from scripts.lab.decision_time.plots import draw
 from scripts.lab.decision_time.runs import in_turns
 from scripts.lab.decision_time.workloads import crowd, larger, whole
-from scripts.lab.kit.command import ROOT, SHARED
+from scripts.lab.kit.options import count, counts, parser_of, prepared
 from scripts.lab.kit.page import publish
 from scripts.lab.kit.thesis import PARTITION, TABLE_5_1, TRACE
 
@@ -39,36 +38,25 @@ def lead(options: argparse.Namespace) -> str:
 
 def options_of() -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(prog="scripts/lab/run decision_time", description=__doc__)
-    parser.add_argument("--traces", type=Path, default=SHARED / "traces", help=f"folder of {TRACE}")
-    parser.add_argument("--out", type=Path, default=ROOT / "out" / "decision_time", help="folder (out/decision_time)")
-    parser.add_argument("--nodes", default="300,1000,5000,50000", help="machines (300,1000,5000,50000)")
-    parser.add_argument("--stress-jobs", type=int, default=1000, help="first jobs of the whole slice (1000)")
-    parser.add_argument("--repeats", type=int, default=3, help="turns (3)")
-    parser.add_argument("--processes", type=int, default=2, help="runs at once (2)")
+    parser = parser_of("decision_time", __doc__, TRACE, processes=2)
+    parser.add_argument(
+        "--nodes", type=counts, default=[300, 1000, 5000, 50_000], help="machines (300,1000,5000,50000)"
+    )
+    parser.add_argument("--stress-jobs", type=count, default=1000, help="first jobs of the whole slice (1000)")
+    parser.add_argument("--repeats", type=count, default=3, help="turns (3)")
     parser.add_argument("--only", nargs="+", choices=list(CONTENDERS), default=[], help="only these")
-    options = parser.parse_args()
-    if not (options.traces / TRACE).is_file():
-        parser.error(f"{options.traces}: holds no {TRACE}; --traces names the folder that does")
-    sizes = options.nodes.split(",")
-    if not all(size.isdigit() and int(size) >= 1 for size in sizes):
-        parser.error("--nodes must be whole numbers of at least 1 with commas between")
-    options.sizes = [int(size) for size in sizes]
-    if min(options.repeats, options.processes, options.stress_jobs) < 1:
-        parser.error("--repeats, --processes and --stress-jobs must be at least 1")
-    return options
+    return prepared(parser, parser.parse_args())
 
 
 def main() -> int:
     """Print the page, and write it beside table and plot."""
     options = options_of()
-    path, out = options.traces / TRACE, options.out.resolve()
-    out.mkdir(parents=True, exist_ok=True)
+    path, out = options.traces / TRACE, options.out
     partition = whole(f"partition {PARTITION}", path, partition=PARTITION)
     stress = whole(f"whole slice, first {options.stress_jobs} jobs", path, most=options.stress_jobs)
     at_300 = [partition, stress, crowd(path, WAITING, CYCLES)]
     since = partition.jobs[0].submit + SINCE_S
-    cases = [*at_300, *(larger(partition, size, since, SPAN_S) for size in options.sizes)]
+    cases = [*at_300, *(larger(partition, size, since, SPAN_S) for size in options.nodes)]
     found = in_turns(cases, options.only, options.repeats, options.processes)
     names = {case.name for case in at_300}
     table, by_nodes = ([one for one in found if (one.case in names) is which] for which in (True, False))

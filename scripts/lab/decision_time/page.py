@@ -8,14 +8,13 @@ from typing import Final
 
 from scripts.lab.decision_time.contenders import CONTENDERS, DARDIS
 from scripts.lab.decision_time.figures import Measured, headline, verdict
-from scripts.lab.kit.page import markdown, table, write_csv
+from scripts.lab.kit.page import NOTHING, markdown, table, write_csv
 from scripts.lab.kit.spread import Spread
 from scripts.lab.kit.thesis import TABLE_5_2
 
 TOGETHER: Final = f"{DARDIS}, all nodes together"
 SHARE: Final = f"{DARDIS}, one node and the task manager"
 READINGS: Final = (TOGETHER, SHARE)
-NOTHING: Final = "–"
 FIGURES: Final = (
     "scheduling_s", "dispatching_s", "total_s", "placing_s", "scheduling_mean_s", "scheduling_deviation_s",
     "dispatching_mean_s", "dispatching_deviation_s", "decisions", "whole_run_s",

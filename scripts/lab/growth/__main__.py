@@ -1,11 +1,9 @@
-"""The command behind scripts/lab/run growth: measures, fits, and writes table, points and picture."""
+"""Measures how CPU time grows with nodes, reservations and waiting jobs, and fits exponents."""
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from scripts.lab.growth.fit import law_of, upper
@@ -15,6 +13,7 @@ from scripts.lab.growth.pools import over_nodes, over_reservations
 from scripts.lab.growth.queues import over_waiting
 from scripts.lab.kit import busy_pool
 from scripts.lab.kit.command import ROOT
+from scripts.lab.kit.options import parser_of, prepared
 from scripts.lab.kit.page import markdown, publish, table
 from scripts.lab.kit.spread import Spread
 
@@ -69,14 +68,12 @@ def told(cost: Spread) -> str:
 
 def main() -> int:
     """Print the table, and write it beside points and picture."""
-    parser = argparse.ArgumentParser(prog="scripts/lab/run growth", description=__doc__)
-    parser.add_argument("--out", type=Path, default=ROOT / "out" / "growth", help="folder (out/growth)")
+    parser = parser_of("growth", __doc__, processes=0)
     parser.add_argument("--quick", action="store_true", help="small sizes, once: to see that it works")
     parser.add_argument("--keep", action="store_true", help="put points and picture where the docs have them, too")
     parser.add_argument("--kept", action="store_true", help="measure nothing: take the points that were kept")
-    options = parser.parse_args()
-    out = options.out.resolve()
-    out.mkdir(parents=True, exist_ok=True)
+    options = prepared(parser, parser.parse_args())
+    out = options.out
     points = read(KEPT) if options.kept else measured(QUICK if options.quick else ALL)
     write(out / "growth.csv", points)
     draw(out / "growth", points)

@@ -13,7 +13,7 @@ from scripts.lab.kit.command import ROOT, SHARED
 def parser_of(
     name: str, about: str | None, *needs: str, data: bool = False, processes: int | None = 1, limit: bool = False
 ) -> argparse.ArgumentParser:
-    """A parser with --out, --processes (`processes` are usual; None: one a core), and the folder of the files it needs.
+    """A parser with --out, --processes (`processes` are usual; None: one a core, 0: no option), and the folder of the files it needs.
 
     That is --traces, or with `data` --data, which holds traces, weather and prices. "" needs the folder alone.
     """
@@ -27,8 +27,9 @@ def parser_of(
         told = f"folder of {' and '.join(needs)}" if all(needs) else "folder of the traces"
         parser.add_argument("--traces", type=Path, default=SHARED / "traces", help=told)
     parser.add_argument("--out", type=Path, default=ROOT / "out" / name, help=f"folder (out/{name})")
-    usual = "one a core" if processes is None else processes
-    parser.add_argument("--processes", type=count, default=processes, help=f"runs at once ({usual})")
+    if processes != 0:
+        usual = "one a core" if processes is None else processes
+        parser.add_argument("--processes", type=count, default=processes, help=f"runs at once ({usual})")
     if limit:
         told = "begin no run after S s; the same command goes on"
         parser.add_argument("--limit", type=decimal(lambda s: s >= 0, "seconds from 0"), metavar="S", help=told)

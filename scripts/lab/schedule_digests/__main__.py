@@ -1,4 +1,4 @@
-"""The command behind scripts/lab/run schedule_digests: runs cases, shows how far it is, and tells what has changed."""
+"""Sees whether every dispatcher still makes the schedules that it made, and tells what has changed."""
 
 from __future__ import annotations
 

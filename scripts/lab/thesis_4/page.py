@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import Any
 
-from scripts.lab.kit.page import markdown, table
+from scripts.lab.kit.page import NOTHING, markdown, table
 from scripts.lab.thesis_4 import paper
 from scripts.lab.thesis_4.cases import Test
 from scripts.lab.thesis_4.days import Day
 
-NOTHING = "–"
 Metrics = Mapping[str, Any]
 KEYS = (
     "queue_weighted_wait", "mean_wait_s", "queue_late_jobs", "queue_tardiness_s", "queue_weighted_tardiness",

@@ -1,4 +1,4 @@
-"""What thesis chapter 4 prints: tables 4.13 to 4.16, and what its text says of figures 4.14 and 4.15."""
+"""What thesis chapter 4 prints: tables 4.13 to 4.16."""
 
 from __future__ import annotations
 
@@ -43,10 +43,6 @@ PHASES: Final = (
     "solver_commit_cpu_s",
 )  # fmt: skip
 """The same phases in metrics.json; what selects jobs here also looks for an answer of ours."""
-WEIGHTED_WAIT_A_JOB: Final = {FIFO: 3.93e-6, MODEL: 2.50e-6}
-"""Figure 4.14, the mean over weeks of real use, in a unit that is not printed."""
-CORES_IN_USE: Final = {FIFO: (520, 599), MODEL: (510, 573)}
-"""Figure 4.15: the least and most of the weeks."""
 LONGEST_WAITS_S: Final = {"debug": 3600, "parallel": 18_000, "longpar": 86_400, "np_longpar": 86_400}
 """T section 4.5.1; `longpar` of the trace, which it does not name, as `np_longpar`."""
 OTHERS_S: Final = 86_400

@@ -1,16 +1,15 @@
-"""The command behind scripts/lab/run thesis_6: plans what is missing, and writes page, figures and plots."""
+"""The kit of the thesis's section 6.8: plans what is missing, and writes page, figures and plots."""
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from scripts.lab.kit.cache import in_processes
-from scripts.lab.kit.command import ROOT, SHARED
+from scripts.lab.kit.options import parser_of, prepared
 from scripts.lab.kit.page import publish, write_csv
 from scripts.lab.kit.thesis import TRACE
 from scripts.lab.thesis_6.cases import HIGH, INCOMES, LOW, SCENARIOS, SLICE, Scenario, Workload, load, prepare
@@ -28,23 +27,17 @@ _Row = tuple[str, str, str, str, str, str, float]
 
 def options_of() -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(prog="scripts/lab/run thesis_6", description=__doc__)
-    parser.add_argument("--data", type=Path, default=SHARED, help="folder that holds traces/ (../shared)")
-    parser.add_argument("--out", type=Path, default=ROOT / "out" / "thesis_6", help="folder (out/thesis_6)")
+    parser = parser_of("thesis_6", __doc__, f"traces/{TRACE}", data=True, processes=None)
     parser.add_argument(
         "--full", action="store_true",
         help="hours instead of minutes: more of each search, the solver's in every scenario, and the first days of the "
         "whole slice",
     )  # fmt: skip
-    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="plans at once (one a core)")
-    options = parser.parse_args()
-    if not (options.data / "traces" / TRACE).is_file():
-        parser.error(f"{options.data}: holds no traces/{TRACE}; --data names the folder that does")
-    return options
+    return prepared(parser, parser.parse_args())
 
 
 def all_plans(
-    out: Path, workloads: tuple[Workload, ...], processes: int, *, full: bool
+    out: Path, workloads: tuple[Workload, ...], processes: int | None, *, full: bool
 ) -> dict[Workload, dict[str, dict[Scenario, Rolled]]]:
     """Every plan, made where it is missing; what is made is kept when this is interrupted."""
     plans: dict[Workload, dict[str, dict[Scenario, Rolled]]] = {
@@ -91,10 +84,9 @@ def main() -> int:
     """Print the page, and write it beside the plans."""
     options = options_of()
     workloads = (LOW, HIGH, SLICE) if options.full else (LOW, HIGH)
-    out = options.out.resolve()
-    out.mkdir(parents=True, exist_ok=True)
+    out = options.out
     for workload in workloads:
-        prepare(options.data.resolve(), out, workload)
+        prepare(options.data, out, workload)
     plans = all_plans(out, workloads, options.processes, full=options.full)
     all_found = []
     for workload in workloads:

@@ -14,7 +14,7 @@ from dardis.model.arrays import Ints
 from dardis.model.placements import Placements
 from offline.planner.problem import Running
 from offline.planner.rules import rule_based, rule_setups
-from scripts.lab.kit.cache import Arrays, arrays_of, fingerprint, kept_arrays, placements_of, read_arrays
+from scripts.lab.kit.cache import Arrays, arrays_of, code_version, fingerprint, kept_arrays, placements_of, read_arrays
 from scripts.lab.thesis_6.cases import SCENARIOS, Case, Scenario, Workload, load
 from scripts.lab.thesis_6.roll import Rolled, judge, roll, whole_schedule
 from scripts.lab.thesis_6.searches import BY_SOLVER, FULL, QUICK, SEARCHES, Bounds, search_of
@@ -47,7 +47,7 @@ def planned(out: Path, part: Part) -> Rolled:
     """The plan of a part: read, or made and kept."""
     case = load(out, part.workload)
     told = (case.told.submit, case.told.duration, case.told.core_w, case.cores)
-    name = fingerprint((part.search, part.scenario, part.bounds.of(part.search)), *told)
+    name = fingerprint(code_version(), (part.search, part.scenario, part.bounds.of(part.search)), *told)
     path = kept_arrays(out / "runs" / f"{name}.npz", lambda: _planned(case, part))
     arrays = read_arrays(path)
     return Rolled(arrays["start"], placements_of(arrays), arrays["jobs_a_day"], arrays["own"])

@@ -1,16 +1,15 @@
-"""The command behind scripts/lab/run thesis_7: does the runs that are missing, and writes page, figures and plots."""
+"""The kit of the thesis's section 7.6: does the runs that are missing, and writes page, figures and plots."""
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from scripts.lab.kit.cache import in_processes
-from scripts.lab.kit.command import ROOT, SHARED
+from scripts.lab.kit.options import parser_of, prepared
 from scripts.lab.kit.page import publish, write_csv
 from scripts.lab.thesis_7.cases import PRICES, TRACE, WEATHER, WORKLOADS, Files, Workload, prepare
 from scripts.lab.thesis_7.figures import Found, found, rows
@@ -23,21 +22,14 @@ _FAMILIES: Final = (*DISPATCHERS, OPPONENTS)
 
 def options_of() -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(prog="scripts/lab/run thesis_7", description=__doc__)
-    parser.add_argument("--data", type=Path, default=SHARED, help="folder of traces, weather and prices (../shared)")
-    parser.add_argument("--out", type=Path, default=ROOT / "out" / "thesis_7", help="folder (out/thesis_7)")
+    parser = parser_of("thesis_7", __doc__, TRACE, WEATHER, PRICES, data=True, processes=None)
     parser.add_argument(
         "--workload", action="append", choices=[workload.name for workload in WORKLOADS], help="only this; repeatable"
     )
-    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="runs at once (one a core)")
-    options = parser.parse_args()
-    for name in (TRACE, WEATHER, PRICES):
-        if not (options.data / name).is_file():
-            parser.error(f"{options.data}: holds no {name}; --data names the folder that does")
-    return options
+    return prepared(parser, parser.parse_args())
 
 
-def all_runs(files: Files, workloads: Sequence[Workload], processes: int) -> dict[Workload, Runs]:
+def all_runs(files: Files, workloads: Sequence[Workload], processes: int | None) -> dict[Workload, Runs]:
     """Every run, done where it is missing; what is done is kept when this is interrupted."""
     runs: dict[Workload, Runs] = {workload: {} for workload in workloads}
     # The longest first: throughput at high load.
@@ -57,8 +49,7 @@ def main() -> int:
     """Print the page, and write it beside the runs."""
     options = options_of()
     chosen = tuple(one for one in WORKLOADS if not options.workload or one.name in options.workload)
-    files = Files(options.data.resolve(), options.out.resolve())
-    files.out.mkdir(parents=True, exist_ok=True)
+    files = Files(options.data, options.out)
     prepare(files, chosen)
     runs = all_runs(files, chosen, options.processes)
     all_found = [found(files, workload, runs[workload]) for workload in chosen]

@@ -5,10 +5,8 @@ A run that is there is not done again, unless its jobs, machine, settings, switc
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,8 +28,7 @@ from offline.loop.shift import shifted
 from offline.onoff.replay import demands_of
 from offline.planner.rules import rule_setups
 from offline.site.site import Site
-from scripts.lab.kit.cache import arrays_of, fingerprint, kept_arrays, placements_of, read_arrays
-from scripts.lab.kit.command import ROOT
+from scripts.lab.kit.cache import arrays_of, code_version, fingerprint, kept_arrays, placements_of, read_arrays
 from scripts.lab.thesis_7.cases import SCENARIOS, Files, Workload, counted_days, in_scenario, site_of
 
 SEED: Final = 1
@@ -56,10 +53,6 @@ TEN: Final = str(Reactive(BREAK_EVEN_S, 10))
 BESIDE_RIVALS: Final = (THROUGHPUT, LATE)
 """Dispatchers with which they are tried."""
 EASY: Final = "easy"
-_OTHERS: Final = (
-    "cli", "comparison", "config", "live", "metrics", "power", "predict", "report", "scale", "solver", "workload",
-)  # fmt: skip
-"""Packages that no simulation goes through; whatever else there is may change its outcome."""
 
 
 @dataclass(frozen=True)
@@ -168,18 +161,7 @@ def _fingerprint(site: Site, asked: Asked) -> str:
     functions = [] if rule is None else [*sorted(rule.spares.items()), *sorted(rule.floors.items())]
     steps = [(group, function.times.tolist(), function.values.tolist()) for group, function in functions]
     limits = None if rule is None else (rule.idle_s, rule.most_cycles_per_day)
-    return fingerprint((_sources(), site.platform, asked.dispatcher.setup, asked.jobs, steps, limits))
-
-
-@cache
-def _sources() -> str:
-    """Digest of the code that a simulation goes through."""
-    digest = hashlib.sha256()
-    dardis = ROOT / "dardis"
-    for path in sorted(dardis.rglob("*.py")):
-        if path.relative_to(dardis).parts[0] not in _OTHERS:
-            digest.update(path.read_bytes())
-    return digest.hexdigest()
+    return fingerprint((code_version(), site.platform, asked.dispatcher.setup, asked.jobs, steps, limits))
 
 
 def _arrays(run: Run) -> dict[str, np.ndarray[Any, Any]]:
