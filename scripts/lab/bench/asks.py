@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import time
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
 from dardis.wire.messages import Ask
-from scripts.lab.bench.rows import Row
+from scripts.lab.bench.rows import Row, own_peak
 from scripts.lab.kit.spread import Spread
 
 ASKS = 300
@@ -59,11 +58,10 @@ def asks(repeats: int) -> list[Row]:
             plain.append(cpu_of(lambda t=pass_over: (t[0].sum(), (t[1] >= 16).sum()), ASKS))
         per_ask = Spread.of([cpu / ASKS for cpu in ours])
         window = spacing * (reservations + 1)
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         rows.append(
             Row(
                 "asks", f"{nodes} nodes, {reservations} reservations each, window {window} s", ASKS, Spread.of(ours),
-                Spread.of([peak]), Spread.of([a / b for a, b in zip(ours, plain, strict=True)]), "a NumPy pass's",
+                own_peak(), Spread.of([a / b for a, b in zip(ours, plain, strict=True)]), "a NumPy pass's",
                 notes={"us_per_ask": round(per_ask.median * 1e6, 1), "ns_a_node": round(per_ask.median * 1e9 / nodes)},
             )
         )  # fmt: skip

@@ -6,7 +6,6 @@ have ended that filled it.
 
 from __future__ import annotations
 
-import resource
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -25,7 +24,7 @@ from dardis.solver.milp import Search, maximise
 from dardis.solver.result import Result
 from dardis.workload import auction as workloads
 from dardis.workload.jobs import to_jobs
-from scripts.lab.bench.rows import Row
+from scripts.lab.bench.rows import Row, own_peak
 from scripts.lab.kit.auction_printed import printed
 from scripts.lab.kit.command import ROOT
 from scripts.lab.kit.spread import Spread
@@ -106,6 +105,6 @@ def _row(which: tuple[str, int, int], program: str, runs: Sequence[tuple[Result,
     gaps = [100 * result.gap for result, _, _ in runs if result.gap is not None]
     notes = {"variables": Spread.of([variables for _, variables, _ in runs]).median}
     notes |= {"gap_percent": round(Spread.of(gaps).median, 2), "largest_gap_percent": round(max(gaps), 2)}
-    peak = Spread.of([resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024])
+    peak = own_peak()
     spent = Spread.of([cpu_s for *_, cpu_s in runs])
     return Row(f"auctions, {NODES[machine]} nodes x {window} jobs", program, window, spent, peak, notes=notes)

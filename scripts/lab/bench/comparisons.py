@@ -13,7 +13,7 @@ from dardis.config.comparison import load_comparison
 from dardis.config.run import RunSpec
 from dardis.runs.run import run
 from scripts.lab.bench.measure import in_turns
-from scripts.lab.bench.rows import Row
+from scripts.lab.bench.rows import Row, row_of
 from scripts.lab.kit.spread import Spread
 
 DISPATCHERS = ("easy", "easy:order=sjbf", "conservative", "rules-fcfs", "dardis-throughput", "dardis-late")
@@ -37,9 +37,8 @@ def comparisons(folder: Path, workloads: Sequence[tuple[Path, Path]], one_job: S
     start_up = Spread.of([cost.cpu_s for cost in costs["one job"]]).median
     alone = Spread.of(own).median
     times = [cost.cpu_s / (alone + workers * start_up) for cost in costs["compare"]]
-    return Row(
-        "compare", f"{len(DISPATCHERS)} dispatchers x {len(workloads)} traces", len(requests) * JOBS,
-        Spread.of([cost.cpu_s for cost in costs["compare"]]), Spread.of([cost.peak_mib for cost in costs["compare"]]),
+    return row_of(
+        "compare", f"{len(DISPATCHERS)} dispatchers x {len(workloads)} traces", len(requests) * JOBS, costs["compare"],
         Spread.of(times), f"CPU time / its runs' and {workers} start-ups", f"<= {MOST}",
         {"runs_cpu_s": round(alone, 2), "start_up_cpu_s": round(start_up, 2)},
     )  # fmt: skip

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import resource
 import sys
 import time
 
 import dardis
 from scripts.lab.bench.measure import output_of
-from scripts.lab.bench.rows import Row
+from scripts.lab.bench.rows import Row, own_peak
 from scripts.lab.kit.spread import Spread
 
 JOBS = 10
@@ -19,7 +18,7 @@ DISPATCHERS = ("dardis-late", "easy")
 
 def from_python(repeats: int) -> list[Row]:
     """Measure both, so many times each."""
-    peak = Spread.of([resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024])
+    peak = own_peak()
     rows = []
     for statement, goal in IMPORTS.items():
         code = f"import time; begun = time.process_time(); {statement}; print(time.process_time() - begun)"

@@ -9,7 +9,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from scripts.lab.bench.over_ranks import over_ranks
 from scripts.lab.bench.planning import planning
 from scripts.lab.bench.plans import plans
 from scripts.lab.bench.rounds import rounds
-from scripts.lab.bench.rows import Row
+from scripts.lab.bench.rows import Row, over, row_of
 from scripts.lab.kit.command import ROOT
 from scripts.lab.kit.spread import Spread
 
@@ -95,19 +95,19 @@ def prepare(
 
 
 def row(case: Case, program: str, costs: Sequence[Cost], jobs: int | None = None) -> Row:
-    """Summarise one program's runs."""
-    return Row(
-        case.name,
-        program,
-        case.jobs if jobs is None else jobs,
-        Spread.of([cost.cpu_s for cost in costs]),
-        Spread.of([cost.peak_mib for cost in costs]),
-    )
+    """Sum up one program's runs on a case."""
+    return row_of(case.name, program, case.jobs if jobs is None else jobs, costs)
 
 
-def ratio(above: Sequence[Cost], below: Sequence[Cost]) -> Spread:
-    """CPU time over CPU time, turn by turn."""
-    return Spread.of([a.cpu_s / b.cpu_s for a, b in zip(above, below, strict=True)])
+def beside(
+    bench: Bench, case: Case, commands: Mapping[str, Sequence[str]], ratio_of: str, goal: str, *, upside: bool = True
+) -> list[Row]:
+    """Rows of programs in turns; the last has its CPU time over that of the one before, or with not `upside` under."""
+    costs = in_turns(commands, bench.repeats)
+    rows = [row(case, program, runs) for program, runs in costs.items()]
+    theirs, ours = list(costs.values())[-2:]
+    times = over(ours, theirs) if upside else over(theirs, ours)
+    return [*rows[:-1], replace(rows[-1], ratio=times, ratio_of=ratio_of, goal=goal)]
 
 
 def against_bare_loop(bench: Bench) -> list[Row]:
@@ -119,11 +119,7 @@ def against_bare_loop(bench: Bench) -> list[Row]:
         "bare EASY loop": case.bare("easy", pool),
         "dardis-throughput": case.dardis(),
     }
-    costs = in_turns(commands, bench.repeats)
-    rows = [row(case, name, costs[name]) for name in commands]
-    ours = rows.pop()
-    times = ratio(costs["dardis-throughput"], costs["bare EASY loop"])
-    return [*rows, replace(ours, ratio=times, ratio_of="CPU time / bare EASY loop's", goal="<= 13")]
+    return beside(bench, case, commands, "CPU time / bare EASY loop's", "<= 13")
 
 
 def against_accasim(bench: Bench) -> list[Row]:
@@ -142,11 +138,8 @@ def beside_accasim(bench: Bench, case: Case, policy: str, dispatcher: str) -> li
     """AccaSim under a policy, and a dispatcher of DARDIS."""
     script = str(PEERS / "accasim_peer.py")
     peer = [str(_accasim_python()), script, policy, str(case.trace), str(case.nodes), str(case.cores)]
-    their_name = f"AccaSim {policy.upper()}"
-    costs = in_turns({their_name: peer, dispatcher: case.dardis(dispatcher=dispatcher)}, bench.repeats)
-    theirs, ours = (row(case, name, runs) for name, runs in costs.items())
-    times = ratio(costs[their_name], costs[dispatcher])
-    return [theirs, replace(ours, ratio=times, ratio_of="AccaSim's CPU time / ours", goal=">= 6")]
+    commands = {f"AccaSim {policy.upper()}": peer, dispatcher: case.dardis(dispatcher=dispatcher)}
+    return beside(bench, case, commands, "AccaSim's CPU time / ours", ">= 6", upside=False)
 
 
 def easy_on(bench: Bench, name: str, machine: tuple[int, int], goal: str) -> list[Row]:
@@ -161,23 +154,19 @@ def easy_on(bench: Bench, name: str, machine: tuple[int, int], goal: str) -> lis
     for case, cut in ((prepared, []), (published, ["--jobs", str(prepared.jobs)])):
         ours = [*case.dardis(dispatcher="easy"), *cut]
         ours[ours.index("--out") + 1] = str(prepared.out)
-        costs = in_turns({"bare EASY loop": [*case.bare("easy", 240), *cut], "easy": ours}, bench.repeats)
+        commands = {"bare EASY loop": [*case.bare("easy", 240), *cut], "easy": ours}
+        rows += beside(bench, case, commands, "CPU time / bare EASY loop's", goal)
         share = [sys.executable, "-m", "scripts.lab.bench.share_of_outputs", *ours[1:]]
         shares = [json.loads(output_of(share))["share"] for _ in range(bench.repeats)]
-        rows += [row(case, program, runs) for program, runs in costs.items()]
-        times = ratio(costs["easy"], costs["bare EASY loop"])
-        notes = {"outputs_share_of_cpu": round(Spread.of(shares).median, 3)}
-        rows[-1] = replace(rows[-1], ratio=times, ratio_of="CPU time / bare EASY loop's", goal=goal, notes=notes)
+        rows[-1] = replace(rows[-1], notes={"outputs_share_of_cpu": round(Spread.of(shares).median, 3)})
     return rows
 
 
 def late_beside_easy(bench: Bench) -> list[Row]:
     """The first 50,000 jobs of HPC2N on 120 nodes of 2 cores: `dardis-late` beside `easy`."""
     case = prepare(bench, "hpc2n-50k-120x2", HPC2N, (120, 2), "dardis-late", limit=50_000)
-    costs = in_turns({name: case.dardis(dispatcher=name) for name in ("easy", "dardis-late")}, bench.repeats)
-    theirs, ours = (row(case, name, runs) for name, runs in costs.items())
-    times = ratio(costs["dardis-late"], costs["easy"])
-    return [theirs, replace(ours, ratio=times, ratio_of="CPU time / easy's", goal="<= 3")]
+    commands = {name: case.dardis(dispatcher=name) for name in ("easy", "dardis-late")}
+    return beside(bench, case, commands, "CPU time / easy's", "<= 3")
 
 
 def kinds(bench: Bench) -> list[Row]:
@@ -193,11 +182,10 @@ def kinds(bench: Bench) -> list[Row]:
                 for group in range(groups)
             )
             case.platform.write_text("\n".join(['name = "kinds"', *tables]))
-        programs = {f"{name}, 4 kinds": few, f"{name}, 4,096 kinds": many}
-        costs = in_turns({one: case.dardis(dispatcher=name) for one, case in programs.items()}, bench.repeats)
-        theirs, ours = (row(programs[one], one, runs) for one, runs in costs.items())
-        times = ratio(costs[ours.program], costs[theirs.program])
-        rows += [theirs, replace(ours, ratio=times, ratio_of="CPU time / that with 4 kinds", goal="<= 1.05")]
+        commands = {
+            f"{name}, {told} kinds": case.dardis(dispatcher=name) for told, case in (("4", few), ("4,096", many))
+        }
+        rows += beside(bench, few, commands, "CPU time / that with 4 kinds", "<= 1.05")
     return rows
 
 
@@ -211,7 +199,7 @@ def ten_jobs(bench: Bench) -> list[Row]:
         run_once(commands[name])
     costs = in_turns(commands, bench.repeats)
     theirs, *ours = (row(case, name, runs) for name, runs in costs.items())
-    times = [ratio(costs[one.program], costs[numpy]) for one in ours]
+    times = [over(costs[one.program], costs[numpy]) for one in ours]
     name_of = "CPU time / that of importing NumPy"
     return [replace(theirs, jobs=0), *(replace(a, ratio=b, ratio_of=name_of) for a, b in zip(ours, times, strict=True))]
 
@@ -228,10 +216,8 @@ def reports(bench: Bench) -> list[Row]:
     """The first 200,000 jobs of HPC2N under EASY, and the report of that run, drawn from its files."""
     case = prepare(bench, "hpc2n-200k-120x2", HPC2N, (120, 2), "easy", limit=200_000)
     run = case.dardis(dispatcher="easy")
-    costs = in_turns({"easy, no report": run, "its report": [run[0], "report", str(case.out)]}, bench.repeats)
-    rows = [row(case, program, runs) for program, runs in costs.items()]
-    times = ratio(costs["its report"], costs["easy, no report"])
-    return [rows[0], replace(rows[1], ratio=times, ratio_of="CPU time / the run's", goal="<= 0.33")]
+    commands = {"easy, no report": run, "its report": [run[0], "report", str(case.out)]}
+    return beside(bench, case, commands, "CPU time / the run's", "<= 0.33")
 
 
 def replan_beside_easy(bench: Bench) -> list[Row]:
@@ -293,13 +279,9 @@ def constraint_solvers(bench: Bench) -> list[Row]:
         notes = {"jobs_per_cpu_s_without_start_up": round(rate, 1)}
         rows += [replace(measured[0], goal=f">= {goal} without start-up", notes=notes), measured[1]]
     case = prepare(bench, "hpc2n-200", HPC2N, (120, 2), "hcp19", limit=200)
-    bare = "hcp19 shortcuts=off"
-    costs = in_turns({"hcp19": case.dardis(dispatcher="hcp19"),
-                      bare: [*case.dardis(dispatcher="hcp19"), "--set", "shortcuts=off"]}, bench.repeats)  # fmt: skip
-    rows += [row(case, program, costs[program]) for program in ("hcp19", bare)]
-    times = ratio(costs[bare], costs["hcp19"])
-    rows[-1] = replace(rows[-1], ratio=times, ratio_of="CPU time / that with shortcuts", goal=">= 6")
-    return rows
+    ours = case.dardis(dispatcher="hcp19")
+    commands = {"hcp19": ours, "hcp19 shortcuts=off": [*ours, "--set", "shortcuts=off"]}
+    return rows + beside(bench, case, commands, "CPU time / that with shortcuts", ">= 6")
 
 
 def full_traces(bench: Bench) -> list[Row]:

@@ -6,10 +6,9 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from scripts.lab.bench.measure import Cost, in_turns, run_once
-from scripts.lab.bench.rows import Row
+from scripts.lab.bench.measure import in_turns, run_once
+from scripts.lab.bench.rows import Row, over, row_of
 from scripts.lab.kit.command import ROOT
-from scripts.lab.kit.spread import Spread
 
 SLICE = "CEA-Curie-2012-slice36k.swf.gz"
 PARTITION_4, CURIE = 4, ROOT / "launch" / "platforms" / "curie-fat.toml"
@@ -47,16 +46,13 @@ def planning(traces: Path, folder: Path, repeats: int) -> list[Row]:
         run_once(plan)  # the check needs it, and all kernels are there
         commands = {"dardis plan": plan, "dardis export --check": [dardis, "export", "--check", str(out)]}
         costs = in_turns({"easy": [*easy, "--no-report"], **commands}, repeats)
-        rows += [_row(name, program, costs[program], costs["easy"]) for program in commands]
+        jobs, goal = JOBS if "made-up" in name else 0, f"<= {MOST_S} CPU s"
+        rows += [
+            row_of(name, program, jobs, costs[program], over(costs[program], costs["easy"]),
+                   "easy over its whole history", goal)
+            for program in commands
+        ]  # fmt: skip
     return rows
-
-
-def _row(name: str, program: str, costs: list[Cost], easy: list[Cost]) -> Row:
-    ratio = Spread.of([ours.cpu_s / theirs.cpu_s for ours, theirs in zip(costs, easy, strict=True)])
-    return Row(
-        name, program, JOBS if "made-up" in name else 0, Spread.of([cost.cpu_s for cost in costs]),
-        Spread.of([cost.peak_mib for cost in costs]), ratio, "easy over its whole history", f"<= {MOST_S} CPU s",
-    )  # fmt: skip
 
 
 def _made_up(folder: Path) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import sys
 import time
 from importlib import import_module
@@ -10,7 +9,7 @@ from importlib import import_module
 from offline.planner.budget import Watch
 from offline.planner.plan import plan
 from offline.planner.searches import multi_search
-from scripts.lab.bench.rows import Row
+from scripts.lab.bench.rows import Row, own_peak
 from scripts.lab.kit.command import ROOT
 from scripts.lab.kit.spread import Spread
 
@@ -36,7 +35,7 @@ def plans(repeats: int) -> list[Row]:
             best = plan(problem, time_limit=TIME_LIMIT_S).best
             times["ours"].append(time.process_time() - begun)
             wall_s = time.perf_counter() - began
-        peak = Spread.of([resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024])
+        peak = own_peak()
         name = f"plan, load {load}, {prices}"
         notes = {
             "profit_eur": round(best.profit, 2),

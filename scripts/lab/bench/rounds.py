@@ -7,7 +7,6 @@ pool holds in one call are measured on busy nodes (`scripts.lab.kit.busy_pool`),
 from __future__ import annotations
 
 import os
-import resource
 import sys
 import time
 from dataclasses import replace
@@ -23,7 +22,7 @@ from dardis.transport.local import LocalHosts
 from dardis.transport.lockstep import Lockstep
 from dardis.turns.turn import talk
 from dardis.wire.effects import Deed
-from scripts.lab.bench.rows import Row
+from scripts.lab.bench.rows import Row, own_peak
 from scripts.lab.kit import busy_pool
 from scripts.lab.kit.busy_pool import BusyPool
 from scripts.lab.kit.spread import Spread
@@ -105,7 +104,7 @@ def by_messages(repeats: int) -> list[Row]:
             full[name].append(many.rounds(reach, FULL_JOBS))
         at_few.append(few.rounds(sample, SAMPLED_JOBS))
         at_many.append(many.rounds(sample, SAMPLED_JOBS))
-    peak = _peak()
+    peak = own_peak()
     rows = [
         Row(
             "rounds", f"{MANY} nodes, all asked, {name}", FULL_JOBS, Spread.of(taken), peak,
@@ -138,7 +137,7 @@ def in_one_call(repeats: int) -> list[Row]:
             cost = pools[nodes].cpu_of(ONE_CALL[name][0], ONE_CALL_JOBS)
             if turn:  # the first touches what has not been touched yet
                 costs.append(cost)
-    now, peak = next(iter(ONE_CALL)), _peak()
+    now, peak = next(iter(ONE_CALL)), own_peak()
     rows = []
     for (nodes, name), costs in taken.items():
         per_node = round(Spread.of(costs).median * 1e9 / nodes, 2)
@@ -150,8 +149,3 @@ def in_one_call(repeats: int) -> list[Row]:
             row = replace(row, ratio=times, ratio_of=f"CPU a job / at {MANY} nodes", goal=goal)
         rows.append(row)
     return rows
-
-
-def _peak() -> Spread:
-    """Of this process, MiB."""
-    return Spread.of([resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024])

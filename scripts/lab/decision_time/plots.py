@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from dardis.report import chart
-from scripts.lab.kit.drawing import save
+from scripts.lab.kit.drawing import draw_spreads, save
 from scripts.lab.kit.spread import Spread
 from scripts.lab.kit.thesis import TABLE_5_2
 
@@ -21,12 +21,7 @@ def draw(out: Path, curves: Mapping[str, Curve], headlines: Sequence[str]) -> No
     with chart.style():
         drawing, (axes,) = chart.figure(chart.FULL, 6.2)
         for place, (label, curve) in zip(PLACES, curves.items(), strict=False):
-            nodes = sorted(curve)
-            medians = [curve[size].median for size in nodes]
-            low = [curve[size].median - curve[size].least for size in nodes]
-            high = [curve[size].most - curve[size].median for size in nodes]
-            look = chart.line_look(place, marked=True) | {"linewidth": 1.8}
-            axes.errorbar(nodes, medians, yerr=(low, high), label=label, capsize=3, elinewidth=1, **look)
+            draw_spreads(axes, dict(sorted(curve.items())), label, place, 1.8, 3)
         ours, theirs, cycle = (mean for mean, _ in TABLE_5_2.values())
         for text, value in (("thesis: a cycle of the rules", cycle), ("thesis: DARDIS", ours + theirs)):
             axes.plot([300], [value], marker="*", markersize=13, color=chart.INK, linestyle="none")

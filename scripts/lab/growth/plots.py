@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from dardis.report import chart
 from scripts.lab.growth.points import Point, curves_of
-from scripts.lab.kit.drawing import save, sheet
+from scripts.lab.kit.drawing import draw_spreads, save, sheet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,12 +28,7 @@ def draw(path: Path, points: Sequence[Point]) -> None:
         drawing, (row,) = sheet(4.6, 1, len(panels))
         for axes, (over, curves) in zip(row, panels.items(), strict=True):
             for place, (what, curve) in enumerate(curves.items()):
-                sizes, costs = [one.size for one in curve], [one.cost_us for one in curve]
-                medians = [cost.median for cost in costs]
-                below = [cost.median - cost.least for cost in costs]
-                above = [cost.most - cost.median for cost in costs]
-                look = chart.line_look(place, marked=True) | {"linewidth": 1.6}
-                axes.errorbar(sizes, medians, yerr=(below, above), label=what, capsize=2, elinewidth=1, **look)
+                draw_spreads(axes, {one.size: one.cost_us for one in curve}, what, place, 1.6, 2)
             _dress(axes, [one for curve in curves.values() for one in curve])
             title, label = LABELS[over]
             axes.set_title(title)

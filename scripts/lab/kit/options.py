@@ -13,9 +13,10 @@ from scripts.lab.kit.command import ROOT, SHARED
 def parser_of(
     name: str, about: str | None, *needs: str, data: bool = False, processes: int | None = 1, limit: bool = False
 ) -> argparse.ArgumentParser:
-    """A parser with --out, --processes (`processes` are usual; None: one a core, 0: no option), and the folder of the files it needs.
+    """A parser with --out, --processes, and a folder of the files that are needed.
 
-    That is --traces, or with `data` --data, which holds traces, weather and prices. "" needs the folder alone.
+    `processes` are usual; None: one a core, 0: no such option. The folder is --traces, or with `data` --data, which
+    holds traces, weather and prices; "" needs the folder alone.
     """
     parser = argparse.ArgumentParser(prog=f"scripts/lab/run {name}", description=about, allow_abbrev=False)
     parser.set_defaults(needs=needs, folder="data" if data else "traces")

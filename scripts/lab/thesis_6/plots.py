@@ -11,7 +11,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from dardis.report import chart
 from offline.site.calendar import DAY_S
-from scripts.lab.kit.drawing import Look, draw_bars, draw_legend, save
+from scripts.lab.kit.drawing import Look, bar_figure, draw_legend, save
 from scripts.lab.thesis_6.cases import INCOMES, SCENARIOS
 from scripts.lab.thesis_6.class_tree import CLASSES, ClassTree, DayRecords
 from scripts.lab.thesis_6.figures import Found
@@ -42,9 +42,9 @@ def _looks(bars: Sequence[tuple[str, Sequence[float]]]) -> list[Look]:
 
 def _gains(found: Found) -> Figure:
     """Gain over the best rule, and over the best of those that stand still."""
-    drawing, panels = chart.figure(chart.FULL, 5.4, 2)
     cells = [(scenario, price) for scenario in SCENARIOS for price in INCOMES]
-    for axes, strict in zip(panels, (False, True), strict=True):
+    panels = []
+    for strict in (False, True):
         bars = []
         for search in SEARCHES:
             gains = []
@@ -52,28 +52,25 @@ def _gains(found: Found) -> Figure:
                 base = found.cell(found.best_rule(scenario, price, strict=strict), scenario, price).profit
                 gains.append(100 * (found.cell(search, scenario, price).profit / base - 1))
             bars.append((search, gains))
-        draw_bars(axes, bars, _looks(bars))
-        axes.set_ylabel(f"% over the best\n{'strict rule' if strict else 'of the six rules'}")
-    panels[0].set_title(f"profit until the last submission, {found.case.workload.name} load")
+        title = "" if strict else f"profit until the last submission, {found.case.workload.name} load"
+        panels.append((title, f"% over the best\n{'strict rule' if strict else 'of the six rules'}", bars))
     names = [f"{scenario.plant}\n{scenario.season.name}\n{price}" for scenario, price in cells]
-    panels[-1].set_xticks(range(len(names)), names)
-    draw_legend(drawing, panels[0], 5)
-    return drawing
+    return bar_figure(5.4, panels, _looks(panels[0][2]), names, 5)[0]
 
 
 def _makespans(all_found: Sequence[Found]) -> Figure:
-    drawing, panels = chart.figure(chart.FULL, 1.0 + 2.2 * len(all_found), len(all_found))
-    for axes, found in zip(panels, all_found, strict=True):
+    panels = []
+    for found in all_found:
         rule = [found.makespan_d(found.best_rule(scenario, "cheap"), scenario) for scenario in SCENARIOS]
         bars = [(search, [found.makespan_d(search, scenario) for scenario in SCENARIOS]) for search in SEARCHES]
         bars.append((BEST, rule))
-        draw_bars(axes, bars, _looks(bars))
+        title = f"{found.case.workload.name} load (the axis does not begin at 0)"
+        panels.append((title, "makespan, days", bars))
+    names = [scenario.name for scenario in SCENARIOS]
+    drawing, every = bar_figure(1.0 + 2.2 * len(all_found), panels, _looks(panels[0][2]), names, 6)
+    for axes, (_, _, bars) in zip(every, panels, strict=True):
         values = [value for _, of in bars for value in of]
         axes.set_ylim(0.95 * min(values), 1.01 * max(values))
-        axes.set_title(f"{found.case.workload.name} load (the axis does not begin at 0)")
-        axes.set_ylabel("makespan, days")
-    panels[-1].set_xticks(range(len(SCENARIOS)), [scenario.name for scenario in SCENARIOS])
-    draw_legend(drawing, panels[0], 6)
     return drawing
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dardis.report import chart
-from scripts.lab.kit.drawing import draw_bars, draw_legend, save
+from scripts.lab.kit.drawing import bar_figure, draw_legend, save
 from scripts.lab.thesis_7.cases import SCENARIOS
 from scripts.lab.thesis_7.figures import Found, Key, Service
 from scripts.lab.thesis_7.runs import (
@@ -26,7 +26,6 @@ from scripts.lab.thesis_7.runs import (
 )
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 BARS: tuple[tuple[str, Key], ...] = (
@@ -52,40 +51,30 @@ def draw(out: Path, all_found: Sequence[Found]) -> None:
         save(_decisions(all_found), out / "figure_7_4")
 
 
-def _scenario_ticks(axes: Axes) -> None:
-    names = [scenario.name.replace(", ", "\n").replace(" ", "\n", 1) for scenario in SCENARIOS]
-    axes.set_xticks(range(len(names)), names)
+_NAMES = [scenario.name.replace(", ", "\n").replace(" ", "\n", 1) for scenario in SCENARIOS]
 
 
 def _profits(all_found: Sequence[Found], *, end: bool) -> Figure:
-    drawing, panels = chart.figure(chart.FULL, 1.0 + 2.4 * len(all_found), len(all_found))
-    for axes, found in zip(panels, all_found, strict=True):
-        draw_bars(axes, [
-            (label, [found.over_best(key, scenario, end=end)[1] for scenario in SCENARIOS]) for label, key in BARS
-        ], LOOKS)  # fmt: skip
-        axes.set_title(f"{found.workload.name} load")
-        axes.set_ylabel("% over the best\nrule-based set-up")
-    _scenario_ticks(panels[-1])
-    draw_legend(drawing, panels[0], 3)
-    return drawing
+    panels = []
+    for found in all_found:
+        bars = [(label, [found.over_best(key, one, end=end)[1] for one in SCENARIOS]) for label, key in BARS]
+        panels.append((f"{found.workload.name} load", "% over the best\nrule-based set-up", bars))
+    return bar_figure(1.0 + 2.4 * len(all_found), panels, LOOKS, _NAMES, 3)[0]
 
 
 def _shares(all_found: Sequence[Found]) -> Figure:
-    bars = ((*BARS[1][:1], (THROUGHPUT, OFFSET_70)), ("DARDIS50", (THROUGHPUT, OFFSET_50)),
+    shown = ((*BARS[1][:1], (THROUGHPUT, OFFSET_70)), ("DARDIS50", (THROUGHPUT, OFFSET_50)),
             ("throughput, ten spares", (THROUGHPUT, TEN)), ("throughput, learned spares", (THROUGHPUT, SPARES)),
             ("same nodes, learned spares", (SAME_NODES, SPARES)), ("late, learned spares", (LATE, SPARES)))  # fmt: skip
     looks = (LOOKS[1], LOOKS[2], (chart.CYCLE[4], ""), LOOKS[3], (chart.CYCLE[0], "//"), LOOKS[5])
-    drawing, panels = chart.figure(chart.FULL, 1.0 + 2.2 * len(all_found), len(all_found))
-    for axes, found in zip(panels, all_found, strict=True):
-        draw_bars(axes, [
-            (label, [100 * found.cells[key][scenario].share_of_bound for scenario in SCENARIOS]) for label, key in bars
-        ], looks)  # fmt: skip
-        aim = 100 * found.workload.share_of_bound
-        axes.axhline(aim, color=chart.INK, linewidth=1, linestyle="--")
-        axes.set_title(f"{found.workload.name} load (dashed: the aim, {aim:.0f} %)")
-        axes.set_ylabel("% of the clairvoyant gain")
-    _scenario_ticks(panels[-1])
-    draw_legend(drawing, panels[0], 3)
+    panels = []
+    for found in all_found:
+        bars = [(label, [100 * found.cells[key][one].share_of_bound for one in SCENARIOS]) for label, key in shown]
+        title = f"{found.workload.name} load (dashed: the aim, {100 * found.workload.share_of_bound:.0f} %)"
+        panels.append((title, "% of the clairvoyant gain", bars))
+    drawing, every = bar_figure(1.0 + 2.2 * len(all_found), panels, looks, _NAMES, 3)
+    for axes, found in zip(every, all_found, strict=True):
+        axes.axhline(100 * found.workload.share_of_bound, color=chart.INK, linewidth=1, linestyle="--")
     return drawing
 
 
@@ -104,19 +93,18 @@ def _services(all_found: Sequence[Found]) -> Figure:
         ("mean boot delay, s", lambda of: of.mean_delay),
         ("jobs delayed\nby a boot, %", lambda of: 100 * of.delayed),
     )
-    drawing, panels = chart.figure(chart.FULL, 9.0, len(figures))
     shown = [_with_opponents(found) for found in all_found]
-    for axes, (text, figure) in zip(panels, figures, strict=True):
-        draw_bars(axes, [
-            (shown[0][place][0], [figure(found.services[bars[place][1]])
-                                  for found, bars in zip(all_found, shown, strict=True)])
-            for place in range(len(_OPPONENT_LOOKS))
-        ], _OPPONENT_LOOKS)  # fmt: skip
-        axes.set_ylabel(text)
-    panels[0].set_yscale("symlog", linthresh=1)
-    panels[0].yaxis.set_major_formatter(chart.amounts())
-    panels[-1].set_xticks(range(len(all_found)), [f"{found.workload.name} load" for found in all_found])
-    draw_legend(drawing, panels[0], 4)
+    panels = []
+    for text, figure in figures:
+        bars = []
+        for place in range(len(_OPPONENT_LOOKS)):
+            values = [figure(found.services[of[place][1]]) for found, of in zip(all_found, shown, strict=True)]
+            bars.append((shown[0][place][0], values))
+        panels.append(("", text, bars))
+    ticks = [f"{found.workload.name} load" for found in all_found]
+    drawing, every = bar_figure(9.0, panels, _OPPONENT_LOOKS, ticks, 4)
+    every[0].set_yscale("symlog", linthresh=1)
+    every[0].yaxis.set_major_formatter(chart.amounts())
     return drawing
 
 
