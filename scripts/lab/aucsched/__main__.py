@@ -20,7 +20,7 @@ from scripts.lab.kit.page import publish, write_csv
 
 def options_of() -> argparse.Namespace:
     """Read the command line, and make the folder that it names."""
-    parser = parser_of("aucsched", __doc__, processes=2, limit=True)
+    parser = parser_of("aucsched", __doc__, processes=2, limit="begin no run")
     parser.add_argument("--tables", type=some_of([*MACHINE_OF]), default=[*MACHINE_OF],
                         help="of the paper, with commas (5,6,7,8)")  # fmt: skip
     parser.add_argument("--seeds", type=counts, default=[*range(1, 8)],

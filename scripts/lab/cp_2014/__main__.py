@@ -23,7 +23,7 @@ MOST_PLACES: Final = 1500
 
 def options_of() -> argparse.Namespace:
     """Read the command line."""
-    parser = parser_of("cp_2014", __doc__, EURORA, processes=None, limit=True)
+    parser = parser_of("cp_2014", __doc__, EURORA, processes=None, limit="begin no run")
     parser.add_argument("--batch", action="append", choices=[*paper.TABLE_3_6], help="only this; repeatable")
     parser.add_argument("--only", action="append", metavar="LABEL", help="only this model or rule; repeatable")
     parser.add_argument(

@@ -23,7 +23,7 @@ DECISIONS_HEAD: Final = (
 
 def constraint_parser(name: str, about: str | None, *traces: str) -> argparse.ArgumentParser:
     """The options that both kits have."""
-    parser = parser_of(name, about, *traces, processes=None, limit=True)
+    parser = parser_of(name, about, *traces, processes=None, limit="stop runs")
     parser.add_argument("--runs", type=Path, default=ROOT / "out" / "constraint", help="and of runs (out/constraint)")
     parser.add_argument("--jobs", type=count, help="only the first JOBS jobs of each trace")
     return parser

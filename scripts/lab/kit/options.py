@@ -11,12 +11,12 @@ from scripts.lab.kit.command import ROOT, SHARED
 
 
 def parser_of(
-    name: str, about: str | None, *needs: str, data: bool = False, processes: int | None = 1, limit: bool = False
+    name: str, about: str | None, *needs: str, data: bool = False, processes: int | None = 1, limit: str = ""
 ) -> argparse.ArgumentParser:
     """A parser with --out, --processes, and a folder of the files that are needed.
 
     `processes` are usual; None: one a core, 0: no such option. The folder is --traces, or with `data` --data, which
-    holds traces, weather and prices; "" needs the folder alone.
+    holds traces, weather and prices; "" needs the folder alone. `limit` says what --limit does.
     """
     parser = argparse.ArgumentParser(prog=f"scripts/lab/run {name}", description=about, allow_abbrev=False)
     parser.set_defaults(needs=needs, folder="data" if data else "traces")
@@ -32,7 +32,7 @@ def parser_of(
         usual = "one a core" if processes is None else processes
         parser.add_argument("--processes", type=count, default=processes, help=f"runs at once ({usual})")
     if limit:
-        told = "begin no run after S s; the same command goes on"
+        told = f"{limit} after S s; the same command goes on"
         parser.add_argument("--limit", type=decimal(lambda s: s >= 0, "seconds from 0"), metavar="S", help=told)
     return parser
 

@@ -19,7 +19,7 @@ from scripts.lab.thesis_4.plots import draw
 
 def main() -> int:
     """Print the page, and write it beside the runs."""
-    parser = parser_of("thesis_4", __doc__, limit=True)
+    parser = parser_of("thesis_4", __doc__, limit="begin no run")
     told = f"folder of {EURORA}; its days are left out where it is not there"
     parser.add_argument("--traces", type=Path, default=SHARED / "traces", help=told)
     parser.add_argument("--seeds", type=counts, default=[1], help="of the generated workloads, with commas (1)")

@@ -54,7 +54,7 @@ def lead_of(case: str, options: argparse.Namespace, asked: int, found: int) -> s
 
 def options_of() -> argparse.Namespace:
     """Read the command line."""
-    parser = parser_of("thesis_5", __doc__, TRACE, processes=None, limit=True)
+    parser = parser_of("thesis_5", __doc__, TRACE, processes=None, limit="stop")
     parser.set_defaults(out=None)
     parser.add_argument("--stress", action="store_true", help="the whole slice, five times too much for the machine")
     parser.add_argument("--jobs", type=count, help="only the first JOBS jobs")
