@@ -160,7 +160,8 @@ def _judge(
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(prog="scripts/lab/run live_trace", description=__doc__, formatter_class=raw)
     parser.add_argument("trace", type=Path, help="of jobs; cut by `dardis trace convert`")
     parser.add_argument("--platform", type=Path, required=True, help="the machine that it ran on")
     parser.add_argument("--out", type=Path, required=True, help="a new folder")
