@@ -18,7 +18,7 @@ settings.register_profile("gate", settings.get_profile("repeatable"), max_exampl
 settings.register_profile(
     "search", deadline=None, max_examples=3000, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
-# The same examples as these; what fails is not made small, for nobody will read it (scripts/mutate).
+# The same examples as these; what fails is not made small, for nobody will read it (scripts/lab/run mutate).
 UNSHRUNK = (Phase.explicit, Phase.generate)
 settings.register_profile("unshrunk", settings.get_profile("repeatable"), phases=UNSHRUNK)
 settings.register_profile("gate-unshrunk", settings.get_profile("gate"), phases=UNSHRUNK)

@@ -67,7 +67,7 @@ def run_seed(seed: int, *, make_pool: PoolMaker | None = None, log: Log | None =
 def check(seeds: Iterable[int], **options: bool) -> list[Outcome]:
     """Run the seeds; a failing one prints itself and how to see it again."""
     outcomes = [run_seed(seed, **options) for seed in seeds]
-    assert_sound(outcomes, "replay_fault", "".join(f" --{name}" for name, value in options.items() if value))
+    assert_sound(outcomes, "fault", "".join(f" --{name}" for name, value in options.items() if value))
     return outcomes
 
 

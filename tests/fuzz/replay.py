@@ -69,7 +69,7 @@ def check(reader: Reader, seeds: Iterable[int], folder: Path) -> int:
         read += verdict.read
         assert not verdict.wrong, (
             f"{reader.name!r}, seed {seed}: the file is kept as {path}\n"
-            f"  replay: .venv/bin/python scripts/replay_mutation {reader.name!r} {seed}\n{verdict.wrong}"
+            f"  replay: scripts/lab/run replay mutation {reader.name!r} {seed}\n{verdict.wrong}"
         )
     return read
 

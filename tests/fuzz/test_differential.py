@@ -25,7 +25,7 @@ from dardis.wire import messages as say
 
 FEW, MANY, BLOCK = range(1000, 1016), range(550, 2550), 100
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPT = "replay_instance"
+SCRIPT = "instance"
 
 
 def test_every_arrangement_gives_one_legal_schedule():
@@ -123,7 +123,9 @@ def test_a_node_manager_that_is_wrong_is_found_out(monkeypatch, pool, rule, firs
 def test_a_failing_seed_says_how_to_see_it_again(monkeypatch):
     monkeypatch.setattr("dardis.node_manager.NodePool", NoFitTest)
     outcomes = [judge(seed) for seed in FEW[:4]]
-    with pytest.raises(AssertionError, match=r"capacity: node \d+ at \d+ holds(.|\n)*scripts/replay_instance \d+"):
+    with pytest.raises(
+        AssertionError, match=r"capacity: node \d+ at \d+ holds(.|\n)*scripts/lab/run replay instance \d+"
+    ):
         assert_sound(outcomes, SCRIPT)
 
 
@@ -137,8 +139,8 @@ def test_a_failing_seed_says_how_to_see_it_again(monkeypatch):
     ],
 )
 def test_the_script_shows_an_instance_and_its_runs(tmp_path, options, launch):
-    command = [sys.executable, str(ROOT / "scripts" / SCRIPT), "4", "--files", str(tmp_path / "files"), *options]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
+    command = [sys.executable, "-m", "scripts.lab.replay", SCRIPT, "4", "--files", str(tmp_path / "files"), *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     told, _, command = done.stdout.removesuffix("\n").rpartition("\n")
     assert told == str(judge(4))

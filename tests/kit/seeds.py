@@ -5,7 +5,7 @@ from typing import Any
 
 
 def assert_sound(outcomes: Iterable[Any], script: str, options: str = "") -> None:
-    """See that no outcome of a seed has `violations`; `script` of `scripts/` replays a seed."""
+    """See that no outcome of a seed has `violations`; `scripts/lab/run replay` shows a seed of the kind `script`."""
     failed = [outcome for outcome in outcomes if outcome.violations]
-    lines = [f"{outcome}\n  replay: .venv/bin/python scripts/{script} {outcome.seed}{options}" for outcome in failed]
+    lines = [f"{outcome}\n  replay: scripts/lab/run replay {script} {outcome.seed}{options}" for outcome in failed]
     assert not failed, "\n".join([f"{len(failed)} of {len(outcomes)} seeds failed", *lines])

@@ -26,7 +26,7 @@ def check(seeds, folder):
         wrong = [*differences(alone, ranks), *audited(instance, ranks)]
         if wrong:
             replay = (
-                f"replay: .venv/bin/python scripts/replay_instance {seed} --files DIR --ranks {COMM.size} "
+                f"replay: scripts/lab/run replay instance {seed} --files DIR --ranks {COMM.size} "
                 f"--arity {arity}, then the command that it ends with"
             )
             failed.append("\n  ".join([str(instance), *map(str, wrong), replay]))

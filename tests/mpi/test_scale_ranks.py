@@ -15,7 +15,7 @@ from dardis.scale.experiment import Ground
 from dardis.scale.measure import measure
 from dardis.transport.loggp import measure as measure_network
 from dardis.transport.mpi import broadcast
-from scripts.bench_peers.rank_of_tree import BareTree
+from scripts.lab.bench.rank_of_tree import BareTree
 
 COMM = MPI.COMM_WORLD
 JOBS = 8

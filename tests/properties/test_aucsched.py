@@ -23,7 +23,7 @@ from dardis.dispatch.auction.setups import AUCTION_SETUPS
 from dardis.model.choices import EventOrder, OnOff, ProfileRule, UnitsPerNode
 from dardis.model.platform import NodeGroup, Platform
 from dardis.solver.milp import Search, maximise
-from scripts.kit.auction_printed import printed
+from scripts.lab.kit.auction_printed import printed
 
 TABLE_3 = {
     (1, "A"): (0, 0.25, 0), (1, "B"): (0.25, 0.25, 0), (1, "C"): (0.5, 0.25, 0.25),

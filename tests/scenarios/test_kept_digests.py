@@ -2,10 +2,10 @@
 
 import pytest
 
-from scripts.digests.cases import all_cases
-from scripts.digests.kept import Found, difference, read_kept, write_kept
-from scripts.digests.play import dardis, play
-from scripts.digests.sites import GENERATED, prepare
+from scripts.lab.schedule_digests.cases import all_cases
+from scripts.lab.schedule_digests.kept import Found, difference, read_kept, write_kept
+from scripts.lab.schedule_digests.play import dardis, play
+from scripts.lab.schedule_digests.sites import GENERATED, prepare
 
 CASES = {case.name: case for case in all_cases([GENERATED])}
 PLAN = next(name for name, case in CASES.items() if case.plans)

@@ -1,11 +1,11 @@
 """The programme of an auction (001, eq. 1 to 8): which bids win, at most one of each job, on what nodes have free.
 
 As printed it has two variables for each job and node: 102,650 on 1,024 nodes with 50 jobs of 5 bids, where ours has
-about 1,500 (`scripts/bench --parts auction`). Here nodes that no bid tells apart are one cell, a bid has all of its
-nodes (so that eq. 3 needs no variables: as printed it also empties the nodes of every bid that loses), and the units
-beyond the one on each node are continuous for each job and cell. That these can be split over the nodes of a cell, in
-whole numbers, follows from their sums: of each node they form a polymatroid, and so do sums of these. `handed_out`
-splits them.
+about 1,500 (`scripts/lab/run bench --parts auction`). Here nodes that no bid tells apart are one cell, a bid has all
+of its nodes (so that eq. 3 needs no variables: as printed it also empties the nodes of every bid that loses), and the
+units beyond the one on each node are continuous for each job and cell. That these can be split over the nodes of a
+cell, in whole numbers, follows from their sums: of each node they form a polymatroid, and so do sums of these.
+`handed_out` splits them.
 """
 
 from __future__ import annotations

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import re
 import sys
 from pathlib import Path
 
 import pytest
 
-from scripts.aucsched import __main__ as command
-from scripts.aucsched import cases, figures, kept, paper
-from scripts.aucsched import page as pages
+from scripts.lab.aucsched import __main__ as command
+from scripts.lab.aucsched import cases, figures, kept, paper
+from scripts.lab.aucsched import page as pages
 
 PRINTED = sorted((Path(__file__).parents[4] / "shared" / "seeds").glob("001_*.txt"))
 
@@ -117,7 +116,7 @@ def test_what_is_kept_comes_of_a_run_as_it_is_today(tmp_path):
     (one,) = (run for case, label, seed, run in cases.asked_runs({"5": [1]}, 4, tmp_path)
               if (case.name, label) == ("I.1", cases.EASY))  # fmt: skip
     figures = kept.read_kept()[one.name]
-    metrics = cases.run(one, tmp_path, math.inf)
+    metrics = one.metrics(tmp_path)
     assert {name: metrics[name] for name in figures if name != "decision_cpu_s"} == {
         name: value for name, value in figures.items() if name != "decision_cpu_s"
     }

@@ -1,4 +1,4 @@
-"""What scripts/reproduce/cp_2019 and cp_2020 make of runs: classes of jobs, claims, contenders, and pages."""
+"""What scripts/lab/run cp_2019 and cp_2020 make of runs: classes of jobs, claims, contenders, and pages."""
 
 from types import SimpleNamespace
 
@@ -7,15 +7,12 @@ import pytest
 
 from dardis.dispatch.cp.problem import Answer
 from dardis.registry import find_dispatcher
-from scripts.cp_2019 import cases as cases_2019
-from scripts.cp_2019 import page as page_2019
-from scripts.cp_2019 import paper as paper_2019
-from scripts.cp_2020 import cases as cases_2020
-from scripts.cp_2020 import instances
-from scripts.cp_2020 import page as page_2020
-from scripts.cp_2020 import paper as paper_2020
-from scripts.kit import claims, service
-from scripts.kit.service import CPU, CPU_A_DECISION, VARIABLES
+from scripts.lab.cp_2019 import __main__ as kit_2019
+from scripts.lab.cp_2020 import __main__ as kit_2020
+from scripts.lab.cp_2020 import instances
+from scripts.lab.kit import claims, service
+from scripts.lab.kit.compared import read_spec
+from scripts.lab.kit.service import CPU, CPU_A_DECISION, VARIABLES
 
 
 def test_services_are_of_classes_by_how_long_jobs_run():
@@ -32,37 +29,36 @@ def test_services_are_of_classes_by_how_long_jobs_run():
 
 @pytest.mark.parametrize(("own", "verdict"), [(60, "yes"), (70, "in part"), (99.5, "no"), (120, "no")])
 def test_less_by_a_share(own, verdict):
-    claim = claims.Less("", "one", "other", {CPU: 0.4})
+    claim = ["less", "one", "other", {CPU: 0.4}]
     figures = {"one": {CPU: own}, "other": {CPU: 100}}
-    assert claims.judged(claim, figures).verdict == verdict
-    assert claims.judged(claim, {"one": {CPU: own}}) == claims.UNKNOWN
+    assert claims.Judge(figures)(claim).verdict == verdict
+    assert claims.Judge({"one": {CPU: own}})(claim) == claims.UNKNOWN
 
 
 def test_the_papers_tables_say_what_their_texts_say():
-    rows = {label: row for label, row in paper_2019.TABLE_2.items() if row.ended}
-    figures = {label: {CPU: row.total_s, VARIABLES: row.intervals} for label, row in rows.items()}
-    verdicts = [claims.judged(claim, figures).verdict for claim in paper_2019.CLAIMS]
+    paper = read_spec(kit_2019.__file__, "claims")
+    rows = {label: row for label, row in paper["printed"].items() if row}
+    figures = {label: {CPU: row["total_s"], VARIABLES: row["intervals"]} for label, row in rows.items()}
+    verdicts = [claims.Judge(figures)(claim).verdict for claim in paper["claims"].values()]
     assert verdicts[:6] == ["yes"] * 6
     assert set(verdicts[6:]) == {"not known"}
-    tables = ((paper_2020.TABLE_1, paper_2020.KIT_CLAIMS, 2), (paper_2020.TABLE_2, paper_2020.EURORA_CLAIMS, 5))
-    for printed, told_of, of_time in tables:
-        figures = {label: {CPU_A_DECISION: row[0]} for label, row in printed.items() if row}
-        verdicts = [claims.judged(claim, figures).verdict for claim in told_of]
-        assert verdicts == ["yes"] * of_time + ["not known"] * (len(told_of) - of_time)
+    papers = read_spec(kit_2020.__file__, "claims")
+    for paper, of_time in ((papers["kit"], 2), (papers["eurora"], 5)):
+        figures = {label: {CPU_A_DECISION: row[0]} for label, row in paper["printed"].items() if row}
+        verdicts = [claims.Judge(figures)(claim).verdict for claim in paper["claims"].values()]
+        assert verdicts == ["yes"] * of_time + ["not known"] * (len(paper["claims"]) - of_time)
 
 
 def test_all_contenders_are_dispatchers_with_such_settings():
-    kit = cases_2020.eurora_contenders()
-    for one in (*cases_2019.contenders(), *kit):
-        find_dispatcher(one.dispatcher, [f"{key}={value}" for key, value in one.settings.items()])
-    labels = [one.label for one in cases_2019.contenders()]
-    assert len(set(labels)) == len(labels)
+    of_2019, of_2020 = read_spec(kit_2019.__file__)["dispatchers"], read_spec(kit_2020.__file__)
+    for of in (of_2019, of_2020["kit"]["dispatchers"], of_2020["eurora"]["dispatchers"]):
+        for name, *settings in of.values():
+            find_dispatcher(name, settings)
     # What the two kits have in common is one run.
-    same = {one.label: one for one in cases_2019.contenders()}
-    assert same["PCP3-D"] in kit
-    assert same["HCP3-R"] in kit
-    assert cases_2020.shown("HCP3-R") == cases_2020.shown("HCP19-R") == "HCP'19-R"
-    assert cases_2020.shown("replan-L2") == "replan-L2"
+    for label in ("PCP3-D", "HCP3-R"):
+        assert of_2019[label] == of_2020["eurora"]["dispatchers"][label]
+    assert [kit_2020.shown(label, of_2020["shown"]) for label in ("HCP3-R", "HCP19-R")] == ["HCP'19-R"] * 2
+    assert kit_2020.shown("replan-L2", of_2020["shown"]) == "replan-L2"
 
 
 def told(objective, variables, **more):
@@ -89,7 +85,7 @@ def outcome(slowdown=2.0, mean_ms=1.0, variables=100.0):
 
 def test_the_page_of_2019_has_theirs_beside_ours():
     log = {"all": outcome(slowdown=8.0).service["all"]}
-    text = page_2019.page("Lead.", {"PCP-W": outcome(), "PCP3-D": outcome(1.5), "PCP1-W": outcome()}, log)
+    text = kit_2019.page("Lead.", {"PCP-W": outcome(), "PCP3-D": outcome(1.5), "PCP1-W": outcome()}, log)
     assert "| PCP-W | did not end | – | – | – | 7 | 1 | 1.5 | 0.50 | 2 | 0 | 0 | 0 | 0.0 | 100 |" in text
     assert "| PCP3-D | 701 | 262,764 | 289 | 115 | 7 |" in text
     assert "| PCP3-D | 40 | 10 | 25.8% | 10.0% | 53.7% | 90.0% |" in text
@@ -101,7 +97,7 @@ def test_the_page_of_2019_has_theirs_beside_ours():
 def test_the_page_of_2020_has_systems_and_instances():
     both = {"D": some_instances((told(10.0, 100), told(15.0, 25)), (told(10.0, 100), told(10.0, 25)))}
     kit = {"HCP'19-R": outcome(mean_ms=1.0), "PCP'20-R": outcome(mean_ms=4.0), "PCP'19-R": outcome()}
-    text = page_2020.page("Lead.", kit, {"replan-D": outcome()}, {"all": outcome().service["all"]}, both)
+    text = kit_2020.page("Lead.", kit, {"replan-D": outcome()}, {"all": outcome().service["all"]}, both)
     assert "| PCP'19-R | did not end | did not end | 7 |" in text
     assert "| HCP'19-R is faster than PCP'20-R by 59 % | CPU a decision −75.0 % | yes |" in text
     assert "| D | 2 | 0 | 0.25, 0.25, 0.25 | 0.0% |" in text

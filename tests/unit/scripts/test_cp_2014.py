@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dardis.workload.table import read_table
-from scripts.cp_2014 import batches, figures, page, paper, runs
+from scripts.lab.cp_2014 import batches, figures, page, paper, runs
 
 ROOT = Path(__file__).resolve().parents[3]
 BEGIN = 36000
@@ -94,8 +94,8 @@ def test_a_small_run_writes_the_page_and_is_kept(tmp_path):
     jobs = [f"{n},{400 * n},3000,3600,{1 + n % 40},16,{n % 2},0,{60 * (n % 3)},{queues[n % 3]}" for n in range(1, 81)]
     (tmp_path / "Eurora-2014.csv.gz").write_text("\n".join([HEADER, *jobs]) + "\n", encoding="utf-8")
     command = [
-        sys.executable, "-m", "scripts.cp_2014", f"--traces={tmp_path}", f"--out={tmp_path / 'out'}", "--batch=BATCH2",
-        "--processes=1",
+        sys.executable, "-m", "scripts.lab.cp_2014", f"--traces={tmp_path}", f"--out={tmp_path / 'out'}",
+        "--batch=BATCH2", "--processes=1",
     ]  # fmt: skip
     first = subprocess.run([*command, "--only=EASY"], check=True, capture_output=True, text=True, cwd=ROOT)
     assert first.stdout == (tmp_path / "out" / "cp_2014.md").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What scripts/reproduce/decision_time makes of a trace, whom it measures, what it says of curves, and a small run."""
+"""What scripts/lab/run decision_time makes of a trace, whom it measures, what it says of curves, and a small run."""
 
 import csv
 import subprocess
@@ -17,7 +17,7 @@ from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile
 from dardis.sim.simulation import Simulation
 from dardis.turns import CentralTurns
-from scripts.decision_time import contenders, figures, plain_rules, timed, workloads
+from scripts.lab.decision_time import contenders, figures, plain_rules, timed, workloads
 
 ROOT = Path(__file__).resolve().parents[3]
 HOUR_S = 3600
@@ -125,7 +125,7 @@ def test_a_small_run_writes_page_table_and_plot(tmp_path):
     (tmp_path / "CEA-Curie-2012-slice36k.swf.gz").write_text("\n".join(jobs) + "\n", encoding="utf-8")
     out = tmp_path / "out"
     command = [
-        sys.executable, "-m", "scripts.decision_time", f"--traces={tmp_path}", f"--out={out}", "--nodes=300,900",
+        sys.executable, "-m", "scripts.lab.decision_time", f"--traces={tmp_path}", f"--out={out}", "--nodes=300,900",
         "--stress-jobs=20", "--repeats=2", "--processes=1", "--only", "dardis-throughput", "easy", "plain algorithm 4",
     ]  # fmt: skip
     done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)

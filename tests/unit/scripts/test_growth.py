@@ -1,4 +1,4 @@
-"""What scripts/growth fits to points, which jobs a busy pool places, and a small run."""
+"""What scripts/lab/run growth fits to points, which jobs a busy pool places, and a small run."""
 
 import csv
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.growth_curves import fit, points
+from scripts.lab.growth import fit, points
 
 ROOT = Path(__file__).resolve().parents[3]
 SIZES = (10, 100, 1000, 10_000, 100_000)
@@ -26,7 +26,7 @@ def test_a_power_law_is_found():
 
 @pytest.mark.slow
 def test_a_small_run_writes_page_points_and_plot(tmp_path):
-    command = [sys.executable, "-m", "scripts.growth_curves", "--quick", f"--out={tmp_path}"]
+    command = [sys.executable, "-m", "scripts.lab.growth", "--quick", f"--out={tmp_path}"]
     done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
     assert done.stdout == (tmp_path / "growth.md").read_text(encoding="utf-8")
     assert "| waiting jobs | easy | " in done.stdout

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scripts.kit import cache
+from scripts.lab.kit import cache
 
 
 def test_what_is_there_is_not_made_again(tmp_path):
@@ -51,7 +51,7 @@ def test_a_name_hangs_on_everything_it_is_told():
 def test_a_missing_trace_is_one_line(kit, option, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", [kit, f"{option}={tmp_path}", f"--out={tmp_path / 'out'}"])
     with pytest.raises(SystemExit, match="2"):
-        importlib.import_module(f"scripts.{kit}.__main__").main()
+        importlib.import_module(f"scripts.lab.{kit}.__main__").main()
     assert f"{option} names the folder" in capsys.readouterr().err.splitlines()[-1]
 
 

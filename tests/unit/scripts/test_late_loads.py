@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from dardis.workload.generate import generate
-from scripts.late.cases import WALLTIMES, Case, with_walltimes
-from scripts.late.loads import Ratios
-from scripts.late.plots import Ages, draw_frontier, draw_who_pays
-from scripts.late.table import excess, geometric, summary, table
+from scripts.lab.late.cases import WALLTIMES, Case, with_walltimes
+from scripts.lab.late.loads import Ratios
+from scripts.lab.late.plots import Ages, draw_frontier, draw_who_pays
+from scripts.lab.late.table import excess, geometric, summary, table
 
-command = importlib.import_module("scripts.late.__main__")
+command = importlib.import_module("scripts.lab.late.__main__")
 
 
 @pytest.fixture

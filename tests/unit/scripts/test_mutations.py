@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from scripts.mutations import __main__ as command
-from scripts.mutations.mutation import Mutation, MutationError
-from scripts.mutations.parts import MUTATIONS
-from scripts.mutations.trial import Verdict, try_all
+from scripts.lab.mutate import __main__ as command
+from scripts.lab.mutate.mutation import MUTATIONS, Mutation, MutationError
+from scripts.lab.mutate.trial import Verdict, try_all
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -87,8 +86,8 @@ NO_TEST = fault("no test", "time < end", "time <= end", only="nothing")
 
 
 def test_a_fault_that_never_comes_to_an_end_is_told_by_its_cpu_time(tree, tmp_path, monkeypatch):
-    monkeypatch.setattr("scripts.mutations.trial.LEAST_S", 2)
-    monkeypatch.setattr("scripts.mutations.trial.LIMIT", 0)
+    monkeypatch.setattr("scripts.lab.mutate.trial.LEAST_S", 2)
+    monkeypatch.setattr("scripts.lab.mutate.trial.LIMIT", 0)
     (outcome,) = try_all(tree, [ENDLESS], tmp_path, 1, lambda _: None)
     assert (outcome.verdict, outcome.by) == (Verdict.ENDLESS, "")
 

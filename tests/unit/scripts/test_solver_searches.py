@@ -21,8 +21,8 @@ from offline.planner.day_account import account_of
 from offline.planner.money import rank_of
 from offline.planner.problem import Plan, PlanJobs, Problem, Running, StoppedBy
 from offline.planner.searches import multi_search
-from scripts.thesis_6.delay_search import delay_search
-from scripts.thesis_6.solver_searches import default_search, relaxation_search, segments_of
+from scripts.lab.thesis_6.delay_search import delay_search
+from scripts.lab.thesis_6.solver_searches import default_search, relaxation_search, segments_of
 
 HOUR = 60
 """Hours of a minute, so that the solver proves at once what it finds."""

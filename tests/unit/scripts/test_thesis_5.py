@@ -1,4 +1,4 @@
-"""Judging claims, and a whole small run of scripts/reproduce/thesis_5's command."""
+"""Judging claims, and a whole small run of scripts/lab/run thesis_5's command."""
 
 import csv
 import json
@@ -8,24 +8,25 @@ from pathlib import Path
 
 import pytest
 
-from scripts.thesis_5 import paper
+from scripts.lab.kit.claims import DECISION, Finding, Judge
+from scripts.lab.thesis_5 import page
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_the_thesis_tables_agree_with_its_text_where_they_do():
-    verdicts = [paper.judged(claim, paper.printed(), paper.RULES) for claim in paper.CLAIMS]
+    verdicts = list(page.judged(page.printed(), page.RULES).values())
     assert [finding.verdict for finding in verdicts[:11]] == ["yes"] * 11
     # Balance has the least late jobs, and most overutilisation; throughput's overutilisation is the least.
-    assert verdicts[11] == paper.Finding("all of it", "yes")
-    assert verdicts[12] == paper.Finding("223 times", "yes")
+    assert verdicts[11] == Finding("all of it", "yes")
+    assert verdicts[12] == Finding("223 times", "yes")
     assert verdicts[0].shown == "41 % less"
 
 
 def figures(**changed):
     """Figures in which each of a few dispatchers has 100 of everything, unless told otherwise."""
-    names = (*paper.SET_UPS, *paper.RULES)
-    found = {name: dict.fromkeys((*paper.COLUMNS, paper.DECISION), 100.0) for name in names}
+    names = (*page.SET_UPS, *page.RULES)
+    found = {name: dict.fromkeys((*page.COLUMNS, DECISION), 100.0) for name in names}
     for name, some in changed.items():
         found[name.replace("_", "-")] |= some
     return found
@@ -36,9 +37,8 @@ def figures(**changed):
     [(59.0, "41 % less", "yes"), (90.0, "10 % less", "in part"), (110.0, "10 % more", "no")],
 )
 def test_a_saving_is_judged_by_the_least(own, shown, verdict):
-    claim = paper.Saves(paper.THROUGHPUT, "makespan", 0.41, 0.42)
-    finding = claim.judge(figures(dardis_throughput={"makespan": own}), paper.RULES)
-    assert finding == paper.Finding(shown, verdict)
+    judge = Judge(figures(dardis_throughput={"makespan": own}), page.SET_UPS, page.RULES)
+    assert judge(["saves", "dardis-throughput", "makespan", 0.41]) == Finding(shown, verdict)
 
 
 def swf_line(number: int, submit: int, run: int, cores: int, wall: int, partition: int) -> str:
@@ -50,7 +50,7 @@ def test_a_small_run_writes_the_page_and_is_kept(tmp_path):
     jobs = [swf_line(n, 6000 * n, 1800 + 60 * n, 32 * (1 + n % 5), 7200, 4 if n % 3 else 10) for n in range(1, 31)]
     (tmp_path / "CEA-Curie-2012-slice36k.swf.gz").write_text("\n".join(jobs) + "\n", encoding="utf-8")
     command = [
-        sys.executable, "-m", "scripts.thesis_5", f"--traces={tmp_path}", f"--out={tmp_path / 'out'}",
+        sys.executable, "-m", "scripts.lab.thesis_5", f"--traces={tmp_path}", f"--out={tmp_path / 'out'}",
         "--only=dardis-throughput", "--only=rules-fcfs",
     ]  # fmt: skip
     first = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)

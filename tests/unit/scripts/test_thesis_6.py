@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from dardis.power.cooling import AirPlant, HybridPlant, PueTable
-from scripts.thesis_6 import cases, figures, paper, roll, runs, searches
-from scripts.thesis_6.class_tree import CLASSES, DayRecords, day_above_slope, learn_classes, slope_change
+from scripts.lab.thesis_6 import cases, figures, paper, roll, runs, searches
+from scripts.lab.thesis_6.class_tree import CLASSES, DayRecords, day_above_slope, learn_classes, slope_change
 
 DAY_S = 86_400
 

@@ -1,4 +1,4 @@
-"""A whole small run of scripts/reproduce/thesis_7's command."""
+"""A whole small run of scripts/lab/run thesis_7's command."""
 
 import csv
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.thesis_7 import cases, figures, runs
+from scripts.lab.thesis_7 import cases, figures, runs
 
 ROOT = Path(__file__).resolve().parents[3]
 DAY_S = 86_400
@@ -42,7 +42,7 @@ def data(tmp_path) -> Path:
 def test_a_small_run_writes_page_table_and_plots_and_keeps_its_runs(data, tmp_path):
     out = tmp_path / "out"
     command = [
-        sys.executable, "-m", "scripts.thesis_7", f"--data={data}", f"--out={out}", "--workload=medium",
+        sys.executable, "-m", "scripts.lab.thesis_7", f"--data={data}", f"--out={out}", "--workload=medium",
         "--processes=2",
     ]  # fmt: skip
     first = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)

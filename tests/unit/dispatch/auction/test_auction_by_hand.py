@@ -18,7 +18,7 @@ from dardis.dispatch.auction.setups import AUCTION_SETUPS
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.shapes import Part, Request
 from dardis.solver.milp import Search, maximise
-from scripts.kit.auction_printed import printed
+from scripts.lab.kit.auction_printed import printed
 
 FIGURE_1 = np.array([(4, 1), (8, 2), (2, 2), (4, 0), (0, 0), (4, 2), (1, 2), (2, 1), (2, 1), (2, 0), (0, 0), (4, 1)])
 """Cores and GPUs that are free on nodes 1 to 12."""

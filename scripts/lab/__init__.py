@@ -1,0 +1,1 @@
+"""Experiments beside the product: kits that reproduce papers, benchmarks, mutations and growth curves."""

@@ -1,0 +1,110 @@
+"""What clearing an auction costs: our programme beside the one that AUCSCHED prints, and ours by nodes of the search.
+
+Each auction is one of a workload of AUCSCHED (V, no job asks for neighbours) on a machine on which half of the jobs
+have ended that filled it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from dardis.config.platform import load_platform
+from dardis.dispatch.auction.clear import Alpha, BidClasses, Terms, auction_of
+from dardis.dispatch.auction.programme import Auction, Merged, merged
+from dardis.dispatch.cp.first import Machine
+from dardis.dispatch.cp.problem import Problem, Running, Waiting
+from dardis.model.arrays import Bools
+from dardis.model.job import Job
+from dardis.model.platform import Platform
+from dardis.model.randomness import stream
+from dardis.solver.lp import LinearProgram
+from dardis.solver.milp import Search, maximise
+from dardis.solver.result import Result
+from dardis.workload import auction as workloads
+from dardis.workload.jobs import to_jobs
+from scripts.lab.bench.rows import Row, own_peak
+from scripts.lab.kit.auction_printed import printed
+from scripts.lab.kit.command import ROOT
+from scripts.lab.kit.spread import Spread
+
+NODES = {"S": 128, "M": 256, "L": 1024}
+AGAINST = ("S", 20, 5)
+ALONE = (("M", 20, 5), ("L", 50, 2), ("L", 100, 1))
+"""Machines, windows, and how many auctions."""
+SEARCHES = (1, 10, 100)
+"""Nodes of the search, at most."""
+Programme = tuple[LinearProgram, Bools]
+
+
+def auctions_of(machine: str, window: int, count: int) -> list[Auction]:
+    """So many, of windows of so many jobs with five bids each."""
+    platform = load_platform(ROOT / "launch" / "platforms" / f"auction-{NODES[machine]}.toml")
+    terms = Terms(window, 5, BidClasses.ALL, False, Alpha.EXACT, 1000, 10, 1)
+    return [_auction(platform, machine, terms, seed) for seed in range(1, count + 1)]
+
+
+def _auction(platform: Platform, machine: str, terms: Terms, seed: int) -> Auction:
+    trace = workloads.generate_auction(workloads.Auction("V", machine), seed)
+    waiting = [_waits(job.asked) for job in to_jobs(trace, platform).jobs[: 100 + terms.window]]
+    first, rest = waiting[: -terms.window], waiting[-terms.window :]
+    empty = Problem(platform, 0, (), tuple(first))
+    plan = Machine(empty, first).put(range(len(first)))
+    if plan is None:
+        raise ValueError("a job of a workload of AUCSCHED does not fit its machine")
+    rng, running = stream(seed, "bench", "auction"), []
+    for one, start, (_, ((nodes, units),)) in zip(first, plan.starts.tolist(), plan.where, strict=True):
+        if start == 0 and rng.random() < 0.5:
+            running.append(Running(one.job, one.duration, one.duration, nodes, units))
+    problem = replace(empty, running=tuple(running), waiting=tuple(rest))
+    return auction_of(problem, range(len(rest)), terms)
+
+
+def _waits(job: Job) -> Waiting:
+    return Waiting(job, job.walltime, {0: [0]} if job.requests else {})
+
+
+def solved(auction: Auction, make: Callable[[Auction], Programme], nodes: int) -> tuple[Result, int, float]:
+    """What comes of a programme, how many variables it has, and CPU seconds of making and solving it."""
+    begun = time.process_time()
+    program, whole = make(auction)
+    result, _ = maximise(program, whole, Search(nodes))
+    return result, len(whole), time.process_time() - begun
+
+
+def ours(auction: Auction) -> Programme:
+    """That of the dispatcher."""
+    both: Merged = merged(auction)
+    return both.program, both.whole
+
+
+def auctions() -> list[Row]:
+    """Both programmes at 128 nodes and 20 jobs, in turns; and ours on larger ones, by nodes of the search."""
+    made = auctions_of(*AGAINST)
+    solved(made[0], ours, 1)  # imports
+    both: dict[str, list[tuple[Result, int, float]]] = {"merged": [], "as printed (eq. 3 and 4 mended)": []}
+    for auction in made:
+        for name, make in zip(both, (ours, printed), strict=True):
+            both[name].append(solved(auction, make, SEARCHES[-1]))
+    rows = [_row(AGAINST, f"{name}, {SEARCHES[-1]} nodes", runs) for name, runs in both.items()]
+    mine, theirs = both.values()
+    times = [b / a for (*_, a), (*_, b) in zip(mine, theirs, strict=True)]
+    rows[0] = replace(rows[0], ratio=Spread.of(times), ratio_of="CPU time as printed / ours", goal=">= 20")
+    for which in ALONE:
+        made = auctions_of(*which)
+        for nodes in SEARCHES:
+            runs = [solved(one, ours, nodes) for one in made]
+            rows.append(_row(which, f"merged, {nodes} nodes", runs))
+    return rows
+
+
+def _row(which: tuple[str, int, int], program: str, runs: Sequence[tuple[Result, int, float]]) -> Row:
+    """What the runs took, with the gap (%) and the variables of the one in the middle."""
+    machine, window, _ = which
+    gaps = [100 * result.gap for result, _, _ in runs if result.gap is not None]
+    notes = {"variables": Spread.of([variables for _, variables, _ in runs]).median}
+    notes |= {"gap_percent": round(Spread.of(gaps).median, 2), "largest_gap_percent": round(max(gaps), 2)}
+    peak = own_peak()
+    spent = Spread.of([cpu_s for *_, cpu_s in runs])
+    return Row(f"auctions, {NODES[machine]} nodes x {window} jobs", program, window, spent, peak, notes=notes)

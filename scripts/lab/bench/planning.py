@@ -1,0 +1,95 @@
+"""What a plan from its files to its report takes, and its check: whole commands, beside EASY over the same history."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+
+from scripts.lab.bench.measure import in_turns, run_once
+from scripts.lab.bench.rows import Row, over, row_of
+from scripts.lab.kit.command import ROOT
+
+SLICE = "CEA-Curie-2012-slice36k.swf.gz"
+PARTITION_4, CURIE = 4, ROOT / "launch" / "platforms" / "curie-fat.toml"
+DAY, DAYS, JOBS = 12, 8, 10_000
+"""The day of the slice; and, of the made-up history, its days and the jobs of each."""
+MOST_S = 60
+MADE_UP = """name = "made-up"
+cooling = "air"
+weather = 15.0
+prices = 0.13
+calendar_start = 2023-07-03T00:00:00Z
+[[nodes]]
+count = 300
+prefix = "n"
+resources = { cores = 32 }
+power = { idle_w = 100, core_w = 6.33, off_w = 10, boot_s = 240, boot_w = 125, shutdown_s = 30, shutdown_w = 100 }
+"""
+
+
+def planning(traces: Path, folder: Path, repeats: int) -> list[Row]:
+    """A day of 10,000 jobs, and one of the Curie slice's partition 4 with the check of its export."""
+    folder.mkdir(parents=True, exist_ok=True)
+    dardis = str(Path(sys.executable).with_name("dardis"))
+    rows = []
+    for name, trace, platform, day, more in (
+        ("plan, made-up days", _made_up(folder), folder / "made-up.toml", DAYS, []),
+        ("plan, curie-partition-4", _partition_4(dardis, traces, folder), CURIE, DAY,
+         ["--weather", str(folder / "weather.csv"), "--prices", str(folder / "prices.csv"),
+          "--calendar-start", "2023-07-03T00:00Z"]),
+    ):  # fmt: skip
+        out = folder / f"{name.split()[1]}-plan"
+        site = ["--platform", str(platform)]
+        plan = [dardis, "plan", "--history", str(trace), *site, *more, "--day", str(day), "--out", str(out), "--force"]
+        easy = [dardis, "simulate", str(trace), *site, "--dispatcher", "easy", "--out", f"{out}-easy", "--force"]
+        run_once(plan)  # the check needs it, and all kernels are there
+        commands = {"dardis plan": plan, "dardis export --check": [dardis, "export", "--check", str(out)]}
+        costs = in_turns({"easy": [*easy, "--no-report"], **commands}, repeats)
+        jobs, goal = JOBS if "made-up" in name else 0, f"<= {MOST_S} CPU s"
+        rows += [
+            row_of(name, program, jobs, costs[program], over(costs[program], costs["easy"]),
+                   "easy over its whole history", goal)
+            for program in commands
+        ]  # fmt: skip
+    return rows
+
+
+def _made_up(folder: Path) -> Path:
+    """Days alike in everything but chance."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    day_problem = import_module("kit.plan_problems").day_problem
+    (folder / "made-up.toml").write_text(MADE_UP)
+    path = folder / "made-up.swf"
+    number = 0
+    with path.open("w") as file:
+        for day in range(DAYS):
+            jobs = day_problem(JOBS, 300, 0.7, day + 1).jobs
+            cores = jobs.units * jobs.request[:, 0]
+            for submit, runtime, width in zip(
+                jobs.submit.tolist(), jobs.duration.tolist(), cores.tolist(), strict=True
+            ):
+                number += 1
+                at = submit + (day - 1) * 86_400
+                file.write(
+                    f"{number} {at} -1 {runtime} {width} -1 -1 {width} {2 * runtime} -1 1 {number % 40} {'-1 ' * 5}-1\n"
+                )
+    return path
+
+
+def _partition_4(dardis: str, traces: Path, folder: Path) -> Path:
+    """The jobs of the partition, and weather and prices for its days."""
+    path = folder / "partition-4.csv"
+    run_once([dardis, "trace", "convert", str(traces / SLICE), str(path), "--partition", str(PARTITION_4),
+              "--platform", str(CURIE)])  # fmt: skip
+    for name, column, low, high in (("weather", "temp_c", 12, 26), ("prices", "price_eur_per_kwh", 0.08, 0.2)):
+        hours = range(-24, 24 * 40)
+        lines = [f"{_utc(hour)},{high if 8 <= hour % 24 < 20 else low}\n" for hour in hours]
+        (folder / f"{name}.csv").write_text(f"start_utc,{column}\n" + "".join(lines))
+    return path
+
+
+def _utc(hour: int) -> str:
+    day, hour = divmod(hour, 24)
+    month, day = (7, day + 3) if day + 3 <= 31 else (8, day + 3 - 31)
+    return f"2023-{month:02d}-{day:02d}T{hour:02d}:00Z"

@@ -1,0 +1,79 @@
+"""The kit of PCP'14 (thesis chapter 3): does the runs that are missing, and writes page, figures and plots."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Final
+
+from dardis.workload.read import read_trace
+from dardis.workload.table import write_table
+from scripts.lab.cp_2014 import paper
+from scripts.lab.cp_2014.batches import Batch, alike
+from scripts.lab.cp_2014.page import HEAD, Outcome, page, rows
+from scripts.lab.cp_2014.plots import draw
+from scripts.lab.cp_2014.runs import contenders, load, recorded
+from scripts.lab.kit.cache import Run, done, tell_missing
+from scripts.lab.kit.command import EURORA, EURORA_PLATFORM
+from scripts.lab.kit.options import parser_of, prepared
+from scripts.lab.kit.page import publish, write_csv
+
+MOST_PLACES: Final = 1500
+
+
+def options_of() -> argparse.Namespace:
+    """Read the command line."""
+    parser = parser_of("cp_2014", __doc__, EURORA, processes=None, limit="begin no run")
+    parser.add_argument("--batch", action="append", choices=[*paper.TABLE_3_6], help="only this; repeatable")
+    parser.add_argument("--only", action="append", metavar="LABEL", help="only this model or rule; repeatable")
+    parser.add_argument(
+        "--most-places", type=int, default=MOST_PLACES, help=f"the largest model, pairs of job and node ({MOST_PLACES})"
+    )
+    options = parser.parse_args()
+    if options.most_places < 0:
+        parser.error(f"--most-places {options.most_places}: expected at least 0")
+    known = {label for name in paper.TABLE_3_6 for label in contenders(name, options.most_places)}
+    for label in options.only or ():
+        if label not in known:
+            parser.error(f"--only {label!r}: expected one of {', '.join(sorted(known))}")
+    return prepared(parser, options)
+
+
+def all_runs(batches: list[Batch], options: argparse.Namespace) -> tuple[list[Outcome], int]:
+    """What came of every batch, and how many runs are missing."""
+    asked = {}
+    for batch in batches:
+        trace = options.out / "traces" / f"{batch.name}.csv"
+        trace.parent.mkdir(parents=True, exist_ok=True)
+        write_table(batch.trace, trace)
+        for label, who in contenders(batch.name, options.most_places).items():
+            if not options.only or label in options.only:
+                asked[batch.name, label] = Run(who, trace, EURORA_PLATFORM)
+    found = done(asked.values(), options.out, options.processes, options.limit)
+    outcomes = []
+    for batch in batches:
+        ours = {
+            label: load(batch, one.folder(options.out), found[one])
+            for (name, label), one in asked.items()
+            if name == batch.name and one in found
+        }
+        outcomes.append(Outcome(batch, ours | {paper.PBS: recorded(batch)}))
+    return outcomes, len(asked) - len(found)
+
+
+def main() -> int:
+    """Print the page, and write it beside the runs."""
+    options = options_of()
+    every = alike(read_trace(options.traces / EURORA))
+    outcomes, missing = all_runs([one for one in every if not options.batch or one.name in options.batch], options)
+    write_csv(options.out / "cp_2014.csv", HEAD, rows(outcomes))
+    draw(options.out, outcomes)
+    publish(options.out / "cp_2014.md", page(outcomes, options.most_places))
+    violations = [violation for of in outcomes for done in of.done.values() for violation in done.violations]
+    for violation in violations:
+        sys.stderr.write(f"audit: {violation}\n")
+    return max(tell_missing(missing), int(bool(violations)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,178 @@
+"""Writes the thesis's tables 3.4 to 3.6 with ours beside them, all batches against PBS, and the solver's work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from scripts.lab.cp_2014 import paper
+from scripts.lab.cp_2014.batches import FRAME_S, Batch, distance, made_of
+from scripts.lab.cp_2014.figures import QueueTimes, Use, queue_times, use
+from scripts.lab.cp_2014.runs import DELTAS, RULES, Done, label_of
+from scripts.lab.kit.page import NOTHING, markdown, table
+
+Row = tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A batch and what everybody made of it, by label; who has not been run is absent."""
+
+    batch: Batch
+    done: Mapping[str, Done]
+
+    def queue_times(self, label: str) -> QueueTimes:
+        """Of one."""
+        return queue_times(self.batch, self.done[label])
+
+    def use(self, label: str) -> Use:
+        """Of one."""
+        return use(self.batch, self.done[label])
+
+
+def page(outcomes: Sequence[Outcome], most_places: int) -> str:
+    """The whole page as Markdown."""
+    first = outcomes[0]
+    title = f"{len(outcomes)} batches of {FRAME_S // 3600} hours of Eurora-2014; models of up to {most_places:,} places"
+    parts = [
+        ["# Thesis chapter 3: PCP'14 on Eurora", "", title],
+        ["## Table 3.6: the batches", "", *_batches(outcomes), "", *_frames(outcomes)],
+        [f"## Table 3.4: queue times, s ({first.batch.name})", "", *_queue_times(first), "", _PARTS],
+        [f"## Table 3.5: use ({first.batch.name})", "", *_use(first), "", _USE],
+        ["## All batches", "", *_all(outcomes), "", _IN_FRAME],
+        ["## How tight the bounds are", "", *_bounds(outcomes)],
+        ["## The solver's work", "", *_work(outcomes), "", _WORK],
+    ]
+    return markdown(parts)
+
+
+_PARTS = (
+    "Left the thesis, right ours. By queue: that queue's waits over all jobs, since only so can the thesis's mean of "
+    "all lie above that of each queue. Until the frame ends: what is waited after it is left out."
+)
+_USE = "Left the thesis, right ours: means over the two hours, with those who ran when they began."
+_IN_FRAME = (
+    "Nobody comes after the frame here, as others did under PBS: so waits are compared up to its end as well. Late: "
+    "waited for longer than expected."
+)
+_WORK = (
+    "Decisions that were put as a problem; of these the solver was asked for some, and some models were too large: "
+    "there our own answer stands. Proven: of the last model of a decision. CPU of the solver, s."
+)
+
+
+def _pair(theirs: float | None, ours: float | None, form: str) -> list[str]:
+    return [NOTHING if value is None else form.format(value) for value in (theirs, ours)]
+
+
+def _twice(names: Sequence[str]) -> list[str]:
+    return [f"{name}: {whose}" for name in names for whose in ("thesis", "ours")]
+
+
+def _batches(outcomes: Sequence[Outcome]) -> list[str]:
+    found = [(paper.TABLE_3_6[one.batch.name], made_of(one.batch.counted)) for one in outcomes]
+    rows = []
+    for place, name in enumerate(paper.MADE_OF):
+        rows.append([name, *(f"{counts[place]:,}" for pair in found for counts in pair)])
+    return table(["jobs", *_twice([one.batch.name for one in outcomes])], rows)
+
+
+def _frames(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    for one in outcomes:
+        batch = one.batch
+        begin = datetime.fromtimestamp(batch.begin, UTC)
+        unlike = distance(made_of(batch.counted), paper.TABLE_3_6[batch.name])
+        waited = int((batch.counted.submit == batch.begin).sum())
+        yield (
+            f"- {batch.name}: from {begin:%Y-%m-%d %H:%M}; {int(batch.running.sum())} jobs ran then and {waited} "
+            f"waited; rows differ by {unlike:.2f} jobs a job in all."
+        )
+
+
+def _queue_times(of: Outcome) -> list[str]:
+    rows = []
+    for label in (*paper.MODELS, paper.PBS, *RULES):
+        theirs = paper.TABLE_3_4.get(label, (None,) * 4)
+        ours = of.queue_times(label) if label in of.done else None
+        values = (None,) * 4 if ours is None else (ours.mean, *ours.parts)
+        row = [label]
+        for pair in zip(theirs, values, strict=True):
+            row += _pair(*pair, "{:,.2f}")
+        rows.append([*row, NOTHING if ours is None else f"{ours.in_frame:,.0f}"])
+    return table(["", *_twice(["all", *paper.QUEUES]), "all, until the frame ends"], rows)
+
+
+def _use(of: Outcome) -> list[str]:
+    rows = []
+    for label in (*paper.MODELS, paper.PBS, *RULES):
+        theirs = paper.TABLE_3_5.get(label, (None,) * 5)
+        ours = of.use(label) if label in of.done else None
+        values = (None,) * 5 if ours is None else (ours.cores, ours.gpus, ours.mics, ours.share, ours.jobs)
+        row = [label]
+        for pair, form in zip(zip(theirs, values, strict=True), ("{:.1f}",) * 2 + ("{:.2f}", "{:.0f}", "{:.1f}"),
+                              strict=True):  # fmt: skip
+            row += _pair(*pair, form)
+        rows.append(row)
+    return table(["", *_twice(["cores", "GPUs", "MICs", "cores, %", "jobs"])], rows)
+
+
+def _all(outcomes: Sequence[Outcome]) -> list[str]:
+    rows = []
+    for of in outcomes:
+        for label in (paper.BEST, paper.PBS, *RULES):
+            if label in of.done:
+                waits, used = of.queue_times(label), of.use(label)
+                rows.append([
+                    of.batch.name, label, f"{waits.mean:,.0f}", f"{waits.in_frame:,.0f}", f"{waits.late:,}",
+                    f"{used.cores:.0f}", f"{used.gpus:.1f}", f"{used.jobs:.1f}",
+                ])  # fmt: skip
+    head = ["", "", "mean wait, s", "until the frame ends", "late jobs", "cores", "GPUs", "jobs that run"]
+    return table(head, rows, left=2)
+
+
+def _bounds(outcomes: Sequence[Outcome]) -> list[str]:
+    labels = {delta: label_of(paper.BEST, delta) for delta in (1.0, *DELTAS)}
+    rows = []
+    for of in outcomes:
+        for delta, label in labels.items():
+            if label in of.done:
+                waits, used = of.queue_times(label), of.use(label)
+                rows.append([
+                    of.batch.name, f"{delta:g}", f"{waits.mean:,.0f}", f"{waits.in_frame:,.0f}", f"{waits.late:,}",
+                    f"{used.cores:.0f}",
+                ])  # fmt: skip
+    return table(["", "δ₀ = δ₁", "mean wait, s", "until the frame ends", "late jobs", "cores"], rows)
+
+
+SOLVER = ("solver_decisions", "solver_asked", "solver_proven", "solver_too_large", "solver_gap_mean", "solver_cpu_s")
+"""What metrics.json says of the solver."""
+
+
+def _work(outcomes: Sequence[Outcome]) -> list[str]:
+    rows = []
+    for of in outcomes:
+        for label, done in of.done.items():
+            if SOLVER[0] in done.metrics:
+                *counts, gap, cpu_s = (done.metrics[key] for key in SOLVER)
+                shown = NOTHING if gap is None else f"{100 * gap:.1f}"
+                rows.append([of.batch.name, label, *map(str, counts), shown, f"{cpu_s:.1f}"])
+    head = ["", "", "decisions", "asked", "proven", "too large", "gap, %", "CPU, s"]
+    return table(head, rows, left=2)
+
+
+HEAD = (
+    "batch", "label", "mean_wait_s", *(f"{name.lower()}_part_s" for name in paper.QUEUES), "wait_in_frame_s",
+    "late_jobs", "cores", "gpus", "mics", "jobs_running", *SOLVER,
+)  # fmt: skip
+
+
+def rows(outcomes: Sequence[Outcome]) -> Iterator[Row]:
+    """All figures, a row a run, under `HEAD`."""
+    for of in outcomes:
+        for label, done in of.done.items():
+            waits, used = of.queue_times(label), of.use(label)
+            yield (
+                of.batch.name, label, waits.mean, *waits.parts, waits.in_frame, waits.late, used.cores, used.gpus,
+                used.mics, used.jobs, *(done.metrics.get(key, "") for key in SOLVER),
+            )  # fmt: skip

@@ -1,0 +1,102 @@
+"""The kit of paper 002 (PCP'19, HCP'19): does the runs that are missing, and writes the page and its figures."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from scripts.lab.kit.bars import draw_services
+from scripts.lab.kit.command import EURORA
+from scripts.lab.kit.compared import read_spec
+from scripts.lab.kit.constraint import PBS, claim_table, constraint_parser, decision_table, outcomes_of, service_table
+from scripts.lab.kit.options import prepared
+from scripts.lab.kit.page import NOTHING, markdown, publish, table
+from scripts.lab.kit.service import ALL, LONG, MEDIUM, Outcome, Service, figures_of, of_log
+
+PRINTED: Final = ("mean_ms", "total_s", "predicting_s", "intervals")
+
+
+def page(lead: str, found: Mapping[str, Outcome], log: Mapping[str, Service]) -> str:
+    """The whole page as Markdown: table 2, the services of figures 2 to 4, and what the claims come to here."""
+    paper = read_spec(__file__, "claims")
+    services = {label: one.service for label, one in found.items()} | {PBS: log}
+    head = ["theirs: ms a decision", "whole simulation, s", "predicting, s", "intervals"]
+    printed = {label: _printed(row) for label, row in paper["printed"].items()}
+    errors = ["", "mean error, min: theirs", "ours", "ran longer: theirs", "ours", "ran shorter: theirs", "ours"]
+    claims = claim_table(paper["claims"], figures_of(found, log, PBS))
+    return markdown([
+        ["# PCP'19 and HCP'19 on Eurora", "", lead],
+        ["## Table 2: times and problem sizes", "", *decision_table(found, head, printed), "", _SIZES],
+        ["## Figures 2 to 4: slowdowns and waits, mean ± standard deviation", "", *service_table(services)],
+        ["## Figure 1: what jobs are expected to run", "", *table(errors, _errors(found, paper["predictors"]))],
+        ["## What the paper says, and what these figures say", "", *claims],
+    ])  # fmt: skip
+
+
+_SIZES: Final = (
+    "The paper's figures are beside ours where it has any. Ours are CPU time on one core, its total is the time of the "
+    "whole simulation. Its intervals are those of its solver's model, ours variables as its text counts them, on the "
+    "mean of all decisions that were put as a problem."
+)
+
+
+def _printed(row: Mapping[str, float] | bool) -> list[str]:
+    """A row of table 2; False for what did not end."""
+    if isinstance(row, bool):
+        return ["did not end", *[NOTHING] * 3]
+    return [f"{row[name]:,.0f}" if name in row else NOTHING for name in PRINTED]
+
+
+def _errors(found: Mapping[str, Outcome], predictors: Mapping[str, Any]) -> Iterator[list[str]]:
+    """The errors of the newest versions' predictors."""
+    for expected, printed in predictors.items():
+        label = next((name for name in found if name.endswith(f"3-{expected}")), None)
+        if label is not None:
+            metrics = found[label].metrics
+            ours = (
+                metrics["expected_mae_s"] / 60, metrics["expected_under_share"], metrics["expected_over_share"]
+            )  # fmt: skip
+            cells = [label]
+            for place, (theirs, here) in enumerate(zip(printed, ours, strict=True)):
+                cells += [f"{value:.0f}" if place == 0 else f"{value:.1%}" for value in (theirs, here)]
+            yield cells
+
+
+def draw(out: Path, found: Mapping[str, Outcome], log: Mapping[str, Service]) -> None:
+    """Write the counterparts of figures 2 to 4."""
+    services = {label: one.service for label, one in found.items()} | {PBS: log}
+    ours = [label for label in found if label.startswith("EASY")]
+    panels = {}
+    for name in ("PCP", "HCP"):
+        shown = [label for label in services if label.startswith((name, "EASY", PBS))]
+        panels[f"{name}, all jobs"] = {label: services[label][ALL] for label in shown}
+    draw_services(out / "figures_2_3", panels, ours)
+    panels = {
+        f"{of} jobs": {label: one[of] for label, one in services.items() if of in one} for of in (MEDIUM, LONG)
+    }  # fmt: skip
+    draw_services(out / "figure_4", panels, ours)
+
+
+def main() -> int:
+    """Print the page, and write it beside the figures; 1 where a run has not ended well."""
+    parser = constraint_parser("cp_2019", __doc__, EURORA)
+    options = prepared(parser, parser.parse_args())
+    spec, trace = read_spec(__file__), options.traces / EURORA
+    found = outcomes_of("Eurora", spec, options, trace)
+    log = of_log(trace, options.jobs)
+    asked = len(spec["dispatchers"])
+    missing = "" if len(found) == asked else f" Of {asked} runs {len(found)} came to their end."
+    lead = (
+        f"{log[ALL].jobs:,} jobs of CINECA's Eurora on its 64 nodes. W: jobs are expected to run for their walltime, "
+        "D: as long as the last one that is alike, R: as long as they do. Expected waits of queues are their means in "
+        f"the log.{missing}"
+    )
+    draw(options.out, found, log)
+    publish(options.out / "cp_2019.md", page(lead, found, log))
+    return int(len(found) < asked)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,92 @@
+"""What a job costs by how many others wait: in a run where somebody comes whenever somebody has ended."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final
+
+from dardis.model.addresses import FIRST_HOST, JobId
+from dardis.model.job import Actual, Job
+from dardis.model.randomness import stream
+from dardis.registry import Cluster, find_dispatcher
+from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
+from dardis.runs.warm import warm
+from dardis.scale import load
+from dardis.sim.simulation import NO_HOSTS, Simulation
+from dardis.transport.local import LocalHosts
+from scripts.lab.growth.points import Point
+
+OVER: Final = "waiting jobs"
+DISPATCHERS: Final = ("dardis-throughput", "dardis-late", "easy")
+NODES: Final = 100
+RUNNING: Final = 40
+"""Jobs of ours that this machine holds, more or less."""
+SEED: Final = 1
+
+
+class EnoughSeen(Exception):  # noqa: N818 (nothing is wrong)
+    """As many jobs have ended as are measured."""
+
+
+def jobs_of(there: int, ends: int) -> list[Actual]:
+    """So many jobs at once, and behind each a chain of others, in all long enough for so many ends."""
+    count = there * (2 * -(-ends // there) + 2)
+    rng = stream(SEED, "growth", there)
+    draws = zip(
+        rng.integers(1, load.MOST_UNITS + 1, count).tolist(), rng.integers(1, load.CORES_OF_A_NODE + 1, count).tolist(),
+        rng.integers(load.SHORTEST_S, load.LONGEST_S, count).tolist(), rng.uniform(0.3, 1.0, count).tolist(),
+        strict=True,
+    )  # fmt: skip
+    jobs = []
+    for number, (units, cores, walltime, share) in enumerate(draws, start=1):
+        asked = Job(JobId(number), 0, 0, None, walltime, units, (cores,), groups=1)
+        after = JobId(number - there) if number > there else None
+        jobs.append(Actual(asked, runtime=int(share * walltime), after=after))
+    return jobs
+
+
+def simulation_of(name: str, jobs: list[Actual]) -> Simulation:
+    """A run of these jobs under a dispatcher, whose kernels are compiled."""
+    dispatcher, platform, bounds = find_dispatcher(name), load.machine(NODES), even_bounds(NODES, 1)
+    warm(dispatcher)
+    hosts = NO_HOSTS
+    if dispatcher.setup.asks_nodes:
+        hosts = LocalHosts([host_from_plan(host_plan(platform, None, bounds, SEED), FIRST_HOST, dispatcher.pool)])
+    return Simulation(jobs, dispatcher.turns(Cluster(platform, bounds, SEED)), hosts)
+
+
+def over_waiting(sizes: Sequence[int], turns: int, ends: int) -> list[Point]:
+    """Points of each dispatcher at each number of waiting jobs; a turn is a part of the run, of so many ends."""
+    points = []
+    for name in DISPATCHERS:
+        for size in sizes:
+            points.append(Point.of(OVER, name, size, costs_s(name, size, turns, ends)))
+            sys.stderr.write(f"{size} {OVER}: {name} {points[-1].cost_us} µs\n")
+    return points
+
+
+def costs_s(name: str, waiting: int, turns: int, ends: int) -> list[float]:
+    """CPU of all decisions over jobs that ended, while about so many waited; the first part does not count."""
+    simulation = simulation_of(name, jobs_of(waiting + RUNNING, (turns + 1) * ends))
+    recorder = simulation.recorder
+    marks: list[tuple[int, float]] = []
+
+    def watch(settled: int, _jobs: int) -> None:
+        if settled >= len(marks) * ends:  # the first time when all those have been seen who were there at once
+            marks.append((settled, (sum(recorder.decision_ns) + recorder.upkeep_ns) / 1e9))
+        if len(marks) > turns + 1:
+            raise EnoughSeen
+
+    gc.collect()
+    gc.disable()
+    try:
+        simulation.run(watch)
+    except EnoughSeen:
+        pass
+    finally:
+        gc.enable()
+    costs = [(cost - before) / (end - begun) for (begun, before), (end, cost) in pairwise(marks)]
+    return costs[1:]

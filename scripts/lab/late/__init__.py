@@ -1,0 +1,1 @@
+"""The kit behind scripts/lab/run late: late binding beside best practice on traces, at several loads."""

@@ -1,0 +1,165 @@
+"""What late binding is chosen on and judged on: traces of real and made machines, at their own load and at others.
+
+Half of the cases were written down here before the rule of late binding was chosen, to be judged on alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from dardis.config.platform import load_platform
+from dardis.model.randomness import stream
+from dardis.workload.read import read_trace
+from dardis.workload.table import write_table
+from dardis.workload.trace import Trace
+from dardis.workload.transform import offered_load, resubmitted, with_load
+from dardis.workload.units import in_units
+from scripts.lab.kit.command import DARDIS, EURORA_PLATFORM, PLATFORMS, equal_nodes, run_quietly
+
+FIRST: Final = 10_000
+"""Jobs of a case that is not a whole trace."""
+LOADS: Final = (None, 0.7, 0.9, 1.1, 1.3)
+"""None: its own."""
+SHAKEN_S: Final = 60
+"""Submissions of a shaken trace are later by up to a minute, each by chance."""
+WALLTIMES: Final = ("stated", "exact", "doubled", "five times", "equal")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A trace, its machine, and whether the rule is chosen on it."""
+
+    name: str
+    file: str
+    """Of the folder of traces; "": it is made by `dardis trace generate rivals` with the seed that its name ends in."""
+    nodes: int
+    """With so many cores each; 0: a platform file of ours."""
+    cores: int
+    chosen_on: bool
+    cut: tuple[str, ...] = ()
+    """Options of `dardis trace convert`."""
+
+    def platform(self, out: Path) -> Path:
+        """Its machine's file."""
+        if self.nodes == 0:
+            return EURORA_PLATFORM if self.file else PLATFORMS / "eurora.toml"
+        return equal_nodes(out, self.nodes, self.cores)
+
+
+SOURCES: Final = {
+    source.name: source
+    for source in (
+        Source("KTH", "KTH-SP2-1996.swf.gz", 100, 1, True),
+        Source("Curie partition 4", "CEA-Curie-2012-slice36k.swf.gz", 300, 32, True, ("--partition", "4")),
+        Source("Wagap", "MetaCentrum-Wagap-2013.swf.gz", 136, 16, True),
+        Source("rivals 1", "", 0, 0, True),
+        Source("HPC2N", "HPC2N-2002-2.2-cln.swf.gz", 120, 2, False),
+        Source("SDSC-BLUE", "SDSC-BLUE-2000-4.2-cln.swf.gz", 144, 8, False),
+        Source("Eurora", "Eurora-2014.csv.gz", 0, 0, False),
+        Source("RADDIT", "NREL-RADDIT-2024.swf.gz", 2229, 1, False, ("--from", "4377851")),
+        Source("rivals 2", "", 0, 0, False),
+    )
+}
+"""RADDIT counts nodes, and is cut to the submissions since 2024-08-30, before which only long waits are in it."""
+_WHOLE: Final = ("KTH", "Wagap", "HPC2N", "SDSC-BLUE")
+"""Of the others the first jobs are all, or nearly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A trace at a load."""
+
+    source: str
+    load: float | None = None
+    whole: bool = False
+    shaken: int = 0
+    """Seed by which submissions are shaken; 0: they are not."""
+    walltimes: str = "stated"
+
+    @property
+    def name(self) -> str:
+        """For tables and files."""
+        size = "" if self.whole else ", 10k"
+        told = f"{self.source}{size}, {'own load' if self.load is None else format(self.load, 'g')}"
+        told += "" if self.walltimes == "stated" else f", walltimes {self.walltimes}"
+        return told + (f", shaken {self.shaken}" if self.shaken else "")
+
+    @property
+    def chosen_on(self) -> bool:
+        """Whether the rule was chosen on it; else it is judged on."""
+        return SOURCES[self.source].chosen_on
+
+    def trace(self, traces: Path, out: Path) -> Path:
+        """Its jobs in a file, which is made if it is not there."""
+        path = out / "traces" / (self.name.replace(", ", "_").replace(" ", "-") + ".csv")
+        if not path.is_file():
+            source = SOURCES[self.source]
+            platform = load_platform(source.platform(out))
+            made = read_trace(_cut(source, self.whole, traces, out))
+            if self.walltimes != "stated":
+                made = with_walltimes(made, self.walltimes)
+            if self.load is not None:
+                made = with_load(made, platform, self.load)
+            if self.shaken:
+                made = shaken(made, self.shaken)
+            draft = path.with_suffix(".part.csv")
+            write_table(in_units(made, platform, None), draft)
+            draft.replace(path)
+        return path
+
+    def load_there(self, traces: Path, out: Path) -> float:
+        """What `dardis trace info` prints of it."""
+        load = offered_load(read_trace(self.trace(traces, out)), load_platform(SOURCES[self.source].platform(out)))
+        return 0.0 if load is None else load
+
+
+def cases(*, long: bool = True) -> Iterator[Case]:
+    """Those of the table, those that the rule is chosen on first."""
+    for source in SOURCES:
+        if source == "RADDIT":
+            yield Case(source, whole=True)
+            continue
+        yield from (Case(source, load) for load in LOADS)
+        if long and source in _WHOLE:
+            yield from (Case(source, load, whole=True) for load in (None, 0.9))
+
+
+def with_walltimes(trace: Trace, how: str) -> Trace:
+    """The trace with other walltimes, none of them below the runtime if the stated one was not."""
+    stated = trace.walltime
+    other = {
+        "exact": np.minimum(trace.runtime, stated),
+        "doubled": 2 * stated,
+        "five times": 5 * stated,
+        "equal": np.full_like(stated, stated.max()),
+    }[how]
+    nobody_lacks = np.zeros(len(trace), dtype=bool)
+    return replace(trace, walltime=other, runtime=np.minimum(trace.runtime, stated), no_walltime=nobody_lacks)
+
+
+def shaken(trace: Trace, seed: int) -> Trace:
+    """The trace with each submission up to a minute later."""
+    later = stream(seed, "shaken").integers(0, SHAKEN_S, len(trace), endpoint=True)
+    return resubmitted(trace, trace.submit + later)
+
+
+def _cut(source: Source, whole: bool, traces: Path, out: Path) -> Path:
+    """The jobs as they were."""
+    path = out / "traces" / (source.name.replace(" ", "-") + ("" if whole else "-10k") + "-cut.csv")
+    if not path.is_file():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        count = () if whole else ("--jobs", f"{FIRST}")
+        draft = path.with_suffix(".part.csv")
+        if source.file:
+            platform = ("--platform", str(source.platform(out)))
+            asked = ("convert", str(traces / source.file), str(draft), *source.cut, *count, *platform)
+        else:
+            asked = ("generate", "rivals", str(draft), *count, "--seed", source.name.split()[-1])
+        run_quietly(*DARDIS, "trace", *asked, "--force")
+        draft.replace(path)
+    return path

@@ -1,0 +1,70 @@
+"""Runs the throughput set-up with samples of several sizes on real traces, and writes the curve and its table."""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from scripts.lab.kit import page
+from scripts.lab.kit.cache import Metrics, done, tell_missing
+from scripts.lab.kit.options import parser_of, prepared
+from scripts.lab.sample.plot import draw
+from scripts.lab.sample.runs import ALL_TRACES, CASES, Point, points_of, runs_of, together
+
+
+def table(full: Mapping[str, Metrics], curves: Mapping[str, Sequence[Point]]) -> str:
+    """Every point beside full rounds."""
+    head = (
+        "trace",
+        "nodes a unit",
+        "messages a job",
+        "mean wait",
+        "over seeds",
+        "mean bounded slowdown",
+        "longest wait",
+    )
+    rows = []
+    for name, points in curves.items():
+        figures = ["1", "1", "", "1", "1"]
+        if name in full:
+            of = full[name]
+            figures = [
+                f"{of['messages'] / of['jobs']:.0f}", f"{of['mean_wait_s']:.0f} s", "",
+                f"{of['mean_bounded_slowdown']:.1f}", f"{of['max_wait_s'] / 3600:.1f} h",
+            ]  # fmt: skip
+        rows.append([name, "all", *figures])
+        rows += [
+            ["", f"{p.sample}", f"{p.messages:.2f}", f"{p.wait:.2f}", f"{p.least_wait:.2f}–{p.most_wait:.2f}",
+             f"{p.slowdown:.2f}", f"{p.longest_wait:.2f}"]
+            for p in points
+            if p.sample
+        ]  # fmt: skip
+    return page.markdown([page.table(head, rows, left=len(head), blank=" ")])
+
+
+def main() -> int:
+    """Run what is missing; print and write the table, and draw the curve."""
+    parser = parser_of("sample", __doc__, "")
+    parser.add_argument("--only", nargs="+", choices=[case.name for case in CASES], help="only these traces")
+    options = prepared(parser, parser.parse_args())
+    out = options.out
+    chosen = [case for case in CASES if not options.only or case.name in options.only]
+    runs = {case.name: runs_of(case, options.traces, out) for case in chosen}
+    known = done([one for of in runs.values() for one in of.values()], out, options.processes)
+    if missing := sum(map(len, runs.values())) - len(known):
+        return tell_missing(missing)
+    figures: dict[str, dict[int, list[Metrics]]] = {name: defaultdict(list) for name in runs}
+    for name, of in runs.items():
+        for (sample, _), one in of.items():
+            figures[name][sample].append(known[one])
+    curves = {name: points_of(of) for name, of in figures.items()}
+    curves[ALL_TRACES] = together(list(curves.values()))
+    text = table({name: of[0][0] for name, of in figures.items()}, curves)
+    draw(out, curves)
+    page.publish(out / "sample.md", text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Curves of two runs of `scripts/lab/run scale` in one picture."""

@@ -1,0 +1,53 @@
+"""The kit of the Eurora scheduler (thesis chapter 4): does the runs that are missing, and writes page and plots."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from scripts.lab.kit.cache import Run, done, tell_missing
+from scripts.lab.kit.command import EURORA, SHARED
+from scripts.lab.kit.options import count, counts, parser_of, prepared
+from scripts.lab.kit.page import publish
+from scripts.lab.thesis_4 import paper
+from scripts.lab.thesis_4.cases import HETEROGENEITY, TESTS, Test, generated, recorded
+from scripts.lab.thesis_4.days import Day, days_of
+from scripts.lab.thesis_4.page import Outcome, page
+from scripts.lab.thesis_4.plots import draw
+
+
+def main() -> int:
+    """Print the page, and write it beside the runs."""
+    parser = parser_of("thesis_4", __doc__, limit="begin no run")
+    told = f"folder of {EURORA}; its days are left out where it is not there"
+    parser.add_argument("--traces", type=Path, default=SHARED / "traces", help=told)
+    parser.add_argument("--seeds", type=counts, default=[1], help="of the generated workloads, with commas (1)")
+    parser.add_argument("--jobs", type=count, default=2500, help=f"of {EURORA}, the first so many (2500)")
+    options = prepared(parser, parser.parse_args())
+    out, everybody = options.out, (*paper.OPPONENTS, paper.PORTFOLIO)
+    tests = {test: generated(test, options.seeds, everybody, out) for test in TESTS}
+    kinds = {test: generated(test, options.seeds, paper.OPPONENTS, out) for test in HETEROGENEITY}
+    trace = options.traces.resolve() / EURORA
+    days = recorded(trace, options.jobs, out) if trace.is_file() else {}
+    asked = [one for group in (*tests.values(), *kinds.values()) for one in group.values()] + [*days.values()]
+    known = done(asked, out, options.processes, options.limit)
+
+    def outcomes(of: Mapping[Test, Mapping[tuple[str, int], Run]]) -> list[Outcome]:
+        return [
+            Outcome(test, {key: known[one] for key, one in group.items() if one in known}) for test, group in of.items()
+        ]
+
+    by_day: dict[str, Sequence[Day]] = {
+        name: days_of(one.folder(out) / "jobs.csv") for name, one in days.items() if one in known
+    }
+    found = outcomes(tests)
+    draw(out, found)
+    seeds = ",".join(map(str, options.seeds))
+    title = f"Seeds {seeds} of the generated workloads; the first {options.jobs:,} jobs of Eurora-2014."
+    publish(out / "thesis_4.md", page(found, outcomes(kinds), by_day, title))
+    return tell_missing(len(asked) - len(known))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,208 @@
+"""Writes the page: the thesis's figures and table 6.2 with ours beside them, and what the days of the plans teach."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from scripts.lab.kit.page import markdown, table
+from scripts.lab.thesis_6 import paper
+from scripts.lab.thesis_6.cases import CORE_W, INCOMES, SCENARIOS, Scenario
+from scripts.lab.thesis_6.class_tree import CLASSES, THESIS_ACCURACY, ClassTree, DayRecords
+from scripts.lab.thesis_6.figures import Found, slope_pue
+from scripts.lab.thesis_6.searches import BY_SOLVER, DEFAULT, DELAY, OURS, SEARCHES, Bounds
+
+SEARCH_COLUMNS = tuple(SEARCHES)
+
+
+def page(all_found: Sequence[Found], bounds: Bounds, tree: ClassTree, records: DayRecords) -> str:
+    """The whole page as Markdown."""
+    parts = [["# Thesis 6.8 on the Curie slice, 300 nodes of 32 cores", "", _LEAD], _workloads(all_found),
+             ["## What each search may do for a day", "", *_bounds(all_found, bounds)]]  # fmt: skip
+    for found in all_found:
+        figure = "6.3" if found.case.workload.name == "low" else "6.2"
+        parts.append([
+            f"## Figure {figure}: profit until the last submission, {found.case.workload.name} load", "",
+            *_gains(found), "", *_gains_text(found),
+        ])  # fmt: skip
+    parts.append(["## Figure 6.4: makespan, days", "", *_makespans(all_found)])
+    parts.append(["## Table 6.2: total PUE", "", *_pues(all_found), "", _PUE])
+    parts.append(["## Figure 6.6: daily PUE and its trend", "", _DAILY])
+    parts.append(["## Figures 6.5, 6.8 and 6.9: the classification tree", "", *_tree(tree, records)])
+    return markdown(parts)
+
+
+_LEAD = (
+    "Each trace is planned day by day: the jobs of the day, their true durations known, with what is left from the "
+    "days before and beside what runs. What a plan starts within its day stays; the rest is planned again the next "
+    "day. Multi-search, delay search and ours plan each of the four scenarios of plant and season, at the cheap "
+    "income; the solver's searches those that are named below. After the last submission the queue is drained. The "
+    "first submission is at midnight. The rule-based set-ups go through the whole trace as it comes, and know the "
+    "durations too. "
+    f"A core draws {CORE_W[0]} to {CORE_W[1]} W, drawn for each job; nodes have no idle power; a core-hour earns "
+    f"{INCOMES['cheap']} (cheap) or {INCOMES['expensive']:.2f} EUR (expensive), a kWh costs 0.13 EUR; every day has "
+    "24.5 ± 6.5 °C (summer) or 3.5 ± 3.5 °C (winter), a sine with its maximum at 15 o'clock. Every plan of a day and "
+    "every whole schedule has passed the audit on real nodes."
+)
+_PUE = "Left the thesis, right ours. All plans are made for the cheap income, so that ours are the same at both."
+_PLANNED = (
+    "A search that was planned in one scenario alone (above) has that plan in all of them; where it falls back to "
+    "multi-search it can therefore differ from multi-search's own plan for a scenario."
+)
+_DAILY = "`figure_6_6.png` has them for the high load, `thesis_6.csv` for all."
+
+
+def _workloads(all_found: Sequence[Found]) -> list[str]:
+    rows = []
+    for found in all_found:
+        case = found.case
+        rows.append([
+            case.workload.name, case.workload.theirs, f"{len(case.jobs):,}", f"{(case.last - case.first) / 86400:.1f}",
+            f"{case.load:.2f}", f"{case.left_out}",
+        ])  # fmt: skip
+    head = ["load", "thesis", "jobs", "submitted in, days", "core-hours asked for / there are", "too wide, left out"]
+    return table(head, rows, left=2)
+
+
+def _bounds(all_found: Sequence[Found], bounds: Bounds) -> Iterator[str]:
+    yield (
+        f"Delay search {bounds.delays} runs of the heuristic after multi-search's 22; ours {bounds.groups} groups "
+        "rebuilt after its descent, without the solver's polish and the bound that `dardis plan` has; the solver's "
+        f"default search and the relaxation {bounds.solver_s:g} s of deterministic time and at most "
+        f"{bounds.guard_s:g} s by the clock."
+    )
+    for found in all_found:
+        for search in BY_SOLVER:
+            for scenario, rolled in found.plans[search].items():
+                some = rolled.jobs_a_day > 0
+                own, days = int(rolled.own[some].sum()), int(some.sum())
+                without = rolled.jobs_a_day[some & (rolled.own == 0)]
+                most = f" (those have {without.min():,} to {without.max():,} jobs)" if len(without) else ""
+                instead = "the heuristic's first solution" if search == DEFAULT else "multi-search's plan"
+                yield (
+                    f"- {found.case.workload.name} load, {search}, planned for {scenario.name}: a plan of its own on "
+                    f"{own} of {days} days; {instead} on the others{most}."
+                )
+
+
+def _gains(found: Found) -> list[str]:
+    rows = []
+    for scenario in SCENARIOS:
+        for price in INCOMES:
+            best, strict = (found.best_rule(scenario, price, strict=only) for only in (False, True))
+            base, low = (found.cell(name, scenario, price).profit for name in (best, strict))
+            profits = [found.cell(search, scenario, price).profit for search in SEARCH_COLUMNS]
+            rows.append([
+                f"{scenario.name}, {price}", f"`{best}`", f"{base:,.0f}",
+                *(f"{100 * (profit / base - 1):+.2f}" for profit in profits),
+                f"{100 * (found.cell(DELAY, scenario, price).profit / low - 1):+.2f}",
+                f"{100 * (found.cell(OURS, scenario, price).profit / low - 1):+.2f}",
+            ])  # fmt: skip
+    head = ["scenario", "best rule-based set-up", "its profit, EUR", *(f"{name}, %" for name in SEARCH_COLUMNS),
+            "delay search over the best strict rule, %", "ours over it, %"]  # fmt: skip
+    return table(head, rows, left=2)
+
+
+def _gains_text(found: Found) -> Iterator[str]:
+    name = found.case.workload.name
+    theirs = "low" if name == "low" else "high"
+    scenario = SCENARIOS[0]
+    best = found.best_rule(scenario, "cheap")
+    use, most = found.use(best, scenario), found.most_use()
+    yield (
+        f"Thesis: its searches {paper.GAINS[theirs]}, ILOG's default {paper.DEFAULT_GAIN[theirs]}. `{best}` uses "
+        f"{100 * use:.2f} % of the core-hours until the last submission and nothing can use more than "
+        f"{100 * most:.2f} %: no plan has more than {100 * (most / use - 1):.2f} % more core-hours."
+    )
+    yield ""
+    ends = {search: _gains_at_end(found, search) for search in (DELAY, OURS)}
+    yield (
+        "At the last end all have earned the same, and only energy differs: then "
+        + ", ".join(f"{search} has {min(of):+.2f} to {max(of):+.2f} %" for search, of in ends.items())
+        + f" over the rule that was best until the last submission. {_PLANNED}"
+    )
+    yield ""
+    yield (
+        "Core-hours until the last submission, % of the machine's (first scenario): "
+        + ", ".join(f"`{rule}` {100 * found.use(rule, scenario):.2f}" for rule in found.rules)
+        + "; "
+        + ", ".join(f"{search} {100 * found.use(search, scenario):.2f}" for search in SEARCH_COLUMNS)
+        + "."
+    )
+
+
+def _gains_at_end(found: Found, search: str) -> list[float]:
+    gains = []
+    for scenario in SCENARIOS:
+        for price in INCOMES:
+            base = found.cell(found.best_rule(scenario, price), scenario, price).whole_profit
+            gains.append(100 * (found.cell(search, scenario, price).whole_profit / base - 1))
+    return gains
+
+
+def _makespans(all_found: Sequence[Found]) -> list[str]:
+    rows = []
+    for found in all_found:
+        for scenario in SCENARIOS:
+            best = found.best_rule(scenario, "cheap")
+            names = (best, *SEARCH_COLUMNS)
+            makespans = (f"{found.makespan_d(name, scenario):.2f}" for name in names)
+            rows.append([f"{found.case.workload.name}, {scenario.name}", *makespans])
+    return table(["load, scenario", "best rule-based set-up", *SEARCH_COLUMNS], rows)
+
+
+def _pues(all_found: Sequence[Found]) -> list[str]:
+    rows = []
+    by_name = {found.case.workload.name: found for found in all_found}
+    for (plant, season, load, price), theirs in paper.TABLE_6_2.items():
+        if load not in by_name:
+            continue
+        found = by_name[load]
+        scenario = _scenario(plant, season)
+        row = [f"{scenario.name}, {load}, {price}"]
+        for name, value in zip((*paper.COLUMNS, found.best_rule(scenario, price)), theirs, strict=False):
+            row += [f"{value:.5f}", f"{found.cell(name, scenario, price).pue:.5f}"]
+        row.append(f"{found.cell(OURS, scenario, price).pue:.5f}")
+        row += [f"{theirs[paper.SLOPE]:.5f}", f"{slope_pue(scenario, found.case)[1]:.5f}"]
+        rows.append(row)
+    head = ["scenario"]
+    for name in (*paper.COLUMNS, "best rule"):
+        head += [f"{name}: thesis", "ours"]
+    return table([*head, "our search", "slope change: thesis", "ours"], rows)
+
+
+def _scenario(plant: str, season: str) -> Scenario:
+    return next(one for one in SCENARIOS if (one.plant, one.season.name) == (plant, season))
+
+
+def _tree(tree: ClassTree, records: DayRecords) -> Iterator[str]:
+    yield f"Thesis: {paper.RULE}; {100 * THESIS_ACCURACY:.2f} % of {paper.RECORDS} days right, fitted on all of them."
+    yield ""
+    yield f"Ours, from {tree.days} days of delay search's plans (both loads, all four scenarios):"
+    yield ""
+    yield from (f"- {rule}" for rule in tree.rules)
+    yield ""
+    yield f"{tree.summary()}. By plant and class:"
+    yield ""
+    wrong = predicted(tree, records) != records.classes
+    rows = []
+    for hybrid in (False, True):
+        mine = records.hybrid == hybrid
+        counts = [int((mine & (records.classes == place)).sum()) for place in range(len(CLASSES))]
+        rows.append(["hybrid" if hybrid else "air", *map(str, counts), str(int((mine & wrong).sum()))])
+    yield from table(["plant", *CLASSES, "wrong"], rows)
+    yield ""
+    if wrong.any():
+        off = np.abs(records.above_slope[wrong])
+        yield (
+            f"The {int(wrong.sum())} wrong ones lie at most {off.max():.5f} of PUE from the slope change, half of them "
+            f"within {np.median(off):.5f} (thesis: six between 0.001 and 0.01, the others below)."
+        )
+    else:
+        yield "None is wrong."
+
+
+def predicted(tree: ClassTree, records: DayRecords) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Class that the tree gives each record."""
+    return np.asarray(tree.fitted.predict(records.features), dtype=np.int64)

@@ -1,0 +1,244 @@
+"""Writes the page: tables in the order of the thesis's figures, what was aimed at, and what was met."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from scripts.lab.kit.page import markdown, table
+from scripts.lab.thesis_7 import paper
+from scripts.lab.thesis_7.cases import SCENARIOS, WORKLOADS, Scenario
+from scripts.lab.thesis_7.figures import RULES, Cell, Found, Key, aims
+from scripts.lab.thesis_7.runs import (
+    ALL_ON,
+    DISPATCHERS,
+    EASY,
+    LATE,
+    OFFSET_50,
+    OFFSET_70,
+    OPPONENTS,
+    SAME_NODES,
+    SHIFT_H,
+    SPARES,
+    TEN,
+    THROUGHPUT,
+    switchings,
+)
+
+SHOWN: tuple[tuple[str, Key], ...] = (
+    ("EASY", (OPPONENTS, EASY)),
+    ("DARDIS100", (THROUGHPUT, ALL_ON)),
+    ("DARDIS70", (THROUGHPUT, OFFSET_70)),
+    ("DARDIS50", (THROUGHPUT, OFFSET_50)),
+    ("throughput, ten spares", (THROUGHPUT, TEN)),
+    ("**throughput, learned spares**", (THROUGHPUT, SPARES)),
+    ("DARDIS100, same nodes", (SAME_NODES, ALL_ON)),
+    ("DARDIS70, same nodes", (SAME_NODES, OFFSET_70)),
+    ("DARDIS50, same nodes", (SAME_NODES, OFFSET_50)),
+    ("throughput, same nodes, learned spares", (SAME_NODES, SPARES)),
+    ("late, all nodes on", (LATE, ALL_ON)),
+    ("late, ten spares", (LATE, TEN)),
+    ("**late, learned spares**", (LATE, SPARES)),
+)
+"""Rows of the tables of profit, in their order."""
+LEARNED = tuple((name, (name, SPARES)) for name in DISPATCHERS)
+
+
+def page(all_found: Sequence[Found]) -> str:
+    """The whole page as Markdown."""
+    parts = [["# Thesis 7.6 on the Curie slice, 300 nodes of 32 cores", "", _LEAD], _workloads(all_found)]
+    parts.append(["## Table 7.1 in short: % more profit than the best rule-based set-up", "", *_short(all_found), "",
+                  _SHORT])  # fmt: skip
+    parts.append(["## Aims", "", *_aims(all_found), "", _AIMS])
+    for found in all_found:
+        parts += _of_workload(found)
+    return markdown(parts)
+
+
+_LEAD = (
+    "Each workload runs once under each dispatcher and switching, and is accounted for in eight scenarios: air and "
+    "hybrid cooling, summer and winter, each with an assumed day (24.5 ± 6.5 °C and 3.5 ± 3.5 °C, a sine with its "
+    "maximum at 15 o'clock) at 0.13 EUR/kWh, and with Frankfurt's weather and Germany's day-ahead prices of 2023, from "
+    "3 July and from 2 January (“real”). A core-hour earns 0.013 EUR; a node draws 100 W idle, 6.33 W more a busy core "
+    "and 10 W off; it boots in 240 s at 125 W and shuts down in 30 s at 100 W. What stays on is decided each midnight "
+    "from what was known by then; the first day has all nodes on. No weather and no prices are learned from. "
+    "Throughput backfills on all nodes, unless it says “same nodes” as in the thesis. Every schedule was audited with "
+    "its times down."
+)
+_SHORT = (
+    "From the least to the most of the eight scenarios, to the last submission. “Clairvoyant” is the switching "
+    f"below over all nodes on. Of the thesis {paper.WORST}."
+)
+_AIMS = (
+    "Against the same dispatcher with all nodes on, over the days that are rolled over; shares and gains from the "
+    "least to the most of the eight scenarios."
+)
+
+_CLAIRVOYANT = (
+    "Over the same dispatcher with all nodes on, in the days that are rolled over. Clairvoyant switching is of "
+    "that schedule: every idle gap over break-even off, no job delayed. A share above 100 %, or far below "
+    "what idle power gives, is income: jobs that run at other times than with all nodes on."
+)
+_SERVICES = (
+    "Waits and makespans of the jobs submitted in the days that are rolled over. Decisions are CPU time of the whole "
+    "dispatcher with all its nodes."
+)
+
+
+def _workloads(all_found: Sequence[Found]) -> list[str]:
+    theirs = {workload.name: workload.theirs for workload in WORKLOADS}
+    rows = [
+        [found.workload.name, f"{found.jobs:,}", f"{found.span_d:.1f}", f"{found.load:.2f}",
+         theirs[found.workload.name], f"{found.days[0]}-{found.days[1]}", _wrong(found)]
+        for found in all_found
+    ]  # fmt: skip
+    return table(["workload", "jobs", "days", "load", "thesis", "days rolled over", "audit"], rows)
+
+
+def _wrong(found: Found) -> str:
+    return f"{len(found.violations)} violations" if found.violations else "clean"
+
+
+def _short(all_found: Sequence[Found]) -> list[str]:
+    shown = [("DARDIS100", (THROUGHPUT, ALL_ON)), ("DARDIS70", (THROUGHPUT, OFFSET_70)),
+             ("DARDIS50", (THROUGHPUT, OFFSET_50)), ("throughput, learned spares", (THROUGHPUT, SPARES)),
+             ("late, learned spares", (LATE, SPARES))]  # fmt: skip
+    rows = []
+    for found in all_found:
+        row = [found.workload.name, paper.DARDIS70[found.workload.name]]
+        for _, key in shown:
+            row.append(_range([found.over_best(key, scenario, end=False)[1] for scenario in SCENARIOS]))
+        gains = (found.cells[LATE, ALL_ON][scenario] for scenario in SCENARIOS)
+        row.append(_range([100 * (cell.clairvoyant / cell.always_on - 1) for cell in gains]))
+        rows.append(row)
+    head = ["workload", "thesis: DARDIS70", *(label for label, _ in shown), "clairvoyant (late)"]
+    return table(head, rows)
+
+
+def _range(values: Sequence[float]) -> str:
+    return f"{_signed(min(values))} to {_signed(max(values))}"
+
+
+def _signed(value: float, digits: int = 2) -> str:
+    """A number with its sign, none for what is rounded to nothing."""
+    rounded = round(value, digits)
+    return f"{rounded:+,.{digits}f}" if rounded else f"{0:.{digits}f}"
+
+
+def _aims(all_found: Sequence[Found]) -> list[str]:
+    rows = []
+    for found in all_found:
+        for name, (family, _) in LEARNED:
+            cells = [f"{aim.measured} **{'met' if aim.met else 'not met'}**" for aim in aims(found, family)]
+            rows.append([found.workload.name, name, *cells])
+    texts = [
+        "of the clairvoyant gain (≥ 90 %, high 85 %)",
+        "mean boot delay a job (≤ 30 s)", "jobs delayed (≤ 10 %, low 15 %)",
+        "cycles a node a day (≤ 1.3)", "gain (never below all nodes on)", "makespan (within 1 %)",
+    ]  # fmt: skip
+    return table(["workload", "learned spares with", *texts], rows, left=2)
+
+
+def _of_workload(found: Found) -> Iterator[list[str]]:
+    name = found.workload.name
+    yield [f"## {name.capitalize()} load"]
+    yield [
+        "### Figure 7.2 and table 7.1: profit over the best rule-based set-up, to the last submission", "",
+        *_profits(found, end=False), "",
+        f"% and (EUR). The thesis's DARDIS70 has {paper.DARDIS70[name]}; {paper.WORST}.",
+    ]  # fmt: skip
+    yield [
+        "### The same to each schedule's own last end", "", *_profits(found, end=True), "",
+        "All jobs have run by then, so that incomes are equal: what is left is energy, and idle nodes until that end.",
+    ]  # fmt: skip
+    yield [
+        "### Clairvoyant switching, and what was gained", "", *_clairvoyant(found), "",
+        _CLAIRVOYANT,
+    ]  # fmt: skip
+    yield ["### Where the gain of the learned spares comes from, EUR", "", *_gains(found)]
+    yield [
+        "### Figures 7.3 and 7.4: jobs, nodes and decisions", "", *_services(found), "",
+        _SERVICES,
+    ]  # fmt: skip
+    yield [
+        f"### Holding jobs for cheap hours (up to {SHIFT_H} h, opt-in), with the learned spares", "", *_shifts(found),
+    ]  # fmt: skip
+
+
+def _profits(found: Found, *, end: bool) -> list[str]:
+    best = found.best_to_end if end else found.best_to_submission
+    rows = [["best rule-based, EUR", *(f"{best[s].name.removeprefix('rules-')} {best[s].profit:,.0f}"
+                                       for s in SCENARIOS)]]  # fmt: skip
+    for label, key in SHOWN:
+        cells = (found.over_best(key, scenario, end=end) for scenario in SCENARIOS)
+        rows.append([label, *(f"{_signed(percent)} ({_signed(euros, 0)})" for euros, percent in cells)])
+    return table(["", *(scenario.name for scenario in SCENARIOS)], rows)
+
+
+def _clairvoyant(found: Found) -> list[str]:
+    rows = []
+    for family in DISPATCHERS:
+        cells = found.cells[family, ALL_ON]
+        rows.append([f"{family}: clairvoyant gain, % (EUR)", *_each(cells.__getitem__, _clairvoyant_gain)])
+        for switching in switchings(family)[1:]:
+            there = found.cells[family, switching]
+            rows.append([f"{family}, {switching}: share", *_each(there.__getitem__, _share)])
+    return table(["", *(scenario.name for scenario in SCENARIOS)], rows)
+
+
+def _each(cell: Callable[[Scenario], Cell], text: Callable[[Cell], str]) -> list[str]:
+    return [text(cell(scenario)) for scenario in SCENARIOS]
+
+
+def _clairvoyant_gain(cell: Cell) -> str:
+    most = cell.clairvoyant - cell.always_on
+    return f"{100 * most / abs(cell.always_on):+.2f} ({most:+,.0f})"
+
+
+def _share(cell: Cell) -> str:
+    return f"{100 * cell.share_of_bound:.1f} %"
+
+
+def _gains(found: Found) -> list[str]:
+    rows = []
+    for name, key in LEARNED:
+        for scenario in SCENARIOS:
+            cell = found.cells[key][scenario]
+            parts = cell.gain
+            rows.append([
+                f"{name}, {scenario.name}", f"{100 * parts.total / abs(cell.always_on):+.2f} %",
+                *(_signed(part, 1) for part in (parts.total, parts.idle_power, parts.cooling, parts.price,
+                                               parts.throughput)),
+                f"{cell.days_below}",
+            ])  # fmt: skip
+    head = ["", "gain", "gain", "idle power", "cooling", "price", "throughput", "days below all nodes on"]
+    return table(head, rows)
+
+
+def _services(found: Found) -> list[str]:
+    keys = [(f"rules-based, {name.removeprefix('rules-')}", (OPPONENTS, name)) for name in RULES]
+    keys += [("EASY", (OPPONENTS, EASY))]
+    keys += [
+        (f"{family}, {switching}", (family, switching)) for family in DISPATCHERS for switching in switchings(family)
+    ]
+    rows = []
+    for label, key in keys:
+        of = found.services[key]
+        rows.append([
+            label, f"{of.mean_wait / 60:.1f}", f"{of.makespan / 86_400:.2f}", f"{of.mean_delay:.1f}",
+            f"{of.delayed:.1%}", f"{of.cycles:.2f}", f"{of.decision_ms:.3f} ± {of.decision_deviation_ms:.3f}",
+            f"{of.decision_ms_a_job:.3f}",
+        ])  # fmt: skip
+    head = ["", "mean wait, min", "makespan, d", "mean boot delay, s", "jobs delayed", "cycles a node a day",
+            "decision, ms (± deviation)", "decisions a job, ms"]  # fmt: skip
+    return table(head, rows)
+
+
+def _shifts(found: Found) -> list[str]:
+    rows = []
+    for (family, scenario), shift in found.shifts.items():
+        more = shift.profit - shift.profit_before
+        rows.append([
+            f"{family}, {scenario.name}", f"{more:+,.0f}", f"{100 * more / abs(shift.profit_before):+.2f} %",
+            f"{shift.wait_before / 60:.1f}", f"{(shift.wait - shift.wait_before) / 60:+.1f}",
+        ])  # fmt: skip
+    return table(["", "gain, EUR", "gain", "mean wait before, min", "more wait, min a job"], rows)

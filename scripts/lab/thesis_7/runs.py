@@ -1,0 +1,191 @@
+"""Simulates each workload under each dispatcher and switching once, and keeps what came of it beside the page.
+
+A run that is there is not done again, unless its jobs, machine, settings, switching or the simulator have changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from dardis.metrics.audit import audit
+from dardis.model.arrays import Ints
+from dardis.model.downtime import Downtime
+from dardis.model.job import Actual
+from dardis.model.schedule import Schedule
+from dardis.model.target import Switching, Target
+from dardis.registry import CENTRAL, Dispatcher, find_dispatcher
+from dardis.runs.play import play
+from dardis.runs.warm import warm
+from offline.day.known import Known
+from offline.day.options import Reactive
+from offline.day.stay_on import reactive_switching, spares_of_day, thesis_switching, thesis_target
+from offline.loop.loop import joined
+from offline.loop.shift import shifted
+from offline.onoff.replay import demands_of
+from offline.planner.rules import rule_setups
+from offline.site.site import Site
+from scripts.lab.kit.cache import arrays_of, code_version, fingerprint, kept_arrays, placements_of, read_arrays
+from scripts.lab.thesis_7.cases import SCENARIOS, Files, Workload, counted_days, in_scenario, site_of
+
+SEED: Final = 1
+SHIFT_H: Final = 12
+THROUGHPUT, SAME_NODES, LATE, OPPONENTS = "throughput", "throughput, same nodes", "late", "opponents"
+DISPATCHERS: Final = {
+    THROUGHPUT: ("dardis-throughput", ("backfill_scope=all-nodes",)),
+    SAME_NODES: ("dardis-throughput", ("backfill_scope=same-nodes",)),
+    LATE: ("dardis-late", ()),
+}
+SHIFTED: Final = (LATE,)
+"""Dispatchers with which time shifting is tried; throughput would take minutes a run with what it must plan again."""
+ALL_ON, OFFSET_70, OFFSET_50, SPARES = "all nodes on", "70 %", "50 %", "learned spares"
+BREAK_EVEN_S: Final = 337
+"""Of the machine's nodes."""
+RIVALS: Final = {
+    str(rule): rule
+    for rule in (Reactive(900), *(Reactive(BREAK_EVEN_S, spares) for spares in (0, 1, 3, 5, 10, 20, 30)))
+}
+"""Rules that look at nothing but idle nodes, as `dardis hybrid --switching` takes them."""
+TEN: Final = str(Reactive(BREAK_EVEN_S, 10))
+BESIDE_RIVALS: Final = (THROUGHPUT, LATE)
+"""Dispatchers with which they are tried."""
+EASY: Final = "easy"
+
+
+@dataclass(frozen=True)
+class Run:
+    """What came of a run; `boot_delay` (jobs,) in s, `decision_ns` (decisions,)."""
+
+    schedule: Schedule
+    downtime: Downtime
+    boot_delay: Ints
+    decision_ns: Ints
+
+
+Runs = dict[tuple[str, str], Run]
+"""By dispatcher and switching; the opponents' second name is their own."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One run that is asked for."""
+
+    key: tuple[str, str]
+    dispatcher: Dispatcher
+    jobs: Sequence[Actual]
+    switching: Switching | None = None
+
+
+def switchings(family: str) -> tuple[str, ...]:
+    """How nodes are switched in the runs of a dispatcher."""
+    return (ALL_ON, OFFSET_70, OFFSET_50, *(RIVALS if family in BESIDE_RIVALS else ()), SPARES)
+
+
+def simulate(files: Files, workload: Workload, family: str) -> list[tuple[tuple[str, str], Path]]:
+    """Do the runs of a family (a dispatcher, or the opponents) that are missing; return where each lies."""
+    site = site_of(files, workload)
+    folder = files.out / "runs" / workload.name
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = _opponents(site, folder) if family == OPPONENTS else _switched(files, site, folder, family)
+    return list(kept)
+
+
+def _opponents(site: Site, folder: Path) -> Iterator[tuple[tuple[str, str], Path]]:
+    rules = {name: Dispatcher(name, setup, CENTRAL) for name, setup in rule_setups().items()}
+    for name, dispatcher in (rules | {EASY: find_dispatcher(EASY)}).items():
+        yield (OPPONENTS, name), _kept(site, Asked((OPPONENTS, name), dispatcher, site.jobs), folder)
+
+
+def _switched(files: Files, site: Site, folder: Path, family: str) -> Iterator[tuple[tuple[str, str], Path]]:
+    dispatcher = find_dispatcher(*DISPATCHERS[family])
+    path = _kept(site, Asked((family, ALL_ON), dispatcher, site.jobs), folder)
+    yield (family, ALL_ON), path
+    past = load(path).schedule
+    for name in switchings(family)[1:]:
+        switching = switching_of(site, past, name)
+        asked = Asked((family, name), dispatcher, site.jobs, switching)
+        yield asked.key, _kept(site, asked, folder)
+    if family in SHIFTED:
+        for scenario in SCENARIOS:
+            if not scenario.real:
+                continue
+            jobs = shifted(in_scenario(site, files, scenario), site.jobs, past, counted_days(site), SHIFT_H)
+            asked = Asked((family, f"{SPARES}, shifted, {scenario.name}"), dispatcher, jobs, switching)
+            yield asked.key, _kept(site, asked, folder)
+
+
+def switching_of(site: Site, past: Schedule, name: str) -> Switching | None:
+    """What is switched over the counted days, each from what was known before it; all nodes are on before."""
+    first, last = counted_days(site)
+    platform = site.platform
+    if name in RIVALS:
+        return reactive_switching(RIVALS[name], platform, site.calendar.day(first)[0])
+    days: list[Switching | None] = []
+    demands = demands_of(past, platform)
+    for day in range(first, last + 1):
+        known = Known(platform, site.calendar, past, site.calendar.day(day)[0], {})
+        if name == SPARES:
+            days.append(spares_of_day(known, day, demands).switching)
+        else:
+            offset = 70 if name == OFFSET_70 else 50
+            days.append(thesis_switching(thesis_target(known, day, offset, None), platform))
+    return joined(days)
+
+
+_NOT_HERE = {"parts", "taken"}
+"""No job of these traces has several parts or requests."""
+
+
+def _kept(site: Site, asked: Asked, folder: Path) -> Path:
+    """The file of a run, which is done if it is not there."""
+    return kept_arrays(folder / f"{_fingerprint(site, asked)}.npz", lambda: _arrays(_played(site, asked)))
+
+
+def _played(site: Site, asked: Asked) -> Run:
+    warm(asked.dispatcher)
+    target = Target(None, asked.switching, site.calendar.offset)
+    played = play(site.platform, asked.jobs, asked.dispatcher, target, SEED)
+    recorder = played.recorder
+    return Run(
+        played.schedule, recorder.downtime(), np.array(recorder.boot_delay, dtype=np.int64),
+        np.array(recorder.decision_ns, dtype=np.int64),
+    )  # fmt: skip
+
+
+def _fingerprint(site: Site, asked: Asked) -> str:
+    """What a run's outcome hangs on, in a few letters."""
+    rule = asked.switching
+    functions = [] if rule is None else [*sorted(rule.spares.items()), *sorted(rule.floors.items())]
+    steps = [(group, function.times.tolist(), function.values.tolist()) for group, function in functions]
+    limits = None if rule is None else (rule.idle_s, rule.most_cycles_per_day)
+    return fingerprint((code_version(), site.platform, asked.dispatcher.setup, asked.jobs, steps, limits))
+
+
+def _arrays(run: Run) -> dict[str, np.ndarray[Any, Any]]:
+    arrays = {"boot_delay": run.boot_delay, "decision_ns": run.decision_ns}
+    for part in (run.schedule, run.downtime):
+        columns = {field.name for field in fields(part)} - {"placed"} - _NOT_HERE
+        arrays |= {name: np.asarray(getattr(part, name)) for name in columns}
+    arrays |= arrays_of(run.schedule.placed)
+    return arrays
+
+
+def load(path: Path) -> Run:
+    """Read a run."""
+    arrays: dict[str, Any] = read_arrays(path)
+    texts = {name: arrays[name].tolist() for name in ("queue", "user")} | {"kinds": tuple(arrays["kinds"].tolist())}
+    arrays |= texts | {"placed": placements_of(arrays)}
+    schedule = Schedule(**{field.name: arrays[field.name] for field in fields(Schedule) if field.name not in _NOT_HERE})
+    downtime = Downtime(**{field.name: arrays[field.name] for field in fields(Downtime)})
+    return Run(schedule, downtime, arrays["boot_delay"], arrays["decision_ns"])
+
+
+def violations(site: Site, run: Run) -> list[str]:
+    """What the audit finds wrong with a run."""
+    numbers = [job.number for job in site.jobs]
+    found = audit(run.schedule, site.platform, expected=numbers, downtime=run.downtime)
+    return [str(violation) for violation in found]

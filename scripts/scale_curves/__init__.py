@@ -1,1 +1,0 @@
-"""Curves of two runs of `scripts/reproduce/scale` in one picture."""
