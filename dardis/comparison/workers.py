@@ -242,12 +242,14 @@ def _as_a_library() -> Iterator[None]:
     _CONTEXT.set_forkserver_preload([_PRELOAD])
     variables = _same_modules() | {end_with_parent.VARIABLE: str(os.getpid())}
     program, before = sys.modules["__main__"], {name: os.environ.get(name) for name in variables}
+    paths = sys.path
     sys.modules["__main__"] = ModuleType("__main__")
+    sys.path = [*map(str, paths)]  # the fork server's are written as a text, which knows no path objects
     os.environ.update(variables)
     try:
         yield
     finally:
-        sys.modules["__main__"] = program
+        sys.modules["__main__"], sys.path = program, paths
         for name, value in before.items():
             if value is None:
                 del os.environ[name]

@@ -28,7 +28,8 @@ from kit.small_site import search_less
 from dardis.cli.main import run
 opened = Counter()
 def count(event, about):
-    folder, name = os.path.split(os.path.abspath(str(about[0]))) if event == "open" else ("", "")
+    is_path = event == "open" and not isinstance(about[0], int)
+    folder, name = os.path.split(os.path.abspath(str(about[0]))) if is_path else ("", "")
     if folder == os.getcwd():
         opened[name] += 1
 search_less(MonkeyPatch())
