@@ -20,8 +20,7 @@ from dardis.config.option import OptionField, option_fields, read_options, spec_
 from dardis.config.run import RunSpec
 from dardis.config.settings import known_settings
 from dardis.model.choices import ProfileRule
-from dardis.model.errors import InputError
-from dardis.model.suggestion import meant
+from dardis.model.errors import InputError, meant
 from dardis.registry import Dispatcher, at_hand, find_dispatcher
 from dardis.runs.given import Objects
 

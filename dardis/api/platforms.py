@@ -13,8 +13,7 @@ from dardis.config.platform import load_platform, stated_platform
 from dardis.config.platform_text import toml_table
 from dardis.model import platform as model
 from dardis.model.errors import InputError
-from dardis.model.files import is_file, write_text
-from dardis.model.input_files import InputFiles
+from dardis.model.files import InputFiles, is_file, write_text
 
 _FILES: Final = ("cooling", "prices", "weather", "carbon")
 """Keys that may name files."""

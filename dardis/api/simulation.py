@@ -15,12 +15,12 @@ from dardis.api.plain import copied, settings_of
 from dardis.api.platforms import Platform
 from dardis.api.traces import Trace
 from dardis.config.run import RunSpec
+from dardis.metrics.job_rules import Violation
 from dardis.metrics.system import profile_table, profile_values
 from dardis.metrics.table import job_frame
-from dardis.metrics.violation import Violation
 from dardis.model.errors import DardisWarning
-from dardis.model.folders import RUN_FOLDER
-from dardis.model.input_files import InputFiles
+from dardis.model.files import InputFiles
+from dardis.model.out_folder import RUN_FOLDER
 from dardis.registry import Dispatcher
 from dardis.runs.given import Objects
 from dardis.runs.results import Results

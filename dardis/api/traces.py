@@ -15,8 +15,7 @@ import numpy as np
 from dardis.api.plain import is_no_unicode, plain
 from dardis.config.option import path_of
 from dardis.model.errors import InputError
-from dardis.model.files import write_text
-from dardis.model.input_files import InputFiles
+from dardis.model.files import InputFiles, write_text
 from dardis.model.job import NO_TIME
 from dardis.workload import trace as model
 from dardis.workload.read import of_those_that_ended

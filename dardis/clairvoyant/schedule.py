@@ -18,12 +18,11 @@ from dardis.kernels.profiles import NodeProfiles
 from dardis.kernels.queue import HELD, HOLD, UNBOUND, Rules
 from dardis.model.arrays import Ints
 from dardis.model.choices import NodeChoice
-from dardis.model.codes import NODE_CHOICES
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, NO_TIME, Actual
-from dardis.model.placements import Placements
+from dardis.model.offer_rows import NODE_CHOICES
+from dardis.model.placements import Placements, offsets_of
 from dardis.model.platform import Platform
-from dardis.model.ragged import offsets_of
 from dardis.model.randomness import stream
 
 MOST_OUT: Final = 24

@@ -66,8 +66,7 @@ def _tell_outcome(done: Done, out: Path) -> None:
 
 def _shown() -> Shown:
     """What the terminal is told meanwhile."""
-    from dardis.cli.comparison_progress import shown
-    from dardis.cli.progress import bar
+    from dardis.cli.progress import bar, shown
     from dardis.comparison.whole import Shown
 
     return Shown(

@@ -59,7 +59,7 @@ def forecast(
     from offline.forecast import DEFAULT
     from offline.forecast.forecast import HORIZONS, forecast
     from offline.site.calendar import calendar_of
-    from offline.site.fitting import trace_that_fits
+    from offline.site.history import trace_that_fits
     from offline.site.now import as_known
 
     _check(out, day, method, days, backtest=backtest)
@@ -102,7 +102,7 @@ def _held(out: Path, *, force: bool) -> Iterator[tuple[Path, Path]]:
     Raises InputError where that can't be, or a file exists and is not to be replaced.
     """
     from dardis.model.files import plain_name
-    from dardis.model.folder_lock import LOCK_FILE, locked
+    from dardis.model.out_folder import LOCK_FILE, locked
     from offline.forecast.files import DEMAND_FILE, JOBS_FILE
 
     a_table = plain_name(out).endswith(".csv") and not out.is_dir()

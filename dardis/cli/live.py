@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -21,6 +21,7 @@ from dardis.cli.asking import (
     print_json,
     waited_for,
 )
+from dardis.cli.derived import Group
 from dardis.config.option_texts import whole
 
 OfUser = Annotated[str | None, typer.Option("--user", metavar="NAME", help="Only jobs of this user.")]
@@ -163,7 +164,7 @@ def logs(
     as_json: Json = False,
 ) -> None:
     """Print what a job has written; with --json where that is."""
-    from dardis.live.output import copied, path_of
+    from dardis.live.files import copied, path_of
 
     service, number = asked_service(folder), id_of(job)
     found = service.job(number)
@@ -229,3 +230,26 @@ def _change(do: str, jobs: Sequence[str], whole_array: bool, folder: Path | None
             print_json(answer)
     if refusal is not None:
         raise refusal
+
+
+def replay(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a service, running or not.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print what came of it as an object.")] = False,
+) -> int:
+    """Put what happened through the same decisions again; exit status 1 where a job starts at another time or node."""
+    from dataclasses import asdict
+
+    from dardis.cli.asking import print_json
+    from dardis.live.deciding import replay as replay_instants
+    from dardis.live.journal import told_instants
+
+    found = replay_instants(told_instants(folder))
+    if as_json:
+        print_json(asdict(found))
+        return 1 if found.differs else 0
+    what = f"{found.instants} instants of {found.services} services, {found.starts} starts"
+    typer.echo(f"{what}: {found.differs or 'all the same'}")
+    return 1 if found.differs else 0
+
+
+GROUP: Final = Group("Look at what a live service has written down.", {"replay": replay})

@@ -14,7 +14,7 @@ from typing import Any, Final
 import typer
 
 from dardis.live.asked import read_time, time_text
-from dardis.live.output import path_of
+from dardis.live.files import path_of
 from dardis.model.errors import InputError
 from dardis.model.moments import parse_utc
 

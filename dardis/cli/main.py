@@ -16,21 +16,14 @@ from dardis.cli import (
     apply,
     audit,
     compare,
-    dispatchers,
-    export,
     forecast,
-    hybrid,
-    journal,
     live,
     plan,
     platform,
-    pue,
     report,
-    review,
     scale,
     serve,
     simulate,
-    solve,
     submit,
     trace,
     warm,
@@ -51,16 +44,16 @@ _COMMANDS: Final[dict[str, Callable[..., object]]] = {
     "compare": compare.compare,
     "scale": scale.scale,
     "plan": plan.plan,
-    "hybrid": hybrid.hybrid,
-    "solve": solve.solve,
+    "hybrid": plan.hybrid,
+    "solve": audit.solve,
     "audit": audit.audit,
     "report": report.report,
-    "review": review.review,
-    "export": export.export,
+    "review": plan.review,
+    "export": plan.export,
     "apply": apply.apply,
-    "dispatchers": dispatchers.dispatchers,
+    "dispatchers": report.dispatchers,
     "forecast": forecast.forecast,
-    "pue": pue.pue,
+    "pue": report.pue,
     "warm": warm.warm,
     "submit": submit.submit,
     "serve": serve.serve,
@@ -78,7 +71,7 @@ _COMMANDS: Final[dict[str, Callable[..., object]]] = {
     "exec": live.execute,
 }
 _KINDS: Final[dict[str, type[TyperCommand]]] = {"submit": submit.BeforeCommand, "exec": WordsCommand}
-_GROUPS: Final = {"trace": trace.GROUP, "platform": platform.GROUP, "journal": journal.GROUP}
+_GROUPS: Final = {"trace": trace.GROUP, "platform": platform.GROUP, "journal": live.GROUP}
 
 
 def _version(wanted: bool) -> None:

@@ -1,16 +1,20 @@
-"""`dardis plan`: tomorrow's power-cap profile, node switching and expected profit, from what is known today."""
+"""`dardis plan`, `hybrid`, `review` and `export`: days planned ahead."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dardis.cli.derived import options_of
 
 if TYPE_CHECKING:
+    from offline.export.slurm import Mode
+    from offline.folder.plan import Figure
+    from offline.loop.check import Check
     from offline.planner.budget import SearchProgress
 
 
@@ -48,3 +52,84 @@ def shown_progress() -> Iterator[SearchProgress | None]:
             status.update("  ".join([*shown, *([f"bound {bound:,.2f}"] if bound is not None else [])]))
 
         yield tell
+
+
+@options_of("offline.loop.spec:HybridSpec")
+def hybrid(options: dict[str, Any]) -> None:
+    """Forecast, plan, extract and switch day by day, and simulate each day online with what really arrived."""
+    from dardis.config.option import spec_of
+    from offline.loop.command import run_hybrid
+    from offline.loop.figures import figures_for_people
+    from offline.loop.spec import HybridSpec
+
+    request = spec_of(HybridSpec, options)
+    with shown_progress() as progress:
+        _, found = run_hybrid(request, progress)
+    for note in filter(None, str(found.summary["notes"]).split("; ")):
+        typer.echo(f"dardis: note: {note}", err=True)
+    for name, value in (*figures_for_people(found.summary), ("results", request.out)):
+        typer.echo(f"  {name:<22} {value}")
+    _show_beside(found.beside)
+
+
+def _show_beside(rows: Sequence[Mapping[str, Figure]]) -> None:
+    """The same days under other rules, a line each."""
+    typer.echo(f"  {'the same days with':<28} {'profit':>12} {'wait for boots':>15} {'delayed':>8} {'cycles':>7}")
+    for row in rows:
+        profit, delay, share, cycles = (
+            row[key] for key in ("profit_eur", "mean_boot_delay_s", "delayed_share", "cycles_per_node_day")
+        )
+        waits = f"{delay or 0:>13.1f} s {100 * float(share or 0):>6.1f} %"
+        typer.echo(f"    {row['switching']:<26} {profit:>12.2f} {waits} {cycles:>7.2f}")
+
+
+def review(
+    plan_dir: Annotated[Path, typer.Argument(metavar="PLAN_DIR", help="The folder of dardis plan.")],
+    run: Annotated[Path, typer.Option(metavar="DIR", help="A run that followed the plan (--profile target.json).")],
+    beside: Annotated[Path, typer.Option(metavar="DIR", help="A run of the same jobs that did not.")],
+    out: Annotated[Path, typer.Option(metavar="FILE.html", help="Where the page goes.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE.html.")] = False,
+) -> None:
+    """Judge a plan's day: two runs under the plan's weather and prices, as two lines and a page."""
+    from dardis.cli.options import check_absent
+    from offline.day.review import draw
+    from offline.day.review import review as judge
+
+    check_absent(out, force)
+    told = judge(plan_dir, run, beside)
+    draw(out, told)
+    for line in told.lines:
+        typer.echo(line)
+    typer.echo(f"Page: {out.absolute()}")
+
+
+@options_of("offline.export.spec:ExportSpec")
+def export(options: dict[str, Any]) -> None:
+    """Write a plan as a Slurm program, Redfish requests, OpenMetrics, CSV or JSON; or check what it would bring."""
+    from dardis.cli.plan import shown_progress
+    from dardis.config.option import spec_of
+    from offline.export.formats import load_plan
+    from offline.export.spec import ExportSpec
+    from offline.loop.export_plan import export_plan
+
+    spec = spec_of(ExportSpec, options)
+
+    checks: list[tuple[Check, Mode]] = []
+    try:
+        with shown_progress() as progress:
+            tell = (lambda doing: progress(doing, None, None)) if progress else None
+            made = export_plan(spec, load_plan, tell, lambda check, mode: checks.append((check, mode)))
+    finally:  # a check is shown, too, where its mode is refused
+        for check, mode in checks:
+            _show(check, mode, to_stdout=spec.out is not None or spec.format is None)
+    for note in made.notes:
+        typer.echo(f"dardis: note: {note}", err=True)
+    if spec.out is None:
+        typer.echo(made.text, nl=False)
+
+
+def _show(check: Check, mode: Mode, *, to_stdout: bool) -> None:
+    for note in check.notes:
+        typer.echo(f"dardis: note: {note}", err=True)
+    for line in (*check.table, check.choice(mode)):
+        typer.echo(line, err=not to_stdout)

@@ -8,8 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from dardis.cli.derived import Group, options_of
-from dardis.cli.options import Force, NodeNames
-from dardis.cli.outputs import check_platform_out
+from dardis.cli.options import Force, NodeNames, check_platform_out
 
 
 def import_site(
@@ -78,13 +77,13 @@ def calibrate(
     Shows figures before and after, how far they are off on days that they were not fitted to, and what the data can't
     tell: that stays as it was. Without --out and --force nothing is written.
     """
-    from dardis.config.node_names import node_names
+    from dardis.config.nodes import node_names
     from dardis.config.platform import load_platform
     from dardis.config.power_edit import write_figures
     from dardis.config.run import CalendarSpec
     from dardis.model.errors import InputError
     from offline.calibrate.calibrate import calibrate as fit
-    from offline.calibrate.told import told
+    from offline.calibrate.calibrate import told
 
     if out is not None:
         check_platform_out(out, force)

@@ -1,15 +1,19 @@
-"""A progress bar for long work on a terminal; it draws a few times a second, whatever it is told."""
+"""Progress on a terminal: a bar for long work, and the runs of a comparison. Quiet in a pipe."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from dardis.engine.clock import monotonic_s
 
 if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+    from dardis.comparison.planned_runs import PlannedRun
+    from dardis.comparison.processes import Onlooker, UnderWay
     from dardis.sim.simulation import Progress
 
 PERIOD_S = 0.2
@@ -42,3 +46,43 @@ def bar(doing: str = "scheduling", what: str = "jobs") -> Iterator[Progress | No
                 bars.update(task, completed=done, total=total)
 
         yield tell
+
+
+@contextmanager
+def shown(total: int) -> Iterator[Onlooker]:
+    """Yield what `run_all` tells; `total` runs are to be done."""
+    if not sys.stdout.isatty() or not total:
+        yield _quiet
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console()
+    if console.is_dumb_terminal:
+        yield _quiet
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as bars:
+        overall = bars.add_task("[bold]runs", total=total)
+        shown: dict[str, TaskID] = {}
+
+        def watch(under_way: Sequence[UnderWay], ended: PlannedRun | None, error: str) -> None:
+            for one in under_way:
+                key = one.run.key
+                if key not in shown:
+                    shown[key] = bars.add_task(escape(key), total=None)
+                if one.done is not None:
+                    settled, jobs = one.done
+                    bars.update(shown[key], completed=settled, total=jobs)
+            if ended is not None:
+                bars.advance(overall)
+                if ended.key in shown:
+                    bars.remove_task(shown.pop(ended.key))
+                console.print(f"  {escape(ended.key)} " + (f"[red]failed:[/red] {escape(error)}" if error else "done"))
+
+        yield watch
+
+
+def _quiet(_under_way: Sequence[UnderWay], _ended: PlannedRun | None, _error: str) -> None:
+    """Draw nothing."""

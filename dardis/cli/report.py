@@ -1,4 +1,4 @@
-"""`dardis report`: draws the report of a folder again, from the files in it, and its charts as files of their own."""
+"""`dardis report`, `dispatchers` and `pue`: what is there to see."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Literal, Protocol
 
 import typer
 
-from dardis.model.folders import COMPARISON_FOLDER, LOOP_FOLDER, PLAN_FOLDER, RUN_FOLDER, SCALE_FOLDER
-from dardis.model.out_folder import OutFolder
+from dardis.model.out_folder import COMPARISON_FOLDER, LOOP_FOLDER, PLAN_FOLDER, RUN_FOLDER, SCALE_FOLDER, OutFolder
 
 if TYPE_CHECKING:
     from dardis.config.cuts import Cut
-    from dardis.report.chart_files import Form
+    from dardis.report.chart import Form
 
 
 class Draw(Protocol):
@@ -41,9 +40,9 @@ def report(
 ) -> None:
     """Draw DIR/report.html from the other files in DIR: one file that opens without a network."""
     from dardis.model.errors import InputError
-    from dardis.model.folder_lock import locked
+    from dardis.model.out_folder import locked
     from dardis.report.batsim_files import write_batsim_files
-    from dardis.report.chart_files import Form
+    from dardis.report.chart import Form
     from dardis.report.page import draw_report
 
     form, span = None if charts is None else Form(charts), None if gantt is None else _span(gantt)
@@ -67,7 +66,7 @@ def _kind_of(folder: Path) -> tuple[OutFolder, Draw | None]:
     """What a folder holds, and what draws its report, None where it is a run."""
     from dardis.report.compare_page import draw_comparison
     from dardis.report.loop_picture import redraw_loop
-    from dardis.report.plan_picture import redraw_plan
+    from dardis.report.plan_page import redraw_plan
     from dardis.report.scale_page import draw_scale_report
 
     for name, kind, draw in (
@@ -89,3 +88,60 @@ def _span(text: str) -> tuple[Cut, Cut]:
     if not comma:
         raise InputError("--gantt", repr(text), "FROM,TO: 0,86400 or +2d,+3d or 2012-02-03,2012-02-04")
     return cut_of("--gantt", begin), cut_of("--gantt", end)
+
+
+def dispatchers() -> None:
+    """List the dispatchers, what each is for, its settings and where it comes from; and those that can't be had."""
+    from dardis.config.settings import known_settings, plain_settings
+    from dardis.registry import all_dispatchers
+
+    alike: dict[tuple[tuple[str, str], ...], list[str]] = {}
+    found, wrong = all_dispatchers()
+    for dispatcher in found:
+        setup, origin = dispatcher.setup, f"\n  from {dispatcher.origin}" if dispatcher.origin else ""
+        settings = " ".join(f"{key}={value}" for key, value in plain_settings(setup).items())
+        typer.echo(
+            f"{dispatcher.name}{origin}\n  {setup.about}\n  {settings}\n  without --deadlines: {setup.deadlines}\n"
+        )
+        alike.setdefault(tuple(known_settings(type(setup)).items()), []).append(dispatcher.name)
+    for known, names in alike.items():
+        typer.echo(f"--set of {', '.join(names)}:\n  " + "\n  ".join(f"{k}={v}" for k, v in known) + "\n")
+    for mistake in wrong:
+        typer.echo(f"dardis: {mistake}", err=True)
+    if wrong:
+        raise typer.Exit(wrong[0].exit_status)
+
+
+def pue(
+    cooling: Annotated[
+        str, typer.Option(metavar="air|hybrid|TABLE.csv", help="A modelled plant, or a measured one's table.")
+    ],
+    temperature: Annotated[float, typer.Option(metavar="C", help="Outdoor temperature in °C.")],
+    it_w: Annotated[float, typer.Option("--it-w", metavar="W", help="Power of the machine in W.")],
+    rows: Annotated[
+        str, typer.Option(metavar="nearest|interpolate", help="How a table answers between two of its rows.")
+    ] = "nearest",
+    design_w: Annotated[
+        float | None, typer.Option("--design-w", metavar="W", help="What a modelled plant was built for [107000].")
+    ] = None,
+) -> None:
+    """Print PUE = (IT + cooling) / IT of a cooling plant."""
+    from math import isfinite
+
+    from dardis.metrics.facility import find_cooling
+    from dardis.model.errors import InputError
+    from dardis.power.cooling import Rows, beyond_calibration, pue_of
+
+    if rows not in tuple(Rows):
+        raise InputError("--rows", repr(rows), " or ".join(Rows))
+    if not (isfinite(it_w) and it_w > 0):
+        raise InputError("--it-w", f"{it_w:g}", "more than 0 W")
+    if not -90 <= temperature <= 60:
+        raise InputError("--temperature", f"{temperature:g}", "°C, from -90 to 60")
+    if design_w is not None and not (isfinite(design_w) and design_w > 0):
+        raise InputError("--design-w", f"{design_w:g}", "more than 0 W")
+    plant = find_cooling(cooling, design_w, rows)
+    answer = pue_of(plant, temperature, it_w)
+    if beyond := beyond_calibration(plant, temperature, it_w):
+        typer.echo(f"dardis: note: {beyond}", err=True)
+    typer.echo(f"{answer:.6f}")

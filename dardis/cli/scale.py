@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dardis.config import option_texts
-from dardis.config.option_texts import whole, whole_of
-from dardis.config.reach import MOST_NODES, reach_value
+from dardis.config.option_texts import MOST_NODES, reach_value, whole, whole_of
 
 if TYPE_CHECKING:
     from dardis.scale.row import Row

@@ -84,9 +84,8 @@ def submit(
     command line beats #DARDIS, that beats #SBATCH. Options end where the SCRIPT begins: what follows is the script's.
     """
     from dardis.live.client import here
-    from dardis.live.directives import STDIN, Directives, read_directives, read_script
+    from dardis.live.directives import STDIN, YES, Directives, Said, asked_of, is_set, read_directives, read_script
     from dardis.live.fresh import fresh_key
-    from dardis.live.said import YES, Said, asked_of, is_set
     from dardis.model.errors import InputError
 
     if not words or not words[0]:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from dardis.cli.derived import Group, options_of
-from dardis.cli.options import Force, Strict, TracePath
-from dardis.cli.outputs import check_absent, check_platform_out
+from dardis.cli.options import Force, Strict, TracePath, check_absent, check_platform_out
 from dardis.config.option_texts import whole
 from dardis.model.errors import InputError
 
@@ -98,7 +97,7 @@ def convert(
     from dardis.workload.alibaba import KINDS
     from dardis.workload.read import read_trace
     from dardis.workload.summary import not_ended, skipped_lines
-    from dardis.workload.swf_lines import is_of_lines, write_lines
+    from dardis.workload.swf import is_of_lines, write_lines
 
     _check_out(out, force)
     if (nodes is None) != (platform_out is None):

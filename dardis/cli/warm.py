@@ -80,7 +80,7 @@ def _known() -> None:
     """Look for the best schedule of a tiny trace whose jobs are all known."""
     from dardis.comparison.clairvoyant import known_of
     from dardis.config.comparison import Comparison, ComparisonOptions, TraceSpec
-    from dardis.model.input_files import InputFiles
+    from dardis.model.files import InputFiles
 
     with tempfile.TemporaryDirectory(prefix="dardis-") as folder:
         trace, machine = _write(Path(folder))

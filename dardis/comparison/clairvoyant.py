@@ -22,17 +22,15 @@ from dardis.metrics.system import counted_jobs
 from dardis.metrics.table import read_jobs, write_jobs
 from dardis.model.arrays import Floats, Ints
 from dardis.model.errors import InputError, ProtocolError
-from dardis.model.files import write_json
-from dardis.model.input_files import InputFiles
+from dardis.model.files import InputFiles, write_json
 from dardis.model.job import Actual
-from dardis.model.placements import Placements
+from dardis.model.placements import Placements, offsets_of
 from dardis.model.platform import Platform
-from dardis.model.ragged import offsets_of
 from dardis.model.schedule import Schedule
 from dardis.registry import find_dispatcher, is_known
+from dardis.runs.given import record_of
 from dardis.runs.inputs import load_inputs
 from dardis.runs.play import play
-from dardis.runs.request import record_of
 from dardis.sim.recorder import Recorder
 from dardis.workload.read import of_equal_units, read_trace
 

@@ -8,14 +8,14 @@ from typing import Final, NamedTuple
 
 from dardis.comparison.planned_runs import Draws, PlannedRun
 from dardis.config.comparison import Comparison, TraceSpec
+from dardis.model.choices import WEEKS, How, Resampling
 from dardis.model.errors import InputError
-from dardis.model.input_files import InputFiles
-from dardis.model.resampling import WEEKS, How, Resampling
+from dardis.model.files import InputFiles
 from dardis.runs.inputs import Inputs, load_inputs
-from dardis.workload.resample import resampled, whole_weeks
 from dardis.workload.swf import keeps_names, write_swf
 from dardis.workload.table import write_table
 from dardis.workload.trace import Trace
+from dardis.workload.transform import resampled, whole_weeks
 from dardis.workload.units import in_units
 
 FOLDER: Final = "draws"

@@ -9,11 +9,11 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from dardis.config.comparison import Comparison, Contender, TraceSpec
-from dardis.config.reach import REACH
+from dardis.config.option_texts import REACH
 from dardis.config.run import ReplaySpec, RunSpec
-from dardis.config.set_up import AnySetUp
+from dardis.config.settings import AnySetUp
 from dardis.model.errors import InputError
-from dardis.model.input_files import InputFiles
+from dardis.model.files import InputFiles
 from dardis.registry import find_dispatcher
 from dardis.runs.inputs import check_reach, load_inputs, see_failures, see_shapes
 

@@ -18,8 +18,8 @@ from dardis.comparison.state import State
 from dardis.comparison.workers import Task, Workers
 from dardis.config.run import RunSpec
 from dardis.model.errors import DardisError, failure_line
-from dardis.model.folders import RUN_FOLDER
-from dardis.model.input_files import InputFiles
+from dardis.model.files import InputFiles
+from dardis.model.out_folder import RUN_FOLDER
 from dardis.registry import dispatcher_origin, is_local
 from dardis.runs import progress_file
 

@@ -23,12 +23,11 @@ from dardis.metrics.system import core_utilisation, trimmed
 from dardis.metrics.table import write_jobs
 from dardis.model.arrays import Ints
 from dardis.model.capacity import could_hold
-from dardis.model.input_files import InputFiles
+from dardis.model.files import InputFiles
 from dardis.model.job import NO_TIME, Actual, Status
 from dardis.model.node_sets import units_in
-from dardis.model.placements import Placements
+from dardis.model.placements import Placements, offsets_of
 from dardis.model.platform import Platform
-from dardis.model.ragged import offsets_of
 from dardis.model.schedule import Schedule
 from dardis.runs.inputs import Inputs, load_inputs
 from dardis.workload.trace import UNKNOWN

@@ -14,11 +14,10 @@ from dardis.config.records import RunRecord, read_metrics
 from dardis.config.toml_file import read_json
 from dardis.metrics.comparison import RunResult
 from dardis.model.errors import InputError
-from dardis.model.files import write_json
-from dardis.model.input_files import InputFiles
+from dardis.model.files import InputFiles, write_json
 from dardis.registry import is_local
-from dardis.runs.outputs import RUN_FILE
-from dardis.runs.request import record_of
+from dardis.runs.given import record_of
+from dardis.runs.results import RUN_FILE
 
 STATE_FILE: Final = "compare.json"
 """How each run ended that was begun; a folder with it is that of a comparison."""

@@ -17,8 +17,8 @@ from dardis.comparison.state import State
 from dardis.config.comparison import Comparison
 from dardis.metrics.comparison import Compared, Known, RunResult
 from dardis.model.errors import InputError
-from dardis.model.folders import COMPARISON_FOLDER
-from dardis.model.input_files import InputFiles
+from dardis.model.files import InputFiles
+from dardis.model.out_folder import COMPARISON_FOLDER
 from dardis.runs.inputs import load_inputs
 from dardis.transport.launcher import launched_by_mpi
 

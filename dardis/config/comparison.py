@@ -12,13 +12,12 @@ from typing import Annotated, Any, NoReturn
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from dardis.config.option import FILE, Option, Reader, reader_of
-from dardis.config.option_texts import LARGEST_SEED, MOST_REPLICATES, whole_of
-from dardis.config.reach import REACH, reach_value
+from dardis.config.option_texts import LARGEST_SEED, MOST_REPLICATES, REACH, reach_value, whole_of
 from dardis.config.run import ARITY, SAMPLE, ReplaySpec
 from dardis.config.toml_file import Table, read_toml
+from dardis.model.choices import How, Resampling, resampling_of
 from dardis.model.errors import InputError
 from dardis.model.files import is_file
-from dardis.model.resampling import How, Resampling, resampling_of
 
 RECORDED = "recorded"
 """What the row of a trace's own starts is called, and no dispatcher may be where there is one."""

@@ -1,9 +1,18 @@
-"""Decides how files name nodes."""
+"""Nodes in files: their numbers, names, prefixes of groups, and amounts of resources."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from dardis.model.errors import InputError
+from dardis.model.files import read_text
 from dardis.model.limits import MOST_NODES
 from dardis.model.numbers import whole_number
+from dardis.model.platform import Platform
+from dardis.model.resources import KIND_NAME, parse_amount
 
 
 def node_numbers(value: object) -> list[int]:
@@ -23,3 +32,75 @@ def node_numbers(value: object) -> list[int]:
             raise ValueError(f"{part!r}; expected {expected}") from None
         numbers.update(range(low, high + 1))
     return sorted(numbers)
+
+
+def read_amounts(value: object) -> dict[str, int]:
+    """Read `{ cores = 16, memory = "16GiB" }`; memory becomes MiB. ValueError for anything else."""
+    if not isinstance(value, dict):
+        raise ValueError(f"{value!r}; expected a table such as {{ cores = 16 }}")
+    amounts = {}
+    for kind, amount in value.items():
+        if KIND_NAME.fullmatch(kind) is None:
+            raise ValueError(f"{kind!r} is no resource kind; expected lower-case letters, digits and _")
+        try:
+            amounts[kind] = parse_amount(kind, amount)
+        except ValueError as error:
+            raise ValueError(f"{kind}: {error}; expected an amount such as 16, for memory also 16GiB") from None
+    return amounts
+
+
+def node_names(platform: Platform, file: Path | None) -> list[str]:
+    """Names of all nodes: one a line of `file` in the platform's order, else the platform's own. Raises InputError."""
+    if file is None:
+        return [platform.node_name(node) for node in range(platform.node_count)]
+    names = read_text(file).split()
+    if len(names) != platform.node_count:
+        raise InputError(file, f"{len(names)} names", f"{platform.node_count}, one for each node of {platform.name}")
+    if doubled := sorted({name for name in names if names.count(name) > 1}):
+        raise InputError(file, f"{doubled[0]} occurs twice", "each name once")
+    return names
+
+
+_BEFORE_LAST, _BEFORE_FIRST = re.compile(r"(?<![0-9])[0-9]+$"), re.compile(r"[0-9].*")
+
+
+def prefixes_of(names: Sequence[Sequence[str]]) -> list[str]:
+    """A prefix for each group: the site's own where it numbers nodes from 0 as DARDIS does, else one of ours.
+
+    No two of them name nodes alike: ours end in the number of the group and `-`.
+    """
+    ours = [f"{_stem(group)}-{index}-" for index, group in enumerate(names)]
+    chosen = [_own_prefix(group) or other for group, other in zip(names, ours, strict=True)]
+    return chosen if clash_of(chosen) is None else ours
+
+
+def clash_of(prefixes: Sequence[str]) -> tuple[int, str] | None:
+    """The place of the first prefix that is another one, or another one and a number, and that other; None: no such.
+
+    Takes time of the number of prefixes, not of their pairs.
+    """
+    count = Counter(prefixes)
+    for place, prefix in enumerate(prefixes):
+        if count[prefix] > 1:
+            return place, prefix
+        before = prefix
+        while before and before[-1].isdecimal():
+            before = before[:-1]
+            if before in count:
+                return place, before
+    return None
+
+
+def _stem(names: Sequence[str]) -> str:
+    """What all names have before their last numbers, or else before their first ones; `node` where that is nothing."""
+    for before in (_BEFORE_LAST, _BEFORE_FIRST):
+        found = {before.sub("", name).rstrip("-_.") for name in names}
+        if len(found) == 1 and all(found):
+            return found.pop()
+    return "node"
+
+
+def _own_prefix(names: Sequence[str]) -> str:
+    """The prefix with which a group's nodes are called as at the site; "" where there is none."""
+    prefix = names[0].removesuffix("0")
+    return prefix if all(name == f"{prefix}{number}" for number, name in enumerate(names)) else ""

@@ -8,14 +8,11 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from dardis.config.amounts import read_amounts
 from dardis.config.facility import FacilityKeys, facility_of
-from dardis.config.nodes import node_numbers
-from dardis.config.prefixes import clash_of
+from dardis.config.nodes import clash_of, node_numbers, read_amounts
 from dardis.config.queues import PrimeTable, QueueTable, queues_of
 from dardis.config.reservations import ReservationTable, check_reservations, places_of, reservations_of
-from dardis.config.times import Moment
-from dardis.config.toml_file import Table, checked_content, read_toml
+from dardis.config.toml_file import Moment, Table, checked_content, read_toml
 from dardis.model.errors import InputError
 from dardis.model.files import Read
 from dardis.model.limits import (

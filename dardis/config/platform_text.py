@@ -1,9 +1,10 @@
-"""Writes groups and partitions as a platform file that reads back as the same, with comments for people."""
+"""Writes a platform file that reads back as the same, with comments, and what an import of a site's files gives."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 from dardis.model.platform import Platform
 
@@ -61,3 +62,17 @@ def toml_table(content: Mapping[str, object]) -> str:
     from tomlkit import dumps
 
     return dumps(content)
+
+
+POWER_TO_FILL_IN: Final = "idle_w = ?, core_w = ?, off_w = ?, boot_s = ?, boot_w = ?, shutdown_s = ?, shutdown_w = ?"
+"""The figures that nobody states, for a comment."""
+
+
+class Imported(NamedTuple):
+    """A site as DARDIS has it."""
+
+    platform: Platform
+    text: str
+    """The platform file."""
+    notes: tuple[str, ...]
+    """What the file does not say, or says otherwise than the site."""

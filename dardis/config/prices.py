@@ -1,4 +1,4 @@
-"""Decides which files of electricity prices are read, and promises one price per kWh at every moment they cover."""
+"""Reads prices of electricity (per kWh) and carbon intensity (g CO2 per kWh) over time."""
 
 from __future__ import annotations
 
@@ -86,3 +86,34 @@ def read_prices(path: Path, read: Read = Path.read_bytes) -> PriceTable:
     name = re.fullmatch(table.form.value, table.value_name)
     assert name is not None
     return PriceTable(table, name["currency"].upper())
+
+
+HIGHEST_G_PER_KWH = 2000.0
+"""Lignite alone has about 1,100."""
+
+
+def _grams(values: Sequence[float]) -> str:
+    if min(values) < 0:
+        return f"a carbon intensity of {min(values):g}, below 0"
+    if max(values) > HIGHEST_G_PER_KWH:
+        return f"a carbon intensity of {max(values):g} is more than any power plant's"
+    return ""
+
+
+CARBON_FORMS = (
+    Form("start_utc[,end_utc],gco2_per_kwh[,kind,source]", "start_utc", "gco2_per_kwh",
+         lambda _: unix_or(fixed_clock(0)), end="end_utc", check=_grams, alike="kind"),
+    Form("Datetime (UTC),…,Carbon intensity gCO₂eq/kWh (Life cycle) (Electricity Maps)", r"datetime \(utc\)",
+         r"carbon intensity gco.2?eq/kwh \((life cycle|lca)\)", lambda _: fixed_clock(0), check=_grams,
+         alike="zone id"),
+    Form("Datetime (UTC),…,Carbon intensity gCO₂eq/kWh (direct) (Electricity Maps)", r"datetime \(utc\)",
+         r"carbon intensity gco.2?eq/kwh \(direct\)", lambda _: fixed_clock(0), check=_grams, alike="zone id"),
+    Form("datetime,…,carbon_intensity_avg (UTC)", "datetime", "carbon_intensity_avg", lambda _: fixed_clock(0),
+         check=_grams, alike="zone_name"),
+)  # fmt: skip
+"""What is recognised, by its header; of the two intensities of Electricity Maps that of the life cycle is taken."""
+
+
+def read_carbon(path: Path, read: Read = Path.read_bytes) -> SeriesTable:
+    """Carbon intensity (g/kWh) over Unix time. Raises InputError."""
+    return table_of(path, read_lines(path, read), CARBON_FORMS)

@@ -9,9 +9,8 @@ from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from dardis.config.amounts import read_amounts
-from dardis.config.times import SpanTable
-from dardis.config.toml_file import Table
+from dardis.config.nodes import read_amounts
+from dardis.config.toml_file import SpanTable, Table
 from dardis.model.errors import InputError
 from dardis.model.limits import Limit, Priority, Text
 from dardis.model.queues import Hours, PrimeTime, Queue

@@ -1,4 +1,4 @@
-"""Decides what the JSON files may say that our own commands wrote: as strict as what a user writes, by the same rules.
+"""JSON files that our own commands wrote, read as strictly as a user's files. Keys of later versions are left out.
 
 Keys that are unknown here are a later version's and are left out. Any damage is an InputError with file and key.
 """
@@ -6,7 +6,7 @@ Keys that are unknown here are a later version's and are left out. Any damage is
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
@@ -214,3 +214,45 @@ class PlanHead(MachineRecord):
 def read_metrics(path: Path) -> dict[str, Any]:
     """The figures of a run by their keys. Raises InputError."""
     return read_json(path, Metrics).model_dump()
+
+
+FOUND_FILE: Final = "found.json"
+
+
+def _inside(value: str) -> str:
+    """Check a folder that is named from where the file lies."""
+    path = PurePosixPath(value)
+    if path.is_absolute() or ".." in path.parts:
+        raise ValueError(f"{value!r}; expected a folder within that of the comparison")
+    return value
+
+
+class ResultRecord(Record):
+    """What came of a run."""
+
+    trace: str
+    label: str
+    dispatcher: str
+    settings: list[str] = Field(default_factory=list)
+    seed: Count
+    folder: Annotated[str, AfterValidator(_inside)]
+    metrics: dict[str, Figure] | None = None
+    error: str = ""
+    deadlines: str = ""
+    central: bool = False
+    arity: Count = 0
+    sample: Count = 0
+    draw: Count = 0
+    seeded: bool = True
+    family: str = ""
+    grid: Annotated[list[tuple[str, str]], Field(max_length=2)] = Field(default_factory=list)
+    weeks: Count = 0
+
+
+class FoundRecord(Record):
+    """All that tables and report are made of."""
+
+    results: Annotated[list[ResultRecord], Field(min_length=1)]
+    pair: tuple[str, str]
+    known: list[KnownFigures] = Field(default_factory=list)
+    notes: list[str] = Field(default_factory=list)

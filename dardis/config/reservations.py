@@ -10,14 +10,13 @@ from typing import Annotated
 import numpy as np
 from pydantic import BeforeValidator, Field
 
-from dardis.config.amounts import read_amounts
-from dardis.config.nodes import node_numbers
-from dardis.config.times import SpanTable
+from dardis.config.nodes import node_numbers, read_amounts
+from dardis.config.toml_file import SpanTable
 from dardis.model.errors import InputError
 from dardis.model.limits import MAX_GROUPS
+from dardis.model.moments import united
 from dardis.model.platform import Platform
-from dardis.model.reservations import Reservation
-from dardis.model.spans import united
+from dardis.model.queues import Reservation
 
 MOST_TIMES = 1_000
 """How often a standing reservation may come."""

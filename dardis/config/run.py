@@ -12,8 +12,7 @@ from dardis.config import option_texts
 from dardis.config.clocks import parse_utc
 from dardis.config.cuts import MOST_WALLTIME_FACTOR, Cut, Trim, cut_of, trim_of
 from dardis.config.option import FILE, RULE_OR_FILE, Option, Reader, key_of, reader_of, word
-from dardis.config.option_texts import LARGEST_SEED, MOST_TASK_MANAGERS
-from dardis.config.reach import arity_of, sample_of
+from dardis.config.option_texts import LARGEST_SEED, MOST_TASK_MANAGERS, arity_of, sample_of
 from dardis.config.toml_file import Table
 from dardis.model.choices import Overrun, Resources
 from dardis.model.moments import utc_text

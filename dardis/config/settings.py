@@ -1,4 +1,4 @@
-"""`KEY=VALUE` settings of a dispatcher: any frozen dataclass of choices, whole numbers and words is set the same way.
+"""`KEY=VALUE` settings of a dispatcher: frozen dataclasses of choices, whole numbers and words, and their base class.
 
 A field's kind says what it takes: a `StrEnum` one of its values, an `int` a whole number. `setting` says more: a word
 for one number, the least number, or how a text is read.
@@ -7,14 +7,19 @@ for one number, the least number, or how a text is read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import MISSING, Field, field, fields, replace
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from enum import StrEnum
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_type_hints
 
-from dardis.model.errors import InputError
+from dardis.model.choices import EventOrder, Expecting, ProfileRule, UnitsPerNode
+from dardis.model.errors import InputError, meant
 from dardis.model.numbers import whole_number
-from dardis.model.suggestion import meant
+from dardis.model.platform import Platform
+from dardis.model.target import Split
+
+if TYPE_CHECKING:
+    from typing import Self
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -117,3 +122,72 @@ def _parsed(text: str, value: str, kind: type, of: Field[Any], known: str) -> ob
         word = f"{of.metadata['zero']}, or " if of.metadata.get("zero") else ""
         expected = f"{word}a whole number from {least} on"
         raise InputError(f"--set {text}", f"{value!r} is out of range", expected) from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnySetUp:
+    """The settings of a dispatcher. Field names are the keys of `--set`."""
+
+    asks_nodes: ClassVar[bool] = False
+    """Whether task managers ask node managers, which may be spread over ranks, and sum their offers up a tree."""
+    samples: ClassVar[bool] = False
+    """Whether jobs may ask some nodes first instead of all."""
+    rounds: ClassVar[bool] = False
+    """Whether a job asks and is answered by itself: then rounds may overlap, and `dardis scale` measures them."""
+    switches: ClassVar[bool] = False
+    """Whether nodes may be shut down and booted under it."""
+    obeys_shapes: ClassVar[bool] = False
+    """Whether jobs may have parts, exact or neighbouring nodes, or alternatives."""
+
+    bears_failures: ClassVar[bool] = False
+    """Whether nodes may fail, and reservations be made, while it decides."""
+
+    units_per_node: UnitsPerNode = UnitsPerNode.PACK
+    profile: ProfileRule = ProfileRule.SOFT
+    profile_split: Split = Split.PROPORTIONAL
+    event_order: EventOrder = EventOrder.BATCHED
+    unit_cores: int = setting(
+        0,
+        zero="node",
+        about="Cores of a unit of a job that asks for processors. `node`: as few units as the cores of its nodes"
+        " allow.",
+    )
+    about: str = setting("", key=False)
+    """What it does and where it comes from, in one line."""
+    deadlines: str = setting("none", key=False)
+    """The deadline rule when none is asked for (not a key of `--set`: see `--deadlines`)."""
+
+    @property
+    def expecting(self) -> Expecting | None:
+        """Where the expected durations of jobs come from; None: nobody goes by them."""
+        return None
+
+    @property
+    def needs_deadlines(self) -> bool:
+        """Whether it goes by windows of all jobs."""
+        return False
+
+    @property
+    def drawn(self) -> bool:
+        """Whether start times are drawn: then nobody can say what another start would have been."""
+        return False
+
+    @property
+    def seeded(self) -> bool:
+        """Whether the seed has a say in its schedules: where it has none, several seeds are one run.
+
+        Nobody knows better of a set-up that says nothing.
+        """
+        return True
+
+    @property
+    def checks_starts_only(self) -> bool:
+        """Whether a hard desired profile may be exceeded by jobs that started before it fell (thesis 5.5)."""
+        return False
+
+    def checked(self) -> Self:
+        """The set-up, if its settings go together. Raises InputError."""
+        return self
+
+    def check_platform(self, platform: Platform) -> None:
+        """See that the machine has what the settings need. Raises InputError."""

@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from xml.etree import ElementTree as ET
 
-from dardis.config.imported import POWER_TO_FILL_IN, Imported
+from dardis.config.nodes import prefixes_of
 from dardis.config.platform import check_platform
-from dardis.config.platform_text import Comments, platform_text
-from dardis.config.prefixes import prefixes_of
+from dardis.config.platform_text import POWER_TO_FILL_IN, Comments, Imported, platform_text
 from dardis.model.errors import InputError, one_line
 from dardis.model.hostlist import MOST_NAMES, hostlist_in_order
 from dardis.model.limits import MAX_GROUPS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dardis.config.imported import Imported
+from dardis.config.platform_text import Imported
 from dardis.config.simgrid import is_simgrid, simgrid_platform
 from dardis.config.slurm.platform import platform_of
 from dardis.config.slurm.read import parse_slurm

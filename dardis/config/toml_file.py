@@ -1,4 +1,4 @@
-"""Reads a TOML or JSON file into a pydantic model, and promises that any mistake in it becomes one InputError."""
+"""Reads TOML and JSON files into pydantic models; any mistake is one InputError. Types of times and spans."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import io
 import re
 import tomllib
 from dataclasses import is_dataclass
+from datetime import datetime
 from functools import reduce
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from dardis.model.errors import InputError
 from dardis.model.files import Read, read_text
+from dardis.model.limits import Time
+from dardis.model.moments import parse_utc
 from dardis.model.numbers import LARGEST_INT64, LEAST_INT64
 
 
@@ -146,3 +149,27 @@ def _table_within(annotation: object) -> type | None:
     if isinstance(annotation, type) and (issubclass(annotation, Table) or is_dataclass(annotation)):
         return annotation
     return next(filter(None, map(_table_within, get_args(annotation))), None)
+
+
+def _moment(value: object) -> int:
+    """Unix seconds of an ISO 8601 text or a TOML date and time; without an offset it is UTC."""
+    try:
+        return parse_utc(value.isoformat() if isinstance(value, datetime) else str(value))
+    except (ValueError, OverflowError):
+        raise ValueError(f"{value!r}; expected a moment of UTC such as 2023-07-03T00:00Z") from None
+
+
+Moment = Annotated[int, BeforeValidator(_moment)]
+
+
+class SpanTable(Table):
+    """`[start_s, end_s)`, on the trace's clock."""
+
+    start_s: Time = Field(description="Start of the span, s on the trace's clock.")
+    end_s: Time = Field(description="End of the span: the first second after it.")
+
+    @model_validator(mode="after")
+    def _has_length(self) -> SpanTable:
+        if self.end_s <= self.start_s:
+            raise ValueError(f"end_s {self.end_s} is not after start_s {self.start_s}")
+        return self

@@ -1,18 +1,21 @@
-"""Decides which files of outdoor temperature are read, and promises °C at every moment they cover."""
+"""Reads outdoor temperature (°C) over time: measured series, forecasts, and typical years."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from dardis.config import typical_year
+import numpy as np
+
 from dardis.config.clocks import fixed_clock, offset_of, unix_or
 from dardis.config.series_file import Form, Row, SeriesTable, Within, clock_of, lines_of, table_of
+from dardis.model.arrays import Floats
 from dardis.model.errors import InputError
-from dardis.model.files import Read, read_text
+from dardis.model.files import Read, csv_rows, read_text
 from dardis.model.numbers import decimal_number, whole_number
 from dardis.model.series import Series
 
@@ -59,15 +62,15 @@ def read_weather(path: Path, read: Read = Path.read_bytes) -> Weather:
     if begin.startswith("{"):
         return Weather(_open_meteo_json(path, begin))
     if begin.startswith("LOCATION,"):
-        return Weather(typical_year.epw_series(path, text, celsius))
+        return Weather(epw_series(path, text, celsius))
     lines = lines_of(path, text)
     names = [name.lower() for name in lines[0][1]] if lines else []
     if "utc_offset_seconds" in names:
         return Weather(_open_meteo_csv(path, lines, names.index("utc_offset_seconds")))
-    if (form := typical_year.recognised(names)) is not None:
+    if (form := typical_form(names)) is not None:
         assumed = f"{path}: a typical year that names no time zone; its clock is taken for UTC"
-        return Weather(typical_year.table_series(path, lines, form, celsius), assumed)
-    others = [Form(said, "(?!)", "(?!)", lambda _: fixed_clock(0)) for said in (_OPEN_METEO, *typical_year.SAID)]
+        return Weather(typical_series(path, lines, form, celsius), assumed)
+    others = [Form(said, "(?!)", "(?!)", lambda _: fixed_clock(0)) for said in (_OPEN_METEO, *TYPICAL_TEXTS)]
     return Weather(table_of(path, lines, (*FORMS, *others)))
 
 
@@ -109,3 +112,104 @@ def _open_meteo_json(path: Path, text: str) -> SeriesTable:
         except (ValueError, TypeError):
             raise InputError(place, f"{time!r}, {value!r}", "a time and a number") from None
     return SeriesTable(path, form, rows)
+
+
+FIRST_YEAR, LAST_YEAR = 1990, 2049
+HOURS = 8760
+_EPW_HEAD = 8
+_EPW_TEMPERATURE = 6
+_EPW_MISSING = 99.9
+Check = Callable[[Sequence[float]], str]
+
+
+@dataclass(frozen=True)
+class TypicalForm:
+    """A table of a typical year: how it is listed, and its columns of month, day, hour (from 1) and temperature."""
+
+    said: str
+    columns: tuple[str, ...]
+    date: Callable[[list[str]], tuple[int, int, int]]
+    """Month, day and hour (1 to 24) of a line."""
+    temperature: int
+
+
+TYPICAL_FORMS = (
+    TypicalForm("source_year,month-day,hour_1_24,dry_bulb_c (typical year, clock of UTC)",
+         ("source_year", "month-day", "hour_1_24", "dry_bulb_c"),
+         lambda fields: (*_two(fields[1], "-"), whole_number(fields[2])), 3),
+    TypicalForm("date,time,dry_bulb_c (typical year, MM/DD/YYYY and 01:00 to 24:00, clock of UTC)",
+         ("date", "time", "dry_bulb_c"), lambda fields: (*_two(fields[0], "/"), _two(fields[1], ":")[0]), 2),
+)  # fmt: skip
+TYPICAL_TEXTS = ("an EPW file", *(form.said for form in TYPICAL_FORMS))
+
+
+def _two(text: str, between: str) -> tuple[int, int]:
+    first, second = text.split(between)[:2]
+    return whole_number(first), whole_number(second)
+
+
+def typical_form(names: list[str]) -> TypicalForm | None:
+    """The form that a header (in lower case) begins with."""
+    return next((form for form in TYPICAL_FORMS if tuple(names[: len(form.columns)]) == form.columns), None)
+
+
+def epw_series(path: Path, text: str, check: Check) -> Series:
+    """The dry-bulb temperature of an EPW file, on the clock that its first line names. Raises InputError."""
+    lines = list(csv_rows(path, text))
+    expected = "an EPW file: eight lines of head, the first with the offset from UTC, then 8760 hours"
+    try:
+        offset_s = round(decimal_number(lines[0][1][8]) * 3600)
+    except (IndexError, ValueError):
+        raise InputError(f"{path}:1", "no offset from UTC in the ninth field", expected) from None
+    if abs(offset_s) >= 24 * 3600:
+        raise InputError(f"{path}:1", f"{lines[0][1][8]} hours ahead of UTC", expected)
+
+    def date(fields: list[str]) -> tuple[int, int, int]:
+        return whole_number(fields[1]), whole_number(fields[2]), whole_number(fields[3])
+
+    return _series(path, _table(path, lines[_EPW_HEAD:], date, _EPW_TEMPERATURE), offset_s, check)
+
+
+def typical_series(path: Path, lines: list[tuple[int, list[str]]], form: TypicalForm, check: Check) -> Series:
+    """A table, on the clock of UTC as it names none. Raises InputError."""
+    return _series(path, _table(path, lines[1:], form.date, form.temperature), 0, check)
+
+
+def _table(
+    path: Path, lines: Iterable[tuple[int, list[str]]], date: Callable[[list[str]], tuple[int, int, int]], column: int
+) -> Floats:
+    """Temperature of every hour of a year without a 29th of February."""
+    year = np.full(HOURS, np.nan)
+    for line, fields in lines:
+        place = f"{path}:{line}"
+        try:
+            month, day, hour = date(fields)
+            hours = (datetime(2001, month, day, tzinfo=UTC) - datetime(2001, 1, 1, tzinfo=UTC)) // timedelta(hours=1)
+            value = decimal_number(fields[column])
+        except (ValueError, IndexError, OverflowError):
+            hour = 0
+        if not 1 <= hour <= 24:
+            raise InputError(place, f"{','.join(fields)[:60]!r}", "month, day, hour 1 to 24, temperature") from None
+        if value == _EPW_MISSING:
+            raise InputError(place, "a missing temperature (99.9)", "a temperature for every hour")
+        if not np.isnan(year[hours + hour - 1]):
+            raise InputError(place, f"a second value for {month:02d}-{day:02d} hour {hour}", "every hour once")
+        year[hours + hour - 1] = value
+    if np.isnan(year).any():
+        missing = datetime(2001, 1, 1, tzinfo=UTC) + timedelta(hours=int(np.flatnonzero(np.isnan(year))[0]))
+        raise InputError(path, f"no value for {missing:%m-%d} hour {missing.hour + 1}", "all 8760 hours of a year")
+    return year
+
+
+def _series(path: Path, year: Floats, offset_s: int, check: Check) -> Series:
+    """The year over and over, from the first to the last."""
+    complaint = check(year.tolist())
+    if complaint:
+        raise InputError(path, complaint, "°C")
+    days = year.reshape(365, 24)
+    leap = np.insert(days, 59, days[58], axis=0)
+    values = np.concatenate(
+        [leap if y % 4 == 0 and (y % 100 != 0 or y % 400 == 0) else days for y in range(FIRST_YEAR, LAST_YEAR + 1)]
+    ).ravel()
+    start = int(datetime(FIRST_YEAR, 1, 1, tzinfo=UTC).timestamp()) - offset_s
+    return Series(start + 3600 * np.arange(len(values) + 1, dtype=np.int64), values)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from dardis.dispatch.base import Decider
 from dardis.model.addresses import JobId
-from dardis.model.changes import Change, LaidOutAnew, Withdrawn
+from dardis.model.events import Change, LaidOutAnew, Withdrawn
 from dardis.model.job import Job
 from dardis.model.laid_out import Part, parts
 from dardis.model.platform import Platform

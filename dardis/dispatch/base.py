@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from dardis.model.addresses import JobId
-from dardis.model.changes import Change
+from dardis.model.events import Change
 from dardis.model.job import Job
 from dardis.wire.effects import Placed, Rejected, Solved
 
@@ -23,7 +23,7 @@ class Decider(Protocol):
         ...
 
     def changed(self, change: Change, now: int) -> None:
-        """Something else is no more as it was; what of that matters is told in `dardis.model.changes`."""
+        """Something else is no more as it was; what of that matters is told in `dardis.model.events`."""
         ...
 
     def decide(self, now: int) -> Sequence[Placed | Rejected | Solved]:

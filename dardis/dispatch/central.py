@@ -24,14 +24,14 @@ from dardis.kernels.profiles import NodeProfiles
 from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
 from dardis.model.capacity import could_hold, no_place, outside_desired, too_large
-from dardis.model.changes import Change, LaidOutAnew
 from dardis.model.choices import Correction, EventOrder, Expecting, ProfileRule, UnitsPerNode
-from dardis.model.codes import NODE_CHOICES
 from dardis.model.errors import ProtocolError
+from dardis.model.events import Change, LaidOutAnew
 from dardis.model.job import FOREVER, NO_TIME, Job
+from dardis.model.offer_rows import NODE_CHOICES
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
-from dardis.predict.correction import corrected
+from dardis.predict.base import corrected
 from dardis.wire.effects import Placed, Rejected, Solved
 
 _BINDINGS = {ProfileCheck.INSTANT: queue.BOUND_AT_START, ProfileCheck.SPAN: queue.BOUND_THROUGHOUT}

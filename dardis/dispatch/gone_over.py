@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from dardis.dispatch.clocked import Clocked
-from dardis.dispatch.orders import Rule
+from dardis.dispatch.orders import Clocked, Rule
 from dardis.kernels import passes
 from dardis.kernels.job_table import JobTable
 from dardis.kernels.placer import Placer

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dardis.dispatch.clocked import Clocked, Waiting
-from dardis.dispatch.orders import Rule
+from dardis.dispatch.orders import Clocked, Rule, Waiting
 from dardis.kernels.queue import BACK, LEVEL, NUMBER, RULE, SUBMIT, Queue
 from dardis.model.arrays import Ints
 from dardis.model.job import NO_TIME, Job

@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dardis.config.set_up import AnySetUp
+from dardis.config.settings import AnySetUp
 from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
 from dardis.model.capacity import could_hold, too_large
-from dardis.model.changes import Change
 from dardis.model.choices import UnitsPerNode
 from dardis.model.errors import ProtocolError
+from dardis.model.events import Change
 from dardis.model.job import FOREVER, Job
 from dardis.model.node_sets import units_in
 from dardis.model.platform import Platform

@@ -11,10 +11,8 @@ from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from dardis.config.set_up import AnySetUp
-from dardis.config.settings import setting
-from dardis.dispatch.clocked import MULTIFACTOR, Weights
-from dardis.dispatch.orders import ORDERS, order_name, order_of
+from dardis.config.settings import AnySetUp, setting
+from dardis.dispatch.orders import MULTIFACTOR, ORDERS, Weights, order_name, order_of
 from dardis.model.choices import Choice, Correction, Expecting, NodeChoice, OnOff, ProfileRule
 from dardis.model.errors import InputError
 from dardis.model.job import FOREVER

@@ -14,11 +14,10 @@ from dardis.kernels.profiles import NodeProfiles
 from dardis.kernels.queue import UNBOUND, Rules
 from dardis.kernels.shapes import holds_alone
 from dardis.model.capacity import hardest_first
-from dardis.model.codes import FIRST_FIT
-from dardis.model.job import Job
+from dardis.model.job import Job, Request
 from dardis.model.limits import NOBODY_KNOWS
+from dardis.model.offer_rows import FIRST_FIT
 from dardis.model.platform import Maintenance, Platform
-from dardis.model.shapes import Request
 
 MOST_ORDERS: Final = 24
 """Orders of parts that are tried: all of up to four."""

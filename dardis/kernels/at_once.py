@@ -30,8 +30,8 @@ from dardis.kernels.search import last_change, rounds_until
 from dardis.kernels.selection import NONE, Choice, Start, choose_nodes, choose_start
 from dardis.kernels.starters import UNKNOWN, Taken, latest_of, nodes_now, who_could
 from dardis.model.arrays import Ints
-from dardis.model.asks import Asks
 from dardis.model.job import FOREVER
+from dardis.model.offer_rows import Asks
 
 PROFILES_FULL, BOOKS_FULL, NOTHING = 20, 21, 22
 """Answers beside DONE, OUT_OF_SPACE and REFUSED (a defect): make room in these rows and call again; no start."""

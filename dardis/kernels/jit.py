@@ -27,7 +27,7 @@ Fields = tuple[Any, ...]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-CONSTANTS = ("asks", "blocks", "codes", "job", "offer_rows")
+CONSTANTS = ("job", "offer_rows")
 """Modules beside these that are compiled in."""
 
 

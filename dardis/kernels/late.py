@@ -39,8 +39,8 @@ from dardis.kernels.rows import Rows
 from dardis.kernels.search import AT_ONCE, FOUND, find, fits_now, rounds_until, take
 from dardis.kernels.view import tell
 from dardis.model.arrays import Bools, Floats, Ints
-from dardis.model.codes import ASKER_RESERVES, HOST_RESERVES
 from dardis.model.job import FOREVER, SHORTEST_WINDOW_S
+from dardis.model.offer_rows import ASKER_RESERVES, HOST_RESERVES
 
 BLOCKED, ASLEEP = 30, 31
 """The job at the turn's place can't start, and may reserve; it could start if all nodes were up."""

@@ -14,9 +14,7 @@ from dardis.kernels.profile import without
 from dardis.kernels.rows import Rows, forget_before
 from dardis.kernels.starts import Draw, generate, to_grid
 from dardis.model.arrays import Ints
-from dardis.model.asks import Asks
-from dardis.model.codes import FIRST
-from dardis.model.offer_rows import FROM, NODE, OFFER_COLUMNS, TO
+from dardis.model.offer_rows import FIRST, FROM, NODE, OFFER_COLUMNS, TO, Asks
 
 OUT_OF_SPACE = -1
 """What `answer` says when it needs more rows for its offers; ask again then."""

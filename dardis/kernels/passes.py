@@ -65,8 +65,8 @@ from dardis.kernels.search import (
 from dardis.kernels.selection import NONE
 from dardis.kernels.shapes import take_earliest, take_now
 from dardis.model.arrays import Ints
-from dardis.model.codes import FIRST_FIT
 from dardis.model.job import FOREVER, NO_TIME
+from dardis.model.offer_rows import FIRST_FIT
 
 CLEAR, IN_ORDER, BEHIND, CLOSE = range(4)
 """Phases of a pass."""

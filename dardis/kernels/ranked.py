@@ -14,8 +14,7 @@ from dardis.kernels.offers import OUT_OF_SPACE, Question, answer_one
 from dardis.kernels.selection import Choice, Start, list_candidates, take_contiguous
 from dardis.kernels.sums import SENT, Tree, take_children
 from dardis.model.arrays import Ints
-from dardis.model.codes import CONTIGUOUS
-from dardis.model.offer_rows import BEST_INCARNATION, BEST_KEY, BEST_NODE, BEST_UNITS
+from dardis.model.offer_rows import BEST_INCARNATION, BEST_KEY, BEST_NODE, BEST_UNITS, CONTIGUOUS
 
 FEW = 128
 """Candidates up to which they are put in order one by one."""

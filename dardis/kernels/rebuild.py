@@ -18,8 +18,8 @@ from dardis.kernels.rows import Rows
 from dardis.kernels.search import FIRST_START, FOUND, LAST_START, NOTHING, ROOM, ask_of, find, give_back, take
 from dardis.kernels.selection import Choice, Start, choose_nodes, common_starts
 from dardis.model.arrays import Floats, Ints
-from dardis.model.codes import FIRST, MIN_START
 from dardis.model.job import FOREVER
+from dardis.model.offer_rows import FIRST, MIN_START
 
 GROUP, PHASE, PLACE, KEPT = range(4)
 """Entries of the state: which group, what is being done to it, at which of its jobs; how many groups got better."""

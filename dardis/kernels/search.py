@@ -33,10 +33,8 @@ from dardis.kernels.queue import (
 from dardis.kernels.rows import Rows, forget_before
 from dardis.kernels.selection import NONE, Choice, select_first
 from dardis.model.arrays import Ints
-from dardis.model.asks import Asks
-from dardis.model.codes import FIRST, MIN_START
 from dardis.model.job import FOREVER, NO_TIME, SHORTEST_WINDOW_S
-from dardis.model.offer_rows import INDEX, INDEX_BITS, NODE
+from dardis.model.offer_rows import FIRST, INDEX, INDEX_BITS, MIN_START, NODE, Asks
 
 FIRST_START, LAST_START, ALL_RUNS, ZERO = range(4)
 """Entries of a room's `ask`, what an ask has beside the job's own columns: between which starts, the quota that asks

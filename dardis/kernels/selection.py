@@ -14,10 +14,23 @@ from dardis.kernels.chance import PURPOSE_NODE, PURPOSE_PICK, below, draw_key, m
 from dardis.kernels.heap import sift_down
 from dardis.kernels.jit import Fields, bare, folded, inlined, kernel
 from dardis.model.arrays import Ints
-from dardis.model.asks import Asks
-from dardis.model.codes import ANY_NODE, BEST_FIT, CONTIGUOUS, MAX_PROBABILITY, MIN_START, WORST_FIT
 from dardis.model.job import FOREVER
-from dardis.model.offer_rows import FREE_FROM, FREE_TO, FROM, INDEX, INDEX_BITS, NODE, TO
+from dardis.model.offer_rows import (
+    ANY_NODE,
+    BEST_FIT,
+    CONTIGUOUS,
+    FREE_FROM,
+    FREE_TO,
+    FROM,
+    INDEX,
+    INDEX_BITS,
+    MAX_PROBABILITY,
+    MIN_START,
+    NODE,
+    TO,
+    WORST_FIT,
+    Asks,
+)
 
 OPEN_GAP = 1 << 33
 """The free time after a run when nothing follows."""

@@ -31,9 +31,8 @@ from dardis.kernels.rows import Rows, forget_before
 from dardis.kernels.search import units_now
 from dardis.kernels.selection import GAP_BITS, OPEN_GAP, Choice, Start, give_out, key_of, units_of
 from dardis.model.arrays import Ints
-from dardis.model.codes import BEST_FIT, FIRST_FIT
 from dardis.model.job import FOREVER
-from dardis.model.offer_rows import INDEX_BITS
+from dardis.model.offer_rows import BEST_FIT, FIRST_FIT, INDEX_BITS
 
 MOST_AMOUNT: Final = (1 << 31) - 1
 """No node holds more units, as amounts are 32-bit integers; nor does what is noted of it say more seconds."""

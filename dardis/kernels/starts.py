@@ -13,8 +13,7 @@ import numpy as np
 from dardis.kernels.chance import below, unit
 from dardis.kernels.jit import bare, inlined
 from dardis.model.arrays import Ints
-from dardis.model.codes import FIRST, UNIFORM
-from dardis.model.offer_rows import FROM, INDEX, TO
+from dardis.model.offer_rows import FIRST, FROM, INDEX, TO, UNIFORM
 
 
 class Draw(NamedTuple):

@@ -2,7 +2,7 @@
 
 A step is a row (instant, change of units, change of the sum of indices). Steps of different nodes add by being put
 together and sorted; integers, so in any order. The nodes of a pool are taken in blocks, each a virtual host of the
-tree that the process stands for (`dardis.model.host_tree`), so that no block's rows leave the cache.
+tree that the process stands for (`dardis.model.addresses`), so that no block's rows leave the cache.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from dardis.kernels.jit import bare, inlined, kernel
 from dardis.kernels.offers import OUT_OF_SPACE, Question, answer_one
 from dardis.kernels.selection import NONE, in_order, take_span, units_of
 from dardis.model.arrays import Ints
-from dardis.model.codes import MIN_START
 from dardis.model.job import FOREVER
-from dardis.model.offer_rows import FROM, INDEX, STEP_INDICES, STEP_INSTANT, STEP_UNITS, TO
+from dardis.model.offer_rows import FROM, INDEX, MIN_START, STEP_INDICES, STEP_INSTANT, STEP_UNITS, TO
 
 SENT, LONGEST_TO_ROOT = range(2)
 """What is counted of the messages between virtual hosts: their rows in all, and most rows of one to the root."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dardis.live.door import Door, listening
 from dardis.live.far_keeper import LEAVE
 from dardis.live.files import SmallFile
-from dardis.live.keeper.clocks import boot_ms
+from dardis.live.keeper.lease import boot_ms
 from dardis.live.keeper_client import LED_OTHERWISE, Connect, Keeper, KeeperClient, KeeperError, LedOtherwiseError
 
 if TYPE_CHECKING:

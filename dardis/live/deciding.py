@@ -1,4 +1,4 @@
-"""When and where live jobs start: late binding's turns, told what has happened at an instant. Pure: told the time.
+"""When and where live jobs start: late binding's turns for an instant, and the replay of a journal. Pure.
 
 The same `Happened`, in the same order, bring the same starts: `dardis journal replay` relies on it.
 """
@@ -14,18 +14,16 @@ import numpy as np
 
 from dardis.config.platform_record import platform_from_dict
 from dardis.model.addresses import Address, HostId, JobId, all_hosts
-from dardis.model.changes import LaidOutAnew, Withdrawn
 from dardis.model.errors import ProtocolError
+from dardis.model.events import LaidOutAnew, Withdrawn
 from dardis.model.job import FOREVER, Job
 from dardis.model.limits import NOBODY_KNOWS
-from dardis.model.platform import Maintenance, Platform
-from dardis.model.platform_dict import platform_to_dict
+from dardis.model.platform import Maintenance, Platform, platform_to_dict
 from dardis.registry import Cluster, find_dispatcher
 from dardis.runs.hosts import host_from_plan, host_plan
 from dardis.runs.warm import warm as warm_dispatcher
 from dardis.transport.base import Hosts
-from dardis.transport.local import LocalHosts
-from dardis.transport.lockstep import Lockstep
+from dardis.transport.local import LocalHosts, Lockstep
 from dardis.turns import LateTurns, Turn
 from dardis.wire.effects import Deed, Placed, Rejected
 
@@ -274,3 +272,34 @@ class Decider:
             case Rejected(job=number, reason=reason):
                 self._waiting.pop(number, None)
                 self._refused[number] = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What came of it: instants, starts, how often the service began anew, and where the first start differs."""
+
+    instants: int
+    starts: int
+    services: int
+    differs: str = ""
+
+
+def replay(texts: Iterable[str]) -> Replayed:
+    """Replay the instants of a journal, in order, from the first start of the service on that it has."""
+    decider = None
+    instants = starts = services = 0
+    for text in texts:
+        instant = Instant.from_text(text)
+        if decider is None and instant.machine is None:
+            continue  # what it began with is not kept any more
+        instants += 1
+        if instant.machine is not None:
+            here = hosts_here(instant.machine, instant.bounds)
+            decider, services = Decider(instant.machine, instant.bounds, here), services + 1
+        assert decider is not None
+        again, _ = decider.decide(instant.happened)
+        starts += len(again)
+        if tuple(again) != instant.starts:
+            found = f"instant {instants} (second {instant.happened.at}): {again} instead of {list(instant.starts)}"
+            return Replayed(instants, starts, services, found)
+    return Replayed(instants, starts, services)

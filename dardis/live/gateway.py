@@ -12,15 +12,14 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 from dardis.live.admission import Admission, Reach
-from dardis.live.dependencies import Dependencies, Open
+from dardis.live.dependencies import Dependencies, Open, Reruns
 from dardis.live.hearing import Hearing
 from dardis.live.jobs import Led, LiveJob, State, Submission, jobs_of, new_jobs
 from dardis.live.journal import Batch
-from dardis.live.keeper.fates import LEASE, NEVER_BEGUN, UNKNOWN
+from dardis.live.keeper.records import LEASE, NEVER_BEGUN, UNKNOWN
 from dardis.live.machine import Free, Machine, strangers, told_nodes
 from dardis.live.orders import EndRun, ForgetRun, Order, StartRun, Taken
 from dardis.live.parts import Part, Parts
-from dardis.live.reruns import Reruns
 from dardis.live.strays import Strays, is_part, job_and_attempt, job_run
 from dardis.model.addresses import JobId
 from dardis.model.errors import InputError

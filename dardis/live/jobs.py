@@ -10,7 +10,7 @@ from typing import Any
 
 from dardis.live.asked import JobAsked
 from dardis.live.journal import SubmissionRow
-from dardis.live.keeper.fates import NEVER_BEGUN
+from dardis.live.keeper.records import NEVER_BEGUN
 from dardis.model.addresses import JobId
 
 

@@ -21,7 +21,7 @@ from dardis.engine.clock import monotonic_s
 from dardis.live.files import SmallFile, old_files, put_files, remove_files
 from dardis.live.fresh import fresh_key
 from dardis.live.keeper import PROTOCOL
-from dardis.live.part_files import keep_parts, read_pieces, remove_parts
+from dardis.live.parts import keep_parts, read_pieces, remove_parts
 from dardis.model.errors import DardisError
 
 KEEPER: Final = "keeper"

@@ -10,8 +10,7 @@ from dardis.live.asked import paths_of
 from dardis.live.files import REMOTE_SHELL, SmallFile, host_file, launcher_file, script_file
 from dardis.live.jobs import LiveJob, Share
 from dardis.live.machine import Machine
-from dardis.live.part_files import part_files, part_path
-from dardis.live.parts import PartAsked
+from dardis.live.parts import PartAsked, part_files, part_path
 
 BASE_PATH = "/usr/local/bin:/usr/bin:/bin"
 

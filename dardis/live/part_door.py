@@ -14,8 +14,7 @@ from aiohttp import web
 from dardis.live.asked import check_surroundings, check_text
 from dardis.live.jobs import LiveJob
 from dardis.live.keeper_client import KeeperError
-from dardis.live.part_files import STREAMS
-from dardis.live.parts import Part, PartAsked, unknown
+from dardis.live.parts import STREAMS, Part, PartAsked, unknown
 from dardis.live.post import MOST_TEXT
 from dardis.live.service import Service
 from dardis.model.errors import InputError

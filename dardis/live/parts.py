@@ -1,4 +1,4 @@
-"""Parts of jobs: what a job that runs has begun on its nodes by way of the keepers there (`dardis exec`). Pure.
+"""Parts of jobs: what a running job has begun on its nodes through the keepers, and their output.
 
 A part is a run of a keeper, whose name says the job's run and a number that its client has drawn: so whoever asks for
 it again means the same one. Nothing of parts is in the journal: what keepers tell of them, and the job's run, say all.
@@ -7,13 +7,19 @@ A part whose job's run is over goes on as a stray, until that is ended.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+import os
+import stat
+from base64 import b64encode
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
-from dardis.live.jobs import LiveJob
+from dardis.live.files import SmallFile
+from dardis.live.jobs import Asker, LiveJob
 from dardis.live.orders import EndRun, ForgetRun, Order
-from dardis.live.strays import Strays, job_run
+from dardis.live.strays import Strays, is_part, job_run
 from dardis.model.errors import InputError
 
 ALONE_S: Final = 60.0
@@ -175,3 +181,54 @@ class Parts:
 def unknown(run: str, why: str) -> Mapping[str, Any]:
     """What is told of the end of one of which nothing is known."""
     return {"run": run, "state": "unknown", "code": None, "signal": None, "why": why}
+
+
+STREAMS: Final = ("out", "err")
+"""What a part writes to: a file for each, of which people are told by these names."""
+FOLDER: Final = "parts"
+MOST_PIECE: Final = 1 << 16
+"""How much is read of a file at once, in bytes."""
+
+
+def part_files(run: str, asker: Asker) -> list[SmallFile]:
+    """Its files, empty: only who runs it may write to them, and nobody may make others beside them."""
+    return [SmallFile(part_path(run, stream), "", 0o600, (asker.uid, asker.gid)) for stream in STREAMS]
+
+
+def part_path(run: str, stream: str) -> str:
+    """The file of a stream, in the host's folder."""
+    return f"{FOLDER}/{run}.{stream}"
+
+
+def read_pieces(folder: Path, run: str, offsets: Mapping[str, int]) -> dict[str, str]:
+    """What there is from these offsets on, by stream, in base64; streams of which there is nothing are left out."""
+    pieces = {stream: _piece(folder / part_path(run, stream), offsets[stream]) for stream in STREAMS}
+    return {stream: b64encode(piece).decode() for stream, piece in pieces.items() if piece}
+
+
+def _piece(path: Path, offset: int) -> bytes:
+    """Its owner may have done anything with it but put something else in its place."""
+    with suppress(OSError):
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            if stat.S_ISREG(os.fstat(file).st_mode):
+                return os.pread(file, MOST_PIECE, offset)
+        finally:
+            os.close(file)
+    return b""
+
+
+def remove_parts(folder: Path, runs: Iterable[str]) -> None:
+    """Nobody wants to know what these have written, as far as they are parts."""
+    for run in filter(is_part, runs):
+        for stream in STREAMS:
+            with suppress(OSError):
+                (folder / part_path(run, stream)).unlink()
+
+
+def keep_parts(folder: Path, runs: Container[str]) -> None:
+    """Remove what others have left than these."""
+    for path in (folder / FOLDER).glob("*"):
+        if path.stem not in runs:
+            with suppress(OSError):
+                path.unlink()

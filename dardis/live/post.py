@@ -19,7 +19,7 @@ from dardis.live.files import SmallFile
 from dardis.live.gateway import Gateway
 from dardis.live.jobs import LiveJob
 from dardis.live.journal import Journal
-from dardis.live.keeper.fates import FAILED, KNOWN
+from dardis.live.keeper.records import FAILED, KNOWN
 from dardis.live.keeper_client import Connect, Keeper, KeeperError, LedOtherwiseError
 from dardis.live.launching import files_of, part_files_of, part_of, run_of
 from dardis.live.parts import Part, PartAsked

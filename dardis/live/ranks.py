@@ -29,16 +29,16 @@ from dardis.live.agent import be_agent
 from dardis.live.deciding import host_of_plan, plan_of_hosts, warm
 from dardis.live.etcd_journal import open_journal
 from dardis.live.far_keeper import FarKeeper, Talks
+from dardis.live.hearing import Said, Seat, on_one_machine, seats_of
 from dardis.live.journal import see_local
 from dardis.live.keeper.runs import open_files
 from dardis.live.machine import Machine, machine_of, many_nodes
 from dardis.live.post import Home
-from dardis.live.seats import Said, Seat, on_one_machine, seats_of
 from dardis.live.serve import Serving, home_here, prepare_folder, see_no_others, serving, this_host
 from dardis.live.service import Service
 from dardis.model.addresses import FIRST_HOST, HostId
 from dardis.model.errors import INTERRUPTED, DardisError, InputError
-from dardis.model.folder_lock import locked
+from dardis.model.out_folder import locked
 from dardis.transport.base import Hosts
 from dardis.transport.far import FarHost, FarHosts
 from dardis.transport.links import Keys, Link, Switchboard, new_keys

@@ -1,10 +1,11 @@
-"""Runs a command on a node of the job that this process is in: by the keeper there, so that the job's limits hold it.
+"""Runs a command on another node of the job of this process, also as the remote shell of an MPI launcher.
 
 What the command writes is written on here, each byte once, whatever becomes of the service meanwhile.
 """
 
 from __future__ import annotations
 
+import getopt
 import os
 import re
 import signal
@@ -17,7 +18,7 @@ from types import FrameType
 from typing import Any, Final
 
 from dardis.live.asked import is_utf8
-from dardis.live.client import Client, here
+from dardis.live.client import Client, here, place_of
 from dardis.live.fresh import fresh_number
 from dardis.model.errors import DardisError, InputError
 
@@ -129,3 +130,28 @@ def _job(environment: Mapping[str, str]) -> tuple[int, int]:
     if (found := _RUN.fullmatch(environment.get("DARDIS_RUN", ""))) is None:
         raise InputError("DARDIS_RUN", "not set: this is no process of a job", "to be asked within one")
     return int(found[1]), int(found[2])
+
+
+_OPTIONS: Final = "46AaCfGgKkMNnqsTtVvXxYyB:b:c:D:E:e:F:I:i:J:L:l:m:O:o:P:p:Q:R:S:W:w:"
+"""Those of ssh, which mean nothing here."""
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run it; the exit status."""
+    try:
+        node, command = node_and_command(sys.argv[1:] if words is None else words)
+        return run_on(Client(place_of(None)), node, ["/bin/sh", "-c", command])
+    except (DardisError, BrokenPipeError) as error:
+        sys.stderr.write(f"dardis: {error}\n")
+        return FAILED
+
+
+def node_and_command(words: Sequence[str]) -> tuple[str, str]:
+    """The node, and what its shell is to run. Raises InputError."""
+    try:
+        _, left = getopt.getopt(list(words), _OPTIONS)
+    except getopt.GetoptError as error:
+        raise InputError("remote-shell", str(error), "options as ssh has them") from None
+    if len(left) < 2:
+        raise InputError("remote-shell", "no command" if left else "no node", "NODE COMMAND…")
+    return left[0].rpartition("@")[2], " ".join(left[1:])

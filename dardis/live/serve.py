@@ -23,15 +23,15 @@ from dardis.live.etcd import Place
 from dardis.live.etcd_journal import EtcdJournal, open_journal
 from dardis.live.far_door import FarDoors
 from dardis.live.files import put_files, remote_shell
+from dardis.live.hearing import further
 from dardis.live.keeper.runs import open_files
 from dardis.live.keeper_client import KEEPER, KeeperClient
 from dardis.live.machine import HostFacts, machine_of, many_nodes
 from dardis.live.post import Home
 from dardis.live.pruning import keep_pruning
-from dardis.live.seats import further
 from dardis.live.service import Service
 from dardis.model.errors import InputError
-from dardis.model.folder_lock import locked
+from dardis.model.out_folder import locked
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dardis.metrics.shapes import broken_shapes, place_taken
-from dardis.metrics.violation import Found, Violation
+from dardis.metrics.job_rules import Found, Violation, broken_shapes, place_taken
 from dardis.model.arrays import Bools, Ints
 from dardis.model.job import Actual, Status
 from dardis.model.node_sets import NodeSets

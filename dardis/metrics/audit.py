@@ -15,17 +15,15 @@ from dardis.metrics.asked import AskedJobs
 from dardis.metrics.capacities import Capacities, Tell
 from dardis.metrics.contradictions import contradictions
 from dardis.metrics.cores import first_cores
-from dardis.metrics.job_rules import JobRules, exist, of_jobs
+from dardis.metrics.job_rules import Found, JobRules, Violation, exist, in_order, of_jobs
 from dardis.metrics.system import counted_jobs
 from dardis.metrics.table import read_blocks
-from dardis.metrics.violation import Found, Violation, in_order
 from dardis.model.arrays import Ints
-from dardis.model.downtime import Downtime, boot_and_shutdown
 from dardis.model.job import FOREVER, Status
 from dardis.model.laid_out import lay_out
 from dardis.model.platform import Platform
-from dardis.model.reservations import Reservation
-from dardis.model.schedule import Schedule
+from dardis.model.queues import Reservation
+from dardis.model.schedule import Downtime, Schedule, boot_and_shutdown
 
 
 def audit(

@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from dardis.metrics.job_rules import exist, timed_jobs
+from dardis.metrics.job_rules import Found, Violation, exist, in_order, timed_jobs
 from dardis.metrics.placements import PlacementsByNode
-from dardis.metrics.violation import Found, Violation, in_order
 from dardis.model.arrays import Integers, Ints
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule

@@ -9,8 +9,7 @@ from typing import Final
 import numpy as np
 
 from dardis.metrics.catalogue import OF_LINE, columns_of
-from dardis.metrics.footprints import footprints
-from dardis.metrics.jobs import bounded_slowdown
+from dardis.metrics.jobs import bounded_slowdown, footprints
 from dardis.model.arrays import Floats, Ints
 from dardis.model.csv_table import WHOLE, WORD, Column, CsvTable, FilledTable
 from dardis.model.resources import CORES

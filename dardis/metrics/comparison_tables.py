@@ -1,10 +1,14 @@
-"""The tables of a comparison for programs: every run, means and spread, differences by draw, settings of a grid."""
+"""The tables of a comparison, and found.json, from which they are made again."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any, Final
 
+from dardis.config.records import FOUND_FILE, FoundRecord
+from dardis.config.toml_file import read_json
 from dardis.metrics.catalogue import OF_LINE, columns_of, metric_of
 from dardis.metrics.comparison import (
     KEYS,
@@ -22,6 +26,7 @@ from dardis.metrics.comparison import (
 )
 from dardis.metrics.paired import Interval
 from dardis.model.csv_table import REAL, TEXT, WHOLE, WORD, Column, CsvTable, FilledTable
+from dardis.model.files import write_json
 
 _FIGURES: Final = [
     metric_of(key).renamed(f"{key}_{end}", meaning=f"{what} of `{key}`")
@@ -182,3 +187,25 @@ def sweep_table(lines: Sequence[Line]) -> FilledTable:
 
 def _word(yes: bool) -> str:
     return "yes" if yes else "no"
+
+
+def write_found(folder: Path, compared: Compared, out: Path) -> None:
+    """Write `found.json` into `folder`; the runs are named from `out`, the comparison's folder."""
+    results = [asdict(result) | {"folder": result.folder.relative_to(out).as_posix()} for result in compared.results]
+    write_json(folder / FOUND_FILE, asdict(compared) | {"results": results})
+
+
+def read_found(out: Path) -> Compared:
+    """What the comparison in `out` found. Raises InputError."""
+    record = read_json(out / FOUND_FILE, FoundRecord)
+    results = tuple(
+        RunResult(
+            **one.model_dump(exclude={"folder", "settings", "grid"}),
+            folder=out / one.folder,
+            settings=tuple(one.settings),
+            grid=tuple(one.grid),
+        )
+        for one in record.results
+    )
+    known = tuple(Known(**one.model_dump()) for one in record.known)
+    return Compared(results, record.pair, known, tuple(record.notes))

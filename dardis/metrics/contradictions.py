@@ -8,8 +8,8 @@ from typing import Final
 
 from dardis.metrics import columns
 from dardis.metrics.cores import cores_asked, cores_on_nodes
+from dardis.metrics.job_rules import Found, Violation
 from dardis.metrics.table import Block, Value, derived
-from dardis.metrics.violation import Found, Violation
 from dardis.model.arrays import Ints
 
 _TOLERANCE: Final = 1e-5

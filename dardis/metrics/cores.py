@@ -14,8 +14,8 @@ import numpy as np
 
 from dardis.model.arrays import Ints
 from dardis.model.numbers import whole_number
+from dardis.model.placements import offsets_of
 from dardis.model.platform import Platform
-from dardis.model.ragged import offsets_of
 from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
 

@@ -6,22 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dardis.config.carbon import read_carbon
-from dardis.config.cooling import load_pue_table
-from dardis.config.prices import DEFAULT_MONEY, read_prices
+from dardis.config.facility import load_pue_table
+from dardis.config.prices import DEFAULT_MONEY, read_carbon, read_prices
 from dardis.config.series_file import flat
 from dardis.config.weather import read_weather
 from dardis.model.errors import InputError
-from dardis.model.files import Read, is_file
-from dardis.model.input_files import InputFiles
+from dardis.model.files import InputFiles, Read, is_file
 from dardis.model.platform import MODELLED_PLANTS, Facility, Money, Platform, missing_calendar
 from dardis.model.pue_table import Rows
 from dardis.model.series import Series
-from dardis.power.air import DESIGN_W
-from dardis.power.conditions import Conditions, check_cover, conditions_over
-from dardis.power.cooling import Cooling, Plant, modelled
+from dardis.power.conditions import Conditions, PowerLimit, Tariff, check_cover, conditions_over
+from dardis.power.cooling import DESIGN_W, Cooling, Plant, modelled
 from dardis.power.nodes import design_watts
-from dardis.power.tariff import PowerLimit, Tariff
 
 Reader = Callable[[Path, tuple[int, int]], Series]
 

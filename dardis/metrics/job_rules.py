@@ -1,21 +1,24 @@
-"""Which jobs break a rule that shows in the job itself, whatever the others do: its times, its nodes, when it had them.
+"""Rules of an audit for single jobs and their shapes, and the violations that it reports.
 
 A block of jobs is judged at a time, with memory for its placements only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import heapq
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import TypeAlias
 
 import numpy as np
 
-from dardis.metrics.shapes import inconsistent_parts
-from dardis.metrics.violation import Found, Violation
 from dardis.model.arrays import Bools, Integers, Ints
-from dardis.model.downtime import Downtime
-from dardis.model.job import FOREVER, NO_TIME, Status
+from dardis.model.job import FOREVER, NO_TIME, Actual, Part, Request, Status
+from dardis.model.node_sets import NodeSets
 from dardis.model.platform import Platform
-from dardis.model.schedule import Schedule
+from dardis.model.schedule import Downtime, Schedule
 
 
 class JobRules:
@@ -173,3 +176,115 @@ def _of_places(s: Schedule, job: Ints, broken: Bools, text: Text, times: Ints | 
         why = text if isinstance(text, str) else text(index)
         when = None if times is None else int(times[index])
         yield int(job[index]), Violation(int(s.number[job[index]]), int(s.placed.nodes[index]), when, why)
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """What is wrong: the job's number, the node and the time where it shows (None where it has none), and why."""
+
+    job: int | None
+    node: int | None
+    time: int | None
+    text: str
+
+    def __str__(self) -> str:
+        """One line: `job 7, node 3, at 120 s: …`."""
+        parts = [
+            f"job {self.job}" if self.job is not None else "",
+            f"node {self.node}" if self.node is not None else "",
+            f"at {self.time} s" if self.time is not None else "",
+        ]
+        where = ", ".join(part for part in parts if part)
+        return f"{where}: {self.text}" if where else self.text
+
+
+Found: TypeAlias = tuple[int, Violation]
+"""A violation and what it is told by: the place of its job in the schedule, or its node."""
+
+
+def in_order(rules: Iterable[Iterable[Found]]) -> Iterator[Violation]:
+    """What the rules found, each ascending by place: by place, then in the order of the rules; one at a time."""
+    return (violation for _, violation in heapq.merge(*rules, key=itemgetter(0)))
+
+
+def inconsistent_parts(s: Schedule) -> Iterator[Found]:
+    """The jobs whose parts are not what the whole job is told to have, on each node and in all."""
+    parts = s.parts
+    if parts is None:
+        return
+    for job in np.flatnonzero(np.diff(parts.offsets) > 1).tolist():
+        mine = range(int(parts.offsets[job]), int(parts.offsets[job + 1]))
+        number = int(s.number[job])
+        if (units := int(parts.units[mine.start : mine.stop].sum())) != s.units[job]:
+            yield job, Violation(number, None, None, f"has parts of {units} units together instead of {s.units[job]}")
+        if (parts.request[mine.start] != s.request[job]).any():
+            yield job, Violation(number, None, None, "asks for something else than its first part")
+        there: Counter[int] = Counter()
+        for part in mine if s.ran[job] else ():
+            pairs = parts.placed.pairs(part)
+            there.update(dict(pairs))
+            placed = sum(units for _, units in pairs)
+            if placed != parts.units[part] or any(units < 1 for _, units in pairs) or len(dict(pairs)) < len(pairs):
+                text = f"part {part - mine.start + 1} has {placed} units placed instead of {parts.units[part]}"
+                yield job, Violation(number, None, None, text)
+        if s.ran[job] and sorted(there.items()) != s.placed.pairs(job):
+            yield job, Violation(number, None, None, "has parts that are elsewhere than the job")
+
+
+def broken_shapes(s: Schedule, asked: Mapping[int, Actual], kinds: tuple[str, ...], sets: NodeSets) -> Iterator[Found]:
+    """What jobs of a block have otherwise than they asked for; `asked` are those, by number, that ask for a shape."""
+    for job, number in enumerate(s.number.tolist() if asked or s.parts is not None or s.taken is not None else ()):
+        requests = asked[number].asked.requests if number in asked else ()
+        taken, count = place_taken(s, job), max(len(requests), 1)
+        if not 0 <= taken < count:
+            text = f"is run as alternative {taken + 1} of {count}, unlike the job of the trace"
+            yield job, Violation(number, None, None, text)
+            continue
+        if not requests:
+            if s.parts is not None and (several := int(s.parts.offsets[job + 1] - s.parts.offsets[job])) > 1:
+                yield job, Violation(number, None, None, f"has {several} parts, not 1")
+            continue
+        for text in _differences(s, job, requests[taken], kinds, sets):
+            yield job, Violation(number, None, None, text)
+
+
+def place_taken(s: Schedule, job: int) -> int:
+    """Which of its requests a job is run as, from 0; the first where nobody says."""
+    return 0 if s.taken is None or s.taken[job] < 0 else int(s.taken[job])
+
+
+def _differences(s: Schedule, job: int, request: Request, kinds: tuple[str, ...], sets: NodeSets) -> Iterator[str]:
+    parts = s.parts
+    if parts is None:
+        if len(request.parts) > 1:
+            yield f"has one part, not {len(request.parts)}"
+            return
+        first, last, placed = job, job + 1, s.placed
+        units, amounts = s.units, s.request
+    else:
+        first, last, placed = int(parts.offsets[job]), int(parts.offsets[job + 1]), parts.placed
+        units, amounts = parts.units, parts.request
+    if last - first != len(request.parts):
+        yield f"has {last - first} parts, not {len(request.parts)}"
+        return
+    several = len(request.parts) > 1
+    for place, (asked, part) in enumerate(zip(request.parts, range(first, last), strict=True), 1):
+        who = f"part {place} " if several else ""
+        wanted = dict(zip(kinds, asked.request, strict=True))
+        if units[part] != asked.units or any(
+            amount != wanted.get(kind, 0) for kind, amount in zip(s.kinds, amounts[part].tolist(), strict=True)
+        ):
+            yield f"{who}asks for other units than the job of the trace"
+        if s.ran[job]:
+            nodes = placed.of(part)[0].astype(np.int64)
+            yield from (who + text for text in _wrong_nodes(nodes, asked, request, sets))
+
+
+def _wrong_nodes(nodes: Ints, part: Part, request: Request, sets: NodeSets) -> Iterator[str]:
+    known = nodes[(nodes >= 0) & (nodes < len(sets.member))]
+    for node in known[~sets.nodes(part.groups)[known]].tolist():
+        yield f"is on node {node}, which may not run it"
+    if part.nodes and len(nodes) != part.nodes:
+        yield f"is on {len(nodes)} nodes, not on {part.nodes}"
+    if request.contiguous and (np.diff(np.sort(nodes)) > 1).any():
+        yield "is on nodes that are no neighbours"

@@ -1,20 +1,21 @@
-"""What a schedule meant for its jobs: waits, slowdowns, lateness; of all of them, by queue and by user."""
+"""Figures of jobs: waits, slowdowns, lateness, and where jobs are on the machine."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from dardis.metrics.catalogue import columns_of
-from dardis.metrics.footprints import Footprints, footprints
 from dardis.model.arrays import Floats, Ints
 from dardis.model.csv_table import TEXT, WORD, Column, CsvTable
 from dardis.model.job import NO_TIME, Status
+from dardis.model.placements import Placements
 from dardis.model.platform import Platform
+from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
 
 SLOWDOWN_TAU_S: Final = 10
@@ -116,7 +117,7 @@ def queue_metrics(schedule: Schedule, platform: Platform, counted: Ints) -> dict
 def footprint_metrics(taken: Footprints, platform: Platform, ran: Ints) -> dict[str, Number]:
     """What the jobs at the indices `ran` took of the machine, and how far apart their nodes were.
 
-    The measures of `dardis.metrics.footprints`; the theoretical runtime is for how long they would fill all cores.
+    The measures of `dardis.metrics.jobs`; the theoretical runtime is for how long they would fill all cores.
     """
     fragmentation, spread = taken.fragmentation[ran], taken.spread[ran]
     some = len(ran) > 0
@@ -177,3 +178,44 @@ def metrics_by_table(keys: Iterable[str]) -> CsvTable:
     """`metrics_by.csv` with these figures."""
     by = Column("by", WORD, "`queue` or `user`")
     return CsvTable("metrics_by.csv", by, Column("name", TEXT, "name of the queue or user"), *columns_of(keys))
+
+
+_BLOCK: Final = 8192
+"""Jobs whose nodes are gone through at a time, so that what is made of them never fills the memory."""
+
+
+class Footprints(NamedTuple):
+    """Of every job, shape (jobs,); 0 for one that did not run."""
+
+    core_s: Ints
+    """Core-seconds that it used."""
+    fragmentation: Ints
+    """Blocks of neighbours that its nodes make: 1 where they lie side by side."""
+    spread: Floats
+    """From its first node to its last, both counted, over how many it has: 1 where they lie side by side."""
+
+
+def footprints(schedule: Schedule) -> Footprints:
+    """Those of all jobs of a schedule."""
+    return Footprints(core_seconds(schedule), _fragmentation(schedule.placed), _spread(schedule.placed))
+
+
+def core_seconds(schedule: Schedule) -> Ints:
+    """Core-seconds that each job used, 0 for one that did not run; shape (jobs,)."""
+    cores = schedule.asked_of(CORES)
+    return np.where(schedule.ran, cores * (schedule.finish - schedule.start), 0)
+
+
+def _fragmentation(placed: Placements) -> Ints:
+    jobs = len(placed.counts)
+    found = [np.diff(placed.blocks(first, min(first + _BLOCK, jobs))[0]) for first in range(0, jobs, _BLOCK)]
+    return np.concatenate([np.empty(0, dtype=np.int64), *found])
+
+
+def _spread(placed: Placements) -> Floats:
+    counts = placed.counts
+    some = counts > 0
+    first, last = placed.nodes[placed.offsets[:-1][some]], placed.nodes[placed.offsets[1:][some] - 1]
+    spread = np.zeros(len(counts))
+    spread[some] = (last - first + 1) / counts[some]
+    return spread

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dardis.model.arrays import Integers
-from dardis.model.ragged import offsets_of
+from dardis.model.placements import offsets_of
 
 RECORD: Final = np.dtype([("node", np.int32), ("job", np.int32), ("units", np.int64)])
 BLOCK: Final = 1 << 18

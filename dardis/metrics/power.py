@@ -12,16 +12,14 @@ from dardis.metrics.facility import Surroundings, platform_cooling, tariff_of
 from dardis.metrics.jobs import Number
 from dardis.model.arrays import Floats
 from dardis.model.csv_table import REAL, WHOLE, Column, CsvTable
-from dardis.model.downtime import Downtime
 from dardis.model.errors import InputError
-from dardis.model.input_files import InputFiles
+from dardis.model.files import InputFiles
 from dardis.model.platform import Platform
-from dardis.model.schedule import Schedule
+from dardis.model.schedule import Downtime, Schedule
 from dardis.power.account import Account, account, work_of
-from dardis.power.conditions import Conditions
+from dardis.power.conditions import Conditions, Tariff
 from dardis.power.cooling import Cooling
 from dardis.power.nodes import MachinePower, full_watts
-from dardis.power.tariff import Tariff
 
 KEYS = (
     "income_eur", "energy_eur", "cooling_eur", "tariff_eur", "profit_eur", "energy_kwh", "cooling_kwh", "pue", "co2_kg",

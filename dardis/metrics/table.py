@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from dardis.metrics import columns, part_columns
+from dardis.metrics import columns
 from dardis.metrics.jobs import slowdown
 from dardis.model.arrays import Bools, Floats, Ints
 from dardis.model.csv_table import from_cell
@@ -92,7 +92,7 @@ def values_of(
     if allocated is not None:
         values[columns.ALLOCATED] = [*allocated]
     if schedule.parts is not None:
-        values |= part_columns.texts(schedule, schedule.parts, first, last)
+        values |= columns.texts(schedule, schedule.parts, first, last)
     if schedule.taken is not None:
         values[columns.ALTERNATIVE] = _where(schedule.taken[span] >= 0, schedule.taken[span] + 1)
     return [values[name] for name in columns.jobs_table(schedule).names]
@@ -216,10 +216,8 @@ _COLUMNS: Final = {
     "attempts": _AMOUNT._replace(needed=False),
     "queue": _TEXT,
     "user": _TEXT,
-    columns.PARTS: _Column(part_columns.checked_parts, "parts like 2:cores=4 1:cores=1,gpu=2", needed=False),
-    columns.UNITS_BY_PART: _Column(
-        part_columns.checked_units, "node:units pairs by part like 0:1 1:1;0:1", needed=False
-    ),
+    columns.PARTS: _Column(columns.checked_parts, "parts like 2:cores=4 1:cores=1,gpu=2", needed=False),
+    columns.UNITS_BY_PART: _Column(columns.checked_units, "node:units pairs by part like 0:1 1:1;0:1", needed=False),
     columns.ALTERNATIVE: _whole(1, _AMOUNT_LIMIT - 1, "a whole number from 1")._replace(empty=0, needed=False),
 }
 
@@ -250,8 +248,8 @@ def _block(
     schedule = _schedule(values, len(chunk))
     if columns.PARTS in values and columns.UNITS_BY_PART in values:
         try:
-            parts = part_columns.parts_of(schedule, values[columns.PARTS], values[columns.UNITS_BY_PART])
-        except part_columns.WrongPartsError as error:
+            parts = columns.parts_of(schedule, values[columns.PARTS], values[columns.UNITS_BY_PART])
+        except columns.WrongPartsError as error:
             line = chunk[error.place][0]
             raise InputError(f"{path} line {line}", str(error), "parts that go with the other columns") from None
         schedule = replace(schedule, parts=parts)
@@ -322,5 +320,5 @@ def _joined(parts: list[Schedule]) -> Schedule:
         columns_of_parts = [getattr(part, name) for part in parts]
         texts = isinstance(columns_of_parts[0], list)
         whole[name] = list(chain.from_iterable(columns_of_parts)) if texts else np.concatenate(columns_of_parts)
-    whole["parts"] = part_columns.joined([part.parts for part in parts if part.parts is not None])
+    whole["parts"] = columns.joined([part.parts for part in parts if part.parts is not None])
     return Schedule(**whole, placed=Placements.of_parts([part.placed for part in parts]))

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dardis.model.job import Job
+from dardis.model.job import Job, Part, Request
 from dardis.model.node_sets import NodeSets, units_in
 from dardis.model.resources import amount_in_words
-from dardis.model.shapes import Part, Request
 from dardis.model.target import Split
 
 

@@ -1,8 +1,8 @@
-"""Every exception that crosses a package border, each with the exit status that the command gives it."""
+"""Every exception that crosses a package border, with its exit status, and suggestions for mistyped words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Self
 
 INTERRUPTED = 130
@@ -79,3 +79,11 @@ class DispatcherError(DardisError):
 
 class ProtocolError(DardisError):
     """Two parts of the system disagree on something they have settled before: a defect of ours."""
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """For a message, ` (did you mean X?)` with the known word that is most like it; nothing where none is."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(word, list(known), 1)
+    return f" (did you mean {close[0]}?)" if close else ""

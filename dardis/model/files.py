@@ -1,4 +1,4 @@
-"""Text files: damaged input is an InputError, output appears whole or not at all."""
+"""Text files: damaged input is an InputError, output appears whole or not at all, input is read once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TextIO
+from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TextIO, TypeVar
 
 from dardis.model.errors import REPLACEMENT, InputError
 
@@ -181,3 +181,46 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
             found = "a figure that is beyond all numbers"
             raise InputError(path, found, "a platform, prices and weather with figures that make sense") from None
         file.write("\n")
+
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+class InputFiles:
+    """What one command has read. Another command makes its own, as a file may change between two."""
+
+    def __init__(self) -> None:
+        """Nothing has been read."""
+        self._loaded: dict[tuple[object, ...], Any] = {}
+        self._digests: dict[Path, str | None] = {}
+
+    def once(
+        self, load: Callable[Concatenate[Path, Read, P], T], path: Path, *args: P.args, **options: P.kwargs
+    ) -> T:  # fmt: skip
+        """What `load` makes of a file, which it reads by its second argument. Raises what `load` raises."""
+        key = (load, path, args, *sorted(options.items()))
+        if key not in self._loaded:
+            self._loaded[key] = load(path, self._read, *args, **options)
+        return self._loaded[key]  # type: ignore[no-any-return]
+
+    def content(self, path: Path) -> bytes:
+        """The bytes of a small file, which are kept; see `Read`."""
+        return self.once(_content, path)
+
+    def digest(self, path: Path | None) -> str | None:
+        """SHA-256 of a file as it was when it was read, or now; None as of `sha256_of`."""
+        if path is None:
+            return None
+        if path not in self._digests:
+            self._digests[path] = sha256_of(path)
+        return self._digests[path]
+
+    def _read(self, path: Path) -> bytes:
+        data = path.read_bytes()
+        self._digests[path] = hashlib.sha256(data).hexdigest() if is_file(path) else None
+        return data
+
+
+def _content(path: Path, read: Read) -> bytes:
+    return read(path)

@@ -18,8 +18,7 @@ from dardis.model.arrays import Integers, Ints
 from dardis.model.limits import BEFORE_ALL
 from dardis.model.placements import Placements
 from dardis.model.platform import Maintenance, NodeGroup, Platform
-from dardis.model.queues import Queue
-from dardis.model.reservations import Reservation
+from dardis.model.queues import Queue, Reservation
 from dardis.model.schedule import Schedule
 
 

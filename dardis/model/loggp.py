@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from dardis.model.host_tree import parts_of
+from dardis.model.addresses import parts_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
-"""Moments of UTC as people write them, and as Unix seconds."""
+"""Moments of UTC as texts and as Unix seconds, and spans of time `[start, end)`."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 
@@ -22,3 +23,14 @@ def parse_utc(text: str) -> int:
 def states_offset(text: str) -> bool:
     """Whether an ISO 8601 moment says how far its clock is from UTC."""
     return datetime.fromisoformat(text).utcoffset() is not None
+
+
+def united(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The same instants in spans that neither touch nor overlap, ascending."""
+    found: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], end))
+        else:
+            found.append((start, end))
+    return found

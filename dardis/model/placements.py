@@ -1,4 +1,4 @@
-"""On which nodes jobs are, and with how many units on each: one array for all jobs, as they differ in their nodes."""
+"""On which nodes jobs are, with how many units: one array for all jobs, whose rows differ in length."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from itertools import pairwise
 import numpy as np
 
 from dardis.model.arrays import Integers, Ints
-from dardis.model.ragged import indexes_of, offsets_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,3 +93,14 @@ class Placements:
 def joined_by_job(texts: list[str], edges: Ints) -> list[str]:
     """Texts `[edges[i], edges[i+1])` as one, with blanks between, for every i."""
     return [texts[a] if b - a == 1 else " ".join(texts[a:b]) for a, b in pairwise(edges.tolist())]
+
+
+def offsets_of(counts: Integers | Sequence[int]) -> Ints:
+    """Where rows of these lengths begin, and where the last one ends, shape (rows + 1,)."""
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64, copy=False)
+
+
+def indexes_of(first: Integers, counts: Integers) -> Ints:
+    """The indexes `first[i]` to `first[i] + counts[i] - 1` of every row i, row after row."""
+    offsets = offsets_of(counts)
+    return np.repeat(first - offsets[:-1], counts) + np.arange(offsets[-1])

@@ -19,8 +19,8 @@ from dardis.model.addresses import FIRST_HOST, HostId, JobId, ManagerAddress
 from dardis.model.arrays import Ints
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER
+from dardis.model.placements import offsets_of
 from dardis.model.platform import Maintenance, Platform
-from dardis.model.ragged import offsets_of
 from dardis.model.target import DesiredProfile
 from dardis.node_manager.sound import Question, see_sound
 from dardis.node_manager.state import Claim, PoolState, VirtualHosts

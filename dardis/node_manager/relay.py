@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dardis.kernels.relayed import adds_up, join_blocks
-from dardis.model.addresses import HostId, ManagerAddress
-from dardis.model.host_tree import parts_of
+from dardis.model.addresses import HostId, ManagerAddress, parts_of
 from dardis.node_manager.pool import NodePool
 from dardis.wire import messages as say
 from dardis.wire.codec import opened, written

@@ -9,7 +9,7 @@ from dardis.kernels.offers import Asked, Batch, Held
 from dardis.kernels.placer import FEWEST_OFFERS
 from dardis.kernels.selection import NONE
 from dardis.model.arrays import Ints
-from dardis.model.asks import Asks
+from dardis.model.offer_rows import Asks
 from dardis.wire.messages import Seek
 
 _NONE: Ints = np.zeros(0, dtype=np.int64)

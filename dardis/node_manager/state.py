@@ -19,17 +19,13 @@ from dardis.kernels.relayed import answer_block
 from dardis.kernels.rows import Rows, grown, make_rows
 from dardis.kernels.selection import Choice
 from dardis.kernels.sums import Tree
-from dardis.model.addresses import JobId
+from dardis.model.addresses import JobId, child_counts
 from dardis.model.arrays import Ints
-from dardis.model.asks import Asks
-from dardis.model.blocks import WANT
-from dardis.model.codes import FIRST, MIN_START, SUMS
-from dardis.model.downtime import boot_and_shutdown
 from dardis.model.errors import ProtocolError
-from dardis.model.host_tree import child_counts
 from dardis.model.job import FOREVER, NO_TIME
-from dardis.model.offer_rows import BEST_COLUMNS, OFFER_COLUMNS, STEP_COLUMNS
+from dardis.model.offer_rows import BEST_COLUMNS, FIRST, MIN_START, OFFER_COLUMNS, STEP_COLUMNS, SUMS, WANT, Asks
 from dardis.model.platform import Platform
+from dardis.model.schedule import boot_and_shutdown
 from dardis.model.target import DesiredProfile
 from dardis.model.values import value
 from dardis.node_manager.open_nodes import OpenNodes

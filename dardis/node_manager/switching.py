@@ -15,10 +15,10 @@ import numpy as np
 
 from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
-from dardis.model.downtime import boot_and_shutdown
 from dardis.model.job import FOREVER, NO_TIME
 from dardis.model.platform import Platform
 from dardis.model.profile import ZERO, StepFunction
+from dardis.model.schedule import boot_and_shutdown
 from dardis.model.target import Switching
 from dardis.wire.messages import Switch
 

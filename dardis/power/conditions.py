@@ -1,8 +1,8 @@
-"""What a machine's power costs and meets over time: outdoor temperature, price and CO2 in segments."""
+"""What power costs over time: weather, prices, carbon, the contract's tariff, and the price of a joule."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from dardis.model.arrays import Floats, Ints
 from dardis.model.errors import InputError
 from dardis.model.moments import utc_text
 from dardis.model.series import Series
-from dardis.power.tariff import DEMAND_SPAN_S
+from dardis.power.cooling import Cooling
 
 HOUR_S = 3600
 
@@ -83,3 +83,57 @@ def check_cover(name: object, series: Series, low: int, high: int) -> None:
     if series.start > low or series.end < high:
         found = f"covers {utc_text(series.start)} to {utc_text(series.end)}"
         raise InputError(name, found, f"all of {utc_text(low)} to {utc_text(high)}")
+
+
+DEMAND_SPAN_S = 900
+"""A demand charge looks at means over quarters of an hour, counted from the whole hours of UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class PowerLimit:
+    """The grid asks for at most `most_kw` (IT and cooling) during `[start, end)`, s of the trace's clock."""
+
+    start: int
+    end: int
+    most_kw: float
+    penalty_per_kwh: float | None = None
+    """For energy above the limit; None: never to be exceeded, a plan or schedule that does is infeasible."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tariff:
+    """Everything is free by default. Money is in the platform's currency."""
+
+    demand_per_kw: float = 0.0
+    """For the highest mean power of IT and cooling over a quarter of an hour, once for the time that is accounted."""
+    co2_per_t: float = 0.0
+    """Price of a tonne of CO2."""
+    contracted_kw: float | None = None
+    """Contracted maximum of the same quarter-hourly means, each of which is judged."""
+    contract_penalty_per_kwh: float | None = None
+    """For energy above the contracted maximum; None: never to be exceeded."""
+    limits: tuple[PowerLimit, ...] = field(default=())
+
+
+def co2_per_kwh(conditions: Conditions, tariff: Tariff) -> Floats:
+    """Money for the CO2 of a kWh in each segment, shape (segments,)."""
+    return tariff.co2_per_t * conditions.gco2_per_kwh / 1e6
+
+
+def price_of_joule(conditions: Conditions, tariff: Tariff) -> Floats:
+    """Money for a joule that is drawn in each segment, CO2 included, shape (segments,).
+
+    What is charged for peaks and above limits is of no single joule, and not in it.
+    """
+    return np.asarray((conditions.price_per_kwh + co2_per_kwh(conditions, tariff)) / 3.6e6)
+
+
+def cost_of_joule(conditions: Conditions, cooling: Cooling, tariff: Tariff, it_w: Series) -> Series:
+    """What a joule of a node costs in each segment: the price of it and of the cooling that it adds at this IT load."""
+    load = it_w.means(conditions.edges)
+    step_w = np.maximum(load * 0.01, 100.0)
+    less = np.maximum(load - step_w, 0.0)  # a measured plant may not know more than this load
+    marginal = (cooling.watts(conditions.temp_c, load) - cooling.watts(conditions.temp_c, less)) / np.maximum(
+        load - less, 1e-9
+    )
+    return Series(conditions.edges, price_of_joule(conditions, tariff) * (1 + marginal))

@@ -8,9 +8,8 @@ from dardis.model.addresses import JobId
 from dardis.model.choices import Expecting
 from dardis.predict.alike import LastAlike
 from dardis.predict.base import Prediction, Predictor
-from dardis.predict.known import Real, Walltime
 from dardis.predict.learned import Learned
-from dardis.predict.recent import LastTwoOnline
+from dardis.predict.recent import LastTwoOnline, Real, Walltime
 
 __all__ = ["Prediction", "Predictor", "new_predictor"]
 

@@ -11,7 +11,7 @@ from string import digits
 
 from dardis.model.job import Job
 from dardis.predict.base import Prediction, within
-from dardis.predict.known import Walltime
+from dardis.predict.recent import Walltime
 
 _RULES = (
     ("user", "name", "queue", "walltime", "request"),

@@ -1,13 +1,14 @@
-"""Predicts runtimes by each user's last two jobs (Tsafrir, Etsion and Feitelson 2007), and only by the past."""
+"""Predicts runtimes by each user's last two jobs (Tsafrir et al. 2007), by the request alone, or by the truth."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict, deque
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
+from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
 from dardis.model.job import Job
 from dardis.predict.base import Prediction, within
@@ -79,3 +80,29 @@ class LastTwoOnline:
         self._recent.setdefault(job.user, deque(maxlen=LAST)).append(ran)
         self._ran += ran
         self._asked += job.walltime
+
+
+class Walltime:
+    """Every job runs until its walltime."""
+
+    def predict(self, job: Job, now: int) -> Prediction:  # noqa: ARG002
+        """Its walltime."""
+        return Prediction(job.walltime, "walltime")
+
+    def observe(self, job: Job, ran: int, now: int) -> None:
+        """Nothing is learned."""
+
+
+class Real:
+    """Every job runs as long as it does: no scheduler can have it."""
+
+    def __init__(self, durations: Mapping[JobId, int]) -> None:
+        """Know how long each job will run, in s."""
+        self._durations = durations
+
+    def predict(self, job: Job, now: int) -> Prediction:  # noqa: ARG002
+        """The truth."""
+        return Prediction(within(job, self._durations[job.number]), "real")
+
+    def observe(self, job: Job, ran: int, now: int) -> None:
+        """It was known."""

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from dardis.config.set_up import AnySetUp
-from dardis.config.settings import with_settings
+from dardis.config.settings import AnySetUp, with_settings
 from dardis.model.addresses import address_of
 from dardis.model.errors import InputError
 from dardis.model.platform import Platform

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, get_origin, get_type_hints
 from weakref import WeakKeyDictionary
 
-from dardis.config.set_up import AnySetUp
-from dardis.config.settings import known_settings, plain_settings, setting, with_settings
+from dardis.config.settings import AnySetUp, known_settings, plain_settings, setting, with_settings
 from dardis.dispatch.base import Decider
 from dardis.dispatch.rule import Rule
 from dardis.model.choices import ProfileRule

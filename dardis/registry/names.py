@@ -10,9 +10,8 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final
 
-from dardis.config.set_up import AnySetUp
-from dardis.model.errors import InputError
-from dardis.model.suggestion import meant
+from dardis.config.settings import AnySetUp
+from dardis.model.errors import InputError, meant
 from dardis.registry.builders import CENTRAL, LATE, PLANNED
 from dardis.registry.dispatcher import Builder, Dispatcher
 from dardis.registry.loaded import is_of_module, loaded, of_class, of_module, origin_of

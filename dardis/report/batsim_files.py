@@ -16,12 +16,11 @@ import numpy as np
 from dardis import __version__
 from dardis.metrics.cores import core_sets
 from dardis.model.csv_table import REAL, TEXT, WHOLE, WORD, Column, CsvTable
-from dardis.model.downtime import Downtime
 from dardis.model.errors import InputError
 from dardis.model.job import Status
 from dardis.model.platform import Platform
 from dardis.model.resources import CORES
-from dardis.model.schedule import Schedule
+from dardis.model.schedule import Downtime, Schedule
 from dardis.report.run_files import RunFiles, read_run
 
 _FORM: Final = ".6f"

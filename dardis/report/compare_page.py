@@ -10,22 +10,18 @@ import numpy as np
 
 from dardis.metrics.classes import WALLTIME, WIDTH, JobClass, added, classes_table, job_classes
 from dardis.metrics.comparison import Compared, Known, Line, by_trace, lines_of
-from dardis.metrics.comparison_file import read_found, write_found
-from dardis.metrics.comparison_tables import tables_of
+from dardis.metrics.comparison_tables import read_found, tables_of, write_found
 from dardis.metrics.jobs import bounded_slowdown
 from dardis.metrics.table import read_jobs
 from dardis.model.files import write_text
-from dardis.model.folders import COMPARISON_FOLDER
+from dardis.model.out_folder import COMPARISON_FOLDER
 from dardis.report import chart, compare_charts, compare_table
-from dardis.report.chart import Chart, TimeAxis
-from dardis.report.chart_files import Form, write_charts
-from dardis.report.compare_charts import Borne
+from dardis.report.chart import Chart, Form, TimeAxis, write_charts
+from dardis.report.compare_charts import Borne, sweeps
 from dardis.report.gantt import gantt
 from dardis.report.page import write_page
-from dardis.report.radar import radar
-from dardis.report.ratio_chart import ratios
+from dardis.report.ratio_chart import radar, ratios
 from dardis.report.run_files import read_run
-from dardis.report.sweep_charts import sweeps
 
 
 def draw_comparison(folder: Path, *, form: Form | None = None) -> Path:

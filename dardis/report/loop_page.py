@@ -13,8 +13,7 @@ from matplotlib.ticker import MaxNLocator, NullLocator
 from dardis.model.arrays import Floats, Ints
 from dardis.model.profile import StepFunction
 from dardis.report import chart
-from dardis.report.chart import Chart, TimeAxis
-from dardis.report.chart_files import Form, write_charts
+from dardis.report.chart import Chart, Form, TimeAxis, write_charts
 from dardis.report.over_time import draw_steps
 from dardis.report.page import write_page
 from dardis.report.plan_charts import LEGEND

@@ -9,7 +9,7 @@ from pydantic import model_validator
 
 from dardis.config.platform_record import Record
 from dardis.config.toml_file import read_json
-from dardis.report.chart_files import Form
+from dardis.report.chart import Form
 from dardis.report.loop_page import LoopPage, LoopPicture, draw_loop
 from dardis.report.pictures import Amount, Axis, Some, Steps, Time, Value, Whole, ascending, picture_of
 

@@ -10,11 +10,10 @@ import jinja2
 from dardis.config.cuts import Clock, Cut, seconds_of
 from dardis.model.errors import InputError
 from dardis.model.files import atomic_text
-from dardis.report import distributions, gantt, over_time, power_charts, solver_chart, summary
-from dardis.report.chart import Chart, TimeAxis, style
-from dardis.report.chart_files import Form, write_charts
-from dardis.report.gantt_jobs import MOST_BLOCKS, gantt_of_jobs
-from dardis.report.linked_words import LinkedWords
+from dardis.report import distributions, gantt, over_time, summary
+from dardis.report.chart import Chart, Form, TimeAxis, style, write_charts
+from dardis.report.gantt import MOST_BLOCKS, gantt_of_jobs
+from dardis.report.glossary import LinkedWords
 from dardis.report.run_files import RunFiles, read_run
 
 Span = tuple[Cut, Cut]
@@ -105,13 +104,13 @@ def _charts_of_jobs(files: RunFiles, single: list[Chart]) -> list[Chart]:
     schedule = files.schedule
     start, end = int(schedule.submit.min()), int(schedule.finish[schedule.ran].max())
     axis = TimeAxis(start, end, files.run.unix_start)
-    money = [power_charts.power_and_money(files.power, axis, files.platform.currency)] if files.power else []
+    money = [over_time.power_and_money(files.power, axis, files.platform.currency)] if files.power else []
     nodes = [over_time.nodes_on(files.downtime, files.platform, axis)] if files.downtime else []
     return [
         over_time.utilisation(files.profile, files.platform, axis, wished=bool(files.run.profile_file)),
         over_time.queue(schedule, axis),
         *nodes,
-        *([solver_chart.gaps(files.gaps, axis)] if files.gaps else []),
+        *([distributions.gaps(files.gaps, axis)] if files.gaps else []),
         *money,
         gantt.gantt([("", schedule)], files.platform, axis),
         *single,

@@ -13,7 +13,7 @@ from dardis.model.choices import Scaling
 from dardis.model.errors import InputError
 from dardis.model.files import csv_rows, read_text
 from dardis.model.numbers import decimal_number, whole_number
-from dardis.report import chart, scale_axes
+from dardis.report import chart, scale_charts
 from dardis.report.chart import Chart
 from dardis.report.scale_rows import ALL, FLAT, ScaleRow, said
 from dardis.report.words import NOTHING, number
@@ -82,29 +82,29 @@ def _drawn(rows: Sequence[ScaleRow], predictions: Sequence[Prediction], scaling:
     size = first.nodes if strong else first.nodes // first.ranks
     drawing, (axes,) = chart.figure(chart.HALF, 3.2)
     lines = _lines(predictions)
-    for place, (key, label) in enumerate(list(lines.items())[: scale_axes.MOST_LINES]):
-        look = scale_axes.looks(place)
+    for place, (key, label) in enumerate(list(lines.items())[: scale_charts.MOST_LINES]):
+        look = scale_charts.looks(place)
         mine = [one for one in predictions if one.key == key]
         axes.plot([one.ranks for one in mine], [one.seconds for one in mine], color=look["color"],
-                  linestyle=scale_axes.PREDICTED, linewidth=1.6)  # fmt: skip
+                  linestyle=scale_charts.PREDICTED, linewidth=1.6)  # fmt: skip
         here = [row for row in rows if _is_of(row, key)
                 and (row.number("nodes") if strong else row.number("nodes_per_rank") // 1) == size]  # fmt: skip
         axes.plot([row.number("ranks") for row in here], [1 / row.number("jobs_per_s") for row in here],
                   label=label, **look | {"linestyle": ""})  # fmt: skip
     axes.set_xscale("log")
-    scale_axes.plain(axes.xaxis, chart.amounts())
-    scale_axes.seconds(axes)
+    scale_charts.plain(axes.xaxis, chart.amounts())
+    scale_charts.seconds(axes)
     axes.set_xlabel(f"ranks, {number(size)} nodes " + ("in all" if strong else "each"))
     axes.set_ylabel("time a job")
-    scale_axes.legend(
+    scale_charts.legend(
         axes,
-        [Line2D([], [], color=chart.GREY, linestyle=scale_axes.PREDICTED, label="predicted, a core for each rank")],
+        [Line2D([], [], color=chart.GREY, linestyle=scale_charts.PREDICTED, label="predicted, a core for each rank")],
     )
     caption = (
         f"Prediction, not measurement, beyond the markers: LogGP with what was measured between {first.network_ranks} "
         "ranks here. Markers: measured, on the cores at hand."
     )
-    more = len(lines) - scale_axes.MOST_LINES
+    more = len(lines) - scale_charts.MOST_LINES
     caption += f" {more} more lines are in predictions.csv only." if more > 0 else ""
     title = "One machine on more ranks" if strong else "Machines that grow with their ranks"
     return chart.finish(drawing, title, caption)

@@ -1,17 +1,23 @@
-"""The charts of scale experiments: what was measured as markers, what the model says as dashed lines."""
+"""The charts of scale experiments: markers are measured, dashes predicted."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import EngFormatter, FixedLocator, Formatter, NullFormatter, NullLocator, StrMethodFormatter
 
-from dardis.model.loggp import flat_chain, tree_chain
-from dardis.report import chart, scale_axes
+from dardis.model.loggp import LogGP, flat_chain, tree_chain, wave_job_ns
+from dardis.report import chart
 from dardis.report.chart import Chart
 from dardis.report.scale_rows import ALL, FLAT, Line, ScaleRow, lines_over
+from dardis.report.words import number
 
 MOST_HOSTS: Final = 1_000_000
 """How far predictions reach."""
@@ -35,15 +41,15 @@ def cpu_by_nodes(rows: Sequence[ScaleRow]) -> Chart | None:
     if not lines:
         return None
     drawing, (axes,) = chart.figure(chart.HALF, 3.2)
-    for place, line in enumerate(lines[: scale_axes.MOST_LINES]):
-        axes.plot(*_xy(line, "nodes", "cpu_ns_per_node_job"), label=line.label, **scale_axes.looks(place))
-    scale_axes.log_counts(axes, [row.number("nodes") for line in lines for row in line.rows])
+    for place, line in enumerate(lines[:MOST_LINES]):
+        axes.plot(*_xy(line, "nodes", "cpu_ns_per_node_job"), label=line.label, **looks(place))
+    log_counts(axes, [row.number("nodes") for line in lines for row in line.rows])
     axes.set_ylim(bottom=0)
     axes.set_xlabel("nodes")
     axes.set_ylabel("CPU time a node and job (ns)")
-    scale_axes.legend(axes)
+    legend(axes)
     caption = "CPU time of all ranks in rounds, over nodes and jobs. Level or falling: a job costs each node the same."
-    return chart.finish(drawing, "Work a node does not grow", caption + scale_axes.left_out(lines))
+    return chart.finish(drawing, "Work a node does not grow", caption + left_out(lines))
 
 
 def cpu_of_samples(rows: Sequence[ScaleRow]) -> Chart | None:
@@ -52,18 +58,18 @@ def cpu_of_samples(rows: Sequence[ScaleRow]) -> Chart | None:
     if not lines:
         return None
     drawing, (axes,) = chart.figure(chart.HALF, 3.2)
-    for place, line in enumerate(lines[: scale_axes.MOST_LINES]):
+    for place, line in enumerate(lines[:MOST_LINES]):
         cpu_us = [1e-3 * row.number("cpu_ns_per_node_job") * row.number("nodes") for row in line.rows]
-        axes.plot([row.number("nodes") for row in line.rows], cpu_us, label=line.label, **scale_axes.looks(place))
-    scale_axes.log_counts(axes, [row.number("nodes") for line in lines for row in line.rows])
+        axes.plot([row.number("nodes") for row in line.rows], cpu_us, label=line.label, **looks(place))
+    log_counts(axes, [row.number("nodes") for line in lines for row in line.rows])
     axes.set_ylim(bottom=0)
     axes.set_xlabel("nodes")
     axes.set_ylabel("CPU time a job (µs)")
-    scale_axes.legend(axes)
+    legend(axes)
     caption = (
         "CPU time of all ranks in rounds, over jobs. Level: a job that asks a few nodes costs as much on any machine."
     )
-    return chart.finish(drawing, "Work of a sampled job", caption + scale_axes.left_out(lines))
+    return chart.finish(drawing, "Work of a sampled job", caption + left_out(lines))
 
 
 def _xy(line: Line, x: str, y: str) -> tuple[list[float], list[float]]:
@@ -76,20 +82,20 @@ def over_ranks(rows: Sequence[ScaleRow], *, weak: bool) -> Chart | None:
     if not lines:
         return None
     drawing, (axes,) = chart.figure(chart.HALF, 3.2)
-    for place, line in enumerate(lines[: scale_axes.MOST_LINES]):
-        look = scale_axes.looks(place)
+    for place, line in enumerate(lines[:MOST_LINES]):
+        look = looks(place)
         axes.plot(*_xy(line, "ranks", "wall_s_per_round"), label=line.label, **look)
-        for name, dashes in (("predicted_s_per_round", scale_axes.PREDICTED), ("collective_s_per_round", ":")):
+        for name, dashes in (("predicted_s_per_round", PREDICTED), ("collective_s_per_round", ":")):
             axes.plot(*_xy(line, "ranks", name), color=look["color"], linestyle=dashes, linewidth=1.4)
-    scale_axes.log_counts(axes, [row.number("ranks") for line in lines for row in line.rows])
-    scale_axes.seconds(axes)
+    log_counts(axes, [row.number("ranks") for line in lines for row in line.rows])
+    seconds(axes)
     axes.set_xlabel("ranks")
     axes.set_ylabel("time a round")
-    scale_axes.legend(
+    legend(
         axes,
         [
             Line2D([], [], color=chart.GREY, linestyle="-", label="measured"),
-            Line2D([], [], color=chart.GREY, linestyle=scale_axes.PREDICTED, label="predicted (LogGP)"),
+            Line2D([], [], color=chart.GREY, linestyle=PREDICTED, label="predicted (LogGP)"),
             Line2D([], [], color=chart.GREY, linestyle=":", label="bare bcast + gather"),
         ],
     )
@@ -97,7 +103,7 @@ def over_ranks(rows: Sequence[ScaleRow], *, weak: bool) -> Chart | None:
         "The machine grows with the ranks, so level is ideal." if weak else "One machine, cut into more and more parts."
     )
     title = "Weak scaling" if weak else "Strong scaling"
-    return chart.finish(drawing, title, caption + scale_axes.left_out(lines))
+    return chart.finish(drawing, title, caption + left_out(lines))
 
 
 def messages(rows: Sequence[ScaleRow]) -> Chart | None:
@@ -108,16 +114,16 @@ def messages(rows: Sequence[ScaleRow]) -> Chart | None:
     if not lines:
         return None
     drawing, panels = chart.figure(chart.FULL, 5.8, 2)
-    for place, line in enumerate(lines[: scale_axes.MOST_LINES]):
+    for place, line in enumerate(lines[:MOST_LINES]):
         hosts, largest = _xy(line, "hosts", "root_message_bytes")
         # One host gets no message, and 0 has no place on a logarithmic axis.
-        panels[0].plot(hosts, [size or np.nan for size in largest], label=line.label, **scale_axes.looks(place))
-        panels[1].plot(*_xy(line, "hosts", "chain"), **scale_axes.looks(place))
+        panels[0].plot(hosts, [size or np.nan for size in largest], label=line.label, **looks(place))
+        panels[1].plot(*_xy(line, "hosts", "chain"), **looks(place))
     few = max(min(row.number("hosts") for line in lines for row in line.rows), 2)
     ever_more = np.unique(np.geomspace(few, MOST_HOSTS, 60).astype(int)).tolist()
     for place, arity in enumerate(sorted({line.rows[0].arity for line in lines})):
         chain = [tree_chain(h, arity, min(h, _CHOSEN)) if arity else flat_chain(h, min(h, _CHOSEN)) for h in ever_more]
-        panels[1].plot(ever_more, chain, color=chart.INK, linestyle=scale_axes.PREDICTED, linewidth=1.2)
+        panels[1].plot(ever_more, chain, color=chart.INK, linestyle=PREDICTED, linewidth=1.2)
         name, beside = f"model, {FLAT}", (-70, 0)
         if arity:
             name, beside = f"model, arity {arity}", (-60, 12 if place % 2 else -12)
@@ -126,19 +132,17 @@ def messages(rows: Sequence[ScaleRow]) -> Chart | None:
         )
     for axes in panels:
         axes.set_xscale("log")
-        scale_axes.plain(axes.xaxis, chart.amounts())
-        scale_axes.amounts(axes)
+        plain(axes.xaxis, chart.amounts())
+        amounts(axes)
     panels[0].set_ylabel("largest message\nof the root (bytes)")
     panels[1].set_ylabel("longest chain of\na job (messages)")
     panels[1].set_xlabel("hosts (ranks; in one process virtual hosts)")
-    scale_axes.legend(
-        panels[0], [Line2D([], [], color=chart.INK, linestyle=scale_axes.PREDICTED, label="model, one round a job")], 3
-    )
+    legend(panels[0], [Line2D([], [], color=chart.INK, linestyle=PREDICTED, label="model, one round a job")], 3)
     caption = (
         f"Dashed: predicted for one round a job and at most {_CHOSEN} hosts to confirm to, up to a million hosts. "
         "A flat round is a chain of two messages a host; a tree's grows with the logarithm."
     )
-    return chart.finish(drawing, "Messages", caption + scale_axes.left_out(lines))
+    return chart.finish(drawing, "Messages", caption + left_out(lines))
 
 
 def _over_hosts(rows: Sequence[ScaleRow]) -> list[Line]:
@@ -159,25 +163,157 @@ def sampled(rows: Sequence[ScaleRow]) -> Chart | None:
         return None
     sizes = sorted({row.values["sample"] for line in lines for row in line.rows}, key=_sample_order)
     drawing, panels = chart.figure(chart.HALF, 4.4, 2)
-    for place, line in enumerate(lines[: scale_axes.MOST_LINES]):
+    for place, line in enumerate(lines[:MOST_LINES]):
         ordered = sorted(line.rows, key=lambda row: sizes.index(row.values["sample"]))
         x = [sizes.index(row.values["sample"]) for row in ordered]
         sent = [row.number("message_bytes_per_node_job") * row.number("nodes") for row in ordered]
-        panels[0].plot(
-            x, [1 / row.number("jobs_per_s") for row in ordered], label=line.label, **scale_axes.looks(place)
-        )
-        panels[1].plot(x, sent, **scale_axes.looks(place))
-    scale_axes.seconds(panels[0])
+        panels[0].plot(x, [1 / row.number("jobs_per_s") for row in ordered], label=line.label, **looks(place))
+        panels[1].plot(x, sent, **looks(place))
+    seconds(panels[0])
     panels[0].set_ylabel("time a job")
-    scale_axes.amounts(panels[1])
+    amounts(panels[1])
     panels[1].set_ylabel("message bytes a job")
     panels[1].set_xticks(range(len(sizes)), [ALL if size == ALL else f"{size}" for size in sizes])
     panels[1].set_xlabel("nodes asked first for each unit")
-    scale_axes.legend(panels[0])
-    return chart.finish(
-        drawing, "Less than everybody", "Fewer nodes asked, fewer messages." + scale_axes.left_out(lines)
-    )
+    legend(panels[0])
+    return chart.finish(drawing, "Less than everybody", "Fewer nodes asked, fewer messages." + left_out(lines))
 
 
 def _sample_order(size: object) -> tuple[int, int]:
     return (0, size) if isinstance(size, int) else (1, 0)
+
+
+PREDICTED: Final = "--"
+MOST_LINES: Final = 6
+"""Of one chart."""
+
+
+def looks(place: int) -> dict[str, Any]:
+    """Measured figures: colours and markers tell lines apart, dashes are left to predictions."""
+    return chart.line_look(place, marked=True) | {"linestyle": "-", "linewidth": 1.6}
+
+
+def log_counts(axes: Axes, values: Sequence[float]) -> None:
+    """A log axis of counts, with a tick at each that was measured where these are few."""
+    axes.set_xscale("log")
+    places = sorted(set(values))
+    if len(places) <= 8:
+        axes.xaxis.set_major_locator(FixedLocator(places))
+        axes.xaxis.set_minor_locator(NullLocator())
+    plain(axes.xaxis, chart.amounts())
+
+
+def plain(axis: Axis, formatter: Formatter) -> None:
+    """Say the large ticks of a log axis as other axes do, and no small ones."""
+    axis.set_major_formatter(formatter)
+    axis.set_minor_formatter(NullFormatter())
+
+
+def seconds(axes: Axes) -> None:
+    """A log y axis of times."""
+    _whole_decades(axes, EngFormatter(unit="s"))
+
+
+def amounts(axes: Axes) -> None:
+    """A log y axis of counts."""
+    _whole_decades(axes, chart.amounts())
+
+
+def _whole_decades(axes: Axes, formatter: Formatter) -> None:
+    """Let a log y axis end at large ticks, so that there are some."""
+    axes.set_yscale("log")
+    plain(axes.yaxis, formatter)
+    low, high = (math.log10(end) for end in axes.get_ylim())
+    axes.set_ylim(10.0 ** math.floor(low), 10.0 ** math.ceil(high))
+
+
+def legend(axes: Axes, extra: Sequence[Line2D] = (), columns: int = 1) -> None:
+    """Above the chart; the figure grows with it."""
+    handles = [*axes.get_legend_handles_labels()[0], *extra]
+    drawing = axes.get_figure()
+    assert isinstance(drawing, Figure)
+    drawing.set_figheight(drawing.get_figheight() + 0.17 * -(-len(handles) // columns))
+    axes.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderaxespad=0.2, fontsize=8)
+
+
+def left_out(lines: Sequence[Line]) -> str:
+    """What a caption says of the lines that are not drawn."""
+    more = len(lines) - MOST_LINES
+    return f" {more} more lines are in the table only." if more > 0 else ""
+
+
+MOST_MANAGERS: Final = 1024
+"""How far predictions reach."""
+
+
+def manager_charts(rows: Sequence[ScaleRow], networks: Sequence[LogGP]) -> list[Chart]:
+    """Those that there are rows for."""
+    with chart.style():
+        drawn = [managed(rows), beyond(rows, networks)]
+    return [one for one in drawn if one is not None]
+
+
+def managed(rows: Sequence[ScaleRow]) -> Chart | None:
+    """Jobs a second over task managers."""
+    # Those first of which it can be seen: they ask few nodes, on many ranks.
+    ordered = sorted(rows, key=lambda row: (row.values["sample"] == ALL, -row.number("ranks")))
+    lines = lines_over(ordered, "task_managers", "jobs_per_s")
+    if not lines:
+        return None
+    shown = lines[:MOST_LINES]
+    drawing, (axes,) = chart.figure(chart.HALF, 3.2)
+    for place, line in enumerate(shown):
+        managers, look = [row.number("task_managers") for row in line.rows], looks(place)
+        axes.plot(managers, [row.number("jobs_per_s") for row in line.rows], label=line.label, **look)
+        axes.plot(managers, _predicted(line), color=look["color"], linestyle=PREDICTED, linewidth=1.4)
+    log_counts(axes, [row.number("task_managers") for line in lines for row in line.rows])
+    amounts(axes)
+    axes.set_xlabel("task managers")
+    axes.set_ylabel("jobs a second")
+    dashes = Line2D([], [], color=chart.GREY, linestyle=PREDICTED, label="predicted (LogGP)")
+    known = any(row.has("predicted_s_per_round") for line in shown for row in line.rows)
+    legend(axes, [dashes] if known else [])
+    caption = (
+        "Jobs placed a second of wall-clock time. Where all nodes are asked, each job keeps every rank busy: more "
+        "task managers gain nothing but overlap."
+    )
+    return chart.finish(drawing, "Many task managers", caption + left_out(lines))
+
+
+def _predicted(line: Line) -> list[float]:
+    """Jobs a second as the model has them; NaN where there is no prediction."""
+    return [row.number("jobs") / row.number("rounds") / row.number("predicted_s_per_round") for row in line.rows]
+
+
+def beyond(rows: Sequence[ScaleRow], networks: Sequence[LogGP]) -> Chart | None:
+    """Jobs a second over task managers far beyond those at hand, each on a rank with a core of its own."""
+    flown = [row for row in rows if row.has("job_ns", "waves", "jobs_per_s")]
+    if not networks or not flown:
+        return None
+    network = max(networks, key=lambda one: one.ranks)
+    row = max(flown, key=lambda row: (row.values["sample"] != ALL, row.number("task_managers"), row.number("ranks")))
+    mine = [other for other in flown if all(other.values[x] == row.values[x] for x in ("sample", "nodes", "overlap"))]
+    managers, here = [2**power for power in range(MOST_MANAGERS.bit_length())], row.number("task_managers")
+    overlap, settled = row.number("overlap"), row.number("jobs") / row.number("waves")
+    drawing, (axes,) = chart.figure(chart.HALF, 3.2)
+    for label, dashes, colour, each in (
+        (f"{number(overlap / here)} jobs in flight a task manager", PREDICTED, chart.BLUE, settled / here),
+        (f"{number(overlap)} jobs in flight in all", ":", chart.VERMILLION, 0.0),
+    ):
+        rates = [1e9 / wave_job_ns(network, row.number("job_ns"), m, m, m * each or settled) for m in managers]
+        axes.plot(managers, rates, color=colour, linestyle=dashes, linewidth=1.8, label=f"predicted, {label}")
+    x, y = [one.number("task_managers") for one in mine], [one.number("jobs_per_s") for one in mine]
+    axes.plot(x, y, color=chart.INK, linestyle="", marker="o", markersize=5.5, label="measured, on the cores at hand")
+    axes.set_xscale("log", base=2)
+    plain(axes.xaxis, StrMethodFormatter("{x:,.0f}"))
+    amounts(axes)
+    axes.set_xlabel("task managers, each on a rank and core of its own")
+    axes.set_ylabel("jobs a second")
+    legend(axes)
+    asked = "all nodes" if row.values["sample"] == ALL else f"{row.values['sample']} nodes a unit"
+    caption = (
+        f"Jobs ask {asked}. Predicted from a job's CPU time ({row.number('job_ns') / 1e3:.3g} µs, "
+        f"{number(row.number('ranks'))} ranks), the {settled:.3g} jobs that a wave settled, and the network between "
+        f"{network.ranks} ranks. That more jobs in flight refuse each other more often is not in it."
+    )
+    return chart.finish(drawing, "Task managers beyond this machine", caption)

@@ -13,11 +13,10 @@ from dardis.config.toml_file import read_json
 from dardis.model.limits import Count
 from dardis.model.loggp import LogGP
 from dardis.report import words
-from dardis.report.chart_files import Form, write_charts
+from dardis.report.chart import Form, write_charts
 from dardis.report.page import write_page
 from dardis.report.scale_beyond import beyond_charts, predicted_table, read_predictions
-from dardis.report.scale_charts import charts
-from dardis.report.scale_managers import manager_charts
+from dardis.report.scale_charts import charts, manager_charts
 from dardis.report.scale_rows import ALL, ScaleRow, Value, medians, read_rows
 
 _COLUMNS: Final[tuple[tuple[str, str, str, float], ...]] = (

@@ -12,9 +12,9 @@ from dardis.model.choices import Overrun
 from dardis.model.errors import InputError
 from dardis.model.laid_out import lay_out
 from dardis.model.platform import Platform
-from dardis.workload.header import unlike_header
 from dardis.workload.jobs import Workload, to_jobs
 from dardis.workload.read import read_trace
+from dardis.workload.summary import unlike_header
 from dardis.workload.trace import Trace
 from dardis.workload.transform import extended, first_jobs, submitted, with_estimates
 

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dardis.model.addresses import HostId
-from dardis.model.platform import Platform
-from dardis.model.platform_dict import platform_to_dict
+from dardis.model.platform import Platform, platform_to_dict
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile, Split
 

@@ -12,13 +12,13 @@ import numpy as np
 from dardis.config.events import SiteStory, load_events
 from dardis.config.reservations import check_reservations, places_of
 from dardis.config.run import RunSpec
-from dardis.config.set_up import AnySetUp
+from dardis.config.settings import AnySetUp
 from dardis.config.target import read_profile
 from dardis.metrics.system import trim_window
 from dardis.model.choices import Expecting, ProfileRule
 from dardis.model.errors import InputError
 from dardis.model.events import JobChanged, NodesDown, NodesUp, ReservationMade, SiteEvent
-from dardis.model.input_files import InputFiles
+from dardis.model.files import InputFiles
 from dardis.model.job import Actual
 from dardis.model.laid_out import lay_out
 from dardis.model.platform import Platform
@@ -37,9 +37,8 @@ from dardis.runs.asked import (
 from dardis.runs.given import Given, read_given
 from dardis.workload.deadlines import deadline_notes, deadlines_asked
 from dardis.workload.jobs import Rounded
-from dardis.workload.stated import told_of
 from dardis.workload.summary import skipped_lines
-from dardis.workload.trace import Trace
+from dardis.workload.trace import Trace, told_of
 from dardis.workload.units import groups_of
 
 if TYPE_CHECKING:

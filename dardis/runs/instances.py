@@ -19,7 +19,7 @@ from dardis.model.files import atomic_text, partly_written
 from dardis.runs.solved import SOLVED, row_of
 from dardis.sim.recorder import Keep
 from dardis.wire.effects import Plain, Solved
-from dardis.workload.stated import told_of
+from dardis.workload.trace import told_of
 
 _PREFIX, _SUFFIX = "decision-", ".json"
 

@@ -12,18 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from dardis.config.run import RunSpec
 from dardis.model.addresses import FIRST_HOST, HostId
-from dardis.model.folders import RUN_FOLDER
-from dardis.model.input_files import InputFiles
+from dardis.model.files import InputFiles
 from dardis.model.laid_out import lay_out
+from dardis.model.out_folder import RUN_FOLDER
 from dardis.registry import find_dispatcher
 from dardis.runs.blamed import blamed
-from dardis.runs.given import NOTHING, Objects, read_given
+from dardis.runs.given import NOTHING, Objects, reach_of, read_given
 from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
 from dardis.runs.inputs import Inputs, prepared
-from dardis.runs.outputs import RUN_FILE, Report
 from dardis.runs.play import Hosting, heeded, play, play_over
-from dardis.runs.request import reach_of
-from dardis.runs.results import Results, results_of
+from dardis.runs.results import RUN_FILE, Report, Results, results_of
 from dardis.runs.warm import warm
 from dardis.sim.recorder import Keep
 from dardis.sim.simulation import Progress

@@ -6,10 +6,9 @@ from dardis.kernels.jit import compiled_by_one
 from dardis.model.addresses import HostId, JobId
 from dardis.model.choices import Expecting
 from dardis.model.events import JobChanged
-from dardis.model.job import Actual, Job
+from dardis.model.job import Actual, Job, Part, Request
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
-from dardis.model.shapes import Part, Request
 from dardis.model.target import DesiredProfile, Target
 from dardis.registry import OURS, Dispatcher
 from dardis.runs.hosts import even_bounds, host_from_plan, host_plan

@@ -18,12 +18,12 @@ from dardis.engine.clock import utc_now
 from dardis.kernels.jit import TELLER
 from dardis.model.errors import InputError
 from dardis.model.files import write_json
-from dardis.model.folders import SCALE_FOLDER
 from dardis.model.loggp import LogGP
+from dardis.model.out_folder import SCALE_FOLDER
 from dardis.node_manager.state import PoolState
 from dardis.registry import Dispatcher, dispatchers_that, find_dispatcher
 from dardis.runs.blamed import blamed
-from dardis.runs.outputs import Report
+from dardis.runs.results import Report
 from dardis.runs.warm import warm_reach
 from dardis.scale import load
 from dardis.scale.experiment import Experiment, Ground

@@ -1,20 +1,25 @@
-"""Measures one scale experiment: fills its nodes, drives its jobs by turns or in waves, and makes a row of it."""
+"""Measures one scale experiment, by turns or with jobs in flight on all ranks."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from dardis.engine.clock import monotonic_s
+from dardis.engine.clock import cpu_ns, monotonic_s
 from dardis.model.addresses import HostId
+from dardis.model.job import Actual
+from dardis.model.schedule import Schedule
 from dardis.node_manager import RelayingHost
 from dardis.node_manager.state import VirtualHosts
 from dardis.scale import load
-from dardis.scale.by_turns import drive_turns
 from dardis.scale.experiment import Driven, Experiment, Ground
-from dardis.scale.memory import resident_bytes, untouched_pages
-from dardis.scale.overlapped import drive_overlapped
 from dardis.scale.row import Row, row_of
-from dardis.sim.simulation import Progress
+from dardis.scale.tally import TalliedHosts, resident_bytes, tally_of, untouched_pages
+from dardis.sim.overlapped import OverlappedRounds
+from dardis.sim.simulation import Progress, Simulation
+from dardis.transport.local import LocalHosts
+from dardis.transport.peers import Alone, MpiPeers, Peers
 
 INNER_ARITY = 8
 """Of the tree by which a pool adds up its own offers, where nobody asks for another."""
@@ -60,3 +65,83 @@ def bare_collective_s(ground: Ground, driven: Driven | None) -> float | None:
 
     down, up = broadcast(ground.comm, None if driven is None else [round(driven.ask_bytes), round(driven.answer_bytes)])
     return float(np.median(collective_ns(ground.comm, down, [up] * ground.comm.size))) / 1e9
+
+
+def drive_turns(what: Experiment, ground: Ground, host: RelayingHost, progress: Progress | None) -> Driven | None:
+    """Play the jobs one turn after the other. All ranks of the ground call it, each with its filled host.
+
+    Rank 0 drives and returns what came of it; the others serve.
+    """
+    if ground.rank > 0:
+        from dardis.transport.mpi import serve
+
+        assert ground.comm is not None
+        serve(ground.comm, host)
+        return None
+    jobs = load.jobs(what.jobs, what.window, what.seed)
+    tally = tally_of(what, host)
+    if ground.comm is None or what.ranks == 1:
+        hosts = TalliedHosts(LocalHosts([host]), tally)
+        spent, wall_s, schedule = _play(what, jobs, hosts, progress)
+        sent, root, message_ns = tally.traffic.bytes, tally.traffic.root_bytes, None
+    else:
+        from dardis.transport.mpi import MpiHosts
+
+        remote = MpiHosts(ground.comm, host)
+        hosts = TalliedHosts(remote, tally)
+        spent, wall_s, schedule = _play(what, jobs, hosts, progress)
+        sent, root, message_ns = remote.message_bytes, remote.largest_message, remote.message_ns
+        tally.traffic.answers(max(sent - tally.traffic.ask_bytes, 0), 0)
+    rounds, asks = max(tally.rounds, 1), max(tally.traffic.asks, 1)
+    return Driven(
+        schedule, spent, spent - hosts.spent_ns, wall_s, hosts.exchange_s, tally.rounds, sent, root, tally.chain,
+        tally.asked_hosts / rounds, tally.asked_nodes / rounds, tally.traffic.ask_bytes / asks,
+        tally.traffic.answer_bytes / asks, message_ns,
+    )  # fmt: skip
+
+
+def _play(
+    what: Experiment, jobs: Sequence[Actual], hosts: TalliedHosts, progress: Progress | None
+) -> tuple[int, float, Schedule]:
+    """CPU ns inside the machines of all ranks, wall-clock s without the counting, and the schedule."""
+    simulation = Simulation(jobs, what.dispatcher.turns(what.cluster), hosts)
+    begun = monotonic_s()
+    simulation.run(progress)
+    wall_s = monotonic_s() - begun - hosts.noting_s
+    recorder = simulation.recorder
+    recorder.upkeep_ns += hosts.close()
+    spent = sum(recorder.decision_ns) + recorder.upkeep_ns
+    return spent, wall_s, recorder.schedule(jobs, load.machine(what.nodes).kinds)
+
+
+def drive_overlapped(what: Experiment, ground: Ground, host: RelayingHost, progress: Progress | None) -> Driven | None:
+    """Play the jobs in waves. All ranks of the ground call it, each with its filled host; rank 0 returns what came."""
+    peers: Peers = Alone() if ground.comm is None else MpiPeers(ground.comm)
+    jobs = load.jobs(what.jobs, what.window, what.seed)
+    tally = tally_of(what, host)
+    waves = OverlappedRounds(jobs, what.dispatcher.overlapped(what.cluster, what.overlap), host.pool, peers, tally.note)
+    peers.share(0)  # nobody begins before all have filled their nodes
+    begun, spent, waited = monotonic_s(), cpu_ns(), peers.waiting_ns
+    waves.run(progress if ground.rank == 0 else None)
+    wall_s = monotonic_s() - begun - waves.noting_s
+    work_ns = cpu_ns() - spent - (peers.waiting_ns - waited) - waves.noting_ns
+    waves.note_said()
+    recorder = waves.record()
+    figures = peers.share(
+        waves.cpu_ns, work_ns, tally.rounds, peers.message_bytes, peers.largest_message, tally.chain,
+        tally.asked_hosts, tally.asked_nodes, tally.traffic.ask_bytes, tally.traffic.asks,
+    )  # fmt: skip
+    if recorder is None:
+        return None
+    schedule = recorder.schedule(jobs, load.machine(what.nodes).kinds)
+    inside_ns, work_ns, rounds, sent, *_ = figures.sum(axis=0).tolist()
+    asked_hosts, asked_nodes, ask_bytes, asks = figures[:, 6:].sum(axis=0).tolist()
+    root, chain = int(figures[0, 4]), int(figures[:, 5].max())
+    answer_bytes = max(sent - ask_bytes, 0)
+    if what.ranks == 1:
+        sent, root, answer_bytes = tally.traffic.bytes, tally.traffic.root_bytes, tally.traffic.answer_bytes
+    return Driven(
+        schedule, inside_ns, 0, wall_s, None, rounds, sent, root, chain, asked_hosts / max(rounds, 1),
+        asked_nodes / max(rounds, 1), ask_bytes / max(asks, 1), answer_bytes / max(asks, 1), None,
+        waves.waves, work_ns / max(len(jobs), 1),
+    )  # fmt: skip

@@ -1,17 +1,21 @@
-"""Counts what is said in a scale experiment: rounds, bytes, and the longest chain of messages; in no timed part."""
+"""Counts messages, bytes, CPU time and memory of a scale experiment."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ctypes
+import gc
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from statistics import median
 
 import numpy as np
 
 from dardis.engine.clock import cpu_ns, monotonic_s
 from dardis.kernels.sums import LONGEST_TO_ROOT, SENT
-from dardis.model.addresses import HostId, JobId
-from dardis.model.host_tree import parts_of
+from dardis.model.addresses import HostId, JobId, parts_of
 from dardis.model.loggp import flat_chain, tree_chain, tree_round_trip
 from dardis.node_manager import RelayingHost
 from dardis.node_manager.state import PoolState
@@ -227,3 +231,35 @@ def depth_of(host: int, hosts: int, arity: int) -> int:
         first, last = next(part for part in parts_of(first + 1, last, arity) if part[0] <= host < part[1])
         depth += 1
     return depth
+
+
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+_SMALL, _LARGE = 1 << 16, 1 << 25
+
+
+def resident_bytes() -> int:
+    """Memory of this process that lies in RAM, once all that is free has been given back."""
+    gc.collect()
+    with suppress(AttributeError):  # a C library of another kind
+        ctypes.CDLL(None).malloc_trim(0)
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@contextmanager
+def untouched_pages() -> Iterator[None]:
+    """Large arrays that are made in the block take memory of their own, and lie in RAM as far as they are written.
+
+    Otherwise the C library takes more and more of them from what was freed, and then writes arrays of zeros whole.
+    """
+    _set(_SMALL)
+    try:
+        yield
+    finally:
+        _set(_LARGE)
+
+
+def _set(threshold: int) -> None:
+    with suppress(AttributeError):
+        library = ctypes.CDLL(None)
+        library.mallopt(_MMAP_THRESHOLD, threshold)
+        library.mallopt(_TRIM_THRESHOLD, 2 * threshold)

@@ -21,7 +21,7 @@ from dardis.registry import Cluster, Dispatcher
 from dardis.task_manager import Reach
 from dardis.task_manager.claims.agreed import SLOWEST, Pace
 from dardis.transport.base import receivers
-from dardis.transport.interpreter import Interpreter
+from dardis.transport.local import Interpreter
 from dardis.transport.virtual import Faults, VirtualNetwork
 from dardis.wire.effects import (
     Deed,

@@ -18,9 +18,9 @@ from dardis.node_manager import NodePool
 from dardis.node_manager.overlapped import take_claims, take_questions
 from dardis.sim.recorder import Recorder
 from dardis.sim.simulation import Progress
-from dardis.task_manager.shared_messages import taken_apart, together
+from dardis.task_manager.at_once import taken_apart, together
 from dardis.transport.base import receivers
-from dardis.transport.interpreter import Interpreter
+from dardis.transport.local import Interpreter
 from dardis.transport.peers import Batch, Peers
 from dardis.turns import OverlappedTurns
 from dardis.wire.effects import Placed, Tell, ToHosts, ToManagers

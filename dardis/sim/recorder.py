@@ -9,11 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dardis.model.arrays import Ints
-from dardis.model.downtime import Downtime
 from dardis.model.job import FOREVER, NO_TIME, Actual, Status
-from dardis.model.placements import Placements
-from dardis.model.ragged import indexes_of, offsets_of
-from dardis.model.schedule import PartsOfJobs, Schedule
+from dardis.model.placements import Placements, indexes_of, offsets_of
+from dardis.model.schedule import Downtime, PartsOfJobs, Schedule
 from dardis.wire.effects import Plain, Solved
 
 Keep = Callable[[int, Plain], None]

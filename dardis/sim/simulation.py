@@ -12,9 +12,8 @@ from dataclasses import replace
 from dardis.engine.clock import cpu_ns
 from dardis.engine.queue import Event, EventQueue
 from dardis.model.addresses import Address, JobId
-from dardis.model.changes import Change, Withdrawn
 from dardis.model.errors import ProtocolError
-from dardis.model.events import SiteEvent
+from dardis.model.events import Change, SiteEvent, Withdrawn
 from dardis.model.job import FOREVER, NO_TIME, Actual
 from dardis.model.limits import NOBODY_KNOWS
 from dardis.model.platform import Platform
@@ -22,8 +21,7 @@ from dardis.predict import Predictor
 from dardis.sim.recorder import Keep, Recorder
 from dardis.sim.site import Site
 from dardis.transport.base import Hosts
-from dardis.transport.local import LocalHosts
-from dardis.transport.lockstep import Lockstep
+from dardis.transport.local import LocalHosts, Lockstep
 from dardis.turns import Turn, Turns
 from dardis.wire.effects import Deed, Placed, Rejected, Solved, Switched
 

@@ -12,9 +12,10 @@ from dardis.dispatch.shapes import Shapes
 from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
 from dardis.model.capacity import could_hold
-from dardis.model.changes import Change, LaidOutAnew
 from dardis.model.events import (
+    Change,
     JobChanged,
+    LaidOutAnew,
     NodesDown,
     NodesUp,
     QueueStarted,
@@ -26,7 +27,7 @@ from dardis.model.job import Actual, Job
 from dardis.model.laid_out import lay_out
 from dardis.model.limits import NOBODY_KNOWS
 from dardis.model.platform import Maintenance, Platform
-from dardis.model.reservations import Reservation
+from dardis.model.queues import Reservation
 from dardis.sim.recorder import Recorder
 
 

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dardis.model.arrays import Ints
-from dardis.solver.apart import apart
-from dardis.solver.result import Budget, Ended, Result, SolverStatus
+from dardis.solver.result import Budget, Ended, Result, SolverStatus, apart
 
 if TYPE_CHECKING:
     from ortools.sat.python.cp_model import (

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dardis.model.arrays import Bools, Floats
-from dardis.solver.apart import apart
 from dardis.solver.lp import LinearProgram
-from dardis.solver.result import Ended, Result, SolverStatus
+from dardis.solver.result import Ended, Result, SolverStatus, apart
 
 if TYPE_CHECKING:
     from ortools.math_opt import model_pb2

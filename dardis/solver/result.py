@@ -1,10 +1,18 @@
-"""What a bounded run of a solver found, how good it is at least, and why the run ended. Knows no solver."""
+"""The outcome of a bounded solver run, and the thread that it runs in."""
 
 from __future__ import annotations
 
 import math
+import resource
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class SolverStatus(StrEnum):
@@ -96,3 +104,25 @@ class Result:
     def gap(self) -> float | None:
         """Distance of the objective from the bound, relative to the objective; None where one of them is missing."""
         return gap(self.objective, self.bound)
+
+
+T = TypeVar("T")
+
+
+@contextmanager
+def apart(work: Callable[[], T]) -> Iterator[Future[tuple[T, float]]]:
+    """Run it beside this thread: its answer and CPU time, in s, are to be waited for.
+
+    OR-Tools holds back Ctrl-C until it is done; and nobody's own CPU time counts what a solver takes.
+    """
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        yield pool.submit(_timed, work)
+
+
+def _timed(work: Callable[[], T]) -> tuple[T, float]:
+    """Nothing is decided by the time."""
+    whom = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)
+    begun = resource.getrusage(whom)
+    answer = work()
+    ended = resource.getrusage(whom)
+    return answer, ended.ru_utime + ended.ru_stime - begun.ru_utime - begun.ru_stime

@@ -1,4 +1,4 @@
-"""Rounds that the only host of a machine holds by itself, in one message each: the same outcome as of many.
+"""Rounds of a machine with one host in one message each, and rounds of many jobs that share a message.
 
 It is for those who take the earliest start of what all nodes offer, where claims are final at once. What messages would
 have been said is counted as if they had been.
@@ -6,22 +6,26 @@ have been said is counted as if they had been.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from dardis.model import codes
-from dardis.model.addresses import FIRST_HOST
+from dardis.model import offer_rows
+from dardis.model.addresses import FIRST_HOST, JobId
 from dardis.model.arrays import Ints
 from dardis.model.choices import UnitsPerNode
 from dardis.model.job import SHORTEST_WINDOW_S
 from dardis.model.node_sets import NodeSets
-from dardis.task_manager.asking_again import FIRST_BATCH, LARGEST_BATCH
+from dardis.task_manager.asking import FIRST_BATCH, LARGEST_BATCH
 from dardis.task_manager.negotiation import Negotiation
 from dardis.task_manager.rounds import JobState
 from dardis.task_manager.setups import BackfillScope, Selection, SetUp
 from dardis.wire import messages as say
 from dardis.wire.effects import Effect, Placed, Send
+from dardis.wire.messages import Ask, JointAsk, JointOffers, Offers
 
 
 class AtOnce:
@@ -36,7 +40,7 @@ class AtOnce:
             setup.selection is Selection.MIN_START and not rules.drawn and not rules.desired_binds and not rules.hours
         )
         self._improves = self._serves and setup.backfill_scope is BackfillScope.SAME_NODES
-        self._choice = codes.NODE_CHOICES[setup.node_choice]
+        self._choice = offer_rows.NODE_CHOICES[setup.node_choice]
         self._distinct = setup.units_per_node is UnitsPerNode.DISTINCT
         self._improving: list[JobState] = []
 
@@ -116,3 +120,50 @@ class AtOnce:
         state.start, state.nodes, state.units, state.fills = start, nodes, units, None
         state.hosts, state.claim = (FIRST_HOST,), state.asks
         return Placed(state.job.number, start, nodes, units, 0, max(state.tried, 1))
+
+
+def together(asks: Sequence[Ask]) -> list[Ask | JointAsk]:
+    """The asks of some jobs, one each, to a host: those for samples of the same kind in one message."""
+    alike: dict[tuple[object, ...], list[Ask]] = {}
+    single: list[Ask | JointAsk] = []
+    for ask in asks:
+        if len(ask.sample_offset) == 0:
+            single.append(ask)
+        else:
+            kind = ask.generator, ask.grain, ask.desired_binds, ask.held_only, ask.as_if_up, ask.want
+            alike.setdefault(kind, []).append(ask)
+    return single + [_joined(group) for group in alike.values()]
+
+
+def _joined(asks: Sequence[Ask]) -> JointAsk:
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(ask, name) for ask in asks])
+        for name in (
+            "job",
+            "draw_key",
+            "first",
+            "last",
+            "walltime",
+            "units",
+            "quota",
+            "groups",
+            "request",
+            "needed",
+            "sample",
+        )
+    }
+    ends = np.cumsum([0, *(len(ask.sample) for ask in asks)])
+    rounds = np.array([ask.round for ask in asks], dtype=np.int64)
+    return JointAsk(rounds, replace(asks[0], sample_offset=ends, **columns))
+
+
+def taken_apart(joint: JointOffers) -> Iterator[tuple[JobId, Offers]]:
+    """Each job with the offers to it."""
+    offset = joint.offset.tolist()
+    about = zip(joint.job.tolist(), joint.rounds.tolist(), joint.about.tolist(), pairwise(offset), strict=True)
+    for job, number, (horizon, last_end, down_until), (low, high) in about:
+        mine = np.array([0, high - low])
+        yield (
+            job,
+            Offers(number, joint.host, joint.incarnation, horizon, last_end, mine, joint.rows[low:high], down_until),
+        )

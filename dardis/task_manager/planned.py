@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 
 from dardis.model.addresses import ONLY_MANAGER, HostId, JobId, ManagerAddress
 from dardis.model.job import Job
-from dardis.task_manager.asking_again import AskingAgain
+from dardis.task_manager.asking import AskingAgain
 from dardis.task_manager.at_once import AtOnce
 from dardis.task_manager.claims import Claims, FinalClaims, Retry
 from dardis.task_manager.layout import Layout

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from dardis.kernels import ranked, selection, sums
-from dardis.model import codes
+from dardis.model import offer_rows
 from dardis.model.addresses import HostId
 from dardis.model.arrays import Ints
 from dardis.model.choices import UnitsPerNode
@@ -22,11 +22,12 @@ from dardis.wire import messages as say
 from dardis.wire.effects import Effect, Send
 
 _GENERATORS = {
-    Generator.FIRST: codes.FIRST, Generator.UNIFORM: codes.UNIFORM, Generator.EXPONENTIAL: codes.EXPONENTIAL,
+    Generator.FIRST: offer_rows.FIRST, Generator.UNIFORM: offer_rows.UNIFORM,
+    Generator.EXPONENTIAL: offer_rows.EXPONENTIAL,
 }  # fmt: skip
 _POLICIES = {
-    Selection.MIN_START: codes.MIN_START, Selection.MAX_PROBABILITY: codes.MAX_PROBABILITY,
-    Selection.RANDOM: codes.RANDOM,
+    Selection.MIN_START: offer_rows.MIN_START, Selection.MAX_PROBABILITY: offer_rows.MAX_PROBABILITY,
+    Selection.RANDOM: offer_rows.RANDOM,
 }  # fmt: skip
 
 ALL_NODES: tuple[Ints, Ints] = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
@@ -221,7 +222,7 @@ def make_ask(
         needed=np.array([held_only and state.fills is True for state in states], dtype=np.int64),
         want=want,
         policy=_POLICIES[setup.selection],
-        choice=codes.NODE_CHOICES[setup.node_choice],
+        choice=offer_rows.NODE_CHOICES[setup.node_choice],
         distinct=setup.units_per_node is UnitsPerNode.DISTINCT,
     )
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dardis.config.set_up import AnySetUp
-from dardis.config.settings import setting
+from dardis.config.settings import AnySetUp, setting
+from dardis.model.addresses import levels_below
 from dardis.model.choices import Choice, NodeChoice, OnOff
-from dardis.model.host_tree import levels_below
 
 
 class Generator(Choice):

@@ -1,16 +1,17 @@
-"""All node managers in this process, in virtual time; nothing is encoded unless asked for."""
+"""All node managers in this process, in virtual time: effects are carried out, and each message is answered at once."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol, get_args
 
 from dardis.engine.clock import cpu_ns
-from dardis.model.addresses import Address, HostId
-from dardis.transport.base import Machine, receivers
-from dardis.transport.interpreter import Interpreter
+from dardis.model.addresses import ONLY_MANAGER, Address, HostId
+from dardis.model.errors import ProtocolError
+from dardis.transport.base import Hosts, HostsHere, Machine, receivers
 from dardis.wire.codec import decode, encode, opened
-from dardis.wire.effects import Return, ToHosts, ToManagers
+from dardis.wire.effects import Deed, Effect, Kill, Launch, Return, SetTimer, Talk, ToHosts, ToManagers
 from dardis.wire.messages import Gathered, Message
 
 
@@ -71,3 +72,109 @@ class LocalHosts:
     @staticmethod
     def _through_wire(message: Message, now: int) -> Message:
         return decode(encode([(now, message)]))[1][0][1]
+
+
+class Lockstep:
+    """Task managers here, hosts there; what is neither said nor answered is the executor's."""
+
+    def __init__(self, hosts: Hosts, executor: Executor) -> None:
+        """Talk with these hosts."""
+        self._hosts = hosts
+        self._here = hosts if isinstance(hosts, HostsHere) else None
+        self._interpreter = Interpreter(self, executor=executor)
+        self._said: list[ToHosts] = []
+
+    def send(self, who: Address, said: ToHosts, now: int) -> None:  # noqa: ARG002
+        """Say it when all effects are carried out, together with the rest."""
+        self._said.append(said)
+
+    def tell(self, who: Address, said: ToManagers, now: int) -> None:  # noqa: ARG002
+        """Hosts alone tell."""
+        raise ProtocolError(f"a task manager tells {type(said.message).__name__}")
+
+    def hold(self, talk: Talk | tuple[Effect, ...], now: int) -> int:
+        """Hold a talk to its end; return CPU ns of machines elsewhere, less what this thread took to hear of them.
+
+        What machines of this thread take is seen on its own clock.
+        """
+        if isinstance(talk, tuple):
+            self._interpreter.obey(ONLY_MANAGER, talk, now)
+            if self._said:
+                raise ProtocolError(f"nobody takes the answer to {type(self._said[0].message).__name__}")
+            return 0
+        elsewhere = 0
+        answers: Sequence[Message] | None = None
+        while True:
+            try:
+                effects = next(talk) if answers is None else talk.send(answers)
+            except StopIteration:
+                return elsewhere
+            answers = ()
+            self._interpreter.obey(ONLY_MANAGER, effects, now)  # they speak in turns: whoever it is
+            if self._said:
+                said, self._said = self._said, []
+                if self._here is not None:
+                    answers = self._here.deliver(said, now)
+                    continue
+                begun = cpu_ns()
+                answers, remote = self._hosts.exchange(said, now)
+                elsewhere += remote - (cpu_ns() - begun)
+
+
+class Network(Protocol):
+    """What messages go by. `who` is the machine that speaks."""
+
+    def send(self, who: Address, said: ToHosts, now: int) -> None:
+        """Take a message to hosts: of a task manager, or what a host hands on."""
+
+    def tell(self, who: Address, said: ToManagers, now: int) -> None:
+        """Take a message of a host to task managers."""
+
+
+class Timers(Protocol):
+    """What gives timers back when their time has come."""
+
+    def set(self, who: Address, timer: SetTimer, now: int) -> None:
+        """Give the machine `who` its timer back then."""
+
+
+class Executor(Protocol):
+    """What runs jobs and switches nodes, and takes note of what becomes of jobs; in virtual time it is the world."""
+
+    def execute(self, who: Address, deed: Deed, now: int) -> None:
+        """Do, or take note of, what the machine `who` says."""
+
+
+class Nothing:
+    """No timers and no executor: where nothing is late, and hosts run nothing themselves."""
+
+    def set(self, who: Address, timer: SetTimer, now: int) -> None:  # noqa: ARG002
+        """Nobody needs to be reminded."""
+        raise ProtocolError(f"{who} sets a timer where nothing is late")
+
+    def execute(self, who: Address, deed: Deed, now: int) -> None:  # noqa: ARG002
+        """What is launched or killed is so in the world."""
+        if not isinstance(deed, (Launch, Kill)):
+            raise ProtocolError(f"{who} says {type(deed).__name__} where hosts only run jobs")
+
+
+NOTHING = Nothing()
+
+
+class Interpreter:
+    """The one place that looks into effects to carry them out."""
+
+    def __init__(self, network: Network, timers: Timers = NOTHING, executor: Executor = NOTHING) -> None:
+        """Carry out by these."""
+        doers: tuple[tuple[Any, Callable[[Address, Any, int], None]], ...] = (
+            (ToManagers, network.tell), (ToHosts, network.send), (SetTimer, timers.set), (Deed, executor.execute)
+        )  # fmt: skip
+        self._doers = {kind: do for kinds, do in doers for kind in get_args(kinds) or (kinds,)}
+
+    def obey(self, who: Address, effects: Iterable[Effect], now: int) -> None:
+        """Carry out what the machine `who` asks for, in order."""
+        for effect in effects:
+            do = self._doers.get(type(effect))
+            if do is None:
+                raise ProtocolError(f"{type(effect).__name__} is no effect of a machine")
+            do(who, effect, now)

@@ -18,7 +18,7 @@ from dardis.engine.clock import cpu_ns
 from dardis.model.addresses import FIRST_HOST, Address, HostId, all_hosts
 from dardis.model.errors import INTERRUPTED, DardisError, ProtocolError
 from dardis.transport.base import Machine, Outbox, answered, awaits_answer, receivers
-from dardis.transport.interpreter import Interpreter
+from dardis.transport.local import Interpreter
 from dardis.wire.codec import NOTHING_SPENT, Spent, decode, encode, opened, pack, unpack
 from dardis.wire.effects import Return, ToHosts, ToManagers
 from dardis.wire.messages import Gathered, Message, Relay

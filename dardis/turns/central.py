@@ -15,13 +15,12 @@ import numpy as np
 from dardis.dispatch.base import Decider
 from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
-from dardis.model.changes import Change, Withdrawn
 from dardis.model.choices import EventOrder
 from dardis.model.errors import ProtocolError
+from dardis.model.events import Change, Withdrawn
 from dardis.model.job import Job
 from dardis.node_manager.switching import Switcher
-from dardis.turns.switches import Switches
-from dardis.turns.turn import Turn
+from dardis.turns.turn import Switches, Turn
 from dardis.wire.effects import Placed, Rejected, Solved
 
 _NO_HOSTS: Ints = np.zeros(1, dtype=np.int64)

@@ -12,14 +12,13 @@ import numpy as np
 
 from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
-from dardis.model.changes import Change, LaidOutAnew
 from dardis.model.choices import EventOrder
 from dardis.model.errors import ProtocolError
+from dardis.model.events import Change, LaidOutAnew
 from dardis.model.job import Job
 from dardis.node_manager.switching import Switcher
 from dardis.task_manager import LateByTurns
-from dardis.turns.switches import Switches
-from dardis.turns.turn import Turn, lay_out_anew, manager_of, talk
+from dardis.turns.turn import Switches, Turn, lay_out_anew, manager_of, talk
 from dardis.wire.effects import Effect, Placed, Rejected, Send, SendAll, Talk
 from dardis.wire.messages import Ended, Look, Published, Release
 

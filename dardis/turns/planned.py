@@ -13,15 +13,14 @@ from itertools import chain, groupby
 import numpy as np
 
 from dardis.model.addresses import JobId
-from dardis.model.changes import Change, LaidOutAnew
 from dardis.model.choices import EventOrder, OnOff
 from dardis.model.errors import ProtocolError
+from dardis.model.events import Change, LaidOutAnew
 from dardis.model.job import FOREVER, NO_TIME, Job
 from dardis.node_manager.switching import Switcher
 from dardis.task_manager import PlannedManager, SetUp
 from dardis.task_manager.setups import BackfillScope
-from dardis.turns.switches import Switches
-from dardis.turns.turn import Turn, lay_out_anew, manager_of, talk
+from dardis.turns.turn import Switches, Turn, lay_out_anew, manager_of, talk
 from dardis.wire.effects import Effect, Placed, Rejected, Send, Talk, Waiting
 from dardis.wire.messages import Ended, Later
 

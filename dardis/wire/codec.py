@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from dardis.model.addresses import HostId
 from dardis.model.arrays import Ints
-from dardis.model.blocks import LENGTH, NUMBERS
 from dardis.model.errors import ProtocolError
+from dardis.model.offer_rows import LENGTH, NUMBERS
 from dardis.wire import messages
 from dardis.wire.messages import Message, Written
 
@@ -202,7 +202,7 @@ def opened(message: Message | Written) -> Message:
 
 
 def _put(message: Message | Written, pieces: list[Piece]) -> int:
-    """Append what a message is on the wire (`dardis.model.blocks`), and what it carries; return its length."""
+    """Append what a message is on the wire (`dardis.model.offer_rows`), and what it carries; return its length."""
     if isinstance(message, Written):
         pieces.append(message.block)
         return len(message.block)

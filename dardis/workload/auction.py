@@ -14,9 +14,8 @@ from dardis.model.arrays import Ints
 from dardis.model.errors import InputError
 from dardis.model.randomness import stream
 from dardis.model.resources import CORES
-from dardis.workload.stated import StatedPart, StatedRequest
 from dardis.workload.table import processors
-from dardis.workload.trace import Trace, build_trace
+from dardis.workload.trace import StatedPart, StatedRequest, Trace, build_trace
 
 AUCTION: Final = "auction"
 MACHINES: Final = {"S": 128, "M": 256, "L": 1024}

@@ -11,12 +11,10 @@ import numpy as np
 
 from dardis.model.addresses import JobId
 from dardis.model.errors import InputError
-from dardis.model.job import NO_TIME, Actual, Job
+from dardis.model.job import NO_TIME, Actual, Job, Part, Request
 from dardis.model.platform import Platform
 from dardis.model.resources import CORES
-from dardis.model.shapes import Part, Request
-from dardis.workload.stated import StatedRequest
-from dardis.workload.trace import UNKNOWN, Trace
+from dardis.workload.trace import UNKNOWN, StatedRequest, Trace
 from dardis.workload.units import groups_of, groups_of_one, in_units
 
 

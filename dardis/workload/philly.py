@@ -13,7 +13,7 @@ import numpy as np
 
 from dardis.model.files import by_name, csv_table
 from dardis.model.numbers import decimal_number, whole_number
-from dardis.workload.stamps import utc_seconds, whole_seconds
+from dardis.workload.slurm_texts import utc_seconds, whole_seconds
 from dardis.workload.trace import LARGEST, Skipped, Trace, build_trace
 
 COLUMNS = ("timestamp", "duration", "num_gpus", "cluster")

@@ -14,10 +14,9 @@ from dardis.workload.eurora import ALLOCATION, parse_eurora
 from dardis.workload.philly import COLUMNS as PHILLY
 from dardis.workload.philly import parse_philly
 from dardis.workload.sacct import is_sacct, parse_sacct
-from dardis.workload.stated import told_of
 from dardis.workload.swf import parse_swf
 from dardis.workload.table import parse_table
-from dardis.workload.trace import NOT_ENDED, Trace, no_job
+from dardis.workload.trace import NOT_ENDED, Trace, no_job, told_of
 
 _FIRST_LINE = re.compile(r"^\s*([^;\s].*)$", re.MULTILINE)
 """The first line that is neither blank nor a comment."""

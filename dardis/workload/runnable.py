@@ -9,10 +9,9 @@ import numpy as np
 
 from dardis.model.arrays import Bools
 from dardis.model.capacity import could_hold
-from dardis.model.job import Job
+from dardis.model.job import Job, Part
 from dardis.model.platform import Platform
 from dardis.model.resources import CORES
-from dardis.model.shapes import Part
 from dardis.workload.jobs import to_jobs
 from dardis.workload.trace import Trace
 

@@ -9,8 +9,7 @@ from typing import Any, Final
 from dardis.model.csv_table import WHOLE, Column
 from dardis.model.errors import InputError
 from dardis.model.numbers import whole_number
-from dardis.workload.stated import StatedPart, StatedRequest
-from dardis.workload.trace import LARGEST
+from dardis.workload.trace import LARGEST, StatedPart, StatedRequest
 
 PART, ALTERNATIVE, NODES, CONTIGUOUS = NAMES = ("part", "alternative", "nodes", "contiguous")
 COLUMNS: Final = (

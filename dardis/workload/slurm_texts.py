@@ -1,4 +1,4 @@
-"""What Slurm's accounting writes into its cells: times, spans, counts, resources, job ids and states.
+"""Times, spans and amounts as Slurm and other tables write them.
 
 Whatever reads a text here raises ValueError with what is wrong with it.
 """
@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import Enum
 from functools import lru_cache
+from math import ceil
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -221,3 +222,15 @@ def pending_members(pending: str) -> int:
     if found > LARGEST_ARRAY:
         raise ValueError(f"{found} members of an array, and at most {LARGEST_ARRAY} are read")
     return found
+
+
+def whole_seconds(span: float) -> int:
+    """Seconds rounded up, so that no job vanishes; a millionth above is no second more."""
+    return ceil(span - 1e-6)
+
+
+def utc_seconds(stamp: str) -> int:
+    """Unix seconds of `2014-03-31 08:51:10`. ValueError for anything else."""
+    if not stamp.isascii():  # strptime reads the digits of any script
+        raise ValueError(f"{stamp!r} is no time")
+    return int(datetime.strptime(stamp, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC).timestamp())

@@ -1,4 +1,4 @@
-"""Standard Workload Format, read and written: 18 columns, plain or gzipped, and MetaCentrum's 21 columns.
+"""Reads and writes SWF, and keeps its lines and header byte for byte where jobs stay as they are.
 
 Processors are the requested ones if stated, else the allocated; walltime is the requested time if positive, else the
 runtime; memory is the requested memory. Decimals are cut off. Nothing is shifted.
@@ -6,6 +6,7 @@ runtime; memory is the requested memory. Decimals are cut off. Nothing is shifte
 
 from __future__ import annotations
 
+import re
 import warnings
 from array import array
 from contextlib import suppress
@@ -16,7 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dardis.model.arrays import Ints
-from dardis.model.files import read_text, write_text
+from dardis.model.errors import InputError, one_line
+from dardis.model.files import read_bytes, read_text, write_bytes, write_text
 from dardis.model.job import NO_TIME
 from dardis.model.numbers import decimal_number, whole_number
 from dardis.model.resources import CORES, MEMORY
@@ -237,3 +239,47 @@ def _lost(trace: Trace) -> list[str]:
     if (trace.procs <= 0).any():
         lost.append(f"{int((trace.procs <= 0).sum())} jobs ask for no cores and are no valid SWF jobs")
     return lost
+
+
+_SUBMIT = re.compile(r"(\s*\S+\s+)(\S+)")
+_LONGEST_NOTE = 1000
+
+
+def is_of_lines(trace: Trace, source: Path) -> bool:
+    """Whether the trace is of an SWF file that can be read once more (a pipe can't)."""
+    return trace.line is not None and source.is_file()
+
+
+def write_lines(trace: Trace, source: Path, path: Path, cut: str) -> None:
+    """Write the lines of `source` that the trace's jobs are of, in their order, and all comments.
+
+    `cut` is what the note says was done ("": nothing; then there is a note only where lines gave no job). InputError
+    where the source has become another file.
+    """
+    assert trace.line is not None
+    lines = read_bytes(source).decode(errors="surrogateescape").removeprefix("\ufeff").split("\n")
+    if not lines[-1]:
+        lines.pop()
+    submit_of = dict(zip((trace.line - 1).tolist(), trace.submit.tolist(), strict=True))
+    if max(submit_of) >= len(lines):
+        raise InputError(source, "has changed since it was read", "a file that nobody writes to")
+    jobs = {place for place, line in enumerate(lines) if line.strip() and not line.strip().startswith(";")}
+    kept = [
+        _moved(line, submit_of[place]) if place in submit_of else line
+        for place, line in enumerate(lines)
+        if place in submit_of or place not in jobs
+    ]
+    if cut or len(submit_of) < len(jobs):
+        note = f"; Note: dardis trace convert{cut and ' ' + cut}: {len(submit_of)} of {len(jobs)} lines"
+        note = one_line(note, _LONGEST_NOTE) + ("\r" if lines[0].endswith("\r") else "")
+        kept.insert(min(jobs), note)
+    write_bytes(path, "".join(line + "\n" for line in kept).encode(errors="surrogateescape"))
+
+
+def _moved(line: str, submit: int) -> str:
+    """The line with another submit time, if that is another."""
+    found = _SUBMIT.match(line)
+    assert found is not None
+    if int(float(found[2])) == submit:
+        return line
+    return f"{found[1]}{submit}{line[found.end() :]}"

@@ -16,8 +16,7 @@ from dardis.model.job import NO_TIME
 from dardis.model.numbers import whole_number
 from dardis.model.resources import CORES, KIND_NAME, parse_amount
 from dardis.workload import shapes
-from dardis.workload.stated import StatedRequest
-from dardis.workload.trace import LARGEST, UNKNOWN, Skipped, Trace, build_trace
+from dardis.workload.trace import LARGEST, UNKNOWN, Skipped, StatedRequest, Trace, build_trace
 
 REQUEST = "req_"
 _RUNTIME = "runtime_s"

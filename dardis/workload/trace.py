@@ -1,4 +1,4 @@
-"""A trace as it was recorded: what jobs asked for and did, before any platform is known.
+"""A trace: its jobs as arrays, and what it states beyond equal units.
 
 Promises arrays of one length in (submit, job number) order, every value in range, each job number once, times never
 shifted.
@@ -19,7 +19,7 @@ from dardis.model.arrays import Bools, Ints
 from dardis.model.errors import InputError, one_line
 from dardis.model.job import NO_TIME
 from dardis.model.numbers import whole_number
-from dardis.workload.stated import StatedRequest
+from dardis.model.resources import CORES
 
 Texts = NDArray[np.object_]
 
@@ -272,3 +272,38 @@ def _defects(trace: Trace, open_ended: Bools) -> list[tuple[str, bool, Bools]]:
         ("est_s before submit_s", True, trace.est < trace.submit),
         ("lst_s before est_s", True, (trace.lst != NO_TIME) & (trace.lst < trace.est)),
     ]
+
+
+@dataclass(frozen=True)
+class StatedPart:
+    """A part as a table states it: what one of its units asks for by kind, on how many nodes (0: any number)."""
+
+    units: int
+    request: Mapping[str, int]
+    partition: str
+    nodes: int
+
+
+@dataclass(frozen=True)
+class StatedRequest:
+    """One of the requests that a job names, in s."""
+
+    parts: tuple[StatedPart, ...]
+    walltime: int
+    runtime: int
+    contiguous: bool
+
+    @property
+    def units(self) -> int:
+        """Of all parts."""
+        return sum(part.units for part in self.parts)
+
+    @property
+    def cores(self) -> int:
+        """Of all parts."""
+        return sum(part.units * part.request.get(CORES, 0) for part in self.parts)
+
+
+def told_of(number: int) -> str:
+    """What a trace is said to have by whoever can't do with it; that job is the first."""
+    return f"has jobs with parts, nodes, contiguous or alternatives (job {number} is the first)"

@@ -9,8 +9,7 @@ from math import inf
 from typing import Final, Protocol, TypeVar
 
 from offline.apply.redfish import ControllerError
-from offline.apply.rounds import Action, Deed, next_actions
-from offline.apply.wishes import NO_LIMIT, Seen, Wish, Wishes
+from offline.apply.rounds import NO_LIMIT, Action, Deed, Seen, Wish, Wishes, next_actions
 
 T = TypeVar("T")
 R = TypeVar("R")

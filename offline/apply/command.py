@@ -15,13 +15,12 @@ from typing import Any, NoReturn
 
 from dardis.engine.clock import monotonic_s, unix_now
 from dardis.model.errors import CapError, DardisError, InputError
-from dardis.model.folder_lock import locked
 from dardis.model.hostlist import hostlist
+from dardis.model.out_folder import locked
 from offline.apply.apply import Applier, World
 from offline.apply.files import STATE_FILE, read_controllers, read_requests, read_state, write_state
 from offline.apply.redfish import Controller, Controllers
-from offline.apply.rounds import first_excess
-from offline.apply.wishes import NO_LIMIT, Wish, Wishes
+from offline.apply.rounds import NO_LIMIT, Wish, Wishes, first_excess
 
 CHECK_S = 30.0
 """How long a program that says whether a node is idle may take."""

@@ -19,7 +19,7 @@ from dardis.model.files import write_json
 from dardis.model.hostlist import names_of
 from dardis.model.limits import LATEST
 from offline.apply.redfish import Controller
-from offline.apply.wishes import NO_LIMIT, Seen, Wishes
+from offline.apply.rounds import NO_LIMIT, Seen, Wishes
 
 STATE_FILE: Final = "found.json"
 _Unix = Annotated[int, Field(ge=0, le=LATEST)]

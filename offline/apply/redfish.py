@@ -12,8 +12,7 @@ from typing import Any, Final
 import httpx
 
 from dardis.model.errors import DardisError, InputError
-from offline.apply.rounds import Deed
-from offline.apply.wishes import NO_LIMIT, Seen
+from offline.apply.rounds import NO_LIMIT, Deed, Seen
 
 _LONGEST: Final = 1 << 20
 """Bytes of an answer."""

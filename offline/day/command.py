@@ -8,12 +8,12 @@ from functools import partial
 from typing import NamedTuple
 
 from dardis.config.clocks import parse_utc
-from dardis.config.node_names import node_names
 from dardis.config.node_states import read_node_states
+from dardis.config.nodes import node_names
 from dardis.engine.clock import monotonic_s
 from dardis.model.errors import InputError
-from dardis.model.folders import PLAN_FOLDER
 from dardis.model.moments import states_offset
+from dardis.model.out_folder import PLAN_FOLDER
 from dardis.model.target import Target
 from dardis.runs.given import NOTHING, Objects
 from dardis.workload.summary import not_ended
@@ -28,9 +28,8 @@ from offline.folder.plan import PlanFolder
 from offline.planner.budget import SearchProgress, tell_nobody
 from offline.site.calendar import DAY_S, Calendar
 from offline.site.history import past_of
-from offline.site.now import Moment, hour_after, last_event
+from offline.site.now import Moment, freshness, hour_after, last_event
 from offline.site.site import Site, load_site
-from offline.site.stale import freshness
 
 
 class Planned(NamedTuple):

@@ -1,10 +1,16 @@
-"""The figures of a plan that a terminal shows."""
+"""The figures of a plan for people: rows for a terminal, and three lines for its report."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
+from dardis.model.profile import StepFunction
+from offline.day.day import DayPlan
+from offline.day.stay_on import break_even_seconds
 from offline.folder.plan import Figure
+from offline.site.site import Site
 
 
 def figures_for_people(summary: Mapping[str, Figure]) -> list[tuple[str, Figure]]:
@@ -39,3 +45,63 @@ def _gain(summary: Mapping[str, Figure]) -> str:
     )
     waits = f"jobs wait {summary['boot_delay_s']:.0f} s for boots, there {summary['suspend_boot_delay_s']:.0f} s"
     return f"{gain} {summary['currency']} ({low} to {high}) over all nodes on, {over} over SuspendTime; {waits}"
+
+
+def first_lines(site: Site, day: DayPlan, nodes_on: StepFunction) -> list[str]:
+    """What whoever has half a minute should know of a plan."""
+    return [_to_do(site, day, nodes_on), _saves(site, day), _may_go_wrong(site, day)]
+
+
+def _to_do(site: Site, day: DayPlan, nodes_on: StepFunction) -> str:
+    start, end, nodes = day.problem.conditions.start, day.problem.conditions.end, site.platform.node_count
+    moments = np.unique([start, *nodes_on.breaks_in(start, end).tolist()])
+    on = nodes_on.at(moments)
+    switching = day.aims.switching
+    if switching is None:
+        return "Leave all nodes on: there is nothing to switch."
+    told = f"none of {nodes} nodes can be off, if jobs come as forecast"
+    off = np.flatnonzero(on < nodes)
+    if len(off):
+        until = int(moments[off[-1] + 1]) if off[-1] + 1 < len(moments) else end
+        till = "24:00" if until == end else site.calendar.text(until)[11:16]
+        times = f"between {site.calendar.text(int(moments[off[0]]))[11:16]} and {till} UTC"
+        told = f"up to {nodes - int(on.min())} of {nodes} nodes can be off, {times}, if jobs come as forecast"
+    if not switching.spares:
+        return told[0].upper() + told[1:] + "."
+    kept = StepFunction.sum_of(switching.spares.values()).at(np.arange(start, end, 3600))
+    low, high = int(kept.min()), int(kept.max())
+    spares = f"{low}" if low == high else f"{low} to {high}"
+    return f"Keep {spares} idle nodes on as spares and switch off what else idles: {told}."
+
+
+def _saves(site: Site, day: DayPlan) -> str:
+    promise, currency = day.promise, site.platform.currency
+    if day.aims.switching is None:
+        return f"So switching saves nothing; the plan itself brings {day.account.profit:,.2f} {currency}."
+    if promise is None:
+        more = day.account.profit - day.all_on.profit
+        return f"As planned that brings {more:,.2f} {currency} over all nodes on; too few days tell how sure that is."
+    gain, over = promise.gain, promise.over_suspend.mean
+    slurm = f"switching off all that idles for {break_even_seconds(site.platform)} s, as Slurm does by itself, brings "
+    slurm += f"{abs(over):,.2f} {currency} {'less' if over > 0 else 'more'}, and jobs wait "
+    slurm += f"{promise.suspend_waits.mean_s:.0f} s for boots instead of {promise.waits.mean_s:.0f} s"
+    paid = ""
+    if promise.waits.cost or promise.suspend_waits.cost:
+        paid = f" Waits cost {promise.waits.cost:,.2f} of it, there {promise.suspend_waits.cost:,.2f}."
+    return (
+        f"Expect {gain.mean:,.2f} {currency} more than with all nodes on; eight days of ten between {gain.low:,.2f} "
+        f"and {gain.high:,.2f}, as the last {promise.days} days tell. {slurm[0].upper()}{slurm[1:]}.{paid}"
+    )
+
+
+def _may_go_wrong(site: Site, day: DayPlan) -> str:
+    jobs, forecast = day.forecast.jobs, day.jobs_forecast
+    told = f"{jobs.low:,.0f} to {jobs.high:,.0f} jobs may come where {forecast:,} are forecast"
+    if day.promise is None:
+        return f"{told[0].upper()}{told[1:]}."
+    peak = day.promise.peak_kw
+    boots = max((group.power.boot_s for group in site.platform.groups if group.power), default=0)
+    return (
+        f"{told}, and the peak may be {peak.low:,.0f} to {peak.high:,.0f} kW. A wrong forecast costs jobs a boot "
+        f"({boots} s): {100 * day.promise.waits.delayed_share:.0f} % of them wait for one."
+    )

@@ -1,35 +1,37 @@
-"""What near-optimal plans of past days teach: each is planned once in hindsight, a tree learns its use by hour."""
+"""Near-optimal plans of past days: each is planned in hindsight, and lived again under a switching rule."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 import numpy as np
 
-from dardis.model.arrays import Floats
+from dardis.model.arrays import Floats, Ints
 from dardis.model.errors import InputError
+from dardis.model.job import FOREVER
+from dardis.model.platform import NodePower, Platform
 from dardis.model.profile import ZERO, StepFunction
-from dardis.model.schedule import Schedule
+from dardis.model.schedule import Downtime, Schedule
 from dardis.model.series import Series
+from dardis.model.target import Switching
 from dardis.power.account import Work, work_of
 from dardis.power.conditions import Conditions
 from offline.day.known import Known, known_at
-from offline.day.switched_day import SwitchedDay
 from offline.extract.target_tree import TargetTree, learn_target
 from offline.forecast.forecast import forecast
 from offline.forecast.past import NothingBeforeError
-from offline.onoff.replay import Demand, demands_of
+from offline.onoff.replay import Demand, PastDemand, demands_of
 from offline.planner.budget import Effort, Watch
 from offline.planner.improve import improve
 from offline.planner.midnight import plan_jobs, state_at
 from offline.planner.problem import Expected, Problem
 from offline.planner.searches import heuristic
 from offline.planner.use import cores_used
-from offline.site.calendar import DAY_S
-from offline.site.fitting import jobs_that_fit
-from offline.site.history import predictor_of
+from offline.site.calendar import DAY_S, HOUR_S
+from offline.site.history import jobs_that_fit, predictor_of
 from offline.site.site import Site
 
 LEAST_DAYS = 5
@@ -168,3 +170,45 @@ class Hindsight:
             areas = [used.integral(a, b) for a, b in zip(hours[:-1].tolist(), hours[1:].tolist(), strict=True)]
             self._use[day] = np.array(areas) / (3600 * site.platform.cores)
         return self._use[day]
+
+
+@dataclass(frozen=True)
+class SwitchedDay:
+    """A past day under a rule: times down, as of nodes that are used in their order; how long jobs wait for boots."""
+
+    downtime: Downtime
+    delay: Ints
+
+
+def switched_day(
+    demands: Mapping[int, Demand], switching: Switching, platform: Platform, start: int, end: int
+) -> SwitchedDay:
+    """The day `[start, end)` under a rule, as the nodes of each group are needed."""
+    hours = np.arange(start, end + 1, HOUR_S, dtype=np.int64)
+    rows: list[tuple[int, int, int]] = []
+    delay = []
+    first = 0
+    for group, nodes in enumerate(platform.groups):
+        if not nodes.stays_on and (group in switching.spares or group in switching.floors):
+            power = nodes.power or NodePower()
+            spares, floors = (wish.get(group, ZERO).at(hours[:-1]) for wish in (switching.spares, switching.floors))
+            found = PastDemand(demands[group], power, switching.idle_s, hours).replay(spares, floors)
+            rows += times_down(found.nodes_on, nodes.count, first, power)
+            delay.append(found.delay)
+        first += nodes.count
+    return SwitchedDay(Downtime.of(rows), np.concatenate([*delay, np.zeros(0, dtype=np.int64)]))
+
+
+def times_down(on: StepFunction, count: int, first: int, power: NodePower) -> list[tuple[int, int, int]]:
+    """Times down (node, down, up) of so many nodes from `first` on, of which the first `on` are on or booting.
+
+    Who is off at the beginning has been so for long.
+    """
+    values = on.values.tolist()
+    begin = int(on.times[1]) if len(on.times) > 1 else 0
+    since = dict.fromkeys(range(values[0], count), begin - DAY_S)
+    rows = []
+    for time, (before, now) in zip(on.times[1:].tolist(), pairwise(values), strict=True):
+        since |= dict.fromkeys(range(now, before), time)
+        rows += [(first + node, since.pop(node), time + power.boot_s) for node in range(before, now)]
+    return rows + [(first + node, down, FOREVER) for node, down in since.items()]

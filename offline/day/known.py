@@ -15,7 +15,7 @@ from dardis.model.series import Series
 from offline.day.gap import Gap
 from offline.extract.hours import HourTable, hour_table
 from offline.site.calendar import DAY_S, Calendar
-from offline.site.record import record_begins
+from offline.site.history import record_begins
 from offline.site.site import Site
 
 THURSDAY = 3

@@ -17,9 +17,8 @@ from offline.forecast.forecast import Forecast, forecast
 from offline.planner.midnight import plan_jobs, state_at
 from offline.planner.problem import Expected, Problem
 from offline.site.calendar import DAY_S
-from offline.site.fitting import jobs_that_fit
-from offline.site.history import predictor_of
-from offline.site.stale import freshness
+from offline.site.history import jobs_that_fit, predictor_of
+from offline.site.now import freshness
 
 
 @dataclass(frozen=True)

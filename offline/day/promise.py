@@ -13,13 +13,13 @@ from typing import Final
 import numpy as np
 
 from dardis.model.arrays import Floats, Ints
-from dardis.model.downtime import Downtime
 from dardis.model.job import FOREVER
+from dardis.model.schedule import Downtime
 from dardis.model.target import Switching
 from dardis.power.account import Account, Work, account
 from dardis.power.conditions import Conditions
 from dardis.power.nodes import MachinePower
-from offline.day.hindsight import LEAST_DAYS, Hindsight
+from offline.day.hindsight import LEAST_DAYS, Hindsight, SwitchedDay, switched_day
 from offline.day.known import Known
 from offline.day.options import DaySpec, Reactive, SwitchingRule, wait_cost
 from offline.day.stay_on import (
@@ -30,7 +30,6 @@ from offline.day.stay_on import (
     thesis_target,
     wait_joules,
 )
-from offline.day.switched_day import SwitchedDay, switched_day
 from offline.forecast.ranges import Range, range_of
 
 

@@ -13,12 +13,12 @@ import numpy as np
 from dardis.metrics.facility import platform_cooling, tariff_of
 from dardis.metrics.power import NoCooling
 from dardis.model.arrays import Floats, Ints
-from dardis.model.downtime import Downtime
 from dardis.model.errors import InputError
 from dardis.model.files import sha256_of
-from dardis.model.platform_dict import platform_to_dict
+from dardis.model.platform import platform_to_dict
 from dardis.model.profile import StepFunction
 from dardis.model.resources import CORES
+from dardis.model.schedule import Downtime
 from dardis.power.account import Account, account, work_of
 from dardis.power.conditions import Conditions
 from dardis.power.nodes import MachinePower

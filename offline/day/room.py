@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from dardis.model.downtime import Downtime
+from dardis.model.schedule import Downtime
 from dardis.power.account import Account
-from dardis.power.tariff import Tariff
-from offline.planner.day_account import account_of
+from dardis.power.conditions import Tariff
 from offline.planner.limits import must_be_kept
+from offline.planner.money import account_of
 from offline.planner.plan import Plans
 from offline.planner.problem import Problem, StoppedBy
 

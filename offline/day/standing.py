@@ -10,10 +10,10 @@ import numpy as np
 
 from dardis.config.node_states import NodeStates
 from dardis.model.arrays import Bools, Ints
-from dardis.model.downtime import Downtime, boot_and_shutdown
 from dardis.model.errors import InputError
 from dardis.model.job import FOREVER
 from dardis.model.platform import Maintenance, NodeGroup, Platform
+from dardis.model.schedule import Downtime, boot_and_shutdown
 from offline.folder.columns import utc_texts
 from offline.folder.plan import read_plan
 from offline.planner.problem import Running

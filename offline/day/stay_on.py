@@ -13,12 +13,11 @@ from dardis.model.platform import Platform
 from dardis.model.profile import StepFunction
 from dardis.model.series import Series
 from dardis.model.target import Switching
-from dardis.power.conditions import Conditions
-from dardis.power.joule import cost_of_joule
+from dardis.power.conditions import Conditions, cost_of_joule
 from dardis.power.nodes import MachinePower
 from offline.day.known import Known
 from offline.day.options import Reactive, wait_cost
-from offline.extract import algorithm8
+from offline.extract import target_tree
 from offline.extract.spares import HIGH_USE, SpareRule, learn_spares
 from offline.onoff.replay import Demand
 from offline.site.site import Site
@@ -115,13 +114,13 @@ def _use(demands: Mapping[int, Demand], edges: Ints) -> float:
 def thesis_target(known: Known, day: int, offset: int, planned: StepFunction | None) -> StepFunction:
     """Cores to aim at by algorithm 8 with an offset in percent; `planned` is the use that the plan expects."""
     start = known.calendar.day(day)[0]
-    return algorithm8.desired_cores(known.used, known.platform.cores, start, offset / 100, planned)
+    return target_tree.desired_cores(known.used, known.platform.cores, start, offset / 100, planned)
 
 
 def thesis_switching(cores: StepFunction, platform: Platform) -> Switching | None:
     """The nodes that stay on for a target of cores; None where none would draw less if it were off."""
     power = MachinePower.of_platform(platform)
     saves = {int(group) for group in platform.group_of_node[power.idle_w > power.off_w]}
-    wished = algorithm8.switching(cores, platform, idle_seconds(platform))
+    wished = target_tree.switching(cores, platform, idle_seconds(platform))
     floors = {group: floor for group, floor in wished.floors.items() if group in saves}
     return replace(wished, floors=floors) if floors else None

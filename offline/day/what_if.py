@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 
 from dardis.model.errors import InputError
-from dardis.power.tariff import PowerLimit
+from dardis.power.conditions import PowerLimit
 from offline.day.day import DayPlan, plan_day
 from offline.day.hindsight import Hindsight
 from offline.day.options import DaySpec

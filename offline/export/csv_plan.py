@@ -8,8 +8,7 @@ import numpy as np
 
 from dardis.model.csv_table import REAL, TEXT, WHOLE, WORD, Column, CsvTable
 from dardis.model.hostlist import hostlist
-from offline.export.exporter import Export
-from offline.export.steps import first_on, steps
+from offline.export.exporter import Export, first_on, steps
 from offline.folder.columns import reals_or_none, utc_texts
 from offline.folder.plan import PlanFolder
 

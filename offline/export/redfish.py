@@ -20,8 +20,7 @@ from dardis.model.platform import Platform
 from dardis.model.profile import StepFunction
 from dardis.model.resources import CORES
 from dardis.power.nodes import MachinePower, busy_watts
-from offline.export.exporter import Export
-from offline.export.steps import Step, first_on, steps
+from offline.export.exporter import Export, Step, first_on, steps
 from offline.folder.columns import utc_texts
 from offline.folder.plan import PlanFolder
 

@@ -12,8 +12,7 @@ import numpy as np
 from dardis.model.errors import InputError
 from dardis.model.hostlist import hostlist
 from dardis.power.nodes import MachinePower
-from offline.export.exporter import Export
-from offline.export.steps import absences, steps
+from offline.export.exporter import Export, absences, steps
 from offline.folder.columns import utc_texts
 from offline.folder.plan import PlanFolder
 

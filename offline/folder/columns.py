@@ -13,9 +13,8 @@ from dardis.model.csv_table import REAL, TEXT, WHOLE, WORD, Column, CsvCells, Cs
 from dardis.model.errors import InputError
 from dardis.model.limits import LATEST
 from dardis.model.moments import parse_utc
-from dardis.model.placements import Placements
+from dardis.model.placements import Placements, offsets_of
 from dardis.model.platform import Platform
-from dardis.model.ragged import offsets_of
 from offline.folder.tables import JobKind, OnOffTable, ProfileTable, ScheduleTable
 
 Columns = dict[str, list[Any]]

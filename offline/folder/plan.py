@@ -12,9 +12,8 @@ from dardis.config.toml_file import read_json
 from dardis.model.csv_table import CsvCells
 from dardis.model.errors import InputError
 from dardis.model.files import write_json
-from dardis.model.folders import PLAN_FOLDER
-from dardis.model.platform import Platform
-from dardis.model.platform_dict import platform_to_dict
+from dardis.model.out_folder import PLAN_FOLDER
+from dardis.model.platform import Platform, platform_to_dict
 from dardis.model.target import Switching
 from offline.folder.columns import (
     ONOFF,

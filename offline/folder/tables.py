@@ -8,9 +8,9 @@ from enum import StrEnum
 import numpy as np
 
 from dardis.model.arrays import Bools, Floats, Ints
-from dardis.model.downtime import Downtime
 from dardis.model.job import FOREVER
 from dardis.model.placements import Placements
+from dardis.model.schedule import Downtime
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dardis.model.errors import InputError
 from dardis.predict.recent import LastTwo
 from dardis.workload.trace import UNKNOWN, Trace
 from offline.site.calendar import DAY_S, HOUR_S
-from offline.site.record import known_ends, record_begins
+from offline.site.history import known_ends, record_begins
 
 WINDOW_DAYS = 56
 """Days before these are forgotten: one would count for 3 % of yesterday."""

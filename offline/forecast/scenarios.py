@@ -8,7 +8,7 @@ import numpy as np
 
 from dardis.model.arrays import Floats, Ints
 from dardis.model.job import NO_TIME
-from dardis.model.ragged import indexes_of
+from dardis.model.placements import indexes_of
 from dardis.model.randomness import stream
 from dardis.workload.trace import UNKNOWN, Trace
 from offline.forecast.donors import LONGEST_LOOK, Donors

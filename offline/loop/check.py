@@ -32,13 +32,12 @@ from dardis.workload.read import read_equal_units
 from offline.day.options import Reactive, wait_cost
 from offline.day.promise import moved_downtime, moved_work
 from offline.day.stay_on import break_even_seconds, reactive_switching
+from offline.export.exporter import absences
 from offline.export.slurm import Mode, mode_of
-from offline.export.steps import absences
 from offline.folder.plan import PlanFolder
 from offline.loop.past_day import PlayedDay, arrivals_of, play_day
 from offline.site.calendar import DAY_S, calendar_of
-from offline.site.fitting import trace_that_fits
-from offline.site.history import Past, past_of
+from offline.site.history import Past, past_of, trace_that_fits
 from offline.site.now import as_known
 
 MOST_DAYS: Final = 7

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from dardis.model.folders import LOOP_FOLDER
+from dardis.model.out_folder import LOOP_FOLDER
 from dardis.registry import dispatcher_origin
 from dardis.runs.given import NOTHING, Objects
 from offline.day.options import DayRule, DaySpec, loop_switching

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from dardis.config.node_names import node_names
+from dardis.config.nodes import node_names
 from dardis.model.errors import InputError
 from dardis.model.files import write_text
 from offline.export.exporter import Format

@@ -12,13 +12,12 @@ import numpy as np
 
 from dardis.config.target import write_target
 from dardis.metrics.catalogue import columns_of
-from dardis.metrics.downtime import write_downtime
-from dardis.metrics.system import desired_total, overutilisation, used_profile
+from dardis.metrics.system import desired_total, overutilisation, used_profile, write_downtime
 from dardis.metrics.table import write_jobs
 from dardis.model.arrays import Floats
 from dardis.model.csv_table import REAL, WHOLE, WORD, Column, CsvTable, FilledTable
 from dardis.model.files import write_json
-from dardis.model.platform_dict import platform_to_dict
+from dardis.model.platform import platform_to_dict
 from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
 from dardis.power.account import Account

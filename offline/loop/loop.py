@@ -11,19 +11,17 @@ from typing import Final
 
 import numpy as np
 
-from dardis.config.set_up import AnySetUp
+from dardis.config.settings import AnySetUp
 from dardis.model.arrays import Ints
 from dardis.model.choices import ProfileRule
-from dardis.model.downtime import Downtime
 from dardis.model.errors import InputError
 from dardis.model.job import Actual
 from dardis.model.platform import Platform
 from dardis.model.profile import StepFunction
-from dardis.model.schedule import Schedule
+from dardis.model.schedule import Downtime, Schedule
 from dardis.model.target import Switching, Target
-from dardis.power.account import Account, account, work_of
+from dardis.power.account import Account, Gain, account, gain, work_of
 from dardis.power.conditions import Conditions
-from dardis.power.gain import Gain, gain
 from dardis.power.nodes import MachinePower
 from dardis.registry import Dispatcher, dispatchers_that, find_dispatcher
 from dardis.runs.blamed import blamed
@@ -31,15 +29,13 @@ from dardis.runs.inputs import STARTS_ONLY
 from dardis.runs.play import Played, play
 from dardis.runs.warm import warm
 from dardis.workload.deadlines import deadlines_asked
-from offline.day.by_hour import desired_of, wished_of
-from offline.day.day import DayPlan, plan_day
+from offline.day.day import DayPlan, desired_of, plan_day, wished_of
 from offline.day.hindsight import Hindsight
 from offline.day.known import LEARN_DAYS
 from offline.day.options import DaySpec, Reactive, SwitchingRule
 from offline.day.stay_on import break_even_seconds, reactive_switching
 from offline.loop.shift import shifted
-from offline.onoff.clairvoyant import clairvoyant
-from offline.onoff.spans import nodes_up
+from offline.onoff.spans import clairvoyant, nodes_up
 from offline.planner.budget import SearchProgress
 from offline.site.calendar import DAY_S
 from offline.site.site import Site
@@ -110,7 +106,7 @@ class Loop:
     target: Target
     always_on: Lived
     clairvoyant: Lived
-    """The schedule with all nodes on, with every idle gap over break-even off (`offline.onoff.clairvoyant`)."""
+    """The schedule with all nodes on, with every idle gap over break-even off (`offline.onoff.spans`)."""
     switched: Lived
     rivals: Mapping[Reactive, Lived]
     """The same days under rules that look at nothing but idle nodes; empty where nothing is switched."""

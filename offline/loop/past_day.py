@@ -11,11 +11,10 @@ import numpy as np
 from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher
 from dardis.model.addresses import JobId
 from dardis.model.arrays import Bools, Ints
-from dardis.model.changes import Change
-from dardis.model.downtime import Downtime, boot_and_shutdown
+from dardis.model.events import Change
 from dardis.model.job import Actual, Job
 from dardis.model.platform import Maintenance, Platform
-from dardis.model.schedule import Schedule
+from dardis.model.schedule import Downtime, Schedule, boot_and_shutdown
 from dardis.model.target import Switching
 from dardis.node_manager.switching import Switcher
 from dardis.sim.simulation import Simulation

@@ -12,7 +12,7 @@ from dardis.model.job import Actual, Job
 from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
 from dardis.model.series import Series
-from dardis.power.joule import cost_of_joule
+from dardis.power.conditions import cost_of_joule
 from dardis.power.nodes import full_watts
 from offline.site.history import predictor_of
 from offline.site.site import Site

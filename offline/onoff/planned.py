@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from dardis.model.arrays import Bools, Ints
-from dardis.model.downtime import Downtime
 from dardis.model.errors import InputError
 from dardis.model.job import FOREVER
 from dardis.model.platform import NodePower, Platform
 from dardis.model.profile import StepFunction
+from dardis.model.schedule import Downtime
 from dardis.model.series import Series
 from dardis.power.nodes import MachinePower
 from offline.onoff.counts import Limits, nodes_on

@@ -17,9 +17,9 @@ import numpy as np
 
 from dardis.model.arrays import Floats, Ints
 from dardis.model.job import NO_TIME
+from dardis.model.placements import indexes_of
 from dardis.model.platform import NodePower, Platform
 from dardis.model.profile import StepFunction
-from dardis.model.ragged import indexes_of
 from dardis.model.schedule import Schedule
 from offline.onoff.spans import Busy, busy_spans_of
 

@@ -1,4 +1,4 @@
-"""What a plan brings, by the exact account with all nodes on, and the same as arrays of costs for the kernels."""
+"""What a plan brings by the exact account, for the whole plan and as arrays of costs for the kernels."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import numpy as np
 from dardis.kernels.day_profit import DayProfit, Grid
 from dardis.model.arrays import Floats, Ints
 from dardis.model.job import NO_TIME
+from dardis.model.resources import CORES
+from dardis.model.schedule import Downtime
 from dardis.model.series import Series
-from dardis.power.conditions import Conditions
+from dardis.power.account import Account, Work, account
+from dardis.power.conditions import DEMAND_SPAN_S, Conditions, price_of_joule
 from dardis.power.cooling import PueTable
 from dardis.power.nodes import MachinePower
-from dardis.power.tariff import DEMAND_SPAN_S
-from offline.planner.day_account import account_of, added_w, cores_of, price_per_j
 from offline.planner.problem import Problem
 
 STEPS = 4096
@@ -93,3 +94,55 @@ def _limit_costs(limits: list[Limit], quarters: Conditions, drawn_kw: Floats) ->
         inside = np.clip(np.minimum(quarters.edges[1:], end) - np.maximum(quarters.edges[:-1], start), 0, None)
         cost += price * np.maximum(drawn_kw - most_kw, 0) * inside[:, None] / 3600
     return cost
+
+
+def cores_of(problem: Problem) -> Ints:
+    """Cores of each whole job, shape (jobs,)."""
+    jobs = problem.jobs
+    return np.asarray(jobs.units * jobs.request[:, problem.platform.kinds.index(CORES)])
+
+
+def added_w(problem: Problem) -> Floats:
+    """W that each whole job adds to its nodes, shape (jobs,)."""
+    return cores_of(problem) * problem.jobs.core_w
+
+
+def most_added_w(problem: Problem) -> float:
+    """W that the jobs add at most, at any time."""
+    whole_machine = problem.platform.cores * float(problem.jobs.core_w.max(initial=0.0))
+    return min(float(added_w(problem).sum()), whole_machine)
+
+
+def account_of(problem: Problem, start: Ints, downtime: Downtime | None = None) -> Account:
+    """The day's account if the jobs begin at `start`, with what runs already; by default with all nodes on."""
+    jobs = problem.jobs
+    finish = start + jobs.duration
+    return _account(problem, start, finish, cores_of(problem), added_w(problem), jobs.income, downtime)
+
+
+def account_of_running(problem: Problem) -> Account:
+    """The day's account of what runs already, alone."""
+    nothing = np.zeros(0, dtype=np.int64)
+    return _account(problem, nothing, nothing, nothing, np.zeros(0), np.zeros(0))
+
+
+def _account(
+    problem: Problem, start: Ints, finish: Ints, cores: Ints, watts: Floats, income: Floats,
+    downtime: Downtime | None = None,
+) -> Account:  # fmt: skip
+    running, conditions = problem.running, problem.conditions
+    busy = running.placed.units_of_jobs * running.request[:, problem.platform.kinds.index(CORES)]
+    work = Work(
+        np.concatenate([running.start, start]),
+        np.concatenate([running.finish, finish]),
+        np.concatenate([busy, cores]),
+        np.concatenate([busy * running.core_w, watts]),
+        np.concatenate([running.income, income]),
+    )
+    machine = MachinePower.of_platform(problem.platform)
+    return account(work, downtime or Downtime.none(), machine, conditions, problem.cooling, problem.tariff)
+
+
+def price_per_j(problem: Problem) -> Floats:
+    """Money for a joule in each segment, CO2 included, shape (segments,)."""
+    return price_of_joule(problem.conditions, problem.tariff)

@@ -11,10 +11,9 @@ from dardis.kernels.day_profit import DayProfit
 from dardis.kernels.placer import Placer
 from dardis.kernels.profiles import NodeProfiles
 from dardis.model.arrays import Ints
-from dardis.model.codes import BEST_FIT
 from dardis.model.job import FOREVER, NO_TIME
-from dardis.model.placements import Placements
-from dardis.model.ragged import indexes_of, offsets_of
+from dardis.model.offer_rows import BEST_FIT
+from dardis.model.placements import Placements, indexes_of, offsets_of
 from offline.planner.problem import Plan, Problem
 
 GRAIN_S = 900

@@ -1,4 +1,4 @@
-"""Plans a day: rules and multi-search as the thesis's yardsticks, our search from the best, and a proven bound."""
+"""Plans a day: rules and multi-search as yardsticks, our search from the best, and a proven bound."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from dardis.model.job import NO_TIME, Status
+from dardis.model.placements import Placements
+from dardis.model.schedule import Schedule
 from offline.planner.budget import Effort, SearchProgress, Watch, never, tell_nobody
 from offline.planner.improve import improve
 from offline.planner.limits import closed_to_limits, must_be_kept
 from offline.planner.money import rank_of
 from offline.planner.problem import Plan, Problem, StoppedBy
-from offline.planner.rules import rule_plans
-from offline.planner.searches import multi_search
+from offline.planner.searches import multi_search, rule_plans
 
 MULTI_SHARE, BOUND_SHARE = 0.5, 0.4
 """Shares of the time that multi-search and the bound may take at most; our search has what is left."""
@@ -90,3 +94,30 @@ def _reason(profit: float, bound: float | None, reasons: list[StoppedBy]) -> Sto
     if bound is not None and bound - profit <= CLOSED * abs(bound):
         return StoppedBy.OPTIMAL
     return next((reason for reason in (StoppedBy.USER, StoppedBy.TIME) if reason in reasons), StoppedBy.DONE)
+
+
+def schedule_of(problem: Problem, plan: Plan) -> Schedule:
+    """All jobs of a plan and those that run already, by submission; what is expected to run is taken as what ran."""
+    jobs, running = problem.jobs, problem.running
+    number, submit = np.concatenate([jobs.number, running.number]), np.concatenate([jobs.submit, running.submit])
+    order = np.lexsort((number, submit))
+    start = np.concatenate([plan.start, running.start])
+    finish = np.concatenate([plan.start + jobs.duration, running.finish])
+    count = len(order)
+    return Schedule(
+        kinds=problem.platform.kinds,
+        number=number[order],
+        submit=submit[order],
+        earliest=np.concatenate([jobs.earliest, running.start])[order],
+        latest=np.concatenate([jobs.latest, np.full(len(running.number), NO_TIME)])[order],
+        walltime=(finish - start)[order],
+        units=np.concatenate([jobs.units, running.placed.units_of_jobs])[order],
+        request=np.concatenate([jobs.request, running.request])[order],
+        status=np.full(count, Status.COMPLETED, dtype=np.int8),
+        start=start[order],
+        finish=finish[order],
+        attempts=np.ones(count, dtype=np.int64),
+        placed=Placements.of_parts([plan.placed, running.placed]).take(order),
+        queue=[""] * count,
+        user=[""] * count,
+    )

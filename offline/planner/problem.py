@@ -12,9 +12,8 @@ from dardis.model.arrays import Floats, Ints, Sets
 from dardis.model.job import Actual, Job
 from dardis.model.placements import Placements
 from dardis.model.platform import Platform
-from dardis.power.conditions import Conditions
+from dardis.power.conditions import Conditions, Tariff
 from dardis.power.cooling import Cooling
-from dardis.power.tariff import Tariff
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,26 @@
-"""The thesis's greedy searches (6.6, 6.7.1): the heuristic, and multi-search, which tries it in every order."""
+"""The thesis's greedy searches (6.6, 6.7.1), their orders of jobs, and its six rule-based set-ups (6.8)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import Final
 
-from dardis.model.arrays import Ints
+import numpy as np
+
+from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher, CentralSetUp
+from dardis.dispatch.setups import Ordering
+from dardis.model.addresses import JobId
+from dardis.model.arrays import Floats, Ints
+from dardis.model.job import FOREVER, NO_TIME, Actual, Job
+from dardis.model.platform import Platform
+from dardis.model.schedule import Schedule
+from dardis.sim.simulation import Simulation
+from dardis.turns import CentralTurns
 from offline.planner.budget import Watch
-from offline.planner.money import rank_of
-from offline.planner.orders import all_orders, order_of
+from offline.planner.money import account_of, added_w, cores_of, rank_of
 from offline.planner.packing import Packing
-from offline.planner.problem import Plan, Problem
+from offline.planner.problem import Expected, Plan, Problem, Running
 
 
 def in_order(problem: Problem, order: Ints) -> Packing:
@@ -43,3 +54,122 @@ def multi_search(problem: Problem, watch: Watch) -> tuple[Plan, Ints]:
                 best, order, rank = plan_of(problem, packing, f"multi-search, {name}"), jobs, found
             watch.progress(f"multi-search, {name}", best.profit, None)
     return replace(best, stopped_by=watch.stopped_by), order
+
+
+Key = Callable[[Problem], Floats | Ints]
+
+
+def _latest(problem: Problem) -> Ints:
+    return np.where(problem.jobs.latest == NO_TIME, FOREVER, problem.jobs.latest)
+
+
+def _of_a_node(problem: Problem) -> Floats:
+    """What a unit asks for, of each kind as a share of what any node has most of it, in sum."""
+    most = np.maximum(problem.platform.group_capacity.max(axis=0), 1)
+    return np.asarray((problem.jobs.request / most).sum(axis=1))
+
+
+def _of_all_units(problem: Problem) -> Floats:
+    return _of_a_node(problem) * problem.jobs.units
+
+
+def _power_over_profit(problem: Problem) -> Floats:
+    income = cores_of(problem) * problem.jobs.income
+    return np.where(income > 0, added_w(problem) / np.maximum(income, 1e-300), np.inf)
+
+
+def _none(problem: Problem) -> Ints:
+    return np.zeros(len(problem.jobs.number), dtype=np.int64)
+
+
+ORDERS: dict[str, tuple[Key, Key]] = {
+    "earliest start": (lambda problem: problem.jobs.earliest, _none),
+    "duration": (lambda problem: problem.jobs.duration, _none),
+    "latest start": (_latest, _none),
+    "job units": (lambda problem: problem.jobs.units, _none),
+    "resources per node": (_of_a_node, _none),
+    "total resources": (_of_all_units, _none),
+    "total resources x duration": (lambda problem: _of_all_units(problem) * problem.jobs.duration, _none),
+    "power": (added_w, _none),
+    "power / profit": (_power_over_profit, _none),
+    "power / profit, shorter first": (_power_over_profit, lambda problem: problem.jobs.duration),
+    "power / profit, longer first": (_power_over_profit, lambda problem: -problem.jobs.duration),
+}
+"""Name to what jobs are ordered by and what decides ties; what ties then stays in the order of the jobs."""
+
+
+def order_of(problem: Problem, name: str, *, decreasing: bool = False) -> Ints:
+    """The places of the jobs in this order; the way that ties are decided does not turn."""
+    key, ties = ORDERS[name]
+    values = key(problem)
+    return np.lexsort((ties(problem), -values if decreasing else values)).astype(np.int64)
+
+
+def all_orders(problem: Problem) -> dict[str, Ints]:
+    """Every order both ways, by name."""
+    return {
+        f"{name}, {'decreasing' if decreasing else 'increasing'}": order_of(problem, name, decreasing=decreasing)
+        for name in ORDERS
+        for decreasing in (False, True)
+    }
+
+
+RULES: Final = ("rules-fcfs", "rules-wt", "rules-profit")
+
+
+def rule_setups() -> dict[str, CentralSetUp]:
+    """The three rules of thesis 6.3 (earliest start, walltime, profit), each strict and relaxed."""
+    return {
+        f"{name} {ordering}": replace(CENTRAL_SETUPS[name], ordering=ordering).checked()
+        for name in RULES
+        for ordering in Ordering
+    }
+
+
+def rule_based(
+    jobs: Sequence[Expected], running: Running, platform: Platform, setup: CentralSetUp, now: int
+) -> Schedule:
+    """What a rule makes of the jobs from `now` on, beside what runs: in the order of the jobs, which are sorted here.
+
+    A job runs as expected, and that is its walltime: the opponent knows as much as the planner. The dispatcher is made
+    here, not by the registry, since nobody else has to begin on nodes that hold something.
+    """
+    dispatcher = CentralDispatcher(setup, platform, None, seed=1)
+    for nodes, units, request, begin, end in running.held(platform, now):
+        dispatcher.occupy(nodes, units, request, begin, end)
+
+    def told(job: Expected) -> Actual:
+        submit, earliest = max(job.asked.submit, now), max(job.asked.earliest, now)
+        asked = replace(job.asked, submit=submit, earliest=earliest, walltime=job.duration)
+        return Actual(asked, job.duration)
+
+    arrivals = sorted(map(told, jobs), key=lambda job: (job.submit, job.number))
+    simulation = Simulation(arrivals, CentralTurns(setup.event_order, dispatcher))
+    simulation.run()
+    return simulation.recorder.schedule(simulation.jobs, platform.kinds)
+
+
+def rule_plans(problem: Problem) -> Iterator[Plan]:
+    """What each set-up makes of the jobs of a problem, as plans named by it. ValueError as in `Packing.put`."""
+    jobs, platform, now = problem.jobs, problem.platform, problem.conditions.start
+    told = [_job(problem, place) for place in range(len(jobs.number))]
+    for name, setup in rule_setups().items():
+        schedule = rule_based(told, problem.running, platform, setup, now)
+        for number in schedule.number[~schedule.ran].tolist():
+            raise ValueError(f"job {number} is too large for the machine")
+        order = np.argsort(schedule.number)
+        place = order[np.searchsorted(schedule.number[order], jobs.number)]
+        start = schedule.start[place]
+        profit = account_of(problem, start).profit
+        yield Plan(start, schedule.placed.take(place), profit, name)
+
+
+def _job(problem: Problem, place: int) -> Expected:
+    """A job of a problem, whose walltime is as long as it is expected to run."""
+    jobs = problem.jobs
+    submit, latest, duration = (int(x[place]) for x in (jobs.submit, jobs.latest, jobs.duration))
+    asked = Job(
+        JobId(int(jobs.number[place])), submit, int(jobs.earliest[place]), None if latest == NO_TIME else latest,
+        duration, int(jobs.units[place]), tuple(jobs.request[place].tolist()), int(jobs.groups[place]),
+    )  # fmt: skip
+    return Expected(asked, duration)

@@ -11,7 +11,7 @@ from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.model.resources import CORES
 from dardis.power.nodes import MachinePower, busy_watts
 from offline.planner.cp.bound import bound
-from offline.planner.day_account import account_of_running, most_added_w, price_per_j
+from offline.planner.money import account_of_running, most_added_w, price_per_j
 from offline.planner.plan import PROOF_S
 from offline.planner.problem import Problem
 

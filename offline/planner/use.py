@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from dardis.model.arrays import Ints
-from dardis.model.placements import Placements
+from dardis.model.placements import Placements, offsets_of
 from dardis.model.profile import StepFunction
-from dardis.model.ragged import offsets_of
 from dardis.model.resources import CORES
 from offline.onoff.spans import Busy, Spans, busy_spans
-from offline.planner.day_account import cores_of
+from offline.planner.money import cores_of
 from offline.planner.problem import Plan, Problem
 
 

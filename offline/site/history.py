@@ -1,4 +1,4 @@
-"""The past of a machine as a schedule: as it was recorded, or as EASY would have had it; and what runtimes it tells."""
+"""The past of a machine as a schedule, the jobs that the machine can run, and since when the history is complete."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dardis.model.arrays import Ints
+from dardis.model.capacity import could_hold
+from dardis.model.errors import InputError
 from dardis.model.job import Actual
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
@@ -16,6 +19,7 @@ from dardis.predict.recent import LastTwo
 from dardis.registry import find_dispatcher
 from dardis.runs.play import play
 from dardis.workload.trace import UNKNOWN, Trace
+from offline.site.calendar import DAY_S
 
 MOST_LATE = 0.02
 """Share of the recorded jobs that may find no nodes at their own start: nodes broke, or the record rounds."""
@@ -79,3 +83,34 @@ def predictor_of(schedule: Schedule) -> LastTwo:
     ran = np.flatnonzero(schedule.ran)
     users = [schedule.user[i] for i in ran.tolist()]
     return LastTwo(schedule.finish[ran], (schedule.finish - schedule.start)[ran], users, schedule.walltime[ran])
+
+
+def record_begins(submit: Ints, end: Ints, now: int) -> int:
+    """The first submission, but no earlier than a day before the first end; what ends after `now` is not looked at.
+
+    Of a span Slurm tells all jobs that ran or waited in it, whenever they were submitted, and none that ended before.
+    """
+    known = end[end <= now]
+    first = int(submit.min())
+    return max(first, int(known.min()) - DAY_S) if len(known) else first
+
+
+def known_ends(submit: Ints, wait: Ints, runtime: Ints) -> Ints:
+    """When jobs end; those whose wait is not known began at once."""
+    return np.asarray(submit + np.maximum(wait, 0) + runtime)
+
+
+def trace_that_fits(trace: Trace, platform: Platform) -> tuple[Trace, str | None]:
+    """The jobs that ask for no more cores than the machine has, and a note on the others, which will never run."""
+    fits = trace.procs <= platform.cores
+    if fits.all():
+        return trace, None
+    if not fits.any():
+        raise InputError("forecast", f"no job fits the {platform.cores:,} cores of {platform.name}", "its own trace")
+    note = f"left out: {int((~fits).sum()):,} jobs of more cores than the {platform.cores:,} of {platform.name}"
+    return trace.take(fits), note
+
+
+def jobs_that_fit(jobs: Sequence[Actual], platform: Platform) -> list[Actual]:
+    """The jobs that the empty machine holds."""
+    return [job for job in jobs if could_hold(job.asked, platform.sets, distinct=False) >= job.units]

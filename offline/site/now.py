@@ -1,4 +1,4 @@
-"""What a site knows of its jobs at one moment: those that run or wait are its state, told apart from what has ended."""
+"""What a site knows of its jobs at one moment, and whether its history ended before that."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dardis.model.arrays import Ints
 from dardis.workload.trace import UNKNOWN, Trace
-from offline.site.calendar import HOUR_S, Calendar
+from offline.site.calendar import DAY_S, HOUR_S, Calendar
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,3 +53,58 @@ def as_known(trace: Trace, now: int) -> Trace:
         runtime=np.where(open_ended, walltime, trace.runtime),
         walltime=np.where(open_ended, walltime, trace.walltime),
     )
+
+
+LEAST_DAYS = 14
+"""Less history can't tell."""
+MEMORY_DAYS = 26 * 7
+RARE = 0.03
+"""Days without a job are rare if they are so small a share of all."""
+LEAST_JOBS = 30
+"""Fewer jobs than this can't tell that a silence is more than chance."""
+SILENT_DAYS = 3
+"""A weekend without jobs is no silence."""
+FEW = 5
+"""A last week of less than a fifth of the least of the weeks before is none of its kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """Why a history is `stale`, or "", and a `note` where it is too short to tell, or ""."""
+
+    stale: str = ""
+    note: str = ""
+
+
+def freshness(submits: Ints, now: int, since: int = 0) -> Freshness:
+    """Of a history whose jobs were submitted at these times, of which none from `now` on or before `since` counts."""
+    known = submits[(submits >= since) & (submits < now)]
+    days = (now - int(known.min())) // DAY_S if len(known) else 0
+    if len(known) >= LEAST_JOBS:
+        silent_s, active_s = now - int(known.max()), int(known.max() - known.min())
+        if silent_s >= SILENT_DAYS * DAY_S and silent_s > active_s:
+            came = f"{len(known)} jobs in {-(-active_s // DAY_S)} days"
+            return Freshness(f"no job was submitted for {silent_s // DAY_S} days, after {came}")
+    if days < LEAST_DAYS:
+        return Freshness(note=f"{days} days of history: too few to tell whether it ended before its time")
+    silent = (now - int(known.max())) // DAY_S
+    days = min(days, MEMORY_DAYS + silent)
+    arrivals = np.histogram(known, now - DAY_S * np.arange(days, -1, -1))[0]
+    if not arrivals[-1]:
+        before = np.trim_zeros(arrivals, "b")
+        such = np.count_nonzero(before == 0)
+        if such <= RARE * len(before):
+            long = "a day" if silent == 1 else f"{silent} days"
+            some = (
+                f"{such} of {len(before)} days before had none"
+                if such
+                else f"each of {len(before)} days before had some"
+            )
+            return Freshness(f"no job was submitted for {long}, and {some}")
+    weeks = arrivals[: days // 7 * -7 - 1 : -1].reshape(-1, 7).sum(axis=1)
+    last, least = int(weeks[0]), int(weeks[1:].min())
+    if FEW * last < least:
+        return Freshness(
+            f"{last} jobs were submitted in the last week, and at least {least} in each of the weeks before"
+        )
+    return Freshness()

@@ -17,18 +17,16 @@ from dardis.model.moments import states_offset, utc_text
 from dardis.model.platform import Facility, Platform
 from dardis.model.schedule import Schedule
 from dardis.model.series import Series
-from dardis.power.conditions import Conditions, check_cover
+from dardis.power.conditions import Conditions, Tariff, check_cover
 from dardis.power.cooling import Cooling, Plant
 from dardis.power.nodes import MachinePower, full_watts
-from dardis.power.tariff import Tariff
 from dardis.runs.given import NOTHING, Objects
 from dardis.workload.jobs import to_jobs
 from dardis.workload.read import of_equal_units, read_equal_units
 from dardis.workload.trace import UNKNOWN, Trace
 from offline.site.calendar import DAY_S, Calendar, calendar_of, moved
-from offline.site.fitting import jobs_that_fit, trace_that_fits
+from offline.site.history import jobs_that_fit, known_ends, record_begins, trace_that_fits
 from offline.site.now import Moment, as_known
-from offline.site.record import known_ends, record_begins
 from offline.site.spec import SiteSpec
 
 HELD_S = 7200

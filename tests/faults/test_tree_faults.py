@@ -11,9 +11,9 @@ from faults.seeds import judge, run_seed
 from kit.actual import actual
 from kit.dispatchers import dispatcher_of
 
-from dardis.model.blocks import CANDIDATES_TAG, SUMS_TAG
 from dardis.model.errors import InputError
 from dardis.model.job import Actual
+from dardis.model.offer_rows import CANDIDATES_TAG, SUMS_TAG
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import RelayingHost, relay
 from dardis.registry import OURS

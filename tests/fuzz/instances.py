@@ -11,8 +11,7 @@ from typing import TypeVar
 from kit.actual import actual
 
 from dardis.config.run import RunSpec
-from dardis.config.set_up import AnySetUp
-from dardis.config.settings import known_settings
+from dardis.config.settings import AnySetUp, known_settings
 from dardis.config.target import write_target
 from dardis.model.errors import InputError
 from dardis.model.job import Actual

@@ -13,19 +13,18 @@ from fuzz import sample_files as files
 from fuzz.sample_files import MAY, PLATFORM
 from kit.plan_folder import POWER
 
-from dardis.config.carbon import read_carbon
 from dardis.config.comparison import load_comparison
-from dardis.config.cooling import load_pue_table
 from dardis.config.events import load_events
+from dardis.config.facility import load_pue_table
 from dardis.config.measured import read_measured
 from dardis.config.node_list import read_node_list
-from dardis.config.node_names import node_names
 from dardis.config.node_states import read_node_states
+from dardis.config.nodes import node_names
 from dardis.config.platform import load_platform
 from dardis.config.platform_record import platform_from_dict
 from dardis.config.platform_text import platform_text
 from dardis.config.power_edit import write_figures
-from dardis.config.prices import read_prices
+from dardis.config.prices import read_carbon, read_prices
 from dardis.config.site_file import import_platform
 from dardis.config.slurm.platform import platform_of
 from dardis.config.slurm.read import read_slurm
@@ -34,21 +33,19 @@ from dardis.config.toml_file import read_json
 from dardis.config.weather import read_weather
 from dardis.dispatch.cp.instance import read_instance
 from dardis.dispatch.cp.problem import Problem
-from dardis.live.directives import read_directives, read_script
-from dardis.live.said import asked_of
-from dardis.metrics.comparison_file import read_found
-from dardis.metrics.downtime import read_downtime
+from dardis.live.directives import asked_of, read_directives, read_script
+from dardis.metrics.comparison_tables import read_found
 from dardis.metrics.power import power_terms
+from dardis.metrics.system import read_downtime
 from dardis.metrics.table import read_jobs, write_jobs
 from dardis.model.errors import InputError
 from dardis.model.files import read_text
 from dardis.model.hostlist import hostlist, names_of
-from dardis.model.platform import Money, NodeGroup, Platform
-from dardis.model.platform_dict import platform_to_dict
+from dardis.model.platform import Money, NodeGroup, Platform, platform_to_dict
 from dardis.model.queues import Queue
 from dardis.model.target import Split
 from dardis.report.loop_picture import read_loop_picture
-from dardis.report.plan_picture import read_plan_picture
+from dardis.report.plan_page import read_plan_picture
 from dardis.report.run_files import read_run
 from dardis.report.scale_beyond import read_predictions
 from dardis.report.scale_page import ScaleRecord
@@ -58,18 +55,17 @@ from dardis.workload.deadlines import with_deadlines
 from dardis.workload.jobs import to_jobs
 from dardis.workload.read import read_trace
 from dardis.workload.summary import summarise
-from dardis.workload.swf import read_swf, write_swf
-from dardis.workload.swf_lines import is_of_lines, write_lines
+from dardis.workload.swf import is_of_lines, read_swf, write_lines, write_swf
 from dardis.workload.table import read_table, write_table
 from dardis.workload.trace import Trace
 from dardis.workload.units import in_units
 from offline.apply.files import read_controllers, read_requests, read_state
-from offline.apply.wishes import Wishes
+from offline.apply.rounds import Wishes
 from offline.calibrate.ran import read_ran
 from offline.day.standing import Standing, as_said
 from offline.export.formats import FORMATS, load_plan
 from offline.site.calendar import calendar_of
-from offline.site.fitting import trace_that_fits
+from offline.site.history import trace_that_fits
 
 Read = Callable[[Path], object]
 MACHINE = Platform("machine", (NodeGroup("n", 5000, {"cores": 16, "memory": 16384}),), partitions={"1": (0,)})

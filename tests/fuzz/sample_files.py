@@ -12,8 +12,7 @@ from kit.scale_folder import ONE, RECORD
 
 from dardis.metrics.power import SEGMENTS
 from dardis.model.moments import utc_text
-from dardis.model.platform import NodeGroup, Platform
-from dardis.model.platform_dict import platform_to_dict
+from dardis.model.platform import NodeGroup, Platform, platform_to_dict
 from dardis.report.run_files import BY_COLUMNS, DEADLINE_COLUMNS, FOOTPRINT_COLUMNS, QUEUE_COLUMNS
 from dardis.runs.solved import SOLVED
 from offline.folder.plan import write_plan

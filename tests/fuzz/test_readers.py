@@ -15,7 +15,7 @@ SHARE = 1 / sum(reader.weight for reader in READERS)
 NO_READERS_OF_FILES = {
     ("dardis/kernels/jit.py", "_version"): "our own sources",
     ("dardis/comparison/draws.py", "_drawn"): "bytes are compared, whatever they say",
-    ("dardis/scale/memory.py", "resident_bytes"): "what the system says of the process",
+    ("dardis/scale/tally.py", "resident_bytes"): "what the system says of the process",
     ("dardis/scale/command.py", "process_age_s"): "what the system says of the process",
     ("dardis/model/files.py", "sha256_of"): "bytes of which nothing is understood",
     ("dardis/runs/progress_file.py", "read"): "what another process of ours is writing",
@@ -38,7 +38,7 @@ NO_READERS_OF_FILES = {
     ("dardis/live/journal.py", "network_file_system"): "what the system says of its mounts",
     ("dardis/live/keeper/__main__.py", "_in_background"): "what the keeper's own fork says",
     ("dardis/live/keeper/__main__.py", "_keep"): "what the system says of itself",
-    ("dardis/live/keeper/fates.py", "read_begun"): "tests/unit/live/keeper/test_deciding.py",
+    ("dardis/live/keeper/records.py", "read_begun"): "tests/unit/live/keeper/test_deciding.py",
     ("dardis/live/keeper/forest.py", "_run_of"): "what the system says of a process",
     ("dardis/live/keeper/forest.py", "children"): "what the system says of a process",
     ("dardis/live/keeper/groups.py", "_own"): "what the system says of the process",
@@ -49,7 +49,7 @@ NO_READERS_OF_FILES = {
     ("dardis/live/keeper_client.py", "_listen"): "what a keeper of ours answers",
     ("dardis/live/keeper_client.py", "_said"): "what a keeper has complained of, handed on as it is",
     ("dardis/live/ranks.py", "serve_ranks"): "what the system says of itself",
-    ("dardis/live/output.py", "copied"): "bytes of which nothing is understood",
+    ("dardis/live/files.py", "copied"): "bytes of which nothing is understood",
 }
 
 

@@ -21,12 +21,12 @@ from kit.shapes_reference import Pieces, ShapeSearch
 from dardis.dispatch import CentralSetUp
 from dardis.dispatch.setups import Ordering, ProfileCheck
 from dardis.model.choices import Correction, OnOff, ProfileRule, UnitsPerNode
-from dardis.model.codes import NODE_CHOICES
 from dardis.model.job import Actual
+from dardis.model.offer_rows import NODE_CHOICES
 from dardis.model.platform import Platform
 from dardis.model.queues import ALWAYS
 from dardis.model.target import DesiredProfile
-from dardis.predict.correction import corrected
+from dardis.predict.base import corrected
 
 Claim = tuple[int, dict[int, int]]
 """Start, and node to units."""

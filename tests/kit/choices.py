@@ -5,8 +5,8 @@ from __future__ import annotations
 from kit.chance import draw_key, mix, uniform_below
 from kit.dense import Offer
 
-from dardis.model.codes import ANY_NODE, BEST_FIT, CONTIGUOUS, MAX_PROBABILITY, MIN_START, WORST_FIT
 from dardis.model.job import FOREVER
+from dardis.model.offer_rows import ANY_NODE, BEST_FIT, CONTIGUOUS, MAX_PROBABILITY, MIN_START, WORST_FIT
 
 PURPOSE_PICK, PURPOSE_NODE = 2, 3
 OPEN_GAP = 1 << 33

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 
 from dardis.dispatch.cp.problem import Answer, Blocked, Problem, Running, Waiting
 from dardis.dispatch.shapes import Shapes
-from dardis.model.job import Job
+from dardis.model.job import Job, Part, Request
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.queues import Queue
-from dardis.model.shapes import Part, Request
 
 Where = tuple[tuple[int, int], ...]
 """Nodes, ascending, and units."""

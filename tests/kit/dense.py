@@ -9,8 +9,8 @@ import numpy as np
 from kit.chance import draw_key, uniform_below, unit
 
 from dardis.model.arrays import Ints
-from dardis.model.codes import EXPONENTIAL, FIRST
 from dardis.model.job import FOREVER
+from dardis.model.offer_rows import EXPONENTIAL, FIRST
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dardis.config.set_up import AnySetUp
+from dardis.config.settings import AnySetUp
 from dardis.dispatch import CentralSetUp
 from dardis.registry import CENTRAL, LATE, PLANNED, Dispatcher
 from dardis.task_manager import LateSetUp

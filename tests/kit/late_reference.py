@@ -23,8 +23,8 @@ from kit.dense import dense_nodes
 from kit.replay import Decision
 
 from dardis.model.choices import EventOrder, ProfileRule, UnitsPerNode
-from dardis.model.codes import NODE_CHOICES
 from dardis.model.job import Actual
+from dardis.model.offer_rows import NODE_CHOICES
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 from dardis.task_manager import LateSetUp

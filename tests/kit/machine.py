@@ -10,14 +10,12 @@ from kit.actual import actual, asking
 
 from dardis.config.reservations import check_reservations, places_of
 from dardis.model.errors import InputError
-from dardis.model.job import Actual
+from dardis.model.job import Actual, Part, Request
 from dardis.model.laid_out import lay_out
+from dardis.model.moments import united
 from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.model.profile import StepFunction
-from dardis.model.queues import Queue
-from dardis.model.reservations import Reservation
-from dardis.model.shapes import Part, Request
-from dardis.model.spans import united
+from dardis.model.queues import Queue, Reservation
 from dardis.model.target import DesiredProfile, Split
 
 KINDS = ("cores", "gpu", "memory")

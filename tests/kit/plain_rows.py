@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from dardis.model.downtime import Downtime
 from dardis.model.profile import StepFunction
-from dardis.model.schedule import Schedule
+from dardis.model.schedule import Downtime, Schedule
 
 STATUS = ("completed", "killed", "rejected")
 

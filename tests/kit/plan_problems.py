@@ -14,10 +14,9 @@ from dardis.model.capacity import could_hold
 from dardis.model.job import NO_TIME, Job
 from dardis.model.placements import Placements
 from dardis.model.platform import NodeGroup, NodePower, Platform
-from dardis.power.conditions import HOUR_S, Conditions
+from dardis.power.conditions import HOUR_S, Conditions, Tariff
 from dardis.power.cooling import AirPlant, Cooling, HybridPlant
-from dardis.power.tariff import Tariff
-from offline.planner.as_schedule import schedule_of
+from offline.planner.plan import schedule_of
 from offline.planner.problem import Plan, PlanJobs, Problem, Running
 
 DAY_S = 86_400

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 from dardis.model.arrays import Ints
 from dardis.model.job import NO_TIME, Status
-from dardis.model.placements import Placements
+from dardis.model.placements import Placements, offsets_of
 from dardis.model.platform import NodeGroup, Platform
-from dardis.model.ragged import offsets_of
 from dardis.model.schedule import Schedule
 
 HORIZON = 160

@@ -8,9 +8,9 @@ from itertools import combinations, permutations
 import numpy as np
 from kit.dense import DenseNode
 
+from dardis.model.job import Part, Request
 from dardis.model.platform import Platform
 from dardis.model.queues import Starts
-from dardis.model.shapes import Part, Request
 
 Pieces = list[tuple[tuple[int, ...], dict[int, int]]]
 """Of each part what a unit asks for, and node to units."""

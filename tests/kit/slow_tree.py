@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from dardis.model.codes import CONTIGUOUS
-from dardis.model.host_tree import parts_of
+from dardis.model.addresses import parts_of
+from dardis.model.offer_rows import CONTIGUOUS
 
 Row = TypeVar("Row")
 Step = tuple[int, int, int]

@@ -7,8 +7,8 @@ import sys
 import time
 from pathlib import Path
 
-from dardis.model.input_files import InputFiles
-from dardis.runs.request import record_of
+from dardis.model.files import InputFiles
+from dardis.runs.given import record_of
 
 
 def script(scripts, request, progress):

@@ -13,8 +13,7 @@ from dardis.metrics.system import schedule_metrics, write_profile
 from dardis.metrics.table import write_jobs
 from dardis.model.job import Status
 from dardis.model.placements import Placements
-from dardis.model.platform import NodeGroup, Platform
-from dardis.model.platform_dict import platform_to_dict
+from dardis.model.platform import NodeGroup, Platform, platform_to_dict
 from dardis.model.profile import StepFunction
 from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile

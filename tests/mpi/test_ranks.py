@@ -10,7 +10,7 @@ from mpi4py import MPI
 from dardis.config.platform_record import platform_from_dict
 from dardis.config.run import RunSpec
 from dardis.metrics.audit import audit
-from dardis.metrics.downtime import read_downtime
+from dardis.metrics.system import read_downtime
 from dardis.metrics.table import read_jobs
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import RelayingHost

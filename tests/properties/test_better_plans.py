@@ -10,7 +10,7 @@ import pytest
 from kit.plans_ahead import SECONDS, cost_of_all, drawn, list_schedule
 
 from dardis.dispatch.cp.search import Effort
-from dardis.dispatch.replan.better import PlanAhead
+from dardis.dispatch.replan.over_queue import PlanAhead
 from dardis.kernels.ahead import Ahead, put_all, write_least
 from dardis.kernels.queue import NUMBER, REQUEST
 from dardis.kernels.replan import adopt

@@ -22,7 +22,7 @@ from dardis.model.job import Actual
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.target import DesiredProfile
 from dardis.task_manager import LATE_SETUPS, LateSetUp
-from dardis.task_manager.late import view
+from dardis.task_manager.late import order as view
 
 LATE = LATE_SETUPS["dardis-late"]
 KEYED = [choice for choice in NodeChoice if choice is not NodeChoice.RANDOM]

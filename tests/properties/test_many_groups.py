@@ -20,8 +20,7 @@ from dardis.kernels import node_sets
 from dardis.model.errors import InputError
 from dardis.model.job import Actual
 from dardis.model.node_sets import MAX_DIRECT, NodeSets, bits_of
-from dardis.model.platform import NodeGroup, Platform
-from dardis.model.platform_dict import platform_to_dict
+from dardis.model.platform import NodeGroup, Platform, platform_to_dict
 from dardis.model.schedule import Schedule
 from dardis.task_manager import LATE_SETUPS, SETUPS
 from dardis.task_manager.setups import BackfillScope

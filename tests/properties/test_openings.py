@@ -12,7 +12,7 @@ from kit.effort import examples
 from kit.machine import platforms, requests
 
 from dardis.kernels.openings import NO_CHANGES, NO_OPENINGS
-from dardis.model import codes
+from dardis.model import offer_rows
 from dardis.model.choices import NodeChoice
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
@@ -45,7 +45,7 @@ class Pair:
         self.job += 1
         seek = say.Seek(
             self.job, 1, now if first is None else first, max(walltime, 60), walltime, units, groups,
-            np.array(request, dtype=np.int64), codes.NODE_CHOICES[choice], distinct,
+            np.array(request, dtype=np.int64), offer_rows.NODE_CHOICES[choice], distinct,
         )  # fmt: skip
         ours, theirs = (effects[0].message for effects in self.handle(seek, now))
         assert (ours.start, ours.rounds) == (theirs.start, theirs.rounds)

@@ -12,7 +12,7 @@ from kit.machine import desired_profiles, platforms, requests
 
 from dardis.kernels.offers import Held
 from dardis.kernels.rows import Rows
-from dardis.model.codes import EXPONENTIAL, FIRST, UNIFORM
+from dardis.model.offer_rows import EXPONENTIAL, FIRST, UNIFORM
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 from dardis.node_manager.state import PoolState

@@ -15,8 +15,7 @@ from dardis.metrics.audit import audit
 from dardis.model.job import Actual
 from dardis.model.laid_out import lay_out
 from dardis.model.platform import NodeGroup, Platform
-from dardis.model.queues import Queue
-from dardis.model.reservations import Reservation
+from dardis.model.queues import Queue, Reservation
 from dardis.model.schedule import Schedule
 from dardis.model.target import Target
 from dardis.registry import find_dispatcher

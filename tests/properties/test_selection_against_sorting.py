@@ -10,13 +10,13 @@ from kit.dense import ONE, Offer
 from kit.effort import examples
 
 from dardis.kernels import selection
-from dardis.model import codes
-from dardis.model.asks import Asks
+from dardis.model import offer_rows
 from dardis.model.job import FOREVER
+from dardis.model.offer_rows import Asks
 
 SEED = 3
-POLICIES = (codes.MIN_START, codes.MAX_PROBABILITY, codes.RANDOM)
-CHOICES = (codes.BEST_FIT, codes.WORST_FIT, codes.ANY_NODE, codes.FIRST_FIT, codes.CONTIGUOUS)
+POLICIES = (offer_rows.MIN_START, offer_rows.MAX_PROBABILITY, offer_rows.RANDOM)
+CHOICES = (offer_rows.BEST_FIT, offer_rows.WORST_FIT, offer_rows.ANY_NODE, offer_rows.FIRST_FIT, offer_rows.CONTIGUOUS)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from kit.run import Run, simulate
 
 from dardis.config.settings import with_settings
 from dardis.metrics.audit import audit
-from dardis.model import codes
+from dardis.model import offer_rows
 from dardis.model.choices import EventOrder, NodeChoice, OnOff, ProfileRule, UnitsPerNode
 from dardis.model.job import Actual
 from dardis.model.platform import Platform
@@ -32,10 +32,10 @@ from dardis.task_manager.setups import BackfillScope, OfferRule, Selection
 
 THROUGHPUT = SETUPS["dardis-throughput"]
 CHOICES = {
-    NodeChoice.BEST_FIT: codes.BEST_FIT,
-    NodeChoice.WORST_FIT: codes.WORST_FIT,
-    NodeChoice.FIRST_FIT: codes.FIRST_FIT,
-    NodeChoice.CONTIGUOUS: codes.CONTIGUOUS,
+    NodeChoice.BEST_FIT: offer_rows.BEST_FIT,
+    NodeChoice.WORST_FIT: offer_rows.WORST_FIT,
+    NodeChoice.FIRST_FIT: offer_rows.FIRST_FIT,
+    NodeChoice.CONTIGUOUS: offer_rows.CONTIGUOUS,
 }
 
 

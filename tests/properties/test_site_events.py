@@ -19,12 +19,10 @@ from dardis.model.addresses import JobId, all_hosts
 from dardis.model.choices import EventOrder
 from dardis.model.errors import InputError
 from dardis.model.events import JobChanged, NodesDown, NodesUp, QueueStarted, QueueStopped, ReservationMade
-from dardis.model.job import Status
+from dardis.model.job import Part, Request, Status
 from dardis.model.laid_out import lay_out
 from dardis.model.platform import NodeGroup, Platform
-from dardis.model.queues import Queue
-from dardis.model.reservations import Reservation
-from dardis.model.shapes import Part, Request
+from dardis.model.queues import Queue, Reservation
 from dardis.model.target import Target
 from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
 from dardis.runs.play import Hosting, Played, play_over

@@ -17,11 +17,10 @@ from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher, CentralSetUp
 from dardis.metrics.audit import audit
 from dardis.model.addresses import address_of
 from dardis.model.choices import NodeChoice, ProfileRule
-from dardis.model.downtime import Downtime
 from dardis.model.job import Actual
 from dardis.model.platform import Maintenance, NodeGroup, NodePower, Platform
 from dardis.model.profile import StepFunction
-from dardis.model.schedule import Schedule
+from dardis.model.schedule import Downtime, Schedule
 from dardis.model.target import DesiredProfile, Switching
 from dardis.node_manager import NodePool, RelayingHost
 from dardis.node_manager.switching import Switcher

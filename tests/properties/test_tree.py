@@ -22,8 +22,8 @@ from properties.test_pool_against_arrays import SEED, World, asks, worlds
 
 from dardis.kernels import ranked, selection, sums
 from dardis.kernels.relayed import adds_up, join_blocks
-from dardis.model import blocks as blocks_of
-from dardis.model import codes, offer_rows
+from dardis.model import offer_rows
+from dardis.model import offer_rows as blocks_of
 from dardis.model.errors import ProtocolError
 from dardis.model.job import NO_TIME
 from dardis.model.platform import Platform
@@ -32,7 +32,7 @@ from dardis.node_manager.state import VirtualHosts
 from dardis.wire import messages as say
 from dardis.wire.codec import opened, written
 
-POLICIES = (codes.MIN_START, codes.MAX_PROBABILITY, codes.RANDOM)
+POLICIES = (offer_rows.MIN_START, offer_rows.MAX_PROBABILITY, offer_rows.RANDOM)
 INCARNATION = 3
 arities, blocks, managers = st.integers(1, 5), st.integers(1, 4), st.integers(1, 3)
 
@@ -78,7 +78,7 @@ class Question:
             ]
             for rows in self.blocks(self.offers[i])
         ]
-        cut = self.ask.policy == codes.MIN_START
+        cut = self.ask.policy == offer_rows.MIN_START
         return up_the_tree(own, self.tree.arity, lambda steps: joined_steps(steps, int(self.ask.units[i]), cut=cut))
 
     def candidates(self, i: int, start: int) -> tuple[list[Candidate], int, int]:
@@ -116,7 +116,7 @@ def questions(draw) -> Question:
     }
     ask = replace(
         several[0], **together, units=np.array([draw(st.integers(1, 6)) for _ in several]),
-        policy=draw(st.sampled_from(POLICIES)), choice=draw(st.sampled_from(list(codes.NODE_CHOICES.values()))),
+        policy=draw(st.sampled_from(POLICIES)), choice=draw(st.sampled_from(list(offer_rows.NODE_CHOICES.values()))),
         distinct=draw(st.booleans()),
     )  # fmt: skip
     rows, offset = world.state.offers(ask, held_of(ask), SEED, world.now)
@@ -190,7 +190,7 @@ def test_an_ask_that_is_not_read_is_answered_like_one_that_is(question, first_st
     for want in (say.SUMS, say.CANDIDATES):
         asked = replace(ask, want=want, start=ask.first if want == say.CANDIDATES else ask.start)
         block = world.state.answer_block(written(asked).block, held, SEED, world.now, INCARNATION)
-        if ask.generator != codes.FIRST:
+        if ask.generator != offer_rows.FIRST:
             assert len(block) == 0
             continue
         answer = opened(say.Written(block))
@@ -225,7 +225,7 @@ def test_answers_that_are_not_read_are_added_up_like_those_that_are(question):
     asked = replace(question.ask, want=say.SUMS)
     rows, offset = world.state.sums(asked, held_of(asked), SEED, world.now)
     hosts = len(question.blocks(question.offers[0]))
-    cut = asked.policy == codes.MIN_START
+    cut = asked.policy == offer_rows.MIN_START
     said = []
     for host in range(hosts):
         parts = []

@@ -11,8 +11,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from dardis.config.slurm.fields import check_name, node_of, partition_of
-from dardis.config.slurm.records import NodeRecord, SlurmPartition, SlurmSite, Words, says_something
+from dardis.config.slurm.fields import (
+    NodeRecord,
+    SlurmPartition,
+    SlurmSite,
+    Words,
+    check_name,
+    node_of,
+    partition_of,
+    says_something,
+)
 from dardis.model.errors import InputError
 from dardis.model.hostlist import names_of
 

@@ -12,11 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from dardis.config.imported import POWER_TO_FILL_IN, Imported
+from dardis.config.nodes import prefixes_of
 from dardis.config.platform import check_platform
-from dardis.config.platform_text import Comments, platform_text, toml_text
-from dardis.config.prefixes import prefixes_of
-from dardis.config.slurm.records import Gres, NodeRecord, SlurmSite
+from dardis.config.platform_text import POWER_TO_FILL_IN, Comments, Imported, platform_text, toml_text
+from dardis.config.slurm.fields import Gres, NodeRecord, SlurmSite
 from dardis.model.errors import InputError, one_line
 from dardis.model.hostlist import hostlist, hostlist_in_order
 from dardis.model.limits import LARGEST_AMOUNT, MAX_GROUPS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dardis.config.slurm.conf import CONFIGURES, parse_conf
-from dardis.config.slurm.records import SlurmSite
+from dardis.config.slurm.fields import SlurmSite
 from dardis.config.slurm.show import SHOWN, parse_show
 from dardis.model.errors import InputError
 from dardis.model.files import read_text

@@ -9,8 +9,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from dardis.config.slurm.fields import node_of, partition_of
-from dardis.config.slurm.records import NodeRecord, SlurmPartition, SlurmSite, Words
+from dardis.config.slurm.fields import NodeRecord, SlurmPartition, SlurmSite, Words, node_of, partition_of
 from dardis.model.errors import InputError
 
 SHOWN = re.compile(r"^[^#\n]*\bCPU(?:Alloc|Tot)=", re.MULTILINE)

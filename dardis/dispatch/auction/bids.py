@@ -1,4 +1,4 @@
-"""The bids of jobs (001, sections 4 and 5): of classes A, B and C on runs of free nodes, and what Slurm would give."""
+"""The bids of jobs (001, sections 4 and 5) on nodesets: classes A, B and C, and those of Slurm's best fit."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dardis.dispatch.auction.nodesets import runs
+from dardis.model.arrays import Bools, Ints
 
 if TYPE_CHECKING:
-    from dardis.dispatch.auction.free import Free
     from dardis.dispatch.cp.problem import Held, Problem
     from dardis.model.arrays import Ints
-    from dardis.model.shapes import Part, Request
+    from dardis.model.job import Part, Request
 
 
 class Class(StrEnum):
@@ -309,3 +308,68 @@ def slurm_nodes(asked: Asked, most: Ints) -> Ints | None:
         free[first : first + count] = 0
     nodes: Ints = np.sort(np.concatenate(taken))
     return nodes if int(most[nodes].sum()) >= asked.part.units else None
+
+
+@dataclass(frozen=True)
+class Free:
+    """`amounts[l]`, (nodes, kinds), is what nodes have free over all of the first `until[l]` s.
+
+    `until` ascends, and each has less than the one before somewhere. The last holds for whatever is longer. In 001
+    nodes have one such amount (eq. 5 and 6): nothing is closed there.
+    """
+
+    until: tuple[int, ...]
+    amounts: Ints
+    """(levels, nodes, kinds)"""
+
+    @classmethod
+    def of_steps(cls, steps: list[tuple[Ints, Ints]], longest: int) -> Free:
+        """For each node since when, from 0 on, it has what free (`Machine.free`); no job runs longer than `longest`."""
+        least = [(time, np.minimum.accumulate(value, axis=0)) for time, value in steps]
+        drops = sorted(
+            {
+                int(time[i])
+                for time, value in least
+                for i in range(1, len(time))
+                if time[i] < longest and (value[i] < value[i - 1]).any()
+            }
+        )
+        since = [0, *drops]
+        amounts = [
+            [value[int(np.searchsorted(time, moment, side="right")) - 1] for time, value in least] for moment in since
+        ]
+        return cls((*drops, longest), np.maximum(np.array(amounts, dtype=np.int64), 0))
+
+    def level(self, duration: int) -> int:
+        """Whose amounts hold for a job that runs so long."""
+        return int(np.searchsorted(self.until, duration))
+
+
+class Nodeset(NamedTuple):
+    """The first and last node, what cores they have free together, and what each has of the other kinds at least."""
+
+    first: int
+    last: int
+    cores: int
+    others: tuple[int, ...]
+
+
+def nodesets(free: Ints, levels: list[tuple[int, ...]]) -> list[Nodeset]:
+    """All of them, by level and then by node: the longest runs of nodes with a core, and `levels[i]` of the others.
+
+    `free` has shape (nodes, kinds); cores come first.
+    """
+    found = []
+    for others in levels:
+        holds = (free[:, 0] > 0) & (free[:, 1:] >= np.array(others, dtype=np.int64)).all(axis=1)
+        found += [
+            Nodeset(first, end - 1, int(free[first:end, 0].sum()), others)
+            for first, end in zip(*runs(holds), strict=True)
+        ]
+    return found
+
+
+def runs(holds: Bools) -> tuple[list[int], list[int]]:
+    """The runs of nodes that hold something: the first node of each, and the one behind its last."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], holds, [False]]))).tolist()
+    return edges[::2], edges[1::2]

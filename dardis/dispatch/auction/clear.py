@@ -9,9 +9,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from dardis.dispatch.auction.bids import Asked, Bid, Class, Worth, asked_of, bids_of, slurm_nodes, spread
-from dardis.dispatch.auction.free import Free
-from dardis.dispatch.auction.nodesets import nodesets
+from dardis.dispatch.auction.bids import (
+    Asked,
+    Bid,
+    Class,
+    Free,
+    Worth,
+    asked_of,
+    bids_of,
+    nodesets,
+    slurm_nodes,
+    spread,
+)
 from dardis.dispatch.auction.programme import Auction, alpha_exact, alpha_of_paper, greedy, handed_out, merged
 from dardis.dispatch.cp.first import Machine
 from dardis.dispatch.cp.problem import Answer, Held, Problem, Waiting

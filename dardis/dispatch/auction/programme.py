@@ -18,8 +18,7 @@ from math import gcd
 
 import numpy as np
 
-from dardis.dispatch.auction.bids import Bid
-from dardis.dispatch.auction.free import Free
+from dardis.dispatch.auction.bids import Bid, Free
 from dardis.model.arrays import Bools, Floats, Ints
 from dardis.solver.flow import largest_flow
 from dardis.solver.lp import LinearProgram

@@ -19,9 +19,9 @@ from dardis.kernels.profiles import NodeProfiles
 from dardis.kernels.queue import LATEST, START, STARTED, UNBOUND, Rules
 from dardis.model.arrays import Ints
 from dardis.model.choices import NodeChoice
-from dardis.model.codes import NODE_CHOICES
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER
+from dardis.model.offer_rows import NODE_CHOICES
 
 
 @dataclass(frozen=True)

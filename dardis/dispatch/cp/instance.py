@@ -17,10 +17,9 @@ from dardis.dispatch.cp.problem import Blocked, Problem, Running, Waiting
 from dardis.dispatch.shapes import Shapes
 from dardis.model.addresses import JobId
 from dardis.model.errors import InputError
-from dardis.model.job import FOREVER, Job
+from dardis.model.job import FOREVER, Job, Part, Request
 from dardis.model.node_sets import bits_of
 from dardis.model.platform import Platform
-from dardis.model.shapes import Part, Request
 
 
 def read_instance(path: Path) -> Problem:

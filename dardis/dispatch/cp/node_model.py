@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dardis.dispatch.cp import constraints, variables
+from dardis.dispatch.cp import variables
+from dardis.dispatch.cp import variables as constraints
 from dardis.dispatch.cp.bound import least_of_groups
 from dardis.dispatch.cp.first import Machine, Plan
 from dardis.dispatch.cp.variables import Runs
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from dardis.dispatch.cp.problem import Problem, Running, Waiting
     from dardis.dispatch.cp.variables import Open, Place
     from dardis.model.arrays import Ints
-    from dardis.model.shapes import Part
+    from dardis.model.job import Part
     from dardis.solver.cpsat import Answer as Solved
     from dardis.solver.cpsat import CpModel, IntVar
 

@@ -9,11 +9,9 @@ from typing import Any, ClassVar, Protocol
 
 from dardis.config.instance import FORMAT, VERSION
 from dardis.model.arrays import Ints
-from dardis.model.job import FOREVER, Job
-from dardis.model.platform import Platform
-from dardis.model.platform_dict import platform_to_dict
+from dardis.model.job import FOREVER, Job, Part, Request
+from dardis.model.platform import Platform, platform_to_dict
 from dardis.model.queues import ALWAYS, Starts
-from dardis.model.shapes import Part, Request
 from dardis.solver.result import Result
 
 

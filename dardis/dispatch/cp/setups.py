@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, ClassVar
 from dardis.config.settings import setting
 from dardis.dispatch.cp import eurora, nodes, pools
 from dardis.dispatch.cp.asking import Asking
-from dardis.dispatch.cp.eurora import Eurora
+from dardis.dispatch.cp.eurora import Eurora, Pacing
 from dardis.dispatch.cp.nodes import Aim, Means, Pcp14, Pcp19
-from dardis.dispatch.cp.pace import Pacing
 from dardis.dispatch.cp.pools import Hcp19
 from dardis.dispatch.cp.portfolio import Portfolio, Ranges
 from dardis.dispatch.cp.positions import pcp20

@@ -1,15 +1,19 @@
-"""Plans all who wait anew whenever something has happened, and starts who is to start now by the plan."""
+"""Plans for a whole queue by exchanges, and better ones from a constraint solver."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
+import numpy as np
+
+from dardis.dispatch.cp.bound import Work
+from dardis.dispatch.cp.objectives import WeightedStarts
+from dardis.dispatch.cp.pools import Improved, Sums
 from dardis.dispatch.cp.search import Effort
 from dardis.dispatch.gone_over import see_done
 from dardis.dispatch.orders import RULES
-from dardis.dispatch.replan.better import PlanAhead
 from dardis.engine.clock import cpu_timed
 from dardis.kernels import replan
 from dardis.kernels.ahead import Ahead, make_ahead
@@ -17,6 +21,7 @@ from dardis.kernels.job_table import JobTable
 from dardis.kernels.placer import Placer
 from dardis.kernels.queue import RULE, STARTED, Queue
 from dardis.model.arrays import Ints
+from dardis.model.job import FOREVER
 from dardis.model.platform import Platform
 from dardis.model.profile import sum_of_columns
 from dardis.wire.effects import Solved
@@ -109,3 +114,61 @@ def _sums(placer: Placer) -> tuple[Ints, Ints]:
     rows = placer.nodes.profiles
     spans = [slice(head, head + size) for head, size in zip(rows.head.tolist(), rows.size.tolist(), strict=True)]
     return sum_of_columns([(rows.time[span], rows.value[span]) for span in spans])
+
+
+@dataclass(frozen=True)
+class PlanAhead:
+    """Those of a plan who start some time; times in s from `now`."""
+
+    ahead: Ahead
+    now: int
+    places: Ints
+    """Their places in the plan's arrays, in its order."""
+
+    @classmethod
+    def of_ahead(cls, ahead: Ahead, now: int) -> PlanAhead:
+        """The plan that stands there."""
+        order = ahead.order[: ahead.count[1]]
+        return cls(ahead, now, order[ahead.start[order] != FOREVER])
+
+    @property
+    def _objective(self) -> WeightedStarts:
+        return WeightedStarts(self.ahead.weight[self.places])
+
+    @property
+    def starts(self) -> Ints:
+        """When they start."""
+        return self.ahead.start[self.places] - self.now
+
+    @property
+    def soonest(self) -> Ints:
+        """When each could if nobody else did."""
+        return self.ahead.soonest[self.places] - self.now
+
+    @property
+    def cost(self) -> float:
+        """The sum of their weights times starts."""
+        return self._objective.value(self.starts)
+
+    @property
+    def is_best(self) -> bool:
+        """Whether everybody starts as soon as if he were alone."""
+        return bool((self.starts == self.soonest).all())
+
+    def improve(self, effort: Effort, seed: int) -> Improved:
+        """What the solver makes of it."""
+        ahead, steps = self.ahead, int(self.ahead.steps[0])
+        time = ahead.time[0, :steps] - self.now
+        work = Work(ahead.span[self.places], ahead.need[self.places], time, np.maximum(ahead.value[0, :steps], 0))
+        objective, soonest = self._objective, self.soonest
+        sums = Sums(work, soonest, int(time[-1] + work.duration.sum()))
+        return sums.improve(objective, self.starts, objective.least(soonest, work), effort, seed)
+
+    def order_by(self, starts: Ints) -> Ints:
+        """The plan's order with these jobs by other starts; those who never start come last.
+
+        A list schedule in the order of starts has no later ones: whoever is before a job has begun by its start.
+        """
+        order = self.ahead.order[: self.ahead.count[1]]
+        never = order[self.ahead.start[order] == FOREVER]
+        return np.concatenate([self.places[np.argsort(starts, kind="stable")], never])

@@ -12,11 +12,10 @@ from typing import Final, NoReturn
 
 from dardis.live.keeper import groups
 from dardis.live.keeper.asked import Start, User
-from dardis.live.keeper.clocks import boot_ms
-from dardis.live.keeper.fates import LEASE_MARK, begun_text, failure_text
 from dardis.live.keeper.forest import start_of
 from dardis.live.keeper.kernel import close_files, rename_new
-from dardis.live.keeper.lease import Lease
+from dardis.live.keeper.lease import Lease, boot_ms
+from dardis.live.keeper.records import LEASE_MARK, begun_text, failure_text
 
 CANT_START: Final = 127
 """The exit code of a child that could not become the job; why stands in what it wrote of itself."""

@@ -17,11 +17,9 @@ from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from dardis.live.keeper import forest, groups, kernel
-from dardis.live.keeper.clocks import boot_ms
-from dardis.live.keeper.fates import LEASE_MARK, Begun
-from dardis.live.keeper.lease import Lease
+from dardis.live.keeper.lease import Lease, boot_ms
 from dardis.live.keeper.log import begun_at, read_quietly
-from dardis.live.keeper.records import DamagedLogError, read_log
+from dardis.live.keeper.records import LEASE_MARK, Begun, DamagedLogError, read_log
 
 AGAIN_MS: Final = 20
 """After this, what SIGKILL has not ended yet gets another; then more and more rarely."""

@@ -1,10 +1,11 @@
-"""The end of the leases: in memory that keeper, guard and children share, in a file that outlives them all."""
+"""The end of the leases, in shared memory and in a file that outlives all processes, and the keeper's clocks in ms."""
 
 from __future__ import annotations
 
 import mmap
 import os
 import struct
+import time
 from typing import Final
 
 _WORDS: Final = struct.calcsize("3Q")
@@ -47,3 +48,13 @@ class Lease:
     @guard.setter
     def guard(self, process: tuple[int, int]) -> None:
         self._words[1], self._words[2] = process
+
+
+def unix_ms() -> int:
+    """Wall-clock time since 1970; it may jump."""
+    return time.clock_gettime_ns(time.CLOCK_REALTIME) // 1_000_000
+
+
+def boot_ms() -> int:
+    """Time since the host was started, sleep included; it never jumps, and limits are measured by it."""
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000

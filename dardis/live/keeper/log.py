@@ -8,8 +8,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from dardis.live.keeper.fates import Begun, read_begun
-from dardis.live.keeper.records import DamagedLogError, Entry, Known, line_of, read_log, waits_for_disk
+from dardis.live.keeper.records import (
+    Begun,
+    DamagedLogError,
+    Entry,
+    Known,
+    line_of,
+    read_begun,
+    read_log,
+    waits_for_disk,
+)
 
 SLACK: Final = 2000
 """How many entries may say nothing any more before the log is written anew."""

@@ -15,10 +15,9 @@ from typing import Any, Final
 from dardis.live.keeper import forest, groups, guard, kernel
 from dardis.live.keeper.asked import Start
 from dardis.live.keeper.child import CANT_START, Place, Setting, become
-from dardis.live.keeper.clocks import boot_ms, unix_ms
-from dardis.live.keeper.fates import FAILED, LEASE, UNKNOWN, WORDS, Begun, Fate, fate
+from dardis.live.keeper.lease import boot_ms, unix_ms
 from dardis.live.keeper.log import Log, begun_at
-from dardis.live.keeper.records import Entry, Kept
+from dardis.live.keeper.records import FAILED, LEASE, UNKNOWN, WORDS, Begun, Entry, Fate, Kept, fate
 
 LOST: Final = UNKNOWN + "it has begun before, and what was known of it is lost"
 UNSEEN: Final = UNKNOWN + "its keeper died before it ended"

@@ -6,8 +6,7 @@ from dardis.model.faces import found_when_used
 
 if TYPE_CHECKING:
     from dardis.task_manager.claims.agreed import AgreedClaims, Pace, Retry
-    from dardis.task_manager.claims.base import Claims
-    from dardis.task_manager.claims.final import FinalClaims
+    from dardis.task_manager.claims.base import Claims, FinalClaims
 
 __all__ = ["AgreedClaims", "Claims", "FinalClaims", "Pace", "Retry"]
 

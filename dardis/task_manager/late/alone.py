@@ -14,8 +14,8 @@ from dardis.kernels import queue as columns
 from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
 from dardis.model.choices import NodeChoice
-from dardis.model.codes import ASKER_RESERVES, HOST_RESERVES, NOBODY_RESERVES
-from dardis.task_manager.late.view import View
+from dardis.model.offer_rows import ASKER_RESERVES, HOST_RESERVES, NOBODY_RESERVES
+from dardis.task_manager.late.order import View
 from dardis.task_manager.rounds import Pick
 from dardis.task_manager.search import SearchRules
 from dardis.task_manager.setups import LateSetUp

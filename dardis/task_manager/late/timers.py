@@ -17,8 +17,7 @@ from dardis.task_manager.claims import AgreedClaims, Pace
 from dardis.task_manager.claims.agreed import NO_START
 from dardis.task_manager.claims.base import RETRY
 from dardis.task_manager.late.backlog import Backlog
-from dardis.task_manager.late.order import Key, Order
-from dardis.task_manager.late.view import View
+from dardis.task_manager.late.order import Key, Order, View
 from dardis.task_manager.layout import Layout
 from dardis.task_manager.negotiation import Negotiation
 from dardis.task_manager.rounds import JobState, Pick, Round

@@ -24,8 +24,7 @@ from dardis.model.job import FOREVER, NO_TIME, Job
 from dardis.task_manager.claims import FinalClaims
 from dardis.task_manager.late.alone import NOBODY, Alone, picks
 from dardis.task_manager.late.backlog import Backlog
-from dardis.task_manager.late.order import Key, Order
-from dardis.task_manager.late.view import View
+from dardis.task_manager.late.order import Key, Order, View
 from dardis.task_manager.layout import Layout
 from dardis.task_manager.negotiation import Negotiation
 from dardis.task_manager.rounds import JobState, Pick, Round

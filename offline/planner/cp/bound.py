@@ -11,9 +11,8 @@ from dardis.model.placements import Placements
 from dardis.solver.cpsat import solve
 from dardis.solver.result import Budget
 from offline.planner.cp import model
-from offline.planner.cp.fluid import fluid_prices
-from offline.planner.cp.market import Market, Prices
-from offline.planner.day_account import price_per_j
+from offline.planner.cp.market import Market, Prices, fluid_prices
+from offline.planner.money import price_per_j
 from offline.planner.problem import Plan, Problem
 
 EXACT_JOBS = 20

@@ -1,4 +1,4 @@
-"""Polishing a plan: again and again some large jobs are moved at once by CP-SAT, what is better is kept.
+"""Polishes a plan: some jobs are moved at once by CP-SAT at marginal prices, and what is better is kept.
 
 Only large jobs are worth the solver's time (a fifth of the jobs hold nine tenths of the work). Each step is bounded by
 deterministic time; chance comes from the seed: the same plan, budget and seed give the same answer.
@@ -7,18 +7,28 @@ deterministic time; chance comes from the seed: the same plan, budget and seed g
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dardis.model.arrays import Ints
+from dardis.model.arrays import Floats, Ints
+from dardis.model.job import NO_TIME
+from dardis.model.placements import offsets_of
+from dardis.model.profile import Extremes, StepFunction
 from dardis.model.randomness import stream
 from dardis.solver import result
-from dardis.solver.result import Ended
+from dardis.solver.cpsat import new_model, solve, weighted_sum
+from dardis.solver.lp import LinearProgram, solve_lp
+from dardis.solver.result import Budget, Ended, Result
 from offline.planner.budget import Effort, Watch
-from offline.planner.cp.capacity import able_groups, rows
-from offline.planner.cp.window import MarginalProfit, Window
-from offline.planner.day_account import account_of, cores_of
+from offline.planner.cp.capacity import Row, able_groups, rows
+from offline.planner.money import account_of, added_w, cores_of, most_added_w, price_per_j
 from offline.planner.problem import Problem, StoppedBy
+
+if TYPE_CHECKING:
+    from dardis.solver.cpsat import CpModel, IntVar, LinearExpr
 
 FREE_JOBS = 40
 """Jobs that move in one step: few enough that the solver gets to the end of most steps, which measured best."""
@@ -83,3 +93,244 @@ def _free(problem: Problem, start: Ints, seed: int, step: int) -> Ints:
     # The largest of size × a draw: a sample without replacement, in proportion to size.
     key = np.log(chance.random(len(size))) / np.maximum(size, 1e-12)
     return np.sort(possible[np.argsort(-key, kind="stable")[:FREE_JOBS]])
+
+
+STARTS = 24
+"""Starts that each job may choose from."""
+GRID_S = 900
+"""Starts are looked at this often, and capacity is cut this fine, beside where the plan has them."""
+ATTEMPTS = 20
+"""To round what a linear programme found."""
+MONEY = 10**7
+"""The objective counts in this part of the currency's unit."""
+
+
+@dataclass(frozen=True)
+class MarginalProfit:
+    """What a second of each job brings in each segment, at marginal prices."""
+
+    edges: Ints
+    earned: Floats
+    """(jobs,), money a second of the day."""
+    watts: Floats
+    """(jobs,)."""
+    power: Floats
+    """(segments,), money a joule."""
+
+    @classmethod
+    def of_plan(cls, problem: Problem, start: Ints) -> MarginalProfit:
+        """Price a plan."""
+        conditions, it_w = problem.conditions, account_of(problem, start).it_w
+        known = getattr(problem.cooling, "most_it_w", np.inf)
+        high = np.minimum(it_w + most_added_w(problem) / 100 + 1.0, known)
+        low = np.minimum(it_w, high - 1.0)
+        cooled = problem.cooling.watts(conditions.temp_c, high) - problem.cooling.watts(conditions.temp_c, low)
+        power = price_per_j(problem) * (1 + cooled / (high - low))
+        earned = cores_of(problem) * problem.jobs.income / 3600
+        return cls(conditions.edges, earned, added_w(problem), power)
+
+    def of(self, job: Ints, start: Ints, duration: Ints) -> Floats:
+        """What jobs bring that begin at `start`."""
+        return np.asarray(
+            self.earned[job] * self._between(start, duration, np.ones_like(self.power))
+            - self.watts[job] * self._between(start, duration, self.power)
+        )
+
+    def _between(self, start: Ints, duration: Ints, rate: Floats) -> Floats:
+        whole = np.concatenate([[0.0], np.cumsum(rate * np.diff(self.edges))])
+        return np.asarray(np.interp(start + duration, self.edges, whole) - np.interp(start, self.edges, whole))
+
+
+@dataclass(frozen=True)
+class Window:
+    """Some jobs that are free to move in a plan, and what all others leave of each row of capacity."""
+
+    problem: Problem
+    start: Ints
+    """The plan, (jobs,)."""
+    free: Ints
+    """The jobs that may move."""
+    rows: list[tuple[Ints, Extremes]]
+    """By row, demand of the free jobs, and what is left beside those that stay."""
+
+    @classmethod
+    def of_plan(cls, problem: Problem, start: Ints, free: Ints, rows: list[Row]) -> Window:
+        """Let some jobs move; `rows` are those of the problem."""
+        stays = np.ones(len(start), dtype=bool)
+        stays[free] = False
+        finish = start + problem.jobs.duration
+        left = []
+        for row in rows:
+            there = stays & (row.demand > 0)
+            if row.demand[free].any():
+                used = StepFunction.from_spans(start[there], finish[there], row.demand[there])
+                least = StepFunction.combined(lambda free, held: np.maximum(free - held, 0), row.free, used)
+                left.append((row.demand[free], Extremes(least, np.minimum)))
+        return cls(problem, start, free, left)
+
+    def improve(self, profit: MarginalProfit, budget: Budget) -> tuple[Ints, Result]:
+        """The starts of all jobs after the best moves that were found, and the solver's word on them."""
+        choices = self._all_choices(profit)
+        starts = self._rounded(choices, self._relaxed(choices, budget))
+        model = new_model()
+        literals = [model.new_bool_var("") for _ in choices.start]
+        for literal, hint in zip(literals, starts.tolist(), strict=True):
+            model.add_hint(literal, hint)
+        for low, high in pairwise(choices.offsets.tolist()):
+            model.add_exactly_one(literals[low:high])
+        for demand, left in self.rows:
+            self._capacity(model, choices, literals, starts, demand, left)
+        weights = np.round(MONEY * choices.value).astype(np.int64).tolist()
+        model.maximize(weighted_sum(literals, weights))
+        answer = solve(model, budget)
+        moved = self.start.copy()
+        if answer.result.found:
+            taken = answer.values(literals).astype(bool)
+            moved[self.free] = choices.start[taken]
+        return moved, answer.result
+
+    def _all_choices(self, profit: MarginalProfit) -> Choices:
+        starts = [self._choices(place, profit) for place in range(len(self.free))]
+        counts = np.array([len(each) for each in starts])
+        place = np.repeat(np.arange(len(starts)), counts)
+        start, job = np.concatenate(starts), self.free[place]
+        finish = start + self.problem.jobs.duration[job]
+        now = self.start[self.free]
+        ends = now + self.problem.jobs.duration[self.free]
+        grid = np.arange(min(int(now.min()), int(start.min())), int(max(finish.max(), ends.max())) + GRID_S, GRID_S)
+        cuts = np.unique(np.concatenate([grid, now, ends]))
+        begin = np.searchsorted(cuts, start, side="right") - 1
+        end = np.searchsorted(cuts, finish, side="left")
+        value = profit.of(job, start, self.problem.jobs.duration[job])
+        return Choices(place, offsets_of(counts), start, value, cuts, begin, end)
+
+    def _relaxed(self, choices: Choices, budget: Budget) -> Floats:
+        """How much of each choice a linear programme would take."""
+        count, jobs = len(choices.start), len(self.free)
+        row, column, value = [choices.place], [np.arange(count)], [np.ones(count)]
+        lower, upper = [np.ones(jobs)], [np.ones(jobs)]
+        rows_, columns = jobs, count
+        spare = [left.over(choices.cuts[:-1], choices.cuts[1:]) for _, left in self.rows]
+        for (demand, _), most in zip(self.rows, spare, strict=True):
+            takes = demand[choices.place].astype(np.float64)
+            used, cells = columns + np.arange(len(most)), np.arange(len(most))
+            last = choices.end < len(most)
+            row += [rows_ + choices.begin, rows_ + choices.end[last], rows_ + cells, rows_ + cells[1:]]
+            column += [np.arange(count), np.flatnonzero(last), used, used[:-1]]
+            value += [takes, -takes[last], -np.ones(len(most)), np.ones(len(most) - 1)]
+            lower.append(np.zeros(len(most)))
+            upper.append(np.zeros(len(most)))
+            rows_, columns = rows_ + len(most), columns + len(most)
+        program = LinearProgram(
+            np.concatenate([choices.value, np.zeros(columns - count)]),
+            np.zeros(columns),
+            np.concatenate([np.ones(count), *spare]).astype(np.float64),
+            np.concatenate(row),
+            np.concatenate(column),
+            np.concatenate(value),
+            np.concatenate(lower),
+            np.concatenate(upper),
+        )
+        answer = solve_lp(program, budget)
+        return answer.values[:count] if answer.result.found else np.zeros(count)
+
+    def _rounded(self, choices: Choices, share: Floats) -> Ints:
+        """One choice of each job, 0 or 1 by choice: the largest share that still fits, the largest jobs first.
+
+        Whoever then fits nowhere goes first in the next attempt. What is worth less than staying is not taken.
+        """
+        stay: Ints = (choices.start == self.start[self.free][choices.place]).astype(np.int64)
+        size = self.problem.jobs.duration[self.free] * cores_of(self.problem)[self.free]
+        order = np.argsort(-size, kind="stable").tolist()
+        for _ in range(ATTEMPTS):
+            taken, stuck = self._packed(choices, share, order)
+            if stuck is None:
+                return taken if float(taken @ choices.value) > float(stay @ choices.value) else stay
+            order.remove(stuck)
+            order.insert(0, stuck)
+        return stay
+
+    def _packed(self, choices: Choices, share: Floats, order: list[int]) -> tuple[Ints, int | None]:
+        """Choices of the jobs, taken in an order, and the first that fits nowhere."""
+        left = [(demand, row.over(choices.cuts[:-1], choices.cuts[1:])) for demand, row in self.rows]
+        taken = np.zeros(len(share), dtype=np.int64)
+        for place in order:
+            low, high = choices.offsets[place], choices.offsets[place + 1]
+            wishes = low + np.lexsort((-choices.value[low:high], -np.round(share[low:high], 3)))
+            spans = ((which, slice(choices.begin[which], choices.end[which])) for which in wishes.tolist())
+            fits = (
+                (which, span) for which, span in spans if all((f[span] >= demand[place]).all() for demand, f in left)
+            )
+            which, span = next(fits, (-1, slice(0)))
+            if which < 0:
+                return taken, place
+            taken[which] = 1
+            for demand, free in left:
+                free[span] -= demand[place]
+        return taken, None
+
+    def _profit(self, job: int, starts: Ints, profit: MarginalProfit) -> Floats:
+        return profit.of(np.full(len(starts), job), starts, self.problem.jobs.duration[job])
+
+    def _choices(self, place: int, profit: MarginalProfit) -> Ints:
+        """Starts for a job: where it is, those worth most, and some spread over all that others leave room for.
+
+        They lie on a grid, or where the job begins or ends with a segment or as soon as it may.
+        """
+        jobs, conditions = self.problem.jobs, self.problem.conditions
+        job = int(self.free[place])
+        now, length = int(self.start[job]), int(jobs.duration[job])
+        soonest = max(int(jobs.earliest[job]), conditions.start)
+        last = conditions.end if jobs.latest[job] == NO_TIME else min(conditions.end, int(jobs.latest[job]))
+        grid = np.arange(conditions.start, conditions.end, GRID_S)
+        starts = np.concatenate([[soonest], grid, conditions.edges, conditions.edges - length])
+        starts = np.unique(starts[(starts >= soonest) & (starts <= last) & (starts != now)])
+        for demand, left in self.rows:
+            starts = starts[left.over(starts, starts + length) >= demand[place]]
+        best = np.argsort(-self._profit(job, starts, profit), kind="stable")[: STARTS // 2]
+        spread = np.linspace(0, len(starts) - 1, STARTS // 2).astype(np.int64) if len(starts) else best
+        return np.unique(np.append(starts[np.union1d(best, spread)], now)).astype(np.int64)
+
+    def _capacity(
+        self, model: CpModel, choices: Choices, literals: list[IntVar], hints: Ints, demand: Ints, left: Extremes
+    ) -> None:
+        """What runs in a span takes no more than the least that is left in it: a chain of what is in use, span by span.
+
+        Spans are cut on a grid and where a free job begins or ends now: so the plan as it is fits, and whatever fits
+        here fits what is left.
+        """
+        least = left.over(choices.cuts[:-1], choices.cuts[1:])
+        takes = demand[choices.place]
+        which = np.flatnonzero(takes)
+        where = np.concatenate([choices.begin[which], choices.end[which]])
+        amount = np.concatenate([takes[which], -takes[which]])
+        order = np.argsort(where, kind="stable")
+        where, amount, which = where[order], amount[order], np.concatenate([which, which])[order]
+        some = np.unique(where[where < len(least)])
+        bounds = np.searchsorted(where, np.append(some, len(least)))
+        used: LinearExpr | int = 0
+        hint = 0
+        for (low, high), most in zip(pairwise(bounds.tolist()), np.minimum.reduceat(least, some).tolist(), strict=True):
+            after = model.new_int_var(0, min(most, int(demand.sum())), "")
+            hint += int(amount[low:high] @ hints[which[low:high]])
+            model.add_hint(after, hint)
+            model.add(after == used + weighted_sum([literals[i] for i in which[low:high]], amount[low:high].tolist()))
+            used = after
+
+
+@dataclass(frozen=True)
+class Choices:
+    """All starts that free jobs may choose from, one after the other; arrays of shape (choices,) unless stated."""
+
+    place: Ints
+    """Whose, by place among the free jobs."""
+    offsets: Ints
+    """(free jobs + 1,): those of a job are `offsets[i]` to `offsets[i + 1]`."""
+    start: Ints
+    value: Floats
+    cuts: Ints
+    """(spans + 1,): edges of the spans of capacity."""
+    begin: Ints
+    """The span in which the job then begins."""
+    end: Ints
+    """The first span after it."""

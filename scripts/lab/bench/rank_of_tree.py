@@ -16,13 +16,11 @@ from pathlib import Path
 from mpi4py import MPI
 
 from dardis.engine.clock import cpu_ns, monotonic_s
-from dardis.model.addresses import FIRST_HOST, HostId
-from dardis.model.host_tree import parts_of
+from dardis.model.addresses import FIRST_HOST, HostId, parts_of
 from dardis.runs.warm import warm_reach
-from dardis.scale.by_turns import drive_turns
 from dardis.scale.command import ScaleRequest
 from dardis.scale.experiment import Ground
-from dardis.scale.measure import bare_collective_s, filled_host
+from dardis.scale.measure import bare_collective_s, drive_turns, filled_host
 from dardis.transport.groups import largest, usable_cores, wait_for_all
 from dardis.transport.mpi import broadcast, guarded, world
 

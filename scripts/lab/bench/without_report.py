@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from dardis.cli.comparison_progress import shown
-from dardis.cli.progress import bar
+from dardis.cli.progress import bar, shown
 from dardis.comparison.whole import Shown, compare
 from dardis.config.comparison import load_comparison
 from dardis.metrics.comparison import Compared

@@ -13,7 +13,7 @@ import numpy as np
 
 from dardis.model.addresses import JobId
 from dardis.model.capacity import could_hold, too_large
-from dardis.model.changes import Change
+from dardis.model.events import Change
 from dardis.model.job import FOREVER, Job
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile

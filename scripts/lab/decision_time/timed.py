@@ -13,7 +13,7 @@ from enum import Enum, auto
 from dardis.dispatch.base import Decider
 from dardis.engine.clock import cpu_ns
 from dardis.model.addresses import JobId
-from dardis.model.changes import Change
+from dardis.model.events import Change
 from dardis.model.job import Job
 from dardis.task_manager import PlannedManager
 from dardis.transport.local import LocalHosts

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from dardis.model import codes
+from dardis.model import offer_rows
 from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
 from dardis.model.choices import UnitsPerNode
@@ -95,7 +95,7 @@ class BusyPool:
             self._placed += 1
             seek = say.Seek(
                 JobId(self._placed), 1, 0, max(walltime, SHORTEST_WINDOW_S), walltime, wide, 1, request,
-                codes.NODE_CHOICES[_SET_UP.node_choice], _SET_UP.units_per_node is UnitsPerNode.DISTINCT,
+                offer_rows.NODE_CHOICES[_SET_UP.node_choice], _SET_UP.units_per_node is UnitsPerNode.DISTINCT,
             )  # fmt: skip
             begun = time.process_time()
             (told,) = self._pool.handle(seek, 0)

@@ -23,8 +23,8 @@ from typing import Any
 
 from dardis.config.platform import load_platform
 from dardis.live.client import Client, is_over
+from dardis.live.deciding import replay
 from dardis.live.journal import told_instants
-from dardis.live.replay import replay
 from dardis.metrics.audit import audit
 from dardis.metrics.table import write_jobs
 from dardis.model.errors import DardisError

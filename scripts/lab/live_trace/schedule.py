@@ -9,9 +9,8 @@ import numpy as np
 
 from dardis.model.arrays import Ints
 from dardis.model.job import NO_TIME, Status
-from dardis.model.placements import Placements
+from dardis.model.placements import Placements, offsets_of
 from dardis.model.platform import Platform
-from dardis.model.ragged import offsets_of
 from dardis.model.schedule import Schedule
 
 SLACK_MS: Final = 5_000

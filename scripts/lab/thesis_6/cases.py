@@ -22,7 +22,7 @@ from dardis.workload.read import read_trace
 from offline.planner.midnight import plan_jobs
 from offline.planner.problem import Expected, PlanJobs
 from offline.site.calendar import DAY_S, HOUR_S
-from offline.site.fitting import jobs_that_fit
+from offline.site.history import jobs_that_fit
 from scripts.lab.kit.command import convert
 from scripts.lab.kit.thesis import FLAT_PRICE, PARTITION, SUMMER, TRACE, WINTER, Season
 

@@ -10,12 +10,11 @@ import numpy as np
 from dardis.metrics.audit import audit
 from dardis.model.arrays import Integers, Ints
 from dardis.model.job import NO_TIME
-from dardis.model.placements import Placements
-from dardis.model.ragged import offsets_of
+from dardis.model.placements import Placements, offsets_of
 from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
-from dardis.power.tariff import Tariff
-from offline.planner.as_schedule import schedule_of
+from dardis.power.conditions import Tariff
+from offline.planner.plan import schedule_of
 from offline.planner.problem import Plan, PlanJobs, Problem, Running
 from offline.site.calendar import DAY_S
 from scripts.lab.thesis_6.cases import Case, Scenario, cooling_of

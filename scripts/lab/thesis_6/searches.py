@@ -9,8 +9,8 @@ import numpy as np
 
 from dardis.model.arrays import Ints
 from offline.planner.budget import Effort, Watch
-from offline.planner.day_account import cores_of
 from offline.planner.improve import improve
+from offline.planner.money import cores_of
 from offline.planner.packing import Packing
 from offline.planner.problem import Plan, Problem
 from offline.planner.searches import heuristic, multi_search, plan_of

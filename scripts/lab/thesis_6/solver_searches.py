@@ -11,7 +11,7 @@ from dardis.solver.cpsat import Answer, solve
 from dardis.solver.result import Budget, Ended
 from offline.planner.budget import Watch
 from offline.planner.cp import model
-from offline.planner.day_account import account_of, account_of_running, price_per_j
+from offline.planner.money import account_of, account_of_running, price_per_j
 from offline.planner.problem import Plan, Problem, StoppedBy
 
 WORKERS = 8

@@ -8,13 +8,12 @@ from typing import Final
 
 import numpy as np
 
-from dardis.model.downtime import Downtime
-from dardis.power.account import Account, account, work_of
+from dardis.model.schedule import Downtime
+from dardis.power.account import Account, Gain, account, gain, work_of
 from dardis.power.conditions import Conditions
-from dardis.power.gain import Gain, gain
 from dardis.power.nodes import MachinePower
-from offline.onoff.clairvoyant import clairvoyant
-from offline.planner.rules import rule_setups
+from offline.onoff.spans import clairvoyant
+from offline.planner.searches import rule_setups
 from offline.site.calendar import DAY_S
 from offline.site.site import Site
 from scripts.lab.thesis_7.cases import SCENARIOS, Files, Scenario, Workload, counted_days, in_scenario, site_of

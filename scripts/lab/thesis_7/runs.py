@@ -14,9 +14,8 @@ import numpy as np
 
 from dardis.metrics.audit import audit
 from dardis.model.arrays import Ints
-from dardis.model.downtime import Downtime
 from dardis.model.job import Actual
-from dardis.model.schedule import Schedule
+from dardis.model.schedule import Downtime, Schedule
 from dardis.model.target import Switching, Target
 from dardis.registry import CENTRAL, Dispatcher, find_dispatcher
 from dardis.runs.play import play
@@ -27,7 +26,7 @@ from offline.day.stay_on import reactive_switching, spares_of_day, thesis_switch
 from offline.loop.loop import joined
 from offline.loop.shift import shifted
 from offline.onoff.replay import demands_of
-from offline.planner.rules import rule_setups
+from offline.planner.searches import rule_setups
 from offline.site.site import Site
 from scripts.lab.kit.cache import arrays_of, code_version, fingerprint, kept_arrays, placements_of, read_arrays
 from scripts.lab.thesis_7.cases import SCENARIOS, Files, Workload, counted_days, in_scenario, site_of

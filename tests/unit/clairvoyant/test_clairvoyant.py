@@ -17,9 +17,8 @@ from dardis.clairvoyant.bound import Demand, least_wait
 from dardis.clairvoyant.schedule import Improving
 from dardis.kernels.relaxed import add_use, relaxed_starts
 from dardis.metrics.audit import audit
-from dardis.model.placements import Placements
+from dardis.model.placements import Placements, offsets_of
 from dardis.model.platform import NodeGroup, Platform
-from dardis.model.ragged import offsets_of
 from dardis.sim.recorder import Recorder
 
 

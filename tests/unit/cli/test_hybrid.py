@@ -27,7 +27,7 @@ from kit.small_site import (
 from dardis.cli.main import run
 from dardis.config.platform import load_platform
 from dardis.config.target import load_target
-from dardis.metrics.downtime import read_downtime
+from dardis.metrics.system import read_downtime
 from dardis.metrics.table import read_jobs
 from dardis.report.loop_picture import read_loop_picture
 from dardis.runs.inputs import STARTS_ONLY

@@ -12,7 +12,7 @@ from kit.few_nodes import PLATFORM, started, swf, waited
 
 from dardis.cli.main import run
 from dardis.metrics.audit import Audit
-from dardis.model.folder_lock import LOCK_FILE
+from dardis.model.out_folder import LOCK_FILE
 
 
 def line(number, submit, runtime=50, procs=4):

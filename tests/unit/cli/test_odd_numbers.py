@@ -4,14 +4,13 @@ import pytest
 from kit.refused import line_of
 
 from dardis.cli.main import run
-from dardis.config.carbon import read_carbon
 from dardis.config.comparison import load_comparison
-from dardis.config.cooling import load_pue_table
+from dardis.config.facility import load_pue_table
 from dardis.config.platform import load_platform
-from dardis.config.prices import read_prices
+from dardis.config.prices import read_carbon, read_prices
 from dardis.config.target import read_profile
 from dardis.config.weather import read_weather
-from dardis.metrics.downtime import read_downtime
+from dardis.metrics.system import read_downtime
 from dardis.metrics.table import read_jobs
 from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, Platform

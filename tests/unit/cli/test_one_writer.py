@@ -12,8 +12,7 @@ from kit.few_nodes import PLATFORM, started, swf, waited, write_files
 
 from dardis.cli.main import run
 from dardis.model.errors import InputError
-from dardis.model.folder_lock import LOCK_FILE, locked
-from dardis.model.folders import RUN_FOLDER
+from dardis.model.out_folder import LOCK_FILE, RUN_FOLDER, locked
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from dardis.comparison.processes import run_all
 from dardis.comparison.state import State
 from dardis.config.comparison import Comparison, ComparisonOptions, Contender, TraceSpec
 from dardis.model.errors import InputError
-from dardis.model.input_files import InputFiles
-from dardis.runs import request
+from dardis.model.files import InputFiles
+from dardis.runs import given as request
 
 MACHINE = 'prices = "prices.csv"\nname = "p"\n[[nodes]]\ncount = 1\nprefix = "n"\nresources = { cores = 8 }\n'
 

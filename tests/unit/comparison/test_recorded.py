@@ -6,9 +6,9 @@ from dardis.comparison.draws import write_draws
 from dardis.comparison.recorded import recorded_of
 from dardis.config.comparison import Comparison, ComparisonOptions, Contender, TraceSpec
 from dardis.metrics.table import read_jobs
+from dardis.model.choices import resampling_of
 from dardis.model.errors import InputError
-from dardis.model.input_files import InputFiles
-from dardis.model.resampling import resampling_of
+from dardis.model.files import InputFiles
 
 MACHINE = 'name = "p"\n[[nodes]]\ncount = 2\nprefix = "n"\nresources = {{ cores = {cores} }}\n'
 

@@ -8,7 +8,7 @@ from kit.refused import line_of
 
 from dardis.config.comparison import Contender, TraceSpec, contender_of, load_comparison, with_grids
 from dardis.config.cuts import Clock, cut_of, seconds_of, trim_of, trim_seconds
-from dardis.config.reach import DEFAULT_SAMPLE
+from dardis.config.option_texts import DEFAULT_SAMPLE
 from dardis.model.errors import InputError
 from dardis.registry import find_dispatcher
 

@@ -6,8 +6,7 @@ from kit.refused import line_of
 from dardis.config.events import load_events
 from dardis.model.events import JobChanged, NodesDown, NodesUp, QueueStarted, QueueStopped, ReservationMade
 from dardis.model.platform import Maintenance, NodeGroup, Platform
-from dardis.model.queues import Queue
-from dardis.model.reservations import Reservation
+from dardis.model.queues import Queue, Reservation
 
 SITE = Platform(
     "four", (NodeGroup("n", 4, {"cores": 4}),), queues=(Queue("a"), Queue("r"), Queue("s")),

@@ -7,14 +7,12 @@ import numpy as np
 import pytest
 from kit.refused import line_of
 
-from dardis.config.cooling import load_pue_table
+from dardis.config.facility import load_pue_table
 from dardis.config.platform import load_platform
 from dardis.config.platform_record import MachineRecord, platform_from_dict
 from dardis.config.toml_file import read_json
-from dardis.model.platform import NodePower
-from dardis.model.platform_dict import platform_to_dict
-from dardis.model.queues import Hours, PrimeTime, Queue
-from dardis.model.reservations import Reservation
+from dardis.model.platform import NodePower, platform_to_dict
+from dardis.model.queues import Hours, PrimeTime, Queue, Reservation
 from dardis.workload.read import read_trace
 
 FOLDER = Path(__file__).resolve().parents[3] / "launch/platforms"

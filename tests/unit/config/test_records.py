@@ -12,8 +12,7 @@ from kit.refused import line_of
 from dardis.config.platform_record import MachineRecord
 from dardis.config.records import Metrics
 from dardis.config.toml_file import read_json
-from dardis.model.platform import Facility, GridLimit, Maintenance, NodeGroup, NodePower, Platform
-from dardis.model.platform_dict import platform_to_dict
+from dardis.model.platform import Facility, GridLimit, Maintenance, NodeGroup, NodePower, Platform, platform_to_dict
 
 PLATFORM = Platform(
     "p",

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.refused import line_of
 
-from dardis.config.carbon import read_carbon
 from dardis.config.clocks import european_clock
-from dardis.config.prices import read_prices
+from dardis.config.prices import read_carbon, read_prices
 from dardis.config.weather import read_weather
 from dardis.model.errors import InputError
 from dardis.model.moments import parse_utc, utc_text

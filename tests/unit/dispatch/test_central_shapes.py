@@ -8,9 +8,8 @@ from kit.central import dispatch
 from kit.replay import placement
 from kit.run import Run
 
-from dardis.model.job import Actual
+from dardis.model.job import Actual, Part, Request
 from dardis.model.platform import NodeGroup, Platform
-from dardis.model.shapes import Part, Request
 from dardis.registry import find_dispatcher
 
 FOUR = Platform("four", (NodeGroup("n", 4, {"cores": 4}),))

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from kit.asks import ask_for, nothing_held
 from kit.effort import examples
 
-from dardis.model.codes import EXPONENTIAL, FIRST, UNIFORM
 from dardis.model.job import Job
+from dardis.model.offer_rows import EXPONENTIAL, FIRST, UNIFORM
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile

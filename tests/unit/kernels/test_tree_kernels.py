@@ -10,7 +10,7 @@ from kit.effort import examples
 from kit.slow_tree import best_candidates, joined_steps
 
 from dardis.kernels import ranked, sums
-from dardis.model import codes
+from dardis.model import offer_rows
 
 BEFORE = 3
 """Rows of others that lie before those that are joined, and stay as they are."""
@@ -51,7 +51,7 @@ def candidates(draw) -> list[tuple[int, int, int, int]]:
     return [(draw(st.integers(-2, 2)), node, draw(st.integers(1, 4)), draw(st.integers(0, 2))) for node in nodes]
 
 
-@given(candidates(), st.sampled_from((1, 2, 5, 17, 60, 400)), st.sampled_from(list(codes.NODE_CHOICES.values())))
+@given(candidates(), st.sampled_from((1, 2, 5, 17, 60, 400)), st.sampled_from(list(offer_rows.NODE_CHOICES.values())))
 @examples(3)
 def test_the_best_are_kept_in_order(rows, units, choice):
     found = joined(rows, 4, lambda array, low, high: ranked.best_of(array, low, high, units, choice))
@@ -60,7 +60,7 @@ def test_the_best_are_kept_in_order(rows, units, choice):
     assert set(found) <= set(rows)
 
 
-@given(candidates(), st.sampled_from((1, 2, 5, 17, 60)), st.sampled_from(list(codes.NODE_CHOICES.values())))
+@given(candidates(), st.sampled_from((1, 2, 5, 17, 60)), st.sampled_from(list(offer_rows.NODE_CHOICES.values())))
 @examples(2)
 def test_those_who_hold_the_job_are_taken_in_order(rows, units, choice):
     best = best_candidates([((key,), node, holds) for key, node, holds, _ in rows], units, choice)
@@ -71,7 +71,7 @@ def test_those_who_hold_the_job_are_taken_in_order(rows, units, choice):
         if left > 0:
             expected[node] = min(holds, left)
             left -= expected[node]
-    if choice == codes.CONTIGUOUS:
+    if choice == offer_rows.CONTIGUOUS:
         expected = take_runs({node: holds for _, node, holds in best}, units)
     table = np.array([(*key, node, holds, 0) for key, node, holds in best], dtype=np.int64)
     nodes, node_units = np.empty(units, dtype=np.int64), np.empty(units, dtype=np.int64)

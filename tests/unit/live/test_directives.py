@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.refused import line_of
 
-from dardis.live.directives import read_directives, read_script
-from dardis.live.said import FLAGS, VALUES, YES, Said, asked_of
+from dardis.live.directives import FLAGS, VALUES, YES, Said, asked_of, read_directives, read_script
 
 PATH = Path("s.sh")
 

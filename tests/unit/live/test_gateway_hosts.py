@@ -6,7 +6,7 @@ from dardis.live.asked import JobAsked
 from dardis.live.deciding import hosts_here
 from dardis.live.gateway import FORGOTTEN, Gateway
 from dardis.live.jobs import Asker, State, Submission
-from dardis.live.keeper.fates import NEVER_BEGUN
+from dardis.live.keeper.records import NEVER_BEGUN
 from dardis.live.machine import HostFacts, machine_of, many_nodes
 from dardis.live.orders import EndRun, StartRun
 from dardis.model.errors import InputError

@@ -6,13 +6,12 @@ from dataclasses import replace
 import pytest
 
 from dardis.live.asked import Array, JobAsked
-from dardis.live.deciding import Happened, Instant
+from dardis.live.deciding import Happened, Instant, replay
 from dardis.live.files import old_files, put_files, remove_files
 from dardis.live.jobs import Asker, Share, State, Submission, new_jobs
 from dardis.live.journal import Batch, Journal, JournalError, told_instants
 from dardis.live.launching import files_of
 from dardis.live.pruning import DAY_MS, prune, unneeded
-from dardis.live.replay import replay
 
 ASKER = Asker(7, 7, "u", ())
 

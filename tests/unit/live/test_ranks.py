@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from dardis.live import ranks
+from dardis.live.hearing import Said, seats_of
 from dardis.live.machine import HostFacts
-from dardis.live.seats import Said, seats_of
 from dardis.live.serve import see_no_others
 from dardis.model.errors import DardisError, InputError
 
@@ -70,7 +70,7 @@ def test_one_machine_alone_needs_neither_mpi_nor_sockets_of_others():
 HOLDER = """
 import sys, time
 from pathlib import Path
-from dardis.model.folder_lock import locked
+from dardis.model.out_folder import locked
 with locked(Path(sys.argv[1]), "there", sys.argv[3]):
     print("held", flush=True)
     time.sleep(float(sys.argv[2]))

@@ -10,9 +10,8 @@ from dardis.cli.main import run
 from dardis.live import remote
 from dardis.live.files import put_files, remote_shell
 from dardis.live.jobs import Asker
-from dardis.live.part_files import MOST_PIECE, keep_parts, part_files, part_path, read_pieces, remove_parts
-from dardis.live.remote import NotRunError, run_on
-from dardis.live.remote_shell import main, node_and_command
+from dardis.live.parts import MOST_PIECE, keep_parts, part_files, part_path, read_pieces, remove_parts
+from dardis.live.remote import NotRunError, main, node_and_command, run_on
 from dardis.model.errors import DardisError, InputError
 
 ME = Asker(os.geteuid(), os.getegid(), "me")

@@ -14,7 +14,7 @@ from kit.schedules import INSTANCES, schedule_of, use_by_second
 
 from dardis.metrics import placements
 from dardis.metrics.audit import audit
-from dardis.metrics.violation import Violation
+from dardis.metrics.job_rules import Violation
 from dardis.model.job import NO_TIME, Status
 from dardis.model.placements import Placements
 from dardis.model.platform import Maintenance, NodeGroup, Platform

@@ -14,8 +14,7 @@ from dardis.cli.main import run as command
 from dardis.metrics import table
 from dardis.metrics.table import write_jobs
 from dardis.model.errors import InputError
-from dardis.model.platform import Maintenance, NodeGroup, NodePower, Platform
-from dardis.model.platform_dict import platform_to_dict
+from dardis.model.platform import Maintenance, NodeGroup, NodePower, Platform, platform_to_dict
 
 PLATFORM = Platform(
     "p",

@@ -7,10 +7,10 @@ import pytest
 from kit.schedules import schedule_of
 
 from dardis.metrics.audit import audit
-from dardis.metrics.downtime import switching_metrics
-from dardis.model.downtime import Downtime
+from dardis.metrics.system import switching_metrics
 from dardis.model.job import FOREVER, Status
 from dardis.model.platform import NodeGroup, NodePower, Platform
+from dardis.model.schedule import Downtime
 
 POWER = NodePower(boot_s=20, shutdown_s=10)
 PLATFORM = Platform(

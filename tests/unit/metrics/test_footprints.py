@@ -13,16 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kit.schedules import schedule_of
 
-from dardis.metrics import footprints as module
+from dardis.metrics import jobs as module
 from dardis.metrics.audit import audit
-from dardis.metrics.footprints import footprints
-from dardis.metrics.jobs import footprint_metrics
+from dardis.metrics.jobs import footprint_metrics, footprints
 from dardis.metrics.system import schedule_metrics
 from dardis.metrics.table import read_jobs, write_jobs
 from dardis.model.job import Status
-from dardis.model.placements import Placements
+from dardis.model.placements import Placements, offsets_of
 from dardis.model.platform import NodeGroup, Platform
-from dardis.model.ragged import offsets_of
 from dardis.model.schedule import PartsOfJobs, Schedule
 
 MACHINE = Platform("m", (NodeGroup("a", 8, {"cores": 16}), NodeGroup("b", 5, {"cores": 16, "gpu": 1})))

@@ -10,14 +10,14 @@ import pytest
 from dardis.metrics.comparison import RunResult, best, lines_of
 from dardis.metrics.comparison_tables import differences_table
 from dardis.metrics.paired import SHARE, mean_of, paired
+from dardis.model.choices import WEEKS
 from dardis.model.randomness import stream
-from dardis.model.resampling import WEEKS
 from dardis.report import chart
+from dardis.report.compare_charts import sweeps
 from dardis.report.compare_table import shown
 from dardis.report.ratio_chart import ratios
-from dardis.report.sweep_charts import sweeps
-from dardis.workload.resample import WEEK_S, resampled
 from dardis.workload.trace import build_trace
+from dardis.workload.transform import WEEK_S, resampled
 
 
 def test_a_difference_by_hand():

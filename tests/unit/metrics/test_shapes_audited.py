@@ -12,10 +12,9 @@ from dardis.metrics.asked import AskedJobs
 from dardis.metrics.audit import audit
 from dardis.metrics.table import read_jobs, write_jobs
 from dardis.model.errors import InputError
-from dardis.model.job import Actual, Job
+from dardis.model.job import Actual, Job, Part, Request
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.schedule import Schedule
-from dardis.model.shapes import Part, Request
 from dardis.sim.recorder import Recorder
 
 MACHINE = Platform("m", (NodeGroup("a", 3, {"cores": 4}), NodeGroup("b", 2, {"cores": 4, "gpu": 2})))

@@ -21,12 +21,11 @@ from kit.schedules import INSTANCES, schedule_of
 
 from dardis.metrics import placements, table
 from dardis.metrics.audit import Audit, audit
+from dardis.metrics.job_rules import Violation
 from dardis.metrics.table import read_jobs, write_jobs
-from dardis.metrics.violation import Violation
-from dardis.model.downtime import Downtime
 from dardis.model.job import FOREVER, NO_TIME, Status
 from dardis.model.platform import Maintenance, NodeGroup, Platform
-from dardis.model.schedule import Schedule
+from dardis.model.schedule import Downtime, Schedule
 
 SMALL = st.integers(0, 40)
 FIELDS: dict[str, st.SearchStrategy[int]] = {

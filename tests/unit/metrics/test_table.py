@@ -18,8 +18,8 @@ from kit.schedules import INSTANCES, schedule_of
 
 from dardis.metrics import columns
 from dardis.metrics.contradictions import contradictions
+from dardis.metrics.job_rules import Violation
 from dardis.metrics.table import read_blocks, read_jobs, write_jobs
-from dardis.metrics.violation import Violation
 from dardis.model.job import Status
 from dardis.model.placements import Placements
 from dardis.model.schedule import Schedule

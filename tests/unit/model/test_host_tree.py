@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.effort import examples
 
-from dardis.model.host_tree import child_counts, levels_below, parts_of
+from dardis.model.addresses import child_counts, levels_below, parts_of
 from dardis.model.loggp import JobCost, LogGP, flat_round_ns, sampled_round_ns, tree_round_ns
 
 hosts, arities = st.integers(1, 60), st.integers(1, 6)

@@ -13,8 +13,7 @@ import pytest
 
 from dardis.model.errors import InputError
 from dardis.model.files import atomic_text, plain_name, read_text, write_text
-from dardis.model.folder_lock import LOCK_FILE
-from dardis.model.out_folder import PART_PREFIX, OutFolder
+from dardis.model.out_folder import LOCK_FILE, PART_PREFIX, OutFolder
 
 FOLDER = OutFolder("a plan", ("a.csv", "s.json", "b.csv", "c.html"), seal="s.json")
 PROGRAM = """

@@ -13,11 +13,9 @@ from hypothesis import strategies as st
 from kit.actual import actual
 
 from dardis.config.platform_record import platform_from_dict
-from dardis.model.job import FOREVER, Job
-from dardis.model.platform import Maintenance, NodeGroup, NodePower, Platform
-from dardis.model.platform_dict import platform_to_dict
+from dardis.model.job import FOREVER, Job, Part, Request
+from dardis.model.platform import Maintenance, NodeGroup, NodePower, Platform, platform_to_dict
 from dardis.model.queues import Hours, PrimeTime, Queue, Starts
-from dardis.model.shapes import Part, Request
 
 EURORA = Platform(
     "eurora",

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from dardis.model import schedule
 from dardis.model.job import NO_TIME, Status
-from dardis.model.placements import Placements
-from dardis.model.ragged import offsets_of
+from dardis.model.placements import Placements, offsets_of
 from dardis.model.randomness import stream
 from dardis.model.schedule import Schedule
 

@@ -10,7 +10,7 @@ from kit.asks import ask_for
 from kit.effort import examples
 from kit.machine import desired_profiles, platforms
 
-from dardis.model import codes
+from dardis.model import offer_rows
 from dardis.model.job import FOREVER, NO_TIME
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.model.profile import StepFunction
@@ -134,7 +134,7 @@ def states(draw) -> tuple[NodePool, NodePool, Ask, int]:
             if not pools[1].state.reserve(ints(node), ints(1), taken, NO_TIME, until, NO_TIME):
                 pools[1].handle(Switch(True, ints(node), ints(until)), now)  # what it holds lies before that
     first = draw(st.integers(now, now + 20))
-    generator = draw(st.sampled_from((codes.FIRST, codes.UNIFORM, codes.EXPONENTIAL)))
+    generator = draw(st.sampled_from((offer_rows.FIRST, offer_rows.UNIFORM, offer_rows.EXPONENTIAL)))
     ask = ask_for(
         first=first, last=first + draw(st.integers(0, 40)), walltime=draw(st.integers(1, 12)),
         quota=draw(st.sampled_from((-1, 1, 3))), groups=platform.all_groups,

@@ -5,20 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dardis.model.downtime import Downtime
 from dardis.model.errors import InputError
 from dardis.model.job import FOREVER, Status
 from dardis.model.placements import Placements
 from dardis.model.platform import NodeGroup, NodePower, Platform
-from dardis.model.schedule import Schedule
+from dardis.model.schedule import Downtime, Schedule
 from dardis.model.series import Series
-from dardis.power.account import Work, account, account_of_load, work_of
-from dardis.power.conditions import Conditions, conditions_over
+from dardis.power.account import Work, account, account_of_load, gain, work_of
+from dardis.power.conditions import Conditions, PowerLimit, Tariff, conditions_over, cost_of_joule
 from dardis.power.cooling import AirPlant, HybridPlant, table_of
-from dardis.power.gain import gain
-from dardis.power.joule import cost_of_joule
 from dardis.power.nodes import MachinePower
-from dardis.power.tariff import PowerLimit, Tariff
 
 NODES = 4
 MACHINE = MachinePower(

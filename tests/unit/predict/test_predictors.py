@@ -14,7 +14,7 @@ from kit.effort import examples
 from dardis.model.choices import Expecting
 from dardis.model.job import Job
 from dardis.predict import learned, new_predictor
-from dardis.predict.correction import STEPS, corrected
+from dardis.predict.base import STEPS, corrected
 from dardis.predict.recent import LastTwo
 
 TIMES = st.integers(1, 1000)

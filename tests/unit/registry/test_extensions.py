@@ -179,7 +179,7 @@ def with_points(folder: Path, points: str, name: str = "other", **modules: str) 
 
 PLAIN = """
 from dataclasses import dataclass
-from dardis.config.set_up import AnySetUp
+from dardis.config.settings import AnySetUp
 from dardis.model.errors import InputError
 from dardis.registry import Central, Dispatcher
 

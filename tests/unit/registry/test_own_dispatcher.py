@@ -22,19 +22,18 @@ from kit.refused import line_of
 from dardis.cli.main import run
 from dardis.comparison.planned_runs import check, plan
 from dardis.config.comparison import load_comparison
-from dardis.config.set_up import AnySetUp
-from dardis.config.settings import plain_settings
+from dardis.config.settings import AnySetUp, plain_settings
 from dardis.dispatch.rule import Rule
 from dardis.metrics.audit import audit
 from dardis.model.choices import NodeChoice
 from dardis.model.errors import InputError, ProtocolError
-from dardis.model.input_files import InputFiles
+from dardis.model.files import InputFiles
 from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.model.target import Target
 from dardis.registry import OURS, Central, Dispatcher, at_hand, find_dispatcher
 from dardis.registry.loaded import of_class, origin_of
+from dardis.runs.given import record_of
 from dardis.runs.play import play
-from dardis.runs.request import record_of
 
 MINE = '''
 from typing import ClassVar, Final

@@ -4,7 +4,7 @@ import pytest
 from fuzz.instances import draw_instance
 from kit.actual import actual
 
-from dardis.config.set_up import AnySetUp
+from dardis.config.settings import AnySetUp
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.randomness import stream
 from dardis.model.target import Target

@@ -7,9 +7,9 @@ from kit.written_run import SMALL, one_node_jobs, write_run
 
 from dardis.cli.main import run
 from dardis.model.errors import InputError
-from dardis.model.folders import RUN_FOLDER
+from dardis.model.out_folder import RUN_FOLDER
 from dardis.report import chart
-from dardis.report.chart_files import Form, named
+from dardis.report.chart import Form, named
 
 
 def drawn(title):

@@ -11,7 +11,7 @@ from kit.schedules import schedule_of
 from dardis.metrics.cores import first_cores
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.schedule import Schedule
-from dardis.report.gantt_jobs import blocks
+from dardis.report.gantt import blocks
 
 PLATFORM = Platform("p", (NodeGroup("a", 2, {"cores": 3}), NodeGroup("b", 3, {"cores": 5})))
 CAPACITY = PLATFORM.capacity[:, 0]

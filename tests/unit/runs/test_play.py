@@ -9,7 +9,7 @@ import pytest
 from kit.actual import actual
 from kit.small_site import START, files_of
 
-from dardis.config.set_up import AnySetUp
+from dardis.config.settings import AnySetUp
 from dardis.dispatch import CentralDispatcher
 from dardis.model.errors import DispatcherError, ProtocolError
 from dardis.model.job import FOREVER

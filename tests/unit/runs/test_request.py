@@ -13,7 +13,7 @@ from dardis.config.comparison import load_comparison
 from dardis.config.option import arguments_of
 from dardis.config.run import RunSpec
 from dardis.model.choices import Overrun, Resources
-from dardis.runs.request import WITHOUT_EFFECT
+from dardis.runs.given import WITHOUT_EFFECT
 
 PLATFORM = 'name = "small"\nprices = "prices.csv"\n[[nodes]]\ncount = 4\nprefix = "n"\nresources = { cores = 8 }\n'
 FIELDS = [*RunSpec.model_fields]

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from dardis.cli.main import app_of
 from dardis.config.run import RunSpec
-from dardis.metrics.downtime import read_downtime
+from dardis.metrics.system import read_downtime
 from dardis.report.page import draw_report
 from dardis.runs.run import run
 from dardis.workload.generate import generate

@@ -9,16 +9,13 @@ from kit.effort import examples
 from kit.plan_problems import legal, plan_problems, same
 
 from dardis.model.job import NO_TIME
-from dardis.model.placements import Placements
+from dardis.model.placements import Placements, offsets_of
 from dardis.model.platform import NodeGroup, NodePower, Platform
-from dardis.model.ragged import offsets_of
-from dardis.power.conditions import Conditions
+from dardis.power.conditions import Conditions, Tariff
 from dardis.power.cooling import PueTable
-from dardis.power.tariff import Tariff
 from offline.planner.budget import Effort, Watch
 from offline.planner.cp import model
-from offline.planner.day_account import account_of
-from offline.planner.money import rank_of
+from offline.planner.money import account_of, rank_of
 from offline.planner.problem import Plan, PlanJobs, Problem, Running, StoppedBy
 from offline.planner.searches import multi_search
 from scripts.lab.thesis_6.delay_search import delay_search

@@ -9,7 +9,7 @@ import pytest
 import zmq
 
 from dardis.model.errors import InputError
-from dardis.scale.memory import resident_bytes
+from dardis.scale.tally import resident_bytes
 from dardis.transport import links
 from dardis.transport.base import HostDownError
 from dardis.transport.links import Link, Switchboard, new_keys

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dardis.config.set_up import AnySetUp
+from dardis.config.settings import AnySetUp
 from dardis.model.choices import EventOrder
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, Job
@@ -15,8 +15,7 @@ from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.model.target import DesiredProfile, Switching
 from dardis.node_manager import NodePool, RelayingHost
 from dardis.registry import OURS, Central, Cluster, Dispatcher
-from dardis.transport.local import LocalHosts
-from dardis.transport.lockstep import Lockstep
+from dardis.transport.local import LocalHosts, Lockstep
 from dardis.wire.effects import Placed, Rejected, Switched
 
 POWER = NodePower(idle_w=100.0, boot_s=10, shutdown_s=5)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dardis.model.resampling import WEEKS, How, Resampling, resampling_of
-from dardis.workload.resample import WEEK_S, resampled, sessions
+from dardis.model.choices import WEEKS, How, Resampling, resampling_of
 from dardis.workload.trace import UNKNOWN, build_trace
+from dardis.workload.transform import WEEK_S, resampled, sessions
 
 SHAKE = Resampling(How.SHAKE, 500)
 

@@ -12,7 +12,7 @@ from dardis.cli.main import run as command
 from dardis.model.errors import InputError
 from dardis.workload import transform
 from dardis.workload.read import read_trace
-from dardis.workload.swf_lines import write_lines
+from dardis.workload.swf import write_lines
 from dardis.workload.trace import Trace
 
 SOURCE = b"""; Version: 2.2\r

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dardis.dispatch.cp.constraints import cumulative, one_after_the_other
 from dardis.dispatch.cp.positions.lines import Box, Lines, Row
 from dardis.dispatch.cp.positions.plan import Placed
 from dardis.dispatch.cp.problem import Problem
-from dardis.dispatch.cp.variables import runs
+from dardis.dispatch.cp.variables import cumulative, one_after_the_other, runs
 from dardis.model.arrays import Ints
 from dardis.model.job import Job
 from dardis.solver.cpsat import Answer, domain, new_model

@@ -11,12 +11,11 @@ from kit.auctions import hand_made
 from kit.central import dispatch, setup_of
 
 from dardis.config.settings import with_settings
-from dardis.dispatch.auction.bids import Asked, Class, Worth, bids_of, preference, slurm_nodes
-from dardis.dispatch.auction.nodesets import nodesets, runs
+from dardis.dispatch.auction.bids import Asked, Class, Worth, bids_of, nodesets, preference, runs, slurm_nodes
 from dardis.dispatch.auction.programme import alpha_exact, alpha_of_paper, merged
 from dardis.dispatch.auction.setups import AUCTION_SETUPS
+from dardis.model.job import Part, Request
 from dardis.model.platform import NodeGroup, Platform
-from dardis.model.shapes import Part, Request
 from dardis.solver.milp import Search, maximise
 from scripts.lab.kit.auction_printed import printed
 

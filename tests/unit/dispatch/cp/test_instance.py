@@ -14,8 +14,7 @@ from dardis.dispatch.cp.pools import Hcp19
 from dardis.dispatch.cp.positions.pcp20 import Pcp20
 from dardis.dispatch.cp.problem import Problem, Running, Waiting
 from dardis.model.errors import InputError
-from dardis.model.job import Job
-from dardis.model.shapes import Part, Request
+from dardis.model.job import Job, Part, Request
 
 TWO_PARTS = Request((Part(2, (2, 0), 3), Part(1, (1, 2), 3)), 5)
 

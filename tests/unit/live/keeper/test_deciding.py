@@ -3,8 +3,8 @@
 import pytest
 
 from dardis.live.keeper.asked import AskedAmissError, read_start, run_name
-from dardis.live.keeper.fates import LEASE_MARK, Begun, Fate, begun_text, failure_text, fate, read_begun
 from dardis.live.keeper.forest import Root, Seen, members
+from dardis.live.keeper.records import LEASE_MARK, Begun, Fate, begun_text, failure_text, fate, read_begun
 
 BEGUN = Begun(pid=7, start=99, boot="b", unix_ms=5, boot_ms=3)
 ASKED = {

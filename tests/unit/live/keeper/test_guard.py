@@ -11,8 +11,7 @@ import pytest
 from kit.keeper import Keeper, finish, lives, start
 from kit.waiting import until
 
-from dardis.live.keeper.clocks import boot_ms
-from dardis.live.keeper.lease import Lease
+from dardis.live.keeper.lease import Lease, boot_ms
 
 LEASE_MS = 4000
 """Processes are there and renewals are read in that time, however busy the machine is."""

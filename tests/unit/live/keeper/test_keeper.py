@@ -17,7 +17,7 @@ from kit.keeper import Asker, Keeper, finish, lives, start
 from kit.waiting import until
 
 from dardis.live.keeper import PROTOCOL
-from dardis.live.keeper.fates import KNOWN, WORDS, Fate
+from dardis.live.keeper.records import KNOWN, WORDS, Fate
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
 NOBODY = 65534

@@ -15,8 +15,7 @@ from kit.effort import examples
 from offline.apply import redfish
 from offline.apply.apply import Applier, World
 from offline.apply.redfish import METRICS, POWER, Controller, ControllerError, Controllers
-from offline.apply.rounds import Deed, may_draw, most_drawn
-from offline.apply.wishes import NO_LIMIT, Seen, Wishes
+from offline.apply.rounds import NO_LIMIT, Deed, Seen, Wishes, may_draw, most_drawn
 
 NODES = [f"n{i}" for i in range(5)]
 MOST_W = dict.fromkeys(NODES, 400.0)

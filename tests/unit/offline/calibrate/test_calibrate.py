@@ -10,8 +10,7 @@ from kit.measured_site import DAY_S, MAY, SLOT_S, measured_site
 
 from dardis.config.platform import load_platform
 from dardis.model.errors import InputError
-from offline.calibrate.calibrate import calibrate
-from offline.calibrate.told import told
+from offline.calibrate.calibrate import calibrate, told
 
 
 def calibrated(folder, site, power=None, history=None, start=None, platform=None):

@@ -17,20 +17,18 @@ from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import ZERO, StepFunction
 from dardis.model.resources import CORES
 from dardis.model.target import Split, Switching, Target
-from dardis.power.tariff import PowerLimit, Tariff
+from dardis.power.conditions import PowerLimit, Tariff
 from offline.day.aims import hourly_target
-from offline.day.by_hour import desired_of
-from offline.day.day import planned_downtime
+from offline.day.day import desired_of, planned_downtime
 from offline.day.options import Reactive
 from offline.day.room import Settled, fill_room
 from offline.day.stay_on import reactive_switching
 from offline.onoff.counts import Limits
 from offline.onoff.planned import refuse_many_switches
-from offline.planner.as_schedule import schedule_of
 from offline.planner.budget import Watch
-from offline.planner.day_account import account_of
 from offline.planner.limits import closed_to_limits
-from offline.planner.plan import Plans
+from offline.planner.money import account_of
+from offline.planner.plan import Plans, schedule_of
 from offline.planner.problem import StoppedBy
 from offline.planner.searches import heuristic, multi_search
 from offline.planner.use import cores_used, node_spans

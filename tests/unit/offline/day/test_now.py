@@ -26,8 +26,8 @@ from kit.small_site import (
 
 from dardis.model.schedule import Schedule
 from offline.day import hindsight
+from offline.day.figures import first_lines
 from offline.day.files import nodes_on_of
-from offline.day.first_lines import first_lines
 from offline.day.hindsight import Hindsight
 from offline.day.known import known_at
 from offline.day.options import DaySpec

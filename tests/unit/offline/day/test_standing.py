@@ -17,24 +17,23 @@ from kit.plan_problems import day_problem, plan_problems
 
 from dardis.config.node_states import NodeStates
 from dardis.metrics.audit import audit
-from dardis.model.downtime import Downtime
 from dardis.model.errors import InputError
 from dardis.model.job import FOREVER
 from dardis.model.profile import StepFunction
+from dardis.model.schedule import Downtime
 from dardis.model.target import Switching
 from dardis.power.account import Work, account
-from dardis.power.conditions import Conditions
+from dardis.power.conditions import Conditions, Tariff
 from dardis.power.cooling import AirPlant
 from dardis.power.nodes import MachinePower
-from dardis.power.tariff import Tariff
 from offline.day.day import planned_downtime
+from offline.day.hindsight import switched_day
 from offline.day.standing import Standing, as_said, left_by
-from offline.day.switched_day import switched_day
 from offline.folder.plan import write_plan
 from offline.folder.tables import OnOffTable
 from offline.onoff.replay import PastDemand, demands_of
-from offline.planner.as_schedule import schedule_of
-from offline.planner.day_account import account_of
+from offline.planner.money import account_of
+from offline.planner.plan import schedule_of
 from offline.planner.searches import heuristic
 from offline.planner.use import node_spans
 

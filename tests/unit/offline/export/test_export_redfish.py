@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from kit.effort import examples
 from kit.plan_folder import OFFSET, PLATFORM, actions, plan
 
+from offline.export.exporter import first_on
 from offline.export.redfish import NO_LIMIT, export_redfish, node_limits
-from offline.export.steps import first_on
 
 NAMES = [PLATFORM.node_name(node) for node in range(PLATFORM.node_count)]
 IDLE_W, OFF_W = 100.0, 10.0

@@ -16,7 +16,7 @@ from dardis.metrics.audit import audit
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import Switching
-from dardis.power.tariff import Tariff
+from dardis.power.conditions import Tariff
 from offline.loop.loop import joined
 from offline.loop.past_day import PlayedDay, arrivals_of, play_day
 from offline.loop.shift import shifted

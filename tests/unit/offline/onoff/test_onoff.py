@@ -12,21 +12,19 @@ from hypothesis import strategies as st
 from kit.effort import examples
 from kit.node_schedules import DEFAULTS, QUICK, machine, random_jobs, schedule_of
 
-from dardis.model.downtime import Downtime
 from dardis.model.errors import InputError
 from dardis.model.job import FOREVER
 from dardis.model.platform import NodePower
 from dardis.model.profile import StepFunction
+from dardis.model.schedule import Downtime
 from dardis.model.series import Series
 from dardis.power.account import account, work_of
-from dardis.power.conditions import Conditions
+from dardis.power.conditions import Conditions, Tariff
 from dardis.power.nodes import MachinePower
-from dardis.power.tariff import Tariff
-from offline.onoff.clairvoyant import clairvoyant
 from offline.onoff.counts import Limits, nodes_on
 from offline.onoff.planned import Reserve, plan_switching, refuse_many_switches
 from offline.onoff.replay import PastDemand, demands_of
-from offline.onoff.spans import busy_spans_of, idle_gaps
+from offline.onoff.spans import busy_spans_of, clairvoyant, idle_gaps
 
 END = 60
 JOBS = st.lists(st.tuples(st.integers(0, 50), st.integers(1, 9), st.sets(st.integers(0, 3), min_size=1)), max_size=8)

@@ -11,20 +11,17 @@ from kit.effort import examples
 from kit.plan_problems import day_problem, legal, plan_problems
 
 from dardis.metrics.audit import audit
-from dardis.model.downtime import Downtime
 from dardis.model.job import FOREVER
 from dardis.model.platform import Maintenance, NodePower
+from dardis.model.schedule import Downtime
+from dardis.power.conditions import Tariff
 from dardis.power.nodes import MachinePower
-from dardis.power.tariff import Tariff
 from offline.onoff.spans import idle_gaps
 from offline.planner import plan as planning
-from offline.planner.as_schedule import schedule_of
-from offline.planner.day_account import account_of
-from offline.planner.money import rank_of
-from offline.planner.plan import plan
+from offline.planner.money import account_of, rank_of
+from offline.planner.plan import plan, schedule_of
 from offline.planner.problem import StoppedBy
-from offline.planner.rules import rule_plans, rule_setups
-from offline.planner.searches import heuristic
+from offline.planner.searches import heuristic, rule_plans, rule_setups
 from offline.planner.switched_bound import bound_with_switching, most_of_machine
 from offline.planner.use import node_spans
 

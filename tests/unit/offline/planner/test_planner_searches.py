@@ -13,15 +13,13 @@ from kit.dense import ONE, dense_nodes
 from kit.effort import examples
 from kit.plan_problems import day_problem, legal, plan_problems, same
 
-from dardis.power.tariff import PowerLimit, Tariff
+from dardis.power.conditions import PowerLimit, Tariff
 from offline.planner.budget import Effort, Watch
-from offline.planner.day_account import account_of
 from offline.planner.improve import improve
-from offline.planner.money import profit_of, rank_of
-from offline.planner.orders import order_of
+from offline.planner.money import account_of, profit_of, rank_of
 from offline.planner.packing import Packing
 from offline.planner.problem import Problem, StoppedBy
-from offline.planner.searches import heuristic, in_order, multi_search, plan_of
+from offline.planner.searches import heuristic, in_order, multi_search, order_of, plan_of
 
 
 @given(plan_problems())

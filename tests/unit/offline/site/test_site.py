@@ -29,10 +29,10 @@ from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, Platform
 from dardis.workload.read import read_trace
 from offline.site.calendar import Calendar, calendar_of
-from offline.site.fitting import trace_that_fits
+from offline.site.history import trace_that_fits
+from offline.site.now import freshness
 from offline.site.site import load_site
 from offline.site.spec import SiteSpec
-from offline.site.stale import freshness
 
 
 @pytest.fixture
