@@ -13,6 +13,5 @@ __all__ = ["AgreedClaims", "Claims", "FinalClaims", "Pace", "Retry"]
 if not TYPE_CHECKING:  # else type checkers would take any name for one
     __getattr__ = found_when_used(__name__, {
         "agreed": ("AgreedClaims", "Pace", "Retry"),
-        "base": ("Claims",),
-        "final": ("FinalClaims",),
+        "base": ("Claims", "FinalClaims"),
     })  # fmt: skip
