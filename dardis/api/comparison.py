@@ -15,7 +15,7 @@ from dardis.api.options import stated_options, with_keywords_of
 from dardis.api.plain import copied, setting_texts, settings_of, within
 from dardis.api.platforms import Platform, as_platform
 from dardis.api.traces import Trace, as_trace
-from dardis.comparison.definition import comparison_of, pair_of
+from dardis.comparison.planned_runs import comparison_of, pair_of
 from dardis.comparison.whole import Done, Shown
 from dardis.comparison.whole import compare as compare_all
 from dardis.config.comparison import CompareSpec

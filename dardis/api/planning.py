@@ -21,7 +21,7 @@ from offline.day.figures import figures_for_people
 from offline.day.options import PlanSpec
 from offline.export.formats import load_plan
 from offline.export.spec import ExportSpec
-from offline.folder.columns import ONOFF, PROFILE, SCHEDULE, onoff_columns, profile_columns, schedule_columns
+from offline.folder.tables import ONOFF, PROFILE, SCHEDULE, onoff_columns, profile_columns, schedule_columns
 from offline.loop.command import run_hybrid
 from offline.loop.export_plan import PlanExport, export_plan
 from offline.loop.files import LoopTables

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dardis.cli.derived import options_of
-from dardis.cli.options import Strict, TracePath
+from dardis.cli.derived import Strict, TracePath, options_of
 from dardis.config import option_texts
 from dardis.config.option_texts import days_of, whole
 from dardis.model.errors import InputError

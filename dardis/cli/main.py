@@ -12,22 +12,8 @@ import typer
 from typer.core import TyperCommand
 
 from dardis import __version__
-from dardis.cli import (
-    apply,
-    audit,
-    compare,
-    forecast,
-    live,
-    plan,
-    platform,
-    report,
-    scale,
-    serve,
-    simulate,
-    submit,
-    trace,
-    warm,
-)
+from dardis.cli import apply, audit, forecast, live, plan, platform, report, scale, serve, simulate, submit, trace, warm
+from dardis.cli import simulate as compare
 from dardis.cli.asking import JobStatus, WordsCommand
 from dardis.cli.derived import derived
 from dardis.model.errors import INTERRUPTED, DardisError, failure_line

@@ -58,8 +58,7 @@ def shown_progress() -> Iterator[SearchProgress | None]:
 def hybrid(options: dict[str, Any]) -> None:
     """Forecast, plan, extract and switch day by day, and simulate each day online with what really arrived."""
     from dardis.config.option import spec_of
-    from offline.loop.command import run_hybrid
-    from offline.loop.figures import figures_for_people
+    from offline.loop.command import figures_for_people, run_hybrid
     from offline.loop.spec import HybridSpec
 
     request = spec_of(HybridSpec, options)
@@ -91,7 +90,7 @@ def review(
     force: Annotated[bool, typer.Option("--force", help="Replace FILE.html.")] = False,
 ) -> None:
     """Judge a plan's day: two runs under the plan's weather and prices, as two lines and a page."""
-    from dardis.cli.options import check_absent
+    from dardis.cli.derived import check_absent
     from offline.day.review import draw
     from offline.day.review import review as judge
 

@@ -7,8 +7,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from dardis.cli.derived import Group, options_of
-from dardis.cli.options import Force, NodeNames, check_platform_out
+from dardis.cli.derived import Force, Group, NodeNames, check_platform_out, options_of
 
 
 def import_site(

@@ -65,7 +65,7 @@ def report(
 def _kind_of(folder: Path) -> tuple[OutFolder, Draw | None]:
     """What a folder holds, and what draws its report, None where it is a run."""
     from dardis.report.compare_page import draw_comparison
-    from dardis.report.loop_picture import redraw_loop
+    from dardis.report.pictures import redraw_loop
     from dardis.report.plan_page import redraw_plan
     from dardis.report.scale_page import draw_scale_report
 
@@ -128,7 +128,7 @@ def pue(
     """Print PUE = (IT + cooling) / IT of a cooling plant."""
     from math import isfinite
 
-    from dardis.metrics.facility import find_cooling
+    from dardis.metrics.power import find_cooling
     from dardis.model.errors import InputError
     from dardis.power.cooling import Rows, beyond_calibration, pue_of
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from dardis.cli.derived import Group, options_of
-from dardis.cli.options import Force, Strict, TracePath, check_absent, check_platform_out
+from dardis.cli.derived import Force, Group, Strict, TracePath, check_absent, check_platform_out, options_of
 from dardis.config.option_texts import whole
 from dardis.model.errors import InputError
 
@@ -177,7 +176,7 @@ def generate(
 ) -> None:
     """Make a synthetic trace that fits the 64-node Eurora, one of as many nodes, or a machine of AUCSCHED."""
     from dardis.config.clocks import parse_utc
-    from dardis.workload.auction import AUCTION, Auction, generate_auction
+    from dardis.workload.generate import AUCTION, Auction, generate_auction
     from dardis.workload.generate import generate as make
 
     _check_out(out, force)
@@ -257,9 +256,9 @@ def _check_out(out: Path, force: bool) -> None:
 def _write(trace: Trace, out: Path, machine: Platform | None, unit_cores: int | None) -> None:
     """Write in the form that the name of `out` asks for, and say what that form cannot hold."""
     from dardis.workload.batsim import write_batsim
+    from dardis.workload.jobs import in_units
     from dardis.workload.swf import write_swf
     from dardis.workload.table import write_table
-    from dardis.workload.units import in_units
 
     if _ends_in(out, ".csv"):
         write_table(in_units(trace, machine, unit_cores), out)

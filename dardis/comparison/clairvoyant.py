@@ -9,8 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dardis.clairvoyant.bound import Demand, least_wait
-from dardis.clairvoyant.schedule import Improving, Progress, tries_for
+from dardis.clairvoyant.schedule import Demand, Improving, Progress, least_wait, tries_for
 from dardis.comparison.planned_runs import PlannedRun
 from dardis.config.comparison import Comparison, Contender, TraceSpec
 from dardis.config.platform import load_platform

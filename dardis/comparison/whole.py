@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from dardis.comparison.draws import write_draws
 from dardis.comparison.planned_runs import PlannedRun, check, plan
 from dardis.comparison.processes import Onlooker, run_all
 from dardis.comparison.recorded import recorded_of
-from dardis.comparison.state import State
+from dardis.comparison.state import State, write_draws
 from dardis.config.comparison import Comparison
 from dardis.metrics.comparison import Compared, Known, RunResult
 from dardis.model.errors import InputError

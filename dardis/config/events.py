@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple
 from pydantic import BeforeValidator, Field
 
 from dardis.config.nodes import node_numbers
-from dardis.config.reservations import ReservationTable, check_reservations, reservations_of
+from dardis.config.queues import ReservationTable, check_reservations, reservations_of
 from dardis.config.toml_file import Table, read_toml
 from dardis.model.addresses import JobId
 from dardis.model.errors import InputError
@@ -24,8 +24,8 @@ from dardis.model.events import (
     SiteEvent,
 )
 from dardis.model.files import Read
-from dardis.model.limits import Limit, Time
 from dardis.model.platform import Platform
+from dardis.model.resources import Limit, Time
 
 _KEYS = ("stop_queue", "start_queue", "job", "nodes_down", "nodes_up", "reservation")
 """What an event is about: one of these."""

@@ -12,10 +12,10 @@ from dardis.config.series_file import read_lines
 from dardis.config.toml_file import Moment, Table
 from dardis.model.errors import InputError
 from dardis.model.files import Read, is_file
-from dardis.model.limits import Above0, Amount, Text
 from dardis.model.numbers import decimal_number
 from dardis.model.platform import MODELLED_PLANTS, Facility, GridLimit
 from dardis.model.pue_table import PueTable, Rows
+from dardis.model.resources import Above0, Amount, Text
 
 
 def _rows(value: object) -> Rows:

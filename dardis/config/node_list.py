@@ -14,10 +14,9 @@ from typing import NamedTuple
 from dardis.config.platform import check_platform
 from dardis.model.errors import InputError
 from dardis.model.files import by_name, csv_table, plain_name, read_text
-from dardis.model.limits import LARGEST_AMOUNT, LARGEST_CORES, MAX_GROUPS
 from dardis.model.numbers import whole_number
 from dardis.model.platform import NodeGroup, Platform
-from dardis.model.resources import CORES, MEMORY
+from dardis.model.resources import CORES, LARGEST_AMOUNT, LARGEST_CORES, MAX_GROUPS, MEMORY
 
 COLUMNS = ("cpu_milli", "memory_mib", "gpu", "model")
 

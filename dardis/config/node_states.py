@@ -9,8 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from dardis.config.slurm.read import parse_slurm
-from dardis.config.slurm.show import SHOWN
+from dardis.config.slurm.read import SHOWN, parse_slurm
 from dardis.config.slurm.state_table import State
 from dardis.model.arrays import Bools
 from dardis.model.errors import InputError, one_line

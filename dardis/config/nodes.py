@@ -9,10 +9,9 @@ from pathlib import Path
 
 from dardis.model.errors import InputError
 from dardis.model.files import read_text
-from dardis.model.limits import MOST_NODES
 from dardis.model.numbers import whole_number
 from dardis.model.platform import Platform
-from dardis.model.resources import KIND_NAME, parse_amount
+from dardis.model.resources import KIND_NAME, MOST_NODES, parse_amount
 
 
 def node_numbers(value: object) -> list[int]:

@@ -10,16 +10,27 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from dardis.config.facility import FacilityKeys, facility_of
 from dardis.config.nodes import clash_of, node_numbers, read_amounts
-from dardis.config.queues import PrimeTable, QueueTable, queues_of
-from dardis.config.reservations import ReservationTable, check_reservations, places_of, reservations_of
+from dardis.config.queues import (
+    PrimeTable,
+    QueueTable,
+    ReservationTable,
+    check_reservations,
+    places_of,
+    queues_of,
+    reservations_of,
+)
 from dardis.config.toml_file import Moment, Table, checked_content, read_toml
 from dardis.model.errors import InputError
 from dardis.model.files import Read
-from dardis.model.limits import (
+from dardis.model.platform import Maintenance, NodeGroup, NodePower, Platform
+from dardis.model.resources import (
+    CORES,
     LARGEST_AMOUNT,
     LARGEST_CORES,
     MAX_GROUPS,
+    MEMORY,
     MOST_NODES,
+    POWER,
     Above0,
     Amount,
     Seconds,
@@ -27,8 +38,6 @@ from dardis.model.limits import (
     Time,
     Watts,
 )
-from dardis.model.platform import Maintenance, NodeGroup, NodePower, Platform
-from dardis.model.resources import CORES, MEMORY, POWER
 
 
 def check_amounts(amounts: dict[str, int]) -> dict[str, int]:

@@ -1,19 +1,24 @@
-"""Decides what a platform file may say of queues and of prime time."""
+"""What a platform file states of queues, prime time and reservations."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from bisect import bisect_right
+from collections.abc import Collection, Mapping, Sequence
+from enum import StrEnum
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
+import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from dardis.config.nodes import read_amounts
+from dardis.config.nodes import node_numbers, read_amounts
 from dardis.config.toml_file import SpanTable, Table
 from dardis.model.errors import InputError
-from dardis.model.limits import Limit, Priority, Text
-from dardis.model.queues import Hours, PrimeTime, Queue
+from dardis.model.moments import united
+from dardis.model.platform import Platform
+from dardis.model.queues import Hours, PrimeTime, Queue, Reservation
+from dardis.model.resources import MAX_GROUPS, Limit, Priority, Text
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
@@ -130,3 +135,135 @@ def queues_of(
         stopped = tuple((span.start_s, span.end_s) for span in table.stopped)
         found[table.name] = Queue(**stated, groups=groups, stopped=stopped)
     return tuple(found.values())
+
+
+MOST_TIMES = 1_000
+"""How often a standing reservation may come."""
+
+
+class Repeat(StrEnum):
+    """How often a standing reservation comes (thesis 4.4)."""
+
+    HOURLY = "hourly"
+    DAILY = "daily"
+    WEEKLY = "weekly"
+
+
+_PERIOD_S = {Repeat.HOURLY: 3600, Repeat.DAILY: 86_400, Repeat.WEEKLY: 7 * 86_400}
+
+
+def _repeat(value: object) -> Repeat:
+    try:
+        return Repeat(str(value))
+    except ValueError:
+        raise ValueError(f"{value!r}; expected one of {', '.join(Repeat)}") from None
+
+
+class ReservationTable(SpanTable):
+    """`[[reservations]]`: what is kept on some nodes for the jobs of a queue; the span is the first one."""
+
+    name: Annotated[str, Field(min_length=1, pattern=r"^\S+$")] = Field(
+        description="Name, without blanks. Every reservation has another one."
+    )
+    queue: Annotated[str, Field(min_length=1)] = Field(
+        description="One of the `[[queues]]`, which names no groups. Every reservation has another one."
+    )
+    nodes: Annotated[list[int], BeforeValidator(node_numbers)] = Field(
+        description='Nodes that it is on, as `"0-3 7"` or `[0, 1, 2, 3, 7]`.'
+    )
+    resources: Annotated[dict[str, int], BeforeValidator(read_amounts)] | None = Field(
+        None, description="What is kept on each of these nodes, and nothing of other kinds. Default: all that it has."
+    )
+    users: Annotated[list[str], Field(min_length=1)] | None = Field(
+        None, description="Users who may use it. Default: all."
+    )
+    repeat: Annotated[Repeat, BeforeValidator(_repeat)] | None = Field(
+        None, description="`hourly`, `daily` or `weekly`: how often it comes again. The span is the first one."
+    )
+    times: Annotated[int, Field(ge=1, le=MOST_TIMES)] = Field(
+        1, description=f"How often a reservation with `repeat` comes, the first time counted: 2 to {MOST_TIMES:,}."
+    )
+
+
+def reservations_of(place: str, tables: list[ReservationTable]) -> tuple[Reservation, ...]:
+    """The reservations of a file; `place` is where they stand. Raises InputError."""
+    found = []
+    for index, table in enumerate(tables):
+        here = f"{place}[{index}]"
+        if (table.repeat is None) != (table.times == 1):
+            expected = f"both repeat ({', '.join(Repeat)}) and times (2 or more), or neither"
+            raise InputError(f"{here}.times", f"{table.times}, repeated {table.repeat or 'never'}", expected)
+        period = 0 if table.repeat is None else _PERIOD_S[table.repeat]
+        if period and table.end_s - table.start_s > period:
+            raise InputError(f"{here}.end_s", f"it is longer than it takes to come again {table.repeat}", "an earlier")
+        spans = united((table.start_s + i * period, table.end_s + i * period) for i in range(table.times))
+        users = None if table.users is None else tuple(table.users)
+        found.append(Reservation(table.name, table.queue, tuple(table.nodes), tuple(spans), table.resources, users))
+    return tuple(found)
+
+
+def places_of(place: str, platform: Platform) -> list[str]:
+    """Where each of the platform's reservations stands, if `place` is where all do."""
+    return [f"{place}[{index}]" for index in range(len(platform.reservations))]
+
+
+def check_reservations(platform: Platform, places: Sequence[str]) -> None:
+    """Refuse reservations that the machine could not keep; `places` are where they stand. Raises InputError."""
+    names: dict[str, str] = {}
+    for this, here in zip(platform.reservations, places, strict=True):
+        for what, name in (("name", this.name), ("queue", this.queue)):
+            if names.setdefault(f"{what} {name}", here) != here:
+                raise InputError(f"{here}.{what}", f"{name!r} again", f"another {what} for every reservation")
+        if this.queue not in platform.queue_of:
+            raise InputError(f"{here}.queue", f"no queue {this.queue!r}", "one of the [[queues]]")
+        if platform.queue_of[this.queue].groups is not None:
+            raise InputError(f"{here}.queue", f"queue {this.queue!r} names groups", "a queue without: it has the nodes")
+        if this.nodes[-1] >= platform.node_count:
+            expected = f"numbers from 0 to {platform.node_count - 1}"
+            raise InputError(f"{here}.nodes", f"no node {this.nodes[-1]}", expected)
+        _see_that_it_fits(platform, this, here)
+    for this, here in zip(platform.reservations, places, strict=True):
+        _see_that_all_fit(platform, this, here)
+    groups = {(this.name, int(platform.group_of_node[node])) for this in platform.reservations for node in this.nodes}
+    if len(groups) + len(platform.groups) > MAX_GROUPS:
+        found = f"{len(groups)}, counted by the node groups that they are on"
+        raise InputError(places[-1], found, f"at most {MAX_GROUPS - len(platform.groups)}: with [[nodes]] {MAX_GROUPS}")
+
+
+def _see_that_it_fits(platform: Platform, this: Reservation, here: str) -> None:
+    """Every node has what is kept there, at a time when nobody works on it."""
+    for kind, amount in (this.resources or {}).items():
+        if kind not in platform.kinds:
+            raise InputError(f"{here}.resources", f"no node has {kind!r}", "one of " + ", ".join(platform.kinds))
+        for node in this.nodes:
+            has = int(platform.capacity[node, platform.kinds.index(kind)])
+            if amount > has:
+                raise InputError(f"{here}.resources", f"{amount} {kind}, and node {node} has {has}", f"{has} or fewer")
+    if this.resources is not None and not any(this.resources.values()):
+        raise InputError(f"{here}.resources", "nothing", "an amount of some kind")
+    for window in platform.maintenance:
+        met = set(window.nodes if window.foreseen else ()).intersection(this.nodes)
+        for start, end in this.spans if met else ():
+            if start < window.end and end > window.start:
+                found = f"node {min(met)} is in maintenance from {window.start} to {window.end} s"
+                raise InputError(f"{here}.nodes", found, "nodes that are not")
+
+
+def _see_that_all_fit(platform: Platform, this: Reservation, here: str) -> None:
+    """When it begins, all reservations together keep no more on its nodes than these have."""
+    others = [
+        (one, [start for start, _ in one.spans])
+        for one in platform.reservations
+        if one is not this and not set(one.nodes).isdisjoint(this.nodes)
+    ]
+    for begin, _ in this.spans if others else ():
+        places = [(one, bisect_right(starts, begin) - 1) for one, starts in others]
+        standing = [this, *(one for one, place in places if place >= 0 and begin < one.spans[place][1])]
+        if len(standing) < 2:
+            continue
+        kept = np.sum([one.kept(platform.capacity, platform.kinds) for one in standing], axis=0)
+        for node, kind in np.argwhere(kept > platform.capacity).tolist():
+            if node in this.nodes:
+                names = ", ".join(one.name for one in platform.reservations if one in standing and node in one.nodes)
+                found = f"{kept[node, kind]} {platform.kinds[kind]} of node {node} at {begin} s by {names}"
+                raise InputError(here, found, f"at most the {platform.capacity[node, kind]} that it has")

@@ -15,9 +15,9 @@ from dardis.config.platform_record import MachineRecord, Record
 from dardis.config.run import JobsSpec
 from dardis.config.toml_file import Table, read_json
 from dardis.model.errors import InputError
-from dardis.model.limits import Count, Time
 from dardis.model.numbers import LARGEST_INT64, LEAST_INT64
 from dardis.model.platform import Platform
+from dardis.model.resources import Count, Time
 
 COUNTS: Final = ("jobs", "completed", "killed", "rejected")
 """The counts of jobs in a metrics.json."""

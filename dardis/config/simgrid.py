@@ -18,10 +18,9 @@ from dardis.config.platform import check_platform
 from dardis.config.platform_text import POWER_TO_FILL_IN, Comments, Imported, platform_text
 from dardis.model.errors import InputError, one_line
 from dardis.model.hostlist import MOST_NAMES, hostlist_in_order
-from dardis.model.limits import MAX_GROUPS
 from dardis.model.numbers import whole_number
 from dardis.model.platform import NodeGroup, Platform
-from dardis.model.resources import CORES
+from dardis.model.resources import CORES, MAX_GROUPS
 
 _EXPECTED: Final = "a SimGrid platform: <platform> with <host>s or <cluster>s"
 _BEGINS: Final = re.compile(r"\s*<(?:\?xml|!--|!DOCTYPE|platform)")

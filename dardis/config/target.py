@@ -13,11 +13,10 @@ from pydantic import Field
 from dardis.config.toml_file import Table, checked_json
 from dardis.model.errors import InputError
 from dardis.model.files import Read, csv_rows, read_text, write_json
-from dardis.model.limits import LATEST, MOST_NODES
 from dardis.model.numbers import whole_number
 from dardis.model.platform import Platform
 from dardis.model.profile import StepFunction
-from dardis.model.resources import CORES, parse_amount
+from dardis.model.resources import CORES, LATEST, MOST_NODES, parse_amount
 from dardis.model.target import DesiredProfile, Split, Switching, Target
 
 FORMAT, VERSION = "dardis-target", 1

@@ -16,9 +16,9 @@ from pydantic_core import ErrorDetails
 
 from dardis.model.errors import InputError
 from dardis.model.files import Read, read_text
-from dardis.model.limits import Time
 from dardis.model.moments import parse_utc
 from dardis.model.numbers import LARGEST_INT64, LEAST_INT64
+from dardis.model.resources import Time
 
 
 class Table(BaseModel):

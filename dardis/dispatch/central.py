@@ -14,13 +14,13 @@ from math import ceil
 
 import numpy as np
 
-from dardis.dispatch.numbering import Numbering
+from dardis.dispatch.gone_over import Numbering
 from dardis.dispatch.setups import ProfileCheck, QueueSetUp
 from dardis.dispatch.shapes import Shapes
 from dardis.kernels import passes, queue, search
 from dardis.kernels.job_table import JobTable
 from dardis.kernels.placer import Placer
-from dardis.kernels.profiles import NodeProfiles
+from dardis.kernels.profile import NodeProfiles
 from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
 from dardis.model.capacity import could_hold, no_place, outside_desired, too_large

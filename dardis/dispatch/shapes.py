@@ -9,15 +9,14 @@ from typing import Final
 
 from dardis.kernels.job_table import JobTable
 from dardis.kernels.placer import Placer
-from dardis.kernels.profile import DONE
-from dardis.kernels.profiles import NodeProfiles
+from dardis.kernels.profile import DONE, NodeProfiles
 from dardis.kernels.queue import UNBOUND, Rules
 from dardis.kernels.shapes import holds_alone
 from dardis.model.capacity import hardest_first
 from dardis.model.job import Job, Request
-from dardis.model.limits import NOBODY_KNOWS
 from dardis.model.offer_rows import FIRST_FIT
 from dardis.model.platform import Maintenance, Platform
+from dardis.model.resources import NOBODY_KNOWS
 
 MOST_ORDERS: Final = 24
 """Orders of parts that are tried: all of up to four."""

@@ -1,4 +1,4 @@
-"""The fitting index over a node's profile, as pieces of start times on which it is constant (thesis eq. 5.2 and 5.3).
+"""Fitting indices: how well a unit fits a node at a time (thesis 5.3), and which nodes a job may use.
 
 The cost grows with the breakpoints between the first start and the last end, not with seconds.
 """
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dardis.kernels.jit import bare, inlined
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER
+from dardis.model.node_sets import WORD_BITS
 from dardis.model.offer_rows import FREE_FROM, FREE_TO, FROM, INDEX, INDEX_BITS, TO
 
 Values = NDArray[Any]
@@ -199,3 +200,15 @@ def constant_piece(profile: Profile, wanted: Wanted, now: int, pieces: Ints, bef
     pieces[before, FREE_FROM] = max(profile.time[profile.head], now)
     pieces[before, FREE_TO] = FOREVER
     return before + 1
+
+
+@inlined
+def may_use(member: Ints, node: int, code: int) -> bool:
+    """Whether the node is in the set with this code; `member` and codes are those of `dardis.model.node_sets`.
+
+    No node is in a set with another code: messages may say anything.
+    """
+    if member.shape[1] == 1:
+        return (member[node, 0] & code) != 0
+    word = code >> WORD_BITS
+    return 0 <= word < member.shape[1] and (member[node, word] & code) != 0

@@ -1,4 +1,4 @@
-"""The rows of jobs in a queue's table, and the room for their nodes: given, taken back, enlarged."""
+"""A table of jobs for kernels."""
 
 from __future__ import annotations
 

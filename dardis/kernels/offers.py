@@ -7,9 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dardis.kernels.chance import PURPOSE_START, draw_key
-from dardis.kernels.fitting import Profile, Values, Wanted, constant_piece, feasible_pieces, segment_of, slide
+from dardis.kernels.fitting import Profile, Values, Wanted, constant_piece, feasible_pieces, may_use, segment_of, slide
 from dardis.kernels.jit import Fields, bare, inlined
-from dardis.kernels.node_sets import may_use
 from dardis.kernels.profile import without
 from dardis.kernels.rows import Rows, forget_before
 from dardis.kernels.starts import Draw, generate, to_grid

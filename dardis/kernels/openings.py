@@ -12,9 +12,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dardis.kernels.fitting import fits_at
+from dardis.kernels.fitting import fits_at, may_use
 from dardis.kernels.jit import bare, folded, inlined
-from dardis.kernels.node_sets import may_use
 from dardis.kernels.rows import Rows, forget_before
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER

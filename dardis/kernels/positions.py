@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dardis.kernels.fitting import may_use
 from dardis.kernels.jit import bare, kernel
-from dardis.kernels.node_sets import may_use
 from dardis.model.arrays import Bools, Ints
 from dardis.model.job import FOREVER, NO_TIME
 

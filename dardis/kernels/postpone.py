@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from dardis.kernels.fitting import may_use
 from dardis.kernels.jit import bare, inlined, kernel
-from dardis.kernels.node_sets import may_use
 from dardis.kernels.passes import BEGUN, STAYS, begin, begin_shape, count_free, hopeless, mark_begun
 from dardis.kernels.profile import DONE, REFUSED, apply
 from dardis.kernels.queue import (

@@ -1,4 +1,4 @@
-"""The best of many nodes for a start that has been selected: ranked by key and node, and cut where they hold the job.
+"""Sums of offers and ranked candidates, as a tree of hosts adds them up.
 
 A candidate is a row (key, node, units it takes, incarnation of its host). The best of several hosts' best are the best
 of all their nodes, so a tree of hosts can pass them on, and nobody's list is longer than the job has units. For a
@@ -7,14 +7,38 @@ contiguous choice one must see who is beside whom: there all candidates are pass
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from dardis.kernels.jit import bare, inlined, kernel
 from dardis.kernels.offers import OUT_OF_SPACE, Question, answer_one
-from dardis.kernels.selection import Choice, Start, list_candidates, take_contiguous
-from dardis.kernels.sums import SENT, Tree, take_children
+from dardis.kernels.selection import (
+    NONE,
+    Choice,
+    Start,
+    in_order,
+    list_candidates,
+    take_contiguous,
+    take_span,
+    units_of,
+)
 from dardis.model.arrays import Ints
-from dardis.model.offer_rows import BEST_INCARNATION, BEST_KEY, BEST_NODE, BEST_UNITS, CONTIGUOUS
+from dardis.model.job import FOREVER
+from dardis.model.offer_rows import (
+    BEST_INCARNATION,
+    BEST_KEY,
+    BEST_NODE,
+    BEST_UNITS,
+    CONTIGUOUS,
+    FROM,
+    INDEX,
+    MIN_START,
+    STEP_INDICES,
+    STEP_INSTANT,
+    STEP_UNITS,
+    TO,
+)
 
 FEW = 128
 """Candidates up to which they are put in order one by one."""
@@ -146,3 +170,149 @@ def take_best(best: Ints, units: int, choice: int, nodes: Ints, node_units: Ints
     nodes[:count] = nodes[:count][order]
     node_units[:count] = node_units[:count][order]
     return count
+
+
+SENT, LONGEST_TO_ROOT = range(2)
+"""What is counted of the messages between virtual hosts: their rows in all, and most rows of one to the root."""
+
+
+class Tree(NamedTuple):
+    """The virtual hosts of a pool: host h has the nodes `[h * block, (h + 1) * block)` and `children[h]` children.
+
+    All children come after their host; what they send is `counted`.
+    """
+
+    block: int
+    children: Ints
+    counted: Ints
+
+
+@inlined
+def cut_at_once(steps: Ints, low: int, high: int, units: int) -> bool:
+    """Whether the job is held at the first instant of all: then this instant is all that remains, as the first row."""
+    first = FOREVER
+    for row in range(low, high):
+        first = min(first, steps[row, STEP_INSTANT])
+    held = index_sum = np.int64(0)
+    for row in range(low, high):
+        if steps[row, STEP_INSTANT] == first:
+            held += steps[row, STEP_UNITS]
+            index_sum += steps[row, STEP_INDICES]
+    if held < units:
+        return False
+    steps[low, STEP_INSTANT] = first
+    steps[low, STEP_UNITS] = held
+    steps[low, STEP_INDICES] = index_sum
+    return True
+
+
+@kernel
+def add_up(steps: Ints, low: int, high: int, units: int, cut: bool) -> int:
+    """Put the steps `[low, high)` in order and join those of an instant, in place; return where they end then.
+
+    With `cut` nothing remains after the first instant at which they hold `units`.
+    """
+    if low == high:
+        return low
+    if cut and cut_at_once(steps, low, high, units):
+        return low + 1
+    tail = steps[low:high].copy()
+    order = in_order(tail[:, STEP_INSTANT])
+    end = low
+    held = np.int64(0)
+    place = 0
+    while place < len(order):
+        instant = tail[order[place], STEP_INSTANT]
+        change = index_change = np.int64(0)
+        while place < len(order) and tail[order[place], STEP_INSTANT] == instant:
+            change += tail[order[place], STEP_UNITS]
+            index_change += tail[order[place], STEP_INDICES]
+            place += 1
+        if change != 0 or index_change != 0:
+            held += change
+            steps[end, STEP_INSTANT] = instant
+            steps[end, STEP_UNITS] = change
+            steps[end, STEP_INDICES] = index_change
+            end += 1
+            if cut and held >= units:
+                break
+    return end
+
+
+@inlined
+def take_children(tree: Tree, host: int, pending: Ints, depth: int, end: int) -> tuple[int, int]:
+    """Take a host's children, who came last, off the stack of what is pending: its new depth, and where theirs begins.
+
+    `pending[:depth]` is where each host's rows begin, `end` where the last one's end.
+    """
+    counted, children = tree.counted, tree.children[host]
+    top = depth
+    depth -= children
+    for place in range(depth, top if host == 0 else depth):
+        following = pending[place + 1] if place + 1 < top else end
+        counted[LONGEST_TO_ROOT] = max(counted[LONGEST_TO_ROOT], following - pending[place])
+    return depth, pending[depth] if children > 0 else end
+
+
+@bare
+def steps_of(offers: Ints, count: int, distinct: bool, steps: Ints, end: int) -> int:
+    """Append the steps of `count` offers; return where they end."""
+    for o in range(count):
+        for side in range(2):
+            sign = np.int64(1 - 2 * side)
+            steps[end, STEP_INSTANT] = offers[o, TO] if side else offers[o, FROM]
+            steps[end, STEP_UNITS] = sign * units_of(offers[o, INDEX], distinct)
+            steps[end, STEP_INDICES] = sign * offers[o, INDEX]
+            end += 1
+    return end
+
+
+@kernel
+def sum_offers(question: Question, tree: Tree, cut: bool, distinct: bool, steps: Ints) -> int:
+    """Write the steps of all nodes to ask i as `steps[offset[i]:offset[i+1]]`; return how many, or OUT_OF_SPACE.
+
+    `out` has room for the offers of a block; OUT_OF_SPACE means either.
+    """
+    asks, out, offset = question.batch.asks, question.out, question.offset
+    hosts, nodes = len(tree.children), len(question.nodes.member)
+    pending = np.empty(hosts + 1, dtype=np.int64)  # where the steps of what is not added up yet begin
+    end = np.int64(0)
+    offset[0] = 0
+    for i in range(len(asks.job)):
+        depth = 0
+        for host in range(hosts - 1, -1, -1):
+            low, high = host * tree.block, min((host + 1) * tree.block, nodes)
+            count = answer_one(question, i, low, high, np.int64(0))
+            if count == OUT_OF_SPACE or end + 2 * count > len(steps):
+                return OUT_OF_SPACE
+            depth, begin = take_children(tree, host, pending, depth, end)
+            end = add_up(steps, begin, steps_of(out, count, distinct, steps, end), asks.units[i], cut)
+            pending[depth] = begin
+            depth += 1
+            if host > 0:
+                tree.counted[SENT] += end - begin
+        offset[i + 1] = end
+    return end
+
+
+@kernel
+def choose_of_sums(
+    steps: Ints, offset: Ints, units: Ints, policy: int, seed: int, job: Ints, draw_key: Ints, instants: Ints
+) -> None:
+    """Write the instant that the policy takes for each ask, or NONE."""
+    for i in range(len(units)):
+        mine = steps[offset[i] : offset[i + 1]]
+        spans = np.empty((len(mine) + 1, 3), dtype=np.int64)
+        count = 0
+        held = index_sum = np.int64(0)
+        for row in range(len(mine)):
+            held += mine[row, STEP_UNITS]
+            index_sum += mine[row, STEP_INDICES]
+            if held >= units[i]:
+                spans[count, 0] = mine[row, STEP_INSTANT]
+                spans[count, 1] = mine[row + 1, STEP_INSTANT] if row + 1 < len(mine) else FOREVER
+                spans[count, 2] = index_sum
+                count += 1
+                if policy == MIN_START:
+                    break
+        instants[i] = take_span(spans, count, policy, seed, job[i], draw_key[i]) if count else NONE

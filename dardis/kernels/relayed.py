@@ -11,10 +11,9 @@ import numpy as np
 from dardis.kernels.jit import folded, inlined, kernel
 from dardis.kernels.offers import OUT_OF_SPACE, Asked, Batch, Held, Nodes, OfferRules, Question, Scratch
 from dardis.kernels.profile import ends
-from dardis.kernels.ranked import best_of, rank_nodes
+from dardis.kernels.ranked import Tree, add_up, best_of, rank_nodes, sum_offers
 from dardis.kernels.rows import Rows
 from dardis.kernels.selection import Choice
-from dardis.kernels.sums import Tree, add_up, sum_offers
 from dardis.model import offer_rows
 from dardis.model.arrays import Ints
 from dardis.model.job import NO_TIME

@@ -6,8 +6,8 @@ from typing import Final
 
 import numpy as np
 
+from dardis.kernels.fitting import may_use
 from dardis.kernels.jit import bare, folded, inlined, kernel
-from dardis.kernels.node_sets import may_use
 from dardis.kernels.offers import OUT_OF_SPACE, Asked, Batch, Held, Nodes, OfferRules, Question, answer
 from dardis.kernels.profile import DONE, FULL, release, reserve
 from dardis.kernels.queue import (

@@ -6,8 +6,8 @@ own; so they may fail although other nodes would hold all of them. Nodes are the
 
 from __future__ import annotations
 
+from dardis.kernels.fitting import may_use
 from dardis.kernels.jit import bare, inlined, kernel
-from dardis.kernels.node_sets import may_use
 from dardis.kernels.profile import DONE, FULL, REFUSED
 from dardis.kernels.queue import (
     ADJACENT,

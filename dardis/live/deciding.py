@@ -17,8 +17,8 @@ from dardis.model.addresses import Address, HostId, JobId, all_hosts
 from dardis.model.errors import ProtocolError
 from dardis.model.events import LaidOutAnew, Withdrawn
 from dardis.model.job import FOREVER, Job
-from dardis.model.limits import NOBODY_KNOWS
 from dardis.model.platform import Maintenance, Platform, platform_to_dict
+from dardis.model.resources import NOBODY_KNOWS
 from dardis.registry import Cluster, find_dispatcher
 from dardis.runs.hosts import host_from_plan, host_plan
 from dardis.runs.warm import warm as warm_dispatcher

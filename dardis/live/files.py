@@ -1,4 +1,4 @@
-"""Files of jobs on their host: scripts and host files by content, and the output that jobs have written."""
+"""Files of jobs on their host, scripts and host files, named by content."""
 
 from __future__ import annotations
 
@@ -7,19 +7,15 @@ import hashlib
 import os
 import stat
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from shlex import quote
-from time import sleep
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
-from dardis.live.asked import filled_in
-from dardis.live.client import Client, is_over
 from dardis.live.jobs import Asker, LiveJob
-from dardis.model.errors import DardisError
 
 REMOTE_SHELL: Final = "remote-shell"
 _WITHIN_REACH = 0o711
@@ -139,40 +135,3 @@ def remove_files(folder: Path, paths: Iterable[str]) -> None:
     for path in paths:
         with suppress(OSError):
             (folder / path).unlink()
-
-
-_BLOCK: Final = 1 << 16
-_PAUSE_S: Final = 0.2
-_LOOKS_A_QUESTION: Final = 5
-"""How often the file is looked at before the service is asked again."""
-
-
-def path_of(job: Mapping[str, Any], *, error: bool) -> Path:
-    """The file of a job's output, or error output. Raises DardisError where that isn't told to who asks."""
-    if not (said := job["error" if error else "output"]):
-        raise DardisError(f"job {job['id']} is {job['user']}'s: where it writes is told to nobody else")
-    pattern = filled_in(said, job["id"], job["array"], job["index"], job["name"], job["user"])
-    return Path(job.get("cwd") or "/", job["chdir"] or "", pattern)
-
-
-def copied(service: Client, job: dict[str, Any], path: Path, *, follow: bool) -> Iterator[bytes]:
-    """What is in the file; `follow`: and what comes until the job is over. Raises DardisError where nothing is."""
-    looks = 0
-    file: BinaryIO | None = None
-    with ExitStack() as stack:
-        while True:
-            over = is_over(job)
-            if file is None:
-                try:
-                    file = stack.enter_context(path.open("rb"))
-                except FileNotFoundError:
-                    if over or not follow:
-                        raise DardisError(f"{path}: not there; job {job['id']} is {job['state']}") from None
-            while file is not None and (block := file.read(_BLOCK)):
-                yield block
-            if over or not follow:
-                return
-            sleep(_PAUSE_S)
-            looks += 1
-            if looks % _LOOKS_A_QUESTION == 0:
-                job = service.job(job["id"])

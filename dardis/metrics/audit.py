@@ -13,9 +13,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from dardis.metrics.asked import AskedJobs
 from dardis.metrics.capacities import Capacities, Tell
-from dardis.metrics.contradictions import contradictions
 from dardis.metrics.cores import first_cores
-from dardis.metrics.job_rules import Found, JobRules, Violation, exist, in_order, of_jobs
+from dardis.metrics.job_rules import Found, JobRules, Violation, contradictions, exist, in_order, of_jobs
 from dardis.metrics.system import counted_jobs
 from dardis.metrics.table import read_blocks
 from dardis.model.arrays import Ints
@@ -50,7 +49,7 @@ class Audit:
 
     Memory does not grow with placements: it is that of one block (of `table.BLOCK_CHARACTERS`, or of one row that is
     longer), of `placements.BLOCK` placements (or of one node that has more), and some integers a job, node, time down
-    and node in maintenance. Placements wait in a temporary file (`dardis.metrics.placements`).
+    and node in maintenance. Placements wait in a temporary file (`dardis.metrics.capacities`).
     """
 
     def __init__(

@@ -13,6 +13,7 @@ from dardis.metrics.catalogue import OF_LINE, columns_of, metric_of
 from dardis.metrics.comparison import (
     KEYS,
     Compared,
+    Interval,
     Known,
     Line,
     RunResult,
@@ -24,7 +25,6 @@ from dardis.metrics.comparison import (
     seeded,
     swept,
 )
-from dardis.metrics.paired import Interval
 from dardis.model.csv_table import REAL, TEXT, WHOLE, WORD, Column, CsvTable, FilledTable
 from dardis.model.files import write_json
 

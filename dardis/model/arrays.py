@@ -1,8 +1,10 @@
-"""The kinds of arrays that annotations name: one name each, wherever a column of numbers is meant."""
+"""Types of arrays, and a base of immutable values of which many are made."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,3 +16,18 @@ Integers = NDArray[np.integer[Any]]
 """Of any width."""
 Sets = NDArray[np.object_]
 """Bit sets of node groups, Python integers (`dardis.model.node_sets`)."""
+
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass as value
+else:
+
+    def value(*, frozen: bool, slots: bool) -> Callable[[type], type]:
+        """Make a dataclass; that it is `frozen` is seen by type checkers alone.
+
+        To make one of seven fields takes a seventh of the time so (0.24 against 1.7 µs).
+        """
+        return dataclass(slots=slots, unsafe_hash=frozen)
+
+
+__all__ = ["value"]

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dardis.model.arrays import Integers, Ints
-from dardis.model.limits import BEFORE_ALL
 from dardis.model.placements import Placements
 from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.model.queues import Queue, Reservation
+from dardis.model.resources import BEFORE_ALL
 from dardis.model.schedule import Schedule
 
 

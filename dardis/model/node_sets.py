@@ -28,7 +28,7 @@ class NodeSets:
     """The sets of node groups that jobs may be confined to, and what their empty nodes hold.
 
     A set is a bit set of groups: a Python integer with a bit for each group, however many there are. `member` (nodes,
-    words) says for each node in which sets it is: `dardis.kernels.node_sets` looks there for a code.
+    words) says for each node in which sets it is: `dardis.kernels.fitting` looks there for a code.
     """
 
     def __init__(self, counts: Sequence[int], capacity: Ints, named: Iterable[int]) -> None:

@@ -1,4 +1,4 @@
-"""Decides what counts as a number in a file or an option: ASCII digits as anyone writes them, nothing else.
+"""Numbers in files and options: ASCII digits alone.
 
 Python and NumPy read more (`1_800`, digits of other scripts, `nan`, blanks around), and so make numbers of slips of the
 pen.

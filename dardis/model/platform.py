@@ -13,12 +13,24 @@ from annotated_types import Ge, Le, MaxLen, MinLen
 from dardis.model.arrays import Ints
 from dardis.model.errors import InputError
 from dardis.model.job import FOREVER, Job
-from dardis.model.limits import MAX_GROUPS, MOST_NODES, Above0, Amount, Count, Edge, Seconds, Text, Time, Watts
 from dardis.model.moments import united
 from dardis.model.node_sets import MAX_DIRECT, NodeSets, bits_of
 from dardis.model.pue_table import Rows
 from dardis.model.queues import ALWAYS, Hours, PrimeTime, Queue, Reservation, Starts
-from dardis.model.resources import CORES, amount_in_words
+from dardis.model.resources import (
+    CORES,
+    MAX_GROUPS,
+    MOST_NODES,
+    Above0,
+    Amount,
+    Count,
+    Edge,
+    Seconds,
+    Text,
+    Time,
+    Watts,
+    amount_in_words,
+)
 
 MODELLED_PLANTS = ("air", "hybrid")
 """Names of cooling plants that are no file of a measured one."""

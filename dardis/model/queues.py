@@ -15,9 +15,8 @@ from annotated_types import Ge, Le, MinLen
 
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, NO_TIME, Job
-from dardis.model.limits import Count, Edge, Limit, Priority, Text, Time
 from dardis.model.moments import united
-from dardis.model.resources import amount_in_words
+from dardis.model.resources import Count, Edge, Limit, Priority, Text, Time, amount_in_words
 
 LATEST_BEGIN = 221_845_392_000
 """Unix s of the year 9000: what begins later has no calendar."""

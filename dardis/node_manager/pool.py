@@ -22,7 +22,7 @@ from dardis.model.job import FOREVER
 from dardis.model.placements import offsets_of
 from dardis.model.platform import Maintenance, Platform
 from dardis.model.target import DesiredProfile
-from dardis.node_manager.sound import Question, see_sound
+from dardis.node_manager.room import Question, see_sound
 from dardis.node_manager.state import Claim, PoolState, VirtualHosts
 from dardis.wire import messages as say
 from dardis.wire.effects import Effect, Kill, Launch, SetTimer, Tell, TellAll

@@ -1,4 +1,4 @@
-"""A host as an inner node of a tree: it hands on what is asked of its part, and answers for all of it in one message.
+"""A host as an inner node of a tree of hosts, and the order in which it takes many messages of one wave.
 
 What can be added is added: steps of offers, and the best candidates. A pure machine around a pool: nothing of the tree
 is stored but the questions that are open; every question says which hosts it is for and which of them are dead. Where
@@ -8,7 +8,7 @@ its answer for as long as it may be asked for it again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,6 +19,7 @@ from dardis.node_manager.pool import NodePool
 from dardis.wire import messages as say
 from dardis.wire.codec import opened, written
 from dardis.wire.effects import Effect, Return, Send, SetTimer, Tell, TellAll
+from dardis.wire.messages import Ask, Confirm, JointAsk, Message, Refused
 
 Key = tuple[ManagerAddress, int]
 """Names a question: origin and serial."""
@@ -174,3 +175,25 @@ def joined_answers(
         return said
     together = join_blocks(question, np.concatenate([written(one).block for one in said]))
     return [say.Written(together)] if len(together) else said
+
+
+def take_questions(pool: NodePool, messages: Sequence[Message], now: int) -> Iterator[list[Effect]]:
+    """Let a host's nodes take questions, and before them what gives something back; what it says to each."""
+    for message in sorted(messages, key=lambda message: isinstance(message, Ask | JointAsk)):
+        yield pool.handle(message, now)
+
+
+def take_claims(pool: NodePool, claims: Sequence[Message], now: int) -> Iterator[list[Effect]]:
+    """Let a host's nodes take claims, which are in the order of jobs, one a node; what it says to each.
+
+    A node that a job before has claimed is refused even if that one is refused elsewhere.
+    """
+    claimed: set[int] = set()
+    for claim in claims:
+        assert isinstance(claim, Confirm)
+        nodes = claim.nodes.tolist()
+        if claimed.isdisjoint(nodes):
+            yield pool.handle(claim, now)
+        else:
+            yield [Tell(claim.job, Refused(claim.job, claim.attempt, pool.host))]
+        claimed.update(nodes)

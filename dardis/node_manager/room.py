@@ -1,15 +1,31 @@
-"""Room that a pool keeps for what kernels ask and answer."""
+"""Checks and room of a pool: arrays for kernels, sane questions, and the nodes that can hold a unit."""
 
 from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Final
 
 import numpy as np
 
 from dardis.kernels.at_once import Found
 from dardis.kernels.offers import Asked, Batch, Held
+from dardis.kernels.openings import (
+    ISSUE,
+    MOST_NODES,
+    NO_CHANGES,
+    NO_OPENINGS,
+    WRITTEN,
+    Changes,
+    Openings,
+    make_changes,
+    make_openings,
+)
 from dardis.kernels.placer import FEWEST_OFFERS
 from dardis.kernels.selection import NONE
 from dardis.model.arrays import Ints
+from dardis.model.errors import ProtocolError
 from dardis.model.offer_rows import Asks
+from dardis.wire import messages as say
 from dardis.wire.messages import Seek
 
 _NONE: Ints = np.zeros(0, dtype=np.int64)
@@ -54,3 +70,96 @@ class Space:
     def double(self) -> None:
         """Make room for twice as many; what they hold is lost."""
         self.rows = np.empty((2 * len(self.rows), self.rows.shape[1]), dtype=np.int64)
+
+
+Question = say.Ask | say.Seek | say.Improve | say.Bind
+
+
+def see_sound(question: Question, first: int, last: int, kinds: int) -> None:
+    """Raise ProtocolError for a question that makes no sense to nodes `[first, last)` of so many kinds."""
+    match question:
+        case say.Ask():
+            sound = _ask(question, first, last, kinds)
+        case say.Seek(request=request):
+            sound = question.units > 0 and question.walltime > 0 and question.span > 0 and len(request) == kinds
+            sound = sound and min(request.tolist()) >= 0
+        case say.Improve():
+            columns = question.job, question.attempt, question.first, question.last, question.units, question.groups
+            sound = _as_many(len(question.job), columns, question.request, kinds) and question.units.min() > 0
+        case say.Bind(jobs=jobs):
+            sound = jobs.ndim == 2 and jobs.shape[1] == say.BIND_COLUMNS + kinds
+            sound = sound and jobs[:, [say.BIND_WALLTIME, say.BIND_UNITS]].min(initial=1) > 0
+            sound = sound and jobs[:, say.BIND_COLUMNS :].min(initial=0) >= 0
+    if not sound:
+        raise ProtocolError(f"a {type(question).__name__} that makes no sense")
+
+
+def _as_many(jobs: int, columns: tuple[Ints, ...], request: Ints, kinds: int) -> bool:
+    """Whether each column is of so many jobs, and none asks for less than nothing."""
+    whole = jobs > 0 and all(len(column) == jobs for column in columns) and request.shape == (jobs, kinds)
+    return whole and bool(request.min() >= 0)
+
+
+def _ask(ask: say.Ask, first: int, last: int, kinds: int) -> bool:
+    jobs, offset, sample = len(ask.job), ask.sample_offset, ask.sample
+    *columns, request = ask.columns
+    starts = (ask.start,) if ask.want == say.CANDIDATES else ()
+    sound = _as_many(jobs, (*columns, *starts), request, kinds) and ask.grain > 0
+    sound = sound and bool(ask.units.min() > 0 and ask.walltime.min() > 0)
+    if sound and len(offset):
+        sound = len(offset) == jobs + 1 and offset[0] == 0 and offset[-1] == len(sample)
+        sound = sound and bool((offset[1:] >= offset[:-1]).all())
+        sound = sound and (len(sample) == 0 or (sample.min() >= first and sample.max() < last))
+    # Whoever asks on for some of the jobs says it of all.
+    return sound and (len(ask.needed) == 0 or len(ask.needed) >= jobs)
+
+
+MOST_SIZES: Final = 16
+"""Sizes that are kept; who was asked for longest ago goes."""
+MOST_NAMES: Final = 4096
+"""Sizes that are remembered to have been asked for."""
+
+
+class OpenNodes:
+    """What is known of so many nodes. A size is kept from the second time on that it is asked for."""
+
+    def __init__(self, nodes: int) -> None:
+        """Know nothing."""
+        self._nodes = nodes
+        self._changes = NO_CHANGES
+        self._kept: OrderedDict[tuple[int, bytes], Openings] = OrderedDict()
+        self._asked: set[tuple[int, bytes]] = set()
+
+    def touch(self, nodes: Ints) -> None:
+        """Note that what these hold has changed."""
+        changes = self._changes
+        if not len(changes.node):
+            return
+        written = int(changes.about[WRITTEN])
+        end = written + len(nodes)
+        if end <= len(changes.node):
+            changes.node[written:end] = nodes
+            changes.about[WRITTEN] = end
+        else:
+            # The list begins anew, and all is looked at when somebody asks.
+            changes.about[WRITTEN] = 0
+            changes.about[ISSUE] += 1
+
+    def of(self, request: Ints, groups: int) -> tuple[Changes, Openings]:
+        """What is kept for a unit of this size on nodes of these groups; nothing at first."""
+        size = groups, request.tobytes()
+        openings = self._kept.get(size)
+        if openings is not None:
+            self._kept.move_to_end(size)
+        elif size in self._asked and self._nodes <= MOST_NODES:
+            if not self._kept:
+                self._changes = make_changes(self._nodes)
+            if len(self._kept) == MOST_SIZES:
+                self._asked.discard(self._kept.popitem(last=False)[0])
+            openings = self._kept[size] = make_openings(self._nodes)
+        else:
+            if len(self._asked) == MOST_NAMES:
+                self._asked.clear()
+            self._asked.add(size)
+            return NO_CHANGES, NO_OPENINGS
+        return self._changes, openings

@@ -9,27 +9,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dardis.kernels import at_once, offers, profile, ranked, selection, sums, view
+from dardis.kernels import at_once, offers, profile, ranked, selection, view
+from dardis.kernels import ranked as sums
 from dardis.kernels.at_once import Found
 from dardis.kernels.offers import Asked, Batch, Held, Nodes, OfferRules, Question, Scratch, make_scratch
 from dardis.kernels.openings import NO_CHANGES, NO_OPENINGS, Changes, Openings
 from dardis.kernels.placer import FIRST_LONGEST
-from dardis.kernels.profiles import NodeProfiles
+from dardis.kernels.profile import NodeProfiles
+from dardis.kernels.ranked import Tree
 from dardis.kernels.relayed import answer_block
 from dardis.kernels.rows import Rows, grown, make_rows
 from dardis.kernels.selection import Choice
-from dardis.kernels.sums import Tree
 from dardis.model.addresses import JobId, child_counts
-from dardis.model.arrays import Ints
+from dardis.model.arrays import Ints, value
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, NO_TIME
 from dardis.model.offer_rows import BEST_COLUMNS, FIRST, MIN_START, OFFER_COLUMNS, STEP_COLUMNS, SUMS, WANT, Asks
 from dardis.model.platform import Platform
 from dardis.model.schedule import boot_and_shutdown
 from dardis.model.target import DesiredProfile
-from dardis.model.values import value
-from dardis.node_manager.open_nodes import OpenNodes
-from dardis.node_manager.room import Single, Space, found_of
+from dardis.node_manager.room import OpenNodes, Single, Space, found_of
 from dardis.wire.messages import Ask, Bind, Bound, Improve, Seek, Switch
 
 if TYPE_CHECKING:

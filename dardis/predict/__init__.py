@@ -6,10 +6,9 @@ from collections.abc import Mapping
 
 from dardis.model.addresses import JobId
 from dardis.model.choices import Expecting
-from dardis.predict.alike import LastAlike
 from dardis.predict.base import Prediction, Predictor
 from dardis.predict.learned import Learned
-from dardis.predict.recent import LastTwoOnline, Real, Walltime
+from dardis.predict.recent import LastAlike, LastTwoOnline, Real, Walltime
 
 __all__ = ["Prediction", "Predictor", "new_predictor"]
 

@@ -14,9 +14,8 @@ import numpy as np
 from dardis.model.addresses import JobId
 from dardis.model.arrays import Floats
 from dardis.model.job import Job
-from dardis.predict.alike import LastAlike
 from dardis.predict.base import Prediction, within
-from dardis.predict.recent import LastTwoOnline
+from dardis.predict.recent import LastAlike, LastTwoOnline
 
 if TYPE_CHECKING:
     from sklearn.ensemble import ExtraTreesRegressor

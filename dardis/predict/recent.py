@@ -1,10 +1,11 @@
-"""Predicts runtimes by each user's last two jobs (Tsafrir et al. 2007), by the request alone, or by the truth."""
+"""Predicts runtimes by earlier jobs: a user's last two (Tsafrir et al. 2007), or the last one alike."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict, deque
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
+from string import digits
 
 import numpy as np
 
@@ -106,3 +107,62 @@ class Real:
 
     def observe(self, job: Job, ran: int, now: int) -> None:
         """It was known."""
+
+
+_RULES = (
+    ("user", "name", "queue", "walltime", "request"),
+    ("user", "stem", "queue", "walltime", "request"),
+    ("user", "name", "queue", "walltime"),
+    ("user", "stem", "queue", "walltime"),
+    ("user", "name"),
+    ("user", "stem"),
+)
+"""What two jobs must share to be alike; `stem` is a name without the number at its end."""
+Kind = tuple[str, tuple[Hashable, ...]]
+"""The rule, in words, and what jobs of this kind share."""
+
+
+class LastAlike:
+    """How long the last job ran of each kind. What a job does not state drops out of what makes it alike.
+
+    But where others state their users, a job whose user is unknown shares no history with any other.
+    """
+
+    def __init__(self) -> None:
+        """Nothing has ended."""
+        self._last: dict[Kind, int] = {}
+        self._walltime = Walltime()
+        self._users_stated = False
+        """Whether any job that was asked about has stated its user."""
+
+    def shares(self, job: Job) -> bool:
+        """Whether the job has a history in common with others."""
+        self._users_stated = self._users_stated or job.user != ""
+        return job.user != "" or not self._users_stated
+
+    def predict(self, job: Job, now: int) -> Prediction:
+        """As the last one ran that is most alike; without any, its walltime."""
+        for kind in _kinds(job) if self.shares(job) else ():
+            if (ran := self._last.get(kind)) is not None:
+                return Prediction(within(job, ran), kind[0])
+        return self._walltime.predict(job, now)
+
+    def observe(self, job: Job, ran: int, now: int) -> None:  # noqa: ARG002
+        """One more of its kinds."""
+        for kind in _kinds(job) if self.shares(job) else ():
+            self._last[kind] = ran
+
+
+def _kinds(job: Job) -> Iterator[Kind]:
+    """The kinds that a job is of, those first that share most."""
+    stated: dict[str, Hashable] = {
+        "user": job.user, "name": job.name, "stem": job.name.rstrip(digits) or job.name, "queue": job.queue,
+        "walltime": job.walltime, "request": (job.units, *job.request),
+    }  # fmt: skip
+    known: set[str] = set()
+    for rule in _RULES:
+        fields = [field for field in rule if stated[field] != ""]
+        words = " ".join(fields)
+        if fields and words not in known:
+            known.add(words)
+            yield words, tuple(stated[field] for field in fields)

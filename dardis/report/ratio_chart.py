@@ -11,9 +11,9 @@ from matplotlib.projections.polar import PolarAxes
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from dardis.metrics.catalogue import excess_kind, metric_of
-from dardis.metrics.comparison import Line, comparable, first_of, of_same_jobs
-from dardis.metrics.paired import Interval
-from dardis.report import chart, words
+from dardis.metrics.comparison import Interval, Line, comparable, first_of, of_same_jobs
+from dardis.report import chart
+from dardis.report import summary as words
 from dardis.report.chart import Chart
 
 _FIGURES: Final = ("mean_wait_s", "mean_bounded_slowdown", "p99_wait_s")

@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from dardis.config.records import RunRecord, read_metrics
 from dardis.config.toml_file import read_json
-from dardis.metrics.expectations import EXPECTATIONS_FILE, Expectations, read_expectations
+from dardis.metrics.jobs import EXPECTATIONS_FILE, Expectations, read_expectations
 from dardis.metrics.power import SEGMENTS
 from dardis.metrics.system import DOWNTIME_FILE, profile_table, read_downtime
 from dardis.metrics.table import read_jobs
@@ -23,7 +23,7 @@ from dardis.model.numbers import decimal_number
 from dardis.model.platform import Platform
 from dardis.model.profile import ZERO, StepFunction
 from dardis.model.schedule import Downtime, Schedule
-from dardis.runs.results import DECISIONS
+from dardis.runs.outputs import DECISIONS
 from dardis.runs.solved import SOLVER_FILE, Gap, read_gaps
 
 T = TypeVar("T")

@@ -10,9 +10,9 @@ from pydantic import Field
 
 from dardis.config.platform_record import Record
 from dardis.config.toml_file import read_json
-from dardis.model.limits import Count
 from dardis.model.loggp import LogGP
-from dardis.report import words
+from dardis.model.resources import Count
+from dardis.report import summary as words
 from dardis.report.chart import Form, write_charts
 from dardis.report.page import write_page
 from dardis.report.scale_beyond import beyond_charts, predicted_table, read_predictions

@@ -11,7 +11,7 @@ from typing import Final
 from dardis.model.csv_table import CsvCells
 from dardis.model.errors import InputError
 from dardis.model.numbers import decimal_number, whole_number
-from dardis.report import words
+from dardis.report import summary as words
 
 Value = int | float | str | None
 FLAT, ALL = "flat", "all"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dardis.config.events import SiteStory, load_events
-from dardis.config.reservations import check_reservations, places_of
+from dardis.config.queues import check_reservations, places_of
 from dardis.config.run import RunSpec
 from dardis.config.settings import AnySetUp
 from dardis.config.target import read_profile
@@ -36,10 +36,9 @@ from dardis.runs.asked import (
 )
 from dardis.runs.given import Given, read_given
 from dardis.workload.deadlines import deadline_notes, deadlines_asked
-from dardis.workload.jobs import Rounded
+from dardis.workload.jobs import Rounded, groups_of
 from dardis.workload.summary import skipped_lines
 from dardis.workload.trace import Trace, told_of
-from dardis.workload.units import groups_of
 
 if TYPE_CHECKING:
     from dardis.metrics.power import PowerTerms

@@ -1,4 +1,4 @@
-"""Jobs through a dispatcher in virtual time, from its set-up to its record; knows no files."""
+"""Plays jobs under a dispatcher without files."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""The results of a run: figures, files, and CPU times of decisions."""
+"""The results of a run: figures and files."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,9 +16,15 @@ from dardis.config.settings import plain_settings
 from dardis.metrics.asked import AskedJobs, Changed
 from dardis.metrics.audit import audit
 from dardis.metrics.cores import core_sets
-from dardis.metrics.expectations import EXPECTATIONS_FILE, Expectations, expectation_metrics, write_expectations
 from dardis.metrics.job_rules import Violation
-from dardis.metrics.jobs import Number, makespan, write_metrics_by
+from dardis.metrics.jobs import (
+    EXPECTATIONS_FILE,
+    Expectations,
+    expectation_metrics,
+    makespan,
+    write_expectations,
+    write_metrics_by,
+)
 from dardis.metrics.system import (
     DOWNTIME_FILE,
     schedule_metrics,
@@ -30,13 +36,13 @@ from dardis.metrics.system import (
 from dardis.metrics.table import write_jobs
 from dardis.model.addresses import JobId
 from dardis.model.choices import Expecting, Resources
-from dardis.model.csv_table import REAL, WHOLE, Column, CsvTable
 from dardis.model.events import JobChanged
 from dardis.model.files import write_json
 from dardis.model.laid_out import lay_out
 from dardis.model.platform import Platform, platform_to_dict
 from dardis.model.schedule import Downtime, Schedule
 from dardis.runs.inputs import Inputs
+from dardis.runs.outputs import RUN_FILE, decision_figures, write_decisions
 from dardis.runs.play import Played
 from dardis.runs.solved import SOLVER_FILE, solver_figures, write_solved
 from dardis.sim.recorder import Recorder
@@ -206,35 +212,3 @@ def _expectations(inputs: Inputs, recorder: Recorder, schedule: Schedule) -> Exp
         case Expecting.WALLTIME:
             return Expectations(schedule.walltime, [Expecting.WALLTIME] * len(schedule.walltime))
     return Expectations(np.array(recorder.expected, dtype=np.int64), recorder.rules)
-
-
-RUN_FILE = "run.json"
-DECISIONS: Final = CsvTable(
-    "decisions.csv",
-    Column("cpu_s_from", REAL, "least CPU time of a decision", "s", ".4g"),
-    Column("cpu_s_to", REAL, "most CPU time of a decision", "s", ".4g"),
-    Column("decisions", WHOLE, "decisions that took so long"),
-)
-Report = Callable[[Path], object]
-"""What draws the report of a folder."""
-
-
-def decision_figures(decision_ns: Sequence[int], upkeep_ns: int) -> dict[str, Number]:
-    """`decision_…` of metrics.json: CPU inside the machines; upkeep is what belongs to no single decision."""
-    times = np.array(decision_ns, dtype=np.int64)
-    total = int(times.sum()) + upkeep_ns
-    return {
-        "decision_cpu_s": total / 1e9,
-        "decisions": len(times),
-        "decision_mean_s": total / 1e9 / len(times) if len(times) else None,
-        "decision_p99_s": float(np.percentile(times, 99)) / 1e9 if len(times) else None,
-        "decision_max_s": int(times.max()) / 1e9 if len(times) else None,
-    }
-
-
-def write_decisions(path: Path, decision_ns: Sequence[int]) -> None:
-    """Write how many decisions took how long: CPU s from, to, decisions; ten bins a power of ten."""
-    times = np.array(decision_ns, dtype=np.float64) / 1e9
-    bins = np.floor(10 * np.log10(np.maximum(times, 1e-7))).astype(np.int64)
-    counts = zip(*np.unique(bins, return_counts=True), strict=True)
-    DECISIONS.write(path, ((10 ** (place / 10), 10 ** ((place + 1) / 10), int(count)) for place, count in counts))

@@ -20,8 +20,9 @@ from dardis.runs.blamed import blamed
 from dardis.runs.given import NOTHING, Objects, reach_of, read_given
 from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
 from dardis.runs.inputs import Inputs, prepared
+from dardis.runs.outputs import RUN_FILE, Report
 from dardis.runs.play import Hosting, heeded, play, play_over
-from dardis.runs.results import RUN_FILE, Report, Results, results_of
+from dardis.runs.results import Results, results_of
 from dardis.runs.warm import warm
 from dardis.sim.recorder import Keep
 from dardis.sim.simulation import Progress
@@ -138,7 +139,7 @@ def _prepare(
     request: RunSpec, files: InputFiles, objects: Objects = NOTHING, tell: Tell = _warn, *, hosts: int = 1
 ) -> Inputs:  # fmt: skip
     if request.save_instances is not None:
-        from dardis.runs.instances import check_folder
+        from dardis.runs.solved import check_folder
 
         check_folder(request.save_instances, request.dispatcher, request.out, force=request.force)
     inputs = prepared(request, read_given(request, files, objects))
@@ -156,7 +157,7 @@ def _keeper(request: RunSpec) -> Keep | None:
     """What keeps the decisions of models, if they are asked for."""
     if request.save_instances is None:
         return None
-    from dardis.runs.instances import keeper
+    from dardis.runs.solved import keeper
 
     return keeper(request.save_instances)
 

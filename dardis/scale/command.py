@@ -23,9 +23,9 @@ from dardis.model.out_folder import SCALE_FOLDER
 from dardis.node_manager.state import PoolState
 from dardis.registry import Dispatcher, dispatchers_that, find_dispatcher
 from dardis.runs.blamed import blamed
-from dardis.runs.results import Report
+from dardis.runs.outputs import Report
 from dardis.runs.warm import warm_reach
-from dardis.scale import load
+from dardis.scale import experiment as load
 from dardis.scale.experiment import Experiment, Ground
 from dardis.scale.measure import measure
 from dardis.scale.prediction import PREDICTIONS, predictions

@@ -1,15 +1,25 @@
-"""One scale experiment: what is measured, on what ground, and what comes of driving its jobs."""
+"""One scale experiment, and its machine, jobs and background load from a seed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from dardis.kernels.rows import SLACK, Rows, make_rows
+from dardis.model.addresses import JobId
+from dardis.model.arrays import Floats, Ints
+from dardis.model.errors import InputError
+from dardis.model.job import NO_TIME, Actual, Job
 from dardis.model.loggp import LogGP
+from dardis.model.platform import NodeGroup, Platform
+from dardis.model.randomness import stream
+from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
+from dardis.node_manager.state import PoolState
 from dardis.registry import Cluster, Dispatcher
 from dardis.runs.hosts import even_bounds
-from dardis.scale.load import machine
 from dardis.task_manager import Reach
 
 if TYPE_CHECKING:
@@ -100,3 +110,94 @@ class Driven:
     message_ns: float | None
     waves: int | None = None
     job_ns: float | None = None
+
+
+CORES_OF_A_NODE = 16
+MOST_UNITS = 8
+SHORTEST_S, LONGEST_S = 600, 7200
+LEAST_SPAN_S = 2
+"""A reservation's part of the window: a second of it, and one that stays free behind it."""
+BACKGROUND = 1 << 40
+"""Numbers of background jobs begin here."""
+_BLOCK = 64
+"""Nodes that share a stream of draws, a multiple of MOST_UNITS."""
+_CHUNK = 1 << 16
+"""Nodes that are filled at a time."""
+
+
+def machine(nodes: int) -> Platform:
+    """So many equal nodes."""
+    return Platform("scale", (NodeGroup("n", nodes, {CORES: CORES_OF_A_NODE}),))
+
+
+def jobs(count: int, window: int, seed: int) -> list[Actual]:
+    """Jobs numbered from 1, submitted one second apart from 0 on, that may start within `window` s."""
+    draws = stream(seed, "scale", "jobs").random((count, 3))
+    units = 1 + (MOST_UNITS * draws[:, 0]).astype(np.int64)
+    cores = 1 + (CORES_OF_A_NODE * draws[:, 1]).astype(np.int64)
+    found = []
+    for place, (size, each, walltime) in enumerate(
+        zip(units.tolist(), cores.tolist(), _walltimes(draws[:, 2]).tolist(), strict=True)
+    ):
+        asked = Job(JobId(place + 1), place, place, place + window - 1, walltime, size, (each,), groups=1)
+        found.append(Actual(asked, runtime=walltime))
+    return found
+
+
+def _walltimes(draws: Floats) -> Ints:
+    """Walltimes in s whose logarithms are evenly spread."""
+    return np.asarray(SHORTEST_S * (LONGEST_S / SHORTEST_S) ** draws).astype(np.int64)
+
+
+def fill(state: PoolState, window: int, reservations: int, seed: int) -> None:
+    """Reserve for background jobs on the empty nodes of a pool: each node holds so many within `[0, window)`.
+
+    The window has a part for each, and there the machine is cut into jobs of 1 to 8 units on adjacent nodes. `window`
+    is at least LEAST_SPAN_S a reservation. Raises InputError where nodes hold something by themselves.
+    """
+    if reservations == 0:
+        return
+    if int(state.profiles.size.max(initial=0)) > 1:
+        raise InputError("--reservations", f"{reservations}, and nodes are closed at times by themselves", "0")
+    entries = 2 * reservations + 1
+    profiles = make_rows(state.count, 1, entries + SLACK, np.int32)
+    books = make_rows(state.count, 1, reservations + SLACK, np.int64)
+    for low in range(state.first, state.first + state.count, _CHUNK):
+        high = min(low + _CHUNK, state.first + state.count)
+        start, end, cores, number = background(low, high, window, reservations, seed)
+        time, free = np.full((high - low, entries), NO_TIME), np.full((high - low, entries), CORES_OF_A_NODE)
+        time[:, 1::2], time[:, 2::2] = start, end
+        free[:, 1::2] -= cores
+        nodes = slice(low - state.first, high - state.first)
+        _lay_down(profiles, nodes, time, free)
+        _lay_down(books, nodes, start, number)
+    state.take_over(profiles, books)
+
+
+def _lay_down(rows: Rows, nodes: slice, time: Ints, value: Ints) -> None:
+    """Let these entries be the rows of the nodes; the rows are new, and have room for as many each."""
+    count, slots = len(rows.size), int(rows.slots[0])
+    for column, entries in ((rows.time, time), (rows.value[:, 0], value)):
+        column[: count * slots].reshape(count, slots)[nodes, : entries.shape[1]] = entries
+    rows.size[nodes] = time.shape[1]
+
+
+def background(low: int, high: int, window: int, reservations: int, seed: int) -> tuple[Ints, Ints, Ints, Ints]:
+    """Start, end, cores and job number of the reservations on the nodes `[low, high)`, each (nodes, reservations)."""
+    aligned = low // _BLOCK * _BLOCK
+    blocks = [
+        stream(seed, "scale", "background", block).random((_BLOCK, reservations, 4))
+        for block in range(low // _BLOCK, -(-high // _BLOCK))
+    ]
+    draws = np.concatenate(blocks)[: high - aligned]
+    node = np.arange(aligned, high)
+    begins = (node % MOST_UNITS == 0)[:, None] | (draws[:, :, 0] < 0.3)
+    # A job's figures are those of its first node.
+    first = np.maximum.accumulate(np.where(begins, np.arange(high - aligned)[:, None], 0), axis=0)[low - aligned :]
+    layer = np.arange(reservations)
+    _, long, soon, wide = np.moveaxis(draws[first, layer], 2, 0)
+    edges = window * np.arange(reservations + 1) // reservations
+    duration = np.minimum(_walltimes(long), edges[1:] - edges[:-1] - 1)
+    start = edges[:-1] + (soon * (edges[1:] - edges[:-1] - duration)).astype(np.int64)
+    cores = 1 + (CORES_OF_A_NODE * wide).astype(np.int64)
+    return start, start + duration, cores, BACKGROUND + (first + aligned) * reservations + layer

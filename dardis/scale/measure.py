@@ -12,7 +12,7 @@ from dardis.model.job import Actual
 from dardis.model.schedule import Schedule
 from dardis.node_manager import RelayingHost
 from dardis.node_manager.state import VirtualHosts
-from dardis.scale import load
+from dardis.scale import experiment as load
 from dardis.scale.experiment import Driven, Experiment, Ground
 from dardis.scale.row import Row, row_of
 from dardis.scale.tally import TalliedHosts, resident_bytes, tally_of, untouched_pages

@@ -14,7 +14,7 @@ from statistics import median
 import numpy as np
 
 from dardis.engine.clock import cpu_ns, monotonic_s
-from dardis.kernels.sums import LONGEST_TO_ROOT, SENT
+from dardis.kernels.ranked import LONGEST_TO_ROOT, SENT
 from dardis.model.addresses import HostId, JobId, parts_of
 from dardis.model.loggp import flat_chain, tree_chain, tree_round_trip
 from dardis.node_manager import RelayingHost

@@ -15,7 +15,7 @@ from dardis.model.addresses import ONLY_MANAGER, Address, HostId, JobId
 from dardis.model.errors import ProtocolError
 from dardis.model.job import Actual
 from dardis.node_manager import NodePool
-from dardis.node_manager.overlapped import take_claims, take_questions
+from dardis.node_manager.relay import take_claims, take_questions
 from dardis.sim.recorder import Recorder
 from dardis.sim.simulation import Progress
 from dardis.task_manager.at_once import taken_apart, together

@@ -15,8 +15,8 @@ from dardis.model.addresses import Address, JobId
 from dardis.model.errors import ProtocolError
 from dardis.model.events import Change, SiteEvent, Withdrawn
 from dardis.model.job import FOREVER, NO_TIME, Actual
-from dardis.model.limits import NOBODY_KNOWS
 from dardis.model.platform import Platform
+from dardis.model.resources import NOBODY_KNOWS
 from dardis.predict import Predictor
 from dardis.sim.recorder import Keep, Recorder
 from dardis.sim.site import Site

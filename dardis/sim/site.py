@@ -25,9 +25,9 @@ from dardis.model.events import (
 )
 from dardis.model.job import Actual, Job
 from dardis.model.laid_out import lay_out
-from dardis.model.limits import NOBODY_KNOWS
 from dardis.model.platform import Maintenance, Platform
 from dardis.model.queues import Reservation
+from dardis.model.resources import NOBODY_KNOWS
 from dardis.sim.recorder import Recorder
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dardis.kernels import ranked, selection, sums
+from dardis.kernels import ranked, selection
+from dardis.kernels import ranked as sums
 from dardis.model import offer_rows
 from dardis.model.addresses import HostId
 from dardis.model.arrays import Ints

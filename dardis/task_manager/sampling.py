@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dardis.kernels.sample import draw_sample
+from dardis.kernels.chance import draw_sample
 from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
 from dardis.model.job import Job

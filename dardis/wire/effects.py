@@ -6,8 +6,7 @@ from collections.abc import Generator, Sequence
 from typing import Any, Protocol
 
 from dardis.model.addresses import HostId, JobId, ManagerAddress
-from dardis.model.arrays import Ints
-from dardis.model.values import value
+from dardis.model.arrays import Ints, value
 from dardis.wire.messages import Message, Reminder, Timer
 
 

@@ -12,10 +12,9 @@ import numpy as np
 
 from dardis.model import offer_rows
 from dardis.model.addresses import Address, HostId, JobId, ManagerAddress
-from dardis.model.arrays import Ints
+from dardis.model.arrays import Ints, value
 from dardis.model.job import FOREVER, NO_TIME
 from dardis.model.offer_rows import Asks
-from dardis.model.values import value
 
 ROWS, SUMS, CANDIDATES = offer_rows.ROWS, offer_rows.SUMS, offer_rows.CANDIDATES
 _NONE: Ints = np.zeros(0, dtype=np.int64)

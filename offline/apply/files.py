@@ -17,7 +17,7 @@ from dardis.config.toml_file import Table, read_json, read_toml
 from dardis.model.errors import InputError
 from dardis.model.files import write_json
 from dardis.model.hostlist import names_of
-from dardis.model.limits import LATEST
+from dardis.model.resources import LATEST
 from offline.apply.redfish import Controller
 from offline.apply.rounds import NO_LIMIT, Seen, Wishes
 

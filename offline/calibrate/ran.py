@@ -12,10 +12,10 @@ from dardis.model.arrays import Bools, Floats, Ints, Sets
 from dardis.model.errors import InputError
 from dardis.model.node_sets import bits_of, units_in
 from dardis.model.platform import Platform
+from dardis.workload.jobs import groups_of, in_units
 from dardis.workload.read import read_trace
 from dardis.workload.sacct import read_places
 from dardis.workload.trace import Trace
-from dardis.workload.units import groups_of, in_units
 
 STILL_RUNS = 1 << 50
 """The end of a job that ran when the history was written."""

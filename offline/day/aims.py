@@ -12,8 +12,8 @@ from dardis.model.platform import Platform
 from dardis.model.profile import ZERO, StepFunction
 from dardis.model.resources import CORES
 from dardis.model.target import Switching
+from offline.day.gap import Known
 from offline.day.hindsight import Hindsight
-from offline.day.known import Known
 from offline.day.options import DaySpec, SwitchingRule
 from offline.day.stay_on import spares_of_day, thesis_switching, thesis_target, wait_joules
 from offline.site.calendar import HOUR_S

@@ -29,8 +29,7 @@ from offline.day.room import Settled, fill_room
 from offline.day.standing import Standing
 from offline.folder.tables import JobKind, ProfileTable
 from offline.forecast.forecast import Forecast
-from offline.onoff.counts import Limits
-from offline.onoff.planned import Reserve, plan_switching
+from offline.onoff.planned import Limits, Reserve, plan_switching
 from offline.onoff.spans import Spans, nodes_up
 from offline.planner.budget import SearchProgress, Watch, never, tell_nobody
 from offline.planner.limits import allowed_it_w

@@ -19,14 +19,14 @@ from dardis.report.over_time import envelope
 from dardis.report.pictures import write_picture
 from dardis.report.plan_charts import PlannedDay
 from dardis.report.plan_page import PlanPage, draw_plan
-from dardis.report.words import of_key
+from dardis.report.summary import of_key
 from offline.day.day import DayPlan, desired_of, nodes_on_of, powered_of, profile_of, wished_of
 from offline.day.figures import first_lines
 from offline.day.promise import NOBODY_KNOWS, Promise
 from offline.day.what_if import WhatIf
 from offline.folder.plan import TARGET_FILE, Figure, PlanFolder, write_plan
 from offline.folder.tables import JobKind, OnOffTable, ProfileTable, ScheduleTable
-from offline.forecast.ranges import Range
+from offline.forecast.forecast import Range
 from offline.planner.plan import schedule_of
 from offline.planner.use import cores_used, node_spans
 from offline.site.calendar import HOUR_S

@@ -19,14 +19,14 @@ from dardis.model.series import Series
 from dardis.model.target import Switching
 from dardis.power.account import Work, work_of
 from dardis.power.conditions import Conditions
-from offline.day.known import Known, known_at
+from offline.day.gap import Known, known_at
 from offline.extract.target_tree import TargetTree, learn_target
 from offline.forecast.forecast import forecast
 from offline.forecast.past import NothingBeforeError
 from offline.onoff.replay import Demand, PastDemand, demands_of
 from offline.planner.budget import Effort, Watch
 from offline.planner.improve import improve
-from offline.planner.midnight import plan_jobs, state_at
+from offline.planner.packing import plan_jobs, state_at
 from offline.planner.problem import Expected, Problem
 from offline.planner.searches import heuristic
 from offline.planner.use import cores_used

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from dardis.workload.jobs import to_jobs
-from offline.day.gap import live_on
+from offline.day.gap import Known, known_at, live_on
 from offline.day.hindsight import Hindsight
-from offline.day.known import Known, known_at
 from offline.day.options import DaySpec
 from offline.day.standing import Standing
 from offline.folder.tables import JobKind
 from offline.forecast.forecast import Forecast, forecast
-from offline.planner.midnight import plan_jobs, state_at
+from offline.planner.packing import plan_jobs, state_at
 from offline.planner.problem import Expected, Problem
 from offline.site.calendar import DAY_S
 from offline.site.history import jobs_that_fit, predictor_of

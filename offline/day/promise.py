@@ -19,8 +19,8 @@ from dardis.model.target import Switching
 from dardis.power.account import Account, Work, account
 from dardis.power.conditions import Conditions
 from dardis.power.nodes import MachinePower
+from offline.day.gap import Known
 from offline.day.hindsight import LEAST_DAYS, Hindsight, SwitchedDay, switched_day
-from offline.day.known import Known
 from offline.day.options import DaySpec, Reactive, SwitchingRule, wait_cost
 from offline.day.stay_on import (
     break_even_seconds,
@@ -30,7 +30,7 @@ from offline.day.stay_on import (
     thesis_target,
     wait_joules,
 )
-from offline.forecast.ranges import Range, range_of
+from offline.forecast.forecast import Range, range_of
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dardis.metrics.facility import platform_cooling, tariff_of
-from dardis.metrics.power import NoCooling
+from dardis.metrics.power import NoCooling, platform_cooling, tariff_of
 from dardis.model.arrays import Floats, Ints
 from dardis.model.errors import InputError
 from dardis.model.files import sha256_of

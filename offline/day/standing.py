@@ -14,8 +14,8 @@ from dardis.model.errors import InputError
 from dardis.model.job import FOREVER
 from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.model.schedule import Downtime, boot_and_shutdown
-from offline.folder.columns import utc_texts
 from offline.folder.plan import read_plan
+from offline.folder.tables import utc_texts
 from offline.planner.problem import Running
 
 

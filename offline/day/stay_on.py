@@ -15,7 +15,7 @@ from dardis.model.series import Series
 from dardis.model.target import Switching
 from dardis.power.conditions import Conditions, cost_of_joule
 from dardis.power.nodes import MachinePower
-from offline.day.known import Known
+from offline.day.gap import Known
 from offline.day.options import Reactive, wait_cost
 from offline.extract import target_tree
 from offline.extract.spares import HIGH_USE, SpareRule, learn_spares

@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from dardis.model.errors import InputError
-from offline.export.csv_plan import export_csv
 from offline.export.exporter import Export, Format
-from offline.export.json_plan import export_json, read_json_plan
-from offline.export.openmetrics import export_openmetrics
+from offline.export.json_plan import export_csv, export_json, export_openmetrics, read_json_plan
 from offline.export.redfish import export_redfish
 from offline.export.slurm import export_slurm, mode_of
 from offline.folder.plan import PlanFolder, read_plan

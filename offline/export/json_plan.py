@@ -1,27 +1,34 @@
-"""A whole plan in one JSON file, and back: what is read equals the folder it was made of."""
+"""Plans as text: one JSON file (also read), one CSV table, or OpenMetrics gauges."""
 
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
+from typing import Final, NamedTuple
 
+import numpy as np
 from pydantic import StrictFloat, StrictInt, StrictStr
 
 from dardis.config.records import Figures, PlanHead
 from dardis.config.target import SwitchingTable, switching_of, switching_table
 from dardis.config.toml_file import read_json
-from dardis.model.csv_table import CsvCells
+from dardis.model.arrays import Floats, Ints
+from dardis.model.csv_table import REAL, TEXT, WHOLE, WORD, Column, CsvCells, CsvTable
 from dardis.model.errors import InputError
-from offline.export.exporter import Export
-from offline.folder.columns import (
+from dardis.model.hostlist import hostlist
+from offline.export.exporter import Export, first_on, steps
+from offline.folder.plan import PlanFolder, head
+from offline.folder.tables import (
     onoff_columns,
     onoff_of,
     profile_columns,
     profile_of,
+    reals_or_none,
     schedule_columns,
     schedule_of,
+    utc_texts,
 )
-from offline.folder.plan import PlanFolder, head
 
 UNITS = {
     "time_s, end_s, submission_time, starting_time, finish_time": "s of the trace's clock",
@@ -82,3 +89,97 @@ def _table(place: str, columns: _Columns) -> CsvCells:
         raise InputError(place, "columns that differ in length", "columns of one length")
     rows = zip(*columns.values(), strict=True)
     return CsvCells(place, list(columns), enumerate(["" if x is None else str(x) for x in row] for row in rows))
+
+
+TABLE: Final = CsvTable(
+    "plan.csv",
+    Column("start_utc", WORD, "begin of the row"),
+    Column("end_utc", WORD, "its end"),
+    Column("start_unix_s", WHOLE, "begin of the row"),
+    Column("end_unix_s", WHOLE, "its end"),
+    Column("target_cores", WHOLE, "cores to aim at", "cores"),
+    Column("power_cap_w", REAL, "cap on IT power for them; empty: no cap"),
+    Column("it_power_w", REAL, "expected IT power"),
+    Column("cooling_power_w", REAL, "expected cooling power"),
+    Column("pue_ratio", REAL, "all power over IT power", "ratio"),
+    Column("price_eur_per_kwh", REAL, "price of energy", "currency/kWh"),
+    Column("co2_g_per_kwh", REAL, "CO2 intensity", "g/kWh"),
+    Column("outdoor_temperature_c", REAL, "outdoor temperature"),
+    Column("mean_nodes_on_count", REAL, "nodes that are on, mean over the segment", "nodes"),
+    Column("nodes_off_count", WHOLE, "nodes that are off", "nodes"),
+    Column("shut_down_nodes", TEXT, "nodes whose shut-down begins with the row"),
+    Column("booted_nodes", TEXT, "nodes whose boot begins with the row"),
+    Column("off_nodes", TEXT, "all nodes that are off"),
+)
+
+
+def export_csv(plan: PlanFolder, names: list[str]) -> Export:
+    """Profile values of the segment that a row lies in; the nodes that are switched at its start, and all that are off.
+
+    An action before the profile's start has a row of its own, in which the profile is empty.
+    """
+    profile = plan.profile
+    actions = {step.time: step for step in steps(plan.onoff) if step.time < profile.end}
+    times = np.union1d(profile.edges, np.array(list(actions), dtype=np.int64))
+    segment = np.searchsorted(profile.edges, times[:-1], side="right") - 1
+    reals = (
+        profile.power_cap_w, profile.it_w, profile.cooling_w, profile.pue, profile.price_per_kwh, profile.gco2_per_kwh,
+        profile.temp_c, profile.nodes_on,
+    )  # fmt: skip
+    values = [profile.cores_target.tolist(), *map(reals_or_none, reals)]
+    on = first_on(plan.onoff, plan.platform.node_count)
+    rows = []
+    utc, unix = utc_texts(times + plan.offset), (times + plan.offset).tolist()
+    for row, (time, place) in enumerate(zip(times[:-1].tolist(), segment.tolist(), strict=True)):
+        step = actions.get(time)
+        off, up = (step.off, step.on) if step else ([], [])
+        on[off], on[up] = False, True
+        lists = [hostlist(names[node] for node in nodes) for nodes in (off, up, np.flatnonzero(~on).tolist())]
+        known = [column[place] if place >= 0 else None for column in values]
+        rows.append([utc[row], utc[row + 1], unix[row], unix[row + 1], *known, int((~on).sum()), *lists])
+    return Export(TABLE.text(rows))
+
+
+SAMPLE_S = 60
+"""Prometheus forgets a value after five minutes without a sample."""
+
+
+class _Gauge(NamedTuple):
+    field: str
+    name: str
+    unit: str
+    help: str
+
+
+_GAUGES = (
+    _Gauge("cores_target", "dardis_plan_target_cores", "cores", "Busy cores aimed at."),
+    _Gauge("power_cap_w", "dardis_plan_power_cap_watts", "watts", "Cap on the IT power."),
+    _Gauge("it_w", "dardis_plan_it_power_watts", "watts", "Expected mean IT power."),
+    _Gauge("cooling_w", "dardis_plan_cooling_power_watts", "watts", "Expected cooling power."),
+    _Gauge("pue", "dardis_plan_pue_ratio", "ratio", "Expected IT and cooling power over IT power."),
+    _Gauge("price_per_kwh", "dardis_plan_price_eur_per_kwh", "eur_per_kwh", "Price of electricity."),
+    _Gauge("gco2_per_kwh", "dardis_plan_co2_grams_per_kwh", "grams_per_kwh", "CO2 of electricity."),
+    _Gauge("temp_c", "dardis_plan_outdoor_temperature_celsius", "celsius", "Forecast outdoor temperature."),
+    _Gauge("nodes_on", "dardis_plan_on_nodes", "nodes", "Nodes that are on, mean over the segment."),
+)
+
+
+def export_openmetrics(plan: PlanFolder, names: list[str]) -> Export:  # noqa: ARG001 (gauges of the machine)
+    """Every value from its segment's start until its end; none where there is no value, or where nobody states CO2."""
+    label = plan.platform.name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    lines = []
+    for gauge in _GAUGES:
+        if gauge.field == "gco2_per_kwh" and plan.summary.get("co2_kg") is None:
+            continue
+        lines += [
+            f"# TYPE {gauge.name} gauge",
+            f"# UNIT {gauge.name} {gauge.unit}",
+            f"# HELP {gauge.name} {gauge.help}",
+        ]
+        values: Ints | Floats = getattr(plan.profile, gauge.field)
+        edges = (plan.profile.edges + plan.offset).tolist()
+        for start, end, value in zip(edges[:-1], edges[1:], values.tolist(), strict=True):
+            if not math.isnan(value):
+                line = f'{gauge.name}{{platform="{label}"}} {value!r} '
+                lines += [line + str(moment) for moment in range(start, end, SAMPLE_S)]
+    return Export("\n".join([*lines, "# EOF"]) + "\n")

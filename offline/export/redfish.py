@@ -21,8 +21,8 @@ from dardis.model.profile import StepFunction
 from dardis.model.resources import CORES
 from dardis.power.nodes import MachinePower, busy_watts
 from offline.export.exporter import Export, Step, first_on, steps
-from offline.folder.columns import utc_texts
 from offline.folder.plan import PlanFolder
+from offline.folder.tables import utc_texts
 
 VERSION = 1
 NO_LIMIT = -1

@@ -13,8 +13,8 @@ from dardis.model.errors import InputError
 from dardis.model.hostlist import hostlist
 from dardis.power.nodes import MachinePower
 from offline.export.exporter import Export, absences, steps
-from offline.folder.columns import utc_texts
 from offline.folder.plan import PlanFolder
+from offline.folder.tables import utc_texts
 
 
 class Mode(StrEnum):

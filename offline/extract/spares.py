@@ -20,8 +20,7 @@ from dardis.model.arrays import Floats, Ints
 from dardis.model.branch import Branch
 from dardis.model.platform import NodePower, Platform
 from dardis.model.profile import StepFunction
-from offline.extract.hours import HourTable
-from offline.extract.trees import Shape, branch_of, folds, rules_of
+from offline.extract.trees import HourTable, Shape, branch_of, folds, rules_of
 from offline.onoff.replay import Demand, PastDemand, Replay
 
 FALLBACK_SHARE: Final = 0.03

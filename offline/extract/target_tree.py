@@ -14,8 +14,7 @@ from dardis.model.branch import Branch
 from dardis.model.platform import Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import Switching
-from offline.extract.hours import HourTable
-from offline.extract.trees import Shape, branch_of, held_out, rules_of
+from offline.extract.trees import HourTable, Shape, branch_of, held_out, rules_of
 from offline.site.calendar import DAY_S, HOUR_S
 
 

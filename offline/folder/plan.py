@@ -15,10 +15,13 @@ from dardis.model.files import write_json
 from dardis.model.out_folder import PLAN_FOLDER
 from dardis.model.platform import Platform, platform_to_dict
 from dardis.model.target import Switching
-from offline.folder.columns import (
+from offline.folder.tables import (
     ONOFF,
     PROFILE,
     SCHEDULE,
+    OnOffTable,
+    ProfileTable,
+    ScheduleTable,
     onoff_columns,
     onoff_of,
     profile_columns,
@@ -26,7 +29,6 @@ from offline.folder.columns import (
     schedule_columns,
     schedule_of,
 )
-from offline.folder.tables import OnOffTable, ProfileTable, ScheduleTable
 
 SUMMARY_FILE, RUN_FILE, TARGET_FILE = "summary.json", "run.json", "target.json"
 FORMAT: Final = "dardis-plan"

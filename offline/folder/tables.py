@@ -1,15 +1,23 @@
-"""What a plan says by time, by node and by job, as arrays. Promises that what it holds is in order."""
+"""The tables of a plan by time, node and job: as arrays, and as columns of its files."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any, Final
 
 import numpy as np
 
+from dardis.metrics.columns import parse_units_by_node
 from dardis.model.arrays import Bools, Floats, Ints
+from dardis.model.csv_table import REAL, TEXT, WHOLE, WORD, Column, CsvCells, CsvTable
+from dardis.model.errors import InputError
 from dardis.model.job import FOREVER
-from dardis.model.placements import Placements
+from dardis.model.moments import parse_utc
+from dardis.model.placements import Placements, offsets_of
+from dardis.model.platform import Platform
+from dardis.model.resources import LATEST
 from dardis.model.schedule import Downtime
 
 
@@ -106,3 +114,145 @@ class ScheduleTable:
     req_cores: Ints
     kind: tuple[JobKind, ...]
     placed: Placements
+
+
+Columns = dict[str, list[Any]]
+"""Values by column, all of the same length; None for none."""
+PROFILE: Final = CsvTable(
+    "profile.csv",
+    Column("time_s", WHOLE, "begin of the segment, on the trace's clock"),
+    Column("time_utc", WORD, "begin of the segment"),
+    Column("cores_target", WHOLE, "cores to aim at", "cores"),
+    Column("power_cap_w", REAL, "cap on the IT power for them; empty: no cap"),
+    Column("it_w", REAL, "expected IT power"),
+    Column("cooling_w", REAL, "expected cooling power"),
+    Column("pue", REAL, "all power over IT power; empty: no IT power", "ratio"),
+    Column("price_eur_per_kwh", REAL, "price of energy", "currency/kWh"),
+    Column("gco2_per_kwh", REAL, "CO2 intensity", "g/kWh"),
+    Column("temp_c", REAL, "outdoor temperature"),
+    Column("nodes_on", REAL, "nodes that are on, mean over the segment", "nodes"),
+    Column("end_s", WHOLE, "end of the segment"),
+)
+ONOFF: Final = CsvTable(
+    "onoff.csv",
+    Column("time_s", WHOLE, "when the action begins, on the trace's clock"),
+    Column("time_utc", WORD, "when the action begins"),
+    Column("node", WHOLE, "number of the node"),
+    Column("name", TEXT, "its name"),
+    Column("action", WORD, "`off`: its shut-down begins; `on`: its boot begins"),
+)
+SCHEDULE: Final = CsvTable(
+    "schedule.csv",
+    Column("job_id", WHOLE, "number of the job"),
+    Column("submission_time", WHOLE, "submission", "s"),
+    Column("starting_time", WHOLE, "start", "s"),
+    Column("finish_time", WHOLE, "end", "s"),
+    Column("units_by_node", WORD, "units on each node, `0:1 1:1 7:2`"),
+    Column("req_cores", WHOLE, "cores that one unit asks for"),
+    Column("units", WHOLE, "job units"),
+    Column("kind", WORD, "`forecast`, `running` (when the day begins) or `queued`"),
+)
+
+_PROFILE_REALS = {
+    "power_cap_w": "power_cap_w", "it_w": "it_w", "cooling_w": "cooling_w", "pue": "pue",
+    "price_eur_per_kwh": "price_per_kwh", "gco2_per_kwh": "gco2_per_kwh", "temp_c": "temp_c", "nodes_on": "nodes_on",
+}  # fmt: skip
+"""Columns of real numbers in a profile, each with its field."""
+_MAY_BE_EMPTY = {"power_cap_w", "pue"}
+_NEVER_NEGATIVE = ("power_cap_w", "it_w", "cooling_w", "gco2_per_kwh", "nodes_on")
+_SCHEDULE_WHOLE = {
+    "job_id": "number", "submission_time": "submit", "starting_time": "start", "finish_time": "finish",
+    "req_cores": "req_cores", "units": "units",
+}  # fmt: skip
+_ACTIONS = ("off", "on")
+_LONGEST_S = 366 * 86_400
+"""What a plan may be about."""
+
+
+def utc_texts(unix: Ints) -> list[str]:
+    """Unix seconds as UTC text, `2023-07-03T00:00:00Z`."""
+    texts: list[str] = np.datetime_as_string(unix.astype("datetime64[s]"), timezone="UTC").tolist()
+    return texts
+
+
+def profile_columns(profile: ProfileTable, offset: int) -> Columns:
+    """One row a segment; `offset` is Unix time less trace time."""
+    columns: Columns = {
+        "time_s": profile.edges[:-1].tolist(),
+        "time_utc": utc_texts(profile.edges[:-1] + offset),
+        "cores_target": profile.cores_target.tolist(),
+    }
+    columns |= {name: reals_or_none(getattr(profile, field)) for name, field in _PROFILE_REALS.items()}
+    return columns | {"end_s": profile.edges[1:].tolist()}
+
+
+def onoff_columns(onoff: OnOffTable, platform: Platform, offset: int) -> Columns:
+    """One row an action; the name of a node is for people and is not read back."""
+    return {
+        "time_s": onoff.time.tolist(),
+        "time_utc": utc_texts(onoff.time + offset),
+        "node": onoff.node.tolist(),
+        "name": [platform.node_name(node) for node in onoff.node.tolist()],
+        "action": [_ACTIONS[on] for on in onoff.on.tolist()],
+    }
+
+
+def schedule_columns(schedule: ScheduleTable) -> Columns:
+    """One row a job."""
+    columns: Columns = {name: getattr(schedule, field).tolist() for name, field in _SCHEDULE_WHOLE.items()}
+    columns["units_by_node"] = schedule.placed.texts(0, len(schedule.number))
+    columns["kind"] = [str(kind) for kind in schedule.kind]
+    return {name: columns[name] for name in SCHEDULE.names}
+
+
+def reals_or_none(values: Floats) -> list[float | None]:
+    """Real numbers, None for NaN."""
+    return [None if math.isnan(value) else value for value in values.tolist()]
+
+
+def profile_of(table: CsvCells) -> tuple[ProfileTable, int]:
+    """The profile that `profile_columns` described, and Unix time less trace time."""
+    start, end = table.whole("time_s", -LATEST, LATEST), table.whole("end_s", -LATEST, LATEST)
+    if not len(start):
+        raise InputError(table.place, "no rows", "one row a segment of the day")
+    table.refuse(end <= start, "end_s is not after time_s")
+    table.refuse(end - start[0] > _LONGEST_S, "end_s is more than a year after the first time_s")
+    table.refuse(np.append(False, start[1:] != end[:-1]), "time_s is not the end_s of the row before")
+    unix = np.array(table.values("time_utc", parse_utc, "a moment like 2023-07-03T00:00:00Z"), dtype=np.int64)
+    offsets = unix - start
+    table.refuse(offsets != offsets[0], "time_utc and time_s are not on the clocks of the first row")
+    cores = table.whole("cores_target", -LATEST, LATEST)
+    table.refuse(cores < 0, "cores_target is negative")
+    reals = {name: table.reals(name, may_be_empty=name in _MAY_BE_EMPTY) for name in _PROFILE_REALS}
+    for name in _NEVER_NEGATIVE:
+        table.refuse(reals[name] < 0, f"{name} is negative")
+    fields = {_PROFILE_REALS[name]: values for name, values in reals.items()}
+    return ProfileTable(np.append(start, end[-1]), cores, **fields), int(offsets[0])
+
+
+def onoff_of(table: CsvCells, platform: Platform) -> OnOffTable:
+    """The actions that `onoff_columns` described."""
+    node = table.whole("node", -LATEST, LATEST)
+    table.refuse((node < 0) | (node >= platform.node_count), f"no node of the {platform.node_count} of {platform.name}")
+    on = np.array(table.values("action", _ACTIONS.index, "off or on"), dtype=np.bool_)
+    try:
+        return OnOffTable(table.whole("time_s", -LATEST, LATEST), node, on)
+    except ValueError as error:
+        raise InputError(table.place, "actions that make no sense", str(error)) from None
+
+
+def schedule_of(table: CsvCells, platform: Platform) -> ScheduleTable:
+    """The schedule that `schedule_columns` described."""
+    whole = {field: table.whole(name, -LATEST, LATEST) for name, field in _SCHEDULE_WHOLE.items()}
+    table.refuse(whole["finish"] <= whole["start"], "finish_time is not after starting_time")
+    table.refuse((whole["units"] < 1) | (whole["req_cores"] < 0), "units or req_cores out of range")
+    named = table.values("units_by_node", parse_units_by_node, "node:units pairs like 0:1 7:2")
+    counts = np.array([len(pairs) for pairs in named], dtype=np.int64)
+    pairs = np.array([pair for job in named for pair in job], dtype=np.int64).reshape(-1, 2)
+    placed = Placements(offsets_of(counts), *np.ascontiguousarray(pairs.T))
+    alien = (placed.nodes < 0) | (placed.nodes >= platform.node_count) | (placed.units < 1)
+    of_alien = np.bincount(placed.job_of[alien], minlength=len(counts)) > 0
+    table.refuse(of_alien, f"units_by_node is not of {platform.name}")
+    table.refuse(placed.units_of_jobs != whole["units"], "units_by_node does not add up to units")
+    kinds = tuple(table.values("kind", JobKind, "one of " + ", ".join(JobKind)))
+    return ScheduleTable(**whole, kind=kinds, placed=placed)

@@ -10,10 +10,9 @@ import numpy as np
 from dardis.model.arrays import Floats
 from dardis.model.errors import InputError
 from dardis.workload.trace import Trace
-from offline.forecast.donors import METHODS, WEEK
 from offline.forecast.forecast import Forecast, forecast_from
 from offline.forecast.past import by_hour, in_use, look_back
-from offline.forecast.scenarios import Band
+from offline.forecast.scenarios import METHODS, WEEK, Band
 from offline.site.calendar import DAY_S, HOUR_S, Calendar
 
 MOST_DAYS = 365

@@ -8,8 +8,8 @@ from typing import Final
 from dardis.model.csv_table import REAL, WHOLE, WORD, Column, CsvTable
 from dardis.model.files import write_text
 from dardis.model.platform import Platform
+from dardis.workload.jobs import in_units
 from dardis.workload.table import write_table
-from dardis.workload.units import in_units
 from offline.forecast.forecast import Forecast
 from offline.site.calendar import Calendar
 

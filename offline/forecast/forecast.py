@@ -1,8 +1,9 @@
-"""The forecast itself: jobs to plan with, the demand to expect with its bands, and how they came about."""
+"""The forecast: jobs to plan with, and the demand with its bands and ranges."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -10,10 +11,19 @@ from dardis.model.arrays import Floats, Ints
 from dardis.model.errors import InputError
 from dardis.workload.trace import Trace
 from offline.forecast import DEFAULT
-from offline.forecast.donors import donors
 from offline.forecast.past import Past, look_back, without_last
-from offline.forecast.ranges import Range, day_weights, on_its_weekday, range_of
-from offline.forecast.scenarios import Demand, bands, draw, jobs_of, nearest
+from offline.forecast.scenarios import (
+    WEEK,
+    Demand,
+    bands,
+    credibility,
+    donors,
+    draw,
+    jobs_of,
+    nearest,
+    seasonal,
+    weekday_strength,
+)
 from offline.site.calendar import DAY_S, HOUR_S, Calendar
 
 HORIZONS = (24, 48)
@@ -94,3 +104,56 @@ def _silence(past: Past) -> tuple[str, ...]:
     """A note when the history ends long before the forecast begins."""
     empty = (past.origin - int(past.jobs.submit[-1])) // DAY_S
     return (f"no job in the {empty} days before the forecast",) if empty else ()
+
+
+LEVELS: Final = (0.07, 0.93)
+"""The quantiles over some weeks that hold eight of ten coming days: few days have not seen all that may come."""
+
+
+class Range(NamedTuple):
+    """What is expected, and what a day falls below, and exceeds, one time in ten."""
+
+    low: float
+    mean: float
+    high: float
+
+
+def day_weights(past: Past, ahead: int = 0) -> Floats:
+    """How much each past day says of the coming one, or of one `ahead` days later, shape (days,); they sum to 1.
+
+    Half of it is said by the days that the seasonal forecast draws from, half by all alike.
+    """
+    return np.asarray((seasonal(past, ahead + 1).weights[ahead] + 1 / past.days) / 2)
+
+
+def on_its_weekday(values: Floats, ahead: int = 0) -> Floats:
+    """Numbers of past days, shape (days,), at least 0, as if of the weekday of the coming day, or of one `ahead` later.
+
+    Square roots are moved by the difference between the weekdays' means, as far as the weekdays differ by more than the
+    days of one weekday do. With less than three weeks the numbers stay as they are.
+    """
+    days = len(values)
+    roots = np.sqrt(values)
+    strength = weekday_strength(roots[:, None])
+    if days < 3 * WEEK or strength == 0:
+        return values
+    weekday = np.arange(-days, 0) % WEEK
+    counted = np.bincount(weekday)
+    means = np.bincount(weekday, weights=roots) / counted
+    trust = np.array([credibility(strength, count) for count in counted.tolist()])
+    effect = trust * (means - means.mean())
+    return np.asarray(np.maximum(roots - effect[weekday] + effect[ahead % WEEK], 0.0) ** 2)
+
+
+def range_of(values: Floats, weights: Floats, beyond: float = 0.0) -> Range:
+    """The range of a number from those of past days, shape (days,), at least one, and how much each says.
+
+    Where these are too few to have seen what may come it reaches `beyond`, a share of its width on each side of the
+    mean.
+    """
+    order = np.argsort(values, kind="stable")
+    share = weights[order] / weights.sum()
+    low, high = np.interp(LEVELS, np.cumsum(share) - share / 2, values[order]).tolist()
+    mean = float(np.clip(share @ values[order], values.min(), values.max()))
+    reach = 1 + beyond
+    return Range(mean - reach * max(mean - low, 0.0), mean, mean + reach * max(high - mean, 0.0))

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from dardis.config.clocks import parse_utc
-from dardis.metrics.facility import platform_cooling, tariff_of
+from dardis.metrics.power import platform_cooling, tariff_of
 from dardis.model.arrays import Floats
 from dardis.model.errors import InputError, LossError
 from dardis.model.moments import utc_text

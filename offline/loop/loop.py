@@ -30,8 +30,8 @@ from dardis.runs.play import Played, play
 from dardis.runs.warm import warm
 from dardis.workload.deadlines import deadlines_asked
 from offline.day.day import DayPlan, desired_of, plan_day, wished_of
+from offline.day.gap import LEARN_DAYS
 from offline.day.hindsight import Hindsight
-from offline.day.known import LEARN_DAYS
 from offline.day.options import DaySpec, Reactive, SwitchingRule
 from offline.day.stay_on import break_even_seconds, reactive_switching
 from offline.loop.shift import shifted

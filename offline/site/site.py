@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from dardis.config.platform import load_platform
-from dardis.metrics.facility import Reader, Surroundings, platform_cooling, tariff_of
+from dardis.metrics.power import Reader, Surroundings, platform_cooling, tariff_of
 from dardis.model.errors import InputError
 from dardis.model.job import Actual
 from dardis.model.moments import states_offset, utc_text

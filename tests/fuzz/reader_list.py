@@ -44,7 +44,7 @@ from dardis.model.hostlist import hostlist, names_of
 from dardis.model.platform import Money, NodeGroup, Platform, platform_to_dict
 from dardis.model.queues import Queue
 from dardis.model.target import Split
-from dardis.report.loop_picture import read_loop_picture
+from dardis.report.pictures import read_loop_picture
 from dardis.report.plan_page import read_plan_picture
 from dardis.report.run_files import read_run
 from dardis.report.scale_beyond import read_predictions
@@ -52,13 +52,12 @@ from dardis.report.scale_page import ScaleRecord
 from dardis.report.scale_rows import medians, read_rows
 from dardis.workload.batsim import write_batsim
 from dardis.workload.deadlines import with_deadlines
-from dardis.workload.jobs import to_jobs
+from dardis.workload.jobs import in_units, to_jobs
 from dardis.workload.read import read_trace
 from dardis.workload.summary import summarise
 from dardis.workload.swf import is_of_lines, read_swf, write_lines, write_swf
 from dardis.workload.table import read_table, write_table
 from dardis.workload.trace import Trace
-from dardis.workload.units import in_units
 from offline.apply.files import read_controllers, read_requests, read_state
 from offline.apply.rounds import Wishes
 from offline.calibrate.ran import read_ran

@@ -14,7 +14,7 @@ READERS = readers()
 SHARE = 1 / sum(reader.weight for reader in READERS)
 NO_READERS_OF_FILES = {
     ("dardis/kernels/jit.py", "_version"): "our own sources",
-    ("dardis/comparison/draws.py", "_drawn"): "bytes are compared, whatever they say",
+    ("dardis/comparison/state.py", "_drawn"): "bytes are compared, whatever they say",
     ("dardis/scale/tally.py", "resident_bytes"): "what the system says of the process",
     ("dardis/scale/command.py", "process_age_s"): "what the system says of the process",
     ("dardis/model/files.py", "sha256_of"): "bytes of which nothing is understood",

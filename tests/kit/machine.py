@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 from kit.actual import actual, asking
 
-from dardis.config.reservations import check_reservations, places_of
+from dardis.config.queues import check_reservations, places_of
 from dardis.model.errors import InputError
 from dardis.model.job import Actual, Part, Request
 from dardis.model.laid_out import lay_out

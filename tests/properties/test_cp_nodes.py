@@ -35,10 +35,9 @@ from kit.cp_brute_force import (
 from kit.effort import examples
 
 from dardis.dispatch.cp import objectives
-from dardis.dispatch.cp.bound import Work, least_end
 from dardis.dispatch.cp.eurora import Eurora
 from dardis.dispatch.cp.eurora import Means as MeansOfEurora
-from dardis.dispatch.cp.first import Machine, Plan
+from dardis.dispatch.cp.first import Machine, Plan, Work, least_end
 from dardis.dispatch.cp.node_model import Task, build
 from dardis.dispatch.cp.nodes import Aim, Means, Pcp14, Pcp19
 from dardis.dispatch.cp.problem import Answer, Blocked, Model, Problem, Waiting

@@ -12,7 +12,7 @@ from kit.cp_brute_force import Search, empty_floor, expected_wait, least, plus, 
 from kit.effort import examples
 
 from dardis.dispatch.cp import objectives
-from dardis.dispatch.cp.bound import Work
+from dardis.dispatch.cp.first import Work
 from dardis.dispatch.cp.pools import Hcp19
 from dardis.dispatch.cp.problem import Blocked, Problem, Running, Waiting
 from dardis.model.job import Job

@@ -5,8 +5,8 @@ import pytest
 from kit import positions_reference as reference
 from kit.position_problems import random_problem
 
+from dardis.dispatch.cp.positions.lines import first_plan
 from dardis.dispatch.cp.positions.pcp20 import Pcp20
-from dardis.dispatch.cp.positions.plan import first_plan
 from dardis.dispatch.cp.positions.taken import Taken, first_positions
 from dardis.dispatch.cp.problem import Answer, Problem
 from dardis.dispatch.cp.search import Effort

@@ -16,7 +16,7 @@ from kit.machine import jobs, platforms
 from kit.run import simulate
 
 from dardis.config.platform_record import platform_from_dict
-from dardis.kernels import node_sets
+from dardis.kernels import fitting as node_sets
 from dardis.model.errors import InputError
 from dardis.model.job import Actual
 from dardis.model.node_sets import MAX_DIRECT, NodeSets, bits_of

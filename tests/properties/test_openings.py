@@ -16,7 +16,7 @@ from dardis.model import offer_rows
 from dardis.model.choices import NodeChoice
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
-from dardis.node_manager.open_nodes import MOST_SIZES, OpenNodes
+from dardis.node_manager.room import MOST_SIZES, OpenNodes
 from dardis.wire import messages as say
 
 

@@ -12,7 +12,7 @@ from kit.actual import asking
 from kit.effort import examples
 from kit.site_events import LAST, WINDOW_S, Case, ask, stopped_crowds, stories
 
-from dardis.config.reservations import check_reservations, places_of
+from dardis.config.queues import check_reservations, places_of
 from dardis.dispatch.cp.instance import read_instance
 from dardis.dispatch.cp.problem import Problem
 from dardis.model.addresses import JobId, all_hosts

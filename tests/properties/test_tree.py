@@ -20,7 +20,8 @@ from kit.slow_tree import Candidate, Step, best_candidates, joined_steps, up_the
 from properties import test_late, test_simulation
 from properties.test_pool_against_arrays import SEED, World, asks, worlds
 
-from dardis.kernels import ranked, selection, sums
+from dardis.kernels import ranked, selection
+from dardis.kernels import ranked as sums
 from dardis.kernels.relayed import adds_up, join_blocks
 from dardis.model import offer_rows
 from dardis.model import offer_rows as blocks_of

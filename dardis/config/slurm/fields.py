@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from dardis.config.slurm.state_table import State, state_of
 from dardis.model.errors import InputError
-from dardis.model.limits import LARGEST_AMOUNT, LARGEST_CORES
 from dardis.model.numbers import whole_number
-from dardis.model.resources import CORES, MEMORY, POWER, kind_of_gres
+from dardis.model.resources import CORES, LARGEST_AMOUNT, LARGEST_CORES, MEMORY, POWER, kind_of_gres
 
 _NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 """A host's name."""

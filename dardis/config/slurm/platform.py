@@ -18,9 +18,8 @@ from dardis.config.platform_text import POWER_TO_FILL_IN, Comments, Imported, pl
 from dardis.config.slurm.fields import Gres, NodeRecord, SlurmSite
 from dardis.model.errors import InputError, one_line
 from dardis.model.hostlist import hostlist, hostlist_in_order
-from dardis.model.limits import LARGEST_AMOUNT, MAX_GROUPS
 from dardis.model.platform import NodeGroup, Platform
-from dardis.model.resources import CORES, MEMORY, kind_of_type
+from dardis.model.resources import CORES, LARGEST_AMOUNT, MAX_GROUPS, MEMORY, kind_of_type
 
 
 class _Kind(NamedTuple):

@@ -20,8 +20,7 @@ import numpy as np
 
 from dardis.dispatch.auction.bids import Bid, Free
 from dardis.model.arrays import Bools, Floats, Ints
-from dardis.solver.flow import largest_flow
-from dardis.solver.lp import LinearProgram
+from dardis.solver.milp import LinearProgram, largest_flow
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, NO_TIME, Job
-from dardis.model.limits import NOBODY_KNOWS
 from dardis.model.platform import Platform
+from dardis.model.resources import NOBODY_KNOWS
 from dardis.wire.effects import Solved
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dardis.config.instance import InstanceRecord, JobRecord, PartRecord, RunningRecord
+from dardis.config.platform_record import InstanceRecord, JobRecord, PartRecord, RunningRecord
 from dardis.config.toml_file import read_json
 from dardis.dispatch.cp.positions.taken import first_positions
 from dardis.dispatch.cp.problem import Blocked, Problem, Running, Waiting

@@ -27,8 +27,7 @@ import numpy as np
 
 from dardis.dispatch.cp import variables
 from dardis.dispatch.cp import variables as constraints
-from dardis.dispatch.cp.bound import least_of_groups
-from dardis.dispatch.cp.first import Machine, Plan
+from dardis.dispatch.cp.first import Machine, Plan, least_of_groups
 from dardis.dispatch.cp.variables import Runs
 from dardis.model.profile import sum_of_columns
 from dardis.solver.cpsat import new_model

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from dardis.dispatch.cp.bound import Work, least_end, least_weighted_starts
+from dardis.dispatch.cp.first import Work, least_end, least_weighted_starts
 from dardis.model.arrays import Bools, Floats, Ints
 from dardis.model.errors import InputError
 from dardis.solver.cpsat import weighted_sum

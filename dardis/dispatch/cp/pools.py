@@ -11,8 +11,7 @@ import numpy as np
 
 from dardis.dispatch.cp import objectives, variables
 from dardis.dispatch.cp import variables as constraints
-from dardis.dispatch.cp.bound import Work
-from dardis.dispatch.cp.first import Machine
+from dardis.dispatch.cp.first import Machine, Work
 from dardis.dispatch.cp.objectives import Delay
 from dardis.dispatch.cp.problem import Answer, Problem, Waiting
 from dardis.dispatch.cp.search import Effort, search

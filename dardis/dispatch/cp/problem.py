@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from math import inf
 from typing import Any, ClassVar, Protocol
 
-from dardis.config.instance import FORMAT, VERSION
+from dardis.config.platform_record import FORMAT, VERSION
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, Job, Part, Request
 from dardis.model.platform import Platform, platform_to_dict

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from dardis.dispatch.cp.bound import Work
+from dardis.dispatch.cp.first import Work
 from dardis.dispatch.cp.objectives import WeightedStarts
 from dardis.dispatch.cp.pools import Improved, Sums
 from dardis.dispatch.cp.search import Effort

@@ -16,7 +16,7 @@ import numpy as np
 
 from dardis.model.arrays import Floats, Ints
 from dardis.power.cooling import PueTable
-from dardis.solver.lp import LinearProgram, solve_lp
+from dardis.solver.milp import LinearProgram, solve_lp
 from dardis.solver.result import Budget
 from offline.planner.cp.capacity import Row, able_groups, rows
 from offline.planner.money import account_of_running, added_w, cores_of, most_added_w, price_per_j

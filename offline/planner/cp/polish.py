@@ -20,7 +20,7 @@ from dardis.model.profile import Extremes, StepFunction
 from dardis.model.randomness import stream
 from dardis.solver import result
 from dardis.solver.cpsat import new_model, solve, weighted_sum
-from dardis.solver.lp import LinearProgram, solve_lp
+from dardis.solver.milp import LinearProgram, solve_lp
 from dardis.solver.result import Budget, Ended, Result
 from offline.planner.budget import Effort, Watch
 from offline.planner.cp.capacity import Row, able_groups, rows

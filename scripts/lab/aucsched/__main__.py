@@ -7,7 +7,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from dardis.workload.auction import MOST_HOURS
+from dardis.workload.generate import MOST_HOURS
 from scripts.lab.aucsched.cases import MACHINE_OF, Case, asked_runs
 from scripts.lab.aucsched.figures import Figures, measured
 from scripts.lab.aucsched.kept import read_kept, write_kept

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from dardis.dispatch.auction.setups import AUCTION_SETUPS
-from dardis.workload.auction import MACHINES, WORKLOADS, Auction, generate_auction
+from dardis.workload.generate import MACHINES, WORKLOADS, Auction, generate_auction
 from dardis.workload.table import write_table
 from scripts.lab.kit.cache import Run
 from scripts.lab.kit.command import PLATFORMS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from dardis.workload.auction import MACHINES
+from dardis.workload.generate import MACHINES
 from scripts.lab.aucsched import paper
 from scripts.lab.aucsched.cases import ADDITIONAL, CONTENDERS, CONTIGUOUS, EASY, LATE, PRINTED, Case, cases_of
 from scripts.lab.aucsched.figures import Figures, Measured, over_cases, together

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from dardis.report import chart
-from dardis.workload.auction import MACHINES
+from dardis.workload.generate import MACHINES
 from scripts.lab.aucsched import paper
 from scripts.lab.aucsched.cases import ADDITIONAL, CONTIGUOUS, EASY, MACHINE_OF, PRINTED, Case, cases_of
 from scripts.lab.aucsched.figures import Figures

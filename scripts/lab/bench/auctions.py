@@ -19,10 +19,9 @@ from dardis.model.arrays import Bools
 from dardis.model.job import Job
 from dardis.model.platform import Platform
 from dardis.model.randomness import stream
-from dardis.solver.lp import LinearProgram
-from dardis.solver.milp import Search, maximise
+from dardis.solver.milp import LinearProgram, Search, maximise
 from dardis.solver.result import Result
-from dardis.workload import auction as workloads
+from dardis.workload import generate as workloads
 from dardis.workload.jobs import to_jobs
 from scripts.lab.bench.rows import Row, own_peak
 from scripts.lab.kit.auction_printed import printed

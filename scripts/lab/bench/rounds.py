@@ -15,7 +15,7 @@ from dardis.model.addresses import Address
 from dardis.node_manager import NodePool, RelayingHost
 from dardis.registry import find_dispatcher
 from dardis.runs.warm import warm_reach
-from dardis.scale import load
+from dardis.scale import experiment as load
 from dardis.scale.tally import resident_bytes
 from dardis.task_manager import SETUPS, PlannedManager, Reach
 from dardis.task_manager.layout import layout_of

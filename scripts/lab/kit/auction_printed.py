@@ -14,7 +14,7 @@ import numpy as np
 
 from dardis.dispatch.auction.programme import Auction, Rows
 from dardis.model.arrays import Bools
-from dardis.solver.lp import LinearProgram
+from dardis.solver.milp import LinearProgram
 
 
 @dataclass(frozen=True)

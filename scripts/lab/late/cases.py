@@ -14,11 +14,11 @@ import numpy as np
 
 from dardis.config.platform import load_platform
 from dardis.model.randomness import stream
+from dardis.workload.jobs import in_units
 from dardis.workload.read import read_trace
 from dardis.workload.table import write_table
 from dardis.workload.trace import Trace
 from dardis.workload.transform import offered_load, resubmitted, with_load
-from dardis.workload.units import in_units
 from scripts.lab.kit.command import DARDIS, EURORA_PLATFORM, PLATFORMS, equal_nodes, run_quietly
 
 FIRST: Final = 10_000

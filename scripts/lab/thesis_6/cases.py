@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from dardis.config.platform import load_platform
-from dardis.metrics.facility import find_cooling
+from dardis.metrics.power import find_cooling
 from dardis.model.arrays import Floats, Ints
 from dardis.model.platform import Platform
 from dardis.model.randomness import stream
@@ -19,7 +19,7 @@ from dardis.power.conditions import Conditions
 from dardis.power.cooling import Cooling
 from dardis.workload.jobs import to_jobs
 from dardis.workload.read import read_trace
-from offline.planner.midnight import plan_jobs
+from offline.planner.packing import plan_jobs
 from offline.planner.problem import Expected, PlanJobs
 from offline.site.calendar import DAY_S, HOUR_S
 from offline.site.history import jobs_that_fit

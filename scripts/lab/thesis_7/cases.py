@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from dardis.config.clocks import parse_utc
-from dardis.metrics.facility import Surroundings, platform_cooling
+from dardis.metrics.power import Surroundings, platform_cooling
 from offline.site.calendar import Calendar
 from offline.site.site import Site, load_site
 from offline.site.spec import SiteSpec

@@ -20,7 +20,7 @@ from dardis.model.target import Switching, Target
 from dardis.registry import CENTRAL, Dispatcher, find_dispatcher
 from dardis.runs.play import play
 from dardis.runs.warm import warm
-from offline.day.known import Known
+from offline.day.gap import Known
 from offline.day.options import Reactive
 from offline.day.stay_on import reactive_switching, spares_of_day, thesis_switching, thesis_target
 from offline.loop.loop import joined

@@ -13,9 +13,8 @@ from kit.central import dispatch, setup_of
 from kit.effort import examples
 from kit.machine import jobs, platforms
 
-from dardis.clairvoyant.bound import Demand, least_wait
-from dardis.clairvoyant.schedule import Improving
-from dardis.kernels.relaxed import add_use, relaxed_starts
+from dardis.clairvoyant.schedule import Demand, Improving, least_wait
+from dardis.kernels.day_profit import add_use, relaxed_starts
 from dardis.metrics.audit import audit
 from dardis.model.placements import Placements, offsets_of
 from dardis.model.platform import NodeGroup, Platform

@@ -29,7 +29,7 @@ from dardis.config.platform import load_platform
 from dardis.config.target import load_target
 from dardis.metrics.system import read_downtime
 from dardis.metrics.table import read_jobs
-from dardis.report.loop_picture import read_loop_picture
+from dardis.report.pictures import read_loop_picture
 from dardis.runs.inputs import STARTS_ONLY
 
 BEGIN, END = 7 * DAY_S, 9 * DAY_S

@@ -25,7 +25,7 @@ from dardis.cli.main import run
 from dardis.config.platform import load_platform
 from dardis.config.target import load_target
 from dardis.metrics.columns import parse_units_by_node
-from dardis.metrics.facility import platform_cooling
+from dardis.metrics.power import platform_cooling
 from offline.folder.plan import read_plan
 from offline.folder.tables import JobKind
 

@@ -23,7 +23,7 @@ from kit.small_site import (
 from dardis.cli.main import run
 from dardis.config.platform import load_platform
 from dardis.config.target import load_target
-from dardis.metrics.facility import platform_cooling
+from dardis.metrics.power import platform_cooling
 from dardis.model.resources import CORES
 from offline.folder.plan import read_plan
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from dardis.comparison.draws import write_draws
 from dardis.comparison.recorded import recorded_of
+from dardis.comparison.state import write_draws
 from dardis.config.comparison import Comparison, ComparisonOptions, Contender, TraceSpec
 from dardis.metrics.table import read_jobs
 from dardis.model.choices import resampling_of

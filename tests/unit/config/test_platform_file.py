@@ -222,7 +222,7 @@ def test_a_mistake_is_one_line_with_file_key_and_expectation(load, text, parts):
 
 def test_a_missing_file_and_too_many_groups_are_told(load, tmp_path, monkeypatch):
     assert "nix.toml: cannot be read (No such file" in line_of(load_platform, tmp_path / "nix.toml")
-    monkeypatch.setattr("dardis.config.reservations.MAX_GROUPS", 62)
+    monkeypatch.setattr("dardis.config.queues.MAX_GROUPS", 62)
     queues = "".join(f'[[queues]]\nname = "w{i}"\n' for i in range(31))
     many = "".join(
         f'[[reservations]]\nname = "v{i}"\nqueue = "w{i}"\nnodes = "3-4"\nstart_s = {9 * i}\nend_s = {9 * i + 9}\n'

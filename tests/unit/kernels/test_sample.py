@@ -8,8 +8,7 @@ from kit.chance import draw_key, uniform_below
 from kit.effort import examples
 
 from dardis.kernels import chance
-from dardis.kernels.chance import PURPOSE_SAMPLE
-from dardis.kernels.sample import NEIGHBOURHOOD, PLACES, draw_sample
+from dardis.kernels.chance import NEIGHBOURHOOD, PLACES, PURPOSE_SAMPLE, draw_sample
 from dardis.model.node_sets import NodeSets
 
 

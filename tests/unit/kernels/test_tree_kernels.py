@@ -9,7 +9,8 @@ from kit.choices import take_runs
 from kit.effort import examples
 from kit.slow_tree import best_candidates, joined_steps
 
-from dardis.kernels import ranked, sums
+from dardis.kernels import ranked
+from dardis.kernels import ranked as sums
 from dardis.model import offer_rows
 
 BEFORE = 3

@@ -12,7 +12,7 @@ from kit.waiting import until
 from dardis.cli.main import run
 from dardis.live import client as client_module
 from dardis.live.client import Client, place_of
-from dardis.live.files import copied
+from dardis.live.output import copied
 from dardis.model.errors import DardisError, InputError
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kit.effort import examples
 from kit.schedules import INSTANCES, schedule_of, use_by_second
 
-from dardis.metrics import placements
+from dardis.metrics import capacities as placements
 from dardis.metrics.audit import audit
 from dardis.metrics.job_rules import Violation
 from dardis.model.job import NO_TIME, Status

@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dardis.metrics.comparison import RunResult, best, lines_of
+from dardis.metrics.comparison import SHARE, RunResult, best, lines_of, mean_of, paired
 from dardis.metrics.comparison_tables import differences_table
-from dardis.metrics.paired import SHARE, mean_of, paired
 from dardis.model.choices import WEEKS
 from dardis.model.randomness import stream
 from dardis.report import chart

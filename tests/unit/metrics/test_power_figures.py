@@ -1,8 +1,15 @@
 import pytest
 from kit.schedules import schedule_of
 
-from dardis.metrics.facility import find_cooling, platform_cooling, tariff_of
-from dardis.metrics.power import KEYS, power_metrics, power_report, power_terms
+from dardis.metrics.power import (
+    KEYS,
+    find_cooling,
+    platform_cooling,
+    power_metrics,
+    power_report,
+    power_terms,
+    tariff_of,
+)
 from dardis.model.errors import InputError
 from dardis.model.moments import parse_utc
 from dardis.model.platform import Facility, GridLimit, NodeGroup, NodePower, Platform

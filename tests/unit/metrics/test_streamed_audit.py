@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from kit.effort import examples
 from kit.schedules import INSTANCES, schedule_of
 
-from dardis.metrics import placements, table
+from dardis.metrics import capacities as placements
+from dardis.metrics import table
 from dardis.metrics.audit import Audit, audit
 from dardis.metrics.job_rules import Violation
 from dardis.metrics.table import read_jobs, write_jobs

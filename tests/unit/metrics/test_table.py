@@ -17,8 +17,7 @@ from kit.refused import line_of
 from kit.schedules import INSTANCES, schedule_of
 
 from dardis.metrics import columns
-from dardis.metrics.contradictions import contradictions
-from dardis.metrics.job_rules import Violation
+from dardis.metrics.job_rules import Violation, contradictions
 from dardis.metrics.table import read_blocks, read_jobs, write_jobs
 from dardis.model.job import Status
 from dardis.model.placements import Placements

@@ -31,7 +31,7 @@ from dardis.model.files import InputFiles
 from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.model.target import Target
 from dardis.registry import OURS, Central, Dispatcher, at_hand, find_dispatcher
-from dardis.registry.loaded import of_class, origin_of
+from dardis.registry.names import of_class, origin_of
 from dardis.runs.given import record_of
 from dardis.runs.play import play
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dardis.cli.main import run as command
-from dardis.metrics.expectations import EXPECTATIONS_FILE, read_expectations
+from dardis.metrics.jobs import EXPECTATIONS_FILE, read_expectations
 from dardis.metrics.table import read_jobs
 from dardis.model.errors import InputError
 from dardis.report.chart import style

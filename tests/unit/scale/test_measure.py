@@ -14,7 +14,7 @@ from dardis.model.loggp import JobCost, LogGP, flat_round_ns, tree_round_ns, wav
 from dardis.node_manager import NodePool, RelayingHost
 from dardis.node_manager.state import PoolState
 from dardis.registry import OURS
-from dardis.scale import load
+from dardis.scale import experiment as load
 from dardis.scale.experiment import Driven, Experiment, Ground
 from dardis.scale.measure import measure
 from dardis.scale.prediction import RANKS, predictions

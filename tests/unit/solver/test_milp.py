@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dardis.solver.lp import LinearProgram
-from dardis.solver.milp import Search, maximise
+from dardis.solver.milp import LinearProgram, Search, maximise
 from dardis.solver.result import Ended, SolverStatus
 
 TASKS = Path("/proc/self/task")

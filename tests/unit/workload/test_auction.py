@@ -10,7 +10,7 @@ from kit.effort import examples
 
 from dardis.cli.main import run as command
 from dardis.model.errors import InputError
-from dardis.workload.auction import MACHINES, WORKLOADS, Auction, generate_auction
+from dardis.workload.generate import MACHINES, WORKLOADS, Auction, generate_auction
 from dardis.workload.trace import Trace
 
 PLATFORMS = Path(__file__).resolve().parents[3] / "launch" / "platforms"

@@ -4,8 +4,7 @@ import pytest
 
 from dardis.config.platform import load_platform
 from dardis.workload.read import read_trace
-from dardis.workload.runnable import runnable
-from dardis.workload.summary import summarise
+from dardis.workload.summary import runnable, summarise
 
 MACHINE = """name = "p"
 [[nodes]]

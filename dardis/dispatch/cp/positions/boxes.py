@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dardis.dispatch.cp.positions.lines import Box, Lines, Row
-from dardis.dispatch.cp.positions.plan import Placed
+from dardis.dispatch.cp.positions.lines import Box, Lines, Placed, Row
 from dardis.dispatch.cp.problem import Problem
 from dardis.dispatch.cp.variables import cumulative, one_after_the_other, runs
 from dardis.model.arrays import Ints

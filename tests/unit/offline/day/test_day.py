@@ -23,8 +23,7 @@ from offline.day.day import desired_of, planned_downtime
 from offline.day.options import Reactive
 from offline.day.room import Settled, fill_room
 from offline.day.stay_on import reactive_switching
-from offline.onoff.counts import Limits
-from offline.onoff.planned import refuse_many_switches
+from offline.onoff.planned import Limits, refuse_many_switches
 from offline.planner.budget import Watch
 from offline.planner.limits import closed_to_limits
 from offline.planner.money import account_of

@@ -28,8 +28,8 @@ from dardis.model.schedule import Schedule
 from offline.day import hindsight
 from offline.day.figures import first_lines
 from offline.day.files import nodes_on_of
+from offline.day.gap import known_at
 from offline.day.hindsight import Hindsight
-from offline.day.known import known_at
 from offline.day.options import DaySpec
 from offline.loop.files import day_rows
 from offline.loop.loop import LoopOptions, run_loop

@@ -19,10 +19,8 @@ from kit.plan_folder import ACTIONS, OFFSET, PLATFORM, actions, onoff, plan, sam
 from dardis.cli.main import run
 from dardis.model.errors import InputError
 from dardis.model.hostlist import hostlist
-from offline.export.csv_plan import export_csv
 from offline.export.exporter import absences, first_on
-from offline.export.json_plan import export_json, read_json_plan
-from offline.export.openmetrics import export_openmetrics
+from offline.export.json_plan import export_csv, export_json, export_openmetrics, read_json_plan
 from offline.folder.plan import write_plan
 
 UNITS = ("_utc", "_s", "_cores", "_w", "_ratio", "_per_kwh", "_c", "_count", "_nodes")

@@ -13,10 +13,9 @@ from kit.node_schedules import DEFAULTS, machine, schedule_of
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.series import Series
-from offline.extract.hours import HourTable, hour_table
 from offline.extract.spares import learn_spares
 from offline.extract.target_tree import desired_cores, learn_target, switching
-from offline.extract.trees import Shape, rules_of
+from offline.extract.trees import HourTable, Shape, hour_table, rules_of
 from offline.onoff.replay import PastDemand, demands_of
 
 DAY, HOUR = 86_400, 3_600

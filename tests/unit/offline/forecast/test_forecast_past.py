@@ -19,9 +19,9 @@ from dardis.workload.read import read_trace
 from dardis.workload.swf import write_swf
 from dardis.workload.trace import UNKNOWN, Trace
 from offline.forecast.backtest import backtest
-from offline.forecast.donors import METHODS
 from offline.forecast.forecast import forecast
 from offline.forecast.past import known_jobs, look_back
+from offline.forecast.scenarios import METHODS
 from offline.site.calendar import Calendar
 
 CALENDAR = Calendar(0, 0)

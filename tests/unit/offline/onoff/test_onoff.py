@@ -21,8 +21,7 @@ from dardis.model.series import Series
 from dardis.power.account import account, work_of
 from dardis.power.conditions import Conditions, Tariff
 from dardis.power.nodes import MachinePower
-from offline.onoff.counts import Limits, nodes_on
-from offline.onoff.planned import Reserve, plan_switching, refuse_many_switches
+from offline.onoff.planned import Limits, Reserve, nodes_on, plan_switching, refuse_many_switches
 from offline.onoff.replay import PastDemand, demands_of
 from offline.onoff.spans import busy_spans_of, clairvoyant, idle_gaps
 

@@ -1,0 +1,49 @@
+"""What a job has written: where that is, and its bytes, as far as they are there or until the job is over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from time import sleep
+from typing import Any, BinaryIO, Final
+
+from dardis.live.asked import filled_in
+from dardis.live.client import Client, is_over
+from dardis.model.errors import DardisError
+
+_BLOCK: Final = 1 << 16
+_PAUSE_S: Final = 0.2
+_LOOKS_A_QUESTION: Final = 5
+"""How often the file is looked at before the service is asked again."""
+
+
+def path_of(job: Mapping[str, Any], *, error: bool) -> Path:
+    """The file of a job's output, or error output. Raises DardisError where that isn't told to who asks."""
+    if not (said := job["error" if error else "output"]):
+        raise DardisError(f"job {job['id']} is {job['user']}'s: where it writes is told to nobody else")
+    pattern = filled_in(said, job["id"], job["array"], job["index"], job["name"], job["user"])
+    return Path(job.get("cwd") or "/", job["chdir"] or "", pattern)
+
+
+def copied(service: Client, job: dict[str, Any], path: Path, *, follow: bool) -> Iterator[bytes]:
+    """What is in the file; `follow`: and what comes until the job is over. Raises DardisError where nothing is."""
+    looks = 0
+    file: BinaryIO | None = None
+    with ExitStack() as stack:
+        while True:
+            over = is_over(job)
+            if file is None:
+                try:
+                    file = stack.enter_context(path.open("rb"))
+                except FileNotFoundError:
+                    if over or not follow:
+                        raise DardisError(f"{path}: not there; job {job['id']} is {job['state']}") from None
+            while file is not None and (block := file.read(_BLOCK)):
+                yield block
+            if over or not follow:
+                return
+            sleep(_PAUSE_S)
+            looks += 1
+            if looks % _LOOKS_A_QUESTION == 0:
+                job = service.job(job["id"])
