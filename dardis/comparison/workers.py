@@ -26,8 +26,8 @@ from dardis.comparison import end_with_parent
 from dardis.engine.clock import monotonic_s
 from dardis.model.errors import DardisError, failure_line
 
-GRACES_S: Final = (10.0, 5.0)
-"""What a process that is asked to end may take to put its files in order, before it is asked afresh, then killed."""
+GRACES_S: Final = (5.0,) * 4
+"""Times that a process may take to put its files in order, before it is interrupted again, and killed at last."""
 _RETRY_S: Final = 1.0
 _PRELOAD: Final = "dardis.comparison.preload"
 _CONTEXT: Final = multiprocessing.get_context("forkserver")
