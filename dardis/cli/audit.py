@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dardis.metrics.audit import Audit
     from dardis.metrics.job_rules import Violation
     from dardis.model.platform import Platform
-    from dardis.runs.solved import Solution
+    from dardis.runs.instances import Solution
 
 METRICS = "metrics.json"
 SHOWN = 20
@@ -161,7 +161,7 @@ def solve(
     """Put decisions to a constraint model: objective, bound and time for each."""
     from dardis.engine.clock import cpu_timed
     from dardis.registry import find_dispatcher
-    from dardis.runs.solved import Solution, check_table, read_instances, setup_of, write_solutions
+    from dardis.runs.instances import Solution, check_table, read_instances, setup_of, write_solutions
     from dardis.runs.warm import warm
 
     if out is not None:

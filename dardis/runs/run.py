@@ -139,7 +139,7 @@ def _prepare(
     request: RunSpec, files: InputFiles, objects: Objects = NOTHING, tell: Tell = _warn, *, hosts: int = 1
 ) -> Inputs:  # fmt: skip
     if request.save_instances is not None:
-        from dardis.runs.solved import check_folder
+        from dardis.runs.instances import check_folder
 
         check_folder(request.save_instances, request.dispatcher, request.out, force=request.force)
     inputs = prepared(request, read_given(request, files, objects))
@@ -157,7 +157,7 @@ def _keeper(request: RunSpec) -> Keep | None:
     """What keeps the decisions of models, if they are asked for."""
     if request.save_instances is None:
         return None
-    from dardis.runs.solved import keeper
+    from dardis.runs.instances import keeper
 
     return keeper(request.save_instances)
 

@@ -49,7 +49,7 @@ NO_READERS_OF_FILES = {
     ("dardis/live/keeper_client.py", "_listen"): "what a keeper of ours answers",
     ("dardis/live/keeper_client.py", "_said"): "what a keeper has complained of, handed on as it is",
     ("dardis/live/ranks.py", "serve_ranks"): "what the system says of itself",
-    ("dardis/live/files.py", "copied"): "bytes of which nothing is understood",
+    ("dardis/live/output.py", "copied"): "bytes of which nothing is understood",
 }
 
 

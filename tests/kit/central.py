@@ -15,8 +15,7 @@ from kit.run import Run, audited
 from dardis.config.settings import with_settings
 from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher, CentralSetUp, QueueSetUp
 from dardis.dispatch.setups import ProfileCheck
-from dardis.kernels import job_table
-from dardis.kernels import job_table as placer
+from dardis.kernels import job_table, placer
 from dardis.kernels import profile as profiles
 from dardis.kernels import queue as kernel
 from dardis.model.choices import ProfileRule, UnitsPerNode

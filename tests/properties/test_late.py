@@ -16,8 +16,7 @@ from kit.late_reference import Key, SlowLate, key_of
 from kit.machine import desired_profiles, jobs, platforms, with_queues
 from kit.replay import never_above, placement, rejected_that_could_run
 
-from dardis.kernels import job_table
-from dardis.kernels import job_table as placer
+from dardis.kernels import job_table, placer
 from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, UnitsPerNode
 from dardis.model.job import Actual
 from dardis.model.platform import NodeGroup, Platform

@@ -13,8 +13,7 @@ from kit.machine import busy_hours
 from kit.site_events import stopped_crowds, stories
 from properties.test_late import LATE, Case, cases, crowds, setups, where
 
-from dardis.kernels import job_table
-from dardis.kernels import job_table as placer
+from dardis.kernels import job_table, placer
 from dardis.model.choices import EventOrder, NodeChoice
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool, late_turns

@@ -1,0 +1,144 @@
+"""The decisions of a run as files, one each, and what a model makes of such a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from dardis.config.settings import with_settings
+from dardis.dispatch import ASKING_SETUPS, AskingSetUp
+from dardis.dispatch.cp.asking import told
+from dardis.dispatch.cp.instance import read_instance
+from dardis.dispatch.cp.problem import Answer, Problem
+from dardis.model.csv_table import TEXT, WORD, Column, CsvTable
+from dardis.model.errors import InputError
+from dardis.model.files import atomic_text, partly_written
+from dardis.runs.solved import SOLVED, row_of
+from dardis.sim.recorder import Keep
+from dardis.wire.effects import Plain, Solved
+from dardis.workload.trace import told_of
+
+_PREFIX, _SUFFIX = "decision-", ".json"
+
+
+def check_folder(folder: Path, dispatcher: str, out: Path, *, force: bool) -> None:
+    """See that decisions of the dispatcher can be kept in the folder. Raises InputError."""
+    place = f"--save-instances {folder}"
+    if dispatcher not in ASKING_SETUPS:
+        raise InputError(
+            place, f"decisions of {dispatcher} are no problems to keep", f"one of {', '.join(ASKING_SETUPS)}"
+        )
+    if folder.resolve().is_relative_to(out.resolve()):
+        raise InputError(place, f"lies in --out {out}, which a run fills", "another folder")
+    if not folder.exists():
+        return
+    try:
+        found = [path.name for path in folder.iterdir()]
+    except OSError as error:
+        raise InputError(place, error.strerror or "can't be read", "a folder that can be written") from None
+    if not all(map(_is_ours, found)):
+        raise InputError(place, "holds something else than decisions", "an empty folder")
+    if found and not force:
+        raise InputError(place, "is not empty", "an empty folder, or --force to replace decisions")
+
+
+def keeper(folder: Path) -> Keep:
+    """Make the folder, empty it of decisions, and say how one is kept in it. Raises InputError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in folder.iterdir():
+            path.unlink()
+    except OSError as error:
+        place = f"--save-instances {folder}"
+        raise InputError(place, error.strerror or "can't be made", "a folder that can be written") from None
+
+    def keep(number: int, asked: Plain) -> None:
+        with atomic_text(folder / f"{_PREFIX}{number:06}{_SUFFIX}") as file:
+            json.dump(asked.plain(), file, separators=(",", ":"))
+            file.write("\n")
+
+    return keep
+
+
+def _is_ours(name: str) -> bool:
+    name = partly_written(name) or name
+    return name.startswith(_PREFIX) and name.endswith(_SUFFIX)
+
+
+def setup_of(dispatcher: str, settings: Iterable[str]) -> AskingSetUp:
+    """A dispatcher that asks a model, with `KEY=VALUE` settings. Raises InputError."""
+    if dispatcher not in ASKING_SETUPS:
+        raise InputError(f"--dispatcher {dispatcher}", "asks no model", f"one of {', '.join(ASKING_SETUPS)}")
+    return with_settings(ASKING_SETUPS[dispatcher], settings).checked()
+
+
+def read_instances(what: Sequence[Path], setup: AskingSetUp) -> list[tuple[Path, Problem]]:
+    """The problems of files, and of the files of folders in the order of their numbers.
+
+    Raises InputError, also where jobs lack the deadlines that the model goes by.
+    """
+    files: list[Path] = []
+    for path in what:
+        found = sorted(one for one in path.iterdir() if _is_ours(one.name)) if path.is_dir() else [path]
+        if not found:
+            raise InputError(path, "holds no decisions", "a folder of --save-instances, or its files")
+        files += found
+    problems = [(file, _as_asked(read_instance(file), setup)) for file in files]
+    for file, problem in () if setup.model().knows_shapes else problems:
+        shaped = [waiting.job.number for waiting in problem.waiting if waiting.job.requests]
+        if shaped:
+            raise InputError(file, told_of(shaped[0]), "a model that decides on such jobs: another --dispatcher")
+    for file, problem in problems if setup.needs_deadlines else ():
+        undated = [waiting.job.number for waiting in problem.waiting if waiting.job.latest is None]
+        if undated:
+            expected = "a decision of a run with --deadlines: this model goes by expected waits"
+            raise InputError(file, f"job {undated[0]} has no latest start", expected)
+    return problems
+
+
+def _as_asked(problem: Problem, setup: AskingSetUp) -> Problem:
+    """The problem as the dispatcher would put it: most ask about those alone whose queues are open."""
+    if setup.keeps_closed or not problem.keeps_hours:
+        return problem
+    waiting = [one for one in problem.waiting if problem.starts_of(one.job).opens(problem.now) == problem.now]
+    return replace(problem, waiting=tuple(waiting), keeps_hours=False)
+
+
+class Solution:
+    """What a model makes of a problem."""
+
+    TABLE: Final = CsvTable(
+        "solutions.csv",
+        Column("instance", TEXT, "file of the decision"),
+        *SOLVED.columns,
+        Column("starting", WORD, "jobs that begin at once"),
+    )
+
+    def __init__(self, path: Path, problem: Problem, answer: Answer, cpu_s: float) -> None:
+        """Of this file; the answer took so much of this thread."""
+        begins = [problem.waiting[place] for place, start in answer.starts.items() if start == problem.now]
+        self.path = path
+        self.moment = problem.now
+        self.told: Solved = told(problem, answer, cpu_s, len(begins))
+        self.starting = [waiting.job.number for waiting in begins]
+
+    @property
+    def row(self) -> list[object]:
+        """As TABLE has it: the file, as in solver.csv, and who starts now."""
+        return [str(self.path), *row_of(self.moment, self.told), " ".join(map(str, self.starting))]
+
+
+def check_table(path: Path) -> None:
+    """See that a table can be written there, before any decision is made. Raises InputError."""
+    if path.is_dir():
+        raise InputError(f"--out {path}", "is a folder", "a file")
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"--out {path}", "its folder is not there", "a file in a folder that is")
+
+
+def write_solutions(path: Path, solutions: Sequence[Solution]) -> None:
+    """Write a row for each as CSV."""
+    Solution.TABLE.write(path, (one.row for one in solutions))
