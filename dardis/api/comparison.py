@@ -87,7 +87,8 @@ class Comparison:
         run = f"{trace}/{label}/{seed}" + ("" if draw is None else f"-draw-{draw}")
         name = f"runs/{run}/jobs.csv"
         if not (self.folder / name).exists():
-            raise self._missing(name)
+            runs = [f"{run.trace}/{run.label}/{run.folder.name}" for run in self._done.compared.results if run.metrics]
+            raise InputError(name, f"is not in {self.folder}", f"a run that did not fail: {', '.join(runs)}")
         return job_frame(read_jobs(self.folder / name), trace)
 
     def report(self, path: str | PathLike[str]) -> Path:

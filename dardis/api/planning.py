@@ -22,6 +22,7 @@ from offline.day.options import PlanSpec
 from offline.export.formats import load_plan
 from offline.export.spec import ExportSpec
 from offline.folder.tables import ONOFF, PROFILE, SCHEDULE, onoff_columns, profile_columns, schedule_columns
+from offline.loop.command import figures_for_people as loop_figures
 from offline.loop.command import run_hybrid
 from offline.loop.export_plan import PlanExport, export_plan
 from offline.loop.files import LoopTables
@@ -96,6 +97,9 @@ class Hybrid:
         """The files of `dardis hybrid`."""
         self._workload, self._loop, self._tables = workload, loop, tables
 
+    def __repr__(self) -> str:
+        return "\n".join(f"  {name:<22} {value}" for name, value in loop_figures(self._tables.summary))
+
     @property
     def summary(self) -> Series[Any]:
         """The figures of summary.json by name (docs/planning.md); None for one that is not known."""
@@ -166,7 +170,7 @@ def hybrid(
 
     Raises `InputError` with the command's own line.
     """
-    span = days if isinstance(days, str) else "-".join(map(str, days))
+    span = "-".join(map(str, days)) if isinstance(days, tuple | list) else str(days)
     stated, have = _stated(HybridSpec, history, platform, options | {"days": span})
     stated["settings"] = setting_texts(settings_of(settings))
 

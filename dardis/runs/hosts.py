@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dardis.model.addresses import HostId
@@ -32,9 +32,8 @@ def host_plan(platform: Platform, desired: DesiredProfile | None, bounds: tuple[
 
 
 def host_from_plan(plan: dict[str, Any], host: HostId, make_pool: Callable[..., NodePool]) -> RelayingHost:
-    """The node managers of one host, with its place in the tree of hosts; `make_pool` is called as NodePool is."""
+    """The node managers of one host, from what it was told."""
     from dardis.config.platform_record import platform_from_dict
-    from dardis.node_manager import RelayingHost
 
     platform = platform_from_dict(plan["platform"])
     desired = None
@@ -46,5 +45,15 @@ def host_from_plan(plan: dict[str, Any], host: HostId, make_pool: Callable[..., 
             {(node, kind): StepFunction(times, values) for node, kind, times, values in wished["nodes"]},
             Split(wished["split"]),
         )
-    first, last = plan["bounds"][host : host + 2]
-    return RelayingHost(make_pool(platform, first, last, desired=desired, host=host, seed=plan["seed"]))
+    return host_of(platform, desired, plan["bounds"], host, plan["seed"], make_pool)
+
+
+def host_of(
+    platform: Platform, desired: DesiredProfile | None, bounds: Sequence[int], host: HostId, seed: int,
+    make_pool: Callable[..., NodePool],
+) -> RelayingHost:  # fmt: skip
+    """The node managers of one host, with its place in the tree of hosts; `make_pool` is called as NodePool is."""
+    from dardis.node_manager import RelayingHost
+
+    first, last = bounds[host : host + 2]
+    return RelayingHost(make_pool(platform, first, last, desired=desired, host=host, seed=seed))

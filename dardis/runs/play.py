@@ -19,7 +19,7 @@ from dardis.model.target import DesiredProfile, Target
 from dardis.predict import Predictor, new_predictor
 from dardis.registry import Cluster, Dispatcher
 from dardis.runs.blamed import blamed
-from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
+from dardis.runs.hosts import even_bounds, host_of
 from dardis.sim.recorder import Keep, Recorder
 from dardis.sim.simulation import NO_HOSTS, Progress, Simulation
 from dardis.sim.site import Site
@@ -63,9 +63,9 @@ def play(
     bounds = even_bounds(machine.node_count, 1)
     hosts: Hosts = NO_HOSTS
     if dispatcher.setup.asks_nodes:
-        plan = host_plan(machine, heeded(dispatcher, target), bounds, seed)
+        desired = heeded(dispatcher, target)
         with blamed(dispatcher):
-            hosts = LocalHosts([host_from_plan(plan, FIRST_HOST, dispatcher.pool)])
+            hosts = LocalHosts([host_of(machine, desired, bounds, FIRST_HOST, seed, dispatcher.pool)])
     return play_over(
         Hosting(hosts, bounds), platform, jobs, dispatcher, target, seed, task_managers=task_managers, reach=reach,
         progress=progress, keep=keep, events=events,

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dardis.kernels.jit import compiled_by_one
 from dardis.model.addresses import HostId, JobId
 from dardis.model.choices import Expecting
+from dardis.model.errors import InputError
 from dardis.model.events import JobChanged
 from dardis.model.job import Actual, Job, Part, Request
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile, Target
-from dardis.registry import OURS, Dispatcher
-from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
+from dardis.registry import OURS, Dispatcher, find_dispatcher
+from dardis.runs.hosts import even_bounds, host_of
 from dardis.runs.play import Hosting, heeded, play_over
 from dardis.sim.simulation import NO_HOSTS
 from dardis.task_manager.setups import EVERY_HOST, Reach
@@ -47,6 +48,10 @@ def warm(
     ours = dispatcher if not dispatcher.origin else _built_alike(dispatcher)
     if ours is None:
         return
+    try:
+        ours.setup.check_platform(_MACHINE)
+    except InputError:  # its settings name what this machine lacks, such as a kind of resource
+        ours = find_dispatcher(ours.name)
     setup, target = ours.setup, Target(_DESIRED if wished else None)
     hosts = min(hosts, 2) if setup.asks_nodes else 1
     desired, bounds = heeded(ours, target), even_bounds(_MACHINE.node_count, hosts)
@@ -62,8 +67,7 @@ def warm(
             jobs, events = _JOBS, _EVENTS
         over = Hosting(NO_HOSTS, bounds)
         if setup.asks_nodes:
-            plan = host_plan(_MACHINE, desired, bounds, 1)
-            nodes = [host_from_plan(plan, HostId(host), ours.pool) for host in range(hosts)]
+            nodes = [host_of(_MACHINE, desired, bounds, HostId(host), 1, ours.pool) for host in range(hosts)]
             over = Hosting(LocalHosts(nodes), bounds)
         play_over(
             over, _MACHINE, jobs, ours, target, 1, task_managers=task_managers, reach=reach, progress=None,

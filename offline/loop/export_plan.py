@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from dardis.config.nodes import node_names
 from dardis.model.errors import InputError
@@ -17,13 +17,18 @@ from offline.folder.plan import PlanFolder
 from offline.loop.check import Check, check_export, in_mode
 
 
-class PlanExport(NamedTuple):
+@dataclass(frozen=True)
+class PlanExport:
     """A plan in a format, and a line for each thing to know of it."""
 
     text: str
     notes: tuple[str, ...]
     check: Check | None
     """What each mode would have brought on the days before; None: that was not asked for."""
+
+    def __repr__(self) -> str:
+        lines = [f"<export of {len(self.text):,} characters>", *(f"  note: {note}" for note in self.notes)]
+        return "\n".join([*lines, *(self.check.table if self.check is not None else ())])
 
 
 def export_plan(

@@ -59,7 +59,10 @@ def test_a_comparison_has_the_runs_that_python_would_have(compared, trace, platf
 
 def test_its_report_is_one_file(compared, tmp_path):
     assert compared.report(tmp_path / "r.html").read_text().startswith("<!doctype html>")
-    with pytest.raises(dardis.InputError, match=r"^runs/june/easy/7/jobs.csv: is not in .*; expected what this"):
+    with pytest.raises(
+        dardis.InputError,
+        match=r"^runs/june/easy/7/jobs.csv: is not in .*; expected a run that did not fail",
+    ):
         compared.jobs("june", "easy", 7)
     with pytest.raises(dardis.InputError, match=r"^differences.csv: is not in"):
         assert compared.differences

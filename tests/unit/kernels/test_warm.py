@@ -63,6 +63,11 @@ def test_runs_compile_nothing_that_warm_has_not_compiled(tmp_path):
     assert done.returncode == 0, done.stderr
     count, *missing = done.stdout.splitlines()[-1].split()
     assert (int(count) > 40, missing) == (True, [])
+    by_gpus = [
+        *f"simulate {tmp_path}/t.csv --dispatcher easy --set order=most:gpu --no-report --platform".split(),
+        words[3],
+    ]
+    assert run([*by_gpus, "--out", str(tmp_path / "o")]) == 0  # a kind that the machine of the tiny run lacks
 
 
 def test_kernels_are_found_until_one_of_them_says_something_else(tmp_path):
