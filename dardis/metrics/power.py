@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from dardis.config.facility import load_pue_table
+from dardis.config.cooling import load_pue_table
 from dardis.config.prices import DEFAULT_MONEY, read_carbon, read_prices
 from dardis.config.series_file import flat
 from dardis.config.weather import read_weather

@@ -1,4 +1,4 @@
-"""Reads Slurm's accounting (sacct --parsable2), and the nodes that jobs ran on.
+"""Reads Slurm's accounting (sacct --parsable2).
 
 A job asks for as many equal units as it has nodes, each with its part of cores, memory and generic resources, rounded
 up: those that were allocated, or asked for where it waits. A file that says nothing of nodes counts processors.
@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -26,12 +25,11 @@ import numpy as np
 
 from dardis.model.arrays import Ints
 from dardis.model.errors import InputError
-from dardis.model.files import by_name, read_text
-from dardis.model.hostlist import names_of
+from dardis.model.files import by_name
 from dardis.model.numbers import whole_number
 from dardis.model.resources import CORES, MEMORY
 from dardis.workload import slurm_texts as slurm
-from dardis.workload.slurm_texts import UNSTATED, Clock, OtherClockError, Phase, Tres, job_name
+from dardis.workload.slurm_texts import UNSTATED, Clock, OtherClockError, Phase, Tres
 from dardis.workload.table import members, processors
 from dardis.workload.trace import LARGEST, UNKNOWN, Skipped, Trace, build_trace
 
@@ -331,27 +329,3 @@ def _kinds(rows: list[_Row]) -> list[str]:
     """The kinds that some job asks for: cores, memory, and the others by name."""
     found = {kind for row in rows for kind, amount in row.amounts.items() if amount}
     return [CORES, *({MEMORY} & found), *sorted(found - {CORES, MEMORY})]
-
-
-NODE_LIST = "NodeList"
-
-
-def read_places(path: Path) -> dict[int, list[str]]:
-    """Names of the nodes of jobs, by number; nothing of a job of which none are stated, or of no number of its own.
-
-    The trace has been read before: what is damaged is passed over here. Of several lines of a job the last counts.
-    """
-    lines = [line.strip() for line in read_text(path).split("\n")]
-    lines = [line for line in lines if line and not line.startswith(";")]
-    names = [name.strip() for name in lines[0].split("|")] if lines else []
-    ids = [names.index(name) for name in ("JobIDRaw", "JobID") if name in names]
-    if not lines or not is_sacct(lines[0]) or NODE_LIST not in names or not ids:
-        return {}
-    places = {}
-    for line in lines[1:]:
-        fields = line.split("|")
-        with suppress(ValueError, IndexError):
-            job, text = job_name(fields[ids[0]].strip()), fields[names.index(NODE_LIST)].strip()
-            if job.number is not None and not job.is_step and text not in {*UNSTATED, "None assigned"}:
-                places[job.number] = names_of(text)
-    return places

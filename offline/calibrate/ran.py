@@ -13,8 +13,8 @@ from dardis.model.errors import InputError
 from dardis.model.node_sets import bits_of, units_in
 from dardis.model.platform import Platform
 from dardis.workload.jobs import groups_of, in_units
+from dardis.workload.places import read_places
 from dardis.workload.read import read_trace
-from dardis.workload.sacct import read_places
 from dardis.workload.trace import Trace
 
 STILL_RUNS = 1 << 50

@@ -14,8 +14,8 @@ from fuzz.sample_files import MAY, PLATFORM
 from kit.plan_folder import POWER
 
 from dardis.config.comparison import load_comparison
+from dardis.config.cooling import load_pue_table
 from dardis.config.events import load_events
-from dardis.config.facility import load_pue_table
 from dardis.config.measured import read_measured
 from dardis.config.node_list import read_node_list
 from dardis.config.node_states import read_node_states

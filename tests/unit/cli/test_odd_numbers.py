@@ -5,7 +5,7 @@ from kit.refused import line_of
 
 from dardis.cli.main import run
 from dardis.config.comparison import load_comparison
-from dardis.config.facility import load_pue_table
+from dardis.config.cooling import load_pue_table
 from dardis.config.platform import load_platform
 from dardis.config.prices import read_carbon, read_prices
 from dardis.config.target import read_profile

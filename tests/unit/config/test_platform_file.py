@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from kit.refused import line_of
 
-from dardis.config.facility import load_pue_table
+from dardis.config.cooling import load_pue_table
 from dardis.config.platform import load_platform
 from dardis.config.platform_record import MachineRecord, platform_from_dict
 from dardis.config.toml_file import read_json

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dardis.config.facility import load_pue_table
+from dardis.config.cooling import load_pue_table
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.power.cooling import AirPlant, HybridPlant, pue_of, table_of
 from dardis.power.nodes import MachinePower, busy_watts, full_watts, watts_for_cores

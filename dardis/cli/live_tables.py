@@ -1,0 +1,153 @@
+"""What the live service tells, as tables and lines for people. Moments are UTC, as `--since` takes them."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Any, Final
+
+import typer
+
+from dardis.live.asked import read_time, time_text
+from dardis.live.output import path_of
+from dardis.model.errors import InputError
+from dardis.model.moments import parse_utc
+
+Job = Mapping[str, Any]
+Row = tuple[str, ...]
+USUAL_HISTORY: Final = 100
+_NOTHING: Final = "-"
+_NUMBERS: Final = frozenset({"NODES", "CPUS", "TIME", "LIMIT", "CORES", "USED", "GPUS", "MEMORY"})
+
+
+def print_table(columns: Row, rows: Iterable[Row]) -> None:
+    """A table: drawn on a terminal, else in plain columns, in which nothing is left empty."""
+    if sys.stdout.isatty():
+        from rich.console import Console
+        from rich.markup import escape
+        from rich.table import Table
+
+        table = Table(box=None, pad_edge=False)
+        for column in columns:
+            table.add_column(column, justify="right" if column in _NUMBERS else "left", no_wrap=column != columns[-1])
+        for row in rows:
+            table.add_row(*map(escape, row))
+        Console().print(table)
+        return
+    lines = [columns, *(tuple(cell or _NOTHING for cell in row) for row in rows)]
+    widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+    for line in lines:
+        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+def job_rows(jobs: Iterable[Job], now_ms: int) -> tuple[Row, list[Row]]:
+    """The jobs that are not over; those of an array that wait for the same are one row."""
+    rows: list[Row] = []
+    for _, alike in groupby(jobs, _alike):
+        group = list(alike)
+        job, last = group[0], group[-1]
+        running = job["state"] == "running"
+        rows.append((
+            _from_to(job["id"], last["id"]), "" if job["index"] is None else _from_to(job["index"], last["index"]),
+            job["name"], job["user"], job["state"], str(job["node_count"]), str(job["cpus"]),
+            _span(job["started_ms"], now_ms if running else None), time_text(job["walltime_s"]), _on_or_why_not(job),
+        ))  # fmt: skip
+    return ("ID", "INDEX", "NAME", "USER", "STATE", "NODES", "CPUS", "TIME", "LIMIT", "ON, OR WHY NOT"), rows
+
+
+def ended_rows(jobs: Iterable[Job]) -> tuple[Row, list[Row]]:
+    """The jobs that are over."""
+    rows: list[Row] = [
+        (
+            str(job["id"]), job["name"], job["user"], job["state"], _code(job), _ran(job),
+            _moment(job["submitted_ms"]), _moment(job["started_ms"]), _moment(job["ended_ms"]), ",".join(job["nodes"]),
+            job["why"],
+        )
+        for job in jobs
+    ]  # fmt: skip
+    return ("ID", "NAME", "USER", "STATE", "CODE", "TIME", "SUBMITTED", "STARTED", "ENDED", "ON", "WHY"), rows
+
+
+def node_rows(nodes: Iterable[Mapping[str, Any]]) -> tuple[Row, list[Row]]:
+    """The nodes."""
+    rows: list[Row] = [
+        (
+            node["name"], "silent" if node["silent"] else node["state"], str(node["cores"]), str(node["used_cores"]),
+            str(node["gpus"]), f"{node['memory_mib']} MiB", ",".join(map(str, node["jobs"])), node["why"],
+        )
+        for node in nodes
+    ]  # fmt: skip
+    return ("NODE", "STATE", "CORES", "USED", "GPUS", "MEMORY", "JOBS", "WHY"), rows
+
+
+def job_lines(job: Job) -> list[str]:
+    """All that is told of a job, a line each; what is nothing is left out, and patterns are told as paths."""
+    paths = {name: str(path_of(job, error=name == "error")) for name in ("output", "error") if job[name]}
+    said = {
+        name.removesuffix("_ms") if name.endswith("_ms") else name: _value(name, value)
+        for name, value in {**job, **paths}.items()
+        if value is not None and value not in ("", [])
+    }
+    width = max(map(len, said))
+    return [f"{name:{width}}  {text}" for name, text in said.items()]
+
+
+def _on_or_why_not(job: Job) -> str:
+    """Where a job runs, and why that isn't sure; else why it doesn't run."""
+    on = ",".join(job["nodes"]) if job["state"] == "running" else ""
+    return ": ".join(part for part in (on, job["why"]) if part)
+
+
+def ended_since(text: str, now_ms: int) -> int:
+    """Unix ms that `--since` says: a moment of UTC, or a span back from now. Raises InputError."""
+    with suppress(ValueError, OverflowError):
+        return parse_utc(text) * 1000
+    if ":" not in text:  # that could be a time of the day, or so many hours and minutes ago
+        with suppress(InputError):
+            return now_ms - read_time(text, "--since") * 1000
+    raise InputError("--since", repr(text), "a UTC moment as 2026-11-25 or 2026-11-25T04:00Z, or 2h, 1d")
+
+
+def _from_to(first: int, last: int) -> str:
+    return str(first) if first == last else f"{first}-{last}"
+
+
+def _alike(job: Job) -> tuple[object, ...]:
+    if job["array"] is None or job["state"] not in {"held", "waiting"}:
+        return (job["id"],)
+    return (job["array"], job["state"], job["why"])
+
+
+def _value(name: str, value: object) -> str:
+    if name.endswith("_ms") and isinstance(value, int):
+        return _moment(value)
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return shlex.join(value)
+    return json.dumps(value)
+
+
+def _moment(unix_ms: int | None) -> str:
+    if unix_ms is None:
+        return ""
+    return datetime.fromtimestamp(unix_ms // 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _span(begun_ms: int | None, ended_ms: int | None) -> str:
+    return "" if begun_ms is None or ended_ms is None else time_text(max(0, ended_ms - begun_ms) // 1000)
+
+
+def _ran(job: Job) -> str:
+    return _span(job["started_ms"], job["ended_ms"])
+
+
+def _code(job: Job) -> str:
+    if job["signal"] is not None:
+        return f"signal {job['signal']}"
+    return "" if job["code"] is None else str(job["code"])
