@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from faults.broken import NoFitTest
+from faults.broken import NoFitTest, NoKill
 from faults.seeds import check, run_seed
 
 from dardis.node_manager import NodePool, RelayingHost
@@ -13,7 +13,7 @@ from dardis.sim.faults import PoolMaker
 from dardis.task_manager import LateByTimers, negotiation
 from dardis.task_manager.claims.agreed import AgreedClaims, Proposal
 from dardis.wire import messages as say
-from dardis.wire.effects import Effect, Kill
+from dardis.wire.effects import Effect
 
 PLAIN, LATE, TREE, SAMPLE, STALE = {}, {"late": True}, {"tree": True}, {"sample": True}, {"stale": True}
 SOME, MANY, BLOCK = range(100), range(1000, 2200), 100
@@ -70,13 +70,6 @@ def test_a_seed_replays(kind):
 def finds(found: str, quick: int, pool: PoolMaker = NodePool, **kind: bool) -> bool:
     """Whether a seed shows it: `quick` did when this was written."""
     return any(found in text for seed in (quick, *SOME) for text in run_seed(seed, make_pool=pool, **kind).violations)
-
-
-class NoKill(NodePool):
-    """Gives reservations back, yet lets their units run on."""
-
-    def handle(self, message: say.Message, now: int) -> list[Effect]:
-        return [effect for effect in super().handle(message, now) if not isinstance(effect, Kill)]
 
 
 class NoLapse(NodePool):
