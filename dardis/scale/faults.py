@@ -16,14 +16,13 @@ from dardis.metrics.audit import audit
 from dardis.model.addresses import Address, HostId, JobId
 from dardis.model.csv_table import CsvTable
 from dardis.model.errors import InputError
-from dardis.model.job import Actual, Job
 from dardis.model.numbers import decimal_number, whole_number
 from dardis.model.randomness import stream
 from dardis.node_manager import NodePool
 from dardis.scale import load
 from dardis.scale.experiment import Experiment
-from dardis.sim.faults import Crash, Fate, FaultSimulation, Scenario, UnitRun
-from dardis.sim.recorder import Recorder
+from dardis.sim.executed import Executed, Piece
+from dardis.sim.faults import Crash, FaultSimulation, Scenario
 from dardis.sim.simulation import Progress
 from dardis.task_manager.claims.agreed import Pace
 from dardis.transport.virtual import Faults
@@ -35,8 +34,6 @@ MOST_LOSS: Final = 0.9
 MOST_EVENTS: Final = 10_000
 """For each job and host: what ends a run that would not end by itself."""
 LONGEST_DOWN_S: Final = 600
-_PIECES = 1 << 50
-"""Numbers of what the audit sees beside the jobs begin here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,26 +200,13 @@ def _crashes(what: Experiment, network: FaultyNetwork) -> Iterator[Crash]:
 
 def _row(what: Experiment, network: FaultyNetwork, simulation: CountedFaults) -> FaultRow:
     """The figures of a run, as the executor saw it."""
-    jobs = simulation.scenario.jobs
-    attempts: dict[JobId, dict[int, list[UnitRun]]] = {job.number: {} for job in jobs}
-    for run in simulation.runs:
-        attempts[run.job].setdefault(run.attempt, []).append(run)
+    jobs, executed = simulation.scenario.jobs, Executed(simulation)
     done = {job for job, told in simulation.told.items() if isinstance(told[0], Done)}
-    ran: dict[JobId, list[UnitRun]] = {}
-    others: list[UnitRun] = []
-    twice = cut = 0
-    for job in jobs:
-        full, free_from, again = 0, 0, False
-        for runs in attempts[job.number].values():
-            again |= min(run.start for run in runs) < free_from
-            free_from = max(free_from, *(run.end for run in runs))
-            is_full = _is_full(job, runs)
-            full, cut = full + is_full, cut + (not is_full)
-            if job.number in ran or not is_full:
-                others += runs
-            else:
-                ran[job.number] = runs
-        twice += again or full > 1
+    full = {job.number: executed.full(job) for job in jobs}
+    ran = {job: attempts[0] for job, attempts in full.items() if attempts}
+    twice = sum(len(full[job.number]) > 1 or executed.overlaps(job.number) for job in jobs)
+    cut = sum(len(executed.attempts[job.number]) - len(full[job.number]) for job in jobs)
+    schedule = executed.schedule(ran, _reserved(what, {run.node for run in simulation.runs}))
     completed, rejected = len(done & ran.keys()), len(simulation.told) - len(done)
     agreed = [simulation.agreed[job.number] - job.submit for job in jobs if job.number in ran]
     waits = [ran[job.number][0].start - job.submit for job in jobs if job.number in ran]
@@ -232,7 +216,7 @@ def _row(what: Experiment, network: FaultyNetwork, simulation: CountedFaults) ->
         dispatcher=what.dispatcher.name, seed=what.seed, jobs=what.jobs, drop=network.drop,
         duplicate=network.duplicate, delay_s=network.delay, resend_s=network.pace.resend, crashes=network.crashes,
         completed=completed, rejected=rejected, lost=len(jobs) - completed - rejected, run_twice=twice,
-        violations=_violations(what, jobs, ran, others), claims=len(simulation.claims),
+        violations=len(audit(schedule, simulation.scenario.platform)), claims=len(simulation.claims),
         refused=len(simulation.refused), cut=cut, messages=simulation.network.sent, dropped=simulation.network.lost,
         resent=simulation.resent, agree_s_mean=float(np.mean(agreed)) if agreed else None,
         agree_s_most=max(agreed, default=None), wait_s_mean=float(np.mean(waits)) if waits else None,
@@ -240,36 +224,9 @@ def _row(what: Experiment, network: FaultyNetwork, simulation: CountedFaults) ->
     )  # fmt: skip
 
 
-def _is_full(job: Actual, runs: list[UnitRun]) -> bool:
-    """Whether all units ran to their end, from one start on."""
-    ended = all(run.fate is Fate.ENDED and run.end - run.start == job.duration for run in runs)
-    return ended and len({run.start for run in runs}) == 1 and sum(run.units for run in runs) == job.units
-
-
-def _violations(
-    what: Experiment, jobs: tuple[Actual, ...], ran: dict[JobId, list[UnitRun]], others: list[UnitRun]
-) -> int:
-    """How much the audit finds: of jobs that `ran`, and what else took nodes, each as a job of its own."""
-    request = {job.number: job.request for job in jobs}
-    placed = [(job, ran[job.number]) for job in jobs if job.number in ran]
-
-    def add(run: UnitRun, asked: tuple[int, ...]) -> None:
-        if run.end > run.start:
-            number = JobId(_PIECES + len(placed))
-            walltime = run.end - run.start
-            piece = Job(number, run.start, run.start, None, walltime, run.units, asked, groups=1)
-            placed.append((Actual(piece, walltime), [run]))
-
-    for run in others:
-        add(run, request[run.job])
-    for node in sorted({run.node for _, runs in placed for run in runs} if what.reservations else ()):
-        start, end, cores, _ = load.background(node, node + 1, what.window, what.reservations, what.seed)
-        for begin, until, count in zip(*(figures[0].tolist() for figures in (start, end, cores)), strict=True):
-            add(UnitRun(JobId(0), 0, node, 1, begin, until), (count,))
-    recorder = Recorder(len(placed))
-    for place, (_, runs) in enumerate(placed):
-        nodes, units = np.array(sorted((run.node, run.units) for run in runs), dtype=np.int64).T
-        recorder.placed(place, runs[0].start, nodes, units)
-        recorder.ended(place, runs[0].end)
-    platform = load.machine(what.nodes)
-    return len(audit(recorder.schedule([job for job, _ in placed], platform.kinds), platform))
+def _reserved(what: Experiment, nodes: set[int]) -> Iterator[Piece]:
+    """What background jobs hold on these nodes."""
+    for node in sorted(nodes if what.reservations else ()):
+        found = load.background(node, node + 1, what.window, what.reservations, what.seed)
+        for start, end, cores, _ in zip(*(figures[0].tolist() for figures in found), strict=True):
+            yield Piece(node, 1, (cores,), start, end)

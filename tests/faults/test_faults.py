@@ -124,11 +124,11 @@ class NeverForgets(NodePool):
 @pytest.mark.parametrize(
     ("pool", "kind", "found", "quick"),
     [
-        (NoFitTest, PLAIN, "is overbooked", 2),
-        (NoFitTest, LATE, "is overbooked", 0),
-        (NoFitTest, TREE, "is overbooked", 0),
-        (NoKill, PLAIN, "is overbooked", 0),
-        (NoKill, LATE, "is overbooked", 19),
+        (NoFitTest, PLAIN, "holds more than its", 2),
+        (NoFitTest, LATE, "holds more than its", 0),
+        (NoFitTest, TREE, "holds more than its", 0),
+        (NoKill, PLAIN, "holds more than its", 0),
+        (NoKill, LATE, "holds more than its", 19),
         (NoLapse, PLAIN, "lies before the present", 4),
         (NoReport, PLAIN, "is lost", 1),
         (NoMemory, PLAIN, "holds a reservation", 74),
