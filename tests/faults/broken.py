@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dardis.node_manager import NodePool
+from dardis.node_manager.pool import FORGET
 from dardis.wire import messages as say
 from dardis.wire.effects import Effect, Kill
 
@@ -21,3 +22,10 @@ class NoKill(NodePool):
 
     def handle(self, message: say.Message, now: int) -> list[Effect]:
         return [effect for effect in super().handle(message, now) if not isinstance(effect, Kill)]
+
+
+class NeverForgets(NodePool):
+    """Remembers what was released for ever."""
+
+    def _timer(self, timer: say.Timer, now: int) -> list[Effect]:
+        return [] if timer.token == FORGET else super()._timer(timer, now)

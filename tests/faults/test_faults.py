@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from faults.broken import NoFitTest, NoKill
+from faults.broken import NeverForgets, NoFitTest, NoKill
 from faults.seeds import check, run_seed
 
 from dardis.node_manager import NodePool, RelayingHost
@@ -98,29 +98,6 @@ class NoMemory(NodePool):
         return super()._confirm(confirm, now)
 
 
-class ForgetsAtOnce(NodePool):
-    """Remembers nothing of what was released."""
-
-    def _close(self, *claim) -> list[Effect]:
-        effects = super()._close(*claim)
-        self._closed.clear()
-        return effects
-
-
-class TakesWhatHasExpired(NodePool):
-    """Forgets what can't be taken any more, and takes it."""
-
-    def _confirm(self, confirm: say.Confirm, now: int) -> list[Effect]:
-        return super()._confirm(replace(confirm, expires=confirm.start + 1), now)
-
-
-class NeverForgets(NodePool):
-    """Remembers what was released for ever."""
-
-    def _timer(self, timer: say.Timer, now: int) -> list[Effect]:
-        return super()._timer(timer, now) if timer.token < 2 else []
-
-
 @pytest.mark.parametrize(
     ("pool", "kind", "found", "quick"),
     [
@@ -132,8 +109,7 @@ class NeverForgets(NodePool):
         (NoLapse, PLAIN, "lies before the present", 4),
         (NoReport, PLAIN, "is lost", 1),
         (NoMemory, PLAIN, "holds a reservation", 74),
-        (ForgetsAtOnce, STALE, "after it had released it", 4),
-        (TakesWhatHasExpired, STALE, "after it had released it", 5),
+        (NoMemory, STALE, "after it had released it", 4),
         (NeverForgets, STALE, "has not forgotten a claim", 0),
     ],
 )
