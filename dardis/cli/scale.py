@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -13,6 +13,7 @@ from dardis.config import option_texts
 from dardis.config.option_texts import MOST_NODES, reach_value, whole, whole_of
 
 if TYPE_CHECKING:
+    from dardis.scale.faults import FaultRow
     from dardis.scale.row import Row
 
 
@@ -50,6 +51,13 @@ def scale(
             parser=whole("--repeat", 1, 10**6), metavar="N", help="Run all experiments so often, for the spread."
         ),
     ] = 1,
+    faults: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="drop=P,duplicate=P,delay=S,…",
+            help="A network that loses, doubles and delays messages, in virtual time; again: one more.",
+        ),
+    ] = None,
     weak: Annotated[bool, typer.Option("--weak", help="The nodes are those of each rank.")] = False,
     seed: Annotated[int, typer.Option(parser=whole("--seed", 0, 2**62), metavar="N", help=option_texts.SEED)] = 1,
     force: Annotated[bool, typer.Option("--force", help="Replace the experiments that DIR holds.")] = False,
@@ -57,6 +65,7 @@ def scale(
 ) -> None:
     """Measure rounds on machines of N nodes: each combination of the lists is an experiment, and a row of scale.csv."""
     from dardis.scale.command import ScaleRequest, run_scale, run_scale_over_ranks
+    from dardis.scale.faults import faulty_network
     from dardis.transport.launcher import launched_by_mpi
     from dardis.transport.mpi import world
 
@@ -77,23 +86,31 @@ def scale(
         weak=weak,
         seed=seed,
         force=force,
+        faults=tuple(dict.fromkeys(map(faulty_network, faults or ()))),
     )
     comm = world() if launched_by_mpi() else None
     from dardis.cli.progress import bar
 
     def begun(experiments: int) -> None:
         times = f", {repeat} times" if repeat > 1 else ""
+        networks = len(request.faults)
+        times += f", over {networks} faulty network{'s' if networks > 1 else ''}" if networks else ""
         typer.echo(f"  {experiments} experiment{'s' if experiments > 1 else ''} of {jobs} jobs{times}")
 
     draw = None if no_report else _draw
     with bar("measuring") if comm is None or comm.rank == 0 else nullcontext() as watch:
         if comm is None:
-            found: list[Row] | int = run_scale(request, watch, draw, begun)
+            found: list[Row] | list[FaultRow] | int = run_scale(request, watch, draw, begun)
         else:
             found = run_scale_over_ranks(comm, request, watch, draw, begun)
     if isinstance(found, int):
         raise typer.Exit(found)
-    _show(found, out)
+    if request.faults:
+        _show(_fault_figures(cast("list[FaultRow]", found)))
+        typer.echo(f"  Times are virtual; results {out}")
+    else:
+        _show(_figures(cast("list[Row]", found)))
+        typer.echo(f"  CPU and message bytes are a node and job; results {out}")
 
 
 def _draw(folder: Path) -> None:
@@ -117,15 +134,15 @@ def _number(option: str, text: str, least: int, most: int) -> int:
     return whole_of(option, text, least, most, f"whole numbers from {least} to {most} with commas between")
 
 
-def _show(rows: Sequence[Row], out: Path) -> None:
-    """The figures that everybody asks for first, a line an experiment."""
+def _figures(rows: Sequence[Row]) -> list[tuple[str, ...]]:
+    """The figures that everybody asks for first, a line an experiment, below their names."""
     asked = {"in-flight": "overlap", "window": "window_s", "reserved": "reservations"}
     apart = {name: column for name, column in asked.items() if len({getattr(row, column) for row in rows}) > 1}
     names = (
         "nodes", "ranks", "managers", "arity", "sample", *apart, "CPU ns", "B/node", "msg B", "root B", "chain",
         "ms/job", "jobs/s",
     )  # fmt: skip
-    lines = [names] + [
+    return [names] + [
         (
             f"{row.nodes:,}", f"{row.ranks}", f"{row.task_managers}", f"{row.arity}", f"{row.sample}",
             *(f"{getattr(row, column)}" for column in apart.values()),
@@ -135,7 +152,24 @@ def _show(rows: Sequence[Row], out: Path) -> None:
         )
         for row in rows
     ]  # fmt: skip
-    widths = [max(len(line[place]) for line in lines) for place in range(len(names))]
+
+
+def _fault_figures(rows: Sequence[FaultRow]) -> list[tuple[str, ...]]:
+    """The same of experiments over faulty networks, by the names of faults.csv."""
+    names = (
+        "nodes", "task_managers", "arity", "sample", "drop", "duplicate", "delay_s", "messages", "resent", "claims",
+        "refused", "agree_s_mean", "wait_s_mean", "completed", "lost", "run_twice", "violations",
+    )  # fmt: skip
+    return [names] + [tuple(_cell(getattr(row, name)) for name in names) for row in rows]
+
+
+def _cell(value: float | str | None) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return f"{value:,}" if isinstance(value, int) else value or "-"
+
+
+def _show(lines: Sequence[Sequence[str]]) -> None:
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         typer.echo("  " + "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)))
-    typer.echo(f"  CPU and message bytes are a node and job; results {out}")

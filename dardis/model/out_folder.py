@@ -221,7 +221,7 @@ RUN_FOLDER: Final = OutFolder(
     seal="run.json",
 )  # fmt: skip
 SCALE_FOLDER: Final = OutFolder(
-    "scale experiments", ("scale.csv", "predictions.csv", "report.html", "scale.json"), seal="scale.json"
+    "scale experiments", ("scale.csv", "predictions.csv", "faults.csv", "report.html", "scale.json"), seal="scale.json"
 )
 COMPARISON_FOLDER: Final = OutFolder(
     "a comparison",

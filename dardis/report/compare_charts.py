@@ -16,8 +16,7 @@ from dardis.metrics.classes import WALLTIME, WIDTH, JobClass
 from dardis.metrics.comparison import Interval, Known, Line, mean_of, mean_wait, swept
 from dardis.metrics.jobs import SLOWDOWN_TAU_S
 from dardis.model.arrays import Bools, Floats, Ints
-from dardis.report import chart
-from dardis.report import summary as words
+from dardis.report import chart, words
 from dardis.report.chart import Chart
 from dardis.report.distributions import FEW, curve, dress_shares, short_count, time_ticks
 

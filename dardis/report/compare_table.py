@@ -22,7 +22,7 @@ from dardis.metrics.comparison import (
     of_same_jobs,
     same_rejections,
 )
-from dardis.report.summary import NOTHING, draws
+from dardis.report.words import NOTHING, draws
 
 CHANCE: Final = "°"
 """Marks a figure whose difference to the first dispatcher may be chance."""

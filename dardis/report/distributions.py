@@ -14,8 +14,7 @@ from dardis.metrics.jobs import SLOWDOWN_TAU_S, Expectations, bounded_slowdown
 from dardis.model.arrays import Floats
 from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
-from dardis.report import chart
-from dardis.report import summary as words
+from dardis.report import chart, words
 from dardis.report.chart import Chart, Dashes, TimeAxis
 from dardis.runs.solved import Gap, Outcome
 

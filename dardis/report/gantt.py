@@ -17,8 +17,7 @@ from dardis.model.arrays import Floats, Ints
 from dardis.model.platform import Platform
 from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
-from dardis.report import chart
-from dardis.report import summary as words
+from dardis.report import chart, words
 from dardis.report.chart import Chart, TimeAxis
 from dardis.report.distributions import by_size, short_count, width_bounds
 

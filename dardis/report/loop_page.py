@@ -17,7 +17,7 @@ from dardis.report.chart import Chart, Form, TimeAxis, write_charts
 from dardis.report.over_time import draw_steps
 from dardis.report.page import write_page
 from dardis.report.plan_charts import LEGEND
-from dardis.report.summary import of_key
+from dardis.report.words import of_key
 
 Value = str | int | float | None
 

@@ -15,8 +15,7 @@ from dardis.model.profile import StepFunction
 from dardis.model.resources import CORES
 from dardis.model.schedule import Downtime, Schedule
 from dardis.model.series import Series
-from dardis.report import chart
-from dardis.report import summary as words
+from dardis.report import chart, words
 from dardis.report.chart import Chart, TimeAxis
 
 BINS: Final = 1000

@@ -12,8 +12,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 
 from dardis.metrics.catalogue import excess_kind, metric_of
 from dardis.metrics.comparison import Interval, Line, comparable, first_of, of_same_jobs
-from dardis.report import chart
-from dardis.report import summary as words
+from dardis.report import chart, words
 from dardis.report.chart import Chart
 
 _FIGURES: Final = ("mean_wait_s", "mean_bounded_slowdown", "p99_wait_s")

@@ -17,7 +17,7 @@ from dardis.report.chart import Chart, TimeAxis
 from dardis.report.over_time import draw_steps
 from dardis.report.page import write_page
 from dardis.report.plan_charts import LEGEND
-from dardis.report.summary import NOTHING, of_key, share
+from dardis.report.words import NOTHING, of_key, share
 
 
 @dataclass(frozen=True)

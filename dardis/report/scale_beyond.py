@@ -16,7 +16,7 @@ from dardis.model.numbers import decimal_number, whole_number
 from dardis.report import chart, scale_charts
 from dardis.report.chart import Chart
 from dardis.report.scale_rows import ALL, FLAT, ScaleRow, said
-from dardis.report.summary import NOTHING, number
+from dardis.report.words import NOTHING, number
 
 _TABLED: Final = tuple(10**power for power in range(1, 7))
 """Ranks that have a line in the table."""

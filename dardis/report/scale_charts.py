@@ -17,7 +17,7 @@ from dardis.model.loggp import LogGP, flat_chain, tree_chain, wave_job_ns
 from dardis.report import chart
 from dardis.report.chart import Chart
 from dardis.report.scale_rows import ALL, FLAT, Line, ScaleRow, lines_over
-from dardis.report.summary import number
+from dardis.report.words import number
 
 MOST_HOSTS: Final = 1_000_000
 """How far predictions reach."""

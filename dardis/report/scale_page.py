@@ -12,11 +12,12 @@ from dardis.config.platform_record import Record
 from dardis.config.toml_file import read_json
 from dardis.model.loggp import LogGP
 from dardis.model.resources import Count
-from dardis.report import summary as words
+from dardis.report import scale_faults, words
 from dardis.report.chart import Form, write_charts
 from dardis.report.page import write_page
 from dardis.report.scale_beyond import beyond_charts, predicted_table, read_predictions
 from dardis.report.scale_charts import charts, manager_charts
+from dardis.report.scale_faults import fault_charts, fault_notes
 from dardis.report.scale_rows import ALL, ScaleRow, Value, medians, read_rows
 
 _COLUMNS: Final[tuple[tuple[str, str, str, float], ...]] = (
@@ -82,25 +83,33 @@ def draw_scale_report(out: Path, *, form: Form | None = None) -> Path:
 
     Raises InputError for a missing or damaged file, OSError when the report can't be written.
     """
-    rows = read_rows(out / "scale.csv")
+    is_faulty = (faults := out / "faults.csv").exists()
+    rows = read_rows(faults, scale_faults.READERS) if is_faulty else read_rows(out / "scale.csv")
     record = read_json(out / "scale.json", ScaleRecord).model_dump()
     networks = [LogGP(**network) for network in record["networks"].values()]
     predictions = read_predictions(out / "predictions.csv")
-    alike = {name for name in _ASKED if len({row.values[name] for row in rows}) == 1}
-    shown = [column for column in _COLUMNS if column[0] not in alike and any(row.has(column[0]) for row in rows)]
+    if is_faulty:
+        columns, asked, repeated = scale_faults.COLUMNS, scale_faults.ASKED, rows
+        said, drawn = fault_notes(rows), fault_charts(rows)
+    else:
+        columns, asked, repeated = _COLUMNS, _ASKED, medians(rows)
+        said = notes(rows, record)
+        drawn = [*charts(repeated), *beyond_charts(repeated, predictions), *manager_charts(repeated, networks)]
+    if (missing := record["runs"] - len(rows)) > 0:
+        said = [f"Not finished: {missing} of {record['runs']} runs are missing, as the command was stopped.", *said]
+    alike = {name for name in asked if len({row.values[name] for row in rows}) == 1}
+    shown = [column for column in columns if column[0] not in alike and any(row.has(column[0]) for row in rows)]
     in_all = [
-        f"{name.lower()} {_cell(rows[0].values[key], by)}" for key, name, _, by in _COLUMNS if key in alike - {"repeat"}
+        f"{name.lower()} {_cell(rows[0].values[key], by)}" for key, name, _, by in columns if key in alike - {"repeat"}
     ]
-    repeated = medians(rows)
     path = out / "report.html"
     arguments = record["arguments"]
-    drawn = [*charts(repeated), *beyond_charts(repeated, predictions), *manager_charts(repeated, networks)]
     write_page(
         path,
         "scale.html.j2",
         title="Scale",
         lead=f"{len(repeated)} experiments of {words.number(arguments['jobs'])} jobs under {arguments['dispatcher']}",
-        notes=notes(rows, record),
+        notes=said,
         charts=drawn,
         predicted=predicted_table(predictions),
         columns=[(name, unit) for _, name, unit, _ in shown],
@@ -121,8 +130,6 @@ def notes(rows: Sequence[ScaleRow], record: dict[str, Any]) -> list[str]:
         key = (managers, *(row.values[name] for name in _SAME))
         digests.setdefault(key, []).append(row.values["schedule_digest"])
     said = []
-    if (missing := record.get("runs", 0) - len(rows)) > 0:
-        said.append(f"Not finished: {missing} of {record['runs']} runs are missing, as the command was stopped.")
     if (repeats := max((int(row.number("repeat")) for row in rows), default=1)) > 1:
         said.append(f"Everything was run {repeats} times: charts show medians, the table has each run.")
     if any(len(set(found)) > 1 for found in digests.values()):

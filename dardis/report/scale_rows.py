@@ -11,9 +11,11 @@ from typing import Final
 from dardis.model.csv_table import CsvCells
 from dardis.model.errors import InputError
 from dardis.model.numbers import decimal_number, whole_number
-from dardis.report import summary as words
+from dardis.report import words
 
 Value = int | float | str | None
+Reader = Callable[[str], Value]
+"""What a cell says; a ValueError for what makes no sense."""
 FLAT, ALL = "flat", "all"
 _ASKED: Final = (
     "nodes", "nodes_per_rank", "ranks", "task_managers", "overlap", "arity", "sample", "window_s", "reservations",
@@ -23,12 +25,12 @@ _LARGEST: Final = 1e24
 """Beyond what is measured."""
 
 
-def _whole(least: int, word: str = "") -> Callable[[str], Value]:
+def whole(least: int, word: str = "") -> Reader:
     """Reader of whole numbers from `least` on, and of one word."""
     return lambda cell: cell if word and cell == word else whole_number(cell, least)
 
 
-def _real(*, above_zero: bool = False, known: bool = False) -> Callable[[str], Value]:
+def real(*, above_zero: bool = False, known: bool = False) -> Reader:
     """Reader of numbers; not `known`: an empty cell says that there is none."""
 
     def parse(cell: str) -> Value:
@@ -42,21 +44,21 @@ def _real(*, above_zero: bool = False, known: bool = False) -> Callable[[str], V
     return parse
 
 
-_COLUMNS: Final[dict[str, Callable[[str], Value]]] = {
-    **dict.fromkeys(("nodes", "ranks", "hosts", "task_managers", "overlap"), _whole(1)),
-    "arity": _whole(2, FLAT),
-    "sample": _whole(1, ALL),
-    **dict.fromkeys(("window_s", "reservations", "seed", "completed", "root_message_bytes", "chain"), _whole(0)),
-    **dict.fromkeys(("jobs", "repeat", "rounds"), _whole(1)),
+_COLUMNS: Final[dict[str, Reader]] = {
+    **dict.fromkeys(("nodes", "ranks", "hosts", "task_managers", "overlap"), whole(1)),
+    "arity": whole(2, FLAT),
+    "sample": whole(1, ALL),
+    **dict.fromkeys(("window_s", "reservations", "seed", "completed", "root_message_bytes", "chain"), whole(0)),
+    **dict.fromkeys(("jobs", "repeat", "rounds"), whole(1)),
     "waves": lambda cell: whole_number(cell, 1) if cell else None,
     **dict.fromkeys(("cpu_ns_per_node_job", "bytes_per_node", "message_bytes_per_node_job", "startup_s"),
-                    _real(known=True)),
+                    real(known=True)),
     **dict.fromkeys(("wall_s_per_round", "exchange_s_median", "mpi_share", "collective_s_per_round", "node_ns",
-                     "message_ns", "select_ns", "ask_bytes", "answer_bytes"), _real()),
-    **dict.fromkeys(("jobs_per_s", "predicted_s_per_round", "job_ns"), _real(above_zero=True)),
+                     "message_ns", "select_ns", "ask_bytes", "answer_bytes"), real()),
+    **dict.fromkeys(("jobs_per_s", "predicted_s_per_round", "job_ns"), real(above_zero=True)),
     **dict.fromkeys(("dispatcher", "schedule_digest"), str),
 }  # fmt: skip
-"""The columns that are read, and what reads each: a ValueError for what makes no sense."""
+"""The columns that are read, and what reads each."""
 
 
 @dataclass(frozen=True)
@@ -89,15 +91,16 @@ class Line:
     rows: list[ScaleRow]
 
 
-def read_rows(path: Path) -> list[ScaleRow]:
-    """Read scale.csv; columns that are unknown here are left out. Raises InputError."""
+def read_rows(path: Path, columns: dict[str, Reader] = _COLUMNS) -> list[ScaleRow]:
+    """Read scale.csv, or a table of other columns; those that are unknown here are left out. Raises InputError."""
     cells = CsvCells.of_csv(path)
     if not cells.lines:
-        raise InputError(path, "has no rows", "a scale.csv of `dardis scale`")
-    columns = {name: cells.values(name, parse, "what `dardis scale` measures") for name, parse in _COLUMNS.items()}
-    ratio = [nodes / ranks for nodes, ranks in zip(cells.whole("nodes", 1), cells.whole("ranks", 1), strict=True)]
-    rows = zip(*columns.values(), ratio, strict=True)
-    return [ScaleRow(dict(zip((*columns, "nodes_per_rank"), row, strict=True))) for row in rows]
+        raise InputError(path, "has no rows", f"a {path.name} of `dardis scale`")
+    found = {name: cells.values(name, parse, "what `dardis scale` measures") for name, parse in columns.items()}
+    rows = [ScaleRow(dict(zip(found, row, strict=True))) for row in zip(*found.values(), strict=True)]
+    for row in rows:
+        row.values["nodes_per_rank"] = row.number("nodes") / row.number("ranks") if "ranks" in columns else None
+    return rows
 
 
 def medians(rows: Sequence[ScaleRow]) -> list[ScaleRow]:
@@ -115,14 +118,17 @@ def _median(values: Sequence[Value]) -> Value:
     return median_low(numbers) if len(numbers) == len(values) else values[0]
 
 
-def lines_over(rows: Sequence[ScaleRow], x: str, *figures: str, weak: bool = False, least: int = 2) -> list[Line]:
+def lines_over(
+    rows: Sequence[ScaleRow], x: str, *figures: str, weak: bool = False, least: int = 2,
+    asked: Sequence[str] = _ASKED,
+) -> list[Line]:  # fmt: skip
     """The lines over x of rows that have these figures, each with `least` places or more.
 
     They have the same nodes, or, where `weak`, the same nodes a rank.
     """
     free = {x, "nodes"} if weak else {x, "nodes_per_rank"}
     groups: dict[tuple[Value, ...], list[ScaleRow]] = {}
-    names = [name for name in _ASKED if name not in free]
+    names = [name for name in asked if name not in free]
     for row in rows:
         if row.has(*figures):
             groups.setdefault(tuple(row.values[name] for name in names), []).append(row)
@@ -146,6 +152,8 @@ def said(name: str, value: Value) -> str:
     if isinstance(value, int | float):
         if name in {"nodes_per_rank", "window_s"}:
             return f"{words.number(value)} " + ("nodes a rank" if name == "nodes_per_rank" else "s window")
+        if name in {"duplicate", "delay_s", "resend_s", "crashes"}:
+            return f"{name.removesuffix('_s')} {words.number(value)}"
         what = name.replace("_", " ")
         if name == "overlap":
             return f"{words.number(value)} job{'s' if value > 1 else ''} in flight"

@@ -1,15 +1,14 @@
-"""Figures of a run in words, with units for people."""
+"""The summary of a run: its figures as rows, in the order of the catalogue."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
 from typing import Any, Final, NamedTuple
 
 from dardis.config.records import RunRecord
 from dardis.metrics.catalogue import METRICS, excess_kind, metric_of
 from dardis.model.choices import Overrun
-from dardis.model.resources import CORES, MEMORY, POWER
+from dardis.report import words
 from dardis.report.run_files import BY_COLUMNS, DEADLINE_COLUMNS, FOOTPRINT_COLUMNS, QUEUE_COLUMNS, RunFiles
 
 LISTED: Final = 12
@@ -61,10 +60,10 @@ def _row(key: str, value: Any, currency: str) -> Row:  # noqa: ANN401 — whatev
     metric, kind = metric_of(key), excess_kind(key)
     name = metric.caption if kind is None else f"{metric.caption}, {kind}"
     if value is None or not isinstance(value, int | float):
-        return Row(name, NOTHING if value is None else str(value), metric.meaning)
+        return Row(name, words.NOTHING if value is None else str(value), metric.meaning)
     if kind is not None:
-        return Row(name, amount_seconds(kind, value), metric.meaning)
-    text = in_unit(metric.unit_text, value)
+        return Row(name, words.amount_seconds(kind, value), metric.meaning)
+    text = words.in_unit(metric.unit_text, value)
     return Row(name, f"{text} {currency}" if metric.unit_text == "currency" else text, metric.meaning)
 
 
@@ -122,7 +121,7 @@ def group_table(files: RunFiles, by: str) -> tuple[list[str], list[list[str]], i
     metrics = [metric_of(key) for key in columns]
     header = [by, *(metric.caption for metric in metrics)]
     rows = [
-        [group.name or "(none)", *(in_unit(one.unit_text, group.figures.get(one.name)) for one in metrics)]
+        [group.name or "(none)", *(words.in_unit(one.unit_text, group.figures.get(one.name)) for one in metrics)]
         for group in groups[:LISTED]
     ]
     return header, rows, len(groups) - len(rows)
@@ -150,115 +149,3 @@ def _jobs(count: int) -> str:
 def listed(entries: list[str]) -> list[str]:
     """The first entries of a list of skipped or rejected jobs, and how many more there are."""
     return entries[:LISTED] + ([f"and {len(entries) - LISTED:,} more"] if len(entries) > LISTED else [])
-
-
-_DURATIONS: Final = ((2 * 365 * 86400, 365 * 86400, "years"), (2 * 86400, 86400, "d"), (2 * 3600, 3600, "h"))
-_SHORT: Final = ((1, 1, "s"), (1e-3, 1e-3, "ms"), (0, 1e-6, "µs"))
-_BYTES: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
-_UNITS: Final = (
-    ("_percent", "%"), ("_core_h", "core-hours"), ("_kwh", "kWh"), ("_kw", "kW"), ("_kg", "kg"), ("_eur", ""),
-    ("_s", "s"),
-)  # fmt: skip
-_LOW, _HIGH = "(a tenth of the days: less)", "(a tenth of the days: more)"
-_SPELLED: Final = {"p10": _LOW, "p90": _HIGH, "co2": "CO2", "pue": "PUE"}
-NOTHING: Final = "–"
-"""Stands where a figure has no meaning."""
-
-
-def number(value: float) -> str:
-    """Whole numbers with separators, others with three significant digits where they are small."""
-    if float(value).is_integer() or abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.2f}" if abs(value) >= 0.1 else f"{value:.3g}"
-
-
-def duration(seconds: float) -> str:
-    """The largest unit of which there are at least two, down to µs."""
-    if seconds == 0:
-        return "0 s"
-    for least, unit, name in (*_DURATIONS, (120, 60, "min"), *_SHORT):
-        if abs(seconds) >= least:
-            value = seconds / unit
-            digits = 0 if float(value).is_integer() or abs(value) >= 100 else 1
-            return f"{value:,.{digits}f} {name}"
-    raise AssertionError  # the last unit takes everything
-
-
-def draws(count: str, weeks: Collection[int]) -> str:
-    """What intervals over so many draws of traces speak of, that have so many whole weeks; 0: these are shaken."""
-    if any(weeks):
-        least, most = min(weeks), max(weeks)
-        return f"{count} draws of the trace's {least if least == most else f'{least} to {most}'} weeks"
-    return f"{count} draws of the trace, shaken (they say nothing of other months)"
-
-
-def share(value: float) -> str:
-    """A fraction in percent; two significant digits where it is small."""
-    percent = 100 * value
-    return f"{percent:.1f} %" if percent == 0 or abs(percent) >= 0.1 else f"{percent:.2g} %"
-
-
-def money(amount: float) -> str:
-    """An amount in the platform's currency; cents where it is small."""
-    return f"{amount:,.0f}" if abs(amount) >= 10_000 else f"{amount:,.2f}"
-
-
-def energy(kwh: float) -> str:
-    """MWh from ten of them on, else kWh."""
-    return f"{number(round(kwh / 1000, 1))} MWh" if abs(kwh) >= 10_000 else f"{number(round(kwh, 1))} kWh"
-
-
-def mass(kg: float) -> str:
-    """Tonnes from ten of them on, else kg."""
-    return f"{number(round(kg / 1000, 1))} t" if abs(kg) >= 10_000 else f"{number(round(kg, 1))} kg"
-
-
-def data_size(size: float) -> str:
-    """Bytes in the largest binary unit that leaves at least one."""
-    steps = 0
-    while abs(size) >= 1024 and steps < len(_BYTES) - 1:
-        size, steps = size / 1024, steps + 1
-    return f"{number(round(size, 2))} {_BYTES[steps]}"
-
-
-_SAID: Final = {
-    "s": duration, "share": share, "currency": money, "kWh": energy, "kg": mass, "bytes": data_size,
-    "kW": "{:,.1f} kW".format, "ratio": "{:.4f}".format,
-}  # fmt: skip
-"""By the unit of a metric."""
-
-
-def in_unit(unit: str, value: float | None) -> str:
-    """A figure of a metric with this unit; money without its currency."""
-    return NOTHING if value is None else _SAID.get(unit, number)(value)
-
-
-def axis_unit(kind: str, most: float) -> tuple[str, float]:
-    """What an axis of this kind counts in, and by what its amounts are divided; `most` is the largest shown."""
-    if kind != MEMORY:
-        return "power (W)" if kind == POWER else kind, 1.0
-    steps = 0
-    while most >= 4096 and steps < 3:
-        most, steps = most / 1024, steps + 1
-    return f"{kind} ({_BYTES[steps + 2]})", 1024.0**steps
-
-
-def amount_seconds(kind: str, value: float) -> str:
-    """A volume of use: core-hours, GiB-hours, gpu-hours."""
-    if kind == MEMORY:
-        return f"{number(round(value / 1024 / 3600, 1))} GiB·h"
-    return f"{number(round(value / 3600, 1))} {'core' if kind == CORES else kind}·h"
-
-
-def of_key(key: str, value: str | float | None, currency: str) -> tuple[str, str]:
-    """The name and the value of a figure whose key ends in its unit, as in summary.json; `_eur` is the currency."""
-    ending, unit = next((pair for pair in _UNITS if key.endswith(pair[0])), ("", ""))
-    parts = [_SPELLED.get(part, part) for part in key.removesuffix(ending).split("_")]
-    name = " ".join(sorted(parts, key=lambda part: part.startswith("(")))
-    if value is None or isinstance(value, str):
-        return name[:1].upper() + name[1:], NOTHING if value is None else value
-    if key.endswith("_share") or key.startswith("share_"):
-        return name[:1].upper() + name[1:], share(value)
-    told = f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
-    unit = currency if ending == "_eur" else unit
-    return name[:1].upper() + name[1:], f"{told} {unit}".strip()

@@ -27,6 +27,7 @@ from dardis.runs.outputs import Report
 from dardis.runs.warm import warm_reach
 from dardis.scale import experiment as load
 from dardis.scale.experiment import Experiment, Ground
+from dardis.scale.faults import FAULTS, FaultRow, FaultyNetwork, measure_faults
 from dardis.scale.measure import measure
 from dardis.scale.prediction import PREDICTIONS, predictions
 from dardis.scale.row import SCALE, Row
@@ -47,7 +48,8 @@ class ScaleRequest:
 
     `overlaps` empty: OVERLAP where samples are asked without a tree and some experiments have several task managers,
     else one. `ranks` empty: all there are. With `weak`, `nodes` are those of a rank. An arity of 0 is flat, a sample of
-    0 all nodes; windows in s. All of them are run `repeat` times, one after the other.
+    0 all nodes; windows in s. All of them are run `repeat` times, one after the other. With `faults`, each is run over
+    each of these networks, in virtual time, instead of being measured.
     """
 
     nodes: tuple[int, ...]
@@ -66,11 +68,14 @@ class ScaleRequest:
     weak: bool = False
     seed: int = 1
     force: bool = False
+    faults: tuple[FaultyNetwork, ...] = ()
 
     def experiments(self, ranks: int) -> list[Experiment]:
         """What is to be measured where there are so many ranks. Raises InputError."""
         dispatcher = find_dispatcher(self.dispatcher)
-        if not dispatcher.setup.rounds:
+        if self.faults:
+            self._check_faults(dispatcher, ranks)
+        elif not dispatcher.setup.rounds:
             expected = f"one of {dispatchers_that(lambda setup: setup.rounds)}"
             raise InputError("--dispatcher", f"{self.dispatcher} has no rounds, in which a job asks nodes", expected)
         for count in self.ranks:
@@ -89,7 +94,7 @@ class ScaleRequest:
                 self.ranks or (ranks,), self.windows, self.reservations, self.samples, self.arities,
                 self.task_managers, self.nodes,
             )
-            for overlap in self.overlaps or (OVERLAP if sample and not arity and max(self.task_managers) > 1 else 1,)
+            for overlap in self.overlaps or (self._default_overlap(sample, arity),)
         ]  # fmt: skip
         for what in experiments:
             if what.overlap > 1 and what.arity:
@@ -97,11 +102,27 @@ class ScaleRequest:
                 raise InputError("--arity", together, "flat, or --overlap 1: in waves every host is asked directly")
         return experiments
 
+    def _default_overlap(self, sample: int, arity: int) -> int:
+        several = max(self.task_managers) > 1 and not self.faults
+        return OVERLAP if sample and not arity and several else 1
+
+    def _check_faults(self, dispatcher: Dispatcher, ranks: int) -> None:
+        """See that the experiments can be run over faulty networks. Raises InputError."""
+        if not dispatcher.setup.asks_nodes:
+            expected = f"one of {dispatchers_that(lambda setup: setup.asks_nodes)}"
+            raise InputError("--dispatcher", f"{self.dispatcher} asks no nodes: it sends no messages", expected)
+        if any(self.samples) and not dispatcher.setup.samples:
+            expected = f"one of {dispatchers_that(lambda setup: setup.samples)}"
+            raise InputError("--sample", f"{self.dispatcher} asks all nodes", expected)
+        if ranks > 1 or self.ranks or self.weak or self.overlaps or self.repeat > 1:
+            found = "with mpirun, --ranks, --weak, --overlap or --repeat"
+            raise InputError("--faults", found, "none of these: one process, and each run is the same")
+
 
 def run_scale(
     request: ScaleRequest, progress: Progress | None = None, report: Report | None = None,
     begun: Callable[[int], object] = lambda _: None,
-) -> list[Row]:  # fmt: skip
+) -> list[Row] | list[FaultRow]:  # fmt: skip
     """Run all experiments in this process, then draw the report, if any; `begun` is told how many they are.
 
     Raises InputError before anything is written, OSError when writing fails.
@@ -115,14 +136,14 @@ def run_scale(
 def run_scale_over_ranks(
     comm: Communicator, request: ScaleRequest, progress: Progress | None = None, report: Report | None = None,
     begun: Callable[[int], object] = lambda _: None,
-) -> list[Row] | int:  # fmt: skip
+) -> list[Row] | list[FaultRow] | int:  # fmt: skip
     """Run all experiments over ranks, or some of them: all ranks call it. Rank 0 writes and returns the rows.
 
     Elsewhere the exit status is returned. What rank 0 raises before the first experiment ends all ranks quietly.
     """
     from dardis.transport.mpi import led_by_first
 
-    def prepare(stack: ExitStack) -> tuple[Any, Callable[[], list[Row]]]:
+    def prepare(stack: ExitStack) -> tuple[Any, Callable[[], list[Row] | list[FaultRow]]]:
         experiments = request.experiments(comm.size)
         begun(len(experiments))
         stack.enter_context(SCALE_FOLDER.held(request.out, force=request.force))
@@ -138,10 +159,12 @@ def run_scale_over_ranks(
 def _run_all(
     request: ScaleRequest, experiments: Sequence[Experiment], comm: Communicator | None, progress: Progress | None,
     report: Report | None,
-) -> list[Row]:  # fmt: skip
+) -> list[Row] | list[FaultRow]:  # fmt: skip
     TELLER.quiet |= comm is not None and comm.rank > 0
     with blamed(dispatcher := find_dispatcher(request.dispatcher)):
         _warm(dispatcher)
+    if request.faults:
+        return _run_faults(request, experiments, progress, report)
     record = _record(request, experiments, comm) | {"runs": len(experiments) * request.repeat}
     rows: list[Row] = []
     grounds: dict[int, Ground | None] = {}
@@ -164,6 +187,25 @@ def _run_all(
             from dardis.transport.groups import wait_for_all
 
             wait_for_all(comm)
+    if report is not None:
+        report(request.out)
+    return rows
+
+
+def _run_faults(
+    request: ScaleRequest, experiments: Sequence[Experiment], progress: Progress | None, report: Report | None
+) -> list[FaultRow]:
+    """Run each experiment over each faulty network."""
+    runs = [(what, network) for what in experiments for network in request.faults]
+    record = _record(request, experiments, None) | {"runs": len(runs)}
+    rows: list[FaultRow] = []
+    for what, network in runs:
+        part = _part(progress, len(rows) * request.jobs, len(runs) * request.jobs)
+        with blamed(what.dispatcher):
+            rows.append(measure_faults(what, network, part))
+        with SCALE_FOLDER.written_together(request.out) as folder:
+            FAULTS.write(folder / FAULTS.name, map(astuple, rows))
+            write_json(folder / RECORD_FILE, record)
     if report is not None:
         report(request.out)
     return rows
@@ -212,6 +254,8 @@ def _record(request: ScaleRequest, experiments: Sequence[Experiment], comm: Comm
 
         launch_s, mpi = largest(comm, launch_s), mpi_version()
     arguments = asdict(request) | {"out": str(request.out.resolve())}
+    if not request.faults:
+        del arguments["faults"]
     return {
         "dardis_version": __version__,
         "command": sys.argv,

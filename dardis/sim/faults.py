@@ -203,7 +203,11 @@ class FaultSimulation:
             if host == who:
                 self._receive(host, said.message, now)
             else:
-                self.network.send(host, said.message)
+                self.carry(host, said.message)
+
+    def carry(self, to: Address, message: Message) -> None:
+        """Give a message to the network."""
+        self.network.send(to, message)
 
     def tell(self, who: Address, said: ToManagers, now: int) -> None:  # noqa: ARG002 (the network knows what time it is)
         """Give a message of a host for task managers to the network."""
@@ -216,7 +220,7 @@ class FaultSimulation:
             case Return(to=to):
                 addresses = [to]
         for address in addresses:
-            self.network.send(address, said.message)
+            self.carry(address, said.message)
 
     def set(self, who: Address, timer: SetTimer, now: int) -> None:  # noqa: ARG002
         """Give the timer back in its time, if the machine lives so long."""

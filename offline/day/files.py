@@ -19,7 +19,7 @@ from dardis.report.over_time import envelope
 from dardis.report.pictures import write_picture
 from dardis.report.plan_charts import PlannedDay
 from dardis.report.plan_page import PlanPage, draw_plan
-from dardis.report.summary import of_key
+from dardis.report.words import of_key
 from offline.day.day import DayPlan, desired_of, nodes_on_of, powered_of, profile_of, wished_of
 from offline.day.figures import first_lines
 from offline.day.promise import NOBODY_KNOWS, Promise

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-import numpy as np
 from faults.scenarios import draw_scenario, holds
 from kit.seeds import assert_sound
 
 from dardis.metrics.audit import audit
 from dardis.model.job import Actual
+from dardis.sim.executed import Executed, is_full
 from dardis.sim.faults import Fate, FaultSimulation, Log, PoolMaker, Scenario, UnitRun
-from dardis.sim.recorder import Recorder
 from dardis.task_manager import LateByTimers
 from dardis.wire.effects import Done
 
@@ -139,34 +137,17 @@ class Verdict:
         self.doomed = doomed
         self.cut = 0
         self.repeated = 0
-        self.attempts: dict[int, dict[int, list[UnitRun]]] = defaultdict(dict)
-        for run in simulation.runs:
-            self.attempts[run.job].setdefault(run.attempt, []).append(run)
+        self.executed = Executed(simulation)
+        self.attempts = self.executed.attempts
         self.accepted: dict[int, list[UnitRun]] = {}
 
     def all(self) -> list[str]:
         return [
-            *self._overbooked(),
             *(problem for job in self.scenario.jobs for problem in self._job(job)),
             *self._schedule(),
             *self._retaken(),
             *self._leaks(),
         ]
-
-    def _overbooked(self) -> Iterator[str]:
-        request = {job.number: np.array(job.request) for job in self.scenario.jobs}
-        changes: dict[int, list[tuple[int, bool, int, np.ndarray]]] = defaultdict(list)
-        for run in self.simulation.runs:
-            if run.end > run.start:
-                amount = run.units * request[run.job]
-                changes[run.node] += [(run.start, True, run.job, amount), (run.end, False, run.job, -amount)]
-        for node, events in sorted(changes.items()):
-            used = np.zeros(len(self.scenario.platform.kinds), dtype=np.int64)
-            for time, _, job, change in sorted(events, key=lambda event: event[:3]):
-                used += change
-                if (used > self.scenario.platform.capacity[node]).any():
-                    yield f"node {node} is overbooked at {time} s by job {job}: runs {used.tolist()}"
-                    break
 
     def _job(self, job: Actual) -> Iterator[str]:
         name = f"job {job.number}"
@@ -181,7 +162,7 @@ class Verdict:
             yield f"{name} was {'rejected, yet fits' if possible else 'run, yet does not fit'} the machine"
         if attempts and not possible:
             yield f"{name} does not fit the machine, yet was started"
-        complete = {attempt for attempt, runs in attempts.items() if self._is_complete(job, runs)}
+        complete = {attempt for attempt, runs in attempts.items() if is_full(job, runs)}
         if told and isinstance(told[0], Done):
             right = [attempt for attempt in complete if self._is_as_agreed(job, attempts[attempt])]
             if len(right) == 1:
@@ -189,10 +170,6 @@ class Verdict:
             else:
                 yield f"{name} is done, yet {len(right)} attempts ran as agreed on"
         yield from self._other_attempts(job, complete)
-
-    def _is_complete(self, job: Actual, runs: list[UnitRun]) -> bool:
-        ran = all(run.fate is Fate.ENDED and run.end - run.start == job.duration for run in runs)
-        return ran and len({run.start for run in runs}) == 1 and sum(run.units for run in runs) == job.units
 
     def _is_as_agreed(self, job: Actual, runs: list[UnitRun]) -> bool:
         placed = self.simulation.placed.get(job.number)
@@ -231,20 +208,8 @@ class Verdict:
         )
 
     def _schedule(self) -> Iterator[str]:
-        """The attempts that counted are a legal schedule."""
-        jobs = self.scenario.jobs
-        recorder = Recorder(len(jobs))
-        for place, job in enumerate(jobs):
-            runs = sorted(self.accepted.get(job.number, []), key=lambda run: run.node)
-            if not runs:
-                recorder.rejected(place, "did not run")
-                continue
-            nodes, units = np.array([[run.node, run.units] for run in runs], dtype=np.int64).T
-            recorder.placed(place, runs[0].start, nodes, units)
-            recorder.ended(place, runs[0].end)
-        schedule = recorder.schedule(jobs, self.scenario.platform.kinds)
-        expected = {job.number for job in jobs}
-        for violation in audit(schedule, self.scenario.platform, expected=expected):
+        """The attempts that counted are a legal schedule, beside all others."""
+        for violation in audit(self.executed.schedule(self.accepted), self.scenario.platform):
             yield f"audit: {violation}"
 
     def _retaken(self) -> Iterator[str]:

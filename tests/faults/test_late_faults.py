@@ -7,7 +7,6 @@ from faults.seeds import check
 from kit.actual import actual
 from kit.dispatchers import dispatcher_of
 
-from dardis.model.job import Actual
 from dardis.model.platform import NodeGroup, Platform
 from dardis.sim.faults import FaultSimulation, Scenario
 from dardis.task_manager import LateByTimers, LateSetUp
@@ -76,16 +75,6 @@ def test_a_wide_job_starts_soon_after_it_has_grown_old(seed, drop, failed_claims
     assert start_of_the_wide(wide_among_narrow(seed, drop=drop)) <= SUBMIT + WIDE_S + NARROW_S + AGED_AFTER + bound
 
 
-def on_two_nodes(*jobs: Actual, managers: int) -> FaultSimulation:
-    """Run the jobs on two nodes of four cores, each a host, where nothing is lost."""
-    platform = Platform("two", (NodeGroup("n", 2, {"cores": 4}),))
-    simulation = FaultSimulation(
-        Scenario(1, platform, (0, 1, 2), jobs, dispatcher_of(LateSetUp()), managers, PACE, Faults(3))
-    )
-    assert simulation.run(lambda: False, most_events=100_000), "it does not end"
-    return simulation
-
-
 def test_a_head_finds_its_earlier_start_though_nobody_publishes_again(monkeypatch):
     """Job 1 ends long before its walltime. What job 2 asks then is answered too late, and nothing else happens."""
     peek, peeks = LateByTimers._peek, []
@@ -100,7 +89,9 @@ def test_a_head_finds_its_earlier_start_though_nobody_publishes_again(monkeypatc
         actual(1, 0, 0, None, 50_000, 2, (2,), 1, runtime=600),
         actual(2, 30, 30, None, 100, 2, (4,), 1, runtime=100),
     )
-    simulation = on_two_nodes(long, wide, managers=2)
+    platform, late = Platform("two", (NodeGroup("n", 2, {"cores": 4}),)), dispatcher_of(LateSetUp())
+    simulation = FaultSimulation(Scenario(1, platform, (0, 1, 2), (long, wide), late, 2, PACE, Faults(3)))
+    assert simulation.run(lambda: False, most_events=100_000), "it does not end"
     assert peeks[0] < 650
     assert 620 < simulation.placed[2].start < 620 + 20 * PACE.resend
     assert sorted(simulation.told) == [1, 2]

@@ -9,13 +9,12 @@ from collections.abc import Mapping
 from copy import deepcopy
 
 import pytest
+from faults.broken import NeverForgets
 from kit.actual import actual
 from kit.dispatchers import dispatcher_of
 
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.randomness import stream
-from dardis.node_manager import NodePool
-from dardis.node_manager.pool import FORGET
 from dardis.registry import OURS
 from dardis.sim.faults import FaultSimulation, PoolMaker, Scenario
 from dardis.task_manager import LateSetUp
@@ -165,15 +164,8 @@ def test_machines_hold_no_more_after_many_jobs(kind):
     assert world.renegotiations > 600
 
 
-class ForgetsNothing(NodePool):
-    """Remembers what was released for ever."""
-
-    def _timer(self, timer, now):
-        return [] if timer.token == FORGET else super()._timer(timer, now)
-
-
 def test_it_shows_when_something_is_kept():
-    assert grown(Stream("drawn", make_pool=ForgetsNothing), 200, 600) > 1.1
+    assert grown(Stream("drawn", make_pool=NeverForgets), 200, 600) > 1.1
 
 
 def taken(world: Stream) -> int:

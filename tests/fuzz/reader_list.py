@@ -44,6 +44,7 @@ from dardis.model.hostlist import hostlist, names_of
 from dardis.model.platform import Money, NodeGroup, Platform, platform_to_dict
 from dardis.model.queues import Queue
 from dardis.model.target import Split
+from dardis.report import scale_faults
 from dardis.report.pictures import read_loop_picture
 from dardis.report.plan_page import read_plan_picture
 from dardis.report.run_files import read_run
@@ -127,6 +128,7 @@ def readers() -> list[Reader]:
         Reader("jobs.csv", "jobs.csv", (files.JOBS, files.JOBS_OF_PARTS), _read_jobs),
         Reader("switching.csv", "switching.csv", (files.SWITCHING,), read_downtime),
         Reader("scale.csv", "scale.csv", (files.SCALE,), lambda path: medians(read_rows(path))),
+        Reader("faults.csv", "faults.csv", (files.FAULTS,), lambda path: read_rows(path, scale_faults.READERS)),
         Reader("predictions.csv", "predictions.csv", (files.PREDICTIONS,), read_predictions),
         *_folder("run", files.RUN, lambda path: read_run(path.parent)),
         Reader("instance", "0.json", files.INSTANCES, _read_instance),

@@ -341,6 +341,12 @@ PREDICTIONS = """scaling,nodes,ranks,task_managers,arity,window_s,reservations,p
 strong,1000,10,1,flat,100,4,0.01,4
 weak,5000,10,1,8,100,4,0.01,4
 """
+FAULTS = """nodes,hosts,task_managers,arity,sample,window_s,reservations,dispatcher,seed,jobs,drop,duplicate,delay_s,\
+resend_s,crashes,completed,rejected,lost,run_twice,violations,claims,refused,cut,messages,dropped,resent,agree_s_mean,\
+agree_s_most,wait_s_mean,traffic_digest
+100,2,1,flat,all,86400,4,d,1,9,0,0,3,7,0,9,0,0,0,0,9,0,0,90,0,5,24.1,98,44.8,e0
+100,2,1,8,4,86400,4,d,1,9,0.05,0.1,3,7,2,8,0,1,1,3,9,0,1,90,6,5,,,,e1
+"""
 SCALE_JSON = json.dumps(RECORD)
 INSTANCES = tuple(json.dumps(random_problem(seed).plain(), indent=1) for seed in range(5))
 RUN = {

@@ -70,6 +70,22 @@ def test_the_report_is_drawn_and_experiments_are_repeated_for_the_spread(scale, 
     assert path.read_text() == page
 
 
+def test_what_faults_cost_is_a_table_and_a_report_the_same_each_time(scale, tmp_path):
+    networks = [word for drop in ("0", "0.1", "0.2") for word in ("--faults", f"drop={drop},delay=2")]
+    status, out, error = scale("--hosts-of", "8", *networks, nodes="40,80", report=True)
+    assert (status, error) == (0, [])
+    assert "2 experiments of 5 jobs, over 3 faulty networks" in out[0]
+    files = {path.name: path.read_bytes() for path in (tmp_path / "o").iterdir()}
+    assert files.keys() == {"faults.csv", "scale.json", "report.html"}
+    assert [row["drop"] for row in rows_of(tmp_path / "o" / "faults.csv")] == ["0", "0.1", "0.2"] * 2
+    for said in (b"What loss costs", b"No job was lost, and the audit found nothing in all that ran."):
+        assert said in files["report.html"]
+    scale("--hosts-of", "8", *networks, "--force", nodes="40,80")
+    assert (tmp_path / "o" / "faults.csv").read_bytes() == files["faults.csv"]
+    scale("--force")
+    assert {path.name for path in (tmp_path / "o").iterdir()} == {"scale.csv", "scale.json"}
+
+
 def test_an_interruption_leaves_what_is_done(scale, rows, tmp_path, monkeypatch):
     measured, measure = [], command.measure
 
@@ -100,6 +116,16 @@ def test_an_interruption_leaves_what_is_done(scale, rows, tmp_path, monkeypatch)
         (("--dispatcher", "easy"), "--dispatcher: easy has no rounds, in which a job asks nodes; expected one of "),
         (("--dispatcher", "nobody"), "--dispatcher: unknown dispatcher 'nobody'; expected one of dardis-throughput, "),
         (("--hosts-of", "0"), "--hosts-of"),
+        (("--faults", "drop=1"), "--faults: 'drop=1'; expected drop and duplicate up to 0.9, delay"),
+        (("--faults", "delay=3,loss=0.1"), "--faults: 'loss=0.1'; expected drop"),
+        (("--faults", "crashes=2"), "--faults: crashes=2 of 1 hosts; expected no more than there are hosts"),
+        (("--faults", "delay=41,resend=2"), "pace: messages take up to 41 s, resend is 2 s; expected at most 20 times"),
+        (("--faults", "drop=0", "--weak"), "--faults: with mpirun, --ranks, --weak, --overlap or --repeat; expected"),
+        (("--faults", "drop=0", "--dispatcher", "easy"), "--dispatcher: easy asks no nodes: it sends no messages"),
+        (
+            ("--faults", "drop=0", "--dispatcher", "dardis-late", "--sample", "2"),
+            "--sample: dardis-late asks all nodes",
+        ),
         *((("--nodes", nodes), "--nodes: ") for nodes in ("", "0", "1e6", "10,", "-1", "3000000000")),
     ],
 )

@@ -10,7 +10,7 @@ from kit.scale_folder import ONE, RECORD
 from dardis.model.errors import InputError
 from dardis.report.scale_page import draw_scale_report
 from dardis.report.scale_rows import lines_over, medians, read_rows
-from dardis.report.summary import number
+from dardis.report.words import number
 from dardis.scale.row import Row
 
 NETWORK = {

@@ -76,9 +76,9 @@ def by_real_hosts(what):
 
 
 @pytest.mark.parametrize("dispatcher", ["dardis-throughput", "dardis-balance"])
-@pytest.mark.parametrize("arity", [0, 2, 8])
-def test_virtual_hosts_send_what_real_ones_do(arity, dispatcher):
-    what = replace(SMALL, arity=arity, dispatcher=OURS[dispatcher])
+@pytest.mark.parametrize(("arity", "hosts_of"), [(0, 8), (2, 8), (5, 3), (8, 200)])
+def test_virtual_hosts_send_what_real_ones_do(arity, hosts_of, dispatcher):
+    what = replace(SMALL, arity=arity, hosts_of=hosts_of, task_managers=2, dispatcher=OURS[dispatcher])
     row = measure(what, ALONE)
     schedule, traffic = by_real_hosts(what)
     assert row.schedule_digest == schedule.digest()
@@ -87,16 +87,6 @@ def test_virtual_hosts_send_what_real_ones_do(arity, dispatcher):
     assert said == pytest.approx(traffic["bytes"], rel=0.03 if arity else 0.01)
     if traffic["most"] > 500:  # a message of few rows is smaller than a question
         assert row.root_message_bytes == pytest.approx(traffic["most"], rel=0.03)
-
-
-def test_the_schedule_does_not_depend_on_how_nodes_are_reached():
-    digests = {
-        measure(replace(SMALL, arity=arity, hosts_of=hosts_of, task_managers=managers), ALONE).schedule_digest
-        for arity, hosts_of, managers in [(0, 8, 1), (2, 8, 1), (5, 3, 3), (8, 200, 1)]
-    }
-    assert len(digests) == 1
-    other = measure(replace(SMALL, seed=2), ALONE)
-    assert other.schedule_digest not in digests
 
 
 def test_a_round_is_predicted_by_what_it_asks():

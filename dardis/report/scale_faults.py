@@ -1,0 +1,72 @@
+"""What faults.csv says of a faulty network: its rows, a chart, and what must be known to read them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from dardis.report import chart, scale_charts
+from dardis.report.chart import Chart
+from dardis.report.scale_rows import ALL, FLAT, Reader, ScaleRow, lines_over, real, whole
+
+COLUMNS: Final[tuple[tuple[str, str, str, float], ...]] = (
+    ("nodes", "Nodes", "", 1), ("hosts", "Hosts", "", 1), ("task_managers", "Task managers", "", 1),
+    ("arity", "Arity", "", 1), ("sample", "Sample", "", 1), ("window_s", "Window", "s", 1),
+    ("reservations", "Reservations", "a node", 1), ("jobs", "Jobs", "", 1), ("drop", "Dropped", "%", 1e2),
+    ("duplicate", "Doubled", "%", 1e2), ("delay_s", "Longest delay", "s", 1), ("resend_s", "Sent again after", "s", 1),
+    ("crashes", "Crashes", "", 1), ("completed", "Com\u00adpleted", "", 1), ("rejected", "Rejected", "", 1),
+    ("lost", "Lost", "", 1), ("run_twice", "Run twice", "", 1), ("violations", "Audit", "violations", 1),
+    ("claims", "Claims", "", 1), ("refused", "Refused", "", 1), ("cut", "Called off", "attempts", 1),
+    ("messages", "Messages", "", 1), ("dropped", "Lost mes\u00adsages", "", 1), ("resent", "Repeated", "", 1),
+    ("agree_s_mean", "Agreed after", "s, mean", 1), ("agree_s_most", "Agreed after", "s, longest", 1),
+    ("wait_s_mean", "Wait", "s, mean", 1), ("traffic_digest", "Digest", "", 1),
+)  # fmt: skip
+"""Name, heading, unit and factor of each column of the table."""
+ASKED: Final = ("hosts", *(name for name, *_ in COLUMNS[2:13]))
+"""What is left out of the table where all rows have the same."""
+READERS: Final[dict[str, Reader]] = {
+    **dict.fromkeys(("nodes", "hosts", "task_managers", "jobs", "delay_s", "resend_s"), whole(1)),
+    "arity": whole(2, FLAT),
+    "sample": whole(1, ALL),
+    **dict.fromkeys(("window_s", "reservations", "seed", "crashes", "completed", "rejected", "lost", "run_twice",
+                     "violations", "claims", "refused", "cut", "messages", "dropped", "resent"), whole(0)),
+    **dict.fromkeys(("drop", "duplicate"), real(known=True)),
+    **dict.fromkeys(("agree_s_mean", "agree_s_most"), real(above_zero=True)),
+    "wait_s_mean": real(),
+    **dict.fromkeys(("dispatcher", "traffic_digest"), str),
+}  # fmt: skip
+
+
+def fault_charts(rows: Sequence[ScaleRow]) -> list[Chart]:
+    """Messages a job, and the time until its start is agreed on, over the share of lost messages; none of one share."""
+    lines = lines_over(rows, "drop", "agree_s_mean", asked=("nodes", "dispatcher", "seed", *ASKED))
+    if not lines:
+        return []
+    with chart.style():
+        drawing, panels = chart.figure(chart.HALF, 4.4, 2)
+        for place, line in enumerate(lines[: scale_charts.MOST_LINES]):
+            lost = [1e2 * row.number("drop") for row in line.rows]
+            sent = [row.number("messages") / row.number("jobs") or np.nan for row in line.rows]
+            agreed = [row.number("agree_s_mean") for row in line.rows]
+            panels[0].plot(lost, sent, label=line.label, **scale_charts.looks(place))
+            panels[1].plot(lost, agreed, **scale_charts.looks(place))
+        scale_charts.amounts(panels[0])
+        panels[0].set_ylabel("messages a job")
+        scale_charts.seconds(panels[1])
+        panels[1].set_ylabel("mean time until\na start is agreed on")
+        panels[1].set_xlabel("messages lost (%)")
+        scale_charts.legend(panels[0])
+        caption = "In virtual time: what is lost is sent again, and a job whose claim is refused asks anew."
+        return [chart.finish(drawing, "What loss costs", caption + scale_charts.left_out(lines))]
+
+
+def fault_notes(rows: Sequence[ScaleRow]) -> list[str]:
+    """What must be known to read the figures."""
+    broken = [row for row in rows if row.number("lost") or row.number("violations")]
+    if broken or any(row.number("run_twice") and not row.number("crashes") for row in rows):
+        return ["Jobs were lost or run twice, or the audit found violations: that is a defect."]
+    again = sum(int(row.number("run_twice")) for row in rows)
+    crashed = f" {again} jobs ran twice, as a host died before it told of their end." if again else ""
+    return ["No job was lost, and the audit found nothing in all that ran." + crashed]
