@@ -28,7 +28,7 @@ def test_kernels_are_warmed_within_their_arrays():
 WARMED = """
 import sys
 from contextlib import nullcontext
-import dardis.runs.play
+import dardis.runs.warm
 from dardis.cli.main import run
 from dardis.cli.warm import ROOTS
 from dardis.registry import OURS
@@ -38,7 +38,7 @@ def compiled():
     kernels = {function for module in modules for function in vars(module).values() if hasattr(function, "overloads")}
     return {(kernel.__module__, kernel.__name__, signature) for kernel in kernels for signature in kernel.overloads}
 
-dardis.runs.play.compiled_by_one = lambda what: nullcontext(False)  # as if it were the first time
+dardis.runs.warm.compiled_by_one = lambda what: nullcontext(False)  # as if it were the first time
 for warm in ROOTS.values():
     warm()
 warmed = compiled()
