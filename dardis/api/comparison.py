@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from dardis.report.compare_page import Drawn
 
 _DISPATCHERS = "names, or classes"
+_PARAMETERS: Final = frozenset({"trace", "platform", "settings"})
+"""Options that `compare` takes in a form of its own."""
 _TRACES = "one or several: paths, dardis.Trace or DataFrames"
 _Traces = Trace | str | PathLike[str]
 _SILENT: Final = Shown(
@@ -111,7 +113,7 @@ class Comparison:
         return InputError(name, f"is not in {self.folder}", "what this comparison was asked for, and did not fail")
 
 
-@with_keywords_of(ReplaySpec, CompareSpec, omit=frozenset({"trace", "platform", "settings"}))
+@with_keywords_of(ReplaySpec, CompareSpec, omit=_PARAMETERS)
 def compare(
     traces: _Traces | DataFrame | Sequence[_Traces],
     platform: Platform | str | PathLike[str] | None = None,
@@ -149,7 +151,7 @@ def compare(
     asked = None if dispatchers is None else [*dispatchers]
     if asked is not None:
         more["dispatchers"] = ",".join(map(_named, asked))
-    stated = stated_options((ReplaySpec, CompareSpec), more)
+    stated = stated_options((ReplaySpec, CompareSpec), more, _PARAMETERS)
     stated["settings"] = setting_texts(settings_of(settings))
     local = [kind for kind in asked or () if isinstance(kind, type) and _is_local(kind)]
     if local:

@@ -1,4 +1,4 @@
-"""Reads the keywords of `dardis.simulate` into a `RunSpec` and the objects that stand for its files."""
+"""Reads keywords of the Python functions into the fields of models, and into objects that stand for files."""
 
 from __future__ import annotations
 
@@ -72,13 +72,18 @@ def with_keywords_of(*models: type[BaseModel], omit: frozenset[str] = _PARAMETER
     return decorator
 
 
-def stated_options(models: Sequence[type[BaseModel]], more: Mapping[str, object]) -> dict[str, Any]:
+def stated_options(
+    models: Sequence[type[BaseModel]], more: Mapping[str, object], omit: frozenset[str]
+) -> dict[str, Any]:
     """The values of options by field, from keywords; None states nothing. Raises InputError, for other keywords too."""
-    keywords = {name: one for model in models for name, one in keywords_of(model, frozenset()).items()}
+    keywords = {name: one for model in models for name, one in keywords_of(model, omit).items()}
     for name in more:
         if name not in keywords:
             raise InputError(name, f"is no keyword here{meant(name, keywords)}", f"one of {', '.join(keywords)}")
     stated = {keywords[name].name: plain(value) for name, value in more.items() if value is not None}
+    for one in keywords.values():
+        if one.kind is str and isinstance(texts := stated.get(one.name), list):
+            stated[one.name] = ",".join(map(str, texts))
     return {name: value for model in models for name, value in read_options(model, stated).items()}
 
 

@@ -186,7 +186,7 @@ def _stated(
     options: Mapping[str, object],
 ) -> tuple[dict[str, Any], Objects]:  # fmt: skip
     """The values of the options by field, and the objects that stand for files. Raises InputError."""
-    stated = stated_options((model,), options)
+    stated = stated_options((model,), options, frozenset({"history", "platform", "settings"}))
     trace = None if isinstance(history, str | PathLike) else as_trace(history, strict=stated.get("strict", False))
     machine = None if isinstance(platform, str | PathLike) else as_platform(platform)
     stated["history"] = path_of("history", history) if trace is None else trace.place
@@ -207,7 +207,7 @@ def export(
 
     Raises `InputError` with the command's own line, `LossError` for a mode that would have lost on the days before.
     """
-    stated = stated_options((ExportSpec,), options | {"format": format})
+    stated = stated_options((ExportSpec,), options | {"format": format}, frozenset({"plan_dir"}))
     folder = plan.folder if isinstance(plan, Plan) else path_of("plan", plan)
     planned = plan._planned.plan if isinstance(plan, Plan) else None  # noqa: SLF001 (of this module)
     return export_plan(

@@ -13,7 +13,6 @@ from typer.core import TyperCommand
 
 from dardis import __version__
 from dardis.cli import apply, audit, forecast, live, plan, platform, report, scale, serve, simulate, submit, trace, warm
-from dardis.cli import simulate as compare
 from dardis.cli.asking import JobStatus, WordsCommand
 from dardis.cli.derived import derived
 from dardis.model.errors import INTERRUPTED, DardisError, failure_line
@@ -27,7 +26,7 @@ same of loading its modules."""
 
 _COMMANDS: Final[dict[str, Callable[..., object]]] = {
     "simulate": simulate.simulate,
-    "compare": compare.compare,
+    "compare": simulate.compare,
     "scale": scale.scale,
     "plan": plan.plan,
     "hybrid": plan.hybrid,

@@ -14,8 +14,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
@@ -31,6 +33,8 @@ GRACES_S: Final = (5.0,) * 4
 _RETRY_S: Final = 1.0
 _PRELOAD: Final = "dardis.comparison.preload"
 _CONTEXT: Final = multiprocessing.get_context("forkserver")
+_STARTERS: Final[dict[int, ThreadPoolExecutor]] = {}
+"""By the id of a process: a fork has threads of its own."""
 
 
 @dataclass(eq=False)
@@ -67,8 +71,8 @@ class _Worker:
         arguments = theirs, self._said, dict(os.environ)
         self.process: ForkServerProcess = _CONTEXT.Process(target=_do_tasks, args=arguments)
         try:
-            with _as_a_library(), theirs:
-                self.process.start()
+            with theirs:
+                _starter().submit(_start, self.process).result()
         except (ConnectionError, EOFError):
             self.pipe.close()
             return False
@@ -180,6 +184,16 @@ def _end(workers: list[_Worker]) -> None:
     asked, left = [worker.process for worker in workers if worker.task is not None], workers
     for worker in workers:
         worker.pipe.close()  # an idle one ends with it
+    try:
+        left = _interrupted(asked, left)
+    finally:
+        for worker in left:
+            worker.process.kill()
+            worker.process.join()
+
+
+def _interrupted(asked: list[ForkServerProcess], left: list[_Worker]) -> list[_Worker]:
+    """Interrupt processes, and return the workers that go on all the same."""
     for grace_s in GRACES_S:
         for process in asked:
             with suppress(ProcessLookupError):  # it has ended, and we have not been told yet
@@ -190,13 +204,28 @@ def _end(workers: list[_Worker]) -> None:
             worker.process.join(max(deadline - monotonic_s(), 0.0))
         left = [worker for worker in left if worker.process.is_alive()]
         asked = [worker.process for worker in left]
-    for worker in left:
-        worker.process.kill()
-        worker.process.join()
+    return left
+
+
+def _starter() -> ThreadPoolExecutor:
+    """The thread that starts all processes of this one: the kernel ends the fork server with the thread it is from."""
+    return _STARTERS.setdefault(os.getpid(), ThreadPoolExecutor(1, "dardis-starter"))
+
+
+def _start(process: ForkServerProcess) -> None:
+    """Start a process."""
+    with _as_a_library():
+        try:
+            process.start()
+        except ChildProcessError:  # this process is a fork of one that has a fork server, which is no child of ours
+            forkserver.ensure_running.__self__.__init__()  # type: ignore[attr-defined]
+            _CONTEXT.set_forkserver_preload([_PRELOAD])
+            process.start()
 
 
 def _do_tasks(pipe: Connection[Any, Any], said: Path, environment: Mapping[str, str]) -> None:
     """Do tasks, in a process of its own, until the pipe is closed."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # also where the program ignores it
     end_with_parent.end_with(os.getppid())
     os.environ.clear()
     os.environ.update(environment)
@@ -242,7 +271,8 @@ def _as_a_library() -> Iterator[None]:
     _CONTEXT.set_forkserver_preload([_PRELOAD])
     variables = _same_modules() | {end_with_parent.VARIABLE: str(os.getpid())}
     program, before = sys.modules["__main__"], {name: os.environ.get(name) for name in variables}
-    paths = sys.path
+    paths, own = sys.path, multiprocessing.current_process()._config  # type: ignore[attr-defined]  # noqa: SLF001
+    daemon = own.pop("daemon", None)  # a worker of the program's own pool may have processes of ours
     sys.modules["__main__"] = ModuleType("__main__")
     sys.path = [*map(str, paths)]  # the fork server's are written as a text, which knows no path objects
     os.environ.update(variables)
@@ -250,6 +280,8 @@ def _as_a_library() -> Iterator[None]:
         yield
     finally:
         sys.modules["__main__"], sys.path = program, paths
+        if daemon is not None:
+            own["daemon"] = daemon
         for name, value in before.items():
             if value is None:
                 del os.environ[name]

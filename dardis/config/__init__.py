@@ -1,1 +1,1 @@
-"""Files that people hand us: platform and desired profile. A mistake in one becomes a single clear line."""
+"""Files and options as models: a mistake in one becomes a single clear line with file, place and expectation."""

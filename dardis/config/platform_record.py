@@ -46,6 +46,8 @@ def _mistakes(platform: Platform) -> Iterator[tuple[str, str]]:
             check_amounts(group.resources)
         except ValueError as error:
             yield f".groups[{index}].resources", str(error)
+        if group.prefix.split() != [group.prefix]:
+            yield f".groups[{index}].prefix", f"{group.prefix!r}; expected a prefix without blanks"
     groups = len(platform.groups)
     for name, indices in platform.partitions.items():
         if max(indices) >= groups:

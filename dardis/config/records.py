@@ -1,4 +1,4 @@
-"""JSON files that our own commands wrote, read as strictly as a user's files. Keys of later versions are left out.
+"""JSON files that our own commands wrote, read as strictly as a user's files.
 
 Keys that are unknown here are a later version's and are left out. Any damage is an InputError with file and key.
 """

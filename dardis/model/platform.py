@@ -59,7 +59,7 @@ class NodeGroup:
 
     prefix: Text
     count: Annotated[int, Ge(1), Le(MOST_NODES)]
-    resources: dict[str, int]
+    resources: dict[str, Count]
     power: NodePower | None = None
     always_on: bool = False
 

@@ -2,7 +2,7 @@
 
 That is the 64-node Eurora, or one of as many nodes as are asked for. `eurora` is the thesis's generator (4.5.2);
 `lublin` has the shape of Lublin and Feitelson's model, `rivals` jobs of more than half the machine among many narrow
-ones. All are job tables. `auction` has a module of its own.
+ones. All are job tables; so are the workloads of AUCSCHED for its machines.
 """
 
 from __future__ import annotations
