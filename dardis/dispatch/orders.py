@@ -1,7 +1,7 @@
 """Orders of waiting jobs: rules of the thesis (2.2.1, 5.5, 6.3) and of practice, and orders that see the clock.
 
 A rule gives every job a number; the lowest goes first, ties by submission, then by job number. Where runtimes are
-predicted, rules use the predictions. Orders that see the clock are computed again at each decision.
+predicted, a job's expected duration stands for its walltime. Orders that see the clock are computed at each decision.
 """
 
 from __future__ import annotations
