@@ -35,6 +35,7 @@ def _write(folder: Path) -> tuple[Path, Path]:
     trace, machine = folder / "t.swf", folder / "p.toml"
     machine.write_text(_PLATFORM)
     with trace.open("w") as file:
+        print("; UnixStartTime: 1704067200", file=file)
         for hour in range(72):
             cores = 1 + hour % 8
             print(hour + 1, hour * 3600, 0, 5400, cores, -1, -1, cores, 7200, -1, 1, 1, *[-1] * 6, file=file)
@@ -70,7 +71,7 @@ def _plan() -> None:
     with tempfile.TemporaryDirectory(prefix="dardis-") as folder:
         trace, machine = _write(Path(folder))
         request = PlanSpec(
-            history=trace, platform=machine, out=Path(folder) / "plan", day=2, calendar_start="2024-01-01T00:00Z",
+            history=trace, platform=machine, out=Path(folder) / "plan", day=2,
             time_limit=1, accept_stale=True, no_report=True,
         )  # fmt: skip
         run_plan(request, None)

@@ -206,7 +206,7 @@ def _past(plan: PlanFolder, history: Path | None) -> tuple[Past, int, int, Path,
         raise InputError(path, "the plan's history, is not there", "--history TRACE")
     whole = read_equal_units(path, strict=bool(settings.get("strict")), not_ended=True, flop_per_s=platform.flop_per_s)
     stated = settings.get("calendar_start")
-    begins = platform.facility.calendar_start if stated is None else parse_utc(str(stated), "calendar_start")
+    begins = platform.facility.begins(None if stated is None else parse_utc(str(stated), "calendar_start"))
     calendar, _ = calendar_of(whole, begins)
     if calendar.offset != plan.offset:
         expected = "the history of the plan, or one that begins with the same job"
