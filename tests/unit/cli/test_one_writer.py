@@ -120,8 +120,9 @@ def test_a_second_forecast_of_the_same_name_is_told(folder, refused, monkeypatch
 
 
 def children(pid):
-    """Processes that this one has started."""
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    """Processes that this one has started, by whichever of its threads."""
+    threads = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for thread in threads for child in thread.read_text().split()]
 
 
 def grandchildren(pid):
