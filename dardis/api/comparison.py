@@ -37,12 +37,6 @@ _PARAMETERS: Final = frozenset({"trace", "platform", "settings"})
 """Options that `compare` takes in a form of its own."""
 _TRACES = "one or several: paths, dardis.Trace or DataFrames"
 _Traces = Trace | str | PathLike[str]
-_SILENT: Final = Shown(
-    lambda _: None,
-    lambda line: warnings.warn(line, DardisWarning, stacklevel=8),
-    lambda _: nullcontext(lambda *_: None),
-    lambda _: nullcontext(),
-)
 
 
 class Comparison:
@@ -152,7 +146,8 @@ def compare(
     if asked is not None:
         more["dispatchers"] = ",".join(map(_named, asked))
     stated = stated_options((ReplaySpec, CompareSpec), more, _PARAMETERS)
-    stated["settings"] = setting_texts(settings_of(settings))
+    if texts := setting_texts(settings_of(settings)):
+        stated["settings"] = texts
     local = [kind for kind in asked or () if isinstance(kind, type) and _is_local(kind)]
     if local:
         names = ", ".join(dict.fromkeys(map(local_name, local)))
@@ -163,11 +158,18 @@ def compare(
             stated["platform"] = as_file(platform, Path(made))
         files = [_trace_file(one, Path(made) / str(place)) for place, one in enumerate(several)]
 
-        def of_folder(folder: Path) -> Comparison:
-            return Comparison(folder, *compared(files, stated | {"out": folder}, _SILENT))
+        lines: list[str] = []
+        shown = Shown(lambda _: None, lines.append, lambda _: nullcontext(lambda *_: None), lambda _: nullcontext())
 
-        with local_dispatchers(local) if local else nullcontext():
-            return within(out, of_folder)
+        def of_folder(folder: Path) -> Comparison:
+            return Comparison(folder, *compared(files, stated | {"out": folder}, shown))
+
+        try:
+            with local_dispatchers(local) if local else nullcontext():
+                return within(out, of_folder)
+        finally:
+            for line in lines:
+                warnings.warn(line, DardisWarning, stacklevel=2)
 
 
 def compared(what: Sequence[Path], options: Mapping[str, Any], shown: Shown) -> tuple[Done, Drawn]:

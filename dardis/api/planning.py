@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from dardis.api.options import stated_options, with_keywords_of
 from dardis.api.plain import copied, setting_texts, settings_of, within
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 History = Trace | str | PathLike[str]
 Spec = TypeVar("Spec", bound=SiteSpec)
+_OF_SITES: Final = frozenset({"history", "platform", "settings"})
+"""Options that `plan` and `hybrid` take in a form of their own."""
+_OF_EXPORTS: Final = frozenset({"plan_dir"})
 
 
 class Plan:
@@ -132,7 +135,7 @@ class Hybrid:
         return copied(self.folder / "report.html", path)
 
 
-@with_keywords_of(PlanSpec, omit=frozenset({"history", "platform"}))
+@with_keywords_of(PlanSpec, omit=_OF_SITES)
 def plan(
     history: History | DataFrame,
     platform: Platform | str | PathLike[str],
@@ -153,7 +156,7 @@ def plan(
     return within(out, lambda folder: Plan(folder, run_plan(spec_of(PlanSpec, stated | {"out": folder}), None, have)))
 
 
-@with_keywords_of(HybridSpec, omit=frozenset({"history", "platform", "settings"}))
+@with_keywords_of(HybridSpec, omit=_OF_SITES)
 def hybrid(
     history: History | DataFrame,
     platform: Platform | str | PathLike[str],
@@ -186,7 +189,7 @@ def _stated(
     options: Mapping[str, object],
 ) -> tuple[dict[str, Any], Objects]:  # fmt: skip
     """The values of the options by field, and the objects that stand for files. Raises InputError."""
-    stated = stated_options((model,), options, frozenset({"history", "platform", "settings"}))
+    stated = stated_options((model,), options, _OF_SITES)
     trace = None if isinstance(history, str | PathLike) else as_trace(history, strict=stated.get("strict", False))
     machine = None if isinstance(platform, str | PathLike) else as_platform(platform)
     stated["history"] = path_of("history", history) if trace is None else trace.place
@@ -194,7 +197,7 @@ def _stated(
     return stated, Objects(None if trace is None else trace.history, None if machine is None else machine.machine)
 
 
-@with_keywords_of(ExportSpec, omit=frozenset({"plan_dir"}))
+@with_keywords_of(ExportSpec, omit=_OF_EXPORTS)
 def export(
     plan: Plan | str | PathLike[str],
     format: str | None = None,  # noqa: A002 (the option has that name)
@@ -207,7 +210,7 @@ def export(
 
     Raises `InputError` with the command's own line, `LossError` for a mode that would have lost on the days before.
     """
-    stated = stated_options((ExportSpec,), options | {"format": format}, frozenset({"plan_dir"}))
+    stated = stated_options((ExportSpec,), options | {"format": format}, _OF_EXPORTS)
     folder = plan.folder if isinstance(plan, Plan) else path_of("plan", plan)
     planned = plan._planned.plan if isinstance(plan, Plan) else None  # noqa: SLF001 (of this module)
     return export_plan(

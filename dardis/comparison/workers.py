@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerProcess
@@ -33,8 +34,6 @@ GRACES_S: Final = (5.0,) * 4
 _RETRY_S: Final = 1.0
 _PRELOAD: Final = "dardis.comparison.preload"
 _CONTEXT: Final = multiprocessing.get_context("forkserver")
-_STARTERS: Final[dict[int, ThreadPoolExecutor]] = {}
-"""By the id of a process: a fork has threads of its own."""
 
 
 @dataclass(eq=False)
@@ -44,8 +43,6 @@ class Task:
     `result` is then what the function returned.
     """
 
-    deadline: float | None = None
-    """On `monotonic_s`."""
     failure: str | None = None
     result: Any = None
 
@@ -57,6 +54,7 @@ class _Worker:
         """Start it; what it says goes to that file. Raises DardisError where no process can be had."""
         self.task: Task | None = None
         self.is_for_one = False
+        self.idle_since_s = monotonic_s()
         self._said = said
         self._heard = 0
         deadline = monotonic_s() + _RETRY_S
@@ -72,7 +70,7 @@ class _Worker:
         self.process: ForkServerProcess = _CONTEXT.Process(target=_do_tasks, args=arguments)
         try:
             with theirs:
-                _starter().submit(_start, self.process).result()
+                _starter(os.getpid()).submit(_start, self.process).result()
         except (ConnectionError, EOFError):
             self.pipe.close()
             return False
@@ -82,13 +80,15 @@ class _Worker:
         """Let it do a task; False where it is dead."""
         if not self.process.is_alive():
             return False
-        with suppress(BrokenPipeError):
+        self.task = task  # before it has begun: an interrupt may come meanwhile
+        try:
             self.pipe.send((function, arguments))
-            self.task = task
+        except BrokenPipeError:
+            self.task = None
         return self.task is task
 
     def see(self) -> None:
-        """Settle its task if that has ended, or has taken too long."""
+        """Settle its task if that has ended."""
         task = self.task
         if task is None:
             return
@@ -97,12 +97,9 @@ class _Worker:
             task.result, task.failure = told
         elif not self.process.is_alive():
             task.failure = self._why_dead()
-        elif task.deadline is not None and monotonic_s() >= task.deadline:
-            self.process.kill()
-            self.process.join()
-            task.failure = "took longer than it may"
         if task.failure is not None:
             self.task = None
+            self.idle_since_s = monotonic_s()
             self._heard = self._said.stat().st_size
 
     def _told(self) -> tuple[object, str] | None:
@@ -131,22 +128,17 @@ class Workers:
         self._workers: list[_Worker] = []
         self._started = 0
 
-    def submit(
-        self, function: Callable[..., object], *arguments: object, limit_s: float | None = None, alone: bool = False
-    ) -> Task:
+    def submit(self, function: Callable[..., object], *arguments: object, alone: bool = False) -> Task:
         """Begin to call a function of a module, by the process that has been idle for the shortest time, or a new one.
 
-        `alone`: by a process that does nothing else. One that takes longer than `limit_s` is killed. Raises DardisError
-        where no process can be had.
+        `alone`: by a process that does nothing else. Raises DardisError where no process can be had.
         """
-        task = Task(None if limit_s is None else monotonic_s() + limit_s)
+        task = Task()
         idle = [worker for worker in self._workers if worker.task is None]
-        while idle:
-            worker = idle.pop()
-            self._workers.remove(worker)
+        for worker in sorted(idle, key=lambda one: -one.idle_since_s):
             if not alone and worker.begin(task, function, arguments):
-                self._workers.append(worker)
                 return task
+            self._workers.remove(worker)
             _end([worker])
         self._started += 1
         worker = _Worker(Path(self._folder.name) / str(self._started))
@@ -162,12 +154,9 @@ class Workers:
         wait([end for worker in busy for end in (worker.pipe, worker.process.sentinel)], timeout_s)
         for worker in busy:
             worker.see()
-            if worker.task is None:
+            if worker.task is None and worker.is_for_one:
                 self._workers.remove(worker)
-                if worker.is_for_one:
-                    _end([worker])
-                else:
-                    self._workers.append(worker)
+                _end([worker])
 
     def close(self) -> None:
         """Interrupt the tasks that are left, and wait until all processes are gone."""
@@ -207,9 +196,13 @@ def _interrupted(asked: list[ForkServerProcess], left: list[_Worker]) -> list[_W
     return left
 
 
-def _starter() -> ThreadPoolExecutor:
-    """The thread that starts all processes of this one: the kernel ends the fork server with the thread it is from."""
-    return _STARTERS.setdefault(os.getpid(), ThreadPoolExecutor(1, "dardis-starter"))
+@cache
+def _starter(_pid: int) -> ThreadPoolExecutor:
+    """The thread that starts all processes of this one: the kernel ends the fork server with the thread it is from.
+
+    A fork of this process has another id, and needs a thread of its own.
+    """
+    return ThreadPoolExecutor(1, "dardis-starter")
 
 
 def _start(process: ForkServerProcess) -> None:
@@ -264,9 +257,9 @@ def _same_modules() -> dict[str, str]:
 
 @contextmanager
 def _as_a_library() -> Iterator[None]:
-    """Start a process that does not import the program that we are part of: it may be a script without a guard.
+    """Keep processes that start within it from importing the running program, which may be a script without a guard.
 
-    The fork server, if this starts it, loads what runs need, and ends with us.
+    A fork server that starts within it loads what runs need, and ends with this process.
     """
     _CONTEXT.set_forkserver_preload([_PRELOAD])
     variables = _same_modules() | {end_with_parent.VARIABLE: str(os.getpid())}

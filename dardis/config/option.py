@@ -247,13 +247,6 @@ class OptionField:
         """The text of a value on the command line."""
         return self.reader.text_of(value) if self.reader is not None else str(value)
 
-    def arguments(self, value: object) -> list[str]:
-        """Command-line arguments that state the value."""
-        if self.kind is bool:
-            return [self.option] if value != self.default else []
-        values = value if self.is_list and isinstance(value, tuple) else (value,)
-        return [f"{self.option}={self.text_of(one)}" for one in values]
-
 
 @cache
 def option_fields(model: type[BaseModel]) -> tuple[OptionField, ...]:
@@ -277,16 +270,3 @@ def spec_of(model: type[SpecT], values: Mapping[str, object]) -> SpecT:
 def read_options(model: type[BaseModel], stated: Mapping[str, object]) -> dict[str, Any]:
     """The values of those fields of a model that `stated` has by name, each read as an option. Raises InputError."""
     return {one.name: one.read(stated[one.name]) for one in option_fields(model) if one.name in stated}
-
-
-def arguments_of(spec: BaseModel) -> list[str]:
-    """The command-line arguments that state a model's values, without those that are the default."""
-    options: list[str] = []
-    positional: list[str] = []
-    for one in option_fields(type(spec)):
-        value = getattr(spec, one.name)
-        if one.about.is_argument:
-            positional.append(str(value))
-        elif one.info.is_required() or value != one.default:
-            options += one.arguments(value)
-    return [*options, "--", *positional]

@@ -121,6 +121,10 @@ class CsvTable:
         self.names = tuple(column.name for column in columns)
         self._changed = [(place, one.cells) for place, one in enumerate(columns) if one.form or one.kind is TEXT]
 
+    def column(self, name: str) -> Column:
+        """The column of that name."""
+        return self.columns[self.names.index(name)]
+
     @classmethod
     def of_fields(cls, name: str, record: type, form: str) -> CsvTable:
         """The fields of a dataclass, such as `nodes: Annotated[int, "nodes of the machine"]`.

@@ -10,6 +10,7 @@ import errno
 import fcntl
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -140,13 +141,24 @@ def _holds_charts(path: Path) -> bool:
 def _make_and_lock(out: Path, lock: ExitStack) -> None:
     """Make the folder and enter its lock. Raises OSError."""
     for attempt in range(_ATTEMPTS):
-        out.mkdir(parents=True, exist_ok=True)
         try:
-            lock.enter_context(locked(out, f"--out {out}"))
+            with _interrupted_later():
+                out.mkdir(parents=True, exist_ok=True)
+                lock.enter_context(locked(out, f"--out {out}"))
             return
         except FileNotFoundError:  # somebody whose work failed has removed it meanwhile
             if attempt == _ATTEMPTS - 1:
                 raise
+
+
+@contextmanager
+def _interrupted_later() -> Iterator[None]:
+    """Deliver an interrupt when the block is over: in it, it could leave a file that no cleanup knows."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 LOCK_FILE: Final = ".dardis-lock"

@@ -21,6 +21,17 @@ from dardis.model.randomness import stream
 from dardis.node_manager import NodePool
 from dardis.scale import experiment as load
 from dardis.scale.experiment import Experiment
+from dardis.scale.row import (
+    Arity,
+    JobCount,
+    Nodes,
+    Reservations,
+    Sample,
+    Seed,
+    SetUpName,
+    TaskManagers,
+    Window,
+)
 from dardis.sim.executed import Executed, Piece
 from dardis.sim.faults import Crash, FaultSimulation, Scenario
 from dardis.sim.simulation import Progress
@@ -87,16 +98,16 @@ def faulty_network(text: str) -> FaultyNetwork:
 class FaultRow:
     """One line of faults.csv."""
 
-    nodes: Annotated[int, "asked for: nodes of the machine"]
+    nodes: Nodes
     hosts: Annotated[int, "hosts, of `--hosts-of` nodes each"]
-    task_managers: Annotated[int, "asked for: task managers that share the jobs"]
-    arity: Annotated[int | str, "asked for: children of a host in the tree, or `flat`"]
-    sample: Annotated[int | str, "asked for: nodes asked first for each unit, or `all`"]
-    window_s: Annotated[int, "asked for: window of the jobs"]
-    reservations: Annotated[int, "asked for: reservations on each node before the first job"]
-    dispatcher: Annotated[str, "asked for: set-up"]
-    seed: Annotated[int, "asked for: seed"]
-    jobs: Annotated[int, "asked for: jobs"]
+    task_managers: TaskManagers
+    arity: Arity
+    sample: Sample
+    window_s: Window
+    reservations: Reservations
+    dispatcher: SetUpName
+    seed: Seed
+    jobs: JobCount
     drop: Annotated[float, "asked for: share of the messages that are lost"]
     duplicate: Annotated[float, "asked for: share of the messages that arrive twice"]
     delay_s: Annotated[int, "asked for: the longest time that a message takes; the shortest is 1 s"]

@@ -9,23 +9,33 @@ from dardis.model.csv_table import CsvTable
 from dardis.model.loggp import JobCost, sampled_round_ns, tree_round_ns, wave_job_ns
 from dardis.scale.experiment import Driven, Experiment, Ground
 
+Nodes = Annotated[int, "asked for: nodes of the machine"]
+TaskManagers = Annotated[int, "asked for: task managers that share the jobs"]
+Arity = Annotated[int | str, "asked for: children of a host in the tree, or `flat`"]
+Sample = Annotated[int | str, "asked for: nodes asked first for each unit, or `all`"]
+Window = Annotated[int, "asked for: window of the jobs"]
+Reservations = Annotated[int, "asked for: reservations on each node before the first job"]
+SetUpName = Annotated[str, "asked for: set-up"]
+Seed = Annotated[int, "asked for: seed"]
+JobCount = Annotated[int, "asked for: jobs"]
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """One line of scale.csv; None where there is nothing to measure."""
 
-    nodes: Annotated[int, "asked for: nodes of the machine"]
+    nodes: Nodes
     ranks: Annotated[int, "asked for: processes that hold nodes"]
     hosts: Annotated[int, "ranks, or virtual hosts in one process"]
-    task_managers: Annotated[int, "asked for: task managers that share the jobs"]
+    task_managers: TaskManagers
     overlap: Annotated[int, "asked for: jobs in flight together"]
-    arity: Annotated[int | str, "asked for: children of a host in the tree, or `flat`"]
-    sample: Annotated[int | str, "asked for: nodes asked first for each unit, or `all`"]
-    window_s: Annotated[int, "asked for: window of the jobs"]
-    reservations: Annotated[int, "asked for: reservations on each node before the first job"]
-    dispatcher: Annotated[str, "asked for: set-up"]
-    seed: Annotated[int, "asked for: seed"]
-    jobs: Annotated[int, "asked for: jobs"]
+    arity: Arity
+    sample: Sample
+    window_s: Window
+    reservations: Reservations
+    dispatcher: SetUpName
+    seed: Seed
+    jobs: JobCount
     repeat: Annotated[int, "for which time"]
     completed: Annotated[int, "jobs that ran; the others are too large for the machine"]
     rounds: Annotated[

@@ -119,10 +119,10 @@ def _of_group(platform: Platform, index: int, idle_of: Mapping[str, float], samp
 def told(calibration: Calibration) -> Iterator[str]:
     """Lines for the terminal."""
     for one in calibration.groups:
-        yield from _of_group_of_told(one, "jobs" if calibration.of_jobs else "samples")
+        yield from _lines_of(one, "jobs" if calibration.of_jobs else "samples")
 
 
-def _of_group_of_told(one: GroupFit, what: str) -> Iterator[str]:
+def _lines_of(one: GroupFit, what: str) -> Iterator[str]:
     name = f"{one.group.prefix} ({one.group.count} nodes)"
     if one.fit is None:
         yield f"{name}: left as it was: {one.why_none}"

@@ -14,12 +14,13 @@ from dardis.config.records import Figures, PlanHead
 from dardis.config.target import SwitchingTable, switching_of, switching_table
 from dardis.config.toml_file import read_json
 from dardis.model.arrays import Floats, Ints
-from dardis.model.csv_table import REAL, TEXT, WHOLE, WORD, Column, CsvCells, CsvTable
+from dardis.model.csv_table import TEXT, WHOLE, WORD, Column, CsvCells, CsvTable
 from dardis.model.errors import InputError
 from dardis.model.hostlist import hostlist
 from offline.export.exporter import Export, first_on, steps
 from offline.folder.plan import PlanFolder, head
 from offline.folder.tables import (
+    PROFILE,
     onoff_columns,
     onoff_of,
     profile_columns,
@@ -91,21 +92,19 @@ def _table(place: str, columns: _Columns) -> CsvCells:
     return CsvCells(place, list(columns), enumerate(["" if x is None else str(x) for x in row] for row in rows))
 
 
+_OF_PROFILE: Final = {
+    "target_cores": "cores_target", "power_cap_w": "power_cap_w", "it_power_w": "it_w", "cooling_power_w": "cooling_w",
+    "pue_ratio": "pue", "price_eur_per_kwh": "price_eur_per_kwh", "co2_g_per_kwh": "gco2_per_kwh",
+    "outdoor_temperature_c": "temp_c", "mean_nodes_on_count": "nodes_on",
+}  # fmt: skip
+"""Columns that are those of profile.csv, with a unit in each name."""
 TABLE: Final = CsvTable(
     "plan.csv",
     Column("start_utc", WORD, "begin of the row"),
     Column("end_utc", WORD, "its end"),
     Column("start_unix_s", WHOLE, "begin of the row"),
     Column("end_unix_s", WHOLE, "its end"),
-    Column("target_cores", WHOLE, "cores to aim at", "cores"),
-    Column("power_cap_w", REAL, "cap on IT power for them; empty: no cap"),
-    Column("it_power_w", REAL, "expected IT power"),
-    Column("cooling_power_w", REAL, "expected cooling power"),
-    Column("pue_ratio", REAL, "all power over IT power", "ratio"),
-    Column("price_eur_per_kwh", REAL, "price of energy", "currency/kWh"),
-    Column("co2_g_per_kwh", REAL, "CO2 intensity", "g/kWh"),
-    Column("outdoor_temperature_c", REAL, "outdoor temperature"),
-    Column("mean_nodes_on_count", REAL, "nodes that are on, mean over the segment", "nodes"),
+    *(PROFILE.column(name).renamed(here) for here, name in _OF_PROFILE.items()),
     Column("nodes_off_count", WHOLE, "nodes that are off", "nodes"),
     Column("shut_down_nodes", TEXT, "nodes whose shut-down begins with the row"),
     Column("booted_nodes", TEXT, "nodes whose boot begins with the row"),

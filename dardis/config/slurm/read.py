@@ -232,7 +232,7 @@ def _names(place: str, what: str, text: str) -> list[str]:
 SHOWN = re.compile(r"^[^#\n]*\bCPU(?:Alloc|Tot)=", re.MULTILINE)
 """What every such text has, and no slurm.conf."""
 _BEGINS = ("NodeName=", "PartitionName=")
-_SHOW_KEY = re.compile(r"(?:^|\s)([A-Za-z][A-Za-z_]*)=")
+_RECORD_KEY = re.compile(r"(?:^|\s)([A-Za-z][A-Za-z_]*)=")
 _FREE_TEXT = re.compile(r"\s(?:Reason|Comment|Extra)=")
 """People's own words, which may look like anything; all that matters stands before them."""
 _SAYS = ("AvailableFeatures", "Weight", "TmpDisk", "CoreSpecCount", "CPUSpecList", "MemSpecLimit", "Owner", "MCS_label")
@@ -246,7 +246,7 @@ def parse_show(path: Path, text: str) -> SlurmSite:
     told: dict[str, SlurmPartition] = {}
     unused: dict[str, None] = {}
     for line, record in _records(path, text):
-        words = _words_of_show(line, record)
+        words = _words_of_record(line, record)
         if (name := words.get("PartitionName")) is not None:
             if name in told:
                 raise InputError(f"{path}:{line}", f"partition {name} again", "each partition once")
@@ -278,11 +278,11 @@ def _records(path: Path, text: str) -> list[tuple[int, str]]:
     return [(number, " ".join(lines)) for number, lines in found]
 
 
-def _words_of_show(line: int, record: str) -> Words:
+def _words_of_record(line: int, record: str) -> Words:
     """The words of a record, of which some have blanks in their values."""
     ends = _FREE_TEXT.search(record)
     told = record[: ends.start()] if ends else record
-    words, keys = Words(line), [*_SHOW_KEY.finditer(told)]
+    words, keys = Words(line), [*_RECORD_KEY.finditer(told)]
     for this, following in zip(keys, [*keys[1:], None], strict=True):
         words.add(this[1], told[this.end() : following.start() if following else None].strip())
     return words

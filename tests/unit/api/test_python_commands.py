@@ -57,6 +57,16 @@ def test_a_comparison_has_the_runs_that_python_would_have(compared, trace, platf
     assert "own_late Late" in repr(compared)
 
 
+def test_a_file_states_a_comparison(trace, platform, tmp_path):
+    trace.write(tmp_path)
+    platform.write(tmp_path)
+    spec = tmp_path / "spec.toml"
+    spec.write_text("[[traces]]\ntrace='june.csv'\nplatform='platform.toml'\n[[dispatchers]]\nname='pbs-fifo'\n")
+    assert dardis.compare(spec, processes=1).runs["dispatcher"].tolist() == ["pbs-fifo"]
+    with pytest.raises(dardis.InputError, match=r"--set: is for traces, and .*spec.toml says all itself"):
+        dardis.compare(spec, settings={"order": "sjbf"})
+
+
 def test_its_report_is_one_file(compared, tmp_path):
     assert compared.report(tmp_path / "r.html").read_text().startswith("<!doctype html>")
     with pytest.raises(

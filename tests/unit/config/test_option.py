@@ -7,13 +7,14 @@ from typing import Annotated
 
 import pytest
 import typer.main
+from kit.arguments import arguments_of
 from pydantic import Field
 from typer.testing import CliRunner
 
 from dardis.api import options as python
 from dardis.cli import derived as command_line
 from dardis.config.comparison import CompareSpec, ComparisonFile
-from dardis.config.option import Option, arguments_of, option_fields, read_options
+from dardis.config.option import Option, option_fields, read_options
 from dardis.config.platform import PlatformFile
 from dardis.config.records import RunRecord
 from dardis.config.run import JobsSpec, RunSpec

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kit.arguments import arguments_of
 
 from dardis.cli.main import run
 from dardis.comparison.planned_runs import plan
 from dardis.config.comparison import load_comparison
-from dardis.config.option import arguments_of
 from dardis.config.run import RunSpec
 from dardis.model.choices import Overrun, Resources
 from dardis.runs.given import WITHOUT_EFFECT
