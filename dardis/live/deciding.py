@@ -23,7 +23,7 @@ from dardis.registry import Cluster, find_dispatcher
 from dardis.runs.hosts import host_from_plan, host_plan
 from dardis.runs.warm import warm as warm_dispatcher
 from dardis.transport.base import Hosts
-from dardis.transport.local import LocalHosts, Lockstep
+from dardis.transport.local import LocalHosts, LocalPool, Lockstep, pool_here
 from dardis.turns import LateTurns, Turn
 from dardis.wire.effects import Deed, Placed, Rejected
 
@@ -165,7 +165,8 @@ def host_of_plan(plan: dict[str, Any], host: HostId) -> RelayingHost:
 def hosts_here(platform: Platform, bounds: tuple[int, ...]) -> Hosts:
     """All hosts in this process."""
     plan = plan_of_hosts(platform, bounds)
-    return LocalHosts([host_of_plan(plan, host) for host in all_hosts(len(bounds) - 1)])
+    hosts = [host_of_plan(plan, host) for host in all_hosts(len(bounds) - 1)]
+    return LocalHosts(hosts) if len(hosts) > 1 else LocalPool(hosts[0].pool)
 
 
 class Decider:
@@ -173,7 +174,11 @@ class Decider:
 
     def __init__(self, platform: Platform, bounds: tuple[int, ...], hosts: Hosts) -> None:
         """Nothing has happened. Host h holds the nodes [bounds[h], bounds[h+1])."""
-        turns = find_dispatcher(DISPATCHER).with_settings(SETTINGS).turns(Cluster(platform, bounds, SEED))
+        turns = (
+            find_dispatcher(DISPATCHER)
+            .with_settings(SETTINGS)
+            .turns(Cluster(platform, bounds, SEED, pool=pool_here(hosts)))
+        )
         if not isinstance(turns, LateTurns):
             raise ProtocolError(f"{DISPATCHER} gives no late turns")
         self._turns = turns

@@ -16,7 +16,7 @@ from dardis.kernels.profile import DONE
 from dardis.kernels.rows import Rows
 from dardis.model.arrays import Bools, Ints
 from dardis.model.errors import ProtocolError
-from dardis.wire.messages import Bind
+from dardis.model.local_queries import Bind
 
 FIRST_JOBS = 256
 

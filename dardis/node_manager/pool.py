@@ -19,10 +19,11 @@ from dardis.model.addresses import FIRST_HOST, HostId, JobId, ManagerAddress
 from dardis.model.arrays import Ints
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER
+from dardis.model.local_queries import BIND_COLUMNS, Bind, Bound, Improve, Improved, Seek, Sought
 from dardis.model.placements import offsets_of
 from dardis.model.platform import Maintenance, Platform
 from dardis.model.target import DesiredProfile
-from dardis.node_manager.room import Question, see_sound
+from dardis.node_manager.room import see_sound
 from dardis.node_manager.state import Claim, PoolState, VirtualHosts
 from dardis.wire import messages as say
 from dardis.wire.effects import Effect, Kill, Launch, SetTimer, Tell, TellAll
@@ -81,8 +82,10 @@ class NodePool:
     def handle(self, message: say.Message, now: int) -> list[Effect]:
         """Take a message at time `now`; return what is to be done."""
         match message:
-            case say.Ask() | say.JointAsk() | say.Seek() | say.Improve():
-                return [self._answer(message, now)]
+            case say.Ask():
+                return [self._offer(message, now)]
+            case say.JointAsk():
+                return [self._offer_jointly(message, now)]
             case say.Confirm():
                 return self._confirm(message, now)
             case say.Ended():
@@ -98,8 +101,6 @@ class NodePool:
             case say.Look():
                 self._publishes = self._report_every > 0
                 return [self._publish(now)]
-            case say.Bind():
-                return [self._bind(message, now)]
             case say.Announce() | say.Backlog():
                 return self._announced(message, now)
             case say.Switch() | say.Closures():
@@ -110,17 +111,6 @@ class NodePool:
     def answer_unread(self, ask: Ints, now: int) -> Ints:
         """What its nodes answer to an ask that adds up, both as they are on the wire; empty: the ask is to be read."""
         return self.state.answer_block(ask, self._held(jobs_of(ask)), self._seed, now, self.incarnation)
-
-    def _answer(self, message: say.Ask | say.JointAsk | say.Seek | say.Improve, now: int) -> Effect:
-        match message:
-            case say.Ask():
-                return self._offer(message, now)
-            case say.JointAsk():
-                return self._offer_jointly(message, now)
-            case say.Seek():
-                return self._seek(message, now)
-            case say.Improve():
-                return self._improve(message, now)
 
     def _nodes_change(self, message: say.Switch | say.Closures, now: int) -> list[Effect]:
         if isinstance(message, say.Switch):
@@ -143,10 +133,10 @@ class NodePool:
         for job, claim in claims.items():
             self._hold(job, replace(claim, start=max(claim.start, now)), now)
 
-    def _see_sound(self, question: Question) -> None:
+    def _see_sound(self, ask: say.Ask) -> None:
         """Raise ProtocolError for a question that makes no sense here."""
         state = self.state
-        see_sound(question, state.first, state.first + state.count, state.capacity.shape[1])
+        see_sound(ask, state.first, state.first + state.count, state.capacity.shape[1])
 
     def _offer(self, ask: say.Ask, now: int) -> Effect:
         self._see_sound(ask)
@@ -179,17 +169,20 @@ class NodePool:
         answer = say.JointOffers(asks.rounds, ask.job, self.host, self.incarnation, table, offset, rows)
         return Tell(JobId(int(ask.job[0])), answer)
 
-    def _seek(self, seek: say.Seek, now: int) -> Effect:
-        self._see_sound(seek)
+    # ------------------------------------------------------------------------------------------------------------------
+    # What a task manager of this process asks by a call.
+
+    def seek(self, seek: Seek, now: int) -> Sought:
+        """Reserve the earliest start of a job."""
         start, nodes, units, rounds = self.state.seek(seek, self._seed, now)
         if len(nodes):
             attempt = seek.attempt + rounds - 1
             claim = Claim(attempt, nodes - self.state.first, units, seek.request, start, start + seek.walltime, True)
             self._claims[seek.job] = claim
-        return Tell(seek.job, say.Sought(seek.job, start, nodes, units, rounds))
+        return Sought(start, nodes, units, rounds)
 
-    def _improve(self, improve: say.Improve, now: int) -> Effect:
-        self._see_sound(improve)
+    def improve(self, improve: Improve, now: int) -> Improved:
+        """Let jobs start earlier on the nodes that they hold."""
         numbers, attempts = improve.job.tolist(), improve.attempt.tolist()
         if not self._claims.keys() >= set(numbers):
             raise ProtocolError("a job that holds nothing is to start earlier on its nodes")
@@ -211,14 +204,10 @@ class NodePool:
             )  # fmt: skip
             refuser[i] = -1
         self._refusers.update(zip(numbers, refuser.tolist(), strict=True))
-        return Tell(numbers[0], say.Improved(
-            numbers[0], moved, starts, np.array(offset, dtype=np.int64), np.concatenate(nodes),
-            np.concatenate(units),
-        ))  # fmt: skip
+        return Improved(moved, starts, np.array(offset, dtype=np.int64), np.concatenate(nodes), np.concatenate(units))
 
-    def _bind(self, bind: say.Bind, now: int) -> Effect:
-        """Let jobs that bind late have their turns; it is the only host, whose nodes are numbered from 0 on."""
-        self._see_sound(bind)
+    def bind(self, bind: Bind, now: int) -> Bound:
+        """Let jobs that bind late have their turns; its nodes are numbered from 0 on."""
         told = 0
         if bind.dropped >= 0:
             told = self.state.tell(now)
@@ -229,10 +218,12 @@ class NodePool:
         low = 0
         for place, number, start, end, count in bound.jobs.tolist():
             mine = slice(low, low + count)
-            request = bind.jobs[place, say.BIND_COLUMNS :]
+            request = bind.jobs[place, BIND_COLUMNS:]
             self._claims[number] = Claim(0, bound.nodes[mine], bound.units[mine], request, start, end, committed=True)
             low += count
-        return TellAll(bound)
+        return bound
+
+    # ------------------------------------------------------------------------------------------------------------------
 
     def _announced(self, news: say.Announce | say.Backlog, now: int) -> list[Effect]:
         if isinstance(news, say.Backlog):

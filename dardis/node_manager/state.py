@@ -24,12 +24,13 @@ from dardis.model.addresses import JobId, child_counts
 from dardis.model.arrays import Ints, value
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, NO_TIME
+from dardis.model.local_queries import Bind, Bound, Improve, Seek
 from dardis.model.offer_rows import BEST_COLUMNS, FIRST, MIN_START, OFFER_COLUMNS, STEP_COLUMNS, SUMS, WANT, Asks
 from dardis.model.platform import Platform
 from dardis.model.schedule import boot_and_shutdown
 from dardis.model.target import DesiredProfile
 from dardis.node_manager.room import OpenNodes, Single, Space, found_of
-from dardis.wire.messages import Ask, Bind, Bound, Improve, Seek, Switch
+from dardis.wire.messages import Ask, Switch
 
 if TYPE_CHECKING:
     from dardis.node_manager.late_turns import TurnsOfLate

@@ -28,11 +28,11 @@ class Planned(Builder):
     """Task managers whose jobs reserve as soon as they are submitted; their set-up is a `SetUp`."""
 
     def turns(self, setup: SetUp, cluster: Cluster) -> Turns:
-        """In the order of submission; a host that has all nodes holds whole rounds."""
+        """In the order of submission; a pool in this process holds whole rounds."""
         from dardis.task_manager import PlannedManager
         from dardis.turns import PlannedTurns
 
-        managers = cluster.each(partial(PlannedManager, setup, at_once=cluster.is_one_host))
+        managers = cluster.each(partial(PlannedManager, setup, pool=cluster.called_pool))
         return PlannedTurns(setup, managers, cluster.bounds, cluster.new_switcher())
 
     def overlapped(self, setup: SetUp, cluster: Cluster, overlap: int) -> OverlappedTurns:
@@ -57,7 +57,7 @@ class Late(Builder):
     """Task managers whose jobs bind late; their set-up is a `LateSetUp`."""
 
     def turns(self, setup: LateSetUp, cluster: Cluster) -> Turns:
-        """In the agreed order; a host that has all nodes gives the jobs of an only task manager their turns.
+        """In the agreed order; a pool in this process gives the jobs of an only task manager their turns.
 
         Where events are taken one by one, nodes may publish before all that ends in an instant has: then messages tell.
         """
@@ -65,8 +65,8 @@ class Late(Builder):
         from dardis.turns import LateTurns
 
         batched = setup.event_order is EventOrder.BATCHED
-        at_once = cluster.is_one_host and cluster.task_managers == 1 and batched
-        managers = cluster.each(partial(LateByTurns, setup, at_once=at_once))
+        pool = cluster.called_pool if cluster.task_managers == 1 and batched else None
+        managers = cluster.each(partial(LateByTurns, setup, pool=pool))
         return LateTurns(setup.event_order, managers, cluster.bounds, cluster.new_switcher())
 
     def turns_by_message(self, setup: LateSetUp, cluster: Cluster, pace: Pace) -> TurnsByMessage:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from dardis.config.settings import AnySetUp, with_settings
 from dardis.model.addresses import address_of
 from dardis.model.errors import InputError
+from dardis.model.local_queries import LocalNodes
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile, Switching
 from dardis.task_manager.layout import Layout, layout_of
@@ -40,8 +41,8 @@ class Cluster:
     """Since when nodes are idle that have had no job, in s."""
     task_managers: int = 1
     reach: Reach = EVERY_HOST
-    at_once: bool = True
-    """Whether a host that has all nodes may hold whole rounds by itself; else all is said by messages."""
+    pool: LocalNodes | None = None
+    """All nodes, where they are in this process, so that calls may take the place of messages."""
 
     @property
     def layout(self) -> Layout:
@@ -49,10 +50,9 @@ class Cluster:
         return layout_of(self.platform, self.bounds, self.desired)
 
     @property
-    def is_one_host(self) -> bool:
-        """Whether one host, which may hold whole rounds by itself, has all nodes, and nobody switches any."""
-        flat = self.reach == EVERY_HOST
-        return self.at_once and flat and len(self.bounds) == 2 and self.switching is None
+    def called_pool(self) -> LocalNodes | None:
+        """The pool, where calls may hold whole rounds: all nodes are asked, and nobody switches any."""
+        return self.pool if self.reach == EVERY_HOST and self.switching is None else None
 
     def each(self, make: Callable[..., Manager]) -> list[Manager]:
         """Its task managers: `make` is called with layout and seed, and with `reach` and `address`."""

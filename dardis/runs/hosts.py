@@ -52,7 +52,7 @@ def host_of(
     platform: Platform, desired: DesiredProfile | None, bounds: Sequence[int], host: HostId, seed: int,
     make_pool: Callable[..., NodePool],
 ) -> RelayingHost:  # fmt: skip
-    """The node managers of one host, with its place in the tree of hosts; `make_pool` is called as NodePool is."""
+    """The node managers of one of several hosts, with its place in their tree; `make_pool` is called as NodePool is."""
     from dardis.node_manager import RelayingHost
 
     first, last = bounds[host : host + 2]

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from dardis.model.addresses import FIRST_HOST
 from dardis.model.choices import Expecting, ProfileRule, UnitsPerNode
 from dardis.model.errors import ProtocolError
 from dardis.model.events import SiteEvent
@@ -19,13 +18,13 @@ from dardis.model.target import DesiredProfile, Target
 from dardis.predict import Predictor, new_predictor
 from dardis.registry import Cluster, Dispatcher
 from dardis.runs.blamed import blamed
-from dardis.runs.hosts import even_bounds, host_of
+from dardis.runs.hosts import even_bounds
 from dardis.sim.recorder import Keep, Recorder
 from dardis.sim.simulation import NO_HOSTS, Progress, Simulation
 from dardis.sim.site import Site
 from dardis.task_manager.setups import EVERY_HOST, Reach
 from dardis.transport.base import Hosts
-from dardis.transport.local import LocalHosts
+from dardis.transport.local import LocalPool, pool_here
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ def play(
     if dispatcher.setup.asks_nodes:
         desired = heeded(dispatcher, target)
         with blamed(dispatcher):
-            hosts = LocalHosts([host_of(machine, desired, bounds, FIRST_HOST, seed, dispatcher.pool)])
+            hosts = LocalPool(dispatcher.pool(machine, *bounds, desired=desired, seed=seed))
     return play_over(
         Hosting(hosts, bounds), platform, jobs, dispatcher, target, seed, task_managers=task_managers, reach=reach,
         progress=progress, keep=keep, events=events,
@@ -100,7 +99,7 @@ def play_over(
     switching = target.switching if dispatcher.setup.switches else None
     cluster = Cluster(
         laid_out.machine, bounds, seed, desired=heeded(dispatcher, target), switching=switching,
-        begin=jobs[0].submit if jobs else 0, task_managers=task_managers, reach=reach,
+        begin=jobs[0].submit if jobs else 0, task_managers=task_managers, reach=reach, pool=pool_here(hosts),
     )  # fmt: skip
     with blamed(dispatcher):
         turns = dispatcher.turns(cluster)

@@ -81,7 +81,7 @@ def run_over_ranks(
 ) -> Outcome | int:
     """Simulate over all ranks: rank 0 reads, drives and writes; every rank holds nodes.
 
-    A central dispatcher runs on rank 0 alone; the other ranks have nothing to do.
+    A central dispatcher runs on rank 0 alone; the other ranks have nothing to do. One rank plays as one process does.
 
     Returns the outcome on rank 0, elsewhere the exit status. What rank 0 raises before the run ends all ranks quietly.
     """
@@ -89,12 +89,12 @@ def run_over_ranks(
 
     def prepare(stack: ExitStack) -> tuple[Any, Callable[[], Outcome]]:
         stack.enter_context(RUN_FOLDER.held(request.out, force=request.force))
-        inputs = _prepare(request, InputFiles(), hosts=2)
+        inputs = _prepare(request, InputFiles(), hosts=comm.size)
         gc.freeze()
         machine = lay_out(inputs.platform).machine
         bounds = even_bounds(machine.node_count, comm.size)
         dispatcher = inputs.dispatcher
-        if not dispatcher.setup.asks_nodes:
+        if not dispatcher.setup.asks_nodes or comm.size == 1:
             outcome = _tell_and_write(_played(request, inputs, progress), report)
             return 0, lambda: outcome
         plan = host_plan(machine, heeded(dispatcher, inputs.target), bounds, request.seed)

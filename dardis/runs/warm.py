@@ -16,7 +16,7 @@ from dardis.runs.hosts import even_bounds, host_of
 from dardis.runs.play import Hosting, heeded, play_over
 from dardis.sim.simulation import NO_HOSTS
 from dardis.task_manager.setups import EVERY_HOST, Reach
-from dardis.transport.local import LocalHosts
+from dardis.transport.local import LocalHosts, LocalPool
 
 _MACHINE = Platform("tiny", (NodeGroup("n", 4, {"cores": 2}),))
 _DESIRED = DesiredProfile(_MACHINE, {0: StepFunction.from_steps(8, [(30, 6), (90, 4)])})
@@ -68,7 +68,7 @@ def warm(
         over = Hosting(NO_HOSTS, bounds)
         if setup.asks_nodes:
             nodes = [host_of(_MACHINE, desired, bounds, HostId(host), 1, ours.pool) for host in range(hosts)]
-            over = Hosting(LocalHosts(nodes), bounds)
+            over = Hosting(LocalHosts(nodes) if hosts > 1 else LocalPool(nodes[0].pool), bounds)
         play_over(
             over, _MACHINE, jobs, ours, target, 1, task_managers=task_managers, reach=reach, progress=None,
             events=events,

@@ -61,7 +61,7 @@ class Experiment:
         """On what the dispatcher decides: equal nodes, spread evenly over the ranks; what is measured is messages."""
         return Cluster(
             machine(self.nodes), even_bounds(self.nodes, self.ranks), self.seed, task_managers=self.task_managers,
-            reach=Reach(self.arity, self.sample), at_once=False,
+            reach=Reach(self.arity, self.sample),
         )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
-"""Rounds of a machine with one host in one message each, and rounds of many jobs that share a message.
+"""Whole rounds by a call of the only pool, where it is in this process; and rounds of jobs that share a message.
 
-It is for those who take the earliest start of what all nodes offer, where claims are final at once. What messages would
-have been said is counted as if they had been.
+Calls are for those who take the earliest start of what all nodes offer, where claims are final at once. Messages that
+would have been said are counted as if they had been.
 """
 
 from __future__ import annotations
@@ -18,21 +18,22 @@ from dardis.model.addresses import FIRST_HOST, JobId
 from dardis.model.arrays import Ints
 from dardis.model.choices import UnitsPerNode
 from dardis.model.job import SHORTEST_WINDOW_S
+from dardis.model.local_queries import Improve, Improved, LocalNodes, Seek
 from dardis.model.node_sets import NodeSets
 from dardis.task_manager.asking import FIRST_BATCH, LARGEST_BATCH
 from dardis.task_manager.negotiation import Negotiation
 from dardis.task_manager.rounds import JobState
 from dardis.task_manager.setups import BackfillScope, Selection, SetUp
-from dardis.wire import messages as say
-from dardis.wire.effects import Effect, Placed, Send
+from dardis.wire.effects import Effect, Placed
 from dardis.wire.messages import Ask, JointAsk, JointOffers, Offers
 
 
 class AtOnce:
-    """What a task manager lets the only host do for its jobs."""
+    """What a task manager lets the only pool do for its jobs."""
 
-    def __init__(self, setup: SetUp, negotiation: Negotiation, sets: NodeSets) -> None:
+    def __init__(self, setup: SetUp, negotiation: Negotiation, sets: NodeSets, pool: LocalNodes) -> None:
         """Work on the jobs of a negotiation, and count as it does."""
+        self._pool = pool
         self._negotiation = negotiation
         self._sets = sets
         rules = negotiation.rules
@@ -42,28 +43,24 @@ class AtOnce:
         self._improves = self._serves and setup.backfill_scope is BackfillScope.SAME_NODES
         self._choice = offer_rows.NODE_CHOICES[setup.node_choice]
         self._distinct = setup.units_per_node is UnitsPerNode.DISTINCT
-        self._improving: list[JobState] = []
 
     # ------------------------------------------------------------------------------------------------------------------
     # A job that has no reservation.
 
     def may_seek(self, state: JobState) -> bool:
-        """Whether the host may look for the job's start; a deadline bounds where it is looked for."""
+        """Whether the pool may look for the job's start; a deadline bounds where it is looked for."""
         return self._serves and state.job.latest is None
 
     def seek(self, state: JobState, now: int) -> list[Effect]:
-        """Ask for the earliest start."""
+        """Take the earliest start; nothing where there is none."""
         job = state.job
         request = np.array(job.request, dtype=np.int64)
         span = max(job.walltime, SHORTEST_WINDOW_S)
-        seek = say.Seek(
+        seek = Seek(
             job.number, state.asks + 1, max(job.earliest, now), span, job.walltime, job.units,
             self._sets.code(job.groups), request, self._choice, self._distinct,
         )  # fmt: skip
-        return [Send(FIRST_HOST, seek)]
-
-    def sought(self, state: JobState, found: say.Sought) -> list[Effect]:
-        """Take what the host has reserved; nothing where it has found no start."""
+        found = self._pool.seek(seek, now)
         if len(found.nodes) == 0:
             return []
         self._negotiation.count_rounds(state, found.rounds, found.rounds * self._negotiation.nodes)
@@ -73,12 +70,12 @@ class AtOnce:
     # Jobs that may start earlier on their own nodes.
 
     def may_improve(self, states: Iterable[JobState]) -> bool:
-        """Whether the host may look for earlier starts: all of these have reservations."""
+        """Whether the pool may look for earlier starts: all of these have reservations."""
         return self._improves and all(state.nodes is not None for state in states)
 
     def improve(self, states: Iterable[JobState], now: int) -> list[Effect]:
-        """Ask for earlier starts of those who have any."""
-        asking = self._improving = [state for state in states if max(now, state.job.earliest) < state.start]
+        """Take earlier starts of those who have any."""
+        asking = [state for state in states if max(now, state.job.earliest) < state.start]
         if not asking:
             return []
         jobs = [state.job for state in asking]
@@ -90,12 +87,11 @@ class AtOnce:
         job, attempt, earliest, last, units, groups = np.array(columns, dtype=np.int64)
         first = np.maximum(earliest, now)
         request = np.array([job.request for job in jobs], dtype=np.int64)
-        improve = say.Improve(job, attempt, first, last, units, groups, request, self._choice, self._distinct)
-        return [Send(FIRST_HOST, improve)]
+        improve = Improve(job, attempt, first, last, units, groups, request, self._choice, self._distinct)
+        return self._improved(asking, self._pool.improve(improve, now))
 
-    def improved(self, found: say.Improved) -> list[Effect]:
+    def _improved(self, asking: Sequence[JobState], found: Improved) -> list[Effect]:
         """Take note of who has moved, and of how often each was asked: a batch again behind one that moves."""
-        asking, self._improving = self._improving, []
         moved = dict(zip(found.place.tolist(), range(len(found.place)), strict=True))
         effects: list[Effect] = []
         begin, batch = 0, FIRST_BATCH
@@ -115,7 +111,7 @@ class AtOnce:
         return effects
 
     def _take(self, state: JobState, start: int, nodes: Ints, units: Ints) -> Placed:
-        """Have what the host has reserved."""
+        """Have what the pool has reserved."""
         self._negotiation.count_claim(state, len(nodes))
         state.start, state.nodes, state.units, state.fills = start, nodes, units, None
         state.hosts, state.claim = (FIRST_HOST,), state.asks

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 
 from dardis.model.addresses import ONLY_MANAGER, HostId, JobId, ManagerAddress
 from dardis.model.job import Job
+from dardis.model.local_queries import LocalNodes
 from dardis.task_manager.asking import AskingAgain
 from dardis.task_manager.at_once import AtOnce
 from dardis.task_manager.claims import Claims, FinalClaims, Retry
@@ -26,16 +27,16 @@ class PlannedManager:
     def __init__(
         self, setup: SetUp, layout: Layout, seed: int, reach: Reach = EVERY_HOST,
         address: ManagerAddress = ONLY_MANAGER, make_claims: Callable[[Retry], Claims] = lambda _: FinalClaims(),
-        *, at_once: bool = False,
+        *, pool: LocalNodes | None = None,
     ) -> None:  # fmt: skip
         """`make_claims` says how claims become reservations; it is handed what lets a job search anew.
 
-        `address` is where hosts of a tree send their answers, less than 0. `at_once`: there is one host, of which all
-        nodes are asked, they are always up, and nobody else speaks before a talk is over: it may hold whole rounds.
+        `address` is where hosts of a tree send their answers, less than 0. `pool`: all nodes, where they are in this
+        process, all are asked and always up, and nobody else speaks before a talk is over: it holds whole rounds.
         """
         claims = make_claims(self.retry)
         self._negotiation = Negotiation(setup, layout, seed, reach, address, claims, self._conclude)
-        self._at_once = AtOnce(setup, self._negotiation, layout.sets) if at_once else None
+        self._at_once = None if pool is None else AtOnce(setup, self._negotiation, layout.sets, pool)
         self._asking_again = AskingAgain(setup.backfill_scope, self._negotiation.rules, self._negotiation.sampling)
         self._measures = not setup.drawn and not claims.tentative
         """Whether it asks what start a job would have had, had all nodes been up (a drawn one says nothing)."""
@@ -67,7 +68,7 @@ class PlannedManager:
         """Search anew for a job that has no reservation."""
         state = self._negotiation.states[number]
         if self._at_once is not None and self._at_once.may_seek(state):
-            return self._at_once.seek(state, now)
+            return self._at_once.seek(state, now) or self._negotiation.search(number, now)
         return self._negotiation.search(number, now)
 
     def ask_again(self, numbers: Iterable[JobId], now: int, freed_until: int = 0) -> list[Effect]:
@@ -93,12 +94,6 @@ class PlannedManager:
 
     def handle(self, message: say.Message, now: int) -> list[Effect]:
         """Take a message at time `now`; return what is to be done."""
-        match message:
-            case say.Sought() if self._at_once is not None:
-                taken = self._at_once.sought(self._negotiation.states[message.job], message)
-                return taken or self._negotiation.search(message.job, now)
-            case say.Improved() if self._at_once is not None:
-                return self._at_once.improved(message)
         return self._negotiation.handle(message, now)
 
     def _conclude(self, this: Round, now: int) -> list[Effect]:

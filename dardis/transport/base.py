@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 from dardis.model.addresses import HostId, all_hosts
 from dardis.model.errors import DardisError, ProtocolError
 from dardis.wire.effects import Effect, Send, ToHosts
-from dardis.wire.messages import Ask, Bind, Ended, Improve, Look, Message, Relay, Seek
+from dardis.wire.messages import Ask, Ended, Look, Message, Relay
 
 
 class Machine(Protocol):
@@ -57,9 +57,7 @@ def receivers(said: ToHosts, hosts: int) -> Sequence[HostId]:
 
 def awaits_answer(message: Message) -> bool:
     """Whether a host always answers this, with exactly one message."""
-    return isinstance(message, Ask | Seek | Improve | Bind | Look | Relay) or (
-        isinstance(message, Ended) and message.depth != 0
-    )
+    return isinstance(message, Ask | Look | Relay) or (isinstance(message, Ended) and message.depth != 0)
 
 
 def answered(

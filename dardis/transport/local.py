@@ -9,10 +9,54 @@ from typing import Any, Protocol, get_args
 from dardis.engine.clock import cpu_ns
 from dardis.model.addresses import ONLY_MANAGER, Address, HostId
 from dardis.model.errors import ProtocolError
+from dardis.model.local_queries import LocalNodes
 from dardis.transport.base import Hosts, HostsHere, Machine, receivers
 from dardis.wire.codec import decode, encode, opened
-from dardis.wire.effects import Deed, Effect, Kill, Launch, Return, SetTimer, Talk, ToHosts, ToManagers
-from dardis.wire.messages import Gathered, Message
+from dardis.wire.effects import Deed, Effect, Kill, Launch, Return, SetTimer, Talk, Tell, TellAll, ToHosts, ToManagers
+from dardis.wire.messages import Gathered, Message, Relay
+
+
+class PoolHere(Machine, LocalNodes, Protocol):
+    """All node managers of a machine: they take what they are sent, and can be asked by a call."""
+
+
+class LocalPool:
+    """The only host of a machine, in this process: whatever it is sent is a call of its pool."""
+
+    message_bytes = 0
+
+    def __init__(self, pool: PoolHere) -> None:
+        """Send everything to this pool."""
+        self.pool = pool
+
+    def exchange(self, sends: Sequence[ToHosts], now: int) -> tuple[list[Message], int]:
+        """Deliver at once."""
+        begun = cpu_ns()
+        answers = self.deliver(sends, now)
+        return answers, cpu_ns() - begun
+
+    def deliver(self, sends: Sequence[ToHosts], now: int) -> list[Message]:
+        """Deliver at once. What is for a tree of hosts the only one answers for all."""
+        answers: list[Message] = []
+        for send in sends:
+            message = send.message
+            if isinstance(message, Relay):
+                message = opened(message.message)
+            for effect in self.pool.handle(message, now):
+                if isinstance(effect, (Tell, TellAll)):
+                    answers.append(effect.message)
+                elif not isinstance(effect, (Launch, Kill)):  # what is launched or killed is so in the world
+                    raise ProtocolError(f"a pool that nobody is far from says {type(effect).__name__}")
+        return answers
+
+    def close(self) -> int:
+        """Nothing to end."""
+        return 0
+
+
+def pool_here(hosts: Hosts) -> LocalNodes | None:
+    """The pool of all nodes, where it is in this process."""
+    return hosts.pool if isinstance(hosts, LocalPool) else None
 
 
 class LocalHosts:

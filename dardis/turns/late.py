@@ -105,16 +105,12 @@ class LateTurns:
     def _tell_ends(self) -> Iterator[Turn]:
         """Tell nodes of ends now, if there are any."""
         if self._ends:
-            yield Turn(self._say(self._all_ends()))
+            yield Turn(self._all_ends())
 
-    def _all_ends(self) -> list[Effect]:
-        """The ends of which nodes have not been told; they are told by whoever asks."""
+    def _all_ends(self) -> Talk:
+        """Tell nodes of the ends of which they have not been told."""
         ends, self._ends = self._ends, []
-        return ends
-
-    @staticmethod
-    def _say(effects: list[Effect]) -> Talk:
-        yield effects
+        yield ends
 
     def changed(self, change: Change, now: int) -> Iterable[Turn]:
         """Jobs wait no more, or nodes are closed at other times: all that wait are to have a turn."""
@@ -151,7 +147,7 @@ class LateTurns:
         return self._take_turns(now, whole=whole)
 
     def _bind(self, manager: LateByTurns, now: int, *, whole: bool) -> Iterator[Turn]:
-        """Let the only host give the jobs of the only task manager their turns."""
+        """Let the only pool give the jobs of the only task manager their turns."""
         manager.admit(now)
         oldest = manager.oldest(now)
         manager.open(now, whole=whole, oldest=None if oldest is None else oldest[-1])
@@ -160,7 +156,8 @@ class LateTurns:
         if drop:
             manager.give_all_turns()
         while manager.has_turns:
-            yield Turn(talk(manager, [*self._all_ends(), *manager.bind(drop=drop)], self._heed, now))
+            yield from self._tell_ends()
+            yield Turn(talk(manager, manager.bind(now, drop=drop), self._heed, now))
             drop = False
         manager.close()
 

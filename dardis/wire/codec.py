@@ -46,8 +46,6 @@ _TYPES: tuple[type[Any], ...] = (
     messages.Noted, messages.HostDown, messages.Timer, messages.Announce, messages.Look, messages.Published,
     messages.Switch, messages.Sums, messages.Candidates, messages.Relay, messages.Gathered,
     messages.JointAsk, messages.JointOffers, messages.Reminder, messages.Closures, messages.Backlog,
-    messages.Seek, messages.Sought, messages.Improve, messages.Improved,
-    messages.Bind, messages.Bound,
 )  # fmt: skip
 _TAG = {cls: tag for tag, cls in enumerate(_TYPES)}
 _ARRAY = 1

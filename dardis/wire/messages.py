@@ -90,73 +90,6 @@ class Offers:
 
 
 @value(frozen=True, slots=True)
-class Seek:
-    """Task manager to the only host: find the job's earliest start, and reserve it at once.
-
-    It stands for the questions in windows that double, of which the first has `span` starts from `first` on, and for
-    the claim that follows. Answered by `Sought`.
-    """
-
-    job: JobId
-    attempt: int
-    """How often it has asked with its first question; keys draws."""
-    first: int
-    span: int
-    walltime: int
-    units: int
-    groups: int
-    request: Ints
-    choice: int
-    distinct: bool
-
-
-@value(frozen=True, slots=True)
-class Sought:
-    """The only host's answer: what is reserved from `start` on; on no node where there is no start."""
-
-    job: JobId
-    start: int
-    nodes: Ints
-    units: Ints
-    rounds: int
-    """For how many questions it stands."""
-
-
-@value(frozen=True, slots=True)
-class Improve:
-    """Task manager to the only host: let these jobs start earlier on the nodes that they hold, each where it can.
-
-    Arrays of (jobs,), `request` (jobs, kinds); one after the other. Answered by `Improved`.
-    """
-
-    job: Ints
-    attempt: Ints
-    """Names a claim, later than all before; whoever is asked more than once counts on from here."""
-    first: Ints
-    """First and last start that a job asks for; the first also keys its draws."""
-    last: Ints
-    units: Ints
-    groups: Ints
-    request: Ints
-    choice: int
-    distinct: bool
-
-
-@value(frozen=True, slots=True)
-class Improved:
-    """The only host's answer: which have moved, by their place in the question, and what they hold now."""
-
-    lead: JobId
-    """The first job of the question."""
-    place: Ints
-    start: Ints
-    offset: Ints
-    """Those of `place[i]` are `nodes[offset[i] : offset[i + 1]]`."""
-    nodes: Ints
-    units: Ints
-
-
-@value(frozen=True, slots=True)
 class JointAsk:
     """Asks of several rounds that share a message, for samples of the same kind: ask i is that of round `rounds[i]`."""
 
@@ -360,10 +293,6 @@ class Later:
 
 HEAD_COLUMNS, BACKLOG_COLUMNS = 6, 12
 """Columns of what hosts publish of reservations and of task managers' backlogs."""
-BIND_COLUMNS = 7
-"""Columns of a job in a `Bind` before what a unit asks for."""
-BIND_WALLTIME, BIND_UNITS = 2, 3
-"""Two of these."""
 
 
 @value(frozen=True, slots=True)
@@ -421,49 +350,6 @@ class Published:
     """When each node is up at the soonest; empty where all of the host are up, and have always been."""
     boot: Ints
     """How long it takes from now on until each node is up, where it is off and nobody has had it booted; else 0."""
-
-
-@value(frozen=True, slots=True)
-class Bind:
-    """The only task manager to the only host: let these jobs start now, in this order, where they fit.
-
-    The first that doesn't fit reserves its earliest start, if anybody may. It stands for what nodes publish meanwhile,
-    for questions in windows that double, and for claims. Answered by `Bound`.
-    """
-
-    jobs: Ints
-    """Rows (number, submission, walltime, units, groups, deadline, start that it reserved last), then what a unit asks
-    for."""
-    dropped: JobId
-    """Who gives back what it has reserved before anybody has a turn; less than 0: nobody."""
-    reserves: int
-    """Code of who sees to the reservation."""
-    behind: bool
-    """Whether others wait behind the last of these, who have no turn."""
-    choice: int
-    distinct: bool
-    binds: bool
-    """Whether the desired profile binds, and whether it gives way to deadlines."""
-    soft: bool
-
-
-@value(frozen=True, slots=True)
-class Bound:
-    """The only host's answer: what jobs have got."""
-
-    jobs: Ints
-    """Rows (place in the question, number, start, end by its walltime, nodes): who starts now, and who has reserved."""
-    nodes: Ints
-    """Those of one job after those of the one before."""
-    units: Ints
-    rounds: int
-    """For how many questions of the one that has reserved it stands."""
-    blocked: int
-    """Place of the first that can't start, if whoever asked is to reserve for it; less than 0: there is none."""
-    told: int
-    """How many nodes would have published something."""
-    next_change: int
-    """When capacity or what is wished changes by itself next."""
 
 
 @value(frozen=True, slots=True)
@@ -535,7 +421,7 @@ class Reminder:
 Message = (
     Ask | Offers | JointAsk | JointOffers | Sums | Candidates | Relay | Gathered | Confirm | Reserved | Refused | Commit
     | Committed | Release | Released | Ended | Later | Announce | Backlog | Look | Published | Switch | Closures
-    | Finished | Noted | HostDown | Timer | Reminder | Seek | Sought | Improve | Improved | Bind | Bound
+    | Finished | Noted | HostDown | Timer | Reminder
 )  # fmt: skip
 Parcel = tuple[HostId, int, Message]
 """A message that travels with another: its host, its time, itself."""

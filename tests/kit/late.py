@@ -16,7 +16,7 @@ from dardis.node_manager import NodePool, RelayingHost
 from dardis.sim.simulation import Simulation
 from dardis.task_manager import LateByTurns, LateSetUp, Reach
 from dardis.task_manager.layout import layout_of
-from dardis.transport.local import LocalHosts
+from dardis.transport.local import LocalHosts, LocalPool
 from dardis.turns import LateTurns
 
 MOST_WAKE_UPS = 5000
@@ -72,7 +72,7 @@ def run_late(
     encoded: bool = True,
     watch: Watch | None = None,
     arity: int = 0,
-    at_once: bool = False,
+    local: bool = False,
 ) -> LateRun:
     """Run the jobs, in (submit, number) order, with the machine split over hosts at the node numbers `cuts`.
 
@@ -85,9 +85,10 @@ def run_late(
     ]
     layout = layout_of(platform, bounds, desired)
     agents = [
-        LateByTurns(setup, layout, 1, Reach(arity), address_of(manager), at_once=at_once) for manager in range(managers)
+        LateByTurns(setup, layout, 1, Reach(arity), address_of(manager), pool=pools[0] if local else None)
+        for manager in range(managers)
     ]
-    hosts = LocalHosts([RelayingHost(pool) for pool in pools], encoded=encoded)
+    hosts = LocalPool(pools[0]) if local else LocalHosts([RelayingHost(pool) for pool in pools], encoded=encoded)
     turns = Watched(setup.event_order, agents, bounds)
     turns.pools, turns.watch = pools, watch
     simulation = turns.simulation = Simulation(jobs, turns, hosts)

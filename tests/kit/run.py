@@ -1,4 +1,4 @@
-"""Whole runs of the distributed simulation in this process; every message goes through the wire's encoding."""
+"""Whole runs of the distributed simulation in this process: by calls of one pool, or with each message encoded."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dardis.node_manager import NodePool, RelayingHost
 from dardis.sim.simulation import Simulation
 from dardis.task_manager import PlannedManager, Reach, SetUp
 from dardis.task_manager.layout import layout_of
-from dardis.transport.local import LocalHosts
+from dardis.transport.local import LocalHosts, LocalPool
 from dardis.turns import PlannedTurns
 
 
@@ -56,18 +56,19 @@ def simulate(
     seed: int = 1,
     arity: int = 0,
     sample: int = 0,
-    at_once: bool = False,
+    local: bool = False,
 ) -> Run:
-    """Run the jobs with the machine split over hosts at the node numbers `cuts`."""
+    """Run the jobs with the machine split over hosts at the node numbers `cuts`, or as a `local` pool."""
     bounds = [0, *cuts, platform.node_count]
     pools = [
         NodePool(platform, bounds[host], bounds[host + 1], desired=desired, host=host, seed=seed)
         for host in range(len(bounds) - 1)
     ]
     layout = layout_of(platform, tuple(bounds), desired)
-    agents = [PlannedManager(setup, layout, seed, reach=Reach(arity, sample), at_once=at_once) for _ in range(managers)]
-    machines = [RelayingHost(pool) for pool in pools]
-    simulation = Simulation(jobs, PlannedTurns(setup, agents, layout.bounds), LocalHosts(machines, encoded=True))
+    reach, called = Reach(arity, sample), pools[0] if local else None
+    agents = [PlannedManager(setup, layout, seed, reach=reach, pool=called) for _ in range(managers)]
+    hosts = LocalPool(pools[0]) if local else LocalHosts([RelayingHost(pool) for pool in pools], encoded=True)
+    simulation = Simulation(jobs, PlannedTurns(setup, agents, layout.bounds), hosts)
     starts: dict[int, list[int]] = {}
     note = simulation.recorder.placed
 

@@ -1,4 +1,4 @@
-"""A host that holds whole rounds by itself does what messages between task managers and node managers would bring."""
+"""A local pool, which is asked by calls, does what encoded messages of one or several hosts bring."""
 
 from dataclasses import replace
 
@@ -12,10 +12,10 @@ from kit.run import Run, simulate
 from dardis.kernels.offers import Held
 from dardis.metrics.audit import audit
 from dardis.model.choices import EventOrder, NodeChoice, OnOff, UnitsPerNode
+from dardis.model.local_queries import Improve
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
 from dardis.task_manager import SETUPS, SetUp
-from dardis.wire import messages as say
 
 THROUGHPUT = SETUPS["dardis-throughput"]
 
@@ -33,29 +33,34 @@ def set_ups(draw) -> SetUp:
     )
 
 
-def both(platform, queue, setup, managers=1) -> tuple[Run, Run]:
-    runs = [simulate(platform, queue, setup, managers=managers, at_once=at_once) for at_once in (True, False)]
-    assert audit(runs[0].schedule, platform, expected=[job.number for job in queue]) == []
-    return runs[0], runs[1]
+def both(platform, queue, setup, managers=1, cuts=()) -> tuple[Run, Run]:
+    called = simulate(platform, queue, setup, managers=managers, local=True)
+    assert audit(called.schedule, platform, expected=[job.number for job in queue]) == []
+    return called, simulate(platform, queue, setup, managers=managers, cuts=cuts)
 
 
-def assert_alike(at_once: Run, told: Run) -> None:
+def assert_alike(called: Run, told: Run) -> None:
     """The same starts in the same order, on the same nodes, and as many messages and second thoughts."""
-    assert at_once.starts == told.starts
-    assert at_once.schedule.digest() == told.schedule.digest()
-    assert at_once.schedule.attempts.tolist() == told.schedule.attempts.tolist()
-    assert at_once.reasons == told.reasons
-    assert [a.messages for a in at_once.agents] == [a.messages for a in told.agents]
-    assert [a.renegotiations for a in at_once.agents] == [a.renegotiations for a in told.agents]
+    assert called.starts == told.starts
+    assert called.schedule.digest() == told.schedule.digest()
+    assert called.schedule.attempts.tolist() == told.schedule.attempts.tolist()
+    assert called.reasons == told.reasons
+    assert [a.messages for a in called.agents] == [a.messages for a in told.agents]
+    assert [a.renegotiations for a in called.agents] == [a.renegotiations for a in told.agents]
 
 
-@given(st.data())
+@given(st.data(), st.integers(1, 3))
 @examples(4)
-def test_it_is_what_messages_bring(data):
+def test_it_is_what_messages_bring(data, managers):
+    """Whole rounds by a call, and, of the other set-ups, messages that nobody encodes."""
     platform = data.draw(platforms(most_nodes=data.draw(st.sampled_from((3, 6, 30)))))
     queue = data.draw(jobs(platform, most=24))
-    runs = both(platform, queue, data.draw(set_ups()), data.draw(st.integers(1, 3)))
+    setup = data.draw(set_ups() | st.sampled_from([*SETUPS.values()]))
+    cuts = data.draw(st.sets(st.integers(1, max(platform.node_count - 1, 1)), max_size=2))
+    cuts = sorted(cut for cut in cuts if cut < platform.node_count)
+    runs = both(platform, queue, setup, managers, cuts)
     event("moved" if any(len(starts) > 1 for starts in runs[0].starts.values()) else "stayed")
+    event(f"{setup.selection}, {len(cuts) + 1} hosts")
     assert_alike(*runs)
 
 
@@ -82,7 +87,7 @@ def test_room_grows_with_what_it_is_for():
     none, ones = np.zeros(count, dtype=np.int64), np.ones(count, dtype=np.int64)
     held = Held(2 * np.arange(count + 1), np.tile(both_nodes, count), np.tile(units, count), 5000 + none, 9000 + none)
     first = 100 + 3 * jobs
-    improve = say.Improve(jobs, ones, first, held.start - 1, 2 * ones, ones, ones.reshape(-1, 1), 0, False)
+    improve = Improve(jobs, ones, first, held.start - 1, 2 * ones, ones, ones.reshape(-1, 1), 0, False)
     before = len(state._out.rows)
     assert (state.improve(improve, held, -ones, 1, 0).start == first).all()
     assert len(state._out.rows) == before

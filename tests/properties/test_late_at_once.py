@@ -1,4 +1,4 @@
-"""A host that gives all waiting jobs their turns does what publishing and claims by messages would bring."""
+"""A local pool that gives all waiting jobs their turns does what publishing and claims by messages would bring."""
 
 from dataclasses import replace
 from unittest.mock import PropertyMock, patch
@@ -21,25 +21,25 @@ from dardis.registry import Cluster
 
 
 def both(case: Case) -> tuple[LateRun, LateRun]:
-    return case.run(at_once=True), case.run()
+    return case.run(local=True), case.run()
 
 
-def assert_alike(at_once: LateRun, told: LateRun) -> None:
+def assert_alike(called: LateRun, told: LateRun) -> None:
     """The same starts on the same nodes, for the same reasons none, and as many messages and second thoughts."""
-    assert at_once.schedule.digest() == told.schedule.digest()
-    assert at_once.schedule.attempts.tolist() == told.schedule.attempts.tolist()
-    assert at_once.reasons == told.reasons
-    assert at_once.renegotiations == told.renegotiations
-    assert at_once.messages == told.messages
+    assert called.schedule.digest() == told.schedule.digest()
+    assert called.schedule.attempts.tolist() == told.schedule.attempts.tolist()
+    assert called.reasons == told.reasons
+    assert called.renegotiations == told.renegotiations
+    assert called.messages == told.messages
 
 
 @given(cases(event_order=EventOrder.BATCHED))
 @examples(6)
 def test_it_is_what_messages_bring(case):
-    at_once, told = both(case)
+    called, told = both(case)
     event("wished" if case.desired else "free")
-    assert_alike(at_once, told)
-    assert where(case, at_once) == where(case, told)
+    assert_alike(called, told)
+    assert where(case, called) == where(case, told)
 
 
 @given(busy_hours(), setups(event_order=EventOrder.BATCHED), st.booleans())
@@ -54,12 +54,12 @@ def test_it_is_so_in_busy_hours(hours, setup, wished):
 def test_it_is_so_whatever_happens_at_a_site(case):
     """Nodes fail, queues stop, jobs are changed; events one by one go by messages in any case."""
     case.order = EventOrder.BATCHED
-    at_once = case.play("dardis-late")
-    with patch.object(Cluster, "is_one_host", new_callable=PropertyMock, return_value=False):
+    called = case.play("dardis-late")
+    with patch.object(Cluster, "called_pool", new_callable=PropertyMock, return_value=None):
         told = case.play("dardis-late")
-    assert at_once.schedule.digest() == told.schedule.digest()
-    assert at_once.recorder.reasons == told.recorder.reasons
-    assert at_once.figures == told.figures
+    assert called.schedule.digest() == told.schedule.digest()
+    assert called.recorder.reasons == told.recorder.reasons
+    assert called.figures == told.figures
 
 
 def queue_of(count: int) -> list:
@@ -74,16 +74,16 @@ TWO = Platform("two", (NodeGroup("n", 4, {"cores": 8}),))
 
 
 @pytest.mark.parametrize("choice", NodeChoice)
-def test_a_host_reserves_unless_nodes_are_drawn(choice):
+def test_the_pool_reserves_unless_nodes_are_drawn(choice):
     case = Case(TWO, queue_of(60), replace(LATE, node_choice=choice), None)
-    at_once, told = both(case)
-    assert_alike(at_once, told)
+    called, told = both(case)
+    assert_alike(called, told)
     with patch.object(NodePool, "_offer", side_effect=AssertionError("asked")):
         if choice is NodeChoice.RANDOM:
             with pytest.raises(AssertionError, match="asked"):
-                case.run(at_once=True)
+                case.run(local=True)
         else:
-            case.run(at_once=True)
+            case.run(local=True)
 
 
 @given(st.data(), st.integers(1, 3))
@@ -91,14 +91,14 @@ def test_a_host_reserves_unless_nodes_are_drawn(choice):
 def test_room_at_the_beginning_decides_nothing(data, slots):
     """Turns that stop for want of room, of each sort, go on as if there had been enough."""
     case = data.draw(crowds() | cases(event_order=EventOrder.BATCHED))
-    expected = case.run(at_once=True)
+    expected = case.run(local=True)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(job_table, "FIRST_SLOTS", slots)
         patched.setattr(late_turns, "FIRST_JOBS", 1)
         patched.setattr(placer, "FIRST_LONGEST", 1)
         make_room = placer.make_room
         patched.setattr(placer, "make_room", lambda kinds, scratch, _, count: make_room(kinds, scratch, 1, count))
-        narrow = case.run(at_once=True)
+        narrow = case.run(local=True)
     assert_alike(narrow, expected)
 
 

@@ -44,7 +44,7 @@ def _central(name: str) -> Runs:
 RUNS: dict[str, Runs] = {
     "throughput": _distributed("dardis-throughput"),
     "throughput at once": lambda platform, listed: (
-        simulate(platform, listed, SETUPS["dardis-throughput"], at_once=True).schedule
+        simulate(platform, listed, SETUPS["dardis-throughput"], local=True).schedule
     ),
     "samples": _distributed("dardis-throughput", 1, backfill_scope=BackfillScope.ALL_NODES),
     "balance": _distributed("dardis-balance"),

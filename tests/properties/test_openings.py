@@ -14,6 +14,7 @@ from kit.machine import platforms, requests
 from dardis.kernels.openings import NO_CHANGES, NO_OPENINGS
 from dardis.model import offer_rows
 from dardis.model.choices import NodeChoice
+from dardis.model.local_queries import Seek, Sought
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
 from dardis.node_manager.room import MOST_SIZES, OpenNodes
@@ -32,29 +33,27 @@ class Pair:
     def of(cls, platform: Platform) -> "Pair":
         return cls(NodePool(platform, 0, platform.node_count), NodePool(platform, 0, platform.node_count))
 
-    def handle(self, message: say.Message, now: int) -> list:
-        effects = self.knows.handle(message, now)
-        with patch.object(OpenNodes, "of", return_value=(NO_CHANGES, NO_OPENINGS)):
-            return [effects, self.asks.handle(message, now)]
-
     def seek(
         self, request: tuple[int, ...], units: int, walltime: int, now: int, *, groups: int = 1,
         first: int | None = None, choice: NodeChoice = NodeChoice.BEST_FIT, distinct: bool = False,
-    ) -> say.Sought:  # fmt: skip
+    ) -> Sought:  # fmt: skip
         """Let both find and reserve the job's start, and see that they agree."""
         self.job += 1
-        seek = say.Seek(
+        seek = Seek(
             self.job, 1, now if first is None else first, max(walltime, 60), walltime, units, groups,
             np.array(request, dtype=np.int64), offer_rows.NODE_CHOICES[choice], distinct,
         )  # fmt: skip
-        ours, theirs = (effects[0].message for effects in self.handle(seek, now))
+        ours = self.knows.seek(seek, now)
+        with patch.object(OpenNodes, "of", return_value=(NO_CHANGES, NO_OPENINGS)):
+            theirs = self.asks.seek(seek, now)
         assert (ours.start, ours.rounds) == (theirs.start, theirs.rounds)
         assert ours.nodes.tolist() == theirs.nodes.tolist()
         assert ours.units.tolist() == theirs.units.tolist()
         return ours
 
     def end(self, job: int, now: int) -> None:
-        self.handle(say.Ended(job, 0), now)
+        for pool in (self.knows, self.asks):
+            pool.handle(say.Ended(job, 0), now)
 
 
 @given(st.data())
@@ -78,7 +77,7 @@ def test_it_finds_what_asking_all_finds(data):
             event("now" if found.start == now else "later")
 
 
-def busy(pair: Pair, count: int, seed: int, sizes: int, most_units: int) -> Iterator[tuple[int, say.Sought]]:
+def busy(pair: Pair, count: int, seed: int, sizes: int, most_units: int) -> Iterator[tuple[int, Sought]]:
     """Many jobs of a few sizes; each third ends early."""
     draws, now, ends = np.random.default_rng(seed), 0, []
     for _ in range(count):

@@ -21,6 +21,7 @@ from dardis.kernels.placer import Placer
 from dardis.model.addresses import FIRST_HOST, ONLY_MANAGER, HostId, JobId, ManagerAddress
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, NO_TIME, Job
+from dardis.model.local_queries import Bound, LocalNodes
 from dardis.task_manager.claims import FinalClaims
 from dardis.task_manager.late.alone import NOBODY, Alone, picks
 from dardis.task_manager.late.backlog import Backlog
@@ -31,7 +32,7 @@ from dardis.task_manager.rounds import JobState, Pick, Round
 from dardis.task_manager.search import Search, in_hours, open_window
 from dardis.task_manager.setups import EVERY_HOST, LateSetUp, Reach
 from dardis.wire import messages as say
-from dardis.wire.effects import Effect, Placed, Rejected, Send, SendAll, ToHosts
+from dardis.wire.effects import Effect, Placed, Rejected, SendAll, ToHosts
 
 _FEW = 64
 """So few entries of jobs that have no turns any more are left where they are."""
@@ -50,11 +51,11 @@ class LateByTurns:
         reach: Reach = EVERY_HOST,
         address: ManagerAddress = ONLY_MANAGER,
         *,
-        at_once: bool = False,
+        pool: LocalNodes | None = None,
     ) -> None:
         """Hold no jobs; `address` is where hosts of a tree send their answers, less than 0.
 
-        `at_once`: there is no other task manager and one host, which lets jobs have their turns by itself.
+        `pool`: all nodes, where they are in this process and there is no other task manager: it gives jobs their turns.
         """
         self._negotiation = Negotiation(setup.search, layout, seed, reach, address, FinalClaims(), self._conclude)
         self._rules = self._negotiation.rules
@@ -70,7 +71,7 @@ class LateByTurns:
         """Of all jobs of the system the one that goes first."""
         self._view = view = View(setup, self._rules, layout, seed)
         self._placer = Placer(view, view.rules, len(layout.kinds), view.waiting.slots)
-        self._alone = Alone(setup, self._rules, view) if at_once else None
+        self._alone = None if pool is None else Alone(setup, self._rules, view, pool)
         self._later: list[tuple[int, JobId, Job]] = []
         """From when on jobs have turns that may not start yet, or find no start before the profile changes."""
         self._waking: set[JobId] = set()
@@ -85,7 +86,7 @@ class LateByTurns:
 
     @property
     def at_once(self) -> bool:
-        """Whether the only host gives its jobs their turns."""
+        """Whether the only pool gives its jobs their turns."""
         return self._alone is not None
 
     @property
@@ -180,8 +181,6 @@ class LateByTurns:
 
     def handle(self, message: say.Message, now: int) -> list[Effect]:
         """Take a message at time `now`; return what is to be done."""
-        if isinstance(message, say.Bound):
-            return self._take_bound(message, now)
         if not isinstance(message, say.Published):
             return self._negotiation.handle(message, now)
         self._view.see(message)
@@ -362,13 +361,17 @@ class LateByTurns:
     # ------------------------------------------------------------------------------------------------------------------
     # Turns of one who is alone.
 
-    def bind(self, *, drop: bool) -> list[Effect]:
-        """Let the host give all that have not had theirs a turn; first, to `drop`, the reservation is given back."""
+    def bind(self, now: int, *, drop: bool) -> list[Effect]:
+        """Let the pool give all that have not had theirs a turn; first, to `drop`, the reservation is given back.
+
+        Takes note of who has started or reserved; sees to the reservation of who is blocked.
+        """
         assert self._alone is not None
         dropped = self._drop() if drop else NOBODY
         state = self._placer.room.state
         place, whole = int(state[columns.PLACE]), bool(state[columns.WHOLE])
-        return [Send(FIRST_HOST, self._alone.ask(place, self._count, dropped, whole=whole, reserves=not self._heads))]
+        bound = self._alone.bind(place, self._count, dropped, now, whole=whole, reserves=not self._heads)
+        return self._take_bound(self._alone, bound, now)
 
     def _drop(self) -> JobId:
         """Hold no reservation any more; who had one."""
@@ -380,9 +383,7 @@ class LateByTurns:
                 return number
         return NOBODY
 
-    def _take_bound(self, bound: say.Bound, now: int) -> list[Effect]:
-        """Take note of who has started or reserved; see to the reservation of who is blocked."""
-        assert self._alone is not None
+    def _take_bound(self, alone: Alone, bound: Bound, now: int) -> list[Effect]:
         negotiation = self._negotiation
         negotiation.messages += bound.told
         self._view.next_change[FIRST_HOST] = bound.next_change
@@ -403,7 +404,7 @@ class LateByTurns:
         if bound.blocked < 0:
             at[columns.PLACE] = self._count
             return effects
-        place = self._alone.place_of(bound.blocked)
+        place = alone.place_of(bound.blocked)
         at[columns.PLACE] = place + 1
         waiting = self._view.waiting
         job = waiting.jobs[int(waiting.queue.lists[columns.RULE, place])]

@@ -1,7 +1,7 @@
 """A pool of as many busy nodes as wanted, each with reservations, and jobs that it places in one call each.
 
-It is driven by messages alone. Nine nodes in ten are taken as a whole by a job that runs, of the others half; whoever
-asks for whole nodes can't start now. Behind what runs each node has reservations of half its cores, with gaps.
+Nine nodes in ten are taken as a whole by a job that runs, of the others half; whoever asks for whole nodes can't start
+now. Behind what runs each node has reservations of half its cores, with gaps.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
 from dardis.model.choices import UnitsPerNode
 from dardis.model.job import SHORTEST_WINDOW_S
+from dardis.model.local_queries import Seek, Sought
 from dardis.model.randomness import stream
 from dardis.node_manager import NodePool
 from dardis.registry import find_dispatcher
@@ -24,7 +25,6 @@ from dardis.runs.warm import warm as warm_dispatcher
 from dardis.scale import experiment as load
 from dardis.task_manager import SETUPS
 from dardis.wire import messages as say
-from dardis.wire.effects import Tell
 
 SEED: Final = 1
 WHOLE, HALF = load.CORES_OF_A_NODE, load.CORES_OF_A_NODE // 2
@@ -93,24 +93,24 @@ class BusyPool:
         request, spent = np.array([ask.cores]), 0.0
         for walltime, wide in zip(walltimes, units, strict=True):
             self._placed += 1
-            seek = say.Seek(
+            seek = Seek(
                 JobId(self._placed), 1, 0, max(walltime, SHORTEST_WINDOW_S), walltime, wide, 1, request,
                 offer_rows.NODE_CHOICES[_SET_UP.node_choice], _SET_UP.units_per_node is UnitsPerNode.DISTINCT,
             )  # fmt: skip
             begun = time.process_time()
-            (told,) = self._pool.handle(seek, 0)
+            found = self._pool.seek(seek, 0)
             spent += time.process_time() - begun
-            self._see(told, ask)
+            self._see(found, ask)
             self._pool.handle(say.Ended(seek.job, 0), 0)
         return spent / count
 
     @staticmethod
-    def _see(told: object, ask: Ask) -> None:
+    def _see(found: Sought, ask: Ask) -> None:
         """See that the job has its place, and the one that is meant. Raises ValueError."""
-        if not isinstance(told, Tell) or not isinstance(told.message, say.Sought) or len(told.message.nodes) == 0:
+        if len(found.nodes) == 0:
             raise ValueError("a job got no place")
-        if (told.message.start == 0) is not (ask is NOW):
-            raise ValueError(f"a job starts at {told.message.start} s")
+        if (found.start == 0) is not (ask is NOW):
+            raise ValueError(f"a job starts at {found.start} s")
 
 
 def warm() -> None:

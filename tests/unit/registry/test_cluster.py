@@ -8,6 +8,7 @@ import pytest
 from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.model.target import Switching
+from dardis.node_manager import NodePool
 from dardis.registry import OURS, Cluster, find_dispatcher
 from dardis.task_manager import Reach
 from dardis.task_manager.claims import Pace
@@ -38,14 +39,15 @@ def test_who_has_rounds_can_overlap_them(name):
 
 
 @pytest.mark.parametrize(
-    ("more", "at_once"),
+    ("more", "called"),
     [
-        ({}, True), ({"bounds": (0, 1, 2)}, False), ({"reach": Reach(2)}, False), ({"reach": Reach(0, 4)}, False),
-        ({"switching": SWITCHED.switching}, False), ({"at_once": False}, False),
+        ({}, True), ({"reach": Reach(2)}, False), ({"reach": Reach(0, 4)}, False),
+        ({"switching": SWITCHED.switching}, False), ({"pool": None}, False),
     ],
 )  # fmt: skip
-def test_a_host_holds_whole_rounds_if_it_has_all_nodes_and_nobody_is_switched(more, at_once):
-    cluster = replace(CLUSTER, **({"bounds": (0, 2), "reach": Reach()} | more))
+def test_a_local_pool_holds_whole_rounds_if_all_nodes_are_asked_and_nobody_is_switched(more, called):
+    pool = NodePool(CLUSTER.platform, 0, 2)
+    cluster = replace(CLUSTER, **({"bounds": (0, 2), "reach": Reach(), "pool": pool} | more))
     with patch("dardis.task_manager.PlannedManager") as made:
         find_dispatcher("dardis-throughput").turns(cluster)
-    assert made.call_args.kwargs["at_once"] is at_once
+    assert made.call_args.kwargs["pool"] is (pool if called else None)
