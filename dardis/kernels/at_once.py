@@ -27,7 +27,7 @@ from dardis.kernels.openings import BASE, HEAP, LATER, WHOLE, Changes, Openings,
 from dardis.kernels.profile import DONE, FULL, REFUSED, book, bring_forward, rebook, release, reserve, unbook
 from dardis.kernels.rows import Rows, find, forget_before, make_room
 from dardis.kernels.search import last_change, rounds_until
-from dardis.kernels.selection import NONE, Choice, Start, choose_nodes, choose_start
+from dardis.kernels.selection import NONE, Choice, Start, choose_nodes, earliest_start
 from dardis.kernels.starters import UNKNOWN, Taken, latest_of, nodes_now, who_could
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER
@@ -74,10 +74,7 @@ class Found(NamedTuple):
 @folded
 def _instant_of(question: Question, i: int, count: int, choice: Choice) -> int:
     """The instant that is taken of the offers that are out, or NONE."""
-    asks = question.batch.asks
-    return choose_start(
-        question.out[:count], asks.units[i], choice.policy, choice.distinct, choice.seed, asks.job[i], asks.draw_key[i]
-    )
+    return earliest_start(question.out[:count], question.batch.asks.units[i], choice.distinct)
 
 
 @folded

@@ -14,13 +14,11 @@ import numpy as np
 from dardis.kernels.jit import bare, inlined, kernel
 from dardis.kernels.offers import OUT_OF_SPACE, Question, answer_one
 from dardis.kernels.selection import (
-    NONE,
     Choice,
     Start,
     in_order,
     list_candidates,
     take_contiguous,
-    take_span,
     units_of,
 )
 from dardis.model.arrays import Ints
@@ -33,7 +31,6 @@ from dardis.model.offer_rows import (
     CONTIGUOUS,
     FROM,
     INDEX,
-    MIN_START,
     STEP_INDICES,
     STEP_INSTANT,
     STEP_UNITS,
@@ -296,23 +293,18 @@ def sum_offers(question: Question, tree: Tree, cut: bool, distinct: bool, steps:
 
 
 @kernel
-def choose_of_sums(
-    steps: Ints, offset: Ints, units: Ints, policy: int, seed: int, job: Ints, draw_key: Ints, instants: Ints
-) -> None:
-    """Write the instant that the policy takes for each ask, or NONE."""
-    for i in range(len(units)):
-        mine = steps[offset[i] : offset[i + 1]]
-        spans = np.empty((len(mine) + 1, 3), dtype=np.int64)
-        count = 0
-        held = index_sum = np.int64(0)
-        for row in range(len(mine)):
-            held += mine[row, STEP_UNITS]
-            index_sum += mine[row, STEP_INDICES]
-            if held >= units[i]:
-                spans[count, 0] = mine[row, STEP_INSTANT]
-                spans[count, 1] = mine[row + 1, STEP_INSTANT] if row + 1 < len(mine) else FOREVER
-                spans[count, 2] = index_sum
-                count += 1
-                if policy == MIN_START:
-                    break
-        instants[i] = take_span(spans, count, policy, seed, job[i], draw_key[i]) if count else NONE
+def starts_of_sums(steps: Ints, units: int, spans: Ints) -> int:
+    """Write the spans (from, to, sum of indices) of instants that count, as `common_starts`; return how many."""
+    count = 0
+    held = index_sum = np.int64(0)
+    for row in range(len(steps)):
+        held += steps[row, STEP_UNITS]
+        index_sum += steps[row, STEP_INDICES]
+        if held >= units:
+            spans[count, 0] = steps[row, STEP_INSTANT]
+            spans[count, 1] = steps[row + 1, STEP_INSTANT] if row + 1 < len(steps) else FOREVER
+            spans[count, 2] = index_sum
+            count += 1
+            if count == len(spans):
+                break
+    return count

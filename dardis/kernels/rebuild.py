@@ -19,7 +19,7 @@ from dardis.kernels.search import FIRST_START, FOUND, LAST_START, NOTHING, ROOM,
 from dardis.kernels.selection import Choice, Start, choose_nodes, common_starts
 from dardis.model.arrays import Floats, Ints
 from dardis.model.job import FOREVER
-from dardis.model.offer_rows import FIRST, MIN_START
+from dardis.model.offer_rows import FIRST
 
 GROUP, PHASE, PLACE, KEPT = range(4)
 """Entries of the state: which group, what is being done to it, at which of its jobs; how many groups got better."""
@@ -118,7 +118,7 @@ def find_best(
     room.result[1] = best
     hold = table[slot, HOLD]
     start = Start(best - first, first, table[slot, SPAN], table[slot, UNITS], table[slot, NUMBER], 0)
-    choice = Choice(MIN_START, rules.choice, rules.distinct, 1, rules.seed)
+    choice = Choice(rules.choice, rules.distinct, 1, rules.seed)
     table[slot, HELD] = choose_nodes(offers, start, choice, queue.hold_node[hold:], queue.hold_units[hold:])
     return FOUND
 

@@ -17,7 +17,7 @@ from dardis.kernels.selection import Choice
 from dardis.model import offer_rows
 from dardis.model.arrays import Ints
 from dardis.model.job import NO_TIME
-from dardis.model.offer_rows import BEST_COLUMNS, CANDIDATES, FIRST, MIN_START, STEP_COLUMNS, SUMS, Asks
+from dardis.model.offer_rows import BEST_COLUMNS, CANDIDATES, FIRST, STEP_COLUMNS, SUMS, Asks
 
 _JOBS = offer_rows.NUMBERS + offer_rows.ASK_NUMBERS + 2 * offer_rows.ASK_ARRAYS + 1
 """Where the first array of an ask begins; all have one dimension, but one of them two."""
@@ -143,9 +143,9 @@ def answer_block(  # noqa: PLR0913 (as is said below)
     )  # fmt: skip
     tree, distinct = Tree(hosts_of, children, counted), block[offer_rows.DISTINCT] != 0
     if block[offer_rows.WANT] == SUMS:
-        count = sum_offers(question, tree, block[offer_rows.POLICY] == MIN_START, distinct, rows)
+        count = sum_offers(question, tree, block[offer_rows.EARLIEST] != 0, distinct, rows)
     else:
-        choice = Choice(block[offer_rows.POLICY], block[offer_rows.CHOICE], distinct, block[offer_rows.GRAIN], seed)
+        choice = Choice(block[offer_rows.CHOICE], distinct, block[offer_rows.GRAIN], seed)
         count = rank_nodes(question, tree, choice, part(block, begin, length, offer_rows.START), incarnation, rows)
     if count == OUT_OF_SPACE:
         return np.full(1, OUT_OF_SPACE, dtype=np.int64)
@@ -216,7 +216,7 @@ def join_blocks(block: Ints, said: Ints) -> Ints:
         low, units = end, block[begin[offer_rows.UNITS] + i]
         end = take_rows(said, offset, asks, i, rows, low)
         if of_sums:
-            end = add_up(rows, low, end, units, block[offer_rows.POLICY] == MIN_START)
+            end = add_up(rows, low, end, units, block[offer_rows.EARLIEST] != 0)
         else:
             end = best_of(rows, low, end, units, block[offer_rows.CHOICE])
         ends_at[i + 1] = end

@@ -34,7 +34,7 @@ from dardis.kernels.rows import Rows, forget_before
 from dardis.kernels.selection import NONE, Choice, select_first
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, NO_TIME, SHORTEST_WINDOW_S
-from dardis.model.offer_rows import FIRST, INDEX, INDEX_BITS, MIN_START, NODE, Asks
+from dardis.model.offer_rows import FIRST, INDEX, INDEX_BITS, NODE, Asks
 
 FIRST_START, LAST_START, ALL_RUNS, ZERO = range(4)
 """Entries of a room's `ask`, what an ask has beside the job's own columns: between which starts, the quota that asks
@@ -228,7 +228,7 @@ def find(
     nodes = Nodes(rows, member, 0, none, none)
     how = OfferRules(binding == BOUND_THROUGHOUT, FIRST, 1, rules.seed)
     question = Question(nodes, batch, how, now, room.scratch, room.out, room.offset)
-    choice = Choice(MIN_START, rules.choice, rules.distinct, 1, rules.seed)
+    choice = Choice(rules.choice, rules.distinct, 1, rules.seed)
     hold = table[slot, HOLD]
     window = max(table[slot, SPAN], SHORTEST_WINDOW_S)
     while first <= last:

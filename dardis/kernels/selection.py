@@ -1,4 +1,4 @@
-"""Selection: which common start a task manager takes from the offers, and which nodes (thesis 5.3.3 to 5.3.5, 7.5).
+"""Common starts of the offers to a job, the earliest of them, and the nodes of a start (thesis 5.3.3 to 5.3.5, 7.5).
 
 A start counts when the whole indices of the nodes that offer it sum to at least the units (`pack`), or when as many
 nodes as units offer it (`distinct`).
@@ -24,8 +24,6 @@ from dardis.model.offer_rows import (
     FROM,
     INDEX,
     INDEX_BITS,
-    MAX_PROBABILITY,
-    MIN_START,
     NODE,
     TO,
     WORST_FIT,
@@ -41,12 +39,11 @@ NONE = -1
 
 
 class Choice(NamedTuple):
-    """Which start is taken (code of a policy), and which of its nodes (code), one unit or several on each.
+    """Which nodes of a start are taken (code), one unit or several on each.
 
     Starts lie on a grid of so many s; the seed is that of draws.
     """
 
-    policy: int
     nodes: int
     distinct: bool
     grain: int
@@ -151,28 +148,6 @@ def extend_spans(
 
 
 @bare
-def take_span(spans: Ints, count: int, policy: int, seed: int, job: int, attempt: int) -> int:
-    """The instant the policy takes of spans (from, to, sum of indices), ascending; `count` is at least 1."""
-    if policy == MIN_START:
-        return spans[0, 0]
-    if policy == MAX_PROBABILITY:
-        best = 0
-        for s in range(1, count):
-            if spans[s, 2] > spans[best, 2]:
-                best = s
-        return spans[best, 0]
-    instants = np.int64(0)
-    for s in range(count):
-        instants += spans[s, 1] - spans[s, 0]
-    pick = below(draw_key(seed, job, attempt, np.int64(0), PURPOSE_PICK), np.int64(0), instants)
-    place = 0
-    while pick >= spans[place, 1] - spans[place, 0]:
-        pick -= spans[place, 1] - spans[place, 0]
-        place += 1
-    return spans[place, 0] + pick
-
-
-@bare
 def enough_at_best(offers: Ints, units: int, distinct: bool) -> bool:
     """Whether the nodes would hold the units if each did at its best at the same instant: a look, without sorting."""
     left = units
@@ -187,19 +162,29 @@ def enough_at_best(offers: Ints, units: int, distinct: bool) -> bool:
 
 
 @kernel
-def choose_start(offers: Ints, units: int, policy: int, distinct: bool, seed: int, job: int, attempt: int) -> int:
-    """The instant the policy takes among those that count, or NONE."""
+def earliest_start(offers: Ints, units: int, distinct: bool) -> int:
+    """The earliest instant that counts, or NONE."""
     if not enough_at_best(offers, units, distinct):
         return NONE
-    if policy == MIN_START:
-        instant = earliest_quick(offers, units, distinct)
-        if instant != NONE:
-            return instant
-    spans = np.empty((1 if policy == MIN_START else 2 * len(offers) + 1, 3), dtype=np.int64)
-    count = common_starts(offers, units, distinct, spans)
-    if count == 0:
-        return NONE
-    return take_span(spans, count, policy, seed, job, attempt)
+    instant = earliest_quick(offers, units, distinct)
+    if instant != NONE:
+        return instant
+    spans = np.empty((1, 3), dtype=np.int64)
+    return spans[0, 0] if common_starts(offers, units, distinct, spans) else NONE
+
+
+@kernel
+def all_starts(offers: Ints, units: int, distinct: bool) -> Ints:
+    """The spans (from, to, sum of indices) of all instants that count, ascending."""
+    spans = np.empty((2 * len(offers) + 1, 3), dtype=np.int64)
+    count = common_starts(offers, units, distinct, spans) if enough_at_best(offers, units, distinct) else 0
+    return spans[:count]
+
+
+@kernel
+def drawn(seed: int, job: int, attempt: int, counter: int, bound: int) -> int:
+    """Draw number `counter` of a job that selects a start: an integer in [0, bound)."""
+    return below(draw_key(seed, job, attempt, np.int64(0), PURPOSE_PICK), counter, bound)
 
 
 @bare
@@ -323,20 +308,18 @@ def choose_nodes(offers: Ints, start: Start, choice: Choice, nodes: Ints, node_u
 def select_first(
     offers: Ints, offset: Ints, asks: Asks, begin: int, choice: Choice, nodes: Ints, node_units: Ints, result: Ints
 ) -> None:
-    """Find the first of several asks, from `begin` on, whose offers hold a common start, and its nodes.
+    """Find the first of several asks, from `begin` on, whose offers hold a common start: the earliest, and its nodes.
 
     Writes `result` = (ask or NONE, start in s, nodes); `nodes` and `node_units` need room for the most units asked.
     """
     result[0] = NONE
     for i in range(begin, len(asks.job)):
-        mine, first, units, job, attempt = (
-            offers[offset[i] : offset[i + 1]], asks.first[i], asks.units[i], asks.job[i], asks.draw_key[i]
-        )  # fmt: skip
-        instant = choose_start(mine, units, choice.policy, choice.distinct, choice.seed, job, attempt)
+        mine = offers[offset[i] : offset[i + 1]]
+        instant = earliest_start(mine, asks.units[i], choice.distinct)
         if instant != NONE:
             result[0] = i
-            result[1] = first + instant * choice.grain
-            start = Start(instant, first, asks.walltime[i], units, job, attempt)
+            result[1] = asks.first[i] + instant * choice.grain
+            start = Start(instant, asks.first[i], asks.walltime[i], asks.units[i], asks.job[i], asks.draw_key[i])
             result[2] = choose_nodes(mine, start, choice, nodes, node_units)
             return
 
@@ -353,3 +336,13 @@ def first_start(
 ) -> None:
     """`select_first`, from Python."""
     _select_first(offers, offset, tuple(asks), begin, tuple(choice), nodes, node_units, result)
+
+
+@kernel
+def _choose_nodes(offers: Ints, start: Fields, choice: Fields, nodes: Ints, node_units: Ints) -> int:
+    return choose_nodes(offers, Start(*start), Choice(*choice), nodes, node_units)
+
+
+def nodes_of_start(offers: Ints, start: Start, choice: Choice, nodes: Ints, node_units: Ints) -> int:
+    """`choose_nodes`, from Python."""
+    return int(_choose_nodes(offers, tuple(start), tuple(choice), nodes, node_units))

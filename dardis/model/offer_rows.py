@@ -46,8 +46,6 @@ ROWS, SUMS, CANDIDATES = range(3)
 """What an ask wants: what each node offers; sums over nodes; the best nodes for starts that are named."""
 FIRST, UNIFORM, EXPONENTIAL = range(3)
 """Start-time generators: the first instants, or draws as likely as the index, or as that times an exponential decay."""
-MIN_START, MAX_PROBABILITY, RANDOM = range(3)
-"""Selection policies: which common start is taken."""
 BEST_FIT, WORST_FIT, ANY_NODE, FIRST_FIT, CONTIGUOUS = range(5)
 NODE_CHOICES = {
     NodeChoice.BEST_FIT: BEST_FIT, NodeChoice.WORST_FIT: WORST_FIT, NodeChoice.RANDOM: ANY_NODE,
@@ -62,7 +60,7 @@ TAG, LENGTH, NUMBERS = range(3)
 """Places in every block; from the last on its numbers."""
 ASK_TAG, SUMS_TAG, CANDIDATES_TAG = 0, 19, 20
 
-ROUND, GENERATOR, GRAIN, BINDS, HELD_ONLY, AS_IF_UP, WANT, POLICY, CHOICE, DISTINCT = range(NUMBERS, NUMBERS + 10)
+ROUND, GENERATOR, GRAIN, BINDS, HELD_ONLY, AS_IF_UP, WANT, EARLIEST, CHOICE, DISTINCT = range(NUMBERS, NUMBERS + 10)
 """Places of an ask's numbers; its round and that of an answer stand at the same place."""
 ASK_NUMBERS = 10
 (

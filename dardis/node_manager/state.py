@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dardis.kernels import at_once, offers, profile, ranked, selection, view
-from dardis.kernels import ranked as sums
 from dardis.kernels.at_once import Found
 from dardis.kernels.offers import Asked, Batch, Held, Nodes, OfferRules, Question, Scratch, make_scratch
 from dardis.kernels.openings import NO_CHANGES, NO_OPENINGS, Changes, Openings
@@ -25,7 +24,7 @@ from dardis.model.arrays import Ints, value
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, NO_TIME
 from dardis.model.local_queries import Bind, Bound, Improve, Seek
-from dardis.model.offer_rows import BEST_COLUMNS, FIRST, MIN_START, OFFER_COLUMNS, STEP_COLUMNS, SUMS, WANT, Asks
+from dardis.model.offer_rows import BEST_COLUMNS, FIRST, OFFER_COLUMNS, STEP_COLUMNS, SUMS, WANT, Asks
 from dardis.model.platform import Platform
 from dardis.model.schedule import boot_and_shutdown
 from dardis.model.target import DesiredProfile
@@ -273,7 +272,7 @@ class PoolState(NodeProfiles):
     ) -> int:  # fmt: skip
         """Let the kernel do its work, with as much room as it needs. Answers DONE or NOTHING."""
         rules = OfferRules(binds=False, kind=FIRST, grain=1, seed=seed)
-        choice = Choice(MIN_START, how.choice, how.distinct, 1, seed)
+        choice = Choice(how.choice, how.distinct, 1, seed)
         offset = np.empty(len(found.start) + 1, dtype=np.int64)
         while True:
             nodes = Nodes(self.profiles, self.member, self.first, self._ready, self._boot)
@@ -295,12 +294,11 @@ class PoolState(NodeProfiles):
 
     def sums(self, ask: Ask, held: Held, seed: int, now: int) -> tuple[Ints, Ints]:
         """Return (rows, offset) of what all nodes offer together, as steps."""
-        cut = ask.policy == MIN_START
-        return self._put(ask, held, seed, now, sums.sum_offers, self._steps, self._tree(), cut, ask.distinct)
+        return self._put(ask, held, seed, now, ranked.sum_offers, self._steps, self._tree(), ask.earliest, ask.distinct)
 
     def candidates(self, ask: Ask, held: Held, seed: int, now: int, incarnation: int) -> tuple[Ints, Ints]:
         """Return (rows, offset) of the best nodes for the starts that were selected."""
-        choice = Choice(ask.policy, ask.choice, ask.distinct, ask.grain, seed)
+        choice = Choice(ask.choice, ask.distinct, ask.grain, seed)
         more = self._tree(), choice, ask.start, incarnation
         return self._put(ask, held, seed, now, ranked.rank_nodes, self._best, *more)
 

@@ -23,7 +23,8 @@ from dardis.model.node_sets import NodeSets
 from dardis.task_manager.asking import FIRST_BATCH, LARGEST_BATCH
 from dardis.task_manager.negotiation import Negotiation
 from dardis.task_manager.rounds import JobState
-from dardis.task_manager.setups import BackfillScope, Selection, SetUp
+from dardis.task_manager.selection import Selection
+from dardis.task_manager.setups import BackfillScope, SetUp
 from dardis.wire.effects import Effect, Placed
 from dardis.wire.messages import Ask, JointAsk, JointOffers, Offers
 

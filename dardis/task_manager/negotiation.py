@@ -157,7 +157,7 @@ class Negotiation:
     def note_measured(self, this: Round) -> None:
         """Take note of what start a job would have had, had all nodes been up, by a round that measures."""
         state = this.states[0]
-        first = next(picks(this, self._seed), None) if this.offers else None
+        first = next(picks(this, self._setup.selection, self._seed), None) if this.offers else None
         earlier = [first.start] if first is not None else [start for _, start in this.starts]
         state.if_all_were_up = min([state.if_all_were_up, *earlier])
 
@@ -215,7 +215,7 @@ class Negotiation:
         """Go on with what was answered: sums that hold a start are followed by an ask for candidates."""
         del self._rounds[this.number]
         if this.sums is not None and not this.starts:
-            this.starts = starts_of(this, self._seed)
+            this.starts = starts_of(this, self._setup.selection, self._seed)
             if this.starts and this.measures is None:
                 return self._send(this, ask_for_candidates(self._next_round, this), now)
         return self._conclude(this, now)
@@ -223,7 +223,7 @@ class Negotiation:
     def found(self, this: Round) -> Iterator[Pick]:
         """What the set-up takes of each ask of a round that is over, in turn, which has a start."""
         if this.offers:
-            return picks(this, self._seed)
+            return picks(this, self._setup.selection, self._seed)
         return iter(()) if this.candidates is None else picks_of_candidates(this)
 
     def lacks_answers(self, this: Round) -> bool:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import count, pairwise
 
 import numpy as np
 
 from dardis.kernels import ranked, selection
-from dardis.kernels import ranked as sums
 from dardis.model import offer_rows
 from dardis.model.addresses import HostId
 from dardis.model.arrays import Ints
@@ -18,17 +18,14 @@ from dardis.model.node_sets import NodeSets
 from dardis.model.offer_rows import BEST_INCARNATION, BEST_NODE, BEST_UNITS
 from dardis.task_manager.layout import Layout
 from dardis.task_manager.search import Search
-from dardis.task_manager.setups import Generator, Selection, SetUp
+from dardis.task_manager.selection import Draw, Selection, SelectionPolicy
+from dardis.task_manager.setups import Generator, SetUp
 from dardis.wire import messages as say
 from dardis.wire.effects import Effect, Send
 
 _GENERATORS = {
     Generator.FIRST: offer_rows.FIRST, Generator.UNIFORM: offer_rows.UNIFORM,
     Generator.EXPONENTIAL: offer_rows.EXPONENTIAL,
-}  # fmt: skip
-_POLICIES = {
-    Selection.MIN_START: offer_rows.MIN_START, Selection.MAX_PROBABILITY: offer_rows.MAX_PROBABILITY,
-    Selection.RANDOM: offer_rows.RANDOM,
 }  # fmt: skip
 
 ALL_NODES: tuple[Ints, Ints] = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
@@ -222,7 +219,7 @@ def make_ask(
         *sample,
         needed=np.array([held_only and state.fills is True for state in states], dtype=np.int64),
         want=want,
-        policy=_POLICIES[setup.selection],
+        earliest=setup.selection is Selection.MIN_START,
         choice=offer_rows.NODE_CHOICES[setup.node_choice],
         distinct=setup.units_per_node is UnitsPerNode.DISTINCT,
     )
@@ -243,14 +240,29 @@ def confirms_of(
     return confirms
 
 
-def starts_of(this: Round, seed: int) -> list[tuple[int, int]]:
-    """The start that the set-up takes of the sums of each ask, by its place, which has one."""
-    ask = this.ask
+def _draw(seed: int, job: int, attempt: int) -> Draw:
+    """What a job that selects a start draws from."""
+    numbers = count()
+    return lambda bound: int(selection.drawn(seed, job, attempt, next(numbers), bound))
+
+
+def _taken(policy: SelectionPolicy, spans: Ints, ask: say.Ask, place: int, seed: int) -> int:
+    """The instant that a policy takes for one of the asks."""
+    return policy.take(spans, _draw(seed, int(ask.job[place]), int(ask.draw_key[place])))
+
+
+def starts_of(this: Round, policy: SelectionPolicy, seed: int) -> list[tuple[int, int]]:
+    """The start that a policy takes of the sums of each ask, by its place, which has one."""
+    ask, found = this.ask, []
     assert this.sums is not None
-    instants = np.empty(len(ask.job), dtype=np.int64)
-    sums.choose_of_sums(this.sums.rows, this.sums.offset, ask.units, ask.policy, seed, ask.job, ask.draw_key, instants)
-    chosen = np.flatnonzero(instants != selection.NONE)
-    return list(zip(chosen.tolist(), (ask.first + instants * ask.grain)[chosen].tolist(), strict=True))
+    for place, (low, high) in enumerate(pairwise(this.sums.offset.tolist())):
+        steps = this.sums.rows[low:high]
+        spans = np.empty((1 if ask.earliest else len(steps), 3), dtype=np.int64)
+        held = ranked.starts_of_sums(steps, ask.units[place], spans)
+        if held:
+            instant = _taken(policy, spans[:held], ask, place, seed)
+            found.append((place, int(ask.first[place]) + instant * ask.grain))
+    return found
 
 
 def ask_for_candidates(number: int, this: Round) -> say.Ask:
@@ -283,8 +295,8 @@ def picks_of_candidates(this: Round) -> Iterator[Pick]:
         yield Pick(place, start, nodes[:count].copy(), node_units[:count].copy())
 
 
-def picks(this: Round, seed: int) -> Iterator[Pick]:
-    """Every ask with a common start, in turn, and what the set-up takes of it."""
+def picks(this: Round, policy: SelectionPolicy, seed: int) -> Iterator[Pick]:
+    """Every ask with a common start, in turn, and what a policy takes of it."""
     ask = this.ask
     rows, offset = this.joined()
     if len(rows) == 0:
@@ -293,11 +305,31 @@ def picks(this: Round, seed: int) -> Iterator[Pick]:
     nodes, units = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
     result = np.empty(3, dtype=np.int64)
     asks = ask.columns
-    choice = selection.Choice(ask.policy, ask.choice, ask.distinct, ask.grain, seed)
+    choice = selection.Choice(ask.choice, ask.distinct, ask.grain, seed)
     place = -1
     while place + 1 < len(ask.job):
-        selection.first_start(rows, offset, asks, place + 1, choice, nodes, units, result)
-        place, start, count = result.tolist()
+        if ask.earliest:
+            selection.first_start(rows, offset, asks, place + 1, choice, nodes, units, result)
+        else:
+            _first_taken(rows, offset, ask, place + 1, choice, policy, nodes, units, result)
+        place, start, used = result.tolist()
         if place == selection.NONE:
             return
-        yield Pick(place, start, nodes[:count].copy(), units[:count].copy())
+        yield Pick(place, start, nodes[:used].copy(), units[:used].copy())
+
+
+def _first_taken(
+    rows: Ints, offset: Ints, ask: say.Ask, begin: int, choice: selection.Choice, policy: SelectionPolicy, nodes: Ints,
+    units: Ints, result: Ints,
+) -> None:  # fmt: skip
+    """As `selection.first_start`, with the start that a policy takes."""
+    result[0] = selection.NONE
+    for i in range(begin, len(ask.job)):
+        mine = rows[offset[i] : offset[i + 1]]
+        spans = selection.all_starts(mine, ask.units[i], ask.distinct)
+        if len(spans):
+            instant = _taken(policy, spans, ask, i, choice.seed)
+            start = selection.Start(instant, ask.first[i], ask.walltime[i], ask.units[i], ask.job[i], ask.draw_key[i])
+            used = selection.nodes_of_start(mine, start, choice, nodes, units)
+            result[:] = i, ask.first[i] + instant * ask.grain, used
+            return

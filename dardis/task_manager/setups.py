@@ -8,6 +8,7 @@ from typing import ClassVar
 from dardis.config.settings import AnySetUp, setting
 from dardis.model.addresses import levels_below
 from dardis.model.choices import Choice, NodeChoice, OnOff
+from dardis.task_manager.selection import Selection
 
 
 class Generator(Choice):
@@ -19,17 +20,6 @@ class Generator(Choice):
         "Starts drawn from the job's whole window, in proportion to the free capacity below the desired profile then.",
     )
     EXPONENTIAL = "exponential", "As `uniform`, early starts likelier: free capacity · e^(−(t − est) / window)."
-
-
-class Selection(Choice):
-    """Which common start a task manager takes (thesis 7.5)."""
-
-    MIN_START = "min-start", "The earliest start that enough nodes offer."
-    MAX_PROBABILITY = (
-        "max-probability",
-        "The start with the largest sum of fitting indices, where the machine is emptiest.",
-    )
-    RANDOM = "random", "Any of them, each equally likely."
 
 
 class OfferRule(Choice):
@@ -91,7 +81,7 @@ class SetUp(AnySetUp):
     @property
     def seeded(self) -> bool:
         """Whether starts or nodes are drawn."""
-        drawn = self.generator is not Generator.FIRST or self.selection is Selection.RANDOM
+        drawn = self.generator is not Generator.FIRST or self.selection.draws
         return drawn or self.node_choice is NodeChoice.RANDOM
 
 

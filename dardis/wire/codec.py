@@ -24,7 +24,7 @@ from dardis.model.offer_rows import LENGTH, NUMBERS
 from dardis.wire import messages
 from dardis.wire.messages import Message, Written
 
-VERSION = 9
+VERSION = 10
 MEMORY_FACTOR, MEMORY_BASE = 128, 1 << 20
 """What decoding takes, in bytes: so often the payload's, and so many more. A list of one byte is 72 in memory."""
 SHORT = 512

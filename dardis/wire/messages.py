@@ -57,8 +57,9 @@ class Ask:
     want: int = ROWS
     start: Ints = field(default_factory=lambda: _NONE)
     """With CANDIDATES: the start that has been selected for each ask, in s."""
-    policy: int = 0
-    """How to sum and rank: codes of the selection policy and the node choice; whether a node takes one unit at most."""
+    earliest: bool = True
+    """How to sum and rank: whether only the earliest start counts; code of the node choice; whether a node takes one
+    unit at most."""
     choice: int = 0
     distinct: bool = False
 

@@ -28,7 +28,8 @@ from dardis.model.target import DesiredProfile, Switching, Target
 from dardis.runs.hosts import host_from_plan, host_plan
 from dardis.runs.play import Hosting, Played, heeded, play, play_over
 from dardis.task_manager import Reach, SetUp
-from dardis.task_manager.setups import Generator, Selection
+from dardis.task_manager.selection import Selection
+from dardis.task_manager.setups import Generator
 from dardis.transport.local import LocalHosts
 
 COMMAND_EVERY = 4

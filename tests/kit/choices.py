@@ -6,7 +6,8 @@ from kit.chance import draw_key, mix, uniform_below
 from kit.dense import Offer
 
 from dardis.model.job import FOREVER
-from dardis.model.offer_rows import ANY_NODE, BEST_FIT, CONTIGUOUS, MAX_PROBABILITY, MIN_START, WORST_FIT
+from dardis.model.offer_rows import ANY_NODE, BEST_FIT, CONTIGUOUS, WORST_FIT
+from dardis.task_manager.selection import Selection
 
 PURPOSE_PICK, PURPOSE_NODE = 2, 3
 OPEN_GAP = 1 << 33
@@ -29,13 +30,15 @@ def starts_that_count(offers: Offers, units: int, distinct: bool) -> dict[int, i
     return found
 
 
-def choose_start(offers: Offers, units: int, policy: int, distinct: bool, key: tuple[int, int, int]) -> int | None:
+def choose_start(
+    offers: Offers, units: int, policy: Selection, distinct: bool, key: tuple[int, int, int]
+) -> int | None:
     found = starts_that_count(offers, units, distinct)
     if not found:
         return None
-    if policy == MIN_START:
+    if policy is Selection.MIN_START:
         return min(found)
-    if policy == MAX_PROBABILITY:
+    if policy is Selection.MAX_PROBABILITY:
         return min(found, key=lambda instant: (-found[instant], instant))
     seed, job, attempt = key
     return list(found)[uniform_below(draw_key(seed, job, attempt, 0, PURPOSE_PICK), 0, len(found))]

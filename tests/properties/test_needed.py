@@ -13,7 +13,8 @@ from kit.run import simulate
 from dardis.kernels.offers import keep_common
 from dardis.model.choices import NodeChoice, OnOff, UnitsPerNode
 from dardis.task_manager import SETUPS, negotiation
-from dardis.task_manager.setups import Generator, Selection
+from dardis.task_manager.selection import Selection
+from dardis.task_manager.setups import Generator
 
 
 @given(st.data())

@@ -9,13 +9,13 @@ from kit import choices
 from kit.dense import ONE, Offer
 from kit.effort import examples
 
-from dardis.kernels import selection
 from dardis.model import offer_rows
 from dardis.model.job import FOREVER
-from dardis.model.offer_rows import Asks
+from dardis.task_manager.rounds import Round, picks
+from dardis.task_manager.selection import Selection
+from dardis.wire import messages as say
 
 SEED = 3
-POLICIES = (offer_rows.MIN_START, offer_rows.MAX_PROBABILITY, offer_rows.RANDOM)
 CHOICES = (offer_rows.BEST_FIT, offer_rows.WORST_FIT, offer_rows.ANY_NODE, offer_rows.FIRST_FIT, offer_rows.CONTIGUOUS)
 
 
@@ -54,7 +54,9 @@ def instant_by_instant(rows: np.ndarray) -> choices.Offers:
     return offers
 
 
-def expected(ask: Ask, grain: int, policy: int, choice: int, *, distinct: bool) -> tuple[int, dict[int, int]] | None:
+def expected(
+    ask: Ask, grain: int, policy: Selection, choice: int, *, distinct: bool
+) -> tuple[int, dict[int, int]] | None:
     offers, key = instant_by_instant(ask.rows), (SEED, ask.job, ask.attempt)
     instant = choices.choose_start(offers, ask.units, policy, distinct, key)
     if instant is None:
@@ -67,33 +69,32 @@ def expected(ask: Ask, grain: int, policy: int, choice: int, *, distinct: bool) 
     st.sampled_from((1, 7)).flatmap(
         lambda grain: st.tuples(st.just(grain), st.lists(asks(grain), min_size=1, max_size=3))
     ),
-    st.sampled_from(POLICIES),
+    st.sampled_from(Selection),
     st.sampled_from(CHOICES),
     st.booleans(),
 )
 @examples(4)
-def test_the_first_ask_that_can_gets_its_start_and_nodes(several, policy, choice, distinct):
+def test_each_ask_that_can_gets_its_start_and_nodes(several, policy, choice, distinct):
     grain, batch = several
-    found = [expected(ask, grain, policy, choice, distinct=distinct) for ask in batch]
-    place = next((i for i, one in enumerate(found) if one is not None), -1)
 
     def column(name: str) -> np.ndarray:
         return np.array([getattr(ask, name) for ask in batch], dtype=np.int64)
 
-    offset = np.cumsum([0, *(len(ask.rows) for ask in batch)])
-    nodes, units, result = np.zeros(9, np.int64), np.zeros(9, np.int64), np.zeros(3, np.int64)
     none = np.zeros(len(batch), dtype=np.int64)
-    asks = Asks(
-        column("job"), column("attempt"), column("first"), none, column("walltime"), column("units"), none, none,
-        none.reshape(-1, 1),
+    ask = say.Ask(
+        1, column("job"), column("attempt"), column("first"), none, column("walltime"), column("units"), none, none,
+        none.reshape(-1, 1), 0, grain, False, False, earliest=policy is Selection.MIN_START, choice=choice,
+        distinct=distinct,
     )  # fmt: skip
-    how = selection.Choice(policy, choice, distinct, grain, SEED)
-    selection.first_start(np.concatenate([ask.rows for ask in batch]), offset, asks, 0, how, nodes, units, result)
-    assert result[0] == place
-    if place >= 0:
-        start, taken = found[place]
-        count = result[2]
-        assert result[1] == start
-        assert dict(zip(nodes[:count].tolist(), units[:count].tolist(), strict=True)) == taken
-        assert (np.diff(nodes[:count]) > 0).all()
-        assert units[:count].sum() == batch[place].units
+    this = Round(1, [None] * len(batch), [], ask, None, asks_again=False)
+    offset = np.cumsum([0, *(len(ask.rows) for ask in batch)])
+    this.offers[0] = say.Offers(1, 0, 0, 0, 0, offset, np.concatenate([ask.rows for ask in batch]))
+    found = {pick.place: pick for pick in picks(this, policy, SEED)}
+    for place, one in enumerate(batch):
+        wanted = expected(one, grain, policy, choice, distinct=distinct)
+        assert (place in found) is (wanted is not None)
+        if wanted is not None:
+            pick = found[place]
+            assert (pick.start, dict(zip(pick.nodes.tolist(), pick.units.tolist(), strict=True))) == wanted
+            assert (np.diff(pick.nodes) > 0).all()
+            assert pick.units.sum() == one.units

@@ -28,7 +28,8 @@ from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile
 from dardis.task_manager import SETUPS, SetUp
-from dardis.task_manager.setups import BackfillScope, OfferRule, Selection
+from dardis.task_manager.selection import Selection
+from dardis.task_manager.setups import BackfillScope, OfferRule
 
 THROUGHPUT = SETUPS["dardis-throughput"]
 CHOICES = {

@@ -20,8 +20,7 @@ from kit.slow_tree import Candidate, Step, best_candidates, joined_steps, up_the
 from properties import test_late, test_simulation
 from properties.test_pool_against_arrays import SEED, World, asks, worlds
 
-from dardis.kernels import ranked, selection
-from dardis.kernels import ranked as sums
+from dardis.kernels import ranked
 from dardis.kernels.relayed import adds_up, join_blocks
 from dardis.model import offer_rows
 from dardis.model import offer_rows as blocks_of
@@ -30,10 +29,11 @@ from dardis.model.job import NO_TIME
 from dardis.model.platform import Platform
 from dardis.node_manager import state
 from dardis.node_manager.state import VirtualHosts
+from dardis.task_manager.rounds import Round, starts_of
+from dardis.task_manager.selection import Selection
 from dardis.wire import messages as say
 from dardis.wire.codec import opened, written
 
-POLICIES = (offer_rows.MIN_START, offer_rows.MAX_PROBABILITY, offer_rows.RANDOM)
 INCARNATION = 3
 arities, blocks, managers = st.integers(1, 5), st.integers(1, 4), st.integers(1, 3)
 
@@ -79,7 +79,7 @@ class Question:
             ]
             for rows in self.blocks(self.offers[i])
         ]
-        cut = self.ask.policy == offer_rows.MIN_START
+        cut = self.ask.earliest
         return up_the_tree(own, self.tree.arity, lambda steps: joined_steps(steps, int(self.ask.units[i]), cut=cut))
 
     def candidates(self, i: int, start: int) -> tuple[list[Candidate], int, int]:
@@ -117,7 +117,7 @@ def questions(draw) -> Question:
     }
     ask = replace(
         several[0], **together, units=np.array([draw(st.integers(1, 6)) for _ in several]),
-        policy=draw(st.sampled_from(POLICIES)), choice=draw(st.sampled_from(list(offer_rows.NODE_CHOICES.values()))),
+        earliest=draw(st.booleans()), choice=draw(st.sampled_from(list(offer_rows.NODE_CHOICES.values()))),
         distinct=draw(st.booleans()),
     )  # fmt: skip
     rows, offset = world.state.offers(ask, held_of(ask), SEED, world.now)
@@ -130,20 +130,22 @@ def held_of(ask: say.Ask):
     return nothing_held()._replace(offset=zeros, start=zeros[1:], end=zeros[1:])
 
 
-@given(questions())
+@given(questions(), st.sampled_from(Selection))
 @examples(1)
-def test_sums_hold_the_start_that_the_offers_hold(question):
+def test_sums_hold_the_start_that_the_offers_hold(question, policy):
     ask, world = question.ask, question.world
+    policy = Selection.MIN_START if ask.earliest else policy
     rows, offset = world.state.sums(ask, held_of(ask), SEED, world.now)
-    instants = np.empty(len(ask.job), dtype=np.int64)
-    sums.choose_of_sums(rows, offset, ask.units, ask.policy, SEED, ask.job, ask.draw_key, instants)
+    this = Round(ask.round, [], [], ask, None, asks_again=False)
+    this.sums = say.Sums(ask.round, 1, 0, 0, 0, offset, rows)
+    found = dict(starts_of(this, policy, SEED))
     sent, longest = [], []
     for i, units in enumerate(ask.units.tolist()):
         steps, in_all, in_one = question.steps(i)
         assert list(map(tuple, rows[offset[i] : offset[i + 1]].tolist())) == steps
         key = (SEED, int(ask.job[i]), int(ask.draw_key[i]))
-        chosen = choices.choose_start(question.by_instant(i), units, ask.policy, ask.distinct, key)
-        assert instants[i] == (selection.NONE if chosen is None else chosen)
+        chosen = choices.choose_start(question.by_instant(i), units, policy, ask.distinct, key)
+        assert found.get(i) == (None if chosen is None else ask.first[i] + chosen * ask.grain)
         sent.append(in_all)
         longest.append(in_one)
     assert world.state.sent.tolist() == [sum(sent), max(longest)]
@@ -226,7 +228,7 @@ def test_answers_that_are_not_read_are_added_up_like_those_that_are(question):
     asked = replace(question.ask, want=say.SUMS)
     rows, offset = world.state.sums(asked, held_of(asked), SEED, world.now)
     hosts = len(question.blocks(question.offers[0]))
-    cut = asked.policy == offer_rows.MIN_START
+    cut = asked.earliest
     said = []
     for host in range(hosts):
         parts = []

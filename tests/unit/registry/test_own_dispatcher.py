@@ -34,6 +34,7 @@ from dardis.registry import OURS, Central, Dispatcher, at_hand, find_dispatcher
 from dardis.registry.names import of_class, origin_of
 from dardis.runs.given import record_of
 from dardis.runs.play import play
+from dardis.task_manager import Reach
 
 MINE = '''
 from typing import ClassVar, Final
@@ -102,6 +103,29 @@ def test_the_example_of_the_docs_runs(here):
     platform, jobs = small(here)
     schedule = play(platform, jobs, find_dispatcher("mine:WidestFirst", ["step=4"]), Target(), 1).schedule
     assert audit(schedule, platform) == []
+
+
+def test_the_selection_policy_of_the_docs_takes_the_fullest_start(here):
+    page = (Path(__file__).resolve().parents[3] / "docs" / "extend.md").read_text()
+    (here / "mine.py").write_text(page.partition("```python\n# fullest.py\n")[2].partition("```")[0])
+    platform, jobs = small(here)
+    fullest = find_dispatcher("mine:FULLEST", ["selection=fullest", "generator=first"])
+    seen = []
+
+    def take(policy, spans, draw):
+        taken = right(policy, spans, draw)
+        seen.append((spans[:, 2].tolist(), spans[:, 0].tolist().index(taken)))
+        return taken
+
+    kind = type(fullest.setup.selection)
+    right = kind.take
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(kind, "take", take)
+        schedule = play(platform, jobs, fullest, Target(), 1).schedule
+    assert audit(schedule, platform) == []
+    assert len(seen) >= len(jobs)
+    assert all(indices[place] == min(indices) for indices, place in seen)
+    assert schedule.digest() == play(platform, jobs, fullest, Target(), 1, reach=Reach(arity=2)).schedule.digest()
 
 
 @pytest.fixture
