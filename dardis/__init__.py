@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from dardis.api.comparison import Comparison, compare
     from dardis.api.planning import Hybrid, Plan, export, hybrid, plan
     from dardis.api.platforms import Platform, nodes, read_platform
-    from dardis.api.simulation import Run, simulate
+    from dardis.api.simulations import Run, simulate
     from dardis.api.traces import Trace, read_trace
     from dardis.dispatch.rule import Rule
     from dardis.model.errors import DardisError, DardisWarning, InputError
@@ -25,7 +25,7 @@ _HOMES = {
     "dardis.api.comparison": ("Comparison", "compare"),
     "dardis.api.planning": ("Hybrid", "Plan", "export", "hybrid", "plan"),
     "dardis.api.platforms": ("Platform", "nodes", "read_platform"),
-    "dardis.api.simulation": ("Run", "simulate"),
+    "dardis.api.simulations": ("Run", "simulate"),
     "dardis.api.traces": ("Trace", "read_trace"),
     "dardis.dispatch.rule": ("Rule",),
     "dardis.model.errors": ("DardisError", "DardisWarning", "InputError"),

@@ -11,19 +11,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
-from dardis.api.options import stated_options, with_keywords_of
+from dardis.api.keyword_options import stated_options, with_keywords_of
 from dardis.api.plain import copied, setting_texts, settings_of, within
 from dardis.api.platforms import Platform, as_platform
 from dardis.api.traces import Trace, as_trace
+from dardis.comparison.comparison_run import Done, Shown
+from dardis.comparison.comparison_run import compare as compare_all
 from dardis.comparison.planned_runs import comparison_of, pair_of
-from dardis.comparison.whole import Done, Shown
-from dardis.comparison.whole import compare as compare_all
-from dardis.config.comparison import CompareSpec
-from dardis.config.run import ReplaySpec
-from dardis.metrics.classes import classes_table
-from dardis.metrics.comparison import lines_of
+from dardis.config.comparison_spec import CompareSpec
+from dardis.config.run_spec import ReplaySpec
+from dardis.metrics.comparison_rows import lines_of
 from dardis.metrics.comparison_tables import tables_of
-from dardis.metrics.table import job_frame, read_jobs
+from dardis.metrics.job_classes import classes_table
+from dardis.metrics.jobs_csv import job_frame, read_jobs
 from dardis.model.errors import DardisWarning, InputError
 from dardis.registry import local_dispatchers, local_name
 

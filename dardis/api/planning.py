@@ -8,27 +8,27 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from dardis.api.options import stated_options, with_keywords_of
+from dardis.api.keyword_options import stated_options, with_keywords_of
 from dardis.api.plain import copied, setting_texts, settings_of, within
 from dardis.api.platforms import Platform, as_platform
 from dardis.api.traces import Trace, as_trace
 from dardis.config.option import path_of, spec_of
-from dardis.config.target import target_content
-from dardis.metrics.table import job_frame
-from dardis.runs.given import Objects
-from offline.day.command import Planned, run_plan
+from dardis.config.target_file import target_content
+from dardis.metrics.jobs_csv import job_frame
+from dardis.runs.run_objects import Objects
 from offline.day.figures import figures_for_people
-from offline.day.options import PlanSpec
+from offline.day.plan_run import Planned, run_plan
+from offline.day.plan_spec import PlanSpec
+from offline.export.export_spec import ExportSpec
 from offline.export.formats import load_plan
-from offline.export.spec import ExportSpec
 from offline.folder.tables import ONOFF, PROFILE, SCHEDULE, onoff_columns, profile_columns, schedule_columns
-from offline.loop.command import figures_for_people as loop_figures
-from offline.loop.command import run_hybrid
 from offline.loop.export_plan import PlanExport, export_plan
-from offline.loop.files import LoopTables
+from offline.loop.hybrid_run import figures_for_people as loop_figures
+from offline.loop.hybrid_run import run_hybrid
+from offline.loop.hybrid_spec import HybridSpec
 from offline.loop.loop import Loop
-from offline.loop.spec import HybridSpec
-from offline.site.spec import SiteSpec
+from offline.loop.loop_files import LoopTables
+from offline.site.site_spec import SiteSpec
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from dardis.api.plain import plain
 from dardis.config.option import path_of
-from dardis.config.platform import load_platform, stated_platform
+from dardis.config.platform_file import load_platform, stated_platform
 from dardis.config.platform_text import toml_table
 from dardis.model import platform as model
 from dardis.model.errors import InputError

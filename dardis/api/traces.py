@@ -18,10 +18,10 @@ from dardis.model.errors import InputError
 from dardis.model.files import InputFiles, write_text
 from dardis.model.job import NO_TIME
 from dardis.workload import trace as model
-from dardis.workload.read import of_those_that_ended
-from dardis.workload.read import read_trace as read
+from dardis.workload.csv_trace import parse_table, table_of
 from dardis.workload.swf import keeps_names, parse_swf, write_swf
-from dardis.workload.table import parse_table, table_of
+from dardis.workload.trace_reader import of_those_that_ended
+from dardis.workload.trace_reader import read_trace as read
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import typer
 
-from dardis.live.asked import read_time, time_text
+from dardis.live.job_request import read_time, time_text
 from dardis.live.output import path_of
 from dardis.model.errors import InputError
 from dardis.model.moments import parse_utc

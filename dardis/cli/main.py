@@ -12,9 +12,23 @@ import typer
 from typer.core import TyperCommand
 
 from dardis import __version__
-from dardis.cli import apply, audit, forecast, live, plan, platform, report, scale, serve, simulate, submit, trace, warm
-from dardis.cli.asking import JobStatus, WordsCommand
-from dardis.cli.derived import derived
+from dardis.cli import (
+    apply_command,
+    audit_command,
+    forecast_command,
+    live_commands,
+    plan_commands,
+    platform_command,
+    report_commands,
+    scale_command,
+    serve_command,
+    simulate_commands,
+    submit_command,
+    trace_command,
+    warm_command,
+)
+from dardis.cli.derived_options import derived
+from dardis.cli.live_requests import JobStatus, WordsCommand
 from dardis.model.errors import INTERRUPTED, DardisError, failure_line
 
 # Typer brings its own copy of click from some version on; a usage mistake is the parent of both copies' BadParameter.
@@ -25,38 +39,38 @@ OBJECTS_BETWEEN_COLLECTIONS = 250_000
 same of loading its modules."""
 
 _COMMANDS: Final[dict[str, Callable[..., object]]] = {
-    "simulate": simulate.simulate,
-    "compare": simulate.compare,
-    "scale": scale.scale,
-    "plan": plan.plan,
-    "hybrid": plan.hybrid,
-    "solve": audit.solve,
-    "audit": audit.audit,
-    "report": report.report,
-    "review": plan.review,
-    "export": plan.export,
-    "apply": apply.apply,
-    "dispatchers": report.dispatchers,
-    "forecast": forecast.forecast,
-    "pue": report.pue,
-    "warm": warm.warm,
-    "submit": submit.submit,
-    "serve": serve.serve,
-    "queue": live.queue,
-    "show": live.show,
-    "wait": live.wait,
-    "cancel": live.cancel,
-    "hold": live.hold,
-    "release": live.release,
-    "nodes": live.nodes,
-    "drain": live.drain,
-    "history": live.history,
-    "logs": live.logs,
-    "stop": live.stop,
-    "exec": live.execute,
+    "simulate": simulate_commands.simulate,
+    "compare": simulate_commands.compare,
+    "scale": scale_command.scale,
+    "plan": plan_commands.plan,
+    "hybrid": plan_commands.hybrid,
+    "solve": audit_command.solve,
+    "audit": audit_command.audit,
+    "report": report_commands.report,
+    "review": plan_commands.review,
+    "export": plan_commands.export,
+    "apply": apply_command.apply,
+    "dispatchers": report_commands.dispatchers,
+    "forecast": forecast_command.forecast,
+    "pue": report_commands.pue,
+    "warm": warm_command.warm,
+    "submit": submit_command.submit,
+    "serve": serve_command.serve,
+    "queue": live_commands.queue,
+    "show": live_commands.show,
+    "wait": live_commands.wait,
+    "cancel": live_commands.cancel,
+    "hold": live_commands.hold,
+    "release": live_commands.release,
+    "nodes": live_commands.nodes,
+    "drain": live_commands.drain,
+    "history": live_commands.history,
+    "logs": live_commands.logs,
+    "stop": live_commands.stop,
+    "exec": live_commands.execute,
 }
-_KINDS: Final[dict[str, type[TyperCommand]]] = {"submit": submit.BeforeCommand, "exec": WordsCommand}
-_GROUPS: Final = {"trace": trace.GROUP, "platform": platform.GROUP, "journal": live.GROUP}
+_KINDS: Final[dict[str, type[TyperCommand]]] = {"submit": submit_command.BeforeCommand, "exec": WordsCommand}
+_GROUPS: Final = {"trace": trace_command.GROUP, "platform": platform_command.GROUP, "journal": live_commands.GROUP}
 
 
 def _version(wanted: bool) -> None:

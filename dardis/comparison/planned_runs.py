@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from dardis.config.comparison import (
+from dardis.config.comparison_spec import (
     CompareSpec,
     Comparison,
     Contender,
@@ -21,7 +21,7 @@ from dardis.config.comparison import (
 )
 from dardis.config.option import option_fields, spec_of
 from dardis.config.option_texts import REACH
-from dardis.config.run import ReplaySpec, RunSpec
+from dardis.config.run_spec import ReplaySpec, RunSpec
 from dardis.config.settings import AnySetUp, known_settings
 from dardis.model.errors import InputError
 from dardis.model.files import InputFiles

@@ -13,10 +13,10 @@ from io import StringIO
 from pathlib import Path
 from typing import Final
 
+from dardis.comparison.comparison_folder import State
 from dardis.comparison.planned_runs import PlannedRun
-from dardis.comparison.state import State
 from dardis.comparison.workers import Task, Workers
-from dardis.config.run import RunSpec
+from dardis.config.run_spec import RunSpec
 from dardis.model.errors import DardisError, failure_line
 from dardis.model.files import InputFiles
 from dardis.model.out_folder import RUN_FOLDER
@@ -93,8 +93,8 @@ def _run_here(run: PlannedRun, files: InputFiles) -> str:
 
     What its dispatcher prints is dropped, as in other processes.
     """
-    from dardis.runs.given import NOTHING
     from dardis.runs.run import simulated, write
+    from dardis.runs.run_objects import NOTHING
 
     try:
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()), RUN_FOLDER.held(run.out, force=True):

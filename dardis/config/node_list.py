@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from dardis.config.platform import check_platform
+from dardis.config.platform_file import check_platform
 from dardis.model.errors import InputError
 from dardis.model.files import by_name, csv_table, plain_name, read_text
 from dardis.model.numbers import whole_number

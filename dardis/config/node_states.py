@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from dardis.config.slurm.read import SHOWN, parse_slurm
+from dardis.config.slurm.slurm_reader import SHOWN, parse_slurm
 from dardis.config.slurm.state_table import State
 from dardis.model.arrays import Bools
 from dardis.model.errors import InputError, one_line

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import ConfigDict, Field
 
-from dardis.config.platform import check_amounts, check_platform
-from dardis.config.queues import check_reservations, places_of, time_zone
+from dardis.config.platform_file import check_amounts, check_platform
+from dardis.config.queue_fields import check_reservations, places_of, time_zone
 from dardis.config.toml_file import Table
 from dardis.model.errors import InputError
 from dardis.model.numbers import LARGEST_INT64, LEAST_INT64

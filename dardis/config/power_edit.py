@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from dardis.config.platform import PlatformFile, load_platform
+from dardis.config.platform_file import PlatformFile, load_platform
 from dardis.config.toml_file import read_toml
 from dardis.model.errors import InputError
 from dardis.model.files import atomic_text

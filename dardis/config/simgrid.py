@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from xml.etree import ElementTree as ET
 
-from dardis.config.nodes import prefixes_of
-from dardis.config.platform import check_platform
+from dardis.config.node_fields import prefixes_of
+from dardis.config.platform_file import check_platform
 from dardis.config.platform_text import POWER_TO_FILL_IN, Comments, Imported, platform_text
 from dardis.model.errors import InputError, one_line
 from dardis.model.hostlist import MOST_NAMES, hostlist_in_order

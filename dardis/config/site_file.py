@@ -6,8 +6,8 @@ from pathlib import Path
 
 from dardis.config.platform_text import Imported
 from dardis.config.simgrid import is_simgrid, simgrid_platform
-from dardis.config.slurm.platform import platform_of
-from dardis.config.slurm.read import parse_slurm
+from dardis.config.slurm.slurm_platform import platform_of
+from dardis.config.slurm.slurm_reader import parse_slurm
 from dardis.model.files import read_text
 
 

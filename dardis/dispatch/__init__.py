@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from dardis.model.faces import found_when_used
+from dardis.model.lazy_imports import found_when_used
 
 if TYPE_CHECKING:
-    from dardis.dispatch.asking_setups import ASKING_SETUPS, AskingSetUp
     from dardis.dispatch.central import CentralDispatcher
     from dardis.dispatch.replan.setups import REPLAN_SETUPS
     from dardis.dispatch.setups import CENTRAL_SETUPS, CentralSetUp, QueueSetUp
+    from dardis.dispatch.solver_setups import ASKING_SETUPS, AskingSetUp
 
 __all__ = [
     "ASKING_SETUPS", "CENTRAL_SETUPS", "REPLAN_SETUPS", "AskingSetUp", "CentralDispatcher", "CentralSetUp",
@@ -17,7 +17,7 @@ __all__ = [
 
 if not TYPE_CHECKING:  # else type checkers would take any name for one
     __getattr__ = found_when_used(__name__, {
-        "asking_setups": ("ASKING_SETUPS", "AskingSetUp"),
+        "solver_setups": ("ASKING_SETUPS", "AskingSetUp"),
         "central": ("CentralDispatcher",),
         "replan.setups": ("REPLAN_SETUPS",),
         "setups": ("CENTRAL_SETUPS", "CentralSetUp", "QueueSetUp"),

@@ -14,10 +14,10 @@ from math import ceil
 
 import numpy as np
 
-from dardis.dispatch.gone_over import Numbering
+from dardis.dispatch.job_shapes import Shapes
+from dardis.dispatch.queue_pass import Numbering
 from dardis.dispatch.setups import ProfileCheck, QueueSetUp
-from dardis.dispatch.shapes import Shapes
-from dardis.kernels import passes, queue, search
+from dardis.kernels import job_queue, node_search, passes
 from dardis.kernels.job_table import JobTable
 from dardis.kernels.placer import Placer
 from dardis.kernels.profile import NodeProfiles
@@ -34,7 +34,7 @@ from dardis.model.target import DesiredProfile
 from dardis.predict.base import corrected
 from dardis.wire.effects import Placed, Rejected, Solved
 
-_BINDINGS = {ProfileCheck.INSTANT: queue.BOUND_AT_START, ProfileCheck.SPAN: queue.BOUND_THROUGHOUT}
+_BINDINGS = {ProfileCheck.INSTANT: job_queue.BOUND_AT_START, ProfileCheck.SPAN: job_queue.BOUND_THROUGHOUT}
 
 
 class CentralDispatcher:
@@ -62,11 +62,11 @@ class CentralDispatcher:
         """Hold the empty nodes of this machine, and an empty queue."""
         setup, desired = self._setup, self._desired
         self._platform = platform
-        self._rules = rules = queue.Rules(
+        self._rules = rules = job_queue.Rules(
             strict=self._pass.strict,
             backfill=self._pass.backfill,
             depth=self._pass.depth,
-            binding=queue.UNBOUND
+            binding=job_queue.UNBOUND
             if desired is None or setup.profile is ProfileRule.OFF
             else _BINDINGS[setup.profile_check],
             soft=setup.profile is ProfileRule.SOFT,
@@ -112,7 +112,7 @@ class CentralDispatcher:
         """Slots of the jobs that no pass has been told of."""
 
     @property
-    def _queue(self) -> queue.Queue:
+    def _queue(self) -> job_queue.Queue:
         return self._table.queue
 
     @property
@@ -141,7 +141,7 @@ class CentralDispatcher:
             if not passes_by and not ignores:
                 return Rejected(job.number, outside_desired(self._setup.profile_split))
         slot = self._enter(job, job.expected)
-        self._queue.table[slot, queue.IGNORES] = ignores
+        self._queue.table[slot, job_queue.IGNORES] = ignores
         if passes_by:
             self._passing.add(slot)
         self._enqueue(job, slot, soonest, now)
@@ -190,9 +190,9 @@ class CentralDispatcher:
         """Whether the job would find a start from `first` on within the desired profile were it alone."""
         assert self._alone is not None
         slot = self._probe.add(job, job.walltime)
-        if self._rules.binding == queue.BOUND_AT_START:
-            self._probe.queue.table[slot, queue.SPAN] = 1
-        found = self._alone.find(self._probe.queue, slot, queue.BOUND_THROUGHOUT, first, FOREVER, now)
+        if self._rules.binding == job_queue.BOUND_AT_START:
+            self._probe.queue.table[slot, job_queue.SPAN] = 1
+        found = self._alone.find(self._probe.queue, slot, job_queue.BOUND_THROUGHOUT, first, FOREVER, now)
         self._probe.remove(slot)
         return found
 
@@ -219,7 +219,7 @@ class CentralDispatcher:
     def _go_on_with(self, machine: Platform, now: int) -> None:
         """Go on with who runs, on the same nodes of a machine that is another."""
         old = self._table
-        held = [(old.jobs[slot], int(self._queue.table[slot, queue.START]), self._held(slot)) for slot in
+        held = [(old.jobs[slot], int(self._queue.table[slot, job_queue.START]), self._held(slot)) for slot in
                 self._running.values()]  # fmt: skip
         self._lay_out(machine)
         for job, start, (taken, parts) in held:
@@ -237,7 +237,7 @@ class CentralDispatcher:
         end = start + job.taking(taken).walltime
         rows = self._table.run_on(slot, start, taken, parts)
         for row, (nodes, units) in zip(rows, parts, strict=True):
-            request = self._queue.table[row, queue.REQUEST :]
+            request = self._queue.table[row, job_queue.REQUEST :]
             if now < end and not self._nodes.reserve(nodes, units, request, now, end, now):
                 raise ProtocolError(f"job {job.number} runs where nodes are closed")
 
@@ -266,7 +266,7 @@ class CentralDispatcher:
         self._asked_at = now
         whole = self._always_whole or now >= self._wake
         begun: list[Placed | Solved] = []
-        if self._arrived or ((whole or self._ended) and self._queue.size[queue.RULE]):
+        if self._arrived or ((whole or self._ended) and self._queue.size[job_queue.RULE]):
             begun = self._pass_over(whole, now)
         self._wake = self._next_change(now)
         if self._busy_until > now:
@@ -280,17 +280,21 @@ class CentralDispatcher:
         outrun: list[int] = []
         if self._predicts:
             # Who was to start by now has not: nobody else's start may come of what was reserved for him.
-            whole = whole or now >= state[queue.FOLLOWING]
+            whole = whole or now >= state[job_queue.FOLLOWING]
             outrun = self._outrun(now)
             if self._binding:
                 self._see_to_spans(now)
         whole = self._numbering.see_clock(jobs, self._arrived, now) or whole
-        for which, slots in ((queue.ARRIVED, self._arrived), (queue.ENDED, self._ended), (queue.OUTRUN, outrun)):
+        for which, slots in (
+            (job_queue.ARRIVED, self._arrived),
+            (job_queue.ENDED, self._ended),
+            (job_queue.OUTRUN, outrun),
+        ):
             for place, slot in enumerate(slots):  # hardly ever more than a few
                 jobs.lists[which, place] = slot
             jobs.size[which] = len(slots)
         if whole:
-            state[queue.WHOLE] = 1
+            state[job_queue.WHOLE] = 1
         told = self._pass.go_over(placer, self._table, now)
         if self._setup.takes_time:
             self._busy_until = now + sum(ceil(solved.deterministic_s) for solved in told)
@@ -300,7 +304,7 @@ class CentralDispatcher:
             self._expect_end(slot)
         self._arrived.clear()
         self._ended.clear()
-        started: list[int] = placer.room.started[: state[queue.STARTED]].tolist()
+        started: list[int] = placer.room.started[: state[job_queue.STARTED]].tolist()
         return [*[self._begun(slot, now) for slot in started], *told]
 
     def _outrun(self, now: int) -> list[int]:
@@ -310,13 +314,13 @@ class CentralDispatcher:
             number = heappop(self._expected_ends)[1]
             if number in self._running:
                 slot = self._running[number]
-                self._queue.table[slot, queue.SPAN] = self._raised(slot, now)
+                self._queue.table[slot, job_queue.SPAN] = self._raised(slot, now)
                 slots.append(slot)
         return slots
 
     def _raised(self, slot: int, now: int) -> int:
         """How long a job is expected to run that has run for as long as it was expected to, or longer."""
-        elapsed = now - int(self._queue.table[slot, queue.START])
+        elapsed = now - int(self._queue.table[slot, job_queue.START])
         if not self._by_steps:
             return elapsed + 1  # PCP'19, section 4
         expected, walltime = self._durations[slot].tolist()
@@ -336,20 +340,22 @@ class CentralDispatcher:
         before.
         """
         jobs, state = self._queue, self._placer.room.state
-        slots = np.concatenate([jobs.lists[queue.RULE, : jobs.size[queue.RULE]], np.array(self._arrived, dtype=int)])
+        slots = np.concatenate(
+            [jobs.lists[job_queue.RULE, : jobs.size[job_queue.RULE]], np.array(self._arrived, dtype=int)]
+        )
         expected, walltime = self._durations[slots].T
         place = bisect_right(self._binding, now)
         bound = self._binding[place] if place < len(self._binding) else FOREVER
         spans = np.where(now + walltime > bound, walltime, expected)
-        changed = jobs.table[slots, queue.SPAN] != spans
+        changed = jobs.table[slots, job_queue.SPAN] != spans
         for slot, span in zip(slots[changed].tolist(), spans[changed].tolist(), strict=True):
-            if jobs.table[slot, queue.START] != NO_TIME:
-                self._placer.change(search.give_back, jobs, slot, now)
-            jobs.table[slot, queue.SPAN] = span
-            state[queue.WHOLE] = state[queue.FREED] = 1
+            if jobs.table[slot, job_queue.START] != NO_TIME:
+                self._placer.change(node_search.give_back, jobs, slot, now)
+            jobs.table[slot, job_queue.SPAN] = span
+            state[job_queue.WHOLE] = state[job_queue.FREED] = 1
 
     def _expect_end(self, slot: int) -> None:
-        start, span = self._queue.table[slot, [queue.START, queue.SPAN]].tolist()
+        start, span = self._queue.table[slot, [job_queue.START, job_queue.SPAN]].tolist()
         job = self._table.jobs[slot]
         if span < job.walltime:  # else it is killed then
             heappush(self._expected_ends, (start + span, job.number))
@@ -357,16 +363,16 @@ class CentralDispatcher:
     def _see_to_hours(self, now: int) -> None:
         """Take those off the queue who may not start now, until they may."""
         jobs = self._queue
-        waiting = jobs.lists[queue.RULE, : jobs.size[queue.RULE]]
-        for slot in waiting[jobs.table[waiting, queue.HOURS] > 0].tolist():
+        waiting = jobs.lists[job_queue.RULE, : jobs.size[job_queue.RULE]]
+        for slot in waiting[jobs.table[waiting, job_queue.HOURS] > 0].tolist():
             opens = self._opens(slot, now)
             if opens > now:
                 self._placer.change(passes.withdraw, jobs, slot, now)
-                self._placer.room.state[queue.FREED] = 1
-                jobs.table[slot, queue.FRESH] = 1
+                self._placer.room.state[job_queue.FREED] = 1
+                jobs.table[slot, job_queue.FRESH] = 1
                 heappush(self._early, (opens, self._table.jobs[slot].number, slot))
         # Where a decision takes time somebody may have arrived while his queue was open, and nobody has looked at him.
-        for slot in [slot for slot in self._arrived if jobs.table[slot, queue.HOURS]]:
+        for slot in [slot for slot in self._arrived if jobs.table[slot, job_queue.HOURS]]:
             opens = self._opens(slot, now)
             if opens > now:
                 self._arrived.remove(slot)
@@ -382,14 +388,14 @@ class CentralDispatcher:
         There it would be in the way of the others for ever.
         """
         jobs, lost = self._queue, []
-        waiting = jobs.lists[queue.RULE, : jobs.size[queue.RULE]]
+        waiting = jobs.lists[job_queue.RULE, : jobs.size[job_queue.RULE]]
         for slot in sorted(self._passing.intersection([*waiting.tolist(), *self._arrived])):
             job = self._table.jobs[slot]
             if self._fits_alone(job, now, now):
                 continue
             self._passing.remove(slot)
             if self._rules.soft:
-                jobs.table[slot, queue.IGNORES] = 1
+                jobs.table[slot, job_queue.IGNORES] = 1
                 continue
             self._drop(slot, now)
             lost.append(Rejected(job.number, outside_desired(self._setup.profile_split)))
@@ -398,7 +404,7 @@ class CentralDispatcher:
     def _drop(self, slot: int, now: int) -> None:
         """Let a job wait no more, whom what he held may let start."""
         self._placer.change(passes.withdraw, self._queue, slot, now)
-        self._placer.room.state[queue.FREED] = 1
+        self._placer.room.state[job_queue.FREED] = 1
         self._arrived = [other for other in self._arrived if other != slot]
         self._passing.discard(slot)
         self._table.remove(slot)
@@ -422,13 +428,13 @@ class CentralDispatcher:
 
     def _next_change(self, now: int) -> int:
         soonest = self._early[0][0] if self._early else FOREVER
-        if self._queue.size[queue.RULE]:
+        if self._queue.size[job_queue.RULE]:
             place = bisect_right(self._changes, now)
             state = self._placer.room.state
-            soonest = min(soonest, int(state[queue.LAPSES]), *self._changes[place : place + 1])
+            soonest = min(soonest, int(state[job_queue.LAPSES]), *self._changes[place : place + 1])
             soonest = min([soonest, *(starts.changes(now) for starts in self._platform.hours.values())])
             if not self._predicts:  # else a reservation is worked out anew when those have ended who stand in its way
-                soonest = min(soonest, int(state[queue.FOLLOWING]))
+                soonest = min(soonest, int(state[job_queue.FOLLOWING]))
             elif self._by_steps:  # a raised prediction moves a reservation, which may let others start before it
                 soonest = min(soonest, self._next_expiry())
         return soonest

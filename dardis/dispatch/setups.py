@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from dardis.config.settings import AnySetUp, setting
-from dardis.dispatch.orders import MULTIFACTOR, ORDERS, Weights, order_name, order_of
+from dardis.dispatch.queue_orders import MULTIFACTOR, ORDERS, Weights, order_name, order_of
 from dardis.model.choices import Choice, Correction, Expecting, NodeChoice, OnOff, ProfileRule
 from dardis.model.errors import InputError
 from dardis.model.job import FOREVER
 from dardis.model.platform import Platform
 
 if TYPE_CHECKING:
-    from dardis.dispatch.gone_over import InOrder, Pass
+    from dardis.dispatch.queue_pass import InOrder, Pass
 
 SAME_AS_RULE = "rule"
 _KNOWN = "|".join(ORDERS)
@@ -146,7 +146,7 @@ class CentralSetUp(QueueSetUp):
 
     def new_pass(self, platform: Platform, seed: int) -> InOrder:  # noqa: ARG002 (nothing is drawn)
         """Job by job."""
-        from dardis.dispatch.gone_over import InOrder  # calls kernels, which nobody needs who only reads settings
+        from dardis.dispatch.queue_pass import InOrder  # calls kernels, which nobody needs who only reads settings
 
         return InOrder(
             keys=(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dardis.kernels.queue import GONE, HELD, HOLD, PART, START, Queue, make_queue, wider_queue
+from dardis.kernels.job_queue import GONE, HELD, HOLD, PART, START, Queue, make_queue, wider_queue
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, NO_TIME, Job
 from dardis.model.node_sets import NodeSets

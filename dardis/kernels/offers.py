@@ -11,7 +11,7 @@ from dardis.kernels.fitting import Profile, Values, Wanted, constant_piece, feas
 from dardis.kernels.jit import Fields, bare, inlined
 from dardis.kernels.profile import without
 from dardis.kernels.rows import Rows, forget_before
-from dardis.kernels.starts import Draw, generate, to_grid
+from dardis.kernels.start_generators import Draw, generate, to_grid
 from dardis.model.arrays import Ints
 from dardis.model.offer_rows import FIRST, FROM, NODE, OFFER_COLUMNS, TO, Asks
 

@@ -6,11 +6,9 @@ it stopped when it is called again, so nothing is decided twice.
 
 from __future__ import annotations
 
-from dardis.kernels.in_order import beyond, enqueue
+from dardis.kernels.common_starts import NONE
 from dardis.kernels.jit import Fields, bare, folded, inlined, kernel
-from dardis.kernels.offers import Scratch
-from dardis.kernels.profile import DONE, FULL, REFUSED, reserve
-from dardis.kernels.queue import (
+from dardis.kernels.job_queue import (
     ARRIVED,
     BACK,
     BLOCKED,
@@ -47,8 +45,7 @@ from dardis.kernels.queue import (
     Room,
     Rules,
 )
-from dardis.kernels.rows import Rows, forget_before
-from dardis.kernels.search import (
+from dardis.kernels.node_search import (
     AT_ONCE,
     FOUND,
     NOTHING,
@@ -62,8 +59,11 @@ from dardis.kernels.search import (
     opens,
     take,
 )
-from dardis.kernels.selection import NONE
-from dardis.kernels.shapes import take_earliest, take_now
+from dardis.kernels.offers import Scratch
+from dardis.kernels.profile import DONE, FULL, REFUSED, reserve
+from dardis.kernels.rows import Rows, forget_before
+from dardis.kernels.shape_kernels import take_earliest, take_now
+from dardis.kernels.sorted_lists import beyond, enqueue
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, NO_TIME
 from dardis.model.offer_rows import FIRST_FIT

@@ -7,10 +7,10 @@ from typing import Protocol
 
 import numpy as np
 
-from dardis.kernels import search
+from dardis.kernels import node_search
+from dardis.kernels.job_queue import Queue, Rules, make_room
 from dardis.kernels.offers import make_scratch
 from dardis.kernels.profile import FULL
-from dardis.kernels.queue import Queue, Rules, make_room
 from dardis.kernels.rows import Rows
 from dardis.model.arrays import Ints
 from dardis.model.offer_rows import OFFER_COLUMNS
@@ -50,14 +50,14 @@ class Placer:
             answer = kernel(self.nodes.profiles, self.nodes.member, queue, self.rules, self.room, *rest)
             if answer == FULL:
                 self.nodes.grow()
-            elif answer == search.ROOM:
+            elif answer == node_search.ROOM:
                 self._enlarge()
             else:
                 return answer
 
     def find(self, queue: Queue, slot: int, binding: int, first: int, last: int, now: int) -> bool:
         """Whether a job finds a start in `[first, last]`: its time is then in the room, its nodes in the queue."""
-        return self.run(search.find, queue, slot, binding, first, last, now) == search.FOUND
+        return self.run(node_search.find, queue, slot, binding, first, last, now) == node_search.FOUND
 
     def change(self, kernel: Callable[..., int], queue: Queue, *rest: object) -> int:
         """Call a kernel that takes or gives back a job's nodes until it has room enough; return what it answers."""

@@ -11,24 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dardis.kernels.ahead import Ahead, cost_before, exchange, merge_orders, put_all, put_cheaper, write_least
 from dardis.kernels.chance import PURPOSE_PLAN, draw_key
 from dardis.kernels.jit import Fields, bare, folded, inlined, kernel
-from dardis.kernels.offers import Scratch
-from dardis.kernels.passes import (
-    BEGUN,
-    CLEAR,
-    IN_ORDER,
-    STAYS,
-    begin,
-    clear,
-    close,
-    reserve_earliest,
-    take_in,
-    try_shape,
-)
-from dardis.kernels.profile import DONE, FULL
-from dardis.kernels.queue import (
+from dardis.kernels.job_queue import (
     BOUND_THROUGHOUT,
     GONE,
     LEVEL,
@@ -48,9 +33,24 @@ from dardis.kernels.queue import (
     Room,
     Rules,
 )
+from dardis.kernels.list_schedule import Ahead, cost_before, exchange, merge_orders, put_all, put_cheaper, write_least
+from dardis.kernels.node_search import AT_ONCE, binding_of, fits_now
+from dardis.kernels.offers import Scratch
+from dardis.kernels.passes import (
+    BEGUN,
+    CLEAR,
+    IN_ORDER,
+    STAYS,
+    begin,
+    clear,
+    close,
+    reserve_earliest,
+    take_in,
+    try_shape,
+)
+from dardis.kernels.profile import DONE, FULL
 from dardis.kernels.rows import Rows
-from dardis.kernels.search import AT_ONCE, binding_of, fits_now
-from dardis.kernels.shapes import suppose
+from dardis.kernels.shape_kernels import suppose
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, NO_TIME
 

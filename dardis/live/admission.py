@@ -8,9 +8,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Final
 
-from dardis.live.deciding import Asks, Decider, Happened, Instant, Runs, Start, hosts_here
 from dardis.live.dependencies import Open
-from dardis.live.jobs import LiveJob, State
+from dardis.live.live_decisions import Asks, Decider, Happened, Instant, Runs, Start, hosts_here
+from dardis.live.live_jobs import LiveJob, State
 from dardis.live.machine import Machine
 from dardis.model.addresses import HostId, JobId
 from dardis.transport.base import Hosts

@@ -15,11 +15,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from dardis.live.door import Door, listening
-from dardis.live.far_keeper import LEAVE
-from dardis.live.files import SmallFile
+from dardis.live.job_files import SmallFile
 from dardis.live.keeper.lease import boot_ms
 from dardis.live.keeper_client import LED_OTHERWISE, Connect, Keeper, KeeperClient, KeeperError, LedOtherwiseError
+from dardis.live.remote_keeper import LEAVE
+from dardis.live.socket_server import Door, listening
 
 if TYPE_CHECKING:
     from dardis.transport.links import Link

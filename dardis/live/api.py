@@ -19,16 +19,16 @@ from aiohttp import web
 
 from dardis import __version__
 from dardis.engine.clock import monotonic_s, unix_ms
-from dardis.live.asked import JobAsked, check_surroundings, check_text
-from dardis.live.callers import BODY_S, MOST_BODIES, Callers
-from dardis.live.door import Who
-from dardis.live.far_door import FarDoors
-from dardis.live.jobs import Asker, LiveJob, Submission
+from dardis.live.connections import BODY_S, MOST_BODIES, Callers
+from dardis.live.job_request import JobAsked, check_surroundings, check_text
 from dardis.live.journal import JournalError
-from dardis.live.limits import Limits
-from dardis.live.part_door import PartDoor
-from dardis.live.post import MOST_TEXT
+from dardis.live.keeper_mailbox import MOST_TEXT
+from dardis.live.live_jobs import Asker, LiveJob, Submission
+from dardis.live.remote_socket_server import FarDoors
 from dardis.live.service import Service
+from dardis.live.socket_server import Who
+from dardis.live.step_socket_server import PartDoor
+from dardis.live.user_limits import Limits
 from dardis.model.errors import DardisError, InputError
 
 MOST_TOLD: Final = 1_000_000

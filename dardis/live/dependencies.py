@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from dardis.live.hearing import Hearing
-from dardis.live.jobs import LiveJob, State, Submission
-from dardis.live.strays import Strays
+from dardis.live.host_liveness import Hearing
+from dardis.live.live_jobs import LiveJob, State, Submission
+from dardis.live.orphaned_runs import Strays
 from dardis.model.addresses import JobId
 from dardis.model.errors import InputError
 

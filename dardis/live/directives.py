@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Final, NamedTuple
 
-from dardis.live import asked
-from dardis.live.asked import MOST_CPUS, MOST_GPUS, MOST_NODES, JobAsked, read_memory
+from dardis.live import job_request
 from dardis.live.client import here
+from dardis.live.job_request import MOST_CPUS, MOST_GPUS, MOST_NODES, JobAsked, read_memory
 from dardis.model.errors import InputError
 from dardis.model.numbers import whole_number
 
@@ -50,24 +50,24 @@ def asked_of(said: Mapping[str, Said], argv: Sequence[str], name: str, environme
 
     Raises InputError, at the place of the option.
     """
-    export, values = asked.read_export(*said.get("export", Said(asked.ALL, "--export")))
+    export, values = job_request.read_export(*said.get("export", Said(job_request.ALL, "--export")))
     handed_on, warnings = _environment(export, values, environment)
     chdir = said.get("chdir")
     array, after, memory = said.get("array"), said.get("after"), said.get("mem")
     time, grace = said.get("time"), said.get("grace")
     for option in ("output", "error"):
         if option in said:
-            asked.check_pattern(said[option].place, said[option].text)
+            job_request.check_pattern(said[option].place, said[option].text)
     job = JobAsked(
         argv=tuple(argv),
         name=said["name"].text if "name" in said else name,
-        array=asked.read_array(*array) if array else None,
-        walltime_s=asked.read_time(*time) if time else asked.USUAL_WALLTIME_S,
-        nodes=_whole(said, "nodes", 1, asked.MOST_NODES) or 1,
-        cpus=_whole(said, "cpus", 1, asked.MOST_CPUS) or 1,
-        memory_mib=asked.read_memory(*memory) if memory else None,
-        gpus=_whole(said, "gpus", 0, asked.MOST_GPUS) or 0,
-        after=asked.read_after(*after) if after else (),
+        array=job_request.read_array(*array) if array else None,
+        walltime_s=job_request.read_time(*time) if time else job_request.USUAL_WALLTIME_S,
+        nodes=_whole(said, "nodes", 1, job_request.MOST_NODES) or 1,
+        cpus=_whole(said, "cpus", 1, job_request.MOST_CPUS) or 1,
+        memory_mib=job_request.read_memory(*memory) if memory else None,
+        gpus=_whole(said, "gpus", 0, job_request.MOST_GPUS) or 0,
+        after=job_request.read_after(*after) if after else (),
         export=export,
         chdir=_folder(chdir) if chdir else here(),
         output=said["output"].text if "output" in said else "",
@@ -98,7 +98,7 @@ def _whole(said: Mapping[str, Said], option: str, least: int, most: int) -> int 
 
 def _grace(said: Said) -> int:
     """Seconds, which a number alone means; or a time with its unit."""
-    return int(said.text) if said.text.isdecimal() and len(said.text) < 10 else asked.read_time(*said)
+    return int(said.text) if said.text.isdecimal() and len(said.text) < 10 else job_request.read_time(*said)
 
 
 def _folder(said: Said) -> str:
@@ -112,23 +112,23 @@ def _environment(
     export: Sequence[str] | str, given: Mapping[str, str], present: Mapping[str, str]
 ) -> tuple[dict[str, str], list[str]]:
     """What of the environment is handed on, and what is said of what can't be."""
-    names = list(present) if export == asked.ALL else [] if export == asked.NONE else list(export)
+    names = list(present) if export == job_request.ALL else [] if export == job_request.NONE else list(export)
     folder = present.get("DARDIS_FOLDER") if "DARDIS_RUN" in present else None
     within = f"{folder}/" if folder else "\0"
     found: dict[str, str] = {}
     warnings = []
     for name in names:
         own = name in _OWN or present.get(name, "").startswith(within)  # its nodes' files, for its MPI
-        if name in given or (own and export == asked.ALL):
+        if name in given or (own and export == job_request.ALL):
             continue
         if name not in present:
             warnings.append(f"--export: {name} is not set here, and the job will not have it")
-        elif not asked.is_utf8(name + present[name]):
+        elif not job_request.is_utf8(name + present[name]):
             warnings.append(f"--export: {name!a} is no UTF-8, and the job will not have it")
         else:
             found[name] = present[name]
     for name, value in given.items():
-        if not asked.is_utf8(value):
+        if not job_request.is_utf8(value):
             raise InputError("--export", ascii(f"{name}={value}"), "UTF-8")
         found[name] = value
     return found, warnings

@@ -29,8 +29,8 @@ from typing import Final
 
 from dardis.engine.clock import monotonic_s
 from dardis.live.etcd import Done, Etcd, Json, Place, delete, get, is_as_seen, is_value, put
-from dardis.live.fresh import fresh_key
 from dardis.live.journal import COPY, FILE, VERSION, Batch, DamagedError, Journal, JournalError, SubmissionRow, in_order
+from dardis.live.random_keys import fresh_key
 from dardis.model.errors import DardisError, InputError
 
 LEASE_S: Final = 6

@@ -13,14 +13,14 @@ from typing import Any, Final
 
 from dardis.live.admission import Admission, Reach
 from dardis.live.dependencies import Dependencies, Open, Reruns
-from dardis.live.hearing import Hearing
-from dardis.live.jobs import Led, LiveJob, State, Submission, jobs_of, new_jobs
+from dardis.live.gateway_orders import EndRun, ForgetRun, Order, StartRun, Taken
+from dardis.live.host_liveness import Hearing
+from dardis.live.job_steps import Part, Parts
 from dardis.live.journal import Batch
-from dardis.live.keeper.records import LEASE, NEVER_BEGUN, UNKNOWN
+from dardis.live.keeper.log_records import LEASE, NEVER_BEGUN, UNKNOWN
+from dardis.live.live_jobs import Led, LiveJob, State, Submission, jobs_of, new_jobs
 from dardis.live.machine import Free, Machine, strangers, told_nodes
-from dardis.live.orders import EndRun, ForgetRun, Order, StartRun, Taken
-from dardis.live.parts import Part, Parts
-from dardis.live.strays import Strays, is_part, job_and_attempt, job_run
+from dardis.live.orphaned_runs import Strays, is_part, job_and_attempt, job_run
 from dardis.model.addresses import JobId
 from dardis.model.errors import InputError
 from dardis.model.job import FOREVER

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from dardis.engine.clock import monotonic_s
-from dardis.live.files import SmallFile, old_files, put_files, remove_files
-from dardis.live.fresh import fresh_key
+from dardis.live.job_files import SmallFile, old_files, put_files, remove_files
+from dardis.live.job_steps import keep_parts, read_pieces, remove_parts
 from dardis.live.keeper import PROTOCOL
-from dardis.live.parts import keep_parts, read_pieces, remove_parts
+from dardis.live.random_keys import fresh_key
 from dardis.model.errors import DardisError
 
 KEEPER: Final = "keeper"

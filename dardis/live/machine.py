@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from dardis.live.asked import JobAsked
-from dardis.live.jobs import LiveJob, Share, State
+from dardis.live.job_request import JobAsked
+from dardis.live.live_jobs import LiveJob, Share, State
 from dardis.model.addresses import FIRST_HOST, JobId
 from dardis.model.capacity import could_hold
 from dardis.model.errors import InputError

@@ -8,8 +8,8 @@ from pathlib import Path
 from time import sleep
 from typing import Any, BinaryIO, Final
 
-from dardis.live.asked import filled_in
 from dardis.live.client import Client, is_over
+from dardis.live.job_request import filled_in
 from dardis.model.errors import DardisError
 
 _BLOCK: Final = 1 << 16

@@ -21,32 +21,32 @@ from time import sleep
 from typing import TYPE_CHECKING, Any, Final
 
 from dardis import __version__
-from dardis.config.platform import load_platform
+from dardis.config.platform_file import load_platform
 from dardis.engine.clock import monotonic_s
 from dardis.kernels.jit import TELLER
 from dardis.live.admission import Reach
 from dardis.live.agent import be_agent
-from dardis.live.deciding import host_of_plan, plan_of_hosts, warm
 from dardis.live.etcd_journal import open_journal
-from dardis.live.far_keeper import FarKeeper, Talks
-from dardis.live.hearing import Said, Seat, on_one_machine, seats_of
+from dardis.live.host_liveness import Said, Seat, on_one_machine, seats_of
 from dardis.live.journal import see_local
 from dardis.live.keeper.runs import open_files
+from dardis.live.keeper_mailbox import Home
+from dardis.live.live_decisions import host_of_plan, plan_of_hosts, warm
 from dardis.live.machine import Machine, machine_of, many_nodes
-from dardis.live.post import Home
+from dardis.live.remote_keeper import FarKeeper, Talks
 from dardis.live.serve import Serving, home_here, prepare_folder, see_no_others, serving, this_host
 from dardis.live.service import Service
 from dardis.model.addresses import FIRST_HOST, HostId
 from dardis.model.errors import INTERRUPTED, DardisError, InputError
 from dardis.model.out_folder import locked
 from dardis.transport.base import Hosts
-from dardis.transport.far import FarHost, FarHosts
 from dardis.transport.links import Keys, Link, Switchboard, new_keys
-from dardis.transport.mpi import broadcast, finish
+from dardis.transport.mpi_transport import broadcast, finish
 from dardis.transport.peers import MpiPeers
+from dardis.transport.remote_hosts import FarHost, FarHosts
 
 if TYPE_CHECKING:
-    from dardis.transport.mpi import Communicator
+    from dardis.transport.mpi_transport import Communicator
 
 TURN_S: Final = 5.0
 """How long a host may take over a turn, s."""

@@ -14,22 +14,22 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
-from dardis.config.platform import load_platform
+from dardis.config.platform_file import load_platform
 from dardis.live.api import Api
 from dardis.live.client import socket_of
-from dardis.live.deciding import warm
-from dardis.live.door import listening
 from dardis.live.etcd import Place
 from dardis.live.etcd_journal import EtcdJournal, open_journal
-from dardis.live.far_door import FarDoors
-from dardis.live.files import put_files, remote_shell
-from dardis.live.hearing import further
+from dardis.live.host_liveness import further
+from dardis.live.job_files import put_files, remote_shell
 from dardis.live.keeper.runs import open_files
 from dardis.live.keeper_client import KEEPER, KeeperClient
+from dardis.live.keeper_mailbox import Home
+from dardis.live.live_decisions import warm
 from dardis.live.machine import HostFacts, machine_of, many_nodes
-from dardis.live.post import Home
-from dardis.live.pruning import keep_pruning
+from dardis.live.remote_socket_server import FarDoors
+from dardis.live.retention import keep_pruning
 from dardis.live.service import Service
+from dardis.live.socket_server import listening
 from dardis.model.errors import InputError
 from dardis.model.out_folder import locked
 

@@ -21,13 +21,13 @@ from dardis.engine.clock import monotonic_s, unix_ms, unix_now
 from dardis.live.admission import Reach
 from dardis.live.client import STARTING
 from dardis.live.gateway import Gateway
-from dardis.live.jobs import LiveJob, State, Submission, job_of, jobs_of
+from dardis.live.gateway_orders import EndRun, ForgetRun, Order, StartRun, Taken
+from dardis.live.job_steps import Part
 from dardis.live.journal import Journal, JournalError
 from dardis.live.keeper_client import Keeper
+from dardis.live.keeper_mailbox import LOOK_S, Home, Intended, Post, leases_over_s
+from dardis.live.live_jobs import LiveJob, State, Submission, job_of, jobs_of
 from dardis.live.machine import Machine
-from dardis.live.orders import EndRun, ForgetRun, Order, StartRun, Taken
-from dardis.live.parts import Part
-from dardis.live.post import LOOK_S, Home, Intended, Post, leases_over_s
 
 _T = TypeVar("_T")
 

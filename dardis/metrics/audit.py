@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from dardis.metrics.asked import AskedJobs
 from dardis.metrics.capacities import Capacities, Tell
 from dardis.metrics.cores import first_cores
 from dardis.metrics.job_rules import Found, JobRules, Violation, contradictions, exist, in_order, of_jobs
+from dardis.metrics.jobs_csv import read_blocks
+from dardis.metrics.requested_jobs import AskedJobs
 from dardis.metrics.system import counted_jobs
-from dardis.metrics.table import read_blocks
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, Status
-from dardis.model.laid_out import lay_out
+from dardis.model.node_layout import lay_out
 from dardis.model.platform import Platform
 from dardis.model.queues import Reservation
 from dardis.model.schedule import Downtime, Schedule, boot_and_shutdown

@@ -7,10 +7,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from dardis.config.records import FOUND_FILE, FoundRecord
+from dardis.config.json_records import FOUND_FILE, FoundRecord
 from dardis.config.toml_file import read_json
 from dardis.metrics.catalogue import OF_LINE, columns_of, metric_of
-from dardis.metrics.comparison import (
+from dardis.metrics.comparison_rows import (
     KEYS,
     Compared,
     Interval,

@@ -17,7 +17,7 @@ import numpy as np
 
 from dardis.metrics import columns
 from dardis.metrics.cores import cores_asked, cores_on_nodes
-from dardis.metrics.table import Block, Value, derived
+from dardis.metrics.jobs_csv import Block, Value, derived
 from dardis.model.arrays import Bools, Integers, Ints
 from dardis.model.job import FOREVER, NO_TIME, Actual, Part, Request, Status
 from dardis.model.node_sets import NodeSets

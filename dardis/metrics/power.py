@@ -9,11 +9,11 @@ from typing import Final
 
 import numpy as np
 
-from dardis.config.cooling import load_pue_table
+from dardis.config.cooling_table import load_pue_table
 from dardis.config.prices import DEFAULT_MONEY, read_carbon, read_prices
 from dardis.config.series_file import flat
 from dardis.config.weather import read_weather
-from dardis.metrics.jobs import Number
+from dardis.metrics.job_metrics import Number
 from dardis.model.arrays import Floats
 from dardis.model.csv_table import REAL, WHOLE, Column, CsvTable
 from dardis.model.errors import InputError
@@ -25,7 +25,7 @@ from dardis.model.series import Series
 from dardis.power.account import Account, account, work_of
 from dardis.power.conditions import Conditions, PowerLimit, Tariff, check_cover, conditions_over
 from dardis.power.cooling import DESIGN_W, Cooling, Plant, modelled
-from dardis.power.nodes import MachinePower, design_watts, full_watts
+from dardis.power.node_power import MachinePower, design_watts, full_watts
 
 KEYS = (
     "income_eur", "energy_eur", "cooling_eur", "tariff_eur", "profit_eur", "energy_kwh", "cooling_kwh", "pue", "co2_kg",

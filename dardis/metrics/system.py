@@ -8,15 +8,15 @@ from typing import Final
 
 import numpy as np
 
-from dardis.metrics.jobs import Number, core_seconds, footprints, group_metrics, makespan
+from dardis.metrics.job_metrics import Number, core_seconds, footprints, group_metrics, makespan
 from dardis.model.arrays import Ints
 from dardis.model.csv_table import BLOCK_ROWS, WHOLE, Column, CsvTable
 from dardis.model.errors import InputError
 from dardis.model.job import FOREVER, NO_TIME
 from dardis.model.platform import Platform
-from dardis.model.profile import ZERO, StepFunction, breakpoints
 from dardis.model.resources import CORES
 from dardis.model.schedule import Downtime, Schedule, boot_and_shutdown
+from dardis.model.step_function import ZERO, StepFunction, breakpoints
 from dardis.model.target import DesiredProfile
 
 

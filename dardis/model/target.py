@@ -11,7 +11,7 @@ import numpy as np
 from dardis.model.arrays import Ints
 from dardis.model.choices import Choice
 from dardis.model.platform import Platform
-from dardis.model.profile import StepFunction
+from dardis.model.step_function import StepFunction
 
 
 class Split(Choice):

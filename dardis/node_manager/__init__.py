@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from dardis.model.faces import found_when_used
+from dardis.model.lazy_imports import found_when_used
 
 if TYPE_CHECKING:
     from dardis.node_manager.pool import NodePool

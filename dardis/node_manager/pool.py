@@ -12,9 +12,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from dardis.kernels.common_starts import NONE
 from dardis.kernels.offers import Held
-from dardis.kernels.relayed import jobs_of
-from dardis.kernels.selection import NONE
+from dardis.kernels.relay_blocks import jobs_of
 from dardis.model.addresses import FIRST_HOST, HostId, JobId, ManagerAddress
 from dardis.model.arrays import Ints
 from dardis.model.errors import ProtocolError
@@ -23,8 +23,8 @@ from dardis.model.local_queries import BIND_COLUMNS, Bind, Bound, Improve, Impro
 from dardis.model.placements import offsets_of
 from dardis.model.platform import Maintenance, Platform
 from dardis.model.target import DesiredProfile
-from dardis.node_manager.room import see_sound
-from dardis.node_manager.state import Claim, PoolState, VirtualHosts
+from dardis.node_manager.pool_buffers import see_sound
+from dardis.node_manager.pool_state import Claim, PoolState, VirtualHosts
 from dardis.wire import messages as say
 from dardis.wire.effects import Effect, Kill, Launch, SetTimer, Tell, TellAll
 

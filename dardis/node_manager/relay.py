@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dardis.kernels.relayed import adds_up, join_blocks
+from dardis.kernels.relay_blocks import adds_up, join_blocks
 from dardis.model.addresses import HostId, ManagerAddress, parts_of
 from dardis.node_manager.pool import NodePool
 from dardis.wire import messages as say

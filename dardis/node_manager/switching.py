@@ -17,8 +17,8 @@ from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, NO_TIME
 from dardis.model.platform import Platform
-from dardis.model.profile import ZERO, StepFunction
 from dardis.model.schedule import boot_and_shutdown
+from dardis.model.step_function import ZERO, StepFunction
 from dardis.model.target import Switching
 from dardis.wire.messages import Switch
 

@@ -13,7 +13,7 @@ from dardis.model.schedule import Downtime, Schedule
 from dardis.model.series import Series
 from dardis.power.conditions import Conditions, Tariff, co2_per_kwh
 from dardis.power.cooling import Cooling
-from dardis.power.nodes import MachinePower
+from dardis.power.node_power import MachinePower
 
 _JOBS, _IDLE, _OFF, _SWITCHING = range(4)
 

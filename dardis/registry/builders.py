@@ -93,7 +93,7 @@ class Central(Builder):
 
     def turns(self, setup: AnySetUp, cluster: Cluster) -> Turns:
         """When anything has happened."""
-        from dardis.dispatch.apart import Apart
+        from dardis.dispatch.reservation_partitions import Apart
         from dardis.turns import CentralTurns
 
         def make(platform: Platform) -> Decider:

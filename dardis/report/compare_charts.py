@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
 from dardis.metrics.catalogue import metric_of
-from dardis.metrics.classes import WALLTIME, WIDTH, JobClass
-from dardis.metrics.comparison import Interval, Known, Line, mean_of, mean_wait, swept
-from dardis.metrics.jobs import SLOWDOWN_TAU_S
+from dardis.metrics.comparison_rows import Interval, Known, Line, mean_of, mean_wait, swept
+from dardis.metrics.job_classes import WALLTIME, WIDTH, JobClass
+from dardis.metrics.job_metrics import SLOWDOWN_TAU_S
 from dardis.model.arrays import Bools, Floats, Ints
 from dardis.report import chart, words
 from dardis.report.chart import Chart

@@ -8,20 +8,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dardis.metrics.classes import WALLTIME, WIDTH, JobClass, added, classes_table, job_classes
-from dardis.metrics.comparison import Compared, Known, Line, by_trace, lines_of
+from dardis.metrics.comparison_rows import Compared, Known, Line, by_trace, lines_of
 from dardis.metrics.comparison_tables import read_found, tables_of, write_found
-from dardis.metrics.jobs import bounded_slowdown
-from dardis.metrics.table import read_jobs
+from dardis.metrics.job_classes import WALLTIME, WIDTH, JobClass, added, classes_table, job_classes
+from dardis.metrics.job_metrics import bounded_slowdown
+from dardis.metrics.jobs_csv import read_jobs
 from dardis.model.files import write_text
 from dardis.model.out_folder import COMPARISON_FOLDER
 from dardis.report import chart, compare_charts, compare_table
 from dardis.report.chart import Chart, Form, TimeAxis, write_charts
 from dardis.report.compare_charts import Borne, sweeps
 from dardis.report.gantt import gantt
-from dardis.report.page import write_page
 from dardis.report.ratio_chart import radar, ratios
 from dardis.report.run_files import read_run
+from dardis.report.run_page import write_page
 
 
 def draw_comparison(folder: Path, *, form: Form | None = None) -> Path:

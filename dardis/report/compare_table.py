@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from dardis.metrics.catalogue import OF_POWER, OF_QUEUES, metric_of
-from dardis.metrics.comparison import (
+from dardis.metrics.comparison_rows import (
     KEYS,
     OF_DEADLINES,
     OF_DECIDING,

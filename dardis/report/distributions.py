@@ -10,13 +10,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, FuncFormatter, MaxNLocator, NullFormatter, NullLocator, PercentFormatter
 
-from dardis.metrics.jobs import SLOWDOWN_TAU_S, Expectations, bounded_slowdown
+from dardis.metrics.job_metrics import SLOWDOWN_TAU_S, Expectations, bounded_slowdown
 from dardis.model.arrays import Floats
 from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
 from dardis.report import chart, words
 from dardis.report.chart import Chart, Dashes, TimeAxis
-from dardis.runs.solved import Gap, Outcome
+from dardis.runs.solved_instances import Gap, Outcome
 
 MOST_QUEUES: Final = len(chart.CYCLE)
 """Queues that are told apart; of more only all jobs together are shown."""

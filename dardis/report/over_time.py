@@ -11,10 +11,10 @@ from matplotlib.ticker import MaxNLocator
 
 from dardis.model.arrays import Floats, Ints
 from dardis.model.platform import Platform
-from dardis.model.profile import StepFunction
 from dardis.model.resources import CORES
 from dardis.model.schedule import Downtime, Schedule
 from dardis.model.series import Series
+from dardis.model.step_function import StepFunction
 from dardis.report import chart, words
 from dardis.report.chart import Chart, TimeAxis
 

@@ -16,7 +16,7 @@ from dardis.model.arrays import Floats
 from dardis.model.errors import InputError
 from dardis.model.files import write_json
 from dardis.model.job import NO_TIME
-from dardis.model.profile import StepFunction
+from dardis.model.step_function import StepFunction
 from dardis.report.chart import Form, TimeAxis
 from dardis.report.loop_page import LoopPage, LoopPicture, draw_loop
 

@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 
 from dardis.model.arrays import Floats, Ints
 from dardis.model.branch import Branch
-from dardis.model.profile import StepFunction
+from dardis.model.step_function import StepFunction
 from dardis.report import chart
 from dardis.report.chart import Chart, TimeAxis
 from dardis.report.over_time import draw_steps, envelope

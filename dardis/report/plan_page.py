@@ -14,9 +14,9 @@ from dardis.config.toml_file import read_json
 from dardis.model.branch import Branch
 from dardis.report import chart, plan_charts
 from dardis.report.chart import Form, write_charts
-from dardis.report.page import write_page
 from dardis.report.pictures import Amount, Amounts, Axis, Some, Steps, Time, ascending, numbers, picture_of
 from dardis.report.plan_charts import PlannedDay, tree
+from dardis.report.run_page import write_page
 
 
 @dataclass(frozen=True)

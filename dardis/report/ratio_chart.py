@@ -11,7 +11,7 @@ from matplotlib.projections.polar import PolarAxes
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from dardis.metrics.catalogue import excess_kind, metric_of
-from dardis.metrics.comparison import Interval, Line, comparable, first_of, of_same_jobs
+from dardis.metrics.comparison_rows import Interval, Line, comparable, first_of, of_same_jobs
 from dardis.report import chart, words
 from dardis.report.chart import Chart
 

@@ -11,12 +11,12 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from dardis.model.arrays import Floats, Ints
-from dardis.model.profile import StepFunction
+from dardis.model.step_function import StepFunction
 from dardis.report import chart
 from dardis.report.chart import Chart, TimeAxis
 from dardis.report.over_time import draw_steps
-from dardis.report.page import write_page
 from dardis.report.plan_charts import LEGEND
+from dardis.report.run_page import write_page
 from dardis.report.words import NOTHING, of_key, share
 
 

@@ -10,21 +10,21 @@ from typing import Any, Final, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from dardis.config.records import RunRecord, read_metrics
+from dardis.config.json_records import RunRecord, read_metrics
 from dardis.config.toml_file import read_json
-from dardis.metrics.jobs import EXPECTATIONS_FILE, Expectations, read_expectations
+from dardis.metrics.job_metrics import EXPECTATIONS_FILE, Expectations, read_expectations
+from dardis.metrics.jobs_csv import read_jobs
 from dardis.metrics.power import SEGMENTS
 from dardis.metrics.system import DOWNTIME_FILE, profile_table, read_downtime
-from dardis.metrics.table import read_jobs
 from dardis.model.arrays import Floats
 from dardis.model.csv_table import CsvCells, from_cell
 from dardis.model.errors import InputError
 from dardis.model.numbers import decimal_number
 from dardis.model.platform import Platform
-from dardis.model.profile import ZERO, StepFunction
 from dardis.model.schedule import Downtime, Schedule
+from dardis.model.step_function import ZERO, StepFunction
 from dardis.runs.outputs import DECISIONS
-from dardis.runs.solved import SOLVER_FILE, Gap, read_gaps
+from dardis.runs.solved_instances import SOLVER_FILE, Gap, read_gaps
 
 T = TypeVar("T")
 _LATEST: Final = 1 << 60

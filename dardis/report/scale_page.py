@@ -14,7 +14,7 @@ from dardis.model.loggp import LogGP
 from dardis.model.resources import Count
 from dardis.report import scale_faults, words
 from dardis.report.chart import Form, write_charts
-from dardis.report.page import write_page
+from dardis.report.run_page import write_page
 from dardis.report.scale_beyond import beyond_charts, predicted_table, read_predictions
 from dardis.report.scale_charts import charts, manager_charts
 from dardis.report.scale_faults import fault_charts, fault_notes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dardis.model.addresses import HostId
 from dardis.model.platform import Platform, platform_to_dict
-from dardis.model.profile import StepFunction
+from dardis.model.step_function import StepFunction
 from dardis.model.target import DesiredProfile, Split
 
 if TYPE_CHECKING:

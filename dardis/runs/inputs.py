@@ -9,23 +9,24 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dardis.config.events import SiteStory, load_events
-from dardis.config.queues import check_reservations, places_of
-from dardis.config.run import RunSpec
+from dardis.config.events_file import SiteStory, load_events
+from dardis.config.queue_fields import check_reservations, places_of
+from dardis.config.run_spec import RunSpec
 from dardis.config.settings import AnySetUp
-from dardis.config.target import read_profile
+from dardis.config.target_file import read_profile
 from dardis.metrics.system import trim_window
 from dardis.model.choices import Expecting, ProfileRule
 from dardis.model.errors import InputError
 from dardis.model.events import JobChanged, NodesDown, NodesUp, ReservationMade, SiteEvent
 from dardis.model.files import InputFiles
 from dardis.model.job import Actual
-from dardis.model.laid_out import lay_out
+from dardis.model.node_layout import lay_out
 from dardis.model.platform import Platform
 from dardis.model.queues import LATEST_BEGIN
 from dardis.model.target import Target
 from dardis.registry import Dispatcher, dispatchers_that, taken
-from dardis.runs.asked import (
+from dardis.runs.run_objects import Given, read_given
+from dardis.runs.run_workload import (
     Part,
     jobs_of,
     named,
@@ -34,11 +35,10 @@ from dardis.runs.asked import (
     told_of_walltimes,
     trim_asked,
 )
-from dardis.runs.given import Given, read_given
 from dardis.workload.deadlines import deadline_notes, deadlines_asked
-from dardis.workload.jobs import Rounded, groups_of
-from dardis.workload.summary import skipped_lines
 from dardis.workload.trace import Trace, told_of
+from dardis.workload.trace_jobs import Rounded, groups_of
+from dardis.workload.trace_summary import skipped_lines
 
 if TYPE_CHECKING:
     from dardis.metrics.power import PowerTerms

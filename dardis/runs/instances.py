@@ -10,13 +10,13 @@ from typing import Final
 
 from dardis.config.settings import with_settings
 from dardis.dispatch import ASKING_SETUPS, AskingSetUp
-from dardis.dispatch.cp.asking import told
+from dardis.dispatch.cp.decision_problem import Answer, Problem
 from dardis.dispatch.cp.instance import read_instance
-from dardis.dispatch.cp.problem import Answer, Problem
+from dardis.dispatch.cp.solver_dispatcher import told
 from dardis.model.csv_table import TEXT, WORD, Column, CsvTable
 from dardis.model.errors import InputError
 from dardis.model.files import atomic_text, partly_written
-from dardis.runs.solved import SOLVED, row_of
+from dardis.runs.solved_instances import SOLVED, row_of
 from dardis.sim.recorder import Keep
 from dardis.wire.effects import Plain, Solved
 from dardis.workload.trace import told_of

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from dardis.metrics.jobs import Number
+from dardis.metrics.job_metrics import Number
 from dardis.model.csv_table import REAL, WHOLE, Column, CsvTable
 
 RUN_FILE = "run.json"

@@ -11,20 +11,20 @@ from dardis.model.choices import Expecting, ProfileRule, UnitsPerNode
 from dardis.model.errors import ProtocolError
 from dardis.model.events import SiteEvent
 from dardis.model.job import Actual
-from dardis.model.laid_out import LaidOut, lay_out
+from dardis.model.node_layout import LaidOut, lay_out
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile, Target
 from dardis.predict import Predictor, new_predictor
 from dardis.registry import Cluster, Dispatcher
-from dardis.runs.blamed import blamed
+from dardis.runs.error_source import blamed
 from dardis.runs.hosts import even_bounds
 from dardis.sim.recorder import Keep, Recorder
 from dardis.sim.simulation import NO_HOSTS, Progress, Simulation
-from dardis.sim.site import Site
+from dardis.sim.site_state import Site
 from dardis.task_manager.setups import EVERY_HOST, Reach
 from dardis.transport.base import Hosts
-from dardis.transport.local import LocalPool, pool_here
+from dardis.transport.local_transport import LocalPool, pool_here
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dardis import __version__
-from dardis.config.run import JobsSpec, RunSpec
+from dardis.config.run_spec import JobsSpec, RunSpec
 from dardis.config.settings import plain_settings
-from dardis.metrics.asked import AskedJobs, Changed
 from dardis.metrics.audit import audit
 from dardis.metrics.cores import core_sets
-from dardis.metrics.job_rules import Violation
-from dardis.metrics.jobs import (
+from dardis.metrics.job_metrics import (
     EXPECTATIONS_FILE,
     Expectations,
     expectation_metrics,
@@ -25,6 +23,9 @@ from dardis.metrics.jobs import (
     write_expectations,
     write_metrics_by,
 )
+from dardis.metrics.job_rules import Violation
+from dardis.metrics.jobs_csv import write_jobs
+from dardis.metrics.requested_jobs import AskedJobs, Changed
 from dardis.metrics.system import (
     DOWNTIME_FILE,
     schedule_metrics,
@@ -33,18 +34,17 @@ from dardis.metrics.system import (
     write_downtime,
     write_profile,
 )
-from dardis.metrics.table import write_jobs
 from dardis.model.addresses import JobId
 from dardis.model.choices import Expecting, Resources
 from dardis.model.events import JobChanged
 from dardis.model.files import write_json
-from dardis.model.laid_out import lay_out
+from dardis.model.node_layout import lay_out
 from dardis.model.platform import Platform, platform_to_dict
 from dardis.model.schedule import Downtime, Schedule
 from dardis.runs.inputs import Inputs
 from dardis.runs.outputs import RUN_FILE, decision_figures, write_decisions
 from dardis.runs.play import Played
-from dardis.runs.solved import SOLVER_FILE, solver_figures, write_solved
+from dardis.runs.solved_instances import SOLVER_FILE, solver_figures, write_solved
 from dardis.sim.recorder import Recorder
 
 if TYPE_CHECKING:

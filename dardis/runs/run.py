@@ -10,26 +10,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dardis.config.run import RunSpec
+from dardis.config.run_spec import RunSpec
 from dardis.model.addresses import FIRST_HOST, HostId
 from dardis.model.files import InputFiles
-from dardis.model.laid_out import lay_out
+from dardis.model.node_layout import lay_out
 from dardis.model.out_folder import RUN_FOLDER
 from dardis.registry import find_dispatcher
-from dardis.runs.blamed import blamed
-from dardis.runs.given import NOTHING, Objects, reach_of, read_given
+from dardis.runs.error_source import blamed
 from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
 from dardis.runs.inputs import Inputs, prepared
+from dardis.runs.kernel_warmup import warm
 from dardis.runs.outputs import RUN_FILE, Report
 from dardis.runs.play import Hosting, heeded, play, play_over
 from dardis.runs.results import Results, results_of
-from dardis.runs.warm import warm
+from dardis.runs.run_objects import NOTHING, Objects, reach_of, read_given
 from dardis.sim.recorder import Keep
 from dardis.sim.simulation import Progress
 from dardis.task_manager.setups import Reach
 
 if TYPE_CHECKING:
-    from dardis.transport.mpi import Communicator
+    from dardis.transport.mpi_transport import Communicator
 
 REJECTIONS_SHOWN = 10
 Tell = Callable[[str], object]
@@ -85,7 +85,7 @@ def run_over_ranks(
 
     Returns the outcome on rank 0, elsewhere the exit status. What rank 0 raises before the run ends all ranks quietly.
     """
-    from dardis.transport.mpi import MpiHosts, led_by_first, serve
+    from dardis.transport.mpi_transport import MpiHosts, led_by_first, serve
 
     def prepare(stack: ExitStack) -> tuple[Any, Callable[[], Outcome]]:
         stack.enter_context(RUN_FOLDER.held(request.out, force=request.force))

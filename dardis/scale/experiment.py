@@ -17,13 +17,13 @@ from dardis.model.platform import NodeGroup, Platform
 from dardis.model.randomness import stream
 from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
-from dardis.node_manager.state import PoolState
+from dardis.node_manager.pool_state import PoolState
 from dardis.registry import Cluster, Dispatcher
 from dardis.runs.hosts import even_bounds
 from dardis.task_manager import Reach
 
 if TYPE_CHECKING:
-    from dardis.transport.mpi import Communicator
+    from dardis.transport.mpi_transport import Communicator
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,14 +11,14 @@ from dardis.model.addresses import HostId
 from dardis.model.job import Actual
 from dardis.model.schedule import Schedule
 from dardis.node_manager import RelayingHost
-from dardis.node_manager.state import VirtualHosts
+from dardis.node_manager.pool_state import VirtualHosts
 from dardis.scale import experiment as load
 from dardis.scale.experiment import Driven, Experiment, Ground
 from dardis.scale.row import Row, row_of
 from dardis.scale.tally import TalliedHosts, resident_bytes, tally_of, untouched_pages
-from dardis.sim.overlapped import OverlappedRounds
+from dardis.sim.overlapped_rounds import OverlappedRounds
 from dardis.sim.simulation import Progress, Simulation
-from dardis.transport.local import LocalHosts
+from dardis.transport.local_transport import LocalHosts
 from dardis.transport.peers import Alone, MpiPeers, Peers
 
 INNER_ARITY = 8
@@ -34,7 +34,7 @@ def measure(what: Experiment, ground: Ground, progress: Progress | None = None, 
     startup_s = monotonic_s() - begun
     grown = resident_bytes() - before
     if ground.comm is not None:
-        from dardis.transport.groups import largest, total
+        from dardis.transport.rank_groups import largest, total
 
         grown, startup_s = total(ground.comm, grown), largest(ground.comm, startup_s)
     drive = drive_overlapped if what.overlap > 1 else drive_turns
@@ -60,8 +60,8 @@ def bare_collective_s(ground: Ground, driven: Driven | None) -> float | None:
     """What a bare broadcast and gather of a mean round's bytes take on the same ranks; all ranks call it."""
     if ground.comm is None or ground.comm.size == 1:
         return None
-    from dardis.transport.loggp import collective_ns
-    from dardis.transport.mpi import broadcast
+    from dardis.transport.loggp_probe import collective_ns
+    from dardis.transport.mpi_transport import broadcast
 
     down, up = broadcast(ground.comm, None if driven is None else [round(driven.ask_bytes), round(driven.answer_bytes)])
     return float(np.median(collective_ns(ground.comm, down, [up] * ground.comm.size))) / 1e9
@@ -73,7 +73,7 @@ def drive_turns(what: Experiment, ground: Ground, host: RelayingHost, progress: 
     Rank 0 drives and returns what came of it; the others serve.
     """
     if ground.rank > 0:
-        from dardis.transport.mpi import serve
+        from dardis.transport.mpi_transport import serve
 
         assert ground.comm is not None
         serve(ground.comm, host)
@@ -85,7 +85,7 @@ def drive_turns(what: Experiment, ground: Ground, host: RelayingHost, progress: 
         spent, wall_s, schedule = _play(what, jobs, hosts, progress)
         sent, root, message_ns = tally.traffic.bytes, tally.traffic.root_bytes, None
     else:
-        from dardis.transport.mpi import MpiHosts
+        from dardis.transport.mpi_transport import MpiHosts
 
         remote = MpiHosts(ground.comm, host)
         hosts = TalliedHosts(remote, tally)

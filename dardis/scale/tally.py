@@ -14,11 +14,11 @@ from statistics import median
 import numpy as np
 
 from dardis.engine.clock import cpu_ns, monotonic_s
-from dardis.kernels.ranked import LONGEST_TO_ROOT, SENT
+from dardis.kernels.ranking import LONGEST_TO_ROOT, SENT
 from dardis.model.addresses import HostId, JobId, parts_of
 from dardis.model.loggp import flat_chain, tree_chain, tree_round_trip
 from dardis.node_manager import RelayingHost
-from dardis.node_manager.state import PoolState
+from dardis.node_manager.pool_state import PoolState
 from dardis.scale.experiment import Experiment
 from dardis.transport.base import Hosts, receivers
 from dardis.wire.codec import decode, encode

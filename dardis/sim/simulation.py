@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from dardis.engine.clock import cpu_ns
-from dardis.engine.queue import Event, EventQueue
+from dardis.engine.event_queue import Event, EventQueue
 from dardis.model.addresses import Address, JobId
 from dardis.model.errors import ProtocolError
 from dardis.model.events import Change, SiteEvent, Withdrawn
@@ -19,9 +19,9 @@ from dardis.model.platform import Platform
 from dardis.model.resources import NOBODY_KNOWS
 from dardis.predict import Predictor
 from dardis.sim.recorder import Keep, Recorder
-from dardis.sim.site import Site
+from dardis.sim.site_state import Site
 from dardis.transport.base import Hosts
-from dardis.transport.local import LocalHosts, Lockstep
+from dardis.transport.local_transport import LocalHosts, Lockstep
 from dardis.turns import Turn, Turns
 from dardis.wire.effects import Deed, Placed, Rejected, Solved, Switched
 

@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from dardis.model.faces import found_when_used
+from dardis.model.lazy_imports import found_when_used
 
 if TYPE_CHECKING:
+    from dardis.task_manager.late.late_manager import LateByTurns
     from dardis.task_manager.late.timers import LateByTimers
-    from dardis.task_manager.late.turns import LateByTurns
-    from dardis.task_manager.planned import PlannedManager
+    from dardis.task_manager.planned_manager import PlannedManager
     from dardis.task_manager.setups import EVERY_HOST, LATE_SETUPS, SETUPS, LateSetUp, Reach, SetUp
 
 __all__ = [
@@ -18,7 +18,7 @@ __all__ = [
 if not TYPE_CHECKING:  # else type checkers would take any name for one
     __getattr__ = found_when_used(__name__, {
         "late.timers": ("LateByTimers",),
-        "late.turns": ("LateByTurns",),
-        "planned": ("PlannedManager",),
+        "late_manager": ("LateByTurns",),
+        "planned_manager": ("PlannedManager",),
         "setups": ("EVERY_HOST", "LATE_SETUPS", "SETUPS", "LateSetUp", "Reach", "SetUp"),
     })  # fmt: skip

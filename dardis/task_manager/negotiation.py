@@ -12,10 +12,10 @@ from dardis.model.addresses import FIRST_HOST, HostId, JobId, ManagerAddress
 from dardis.model.capacity import could_hold, outside_desired, too_large
 from dardis.model.choices import ProfileRule, UnitsPerNode
 from dardis.model.job import Job
-from dardis.task_manager.asking import Asking
 from dardis.task_manager.claims import Claims
 from dardis.task_manager.claims.base import OFFERS, SILENT
 from dardis.task_manager.layout import Layout
+from dardis.task_manager.questions import Asking
 from dardis.task_manager.rounds import (
     ALL_NODES,
     JobState,
@@ -31,7 +31,7 @@ from dardis.task_manager.rounds import (
     starts_of,
 )  # fmt: skip
 from dardis.task_manager.sampling import Sampling, only
-from dardis.task_manager.search import Search, SearchRules, advance, begin, first_search, in_hours
+from dardis.task_manager.search_windows import Search, SearchRules, advance, begin, first_search, in_hours
 from dardis.task_manager.setups import BackfillScope, Reach, SetUp
 from dardis.wire import messages as say
 from dardis.wire.codec import opened

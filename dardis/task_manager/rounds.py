@@ -8,7 +8,7 @@ from itertools import count, pairwise
 
 import numpy as np
 
-from dardis.kernels import ranked, selection
+from dardis.kernels import common_starts, ranking
 from dardis.model import offer_rows
 from dardis.model.addresses import HostId
 from dardis.model.arrays import Ints
@@ -17,7 +17,7 @@ from dardis.model.job import FOREVER, Job
 from dardis.model.node_sets import NodeSets
 from dardis.model.offer_rows import BEST_INCARNATION, BEST_NODE, BEST_UNITS
 from dardis.task_manager.layout import Layout
-from dardis.task_manager.search import Search
+from dardis.task_manager.search_windows import Search
 from dardis.task_manager.selection import Draw, Selection, SelectionPolicy
 from dardis.task_manager.setups import Generator, SetUp
 from dardis.wire import messages as say
@@ -243,7 +243,7 @@ def confirms_of(
 def _draw(seed: int, job: int, attempt: int) -> Draw:
     """What a job that selects a start draws from."""
     numbers = count()
-    return lambda bound: int(selection.drawn(seed, job, attempt, next(numbers), bound))
+    return lambda bound: int(common_starts.drawn(seed, job, attempt, next(numbers), bound))
 
 
 def _taken(policy: SelectionPolicy, spans: Ints, ask: say.Ask, place: int, seed: int) -> int:
@@ -258,7 +258,7 @@ def starts_of(this: Round, policy: SelectionPolicy, seed: int) -> list[tuple[int
     for place, (low, high) in enumerate(pairwise(this.sums.offset.tolist())):
         steps = this.sums.rows[low:high]
         spans = np.empty((1 if ask.earliest else len(steps), 3), dtype=np.int64)
-        held = ranked.starts_of_sums(steps, ask.units[place], spans)
+        held = ranking.starts_of_sums(steps, ask.units[place], spans)
         if held:
             instant = _taken(policy, spans[:held], ask, place, seed)
             found.append((place, int(ask.first[place]) + instant * ask.grain))
@@ -291,7 +291,7 @@ def picks_of_candidates(this: Round) -> Iterator[Pick]:
         if int(mine[:, BEST_UNITS].sum()) < units:
             continue
         nodes, node_units = np.empty(units, dtype=np.int64), np.empty(units, dtype=np.int64)
-        count = ranked.take_best(mine, units, this.ask.choice, nodes, node_units)
+        count = ranking.take_best(mine, units, this.ask.choice, nodes, node_units)
         yield Pick(place, start, nodes[:count].copy(), node_units[:count].copy())
 
 
@@ -305,31 +305,33 @@ def picks(this: Round, policy: SelectionPolicy, seed: int) -> Iterator[Pick]:
     nodes, units = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
     result = np.empty(3, dtype=np.int64)
     asks = ask.columns
-    choice = selection.Choice(ask.choice, ask.distinct, ask.grain, seed)
+    choice = common_starts.Choice(ask.choice, ask.distinct, ask.grain, seed)
     place = -1
     while place + 1 < len(ask.job):
         if ask.earliest:
-            selection.first_start(rows, offset, asks, place + 1, choice, nodes, units, result)
+            common_starts.first_start(rows, offset, asks, place + 1, choice, nodes, units, result)
         else:
             _first_taken(rows, offset, ask, place + 1, choice, policy, nodes, units, result)
         place, start, used = result.tolist()
-        if place == selection.NONE:
+        if place == common_starts.NONE:
             return
         yield Pick(place, start, nodes[:used].copy(), units[:used].copy())
 
 
 def _first_taken(
-    rows: Ints, offset: Ints, ask: say.Ask, begin: int, choice: selection.Choice, policy: SelectionPolicy, nodes: Ints,
-    units: Ints, result: Ints,
+    rows: Ints, offset: Ints, ask: say.Ask, begin: int, choice: common_starts.Choice, policy: SelectionPolicy,
+    nodes: Ints, units: Ints, result: Ints,
 ) -> None:  # fmt: skip
     """As `selection.first_start`, with the start that a policy takes."""
-    result[0] = selection.NONE
+    result[0] = common_starts.NONE
     for i in range(begin, len(ask.job)):
         mine = rows[offset[i] : offset[i + 1]]
-        spans = selection.all_starts(mine, ask.units[i], ask.distinct)
+        spans = common_starts.all_starts(mine, ask.units[i], ask.distinct)
         if len(spans):
             instant = _taken(policy, spans, ask, i, choice.seed)
-            start = selection.Start(instant, ask.first[i], ask.walltime[i], ask.units[i], ask.job[i], ask.draw_key[i])
-            used = selection.nodes_of_start(mine, start, choice, nodes, units)
+            start = common_starts.Start(
+                instant, ask.first[i], ask.walltime[i], ask.units[i], ask.job[i], ask.draw_key[i]
+            )
+            used = common_starts.nodes_of_start(mine, start, choice, nodes, units)
             result[:] = i, ask.first[i] + instant * ask.grain, used
             return

@@ -17,7 +17,7 @@ from dardis.model.arrays import Ints
 from dardis.model.job import Job
 from dardis.task_manager.layout import Layout
 from dardis.task_manager.rounds import JobState
-from dardis.task_manager.search import Search
+from dardis.task_manager.search_windows import Search
 from dardis.wire.messages import Ask
 
 WIDER = 4

@@ -14,7 +14,7 @@ from dardis.wire.codec import decode, encode, pack, unpack
 from dardis.wire.messages import Message
 
 if TYPE_CHECKING:
-    from dardis.transport.mpi import Communicator
+    from dardis.transport.mpi_transport import Communicator
 
 Batch = list[tuple[JobId, Message]]
 """Messages with the job each is about, in order."""

@@ -2,24 +2,24 @@
 
 from typing import TYPE_CHECKING
 
-from dardis.model.faces import found_when_used
+from dardis.model.lazy_imports import found_when_used
 
 if TYPE_CHECKING:
-    from dardis.turns.by_message import TurnsByMessage
-    from dardis.turns.central import CentralTurns
-    from dardis.turns.late import LateTurns
-    from dardis.turns.overlapped import OverlappedTurns
-    from dardis.turns.planned import PlannedTurns
+    from dardis.turns.central_turns import CentralTurns
+    from dardis.turns.late_turns import LateTurns
+    from dardis.turns.message_turns import TurnsByMessage
+    from dardis.turns.overlapped_turns import OverlappedTurns
+    from dardis.turns.planned_turns import PlannedTurns
     from dardis.turns.turn import Turn, Turns
 
 __all__ = ["CentralTurns", "LateTurns", "OverlappedTurns", "PlannedTurns", "Turn", "Turns", "TurnsByMessage"]
 
 if not TYPE_CHECKING:  # else type checkers would take any name for one
     __getattr__ = found_when_used(__name__, {
-        "by_message": ("TurnsByMessage",),
-        "central": ("CentralTurns",),
-        "late": ("LateTurns",),
-        "overlapped": ("OverlappedTurns",),
-        "planned": ("PlannedTurns",),
+        "message_turns": ("TurnsByMessage",),
+        "central_turns": ("CentralTurns",),
+        "late_turns": ("LateTurns",),
+        "overlapped_turns": ("OverlappedTurns",),
+        "planned_turns": ("PlannedTurns",),
         "turn": ("Turn", "Turns"),
     })  # fmt: skip

@@ -14,7 +14,7 @@ import numpy as np
 from dardis.model.files import by_name, csv_table
 from dardis.model.numbers import decimal_number, whole_number
 from dardis.model.resources import CORES, MEMORY
-from dardis.workload.table import processors
+from dardis.workload.csv_trace import processors
 from dardis.workload.trace import LARGEST, OUT_OF_RANGE, UNKNOWN, Skipped, Trace, build_trace
 
 CPU_MILLI = "cpu_milli"

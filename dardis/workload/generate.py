@@ -18,9 +18,9 @@ from dardis.model.errors import InputError
 from dardis.model.moments import utc_text
 from dardis.model.randomness import stream
 from dardis.model.resources import CORES, MEMORY
-from dardis.workload.jobs import in_units
-from dardis.workload.table import processors
+from dardis.workload.csv_trace import processors
 from dardis.workload.trace import StatedPart, StatedRequest, Trace, build_trace
+from dardis.workload.trace_jobs import in_units
 
 DAY = 86_400
 NODE_CORES = 16

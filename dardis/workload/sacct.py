@@ -29,8 +29,8 @@ from dardis.model.files import by_name
 from dardis.model.numbers import whole_number
 from dardis.model.resources import CORES, MEMORY
 from dardis.workload import slurm_texts as slurm
+from dardis.workload.csv_trace import members, processors
 from dardis.workload.slurm_texts import UNSTATED, Clock, OtherClockError, Phase, Tres
-from dardis.workload.table import members, processors
 from dardis.workload.trace import LARGEST, UNKNOWN, Skipped, Trace, build_trace
 
 STEP = "a step of a job (sacct -X leaves them out)"

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from dardis.model.numbers import whole_number
 from dardis.model.resources import CORES, MEMORY, kind_of_gres, kind_of_type
-from dardis.workload.table import LARGEST_ARRAY
+from dardis.workload.csv_trace import LARGEST_ARRAY
 from dardis.workload.trace import LARGEST, UNKNOWN
 
 UNSTATED = frozenset({"", "Unknown", "None", "N/A"})

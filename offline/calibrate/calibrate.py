@@ -8,15 +8,15 @@ from pathlib import Path
 
 import numpy as np
 
-from dardis.config.measured import NodeWatts, read_measured
-from dardis.config.platform import load_platform
+from dardis.config.platform_file import load_platform
 from dardis.config.power_edit import Key, idle_of_devices
+from dardis.config.power_samples import NodeWatts, read_measured
 from dardis.model.arrays import Floats
 from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.model.resources import CORES
 from dardis.power.fit import Fit, Misses, fit_figures
-from offline.calibrate.ran import read_ran
+from offline.calibrate.recorded_jobs import read_ran
 from offline.calibrate.samples import Sampled, figure_kinds, of_jobs, of_nodes
 from offline.site.calendar import calendar_of
 

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import numpy as np
 
-from dardis.config.measured import JobWatts, NodeWatts
+from dardis.config.power_samples import JobWatts, NodeWatts
 from dardis.model.arrays import Bools, Floats, Ints
 from dardis.model.errors import InputError
 from dardis.model.moments import utc_text
 from dardis.model.platform import NodePower, Platform
 from dardis.model.resources import CORES, MEMORY, POWER
 from dardis.power.fit import Samples
-from offline.calibrate.ran import STILL_RUNS, Ran
+from offline.calibrate.recorded_jobs import STILL_RUNS, Ran
 
 DAY_S = 86_400
 SLOT_S = 300

@@ -11,33 +11,33 @@ from dardis.engine.clock import process_cpu_s
 from dardis.model.arrays import Ints
 from dardis.model.errors import InputError
 from dardis.model.platform import Platform
-from dardis.model.profile import ZERO, StepFunction
 from dardis.model.resources import CORES
 from dardis.model.schedule import Downtime
 from dardis.model.series import Series
+from dardis.model.step_function import ZERO, StepFunction
 from dardis.model.target import DesiredProfile, Split, Switching, most_that_opens
 from dardis.power.account import Account
 from dardis.power.conditions import Tariff, cost_of_joule
-from dardis.power.nodes import busy_watts, watts_for_cores
+from dardis.power.node_power import busy_watts, watts_for_cores
 from dardis.report.over_time import envelope
-from offline.day.aims import Aims, aims_of_day
+from offline.day.day_as_problem import pose
+from offline.day.day_targets import Aims, aims_of_day
 from offline.day.hindsight import Hindsight
-from offline.day.options import DaySpec
-from offline.day.pose import pose
+from offline.day.initial_nodes import Standing
+from offline.day.plan_spec import DaySpec
+from offline.day.power_headroom import Settled, fill_room
 from offline.day.promise import Promise, promise_of
-from offline.day.room import Settled, fill_room
-from offline.day.standing import Standing
 from offline.folder.tables import JobKind, ProfileTable
 from offline.forecast.forecast import Forecast
-from offline.onoff.planned import Limits, Reserve, plan_switching
+from offline.onoff.planned_switching import Limits, Reserve, plan_switching
 from offline.onoff.spans import Spans, nodes_up
 from offline.planner.budget import SearchProgress, Watch, never, tell_nobody
-from offline.planner.limits import allowed_it_w
+from offline.planner.day_planner import Plans, plan
+from offline.planner.day_problem import Plan, Problem, StoppedBy
+from offline.planner.machine_use import cores_used, node_spans
 from offline.planner.money import account_of
-from offline.planner.plan import Plans, plan
-from offline.planner.problem import Plan, Problem, StoppedBy
+from offline.planner.power_limits import allowed_it_w
 from offline.planner.switched_bound import bound_with_switching, most_of_machine
-from offline.planner.use import cores_used, node_spans
 from offline.site.calendar import DAY_S
 
 SEARCH_SHARE = 0.6

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from dardis.model.profile import StepFunction
+from dardis.model.step_function import StepFunction
 from offline.day.day import DayPlan
-from offline.day.stay_on import break_even_seconds
-from offline.folder.plan import Figure
-from offline.site.site import Site
+from offline.day.idle_reserve import break_even_seconds
+from offline.folder.plan_folder import Figure
+from offline.site.site_inputs import Site
 
 
 def figures_for_people(summary: Mapping[str, Figure]) -> list[tuple[str, Figure]]:

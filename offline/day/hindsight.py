@@ -13,26 +13,26 @@ from dardis.model.arrays import Floats, Ints
 from dardis.model.errors import InputError
 from dardis.model.job import FOREVER
 from dardis.model.platform import NodePower, Platform
-from dardis.model.profile import ZERO, StepFunction
 from dardis.model.schedule import Downtime, Schedule
 from dardis.model.series import Series
+from dardis.model.step_function import ZERO, StepFunction
 from dardis.model.target import Switching
 from dardis.power.account import Work, work_of
 from dardis.power.conditions import Conditions
-from offline.day.gap import Known, known_at
+from offline.day.hours_before import Known, known_at
 from offline.extract.target_tree import TargetTree, learn_target
 from offline.forecast.forecast import forecast
-from offline.forecast.past import NothingBeforeError
-from offline.onoff.replay import Demand, PastDemand, demands_of
+from offline.forecast.submission_history import NothingBeforeError
+from offline.onoff.reserve_replay import Demand, PastDemand, demands_of
 from offline.planner.budget import Effort, Watch
+from offline.planner.day_problem import Expected, Problem
 from offline.planner.improve import improve
+from offline.planner.machine_use import cores_used
 from offline.planner.packing import plan_jobs, state_at
-from offline.planner.problem import Expected, Problem
 from offline.planner.searches import heuristic
-from offline.planner.use import cores_used
 from offline.site.calendar import DAY_S, HOUR_S
 from offline.site.history import jobs_that_fit, predictor_of
-from offline.site.site import Site
+from offline.site.site_inputs import Site
 
 LEAST_DAYS = 5
 """With fewer past days nothing is learned."""

@@ -1,8 +1,8 @@
 """What a day's switching promises: what its rule would have brought on past days, each learned from those before it.
 
 Each of the last days is switched by the rule as it was known at that day's midnight, against the jobs that came; the
-day's work and switching are then moved to the coming day, to its weather and prices. `offline.onoff.replay` says what
-that saves and who waits; what follows from a wait is left out.
+day's work and switching are then moved to the coming day, to its weather and prices. `offline.onoff.reserve_replay`
+says what that saves and which jobs wait; what follows from a wait is left out.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from dardis.model.schedule import Downtime
 from dardis.model.target import Switching
 from dardis.power.account import Account, Work, account
 from dardis.power.conditions import Conditions
-from dardis.power.nodes import MachinePower
-from offline.day.gap import Known
+from dardis.power.node_power import MachinePower
 from offline.day.hindsight import LEAST_DAYS, Hindsight, SwitchedDay, switched_day
-from offline.day.options import DaySpec, Reactive, SwitchingRule, wait_cost
-from offline.day.stay_on import (
+from offline.day.hours_before import Known
+from offline.day.idle_reserve import (
     break_even_seconds,
     reactive_switching,
     spares_of_day,
@@ -30,6 +29,7 @@ from offline.day.stay_on import (
     thesis_target,
     wait_joules,
 )
+from offline.day.plan_spec import DaySpec, Reactive, SwitchingRule, wait_cost
 from offline.forecast.forecast import Range, range_of
 
 

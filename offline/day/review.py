@@ -15,17 +15,17 @@ from dardis.model.arrays import Floats, Ints
 from dardis.model.errors import InputError
 from dardis.model.files import sha256_of
 from dardis.model.platform import platform_to_dict
-from dardis.model.profile import StepFunction
 from dardis.model.resources import CORES
 from dardis.model.schedule import Downtime
+from dardis.model.step_function import StepFunction
 from dardis.power.account import Account, account, work_of
 from dardis.power.conditions import Conditions
-from dardis.power.nodes import MachinePower
+from dardis.power.node_power import MachinePower
 from dardis.report.chart import TimeAxis
 from dardis.report.review_page import DaySide, ReviewPicture, draw_review
 from dardis.report.run_files import RunFiles, read_run
-from offline.day.options import wait_cost
-from offline.folder.plan import TARGET_FILE, PlanFolder, read_plan
+from offline.day.plan_spec import wait_cost
+from offline.folder.plan_folder import TARGET_FILE, PlanFolder, read_plan
 from offline.onoff.spans import nodes_up
 
 FOLLOWED, WITHOUT = "with the plan", "without"

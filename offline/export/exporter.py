@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from dardis.model.arrays import Bools, Ints
-from offline.folder.plan import PlanFolder
+from offline.folder.plan_folder import PlanFolder
 from offline.folder.tables import OnOffTable
 
 

@@ -9,9 +9,9 @@ from typing import Final
 from dardis.model.errors import InputError
 from offline.export.exporter import Export, Format
 from offline.export.json_plan import export_csv, export_json, export_openmetrics, read_json_plan
-from offline.export.redfish import export_redfish
-from offline.export.slurm import export_slurm, mode_of
-from offline.folder.plan import PlanFolder, read_plan
+from offline.export.redfish_export import export_redfish
+from offline.export.slurm_export import export_slurm, mode_of
+from offline.folder.plan_folder import PlanFolder, read_plan
 
 
 def _slurm(plan: PlanFolder, names: list[str], mode: str | None = None) -> Export:

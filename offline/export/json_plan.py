@@ -10,15 +10,15 @@ from typing import Final, NamedTuple
 import numpy as np
 from pydantic import StrictFloat, StrictInt, StrictStr
 
-from dardis.config.records import Figures, PlanHead
-from dardis.config.target import SwitchingTable, switching_of, switching_table
+from dardis.config.json_records import Figures, PlanHead
+from dardis.config.target_file import SwitchingTable, switching_of, switching_table
 from dardis.config.toml_file import read_json
 from dardis.model.arrays import Floats, Ints
 from dardis.model.csv_table import TEXT, WHOLE, WORD, Column, CsvCells, CsvTable
 from dardis.model.errors import InputError
 from dardis.model.hostlist import hostlist
 from offline.export.exporter import Export, first_on, steps
-from offline.folder.plan import PlanFolder, head
+from offline.folder.plan_folder import PlanFolder, head
 from offline.folder.tables import (
     PROFILE,
     onoff_columns,

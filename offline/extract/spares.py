@@ -1,10 +1,10 @@
 """How many idle nodes to keep on in each hour, learned from past days: as few as keep nearly all jobs from waiting.
 
-For every past hour and every number of spares, `offline.onoff.replay` says what would have been saved and which jobs
-would have waited for a boot. With a price on a delayed job each hour has a cheapest number. A small tree finds which
-hours are alike; each of its leaves gets the number that is cheapest for its hours together. The price is the one at
-which all aims are met with the same margin (or missed by the least), as judged on days that a tree has not seen. If the
-site states a price for waits, that one counts, and there are no aims.
+For every past hour and every number of spares, `offline.onoff.reserve_replay` says what would have been saved and
+which jobs would have waited for a boot. With a price on a delayed job each hour has a cheapest number. A small tree
+finds which hours are alike; each of its leaves gets the number that is cheapest for its hours together. The price is
+the one at which all aims are met with the same margin (or missed by the least), as judged on days that a tree has not
+seen. If the site states a price for waits, that one counts, and there are no aims.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import numpy as np
 from dardis.model.arrays import Floats, Ints
 from dardis.model.branch import Branch
 from dardis.model.platform import NodePower, Platform
-from dardis.model.profile import StepFunction
+from dardis.model.step_function import StepFunction
 from offline.extract.trees import HourTable, Shape, branch_of, folds, rules_of
-from offline.onoff.replay import Demand, PastDemand, Replay
+from offline.onoff.reserve_replay import Demand, PastDemand, Replay
 
 FALLBACK_SHARE: Final = 0.03
 """Spares as a share of the nodes while there is too little history."""

@@ -12,7 +12,7 @@ import numpy as np
 from dardis.model.arrays import Floats
 from dardis.model.branch import Branch
 from dardis.model.platform import Platform
-from dardis.model.profile import StepFunction
+from dardis.model.step_function import StepFunction
 from dardis.model.target import Switching
 from offline.extract.trees import HourTable, Shape, branch_of, held_out, rules_of
 from offline.site.calendar import DAY_S, HOUR_S

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from dardis.model.arrays import Bools, Floats, Ints
 from dardis.model.branch import Branch
-from dardis.model.profile import StepFunction
 from dardis.model.series import Series
+from dardis.model.step_function import StepFunction
 from offline.site.calendar import DAY_S, HOUR_S
 
 FOLDS: Final = 5

@@ -11,8 +11,8 @@ from dardis.model.arrays import Floats
 from dardis.model.errors import InputError
 from dardis.workload.trace import Trace
 from offline.forecast.forecast import Forecast, forecast_from
-from offline.forecast.past import by_hour, in_use, look_back
 from offline.forecast.scenarios import METHODS, WEEK, Band
+from offline.forecast.submission_history import by_hour, in_use, look_back
 from offline.site.calendar import DAY_S, HOUR_S, Calendar
 
 MOST_DAYS = 365

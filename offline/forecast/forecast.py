@@ -11,7 +11,6 @@ from dardis.model.arrays import Floats, Ints
 from dardis.model.errors import InputError
 from dardis.workload.trace import Trace
 from offline.forecast import DEFAULT
-from offline.forecast.past import Past, look_back, without_last
 from offline.forecast.scenarios import (
     WEEK,
     Demand,
@@ -24,6 +23,7 @@ from offline.forecast.scenarios import (
     seasonal,
     weekday_strength,
 )
+from offline.forecast.submission_history import Past, look_back, without_last
 from offline.site.calendar import DAY_S, HOUR_S, Calendar
 
 HORIZONS = (24, 48)

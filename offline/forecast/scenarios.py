@@ -14,7 +14,7 @@ from dardis.model.job import NO_TIME
 from dardis.model.placements import indexes_of
 from dardis.model.randomness import stream
 from dardis.workload.trace import UNKNOWN, Trace
-from offline.forecast.past import Past, in_use
+from offline.forecast.submission_history import Past, in_use
 from offline.site.calendar import HOUR_S
 
 SCENARIOS = 200

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dardis.config.nodes import node_names
+from dardis.config.node_fields import node_names
 from dardis.model.errors import InputError
 from dardis.model.files import write_text
+from offline.export.export_spec import ExportSpec
 from offline.export.exporter import Format
 from offline.export.formats import format_named
-from offline.export.slurm import Mode, mode_of
-from offline.export.spec import ExportSpec
-from offline.folder.plan import PlanFolder
-from offline.loop.check import Check, check_export, in_mode
+from offline.export.slurm_export import Mode, mode_of
+from offline.folder.plan_folder import PlanFolder
+from offline.loop.export_check import Check, check_export, in_mode
 
 
 @dataclass(frozen=True)

@@ -17,28 +17,28 @@ from dardis.model.choices import ProfileRule
 from dardis.model.errors import InputError
 from dardis.model.job import Actual
 from dardis.model.platform import Platform
-from dardis.model.profile import StepFunction
 from dardis.model.schedule import Downtime, Schedule
+from dardis.model.step_function import StepFunction
 from dardis.model.target import Switching, Target
 from dardis.power.account import Account, Gain, account, gain, work_of
 from dardis.power.conditions import Conditions
-from dardis.power.nodes import MachinePower
+from dardis.power.node_power import MachinePower
 from dardis.registry import Dispatcher, dispatchers_that, find_dispatcher
-from dardis.runs.blamed import blamed
+from dardis.runs.error_source import blamed
 from dardis.runs.inputs import STARTS_ONLY
+from dardis.runs.kernel_warmup import warm
 from dardis.runs.play import Played, play
-from dardis.runs.warm import warm
 from dardis.workload.deadlines import deadlines_asked
 from offline.day.day import DayPlan, desired_of, plan_day, wished_of
-from offline.day.gap import LEARN_DAYS
 from offline.day.hindsight import Hindsight
-from offline.day.options import DaySpec, Reactive, SwitchingRule
-from offline.day.stay_on import break_even_seconds, reactive_switching
+from offline.day.hours_before import LEARN_DAYS
+from offline.day.idle_reserve import break_even_seconds, reactive_switching
+from offline.day.plan_spec import DaySpec, Reactive, SwitchingRule
 from offline.loop.shift import shifted
 from offline.onoff.spans import clairvoyant, nodes_up
 from offline.planner.budget import SearchProgress
 from offline.site.calendar import DAY_S
-from offline.site.site import Site
+from offline.site.site_inputs import Site
 
 RIVAL_IDLE_S: Final = 900
 """How long nodes idle, beside the break-even time, under the rules that the days are set beside."""

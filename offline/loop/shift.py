@@ -13,9 +13,9 @@ from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
 from dardis.model.series import Series
 from dardis.power.conditions import cost_of_joule
-from dardis.power.nodes import full_watts
+from dardis.power.node_power import full_watts
 from offline.site.history import predictor_of
-from offline.site.site import Site
+from offline.site.site_inputs import Site
 
 GRAIN_S = 900
 """How far apart the starts are that are looked at."""

@@ -10,9 +10,9 @@ from dardis.model.arrays import Floats, Ints
 from dardis.model.job import FOREVER
 from dardis.model.placements import Placements
 from dardis.model.platform import Platform
-from dardis.model.profile import StepFunction
 from dardis.model.schedule import Downtime, Schedule
-from dardis.power.nodes import MachinePower
+from dardis.model.step_function import StepFunction
+from dardis.power.node_power import MachinePower
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from dardis.engine.clock import monotonic_s
-from offline.planner.problem import StoppedBy
+from offline.planner.day_problem import StoppedBy
 
 SearchProgress = Callable[[str, float | None, float | None], None]
 """Told what is being done, the best profit so far and the bound (None: none yet)."""

@@ -14,9 +14,9 @@ from dardis.kernels.day_profit import DayProfit
 from dardis.model.arrays import Floats, Ints
 from dardis.model.randomness import stream
 from offline.planner.budget import Effort, Watch
+from offline.planner.day_problem import Plan, Problem
 from offline.planner.money import cores_of, profit_of, rank_of
 from offline.planner.packing import Packing
-from offline.planner.problem import Plan, Problem
 from offline.planner.searches import plan_of
 
 PASSES = 4

@@ -15,8 +15,8 @@ from dardis.model.series import Series
 from dardis.power.account import Account, Work, account
 from dardis.power.conditions import DEMAND_SPAN_S, Conditions, price_of_joule
 from dardis.power.cooling import PueTable
-from dardis.power.nodes import MachinePower
-from offline.planner.problem import Problem
+from dardis.power.node_power import MachinePower
+from offline.planner.day_problem import Problem
 
 STEPS = 4096
 """IT powers at which the cost of a segment is known; between them it is taken to be linear."""

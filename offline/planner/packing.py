@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dardis.kernels import profile, queue, rebuild, search
+from dardis.kernels import job_queue, node_search, profile
+from dardis.kernels import neighbourhood_search as rebuild
 from dardis.kernels.day_profit import DayProfit
 from dardis.kernels.placer import Placer
 from dardis.kernels.profile import NodeProfiles
@@ -18,9 +19,9 @@ from dardis.model.placements import Placements, indexes_of, offsets_of
 from dardis.model.platform import Platform
 from dardis.model.resources import CORES, POWER
 from dardis.model.schedule import Schedule
-from dardis.power.nodes import MachinePower
+from dardis.power.node_power import MachinePower
 from dardis.predict.recent import LastTwo
-from offline.planner.problem import Expected, Plan, PlanJobs, Problem, Running
+from offline.planner.day_problem import Expected, Plan, PlanJobs, Problem, Running
 
 GRAIN_S = 900
 """Between the times where something changes, starts are looked at this often."""
@@ -41,27 +42,27 @@ class Packing:
         most = np.minimum(jobs.units, platform.node_count)
         count, kinds = jobs.request.shape
         held_most = int(most.sum()) + 1
-        self._queue = queue.make_queue(count, kinds)._replace(
+        self._queue = job_queue.make_queue(count, kinds)._replace(
             hold_node=np.zeros(held_most, np.int64), hold_units=np.zeros(held_most, np.int64)
         )
         table = self._queue.table
-        table[:, queue.NUMBER], table[:, queue.SUBMIT] = jobs.number, jobs.submit
-        table[:, queue.SPAN], table[:, queue.UNITS] = jobs.duration, jobs.units
-        table[:, queue.GROUPS] = [platform.sets.code(bits) for bits in jobs.groups.tolist()]
-        table[:, queue.LATEST] = np.where(jobs.latest == NO_TIME, FOREVER, jobs.latest)
-        table[:, queue.START], table[:, queue.HOLD] = NO_TIME, np.cumsum(most) - most
-        table[:, queue.REQUEST :] = jobs.request
-        rules = queue.Rules(True, True, 0, queue.UNBOUND, False, False, BEST_FIT, seed)
+        table[:, job_queue.NUMBER], table[:, job_queue.SUBMIT] = jobs.number, jobs.submit
+        table[:, job_queue.SPAN], table[:, job_queue.UNITS] = jobs.duration, jobs.units
+        table[:, job_queue.GROUPS] = [platform.sets.code(bits) for bits in jobs.groups.tolist()]
+        table[:, job_queue.LATEST] = np.where(jobs.latest == NO_TIME, FOREVER, jobs.latest)
+        table[:, job_queue.START], table[:, job_queue.HOLD] = NO_TIME, np.cumsum(most) - most
+        table[:, job_queue.REQUEST :] = jobs.request
+        rules = job_queue.Rules(True, True, 0, job_queue.UNBOUND, False, False, BEST_FIT, seed)
         self._placer = Placer(self._nodes, rules, kinds)
 
     @property
     def start(self) -> Ints:
         """The starts of all jobs, `NO_TIME` where one is not placed; a copy."""
-        return self._queue.table[:, queue.START].copy()
+        return self._queue.table[:, job_queue.START].copy()
 
     def placed(self) -> Placements:
         """The nodes of all jobs; of one that is not placed, none."""
-        held, low = self._queue.table[:, queue.HELD], self._queue.table[:, queue.HOLD]
+        held, low = self._queue.table[:, job_queue.HELD], self._queue.table[:, job_queue.HOLD]
         place = indexes_of(low, held)
         return Placements(offsets_of(held), self._queue.hold_node[place], self._queue.hold_units[place])
 
@@ -69,10 +70,10 @@ class Packing:
         """Place a job at its earliest free start, not before `first`; return it. ValueError when no node holds it."""
         placer, soonest = self._placer, int(self.soonest[job])
         first = soonest if first is None else max(first, soonest)
-        if not placer.find(self._queue, job, queue.UNBOUND, first, FOREVER, self._now):
-            raise ValueError(f"job {self._queue.table[job, queue.NUMBER]} is too large for the machine")
+        if not placer.find(self._queue, job, job_queue.UNBOUND, first, FOREVER, self._now):
+            raise ValueError(f"job {self._queue.table[job, job_queue.NUMBER]} is too large for the machine")
         start = int(placer.room.result[1])
-        placer.change(search.take, self._queue, job, start, self._now)
+        placer.change(node_search.take, self._queue, job, start, self._now)
         return start
 
     def keep_all(self, plan: Plan, jobs: Iterable[int]) -> None:
@@ -80,12 +81,12 @@ class Packing:
         table = self._queue.table
         for job in jobs:
             nodes, units = plan.placed.of(job)
-            low = table[job, queue.HOLD]
-            table[job, queue.HELD] = len(nodes)
+            low = table[job, job_queue.HOLD]
+            table[job, job_queue.HELD] = len(nodes)
             self._queue.hold_node[low : low + len(nodes)] = nodes
             self._queue.hold_units[low : low + len(nodes)] = units
-            if self._placer.change(search.take, self._queue, job, int(plan.start[job]), self._now) != profile.DONE:
-                raise ValueError(f"job {table[job, queue.NUMBER]} does not fit where the plan has it")
+            if self._placer.change(node_search.take, self._queue, job, int(plan.start[job]), self._now) != profile.DONE:
+                raise ValueError(f"job {table[job, job_queue.NUMBER]} does not fit where the plan has it")
 
     def rebuild(self, profit: DayProfit, groups: list[Ints]) -> float:
         """Tear out each group of placed jobs and put its jobs, in their order, where they are worth most.

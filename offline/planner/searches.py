@@ -18,9 +18,9 @@ from dardis.model.schedule import Schedule
 from dardis.sim.simulation import Simulation
 from dardis.turns import CentralTurns
 from offline.planner.budget import Watch
+from offline.planner.day_problem import Expected, Plan, Problem, Running
 from offline.planner.money import account_of, added_w, cores_of, rank_of
 from offline.planner.packing import Packing
-from offline.planner.problem import Expected, Plan, Problem, Running
 
 
 def in_order(problem: Problem, order: Ints) -> Packing:

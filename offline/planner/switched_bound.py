@@ -9,11 +9,11 @@ import numpy as np
 from dardis.model.arrays import Floats, Ints
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.model.resources import CORES
-from dardis.power.nodes import MachinePower, busy_watts
+from dardis.power.node_power import MachinePower, busy_watts
 from offline.planner.cp.bound import bound
+from offline.planner.day_planner import PROOF_S
+from offline.planner.day_problem import Problem
 from offline.planner.money import account_of_running, most_added_w, price_per_j
-from offline.planner.plan import PROOF_S
-from offline.planner.problem import Problem
 
 _GRAIN = 2000
 """Numbers of busy cores that are looked at, at most."""

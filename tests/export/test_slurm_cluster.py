@@ -15,8 +15,8 @@ from kit.slurm_cluster import Cluster, missing_programs, until
 
 from dardis.model.hostlist import hostlist
 from dardis.model.platform import NodeGroup, NodePower, Platform
-from offline.export.slurm import Mode, export_slurm
-from offline.folder.plan import PlanFolder
+from offline.export.slurm_export import Mode, export_slurm
+from offline.folder.plan_folder import PlanFolder
 
 pytestmark = [
     pytest.mark.slow,

@@ -15,10 +15,10 @@ from kit.plan_folder import onoff, profile, schedule
 from kit.slurm_cluster import Cluster, missing_programs, until
 
 from dardis.model.platform import NodeGroup, NodePower, Platform
-from dardis.model.profile import StepFunction
+from dardis.model.step_function import StepFunction
 from dardis.model.target import Switching
-from offline.export.slurm import Mode, export_slurm
-from offline.folder.plan import PlanFolder
+from offline.export.slurm_export import Mode, export_slurm
+from offline.folder.plan_folder import PlanFolder
 
 pytestmark = [
     pytest.mark.slow,

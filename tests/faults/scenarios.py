@@ -12,14 +12,14 @@ from kit.dispatchers import dispatcher_of
 from dardis.model.choices import NodeChoice, UnitsPerNode
 from dardis.model.job import Actual
 from dardis.model.platform import NodeGroup, Platform
-from dardis.model.profile import StepFunction
 from dardis.model.randomness import stream
+from dardis.model.step_function import StepFunction
 from dardis.model.target import DesiredProfile
-from dardis.sim.faults import Crash, Scenario
+from dardis.sim.fault_simulation import Crash, Scenario
 from dardis.task_manager import SETUPS, LateSetUp, SetUp
-from dardis.task_manager.claims.agreed import Pace
+from dardis.task_manager.claims.two_phase_claims import Pace
 from dardis.task_manager.setups import OfferRule
-from dardis.transport.virtual import Faults
+from dardis.transport.virtual_network import Faults
 
 KINDS = ("cores", "memory", "gpu")
 NAMES = ("dardis-throughput", "dardis-profile", "dardis-balance")

@@ -11,8 +11,8 @@ from kit.seeds import assert_sound
 
 from dardis.metrics.audit import audit
 from dardis.model.job import Actual
-from dardis.sim.executed import Executed, is_full
-from dardis.sim.faults import Fate, FaultSimulation, Log, PoolMaker, Scenario, UnitRun
+from dardis.sim.executed_runs import Executed, is_full
+from dardis.sim.fault_simulation import Fate, FaultSimulation, Log, PoolMaker, Scenario, UnitRun
 from dardis.task_manager import LateByTimers
 from dardis.wire.effects import Done
 

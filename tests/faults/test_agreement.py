@@ -13,7 +13,7 @@ from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
 from dardis.node_manager.pool import FORGET, LAPSE
 from dardis.task_manager import SETUPS, PlannedManager
-from dardis.task_manager.claims.agreed import OFFERS, RETRY, SILENT, AgreedClaims, Pace
+from dardis.task_manager.claims.two_phase_claims import OFFERS, RETRY, SILENT, AgreedClaims, Pace
 from dardis.task_manager.layout import layout_of
 from dardis.wire import messages as say
 from dardis.wire.effects import Done, Effect, Kill, Launch, Placed, Send, SetTimer, Tell, ToHosts, ToManagers, Waiting

@@ -9,9 +9,9 @@ from faults.broken import NeverForgets, NoFitTest, NoKill
 from faults.seeds import check, run_seed
 
 from dardis.node_manager import NodePool, RelayingHost
-from dardis.sim.faults import PoolMaker
+from dardis.sim.fault_simulation import PoolMaker
 from dardis.task_manager import LateByTimers, negotiation
-from dardis.task_manager.claims.agreed import AgreedClaims, Proposal
+from dardis.task_manager.claims.two_phase_claims import AgreedClaims, Proposal
 from dardis.wire import messages as say
 from dardis.wire.effects import Effect
 

@@ -8,11 +8,11 @@ from kit.actual import actual
 from kit.dispatchers import dispatcher_of
 
 from dardis.model.platform import NodeGroup, Platform
-from dardis.sim.faults import FaultSimulation, Scenario
+from dardis.sim.fault_simulation import FaultSimulation, Scenario
 from dardis.task_manager import LateByTimers, LateSetUp
-from dardis.task_manager.claims.agreed import Pace
+from dardis.task_manager.claims.two_phase_claims import Pace
 from dardis.task_manager.late.backlog import Backlog
-from dardis.transport.virtual import Faults
+from dardis.transport.virtual_network import Faults
 from dardis.wire.effects import Send, SendAll
 
 PACE = Pace(patience=6, resend=6, lead=20)

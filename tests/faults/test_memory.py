@@ -16,10 +16,10 @@ from kit.dispatchers import dispatcher_of
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.randomness import stream
 from dardis.registry import OURS
-from dardis.sim.faults import FaultSimulation, PoolMaker, Scenario
+from dardis.sim.fault_simulation import FaultSimulation, PoolMaker, Scenario
 from dardis.task_manager import LateSetUp
-from dardis.task_manager.claims.agreed import Pace
-from dardis.transport.virtual import Faults
+from dardis.task_manager.claims.two_phase_claims import Pace
+from dardis.transport.virtual_network import Faults
 from dardis.wire.effects import Deed, Done, Rejected
 from dardis.wire.messages import Look
 

@@ -17,10 +17,10 @@ from dardis.model.offer_rows import CANDIDATES_TAG, SUMS_TAG
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import RelayingHost, relay
 from dardis.registry import OURS
-from dardis.sim.faults import Crash, FaultSimulation, Scenario
-from dardis.task_manager import SETUPS, LateSetUp, asking
-from dardis.task_manager.claims.agreed import LONGEST_BACKOFF, AgreedClaims, Pace
-from dardis.transport.virtual import Faults
+from dardis.sim.fault_simulation import Crash, FaultSimulation, Scenario
+from dardis.task_manager import SETUPS, LateSetUp, questions
+from dardis.task_manager.claims.two_phase_claims import LONGEST_BACKOFF, AgreedClaims, Pace
+from dardis.transport.virtual_network import Faults
 from dardis.wire import messages as say
 from dardis.wire.effects import Effect, Kill, Send
 
@@ -136,7 +136,7 @@ GO_ON, JOINED = RelayingHost._go_on, relay.joined_answers
     [
         (RelayingHost, "_go_on", asks_again_never, "is lost"),
         (RelayingHost, "_remind", lambda *_: Kill(-1, 0), "has not forgotten a question"),  # nobody runs that
-        (asking, "living", lambda first, *_: first, "is lost"),
+        (questions, "living", lambda first, *_: first, "is lost"),
         (RelayingHost, "_left_out", lambda *_: [], "is lost"),
         (relay, "joined_answers", counts_an_answer_twice, "is lost"),
     ],

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dardis.transport.virtual import Faults, VirtualNetwork
+from dardis.transport.virtual_network import Faults, VirtualNetwork
 from dardis.wire.messages import Commit, Message
 
 Received = list[tuple[int, int, Message]]

@@ -23,14 +23,14 @@ from dardis.dispatch.replan.setups import ReplanSetUp
 from dardis.metrics.audit import audit
 from dardis.model.choices import NodeChoice, OnOff, ProfileRule, UnitsPerNode
 from dardis.model.platform import Maintenance
-from dardis.model.profile import StepFunction
+from dardis.model.step_function import StepFunction
 from dardis.model.target import DesiredProfile, Switching, Target
 from dardis.runs.hosts import host_from_plan, host_plan
 from dardis.runs.play import Hosting, Played, heeded, play, play_over
 from dardis.task_manager import Reach, SetUp
 from dardis.task_manager.selection import Selection
 from dardis.task_manager.setups import Generator
-from dardis.transport.local import LocalHosts
+from dardis.transport.local_transport import LocalHosts
 
 COMMAND_EVERY = 4
 """One seed in so many goes through files and the command as well."""

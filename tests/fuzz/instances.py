@@ -10,14 +10,14 @@ from typing import TypeVar
 
 from kit.actual import actual
 
-from dardis.config.run import RunSpec
+from dardis.config.run_spec import RunSpec
 from dardis.config.settings import AnySetUp, known_settings
-from dardis.config.target import write_target
+from dardis.config.target_file import write_target
 from dardis.model.errors import InputError
 from dardis.model.job import Actual
 from dardis.model.platform import Maintenance, NodeGroup, NodePower, Platform
-from dardis.model.profile import StepFunction
 from dardis.model.randomness import stream
+from dardis.model.step_function import StepFunction
 from dardis.model.target import DesiredProfile, Split, Switching, Target
 from dardis.registry import OURS, Dispatcher, find_dispatcher
 from dardis.task_manager import Reach

@@ -13,31 +13,31 @@ from fuzz import sample_files as files
 from fuzz.sample_files import MAY, PLATFORM
 from kit.plan_folder import POWER
 
-from dardis.config.comparison import load_comparison
-from dardis.config.cooling import load_pue_table
-from dardis.config.events import load_events
-from dardis.config.measured import read_measured
+from dardis.config.comparison_spec import load_comparison
+from dardis.config.cooling_table import load_pue_table
+from dardis.config.events_file import load_events
+from dardis.config.node_fields import node_names
 from dardis.config.node_list import read_node_list
 from dardis.config.node_states import read_node_states
-from dardis.config.nodes import node_names
-from dardis.config.platform import load_platform
+from dardis.config.platform_file import load_platform
 from dardis.config.platform_record import platform_from_dict
 from dardis.config.platform_text import platform_text
 from dardis.config.power_edit import write_figures
+from dardis.config.power_samples import read_measured
 from dardis.config.prices import read_carbon, read_prices
 from dardis.config.site_file import import_platform
-from dardis.config.slurm.platform import platform_of
-from dardis.config.slurm.read import read_slurm
-from dardis.config.target import load_target, read_profile
+from dardis.config.slurm.slurm_platform import platform_of
+from dardis.config.slurm.slurm_reader import read_slurm
+from dardis.config.target_file import load_target, read_profile
 from dardis.config.toml_file import read_json
 from dardis.config.weather import read_weather
+from dardis.dispatch.cp.decision_problem import Problem
 from dardis.dispatch.cp.instance import read_instance
-from dardis.dispatch.cp.problem import Problem
 from dardis.live.directives import asked_of, read_directives, read_script
 from dardis.metrics.comparison_tables import read_found
+from dardis.metrics.jobs_csv import read_jobs, write_jobs
 from dardis.metrics.power import power_terms
 from dardis.metrics.system import read_downtime
-from dardis.metrics.table import read_jobs, write_jobs
 from dardis.model.errors import InputError
 from dardis.model.files import read_text
 from dardis.model.hostlist import hostlist, names_of
@@ -52,17 +52,17 @@ from dardis.report.scale_beyond import read_predictions
 from dardis.report.scale_page import ScaleRecord
 from dardis.report.scale_rows import medians, read_rows
 from dardis.workload.batsim import write_batsim
+from dardis.workload.csv_trace import read_table, write_table
 from dardis.workload.deadlines import with_deadlines
-from dardis.workload.jobs import in_units, to_jobs
-from dardis.workload.read import read_trace
-from dardis.workload.summary import summarise
 from dardis.workload.swf import is_of_lines, read_swf, write_lines, write_swf
-from dardis.workload.table import read_table, write_table
 from dardis.workload.trace import Trace
-from offline.apply.files import read_controllers, read_requests, read_state
-from offline.apply.rounds import Wishes
-from offline.calibrate.ran import read_ran
-from offline.day.standing import Standing, as_said
+from dardis.workload.trace_jobs import in_units, to_jobs
+from dardis.workload.trace_reader import read_trace
+from dardis.workload.trace_summary import summarise
+from offline.apply.apply_files import read_controllers, read_requests, read_state
+from offline.apply.apply_steps import Wishes
+from offline.calibrate.recorded_jobs import read_ran
+from offline.day.initial_nodes import Standing, as_said
 from offline.export.formats import FORMATS, load_plan
 from offline.site.calendar import calendar_of
 from offline.site.history import trace_that_fits

@@ -14,8 +14,8 @@ from dardis.metrics.power import SEGMENTS
 from dardis.model.moments import utc_text
 from dardis.model.platform import NodeGroup, Platform, platform_to_dict
 from dardis.report.run_files import BY_COLUMNS, DEADLINE_COLUMNS, FOOTPRINT_COLUMNS, QUEUE_COLUMNS
-from dardis.runs.solved import SOLVED
-from offline.folder.plan import write_plan
+from dardis.runs.solved_instances import SOLVED
+from offline.folder.plan_folder import write_plan
 
 MAY = 1_682_899_200
 """2023-05-01T00:00Z."""

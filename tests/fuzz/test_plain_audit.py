@@ -16,7 +16,7 @@ from kit.plain_rows import Down, Row
 
 from dardis.model.job import Actual
 from dardis.model.platform import Maintenance, NodeGroup, NodePower, Platform
-from dardis.model.profile import StepFunction
+from dardis.model.step_function import StepFunction
 from dardis.model.target import DesiredProfile, Split, Switching
 
 POWER = NodePower(boot_s=4, shutdown_s=2)

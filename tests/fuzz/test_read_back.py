@@ -16,14 +16,14 @@ from kit import plan_folder
 
 from dardis.cli import main
 from dardis.cli.main import run as command
-from dardis.config.platform import load_platform
-from dardis.config.target import write_target
+from dardis.config.platform_file import load_platform
+from dardis.config.target_file import write_target
 from dardis.model.choices import Scaling
-from dardis.model.profile import StepFunction
+from dardis.model.step_function import StepFunction
 from dardis.model.target import Switching, Target
-from dardis.scale.command import RECORD_FILE
 from dardis.scale.prediction import PREDICTIONS, Predicted
-from offline.folder.plan import write_plan
+from dardis.scale.scale_run import RECORD_FILE
+from offline.folder.plan_folder import write_plan
 
 PLATFORM = """
 name = "small"

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from kit.cp_brute_force import empty_floor, seconds_of
 
 from dardis.dispatch.auction.bids import Bid, Class, Free
-from dardis.dispatch.auction.clear import Alpha, Aucsched, BidClasses, Terms, auction_of
+from dardis.dispatch.auction.clearing import Alpha, Aucsched, BidClasses, Terms, auction_of
 from dardis.dispatch.auction.programme import Auction
-from dardis.dispatch.cp.problem import Blocked, Problem, Running, Waiting
-from dardis.dispatch.shapes import Shapes
+from dardis.dispatch.cp.decision_problem import Blocked, Problem, Running, Waiting
+from dardis.dispatch.job_shapes import Shapes
 from dardis.model.job import Job, Part, Request
 from dardis.model.platform import NodeGroup, Platform
 

@@ -15,9 +15,9 @@ from kit.run import Run, audited
 from dardis.config.settings import with_settings
 from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher, CentralSetUp, QueueSetUp
 from dardis.dispatch.setups import ProfileCheck
+from dardis.kernels import job_queue as kernel
 from dardis.kernels import job_table, placer
 from dardis.kernels import profile as profiles
-from dardis.kernels import queue as kernel
 from dardis.model.choices import ProfileRule, UnitsPerNode
 from dardis.model.job import NO_TIME, Actual
 from dardis.model.platform import NodeGroup, Platform

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dardis.dispatch import CentralSetUp
-from dardis.dispatch.orders import CLOCKED, rule_of
+from dardis.dispatch.queue_orders import CLOCKED, rule_of
 from dardis.model.choices import OnOff
 from dardis.model.job import Job
 from dardis.model.platform import Platform

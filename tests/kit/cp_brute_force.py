@@ -13,8 +13,8 @@ from itertools import permutations, product
 import numpy as np
 from hypothesis import strategies as st
 
-from dardis.dispatch.cp.problem import Answer, Blocked, Problem, Running, Waiting
-from dardis.dispatch.shapes import Shapes
+from dardis.dispatch.cp.decision_problem import Answer, Blocked, Problem, Running, Waiting
+from dardis.dispatch.job_shapes import Shapes
 from dardis.model.job import Job, Part, Request
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.queues import Queue

@@ -3,11 +3,11 @@
 import asyncio
 import random
 
-from dardis.live.deciding import Asks, Decider, Happened, Runs, host_of_plan, hosts_here, plan_of_hosts
+from dardis.live.live_decisions import Asks, Decider, Happened, Runs, host_of_plan, hosts_here, plan_of_hosts
 from dardis.model.platform import NodeGroup, Platform
 from dardis.runs.hosts import even_bounds
-from dardis.transport.far import FarHost, FarHosts
 from dardis.transport.links import Link
+from dardis.transport.remote_hosts import FarHost, FarHosts
 
 
 class Site:

@@ -16,7 +16,7 @@ from dardis.node_manager import NodePool, RelayingHost
 from dardis.sim.simulation import Simulation
 from dardis.task_manager import LateByTurns, LateSetUp, Reach
 from dardis.task_manager.layout import layout_of
-from dardis.transport.local import LocalHosts, LocalPool
+from dardis.transport.local_transport import LocalHosts, LocalPool
 from dardis.turns import LateTurns
 
 MOST_WAKE_UPS = 5000

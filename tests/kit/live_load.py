@@ -5,8 +5,8 @@ import threading
 import time
 from contextlib import contextmanager
 
-from dardis.live.deciding import replay
 from dardis.live.journal import told_instants
+from dardis.live.live_decisions import replay
 from dardis.model.errors import DardisError
 
 COMMANDS = [

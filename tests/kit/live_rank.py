@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from dardis.live import ranks
-from dardis.live.limits import USUAL_JOBS
+from dardis.live.user_limits import USUAL_JOBS
 
 
 class Meeting:

@@ -8,14 +8,14 @@ import numpy as np
 from hypothesis import strategies as st
 from kit.actual import actual, asking
 
-from dardis.config.queues import check_reservations, places_of
+from dardis.config.queue_fields import check_reservations, places_of
 from dardis.model.errors import InputError
 from dardis.model.job import Actual, Part, Request
-from dardis.model.laid_out import lay_out
 from dardis.model.moments import united
+from dardis.model.node_layout import lay_out
 from dardis.model.platform import Maintenance, NodeGroup, Platform
-from dardis.model.profile import StepFunction
 from dardis.model.queues import Queue, Reservation
+from dardis.model.step_function import StepFunction
 from dardis.model.target import DesiredProfile, Split
 
 KINDS = ("cores", "gpu", "memory")

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from dardis.model.profile import StepFunction
 from dardis.model.schedule import Downtime, Schedule
+from dardis.model.step_function import StepFunction
 
 STATUS = ("completed", "killed", "rejected")
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dardis.model.placements import Placements
 from dardis.model.platform import NodeGroup, NodePower, Platform
-from offline.folder.plan import PlanFolder
+from offline.folder.plan_folder import PlanFolder
 from offline.folder.tables import JobKind, OnOffTable, ProfileTable, ScheduleTable
 
 POWER = NodePower(idle_w=100.0, core_w=6.0, off_w=10.0, boot_s=240, boot_w=125.0, shutdown_s=30, shutdown_w=100.0)

@@ -16,8 +16,8 @@ from dardis.model.placements import Placements
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.power.conditions import HOUR_S, Conditions, Tariff
 from dardis.power.cooling import AirPlant, Cooling, HybridPlant
-from offline.planner.plan import schedule_of
-from offline.planner.problem import Plan, PlanJobs, Problem, Running
+from offline.planner.day_planner import schedule_of
+from offline.planner.day_problem import Plan, PlanJobs, Problem, Running
 
 DAY_S = 86_400
 DAY_START = 30

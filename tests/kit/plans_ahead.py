@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dardis.kernels.ahead import Ahead, make_ahead
+from dardis.kernels.list_schedule import Ahead, make_ahead
 from dardis.model.job import FOREVER
 
 SECONDS = 250

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dardis.dispatch.cp.problem import Blocked, Problem, Running, Waiting
+from dardis.dispatch.cp.decision_problem import Blocked, Problem, Running, Waiting
 from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
 

@@ -11,8 +11,8 @@ from itertools import product
 
 import numpy as np
 
-from dardis.dispatch.cp.positions.taken import Taken
-from dardis.dispatch.cp.problem import Problem, Waiting
+from dardis.dispatch.cp.decision_problem import Problem, Waiting
+from dardis.dispatch.cp.positions.fixed_boxes import Taken
 
 Dense = dict[tuple[int, int], np.ndarray]
 """By node and kind: what is taken, shape (positions, seconds)."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from dardis.metrics.asked import AskedJobs
 from dardis.metrics.audit import audit
+from dardis.metrics.requested_jobs import AskedJobs
 from dardis.model.choices import UnitsPerNode
 from dardis.model.job import Actual
 from dardis.model.platform import Platform
@@ -16,7 +16,7 @@ from dardis.node_manager import NodePool, RelayingHost
 from dardis.sim.simulation import Simulation
 from dardis.task_manager import PlannedManager, Reach, SetUp
 from dardis.task_manager.layout import layout_of
-from dardis.transport.local import LocalHosts, LocalPool
+from dardis.transport.local_transport import LocalHosts, LocalPool
 from dardis.turns import PlannedTurns
 
 

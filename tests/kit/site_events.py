@@ -7,12 +7,12 @@ from kit.actual import actual, asking
 from kit.machine import jobs, platforms, with_reservations, with_shapes
 
 from dardis.dispatch.cp.setups import CP_SETUPS, DecisionCost
-from dardis.metrics.asked import AskedJobs, Changed
 from dardis.metrics.audit import audit
+from dardis.metrics.requested_jobs import AskedJobs, Changed
 from dardis.model.choices import EventOrder, UnitsPerNode
 from dardis.model.events import JobChanged, NodesDown, NodesUp, QueueStarted, QueueStopped, ReservationMade, SiteEvent
 from dardis.model.job import Actual
-from dardis.model.laid_out import lay_out
+from dardis.model.node_layout import lay_out
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.queues import Queue
 from dardis.model.target import Target

@@ -13,9 +13,9 @@ import pytest
 from dardis.cli.main import run
 from offline.day import hindsight
 from offline.extract import spares
-from offline.planner import plan as planning
-from offline.site.site import Site, load_site
-from offline.site.spec import SiteSpec
+from offline.planner import day_planner as planning
+from offline.site.site_inputs import Site, load_site
+from offline.site.site_spec import SiteSpec
 
 START = "2023-07-03T00:00Z"
 START_UNIX = 1_688_342_400

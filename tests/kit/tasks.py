@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from dardis.model.files import InputFiles
-from dardis.runs.given import record_of
+from dardis.runs.run_objects import record_of
 
 
 def script(scripts, request, progress):

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from dardis.metrics.jobs import write_metrics_by
+from dardis.metrics.job_metrics import write_metrics_by
+from dardis.metrics.jobs_csv import write_jobs
 from dardis.metrics.system import schedule_metrics, write_profile
-from dardis.metrics.table import write_jobs
 from dardis.model.job import Status
 from dardis.model.placements import Placements
 from dardis.model.platform import NodeGroup, Platform, platform_to_dict
-from dardis.model.profile import StepFunction
 from dardis.model.schedule import Schedule
+from dardis.model.step_function import StepFunction
 from dardis.model.target import DesiredProfile
 
 SMALL = Platform("small", (NodeGroup("n", 4, {"cores": 4, "memory": 1024}),))

@@ -8,21 +8,21 @@ from kit.ranks import by_ranks
 from mpi4py import MPI
 
 from dardis.config.platform_record import platform_from_dict
-from dardis.config.run import RunSpec
+from dardis.config.run_spec import RunSpec
 from dardis.metrics.audit import audit
+from dardis.metrics.jobs_csv import read_jobs
 from dardis.metrics.system import read_downtime
-from dardis.metrics.table import read_jobs
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import RelayingHost
 from dardis.runs.run import Outcome, run, run_over_ranks
 from dardis.task_manager import SETUPS as NAMED
 from dardis.task_manager import PlannedManager, Reach
 from dardis.task_manager.layout import layout_of
-from dardis.transport.mpi import MpiHosts, serve
+from dardis.transport.mpi_transport import MpiHosts, serve
 from dardis.wire.effects import Send, Tell
 from dardis.wire.messages import Later, Look, Noted
+from dardis.workload.csv_trace import write_table
 from dardis.workload.generate import generate
-from dardis.workload.table import write_table
 
 PLATFORM = """
 name = "mixed"

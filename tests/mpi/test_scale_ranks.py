@@ -10,11 +10,11 @@ from mpi4py import MPI
 
 from dardis.model.errors import InputError
 from dardis.model.loggp import JobCost, LogGP, flat_round_ns
-from dardis.scale.command import ScaleRequest, run_scale_over_ranks
 from dardis.scale.experiment import Ground
 from dardis.scale.measure import measure
-from dardis.transport.loggp import measure as measure_network
-from dardis.transport.mpi import broadcast
+from dardis.scale.scale_run import ScaleRequest, run_scale_over_ranks
+from dardis.transport.loggp_probe import measure as measure_network
+from dardis.transport.mpi_transport import broadcast
 from scripts.lab.bench.rank_of_tree import BareTree
 
 COMM = MPI.COMM_WORLD

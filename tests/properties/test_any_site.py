@@ -10,7 +10,7 @@ import pytest
 from kit.small_site import DAY_S, HOUR_S, START, Row, called, prices, search_less, swf, weather
 
 from dardis.cli.main import run
-from offline.planner import plan as planning
+from offline.planner import day_planner as planning
 from offline.planner.cp import bound
 
 GATE, ALL = 8, 300

@@ -13,12 +13,12 @@ from kit.central import dispatch, little_room, setup_of
 from kit.effort import examples
 from kit.machine import desired_profiles, jobs, platforms, with_queues, with_shapes
 
-from dardis.dispatch.cp.nodes import Aim
+from dardis.dispatch.cp.pcp_nodes import Aim
 from dardis.dispatch.cp.setups import CP_SETUPS, DecisionCost, Hcp19SetUp, Pcp14SetUp, Pcp19SetUp, WithEuroraSetUp
 from dardis.model.choices import EventOrder, Expecting, OnOff, ProfileRule, UnitsPerNode
 from dardis.model.job import NO_TIME
 from dardis.model.platform import Maintenance, NodeGroup, Platform
-from dardis.model.profile import StepFunction
+from dardis.model.step_function import StepFunction
 from dardis.model.target import DesiredProfile
 from dardis.predict import new_predictor
 

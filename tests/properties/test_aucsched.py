@@ -16,7 +16,7 @@ from kit.effort import examples
 from kit.machine import jobs, platforms, with_queues, with_shapes
 
 from dardis.dispatch.auction.bids import Class, nodesets
-from dardis.dispatch.auction.clear import Alpha, Aucsched, BidClasses
+from dardis.dispatch.auction.clearing import Alpha, Aucsched, BidClasses
 from dardis.dispatch.auction.programme import alpha_exact, greedy, handed_out, merged
 from dardis.dispatch.auction.setups import AUCTION_SETUPS
 from dardis.model.choices import EventOrder, OnOff, ProfileRule, UnitsPerNode

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from kit.plans_ahead import SECONDS, cost_of_all, drawn, list_schedule
 
-from dardis.dispatch.cp.search import Effort
-from dardis.dispatch.replan.over_queue import PlanAhead
-from dardis.kernels.ahead import Ahead, put_all, write_least
-from dardis.kernels.queue import NUMBER, REQUEST
+from dardis.dispatch.cp.search_effort import Effort
+from dardis.dispatch.replan.queue_plan import PlanAhead
+from dardis.kernels.job_queue import NUMBER, REQUEST
+from dardis.kernels.list_schedule import Ahead, put_all, write_least
 from dardis.kernels.replan import adopt
 from dardis.model.job import FOREVER
 

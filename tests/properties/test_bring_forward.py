@@ -7,7 +7,7 @@ from kit.effort import examples
 
 from dardis.kernels import profile
 from dardis.model.platform import NodeGroup, Platform
-from dardis.node_manager.state import PoolState
+from dardis.node_manager.pool_state import PoolState
 
 PLATFORM = Platform("few", (NodeGroup("n", 3, {"cores": 4, "gpus": 2}),))
 NOW = 5

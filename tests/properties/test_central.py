@@ -18,7 +18,7 @@ from kit.replay import placement
 from kit.run import Run
 
 from dardis.dispatch import CENTRAL_SETUPS, CentralSetUp
-from dardis.dispatch.orders import CLOCKED, RULES
+from dardis.dispatch.queue_orders import CLOCKED, RULES
 from dardis.dispatch.setups import SAME_AS_RULE, Ordering, ProfileCheck
 from dardis.model.choices import EventOrder, Expecting, NodeChoice, OnOff, ProfileRule, UnitsPerNode
 from dardis.wire.effects import Placed

@@ -18,7 +18,7 @@ from kit.machine import busy_hours, desired_profiles, jobs, platforms
 from kit.replay import never_above
 
 from dardis.dispatch import CENTRAL_SETUPS
-from dardis.dispatch.orders import RULES, rule_of
+from dardis.dispatch.queue_orders import RULES, rule_of
 from dardis.dispatch.setups import SAME_AS_RULE, ProfileCheck
 from dardis.model.choices import EventOrder, NodeChoice, OnOff, ProfileRule, UnitsPerNode
 from dardis.model.job import FOREVER, NO_TIME

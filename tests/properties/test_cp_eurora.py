@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from kit.cp_brute_force import is_open, least, problems, queue_cost, see_that_starts_fit, with_queues
 from kit.effort import examples
 
-from dardis.dispatch.cp.eurora import Eurora, Means
-from dardis.dispatch.cp.problem import Problem, Waiting
+from dardis.dispatch.cp.decision_problem import Problem, Waiting
+from dardis.dispatch.cp.eurora_scheduler import Eurora, Means
 from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.queues import Queue

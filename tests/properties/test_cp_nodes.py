@@ -35,13 +35,13 @@ from kit.cp_brute_force import (
 from kit.effort import examples
 
 from dardis.dispatch.cp import objectives
-from dardis.dispatch.cp.eurora import Eurora
-from dardis.dispatch.cp.eurora import Means as MeansOfEurora
-from dardis.dispatch.cp.first import Machine, Plan, Work, least_end
+from dardis.dispatch.cp.decision_problem import Answer, Blocked, Model, Problem, Waiting
+from dardis.dispatch.cp.eurora_scheduler import Eurora
+from dardis.dispatch.cp.eurora_scheduler import Means as MeansOfEurora
+from dardis.dispatch.cp.first_answer import Machine, Plan, Work, least_end
 from dardis.dispatch.cp.node_model import Task, build
-from dardis.dispatch.cp.nodes import Aim, Means, Pcp14, Pcp19
-from dardis.dispatch.cp.problem import Answer, Blocked, Model, Problem, Waiting
-from dardis.dispatch.cp.search import Effort, search
+from dardis.dispatch.cp.pcp_nodes import Aim, Means, Pcp14, Pcp19
+from dardis.dispatch.cp.search_effort import Effort, search
 from dardis.model.job import FOREVER
 
 SHAPED = problems(most_jobs=3).flatmap(with_shapes)

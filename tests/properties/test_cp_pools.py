@@ -12,9 +12,9 @@ from kit.cp_brute_force import Search, empty_floor, expected_wait, least, plus, 
 from kit.effort import examples
 
 from dardis.dispatch.cp import objectives
-from dardis.dispatch.cp.first import Work
+from dardis.dispatch.cp.decision_problem import Blocked, Problem, Running, Waiting
+from dardis.dispatch.cp.first_answer import Work
 from dardis.dispatch.cp.pools import Hcp19
-from dardis.dispatch.cp.problem import Blocked, Problem, Running, Waiting
 from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.solver.result import SolverStatus

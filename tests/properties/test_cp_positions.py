@@ -5,11 +5,11 @@ import pytest
 from kit import positions_reference as reference
 from kit.position_problems import random_problem
 
+from dardis.dispatch.cp.decision_problem import Answer, Problem
+from dardis.dispatch.cp.positions.fixed_boxes import Taken, first_positions
 from dardis.dispatch.cp.positions.lines import first_plan
 from dardis.dispatch.cp.positions.pcp20 import Pcp20
-from dardis.dispatch.cp.positions.taken import Taken, first_positions
-from dardis.dispatch.cp.problem import Answer, Problem
-from dardis.dispatch.cp.search import Effort
+from dardis.dispatch.cp.search_effort import Effort
 
 PATIENT = Effort(first_s=30.0, longest_s=30.0)
 SEEDS = range(120)

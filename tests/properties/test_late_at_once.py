@@ -16,7 +16,7 @@ from properties.test_late import LATE, Case, cases, crowds, setups, where
 from dardis.kernels import job_table, placer
 from dardis.model.choices import EventOrder, NodeChoice
 from dardis.model.platform import NodeGroup, Platform
-from dardis.node_manager import NodePool, late_turns
+from dardis.node_manager import NodePool, late_binding
 from dardis.registry import Cluster
 
 
@@ -94,7 +94,7 @@ def test_room_at_the_beginning_decides_nothing(data, slots):
     expected = case.run(local=True)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(job_table, "FIRST_SLOTS", slots)
-        patched.setattr(late_turns, "FIRST_JOBS", 1)
+        patched.setattr(late_binding, "FIRST_JOBS", 1)
         patched.setattr(placer, "FIRST_LONGEST", 1)
         make_room = placer.make_room
         patched.setattr(placer, "make_room", lambda kinds, scratch, _, count: make_room(kinds, scratch, 1, count))

@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-from dardis.kernels import queue as columns
-from dardis.live.deciding import Asks, Decider, Happened, hosts_here
+from dardis.kernels import job_queue as columns
+from dardis.live.live_decisions import Asks, Decider, Happened, hosts_here
 from dardis.model.job import FOREVER
 from dardis.model.platform import NodeGroup, Platform
 

@@ -5,15 +5,15 @@ from contextlib import closing
 
 import pytest
 
-from dardis.live.asked import After, Array, JobAsked
-from dardis.live.deciding import hosts_here, replay
 from dardis.live.gateway import Gateway
-from dardis.live.jobs import Asker, State, Submission, new_jobs
+from dardis.live.gateway_orders import EndRun, ForgetRun, StartRun
+from dardis.live.job_request import After, Array, JobAsked
 from dardis.live.journal import Journal, told_instants
-from dardis.live.keeper.records import NEVER_BEGUN
+from dardis.live.keeper.log_records import NEVER_BEGUN
+from dardis.live.live_decisions import hosts_here, replay
+from dardis.live.live_jobs import Asker, State, Submission, new_jobs
 from dardis.live.machine import HostFacts, machine_of, many_nodes
-from dardis.live.orders import EndRun, ForgetRun, StartRun
-from dardis.live.strays import is_part, job_run
+from dardis.live.orphaned_runs import is_part, job_run
 from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, Platform
 from dardis.transport.base import HostDownError

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from kit.effort import examples
 from kit.machine import platforms, requests
 
-from dardis.kernels.openings import NO_CHANGES, NO_OPENINGS
+from dardis.kernels.free_capacity_index import NO_CHANGES, NO_OPENINGS
 from dardis.model import offer_rows
 from dardis.model.choices import NodeChoice
 from dardis.model.local_queries import Seek, Sought
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
-from dardis.node_manager.room import MOST_SIZES, OpenNodes
+from dardis.node_manager.pool_buffers import MOST_SIZES, OpenNodes
 from dardis.wire import messages as say
 
 

@@ -16,11 +16,11 @@ from dardis.model.job import Actual
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.schedule import Schedule
 from dardis.node_manager import NodePool
-from dardis.sim.overlapped import OverlappedRounds
+from dardis.sim.overlapped_rounds import OverlappedRounds
 from dardis.sim.simulation import Simulation
 from dardis.task_manager import SETUPS, PlannedManager, Reach, SetUp
 from dardis.task_manager.layout import layout_of
-from dardis.transport.local import LocalHosts
+from dardis.transport.local_transport import LocalHosts
 from dardis.turns import OverlappedTurns, PlannedTurns
 
 

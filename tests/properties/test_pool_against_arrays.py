@@ -15,7 +15,7 @@ from dardis.kernels.rows import Rows
 from dardis.model.offer_rows import EXPONENTIAL, FIRST, UNIFORM
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
-from dardis.node_manager.state import PoolState
+from dardis.node_manager.pool_state import PoolState
 
 UNTIL, SECONDS, SEED = 60, 150, 5
 

@@ -13,7 +13,7 @@ from kit.machine import jobs, platforms, with_reservations
 
 from dardis.metrics.audit import audit
 from dardis.model.job import Actual
-from dardis.model.laid_out import lay_out
+from dardis.model.node_layout import lay_out
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.queues import Queue, Reservation
 from dardis.model.schedule import Schedule

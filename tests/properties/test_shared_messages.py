@@ -10,7 +10,7 @@ from kit.effort import examples
 from kit.machine import platforms, requests
 
 from dardis.node_manager import NodePool
-from dardis.task_manager.at_once import taken_apart, together
+from dardis.task_manager.local_rounds import taken_apart, together
 from dardis.wire.codec import decode, encode
 from dardis.wire.messages import Ask, JointAsk
 

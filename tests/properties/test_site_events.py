@@ -12,22 +12,22 @@ from kit.actual import asking
 from kit.effort import examples
 from kit.site_events import LAST, WINDOW_S, Case, ask, stopped_crowds, stories
 
-from dardis.config.queues import check_reservations, places_of
+from dardis.config.queue_fields import check_reservations, places_of
+from dardis.dispatch.cp.decision_problem import Problem
 from dardis.dispatch.cp.instance import read_instance
-from dardis.dispatch.cp.problem import Problem
 from dardis.model.addresses import JobId, all_hosts
 from dardis.model.choices import EventOrder
 from dardis.model.errors import InputError
 from dardis.model.events import JobChanged, NodesDown, NodesUp, QueueStarted, QueueStopped, ReservationMade
 from dardis.model.job import Part, Request, Status
-from dardis.model.laid_out import lay_out
+from dardis.model.node_layout import lay_out
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.queues import Queue, Reservation
 from dardis.model.target import Target
 from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
 from dardis.runs.play import Hosting, Played, play_over
 from dardis.task_manager import EVERY_HOST
-from dardis.transport.local import LocalHosts
+from dardis.transport.local_transport import LocalHosts
 
 BEARING = (
     "dardis-throughput", "dardis-profile", "dardis-balance", "dardis-late", "rules-fcfs", "rules-wt", "easy",

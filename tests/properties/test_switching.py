@@ -19,8 +19,8 @@ from dardis.model.addresses import address_of
 from dardis.model.choices import NodeChoice, ProfileRule
 from dardis.model.job import Actual
 from dardis.model.platform import Maintenance, NodeGroup, NodePower, Platform
-from dardis.model.profile import StepFunction
 from dardis.model.schedule import Downtime, Schedule
+from dardis.model.step_function import StepFunction
 from dardis.model.target import DesiredProfile, Switching
 from dardis.node_manager import NodePool, RelayingHost
 from dardis.node_manager.switching import Switcher
@@ -29,7 +29,7 @@ from dardis.task_manager import LATE_SETUPS, SETUPS, LateByTurns, LateSetUp, Pla
 from dardis.task_manager.layout import layout_of
 from dardis.task_manager.setups import BackfillScope
 from dardis.transport.base import Hosts
-from dardis.transport.local import LocalHosts
+from dardis.transport.local_transport import LocalHosts
 from dardis.turns import CentralTurns, LateTurns, PlannedTurns, Turns
 
 LATE = LATE_SETUPS["dardis-late"]

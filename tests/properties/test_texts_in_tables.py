@@ -11,17 +11,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dardis.metrics.classes import WIDTH, JobClass, classes_table
-from dardis.metrics.comparison import RunResult, lines_of
+from dardis.metrics.comparison_rows import RunResult, lines_of
 from dardis.metrics.comparison_tables import means_table, runs_table
-from dardis.metrics.jobs import write_metrics_by
+from dardis.metrics.job_classes import WIDTH, JobClass, classes_table
+from dardis.metrics.job_metrics import write_metrics_by
 from dardis.model.csv_table import from_cell
 from dardis.model.job import NO_TIME, Status
 from dardis.model.placements import Placements
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.schedule import Schedule
-from dardis.workload.table import read_table
-from dardis.workload.table import write_table as write_trace
+from dardis.workload.csv_trace import read_table
+from dardis.workload.csv_trace import write_table as write_trace
 from dardis.workload.trace import Trace, build_trace
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=5) | st.text("'=+-@\t\r\n\",x ", max_size=5)

@@ -20,15 +20,15 @@ from kit.slow_tree import Candidate, Step, best_candidates, joined_steps, up_the
 from properties import test_late, test_simulation
 from properties.test_pool_against_arrays import SEED, World, asks, worlds
 
-from dardis.kernels import ranked
-from dardis.kernels.relayed import adds_up, join_blocks
+from dardis.kernels import ranking
+from dardis.kernels.relay_blocks import adds_up, join_blocks
 from dardis.model import offer_rows
 from dardis.model import offer_rows as blocks_of
 from dardis.model.errors import ProtocolError
 from dardis.model.job import NO_TIME
 from dardis.model.platform import Platform
-from dardis.node_manager import state
-from dardis.node_manager.state import VirtualHosts
+from dardis.node_manager import pool_state
+from dardis.node_manager.pool_state import VirtualHosts
 from dardis.task_manager.rounds import Round, starts_of
 from dardis.task_manager.selection import Selection
 from dardis.wire import messages as say
@@ -42,7 +42,7 @@ arities, blocks, managers = st.integers(1, 5), st.integers(1, 4), st.integers(1,
 def virtual_hosts(block: int, arity: int) -> Iterator[None]:
     """Let every pool stand for a tree of hosts of so many nodes."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(state, "VirtualHosts", partial(VirtualHosts, block, arity))
+        patch.setattr(pool_state, "VirtualHosts", partial(VirtualHosts, block, arity))
         yield
 
 
@@ -176,7 +176,7 @@ def test_candidates_hold_the_nodes_that_the_offers_hold(question, data):
         if not found[i]:
             continue
         nodes, node_units = np.empty(units, dtype=np.int64), np.empty(units, dtype=np.int64)
-        count = ranked.take_best(mine, units, ask.choice, nodes, node_units)
+        count = ranking.take_best(mine, units, ask.choice, nodes, node_units)
         key = (SEED, int(ask.job[i]), int(ask.draw_key[i]))
         assert dict(zip(nodes[:count].tolist(), node_units[:count].tolist(), strict=True)) == choices.choose_nodes(
             question.by_instant(i), int(instants[i]), int(start[i]), int(ask.walltime[i]), units, ask.distinct,

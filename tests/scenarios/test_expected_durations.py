@@ -6,7 +6,7 @@ from kit.central import dispatch, setup_of
 from kit.foreseen import Foreseen
 
 from dardis.model.platform import NodeGroup, Platform
-from dardis.model.profile import StepFunction
+from dardis.model.step_function import StepFunction
 from dardis.model.target import DesiredProfile
 
 FOUR_CORES = Platform("one", (NodeGroup("n", 1, {"cores": 4}),))

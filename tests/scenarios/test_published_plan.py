@@ -6,11 +6,11 @@ import numpy as np
 from kit.eurora import EURORA, TABLE
 
 from dardis.dispatch.cp import objectives
-from dardis.dispatch.cp.first import Plan
+from dardis.dispatch.cp.decision_problem import Problem, Waiting
+from dardis.dispatch.cp.first_answer import Plan
 from dardis.dispatch.cp.node_model import Task, build
-from dardis.dispatch.cp.nodes import Aim, Means, Pcp14
-from dardis.dispatch.cp.problem import Problem, Waiting
-from dardis.dispatch.cp.search import Effort, search
+from dardis.dispatch.cp.pcp_nodes import Aim, Means, Pcp14
+from dardis.dispatch.cp.search_effort import Effort, search
 from dardis.model.job import Job
 
 WAITING = tuple(

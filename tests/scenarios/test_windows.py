@@ -12,7 +12,7 @@ from kit.run import simulate
 from dardis.model.choices import ProfileRule
 from dardis.model.job import Actual
 from dardis.model.platform import Maintenance, NodeGroup, Platform
-from dardis.model.profile import StepFunction
+from dardis.model.step_function import StepFunction
 from dardis.model.target import DesiredProfile, Split
 from dardis.task_manager import SETUPS
 

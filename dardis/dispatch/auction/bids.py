@@ -13,7 +13,7 @@ import numpy as np
 from dardis.model.arrays import Bools, Ints
 
 if TYPE_CHECKING:
-    from dardis.dispatch.cp.problem import Held, Problem
+    from dardis.dispatch.cp.decision_problem import Held, Problem
     from dardis.model.arrays import Ints
     from dardis.model.job import Part, Request
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dardis.config.settings import setting
-from dardis.dispatch.auction.clear import Alpha, Aucsched, BidClasses, Terms
+from dardis.dispatch.auction.clearing import Alpha, Aucsched, BidClasses, Terms
 from dardis.dispatch.cp.setups import AskingSetUp
 from dardis.dispatch.setups import ProfileCheck
 from dardis.model.choices import Correction, Expecting, NodeChoice, OnOff

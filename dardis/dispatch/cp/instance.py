@@ -12,9 +12,9 @@ import numpy as np
 
 from dardis.config.platform_record import InstanceRecord, JobRecord, PartRecord, RunningRecord
 from dardis.config.toml_file import read_json
-from dardis.dispatch.cp.positions.taken import first_positions
-from dardis.dispatch.cp.problem import Blocked, Problem, Running, Waiting
-from dardis.dispatch.shapes import Shapes
+from dardis.dispatch.cp.decision_problem import Blocked, Problem, Running, Waiting
+from dardis.dispatch.cp.positions.fixed_boxes import first_positions
+from dardis.dispatch.job_shapes import Shapes
 from dardis.model.addresses import JobId
 from dardis.model.errors import InputError
 from dardis.model.job import FOREVER, Job, Part, Request

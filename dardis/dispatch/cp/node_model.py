@@ -27,14 +27,14 @@ import numpy as np
 
 from dardis.dispatch.cp import variables
 from dardis.dispatch.cp import variables as constraints
-from dardis.dispatch.cp.first import Machine, Plan, least_of_groups
+from dardis.dispatch.cp.first_answer import Machine, Plan, least_of_groups
 from dardis.dispatch.cp.variables import Runs
-from dardis.model.profile import sum_of_columns
+from dardis.model.step_function import sum_of_columns
 from dardis.solver.cpsat import new_model
 
 if TYPE_CHECKING:
+    from dardis.dispatch.cp.decision_problem import Problem, Running, Waiting
     from dardis.dispatch.cp.objectives import Objective, Posted
-    from dardis.dispatch.cp.problem import Problem, Running, Waiting
     from dardis.dispatch.cp.variables import Open, Place
     from dardis.model.arrays import Ints
     from dardis.model.job import Part

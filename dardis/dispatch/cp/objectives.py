@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from dardis.dispatch.cp.first import Work, least_end, least_weighted_starts
+from dardis.dispatch.cp.first_answer import Work, least_end, least_weighted_starts
 from dardis.model.arrays import Bools, Floats, Ints
 from dardis.model.errors import InputError
 from dardis.solver.cpsat import weighted_sum
 
 if TYPE_CHECKING:
-    from dardis.dispatch.cp.problem import Waiting
+    from dardis.dispatch.cp.decision_problem import Waiting
     from dardis.model.job import Job
     from dardis.model.platform import Platform
     from dardis.solver.cpsat import CpModel, IntVar, LinearExpr

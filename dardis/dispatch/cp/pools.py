@@ -11,14 +11,14 @@ import numpy as np
 
 from dardis.dispatch.cp import objectives, variables
 from dardis.dispatch.cp import variables as constraints
-from dardis.dispatch.cp.first import Machine, Work
+from dardis.dispatch.cp.decision_problem import Answer, Problem, Waiting
+from dardis.dispatch.cp.first_answer import Machine, Work
 from dardis.dispatch.cp.objectives import Delay
-from dardis.dispatch.cp.problem import Answer, Problem, Waiting
-from dardis.dispatch.cp.search import Effort, search
+from dardis.dispatch.cp.search_effort import Effort, search
 from dardis.engine.clock import cpu_timed
-from dardis.kernels.ahead import schedule_or_postpone
+from dardis.kernels.list_schedule import schedule_or_postpone
 from dardis.model.arrays import Ints
-from dardis.model.profile import sum_of_columns
+from dardis.model.step_function import sum_of_columns
 from dardis.solver.cpsat import new_model
 from dardis.solver.result import Ended, Result, SolverStatus
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from dardis.dispatch.gone_over import InOrder
-from dardis.dispatch.orders import RULES
-from dardis.kernels.queue import FREED, RESERVED, RULE, START, WHOLE
-from dardis.kernels.search import give_back
+from dardis.dispatch.queue_orders import RULES
+from dardis.dispatch.queue_pass import InOrder
+from dardis.kernels.job_queue import FREED, RESERVED, RULE, START, WHOLE
+from dardis.kernels.node_search import give_back
 from dardis.model.job import NO_TIME
 
 if TYPE_CHECKING:
-    from dardis.dispatch.cp.asking import Asking
+    from dardis.dispatch.cp.solver_dispatcher import Asking
     from dardis.kernels.job_table import JobTable
     from dardis.kernels.placer import Placer
     from dardis.model.addresses import JobId

@@ -8,17 +8,17 @@ from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
 from dardis.config.settings import setting
-from dardis.dispatch.cp import eurora, nodes, pools
-from dardis.dispatch.cp.asking import Asking
-from dardis.dispatch.cp.eurora import Eurora, Pacing
-from dardis.dispatch.cp.nodes import Aim, Means, Pcp14, Pcp19
+from dardis.dispatch.cp import eurora_scheduler, pcp_nodes, pools
+from dardis.dispatch.cp.decision_problem import Model
+from dardis.dispatch.cp.eurora_scheduler import Eurora, Pacing
+from dardis.dispatch.cp.pcp_nodes import Aim, Means, Pcp14, Pcp19
 from dardis.dispatch.cp.pools import Hcp19
 from dardis.dispatch.cp.portfolio import Portfolio, Ranges
 from dardis.dispatch.cp.positions import pcp20
 from dardis.dispatch.cp.positions.pcp20 import Pcp20
-from dardis.dispatch.cp.problem import Model
-from dardis.dispatch.cp.search import Effort
-from dardis.dispatch.gone_over import Pass
+from dardis.dispatch.cp.search_effort import Effort
+from dardis.dispatch.cp.solver_dispatcher import Asking
+from dardis.dispatch.queue_pass import Pass
 from dardis.dispatch.setups import ProfileCheck, QueueSetUp
 from dardis.model.choices import Choice, Correction, OnOff, UnitsPerNode
 from dardis.model.errors import InputError
@@ -193,8 +193,8 @@ class CpSetUp(AskingSetUp, SearchingSetUp):
 class OnNodesSetUp(CpSetUp):
     """What those have whose models decide on nodes by alternatives."""
 
-    few_conflicts: ClassVar[int] = nodes.CONFLICTS
-    most_places: int = setting(nodes.MOST_PLACES, about=f"Pairs of job and node {_TOO_LARGE}")
+    few_conflicts: ClassVar[int] = pcp_nodes.CONFLICTS
+    most_places: int = setting(pcp_nodes.MOST_PLACES, about=f"Pairs of job and node {_TOO_LARGE}")
 
     @property
     def means(self) -> Means:
@@ -289,7 +289,7 @@ class Pcp20SetUp(CpSetUp):
 class WithEuroraSetUp(CpSetUp):
     """What those have who ask the model of the Eurora scheduler: δ goes by what searches take (thesis 4.4)."""
 
-    few_conflicts: ClassVar[int] = nodes.CONFLICTS
+    few_conflicts: ClassVar[int] = pcp_nodes.CONFLICTS
     # The model goes by wishes all the time; K₁, K₂ and M stand for the others.
     profile_check: ProfileCheck = setting(ProfileCheck.SPAN, key=False)
     delta: float = setting(1.0, key=False)
@@ -322,7 +322,7 @@ class WithEuroraSetUp(CpSetUp):
         """As set, before its first cycle."""
         pacing, effort = Pacing(self.k1, self.k2, self.m), self.effort
         return Eurora(
-            eurora.Means(
+            eurora_scheduler.Means(
                 pacing,
                 self.most_places,
                 self.exchanges,

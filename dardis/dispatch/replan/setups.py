@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from dardis.config.settings import setting
 from dardis.dispatch.cp.setups import SearchingSetUp
-from dardis.dispatch.replan.over_queue import Replan
+from dardis.dispatch.replan.queue_plan import Replan
 from dardis.kernels.replan import Planning
 from dardis.model.choices import Choice, OnOff
 from dardis.model.platform import Platform

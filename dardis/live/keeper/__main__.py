@@ -17,10 +17,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Final, NoReturn
 
-from dardis.live.keeper import PROTOCOL, groups, kernel
+from dardis.live.keeper import PROTOCOL, kernel
+from dardis.live.keeper import cgroups as groups
 from dardis.live.keeper.child import Setting
-from dardis.live.keeper.log import Log
-from dardis.live.keeper.records import DamagedLogError
+from dardis.live.keeper.keeper_log import Log
+from dardis.live.keeper.log_records import DamagedLogError
 from dardis.live.keeper.runs import Runs, open_files
 from dardis.live.keeper.server import HOLD_MS, Server, complain
 

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
-from dardis.live.keeper import groups
-from dardis.live.keeper.asked import Start, User
-from dardis.live.keeper.forest import start_of
+from dardis.live.keeper import cgroups
 from dardis.live.keeper.kernel import close_files, rename_new
 from dardis.live.keeper.lease import Lease, boot_ms
-from dardis.live.keeper.records import LEASE_MARK, begun_text, failure_text
+from dardis.live.keeper.log_records import LEASE_MARK, begun_text, failure_text
+from dardis.live.keeper.process_tree import start_of
+from dardis.live.keeper.run_request import Start, User
 
 CANT_START: Final = 127
 """The exit code of a child that could not become the job; why stands in what it wrote of itself."""
@@ -103,7 +103,7 @@ def _begin(place: Place, boot: str) -> int:
 
 def _set_up(start: Start, place: Place, setting: Setting) -> None:
     for path in place.joins:
-        groups.join(path)
+        cgroups.join(path)
     if start.cores is not None:
         try:
             os.sched_setaffinity(0, start.cores)

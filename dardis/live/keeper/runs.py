@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from dardis.live.keeper import forest, groups, guard, kernel
-from dardis.live.keeper.asked import Start
+from dardis.live.keeper import cgroups, kernel, process_tree, watchdog
 from dardis.live.keeper.child import CANT_START, Place, Setting, become
+from dardis.live.keeper.keeper_log import Log, begun_at
 from dardis.live.keeper.lease import boot_ms, unix_ms
-from dardis.live.keeper.log import Log, begun_at
-from dardis.live.keeper.records import FAILED, LEASE, UNKNOWN, WORDS, Begun, Entry, Fate, Kept, fate
+from dardis.live.keeper.log_records import FAILED, LEASE, UNKNOWN, WORDS, Begun, Entry, Fate, Kept, fate
+from dardis.live.keeper.run_request import Start
 
 LOST: Final = UNKNOWN + "it has begun before, and what was known of it is lost"
 UNSEEN: Final = UNKNOWN + "its keeper died before it ended"
@@ -78,16 +78,16 @@ class Run:
     """The kernel has killed something of it for its memory limit."""
 
     @property
-    def root(self) -> forest.Root:
+    def root(self) -> process_tree.Root:
         """Its tree of processes."""
-        return forest.Root(self.name, self.pid, self.start, over=self.ended is not None)
+        return process_tree.Root(self.name, self.pid, self.start, over=self.ended is not None)
 
 
 class Runs:
     """All runs of a folder. What is to be made durable lies in `unsaid`."""
 
     def __init__(
-        self, folder: Path, log: Log, setting: Setting, own: groups.Groups, watch: Callable[[int], None],
+        self, folder: Path, log: Log, setting: Setting, own: cgroups.Groups, watch: Callable[[int], None],
         hold_ms: int = 0,
     ) -> None:  # fmt: skip
         """`watch` is told a file that is readable when an adopted run has ended, for `has_ended`.
@@ -96,8 +96,8 @@ class Runs:
         """
         self._hold_ms = hold_ms
         self._folder, self._log, self._setting, self._groups, self._watch = folder, log, setting, own, watch
-        self._forest = forest.Forest(setting.keeper)
-        self._guards = guard.Guards(str(folder), setting.keeper, setting.boot, watch)
+        self._forest = process_tree.Forest(setting.keeper)
+        self._guards = watchdog.Guards(str(folder), setting.keeper, setting.boot, watch)
         self._leased: dict[str, Run] = {}
         """Those that live as long as the lease lasts."""
         self.live: dict[str, Run] = {}
@@ -178,7 +178,7 @@ class Runs:
     def _begin(self, start: Start) -> None:
         run = self._run_of(start.run, self._log.known.runs[start.run])
         run.unix_ms, run.boot_ms = unix_ms(), boot_ms()
-        run.start = run.boot_ms * forest.TICKS_PER_S // 1000 - 1
+        run.start = run.boot_ms * process_tree.TICKS_PER_S // 1000 - 1
         self.live[run.name] = run
         try:
             if run.leased:
@@ -199,16 +199,16 @@ class Runs:
         joins = []
         for path in {run.cgroup, run.memory} - {None}:
             assert path is not None
-            groups.make(path)
+            cgroups.make(path)
             joins.append(path)
         limit = start.memory_bytes
         if run.memory is not None and limit is not None:
-            groups.hold_memory(run.memory, limit, self._groups.memory_version)
+            cgroups.hold_memory(run.memory, limit, self._groups.memory_version)
             limit = None
         assert run.unix_ms is not None
         lease = self._guards.lease if run.leased else None
         place = Place(self._begun(run.name), joins, limit, lease, run.unix_ms, run.boot_ms)
-        if self._clones and run.cgroup is not None and self._groups.whole_version == groups.V2:
+        if self._clones and run.cgroup is not None and self._groups.whole_version == cgroups.V2:
             entered = [path for path in joins if path != run.cgroup]
             inside = replace(place, joins=entered)
             cgroup = os.open(run.cgroup, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -253,7 +253,11 @@ class Runs:
         if begun is not None:
             run.unix_ms, run.boot_ms = begun.unix_ms, begun.boot_ms
             if begun.boot == boot:
-                run.pid, run.start, run.pidfd = begun.pid, begun.start, forest.open_process(begun.pid, begun.start)
+                run.pid, run.start, run.pidfd = (
+                    begun.pid,
+                    begun.start,
+                    process_tree.open_process(begun.pid, begun.start),
+                )
         what = fate(kept.intent["boot"], boot, begun, lives=run.pidfd is not None)
         if kept.ending is not None:
             run.why = kept.ending["why"]
@@ -405,10 +409,10 @@ class Runs:
             self.unsaid.append(["ending", run.name, {"why": why, "kill_ms": now + run.grace_ms}])
             self._schedule(run, now + run.grace_ms)
             if run.cgroup is not None:
-                found_there = set(groups.processes(run.cgroup))
-                forest.send(found_there | self._own_first(run), signal.SIGTERM)
+                found_there = set(cgroups.processes(run.cgroup))
+                process_tree.send(found_there | self._own_first(run), signal.SIGTERM)
             else:
-                forest.send(forest.members(run.root, seen) | self._own_first(run), signal.SIGTERM)
+                process_tree.send(process_tree.members(run.root, seen) | self._own_first(run), signal.SIGTERM)
 
     def disbelieve(self, why: str) -> None:
         """Ends that are not believed yet are told so."""
@@ -465,13 +469,13 @@ class Runs:
 
     def _kill(self, run: Run) -> None:
         if run.cgroup is not None:
-            groups.kill(run.cgroup)
-            forest.send(self._own_first(run), signal.SIGKILL)
+            cgroups.kill(run.cgroup)
+            process_tree.send(self._own_first(run), signal.SIGKILL)
         else:
             first = self._own_first(run)  # before the others, whose end it may tell as its own
-            forest.send([*first, *forest.members(run.root, self._survey()) - first], signal.SIGKILL)
+            process_tree.send([*first, *process_tree.members(run.root, self._survey()) - first], signal.SIGKILL)
 
-    def _survey(self) -> dict[int, forest.Seen]:
+    def _survey(self) -> dict[int, process_tree.Seen]:
         """All processes; none where that can't be known now."""
         with suppress(OSError):
             return self._forest.survey()
@@ -492,8 +496,8 @@ class Runs:
                 gone = run.name not in left
             else:
                 if run.memory is not None:
-                    run.lacked_memory |= groups.lacked_memory(run.memory)
-                gone = groups.remove(run.cgroup)
+                    run.lacked_memory |= cgroups.lacked_memory(run.memory)
+                gone = cgroups.remove(run.cgroup)
             if gone and boot_ms() < run.held:
                 self._schedule(run, run.held)
                 continue
@@ -502,7 +506,7 @@ class Runs:
                 self._over(run)
                 continue
             if run.cgroup is not None:
-                groups.kill(run.cgroup)
+                cgroups.kill(run.cgroup)
             self._schedule(run, boot_ms() + run.pause)
             run.pause = min(run.pause * 2, LOOK_MS[1])
 
@@ -520,17 +524,17 @@ class Runs:
             if owner in leaving:
                 doomed.append(leaving[owner])
             elif owner not in self.live and not self._may_be_needed(seen):
-                forest.send([pid], signal.SIGKILL)
+                process_tree.send([pid], signal.SIGKILL)
                 left.update(run.name for run in leaving.values() if run.start <= seen.start)
         if doomed:
             all_seen = self._forest.survey()
             for run in doomed:
-                if found := forest.members(run.root, all_seen):
-                    forest.send(found, signal.SIGKILL)
+                if found := process_tree.members(run.root, all_seen):
+                    process_tree.send(found, signal.SIGKILL)
                     left.add(run.name)
         return left
 
-    def _owner(self, seen: forest.Seen) -> str | None:
+    def _owner(self, seen: process_tree.Seen) -> str | None:
         """Whose a process is."""
         if seen.run is not None:
             return seen.run
@@ -538,7 +542,7 @@ class Runs:
         # A number that is free again may have been given to a later run.
         return max(owners, key=lambda run: run.boot_ms).name if owners else None
 
-    def _may_be_needed(self, seen: forest.Seen) -> bool:
+    def _may_be_needed(self, seen: process_tree.Seen) -> bool:
         """Whether a process of which nobody knows whose it is may be of a run that goes on: one that is older."""
         return any(run.ended is None and run.start <= seen.start for run in self.live.values())
 
@@ -546,8 +550,8 @@ class Runs:
         ended = run.ended
         assert ended is not None
         if run.memory is not None:
-            run.lacked_memory |= groups.lacked_memory(run.memory)
-            groups.remove(run.memory)
+            run.lacked_memory |= cgroups.lacked_memory(run.memory)
+            cgroups.remove(run.memory)
         why = ended.why or run.why or "exit"
         record = {
             "run": run.name, "state": "unknown" if why.startswith(UNKNOWN) else "over", "pid": run.pid,

@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dardis.live.keeper import kernel
-from dardis.live.keeper.asked import AskedAmissError, Start, read_lease, read_starts, run_name
+from dardis.live.keeper.keeper_log import Log
 from dardis.live.keeper.lease import boot_ms
-from dardis.live.keeper.log import Log
-from dardis.live.keeper.records import KNOWN, WORDS, Entry, Fate
+from dardis.live.keeper.log_records import KNOWN, WORDS, Entry, Fate
+from dardis.live.keeper.run_request import AskedAmissError, Start, read_lease, read_starts, run_name
 from dardis.live.keeper.runs import Runs
 
 MOST_BYTES: Final = 1 << 20

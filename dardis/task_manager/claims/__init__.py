@@ -2,16 +2,16 @@
 
 from typing import TYPE_CHECKING
 
-from dardis.model.faces import found_when_used
+from dardis.model.lazy_imports import found_when_used
 
 if TYPE_CHECKING:
-    from dardis.task_manager.claims.agreed import AgreedClaims, Pace, Retry
     from dardis.task_manager.claims.base import Claims, FinalClaims
+    from dardis.task_manager.claims.two_phase_claims import AgreedClaims, Pace, Retry
 
 __all__ = ["AgreedClaims", "Claims", "FinalClaims", "Pace", "Retry"]
 
 if not TYPE_CHECKING:  # else type checkers would take any name for one
     __getattr__ = found_when_used(__name__, {
-        "agreed": ("AgreedClaims", "Pace", "Retry"),
+        "two_phase_claims": ("AgreedClaims", "Pace", "Retry"),
         "base": ("Claims", "FinalClaims"),
     })  # fmt: skip

@@ -10,13 +10,13 @@ from math import sqrt
 
 import numpy as np
 
-from dardis.kernels import queue as columns
-from dardis.kernels import search as placing
-from dardis.kernels import view
+from dardis.kernels import job_queue as columns
+from dardis.kernels import node_search as placing
+from dardis.kernels import published_profiles
+from dardis.kernels.job_queue import Queue
 from dardis.kernels.job_table import JobTable
-from dardis.kernels.late import HEAD_START_S, put_in_order
+from dardis.kernels.late_order import HEAD_START_S, put_in_order
 from dardis.kernels.profile import FULL
-from dardis.kernels.queue import Queue
 from dardis.kernels.rows import grown, make_rows
 from dardis.model.addresses import HostId, JobId
 from dardis.model.arrays import Ints
@@ -24,7 +24,7 @@ from dardis.model.choices import UnitsPerNode
 from dardis.model.job import FOREVER, NO_TIME, Job
 from dardis.model.offer_rows import NODE_CHOICES
 from dardis.task_manager.layout import Layout
-from dardis.task_manager.search import SearchRules
+from dardis.task_manager.search_windows import SearchRules
 from dardis.task_manager.setups import LateSetUp
 from dardis.wire.messages import Published
 
@@ -116,7 +116,10 @@ class View:
         """Take in what a host's nodes can hold."""
         self.incarnations[published.host] = published.incarnation
         self.next_change[published.host] = published.next_change
-        while view.accept(self.profiles, published.node, published.offset, published.time, published.value) == FULL:
+        while (
+            published_profiles.accept(self.profiles, published.node, published.offset, published.time, published.value)
+            == FULL
+        ):
             self.grow()
         if len(published.ready):
             self._ready[published.node], self._boot[published.node] = published.ready, published.boot

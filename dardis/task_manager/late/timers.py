@@ -14,14 +14,14 @@ from dardis.model.addresses import ONLY_MANAGER, HostId, JobId, ManagerAddress, 
 from dardis.model.arrays import Ints
 from dardis.model.job import Job
 from dardis.task_manager.claims import AgreedClaims, Pace
-from dardis.task_manager.claims.agreed import NO_START
 from dardis.task_manager.claims.base import RETRY
+from dardis.task_manager.claims.two_phase_claims import NO_START
 from dardis.task_manager.late.backlog import Backlog
 from dardis.task_manager.late.order import Key, Order, View
 from dardis.task_manager.layout import Layout
 from dardis.task_manager.negotiation import Negotiation
 from dardis.task_manager.rounds import JobState, Pick, Round
-from dardis.task_manager.search import Search, in_hours
+from dardis.task_manager.search_windows import Search, in_hours
 from dardis.task_manager.setups import EVERY_HOST, LateSetUp, Reach
 from dardis.wire import messages as say
 from dardis.wire.effects import Done, Effect, Placed, Send, SendAll, SetTimer, Waiting

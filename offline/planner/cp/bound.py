@@ -12,8 +12,8 @@ from dardis.solver.cpsat import solve
 from dardis.solver.result import Budget
 from offline.planner.cp import model
 from offline.planner.cp.market import Market, Prices, fluid_prices
+from offline.planner.day_problem import Plan, Problem
 from offline.planner.money import price_per_j
-from offline.planner.problem import Plan, Problem
 
 EXACT_JOBS = 20
 """Days of up to so many jobs are also given to CP-SAT: with more it proves far less than the market does."""

@@ -18,9 +18,9 @@ from dardis.model.arrays import Floats, Ints
 from dardis.power.cooling import PueTable
 from dardis.solver.milp import LinearProgram, solve_lp
 from dardis.solver.result import Budget
-from offline.planner.cp.capacity import Row, able_groups, rows
+from offline.planner.cp.capacity_model import Row, able_groups, rows
+from offline.planner.day_problem import Problem
 from offline.planner.money import account_of_running, added_w, cores_of, most_added_w, price_per_j
-from offline.planner.problem import Problem
 
 LEVELS = 8192
 """IT powers that are looked at; between two of them cooling is taken to be as cheap as at either (it ascends)."""

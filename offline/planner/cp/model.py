@@ -17,9 +17,9 @@ from dardis.model.job import NO_TIME
 from dardis.model.node_sets import units_in
 from dardis.power.cooling import PueTable
 from dardis.solver.cpsat import new_model, weighted_sum
-from offline.planner.cp.capacity import Row, Taken, able_groups, rows
+from offline.planner.cp.capacity_model import Row, Taken, able_groups, rows
+from offline.planner.day_problem import Plan, Problem
 from offline.planner.money import account_of_running, added_w, cores_of, most_added_w, price_per_j
-from offline.planner.problem import Plan, Problem
 
 if TYPE_CHECKING:
     from dardis.solver.cpsat import CpModel, IntervalVar, IntVar, LinearExpr

@@ -16,16 +16,16 @@ import numpy as np
 from dardis.model.arrays import Floats, Ints
 from dardis.model.job import NO_TIME
 from dardis.model.placements import offsets_of
-from dardis.model.profile import Extremes, StepFunction
 from dardis.model.randomness import stream
+from dardis.model.step_function import Extremes, StepFunction
 from dardis.solver import result
 from dardis.solver.cpsat import new_model, solve, weighted_sum
 from dardis.solver.milp import LinearProgram, solve_lp
 from dardis.solver.result import Budget, Ended, Result
 from offline.planner.budget import Effort, Watch
-from offline.planner.cp.capacity import Row, able_groups, rows
+from offline.planner.cp.capacity_model import Row, able_groups, rows
+from offline.planner.day_problem import Problem, StoppedBy
 from offline.planner.money import account_of, added_w, cores_of, most_added_w, price_per_j
-from offline.planner.problem import Problem, StoppedBy
 
 if TYPE_CHECKING:
     from dardis.solver.cpsat import CpModel, IntVar, LinearExpr

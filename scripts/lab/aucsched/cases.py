@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from dardis.dispatch.auction.setups import AUCTION_SETUPS
+from dardis.workload.csv_trace import write_table
 from dardis.workload.generate import MACHINES, WORKLOADS, Auction, generate_auction
-from dardis.workload.table import write_table
 from scripts.lab.kit.cache import Run
 from scripts.lab.kit.command import PLATFORMS
 

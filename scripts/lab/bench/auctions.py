@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from dardis.config.platform import load_platform
-from dardis.dispatch.auction.clear import Alpha, BidClasses, Terms, auction_of
+from dardis.config.platform_file import load_platform
+from dardis.dispatch.auction.clearing import Alpha, BidClasses, Terms, auction_of
 from dardis.dispatch.auction.programme import Auction, Merged, merged
-from dardis.dispatch.cp.first import Machine
-from dardis.dispatch.cp.problem import Problem, Running, Waiting
+from dardis.dispatch.cp.decision_problem import Problem, Running, Waiting
+from dardis.dispatch.cp.first_answer import Machine
 from dardis.model.arrays import Bools
 from dardis.model.job import Job
 from dardis.model.platform import Platform
@@ -22,7 +22,7 @@ from dardis.model.randomness import stream
 from dardis.solver.milp import LinearProgram, Search, maximise
 from dardis.solver.result import Result
 from dardis.workload import generate as workloads
-from dardis.workload.jobs import to_jobs
+from dardis.workload.trace_jobs import to_jobs
 from scripts.lab.bench.rows import Row, own_peak
 from scripts.lab.kit.auction_printed import printed
 from scripts.lab.kit.command import ROOT

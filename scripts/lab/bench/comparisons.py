@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dardis.comparison.planned_runs import plan
-from dardis.config.comparison import load_comparison
-from dardis.config.run import RunSpec
+from dardis.config.comparison_spec import load_comparison
+from dardis.config.run_spec import RunSpec
 from dardis.runs.run import run
 from scripts.lab.bench.measure import in_turns
 from scripts.lab.bench.rows import Row, row_of

@@ -10,7 +10,7 @@ import json
 import sys
 
 from dardis.registry import find_dispatcher
-from dardis.runs.warm import warm_reach
+from dardis.runs.kernel_warmup import warm_reach
 from scripts.lab.bench.measure import output_of
 from scripts.lab.bench.rows import Row
 from scripts.lab.kit.command import ROOT

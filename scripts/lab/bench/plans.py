@@ -7,7 +7,7 @@ import time
 from importlib import import_module
 
 from offline.planner.budget import Watch
-from offline.planner.plan import plan
+from offline.planner.day_planner import plan
 from offline.planner.searches import multi_search
 from scripts.lab.bench.rows import Row, own_peak
 from scripts.lab.kit.command import ROOT

@@ -17,12 +17,12 @@ from mpi4py import MPI
 
 from dardis.engine.clock import cpu_ns, monotonic_s
 from dardis.model.addresses import FIRST_HOST, HostId, parts_of
-from dardis.runs.warm import warm_reach
-from dardis.scale.command import ScaleRequest
+from dardis.runs.kernel_warmup import warm_reach
 from dardis.scale.experiment import Ground
 from dardis.scale.measure import bare_collective_s, drive_turns, filled_host
-from dardis.transport.groups import largest, usable_cores, wait_for_all
-from dardis.transport.mpi import broadcast, guarded, world
+from dardis.scale.scale_run import ScaleRequest
+from dardis.transport.mpi_transport import broadcast, guarded, world
+from dardis.transport.rank_groups import largest, usable_cores, wait_for_all
 
 REPETITIONS = 31
 _TAG = 21

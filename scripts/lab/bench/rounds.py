@@ -14,12 +14,12 @@ from dataclasses import replace
 from dardis.model.addresses import Address
 from dardis.node_manager import NodePool, RelayingHost
 from dardis.registry import find_dispatcher
-from dardis.runs.warm import warm_reach
+from dardis.runs.kernel_warmup import warm_reach
 from dardis.scale import experiment as load
 from dardis.scale.tally import resident_bytes
 from dardis.task_manager import SETUPS, PlannedManager, Reach
 from dardis.task_manager.layout import layout_of
-from dardis.transport.local import LocalHosts, Lockstep
+from dardis.transport.local_transport import LocalHosts, Lockstep
 from dardis.turns.turn import talk
 from dardis.wire.effects import Deed
 from scripts.lab.bench.rows import Row, own_peak

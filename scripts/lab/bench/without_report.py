@@ -10,9 +10,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from dardis.cli.progress import bar, shown
-from dardis.comparison.whole import Shown, compare
-from dardis.config.comparison import load_comparison
-from dardis.metrics.comparison import Compared
+from dardis.comparison.comparison_run import Shown, compare
+from dardis.config.comparison_spec import load_comparison
+from dardis.metrics.comparison_rows import Compared
 from dardis.metrics.comparison_tables import runs_table
 
 

@@ -6,8 +6,8 @@ import argparse
 import sys
 from typing import Final
 
-from dardis.workload.read import read_trace
-from dardis.workload.table import write_table
+from dardis.workload.csv_trace import write_table
+from dardis.workload.trace_reader import read_trace
 from scripts.lab.cp_2014 import paper
 from scripts.lab.cp_2014.batches import Batch, alike
 from scripts.lab.cp_2014.page import HEAD, Outcome, page, rows

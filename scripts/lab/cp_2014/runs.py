@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from dardis.config.platform import load_platform
+from dardis.config.platform_file import load_platform
 from dardis.metrics.audit import audit
-from dardis.metrics.table import read_jobs
+from dardis.metrics.jobs_csv import read_jobs
 from dardis.model.arrays import Ints
 from scripts.lab.cp_2014 import paper
 from scripts.lab.cp_2014.batches import Batch

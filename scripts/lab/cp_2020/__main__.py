@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from dardis.config.platform import load_platform
+from dardis.config.platform_file import load_platform
 from dardis.model.arrays import Bools, Floats
-from dardis.workload.read import read_trace
+from dardis.workload.trace_reader import read_trace
 from scripts.lab.cp_2020.instances import Instances, instances
 from scripts.lab.cp_2020.middle import Cut, middle
 from scripts.lab.cp_2020.plots import draw_ratios

@@ -13,9 +13,9 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from dardis.config.platform import load_platform
-from dardis.config.run import JobsSpec
-from dardis.dispatch.cp.problem import Answer, Model, Problem
+from dardis.config.platform_file import load_platform
+from dardis.config.run_spec import JobsSpec
+from dardis.dispatch.cp.decision_problem import Answer, Model, Problem
 from dardis.dispatch.cp.setups import CP_SETUPS, CpSetUp
 from dardis.engine.clock import process_cpu_s
 from dardis.model.arrays import Bools, Floats, Ints
@@ -23,9 +23,9 @@ from dardis.model.choices import Correction, Expecting
 from dardis.model.target import Target
 from dardis.registry import Dispatcher, find_dispatcher
 from dardis.registry.builders import CENTRAL
-from dardis.runs.asked import Part, asked_jobs
+from dardis.runs.kernel_warmup import warm
 from dardis.runs.play import play
-from dardis.runs.warm import warm
+from dardis.runs.run_workload import Part, asked_jobs
 from scripts.lab.kit.cache import code_version, fingerprint, kept_arrays, read_arrays
 from scripts.lab.kit.command import EURORA_PLATFORM
 

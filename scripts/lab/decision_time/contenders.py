@@ -15,7 +15,7 @@ from dardis.model.choices import EventOrder
 from dardis.node_manager import NodePool
 from dardis.registry import find_dispatcher
 from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
-from dardis.runs.warm import warm
+from dardis.runs.kernel_warmup import warm
 from dardis.sim.simulation import Simulation
 from dardis.task_manager import SETUPS
 from dardis.task_manager.layout import layout_of

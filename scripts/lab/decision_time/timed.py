@@ -16,7 +16,7 @@ from dardis.model.addresses import JobId
 from dardis.model.events import Change
 from dardis.model.job import Job
 from dardis.task_manager import PlannedManager
-from dardis.transport.local import LocalHosts
+from dardis.transport.local_transport import LocalHosts
 from dardis.wire.effects import Effect, Placed, Rejected, Solved, ToHosts
 from dardis.wire.messages import Ended, Message
 

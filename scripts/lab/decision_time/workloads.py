@@ -14,15 +14,15 @@ from typing import Final
 from dardis.model.addresses import JobId
 from dardis.model.job import FOREVER, NO_TIME, Actual
 from dardis.model.platform import NodeGroup, Platform
-from dardis.model.profile import StepFunction
 from dardis.model.randomness import stream
+from dardis.model.step_function import StepFunction
 from dardis.model.target import DesiredProfile, Target
 from dardis.registry import find_dispatcher
 from dardis.runs.play import play
 from dardis.workload.deadlines import with_deadlines
-from dardis.workload.jobs import to_jobs
-from dardis.workload.read import read_trace
 from dardis.workload.trace import Trace
+from dardis.workload.trace_jobs import to_jobs
+from dardis.workload.trace_reader import read_trace
 from dardis.workload.transform import first_jobs, in_partition
 from offline.site.calendar import DAY_S
 from scripts.lab.kit.thesis import CORES_A_NODE, DAY_H, NODES, UNIT_CORES

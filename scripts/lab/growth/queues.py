@@ -13,10 +13,10 @@ from dardis.model.job import Actual, Job
 from dardis.model.randomness import stream
 from dardis.registry import Cluster, find_dispatcher
 from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
-from dardis.runs.warm import warm
+from dardis.runs.kernel_warmup import warm
 from dardis.scale import experiment as load
 from dardis.sim.simulation import NO_HOSTS, Simulation
-from dardis.transport.local import LocalHosts
+from dardis.transport.local_transport import LocalHosts
 from scripts.lab.growth.points import Point
 
 OVER: Final = "waiting jobs"

@@ -21,7 +21,7 @@ from dardis.model.local_queries import Seek, Sought
 from dardis.model.randomness import stream
 from dardis.node_manager import NodePool
 from dardis.registry import find_dispatcher
-from dardis.runs.warm import warm as warm_dispatcher
+from dardis.runs.kernel_warmup import warm as warm_dispatcher
 from dardis.scale import experiment as load
 from dardis.task_manager import SETUPS
 from dardis.wire import messages as say

@@ -11,10 +11,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
-from dardis.metrics.table import read_jobs
+from dardis.metrics.jobs_csv import read_jobs
 from dardis.model.arrays import Bools, Ints
-from dardis.runs.solved import SOLVER_FILE
-from dardis.workload.read import read_trace
+from dardis.runs.solved_instances import SOLVER_FILE
+from dardis.workload.trace_reader import read_trace
 from dardis.workload.transform import first_jobs
 
 ALL, SHORT, MEDIUM, LONG = "all", "short", "medium", "long"

@@ -12,12 +12,12 @@ from typing import Final
 
 import numpy as np
 
-from dardis.config.platform import load_platform
+from dardis.config.platform_file import load_platform
 from dardis.model.randomness import stream
-from dardis.workload.jobs import in_units
-from dardis.workload.read import read_trace
-from dardis.workload.table import write_table
+from dardis.workload.csv_trace import write_table
 from dardis.workload.trace import Trace
+from dardis.workload.trace_jobs import in_units
+from dardis.workload.trace_reader import read_trace
 from dardis.workload.transform import offered_load, resubmitted, with_load
 from scripts.lab.kit.command import DARDIS, EURORA_PLATFORM, PLATFORMS, equal_nodes, run_quietly
 

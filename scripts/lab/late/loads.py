@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dardis.config.platform import load_platform
+from dardis.config.platform_file import load_platform
 from scripts.lab.kit.cache import Metrics, Run
 from scripts.lab.late.cases import SOURCES, Case
 

@@ -21,17 +21,17 @@ from random import Random
 from threading import Event, Thread
 from typing import Any
 
-from dardis.config.platform import load_platform
+from dardis.config.platform_file import load_platform
 from dardis.live.client import Client, is_over
-from dardis.live.deciding import replay
 from dardis.live.journal import told_instants
+from dardis.live.live_decisions import replay
 from dardis.metrics.audit import audit
-from dardis.metrics.table import write_jobs
+from dardis.metrics.jobs_csv import write_jobs
 from dardis.model.errors import DardisError
 from dardis.model.job import Actual
 from dardis.model.platform import Platform
-from dardis.workload.jobs import to_jobs
-from dardis.workload.read import read_trace
+from dardis.workload.trace_jobs import to_jobs
+from dardis.workload.trace_reader import read_trace
 from scripts.lab.kit.command import ROOT
 from scripts.lab.live_trace.processes import Processes
 from scripts.lab.live_trace.schedule import SLACK_MS, schedule_of

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from dardis.workload.read import read_trace
+from dardis.workload.trace_reader import read_trace
 from scripts.lab.kit.cache import Run
 from scripts.lab.kit.command import DARDIS, EURORA_PLATFORM, PLATFORMS, run_quietly
 from scripts.lab.thesis_4 import paper

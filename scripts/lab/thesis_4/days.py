@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from dardis.metrics.table import read_jobs
+from dardis.metrics.jobs_csv import read_jobs
 from dardis.model.resources import CORES
 from scripts.lab.thesis_4 import paper
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from dardis.config.platform import load_platform
+from dardis.config.platform_file import load_platform
 from dardis.metrics.power import find_cooling
 from dardis.model.arrays import Floats, Ints
 from dardis.model.platform import Platform
@@ -17,10 +17,10 @@ from dardis.model.randomness import stream
 from dardis.model.resources import CORES, POWER
 from dardis.power.conditions import Conditions
 from dardis.power.cooling import Cooling
-from dardis.workload.jobs import to_jobs
-from dardis.workload.read import read_trace
+from dardis.workload.trace_jobs import to_jobs
+from dardis.workload.trace_reader import read_trace
+from offline.planner.day_problem import Expected, PlanJobs
 from offline.planner.packing import plan_jobs
-from offline.planner.problem import Expected, PlanJobs
 from offline.site.calendar import DAY_S, HOUR_S
 from offline.site.history import jobs_that_fit
 from scripts.lab.kit.command import convert

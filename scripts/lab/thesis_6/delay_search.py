@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from dardis.model.arrays import Ints
 from offline.planner.budget import Effort, Watch
+from offline.planner.day_problem import Plan, Problem
 from offline.planner.money import rank_of
 from offline.planner.packing import Packing
-from offline.planner.problem import Plan, Problem
 from offline.planner.searches import multi_search, plan_of
 
 DELAY_S = 3600

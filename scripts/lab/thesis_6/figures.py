@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from dardis.model.arrays import Floats, Ints
-from dardis.model.profile import StepFunction
 from dardis.model.schedule import Downtime
+from dardis.model.step_function import StepFunction
 from dardis.power.account import Account, Work, account
 from dardis.power.conditions import Tariff
-from dardis.power.nodes import MachinePower
+from dardis.power.node_power import MachinePower
 from offline.site.calendar import DAY_S
 from scripts.lab.thesis_6.cases import CORE_W, INCOMES, SCENARIOS, Case, Scenario, cooling_of
 from scripts.lab.thesis_6.class_tree import DayRecords, day_above_slope, slope_change

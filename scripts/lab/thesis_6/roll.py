@@ -14,8 +14,8 @@ from dardis.model.placements import Placements, offsets_of
 from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
 from dardis.power.conditions import Tariff
-from offline.planner.plan import schedule_of
-from offline.planner.problem import Plan, PlanJobs, Problem, Running
+from offline.planner.day_planner import schedule_of
+from offline.planner.day_problem import Plan, PlanJobs, Problem, Running
 from offline.site.calendar import DAY_S
 from scripts.lab.thesis_6.cases import Case, Scenario, cooling_of
 

@@ -12,7 +12,7 @@ import numpy as np
 from dardis.metrics.audit import audit
 from dardis.model.arrays import Ints
 from dardis.model.placements import Placements
-from offline.planner.problem import Running
+from offline.planner.day_problem import Running
 from offline.planner.searches import rule_based, rule_setups
 from scripts.lab.kit.cache import Arrays, arrays_of, code_version, fingerprint, kept_arrays, placements_of, read_arrays
 from scripts.lab.thesis_6.cases import SCENARIOS, Case, Scenario, Workload, load

@@ -9,10 +9,10 @@ import numpy as np
 
 from dardis.model.arrays import Ints
 from offline.planner.budget import Effort, Watch
+from offline.planner.day_problem import Plan, Problem
 from offline.planner.improve import improve
 from offline.planner.money import cores_of
 from offline.planner.packing import Packing
-from offline.planner.problem import Plan, Problem
 from offline.planner.searches import heuristic, multi_search, plan_of
 from scripts.lab.thesis_6.cases import SEED
 from scripts.lab.thesis_6.delay_search import delay_search

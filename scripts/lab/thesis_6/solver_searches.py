@@ -11,8 +11,8 @@ from dardis.solver.cpsat import Answer, solve
 from dardis.solver.result import Budget, Ended
 from offline.planner.budget import Watch
 from offline.planner.cp import model
+from offline.planner.day_problem import Plan, Problem, StoppedBy
 from offline.planner.money import account_of, account_of_running, price_per_j
-from offline.planner.problem import Plan, Problem, StoppedBy
 
 WORKERS = 8
 """Searches of the solver that take turns: one alone would have no large neighbourhood search."""

@@ -11,8 +11,8 @@ from typing import Final
 from dardis.config.clocks import parse_utc
 from dardis.metrics.power import Surroundings, platform_cooling
 from offline.site.calendar import Calendar
-from offline.site.site import Site, load_site
-from offline.site.spec import SiteSpec
+from offline.site.site_inputs import Site, load_site
+from offline.site.site_spec import SiteSpec
 from scripts.lab.kit import thesis
 from scripts.lab.kit.command import convert
 from scripts.lab.kit.thesis import FLAT_PRICE, PARTITION, SUMMER, WINTER, Season

@@ -11,11 +11,11 @@ import numpy as np
 from dardis.model.schedule import Downtime
 from dardis.power.account import Account, Gain, account, gain, work_of
 from dardis.power.conditions import Conditions
-from dardis.power.nodes import MachinePower
+from dardis.power.node_power import MachinePower
 from offline.onoff.spans import clairvoyant
 from offline.planner.searches import rule_setups
 from offline.site.calendar import DAY_S
-from offline.site.site import Site
+from offline.site.site_inputs import Site
 from scripts.lab.thesis_7.cases import SCENARIOS, Files, Scenario, Workload, counted_days, in_scenario, site_of
 from scripts.lab.thesis_7.runs import (
     ALL_ON,

@@ -18,16 +18,16 @@ from dardis.model.job import Actual
 from dardis.model.schedule import Downtime, Schedule
 from dardis.model.target import Switching, Target
 from dardis.registry import CENTRAL, Dispatcher, find_dispatcher
+from dardis.runs.kernel_warmup import warm
 from dardis.runs.play import play
-from dardis.runs.warm import warm
-from offline.day.gap import Known
-from offline.day.options import Reactive
-from offline.day.stay_on import reactive_switching, spares_of_day, thesis_switching, thesis_target
+from offline.day.hours_before import Known
+from offline.day.idle_reserve import reactive_switching, spares_of_day, thesis_switching, thesis_target
+from offline.day.plan_spec import Reactive
 from offline.loop.loop import joined
 from offline.loop.shift import shifted
-from offline.onoff.replay import demands_of
+from offline.onoff.reserve_replay import demands_of
 from offline.planner.searches import rule_setups
-from offline.site.site import Site
+from offline.site.site_inputs import Site
 from scripts.lab.kit.cache import arrays_of, code_version, fingerprint, kept_arrays, placements_of, read_arrays
 from scripts.lab.thesis_7.cases import SCENARIOS, Files, Workload, counted_days, in_scenario, site_of
 

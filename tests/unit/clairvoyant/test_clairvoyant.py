@@ -13,7 +13,7 @@ from kit.central import dispatch, setup_of
 from kit.effort import examples
 from kit.machine import jobs, platforms
 
-from dardis.clairvoyant.schedule import Demand, Improving, least_wait
+from dardis.clairvoyant.clairvoyant_schedule import Demand, Improving, least_wait
 from dardis.kernels.day_profit import add_use, relaxed_starts
 from dardis.metrics.audit import audit
 from dardis.model.placements import Placements, offsets_of

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from dardis.cli.derived import dispatchers_beginning
+from dardis.cli.derived_options import dispatchers_beginning
 from dardis.cli.main import app_of, run
 
 COMMANDS = [

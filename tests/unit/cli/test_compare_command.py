@@ -9,7 +9,7 @@ from kit.few_nodes import PLATFORM, started, swf, waited, write_files
 from kit.small_site import rows_of
 
 from dardis.cli.main import run
-from dardis.workload.read import read_trace
+from dardis.workload.trace_reader import read_trace
 
 
 @pytest.fixture

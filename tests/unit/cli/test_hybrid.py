@@ -25,10 +25,10 @@ from kit.small_site import (
 )
 
 from dardis.cli.main import run
-from dardis.config.platform import load_platform
-from dardis.config.target import load_target
+from dardis.config.platform_file import load_platform
+from dardis.config.target_file import load_target
+from dardis.metrics.jobs_csv import read_jobs
 from dardis.metrics.system import read_downtime
-from dardis.metrics.table import read_jobs
 from dardis.report.pictures import read_loop_picture
 from dardis.runs.inputs import STARTS_ONLY
 

@@ -4,20 +4,20 @@ import pytest
 from kit.refused import line_of
 
 from dardis.cli.main import run
-from dardis.config.comparison import load_comparison
-from dardis.config.cooling import load_pue_table
-from dardis.config.platform import load_platform
+from dardis.config.comparison_spec import load_comparison
+from dardis.config.cooling_table import load_pue_table
+from dardis.config.platform_file import load_platform
 from dardis.config.prices import read_carbon, read_prices
-from dardis.config.target import read_profile
+from dardis.config.target_file import read_profile
 from dardis.config.weather import read_weather
+from dardis.metrics.jobs_csv import read_jobs
 from dardis.metrics.system import read_downtime
-from dardis.metrics.table import read_jobs
 from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.target import Split
 from dardis.workload.deadlines import with_deadlines
-from dardis.workload.jobs import to_jobs
-from dardis.workload.read import read_trace
+from dardis.workload.trace_jobs import to_jobs
+from dardis.workload.trace_reader import read_trace
 
 ODD = ["9" * 5000, "1_800", "٣", "0x10", "--5", "5\x00"]
 IDS = ["5,000 digits", "underscore", "Arabic digits", "hexadecimal", "two signs", "zero byte"]

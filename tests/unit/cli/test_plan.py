@@ -22,11 +22,11 @@ from kit.small_site import (
 )
 
 from dardis.cli.main import run
-from dardis.config.platform import load_platform
-from dardis.config.target import load_target
+from dardis.config.platform_file import load_platform
+from dardis.config.target_file import load_target
 from dardis.metrics.columns import parse_units_by_node
 from dardis.metrics.power import platform_cooling
-from offline.folder.plan import read_plan
+from offline.folder.plan_folder import read_plan
 from offline.folder.tables import JobKind
 
 DAY = 8

@@ -28,7 +28,7 @@ def no_search(monkeypatch):
 
     monkeypatch.setattr("offline.day.day.plan", begun)
     monkeypatch.setattr("offline.loop.loop.play", begun)
-    monkeypatch.setattr("offline.day.command.past_of", begun)
+    monkeypatch.setattr("offline.day.plan_run.past_of", begun)
 
 
 def without(text, first, last):

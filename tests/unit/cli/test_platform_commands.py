@@ -7,7 +7,7 @@ from fuzz.sample_files import SLURM_CONF, SLURM_SHOWN
 from kit.measured_site import PLATFORM, measured_site
 
 from dardis.cli.main import run
-from dardis.config.platform import load_platform
+from dardis.config.platform_file import load_platform
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from kit.small_site import rows_of
 
 from dardis.cli.main import run
-from dardis.scale import command
+from dardis.scale import scale_run
 
 PROMISED = {
     "nodes", "ranks", "task_managers", "arity", "sample", "jobs", "completed", "cpu_ns_per_node_job", "bytes_per_node",
@@ -87,7 +87,7 @@ def test_what_faults_cost_is_a_table_and_a_report_the_same_each_time(scale, tmp_
 
 
 def test_an_interruption_leaves_what_is_done(scale, rows, tmp_path, monkeypatch):
-    measured, measure = [], command.measure
+    measured, measure = [], scale_run.measure
 
     def once(*arguments):
         if measured:
@@ -95,7 +95,7 @@ def test_an_interruption_leaves_what_is_done(scale, rows, tmp_path, monkeypatch)
         measured.append(measure(*arguments))
         return measured[0]
 
-    monkeypatch.setattr(command, "measure", once)
+    monkeypatch.setattr(scale_run, "measure", once)
     status, _, error = scale(nodes="40,80")
     assert (status, error) == (130, ["dardis: interrupted"])
     assert rows("nodes") == [("40",)]

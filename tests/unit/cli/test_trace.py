@@ -5,7 +5,7 @@ from typer.testing import CliRunner
 
 from dardis.cli.main import app_of
 from dardis.model.errors import InputError
-from dardis.workload.read import read_trace
+from dardis.workload.trace_reader import read_trace
 
 SWF = """; Version: 2.2
 1 0 5 100 4 -1 -1 -1 200 1024 1 7 2 -1 3 1 -1 -1

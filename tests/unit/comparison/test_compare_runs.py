@@ -8,13 +8,13 @@ import pytest
 from kit import tasks
 
 from dardis.comparison import processes
+from dardis.comparison.comparison_folder import State
 from dardis.comparison.planned_runs import plan
 from dardis.comparison.processes import run_all
-from dardis.comparison.state import State
-from dardis.config.comparison import Comparison, ComparisonOptions, Contender, TraceSpec
+from dardis.config.comparison_spec import Comparison, ComparisonOptions, Contender, TraceSpec
 from dardis.model.errors import InputError
 from dardis.model.files import InputFiles
-from dardis.runs import given as request
+from dardis.runs import run_objects as request
 
 MACHINE = 'prices = "prices.csv"\nname = "p"\n[[nodes]]\ncount = 1\nprefix = "n"\nresources = { cores = 8 }\n'
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from dardis.comparison.recorded import recorded_of
-from dardis.comparison.state import write_draws
-from dardis.config.comparison import Comparison, ComparisonOptions, Contender, TraceSpec
-from dardis.metrics.table import read_jobs
+from dardis.comparison.comparison_folder import write_draws
+from dardis.comparison.recorded_starts import recorded_of
+from dardis.config.comparison_spec import Comparison, ComparisonOptions, Contender, TraceSpec
+from dardis.metrics.jobs_csv import read_jobs
 from dardis.model.choices import resampling_of
 from dardis.model.errors import InputError
 from dardis.model.files import InputFiles

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from kit.refused import line_of
 
-from dardis.config.comparison import Contender, TraceSpec, contender_of, load_comparison, with_grids
+from dardis.config.comparison_spec import Contender, TraceSpec, contender_of, load_comparison, with_grids
 from dardis.config.cuts import Clock, cut_of, seconds_of, trim_of, trim_seconds
 from dardis.config.option_texts import DEFAULT_SAMPLE
 from dardis.model.errors import InputError

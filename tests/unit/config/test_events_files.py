@@ -3,7 +3,7 @@
 import pytest
 from kit.refused import line_of
 
-from dardis.config.events import load_events
+from dardis.config.events_file import load_events
 from dardis.model.events import JobChanged, NodesDown, NodesUp, QueueStarted, QueueStopped, ReservationMade
 from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.model.queues import Queue, Reservation

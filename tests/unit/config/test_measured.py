@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.refused import line_of
 
-from dardis.config.measured import JobWatts, read_measured
+from dardis.config.power_samples import JobWatts, read_measured
 
 T = 1_682_899_200
 WANTED = [(T, 0, 100.0), (T, 1, 200.5), (T + 300, 0, 110.0)]

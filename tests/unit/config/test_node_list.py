@@ -9,7 +9,7 @@ from kit.effort import examples
 
 from dardis.cli.main import run as command
 from dardis.config.node_list import read_node_list
-from dardis.config.platform import load_platform
+from dardis.config.platform_file import load_platform
 from dardis.config.platform_text import platform_text
 from dardis.model.errors import InputError
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from kit.refused import line_of
 
+from dardis.config.node_fields import node_names
 from dardis.config.node_states import NodeStates, read_node_states
-from dardis.config.nodes import node_names
 from dardis.model.platform import NodeGroup, Platform
 
 PLATFORM = Platform("grid", (NodeGroup("n", 4, {"cores": 32}), NodeGroup("g", 1, {"cores": 64})))

@@ -11,20 +11,20 @@ from kit.arguments import arguments_of
 from pydantic import Field
 from typer.testing import CliRunner
 
-from dardis.api import options as python
-from dardis.cli import derived as command_line
-from dardis.config.comparison import CompareSpec, ComparisonFile
+from dardis.api import keyword_options as python
+from dardis.cli import derived_options as command_line
+from dardis.config.comparison_spec import CompareSpec, ComparisonFile
+from dardis.config.json_records import RunRecord
 from dardis.config.option import Option, option_fields, read_options
-from dardis.config.platform import PlatformFile
-from dardis.config.records import RunRecord
-from dardis.config.run import JobsSpec, RunSpec
+from dardis.config.platform_file import PlatformFile
+from dardis.config.run_spec import JobsSpec, RunSpec
 from dardis.config.settings import meanings, plain_settings, setting, with_settings
 from dardis.config.toml_file import read_toml
 from dardis.model.errors import InputError
 from dardis.registry import OURS
 from dardis.task_manager.setups import LateSetUp
-from offline.day.options import PlanSpec
-from offline.loop.spec import HybridSpec
+from offline.day.plan_spec import PlanSpec
+from offline.loop.hybrid_spec import HybridSpec
 from scripts.docs_site.tables import PAGES, table_of, with_tables
 
 
@@ -54,10 +54,10 @@ class MorePlatform(PlatformFile):
 
 
 def test_a_new_field_is_an_option(monkeypatch):
-    monkeypatch.setattr("dardis.config.run.RunSpec", MoreRun)
+    monkeypatch.setattr("dardis.config.run_spec.RunSpec", MoreRun)
     made = []
 
-    @command_line.options_of("dardis.config.run:RunSpec")
+    @command_line.options_of("dardis.config.run_spec:RunSpec")
     def command(options):
         """A command."""
         made.append(MoreRun.model_construct(**options))

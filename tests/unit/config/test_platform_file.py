@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from kit.refused import line_of
 
-from dardis.config.cooling import load_pue_table
-from dardis.config.platform import load_platform
+from dardis.config.cooling_table import load_pue_table
+from dardis.config.platform_file import load_platform
 from dardis.config.platform_record import MachineRecord, platform_from_dict
 from dardis.config.toml_file import read_json
 from dardis.model.platform import NodePower, platform_to_dict
 from dardis.model.queues import Hours, PrimeTime, Queue, Reservation
-from dardis.workload.read import read_trace
+from dardis.workload.trace_reader import read_trace
 
 FOLDER = Path(__file__).resolve().parents[3] / "launch/platforms"
 FILES = sorted(FOLDER.glob("*.toml"))
@@ -222,7 +222,7 @@ def test_a_mistake_is_one_line_with_file_key_and_expectation(load, text, parts):
 
 def test_a_missing_file_and_too_many_groups_are_told(load, tmp_path, monkeypatch):
     assert "nix.toml: cannot be read (No such file" in line_of(load_platform, tmp_path / "nix.toml")
-    monkeypatch.setattr("dardis.config.queues.MAX_GROUPS", 62)
+    monkeypatch.setattr("dardis.config.queue_fields.MAX_GROUPS", 62)
     queues = "".join(f'[[queues]]\nname = "w{i}"\n' for i in range(31))
     many = "".join(
         f'[[reservations]]\nname = "v{i}"\nqueue = "w{i}"\nnodes = "3-4"\nstart_s = {9 * i}\nend_s = {9 * i + 9}\n'

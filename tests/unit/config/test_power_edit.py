@@ -10,7 +10,7 @@ from kit.effort import examples
 from kit.refused import line_of
 
 from dardis.config import power_edit
-from dardis.config.platform import load_platform
+from dardis.config.platform_file import load_platform
 from dardis.config.power_edit import with_figures, write_figures
 from dardis.model.errors import InputError
 

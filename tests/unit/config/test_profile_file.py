@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from kit.refused import line_of
 
-from dardis.config.target import read_profile
+from dardis.config.target_file import read_profile
 from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.target import Split

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from kit.refused import line_of
 
+from dardis.config.json_records import Metrics
 from dardis.config.platform_record import MachineRecord
-from dardis.config.records import Metrics
 from dardis.config.toml_file import read_json
 from dardis.model.platform import Facility, GridLimit, Maintenance, NodeGroup, NodePower, Platform, platform_to_dict
 

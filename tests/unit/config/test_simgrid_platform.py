@@ -5,7 +5,7 @@ from fuzz.sample_files import SIMGRID
 from kit.refused import line_of
 
 from dardis.cli.main import run as command
-from dardis.config.platform import load_platform
+from dardis.config.platform_file import load_platform
 from dardis.config.simgrid import simgrid_platform
 
 

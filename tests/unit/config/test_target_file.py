@@ -5,9 +5,9 @@ import json
 import pytest
 from kit.refused import line_of
 
-from dardis.config.target import load_target, write_target
+from dardis.config.target_file import load_target, write_target
 from dardis.model.platform import NodeGroup, NodePower, Platform
-from dardis.model.profile import StepFunction
+from dardis.model.step_function import StepFunction
 from dardis.model.target import DesiredProfile, Split, Switching, Target
 
 POWER = NodePower(idle_w=100, boot_s=240, shutdown_s=30)

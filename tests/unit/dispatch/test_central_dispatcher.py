@@ -7,7 +7,7 @@ from kit.replay import placement
 
 from dardis.model.job import NO_TIME
 from dardis.model.platform import NodeGroup, Platform
-from dardis.model.profile import StepFunction
+from dardis.model.step_function import StepFunction
 from dardis.model.target import DesiredProfile
 
 ONE = Platform("one", (NodeGroup("n", 1, {"cores": 4}),))

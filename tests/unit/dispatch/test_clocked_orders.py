@@ -7,7 +7,7 @@ import pytest
 from kit.actual import actual
 from kit.central import dispatch, setup_of
 
-from dardis.dispatch.orders import CLOCKED, Waiting, Weights
+from dardis.dispatch.queue_orders import CLOCKED, Waiting, Weights
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.queues import Queue
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dardis.dispatch.orders import RULES, rule_of
+from dardis.dispatch.queue_orders import RULES, rule_of
 from dardis.model.errors import InputError
 from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, NodePower, Platform

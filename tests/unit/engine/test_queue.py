@@ -14,7 +14,7 @@ from kit.late import run_late
 from kit.run import simulate
 
 from dardis.dispatch import CentralDispatcher
-from dardis.engine.queue import EventQueue
+from dardis.engine.event_queue import EventQueue
 from dardis.model.choices import EventOrder
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from kit.plans_ahead import SECONDS, cost_of_all, dense, drawn, first_start, list_schedule
 
-from dardis.kernels.ahead import exchange, make_ahead, put_all, schedule_or_postpone, write_least
-from dardis.kernels.queue import GONE, REQUEST, SPAN, START, UNITS
+from dardis.kernels.job_queue import GONE, REQUEST, SPAN, START, UNITS
+from dardis.kernels.list_schedule import exchange, make_ahead, put_all, schedule_or_postpone, write_least
 from dardis.kernels.replan import begin_profile
 from dardis.model.job import FOREVER, NO_TIME
 

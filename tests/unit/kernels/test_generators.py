@@ -10,11 +10,11 @@ from kit.effort import examples
 from dardis.model.job import Job
 from dardis.model.offer_rows import EXPONENTIAL, FIRST, UNIFORM
 from dardis.model.platform import NodeGroup, Platform
-from dardis.model.profile import StepFunction
+from dardis.model.step_function import StepFunction
 from dardis.model.target import DesiredProfile
-from dardis.node_manager.state import PoolState
+from dardis.node_manager.pool_state import PoolState
 from dardis.task_manager.rounds import quota_of
-from dardis.task_manager.search import SearchRules, begin
+from dardis.task_manager.search_windows import SearchRules, begin
 
 MACHINE = Platform("m", (NodeGroup("n", 1, {"cores": 4}),))
 

@@ -9,8 +9,8 @@ from kit.choices import take_runs
 from kit.effort import examples
 from kit.slow_tree import best_candidates, joined_steps
 
-from dardis.kernels import ranked
-from dardis.kernels import ranked as sums
+from dardis.kernels import ranking
+from dardis.kernels import ranking as sums
 from dardis.model import offer_rows
 
 BEFORE = 3
@@ -55,7 +55,7 @@ def candidates(draw) -> list[tuple[int, int, int, int]]:
 @given(candidates(), st.sampled_from((1, 2, 5, 17, 60, 400)), st.sampled_from(list(offer_rows.NODE_CHOICES.values())))
 @examples(3)
 def test_the_best_are_kept_in_order(rows, units, choice):
-    found = joined(rows, 4, lambda array, low, high: ranked.best_of(array, low, high, units, choice))
+    found = joined(rows, 4, lambda array, low, high: ranking.best_of(array, low, high, units, choice))
     expected = best_candidates([((key,), node, holds) for key, node, holds, _ in rows], units, choice)
     assert [((key,), node, holds) for key, node, holds, _ in found] == expected
     assert set(found) <= set(rows)
@@ -76,5 +76,5 @@ def test_those_who_hold_the_job_are_taken_in_order(rows, units, choice):
         expected = take_runs({node: holds for _, node, holds in best}, units)
     table = np.array([(*key, node, holds, 0) for key, node, holds in best], dtype=np.int64)
     nodes, node_units = np.empty(units, dtype=np.int64), np.empty(units, dtype=np.int64)
-    count = ranked.take_best(table, units, choice, nodes, node_units)
+    count = ranking.take_best(table, units, choice, nodes, node_units)
     assert list(zip(nodes[:count].tolist(), node_units[:count].tolist(), strict=True)) == sorted(expected.items())

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kit.dense import DenseNode
 from kit.effort import examples
 
-from dardis.kernels import view
+from dardis.kernels import published_profiles
 from dardis.kernels.profile import DONE, FULL
 from dardis.kernels.rows import Rows, grown, make_rows
 
@@ -47,7 +47,7 @@ def rows_of(profiles: list[np.ndarray]) -> Rows:
 def published(rows: Rows, nodes: np.ndarray, now: int, room: int = 1000) -> tuple[int, np.ndarray, ...]:
     offset = np.full(len(nodes) + 1, -7, dtype=np.int64)
     time, value = np.zeros(room, dtype=np.int64), np.zeros((room, 2 * KINDS), dtype=np.int64)
-    return view.publish(rows, nodes, now, offset, time, value), offset, time, value
+    return published_profiles.publish(rows, nodes, now, offset, time, value), offset, time, value
 
 
 def dense(rows: Rows, node: int) -> DenseNode:
@@ -68,7 +68,7 @@ def test_a_run_from_now_is_the_same_on_the_view(made, now, data):
     count, *told = published(rows, some, now)
     assert count <= rows.size[some].sum()
     kept = make_rows(len(made), 2 * KINDS, 1, np.int32)
-    while view.accept(kept, some, *told) == FULL:
+    while published_profiles.accept(kept, some, *told) == FULL:
         kept = grown(kept)
     request = np.array(data.draw(st.tuples(st.integers(0, 3), st.integers(1, 3))))
     for place, node in enumerate(some.tolist()):
@@ -106,7 +106,7 @@ def test_too_little_room_is_told_before_anything_is_written():
     assert count == SECONDS + 1
     kept = make_rows(2, 2 * KINDS, 1, np.int32)
     kept = kept._replace(time=kept.time[:4], value=kept.value[:4])
-    assert view.accept(kept, np.array([0, 1]), *told) == FULL
+    assert published_profiles.accept(kept, np.array([0, 1]), *told) == FULL
     kept = grown(kept, 2 * SECONDS + 8)
-    assert view.accept(kept, np.array([0, 1]), *told) == DONE
+    assert published_profiles.accept(kept, np.array([0, 1]), *told) == DONE
     assert kept.size.tolist() == [SECONDS, 1]

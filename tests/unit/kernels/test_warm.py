@@ -28,9 +28,9 @@ def test_kernels_are_warmed_within_their_arrays():
 WARMED = """
 import sys
 from contextlib import nullcontext
-import dardis.runs.warm
+import dardis.runs.kernel_warmup
 from dardis.cli.main import run
-from dardis.cli.warm import ROOTS
+from dardis.cli.warm_command import ROOTS
 from dardis.registry import OURS
 
 def compiled():
@@ -38,7 +38,7 @@ def compiled():
     kernels = {function for module in modules for function in vars(module).values() if hasattr(function, "overloads")}
     return {(kernel.__module__, kernel.__name__, signature) for kernel in kernels for signature in kernel.overloads}
 
-dardis.runs.warm.compiled_by_one = lambda what: nullcontext(False)  # as if it were the first time
+dardis.runs.kernel_warmup.compiled_by_one = lambda what: nullcontext(False)  # as if it were the first time
 for warm in ROOTS.values():
     warm()
 warmed = compiled()

@@ -12,7 +12,7 @@ import pytest
 import typer
 from kit.slurm_cluster import Cluster, missing_programs, until
 
-from dardis.cli.scale import scale
+from dardis.cli.scale_command import scale
 
 LAUNCH = Path(__file__).resolve().parents[3] / "launch"
 SCRIPTS = ["scale.slurm", "scale.pbs"]

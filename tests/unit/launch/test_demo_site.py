@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dardis.config.platform import load_platform
+from dardis.config.platform_file import load_platform
 from dardis.workload.generate import generate
 from dardis.workload.transform import with_load
 

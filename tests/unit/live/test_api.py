@@ -12,8 +12,8 @@ import pytest
 from aiohttp import ClientSession, UnixConnector
 
 from dardis.live.api import Api
-from dardis.live.door import Who, listening
-from dardis.live.jobs import Asker
+from dardis.live.live_jobs import Asker
+from dardis.live.socket_server import Who, listening
 
 
 @pytest.mark.filterwarnings("ignore:It is recommended to use web.RequestKey")  # older aiohttp has none

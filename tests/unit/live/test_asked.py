@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.refused import line_of
 
-from dardis.live.asked import (
+from dardis.live.job_request import (
     MOST_ELEMENTS,
     MOST_SPANS,
     MOST_WALLTIME_S,

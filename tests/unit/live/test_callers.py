@@ -8,9 +8,9 @@ from contextlib import ExitStack, asynccontextmanager
 
 from aiohttp import web
 
-from dardis.live import callers
-from dardis.live.callers import Callers
-from dardis.live.door import Who, listening
+from dardis.live import connections
+from dardis.live.connections import Callers
+from dardis.live.socket_server import Who, listening
 
 ME, OTHER = Who(os.getuid(), os.getgid()), Who(os.getuid() + 4711, 12)
 
@@ -80,7 +80,7 @@ def play(folder, work):
 
 
 def test_further_connections_of_one_user_are_closed_at_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(callers, "MOST_CONNECTIONS", 3)
+    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 3)
 
     async def work(door, stack):
         held = [await door.come(stack, ME), await door.come(stack), await door.come(stack)]
@@ -103,8 +103,8 @@ def test_further_connections_of_one_user_are_closed_at_once(tmp_path, monkeypatc
 
 
 def test_few_bodies_of_one_user_are_read_at_a_time_and_none_for_long(tmp_path, monkeypatch):
-    monkeypatch.setattr(callers, "MOST_BODIES", 2)
-    monkeypatch.setattr(callers, "BODY_S", 1.0)
+    monkeypatch.setattr(connections, "MOST_BODIES", 2)
+    monkeypatch.setattr(connections, "BODY_S", 1.0)
 
     async def work(door, stack):
         slow = [await door.come(stack, who) for who in (ME, None)]
@@ -126,7 +126,7 @@ def test_few_bodies_of_one_user_are_read_at_a_time_and_none_for_long(tmp_path, m
 
 
 def test_what_is_too_long_is_refused_whatever_its_length_was_said_to_be(tmp_path, monkeypatch):
-    monkeypatch.setattr(callers, "MOST_BYTES", 1000)
+    monkeypatch.setattr(connections, "MOST_BYTES", 1000)
 
     async def work(door, stack):
         one = await door.come(stack)

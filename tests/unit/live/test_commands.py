@@ -13,8 +13,8 @@ import pytest
 from kit.live_service import job, served
 
 from dardis.cli.main import run
-from dardis.live.deciding import Happened, Instant, Start
 from dardis.live.journal import Batch
+from dardis.live.live_decisions import Happened, Instant, Start
 from dardis.live.machine import HostFacts, machine_of
 from dardis.model.addresses import JobId
 

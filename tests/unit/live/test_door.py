@@ -11,10 +11,10 @@ import pytest
 from kit.tunnels import PATIENCE_S, all_of, send, sockets_open, some_of
 from kit.waiting import until_async
 
-from dardis.live import door as doors
-from dardis.live import far_door
-from dardis.live.door import Door, Who, listening
-from dardis.live.far_door import FarDoors
+from dardis.live import remote_socket_server
+from dardis.live import socket_server as doors
+from dardis.live.remote_socket_server import FarDoors
+from dardis.live.socket_server import Door, Who, listening
 from dardis.model.errors import InputError
 
 HOST = 3
@@ -147,7 +147,7 @@ def test_all_are_closed_when_the_service_goes_away(tmp_path):
 
 
 def test_those_of_a_silent_host_are_closed(tmp_path, monkeypatch):
-    monkeypatch.setattr(far_door, "LOOK_S", 0.05)
+    monkeypatch.setattr(remote_socket_server, "LOOK_S", 0.05)
 
     async def work(site):
         with await site.ask() as one:
@@ -164,7 +164,7 @@ def test_those_of_a_silent_host_are_closed(tmp_path, monkeypatch):
 
 
 def test_more_than_may_be_answered_wait_and_come_when_there_is_room(tmp_path, monkeypatch):
-    monkeypatch.setattr(far_door, "MOST", 2)
+    monkeypatch.setattr(remote_socket_server, "MOST", 2)
 
     async def work(site):
         first, second, third, fourth = [await site.ask() for _ in range(4)]

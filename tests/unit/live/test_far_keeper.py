@@ -8,11 +8,11 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 from kit.keeper import end_all, lives, start
 
-from dardis.live import far_keeper
+from dardis.live import remote_keeper
 from dardis.live.agent import be_agent
-from dardis.live.far_keeper import FarKeeper, Talks
-from dardis.live.files import SmallFile, put_files
+from dardis.live.job_files import SmallFile, put_files
 from dardis.live.keeper_client import KeeperError
+from dardis.live.remote_keeper import FarKeeper, Talks
 from dardis.transport.links import Link, Switchboard, new_keys
 
 HOST, PATIENCE_S = 1, 30.0
@@ -182,8 +182,8 @@ def test_a_keeper_that_can_not_start_says_why(folder):
 
 
 def test_a_host_of_which_nothing_is_heard_is_lost(folder, monkeypatch):
-    monkeypatch.setattr(far_keeper, "SILENT_S", 1.5)
-    monkeypatch.setattr(far_keeper, "LOOK_S", 0.1)
+    monkeypatch.setattr(remote_keeper, "SILENT_S", 1.5)
+    monkeypatch.setattr(remote_keeper, "LOOK_S", 0.1)
 
     async def work():
         async with sited(folder) as site:

@@ -2,11 +2,11 @@
 
 import pytest
 
-from dardis.live.asked import After, Array, JobAsked
 from dardis.live.gateway import Gateway
-from dardis.live.jobs import Asker, State, Submission
+from dardis.live.gateway_orders import StartRun
+from dardis.live.job_request import After, Array, JobAsked
+from dardis.live.live_jobs import Asker, State, Submission
 from dardis.live.machine import many_nodes
-from dardis.live.orders import StartRun
 from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, Platform
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from dardis.live.asked import JobAsked
-from dardis.live.deciding import hosts_here
 from dardis.live.gateway import FORGOTTEN, Gateway
-from dardis.live.jobs import Asker, State, Submission
-from dardis.live.keeper.records import NEVER_BEGUN
+from dardis.live.gateway_orders import EndRun, StartRun
+from dardis.live.job_request import JobAsked
+from dardis.live.keeper.log_records import NEVER_BEGUN
+from dardis.live.live_decisions import hosts_here
+from dardis.live.live_jobs import Asker, State, Submission
 from dardis.live.machine import HostFacts, machine_of, many_nodes
-from dardis.live.orders import EndRun, StartRun
 from dardis.model.errors import InputError
 from dardis.model.job import FOREVER
 from dardis.model.platform import NodeGroup, Platform

@@ -8,13 +8,13 @@ import pytest
 
 from dardis.live import api
 from dardis.live.api import Api
-from dardis.live.asked import Array, JobAsked
 from dardis.live.client import Client
-from dardis.live.door import listening
-from dardis.live.hearing import Hearing
-from dardis.live.jobs import Asker, State, Submission, new_jobs
+from dardis.live.host_liveness import Hearing
+from dardis.live.job_request import Array, JobAsked
 from dardis.live.journal import Batch
+from dardis.live.live_jobs import Asker, State, Submission, new_jobs
 from dardis.live.service import Service
+from dardis.live.socket_server import listening
 
 ENDS = [State.COMPLETED, State.FAILED, State.UNKNOWN, State.CANCELLED]
 

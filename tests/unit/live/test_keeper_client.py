@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from dardis.live import files, keeper_client
-from dardis.live.files import SmallFile
+from dardis.live import job_files, keeper_client
+from dardis.live.job_files import SmallFile
 from dardis.live.keeper import PROTOCOL
 from dardis.live.keeper_client import KEEPER, KeeperClient, KeeperError
 
@@ -80,7 +80,7 @@ def test_limits_of_the_host_are_no_mistakes_of_a_job(tmp_path, monkeypatch, numb
         silent = await asyncio.start_unix_server(lambda *talk: talks.put_nowait(talk[1]), path)
         client = await KeeperClient.connect(tmp_path, lambda _: None)
         talk = await talks.get()
-        monkeypatch.setattr(files.os, "open", full)
+        monkeypatch.setattr(job_files.os, "open", full)
         asked = client.intend([{"run": "1.1", "files": ["scripts/a"]}], [SmallFile("scripts/a", "true", 0o500)], {})
         async with asyncio.timeout(20):
             if of_job:

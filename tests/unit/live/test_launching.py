@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from dardis.live.asked import JobAsked
-from dardis.live.files import SmallFile, put_files, script_file
-from dardis.live.jobs import Asker, LiveJob, Submission
-from dardis.live.post import MOST_STARTS, MOST_TEXT, messages
+from dardis.live.job_files import SmallFile, put_files, script_file
+from dardis.live.job_request import JobAsked
+from dardis.live.keeper_mailbox import MOST_STARTS, MOST_TEXT, messages
+from dardis.live.live_jobs import Asker, LiveJob, Submission
 
 ME = Asker(os.geteuid(), os.getegid(), "me")
 

@@ -7,14 +7,14 @@ import pytest
 from kit.waiting import until_async
 
 from dardis.engine.clock import monotonic_s
-from dardis.live import post
-from dardis.live.asked import JobAsked
-from dardis.live.hearing import Hearing
-from dardis.live.jobs import Asker, Led, LiveJob, Share, Submission
+from dardis.live import keeper_mailbox as post
+from dardis.live.host_liveness import Hearing
+from dardis.live.job_request import JobAsked
 from dardis.live.keeper import PROTOCOL
 from dardis.live.keeper_client import Keeper, KeeperError
+from dardis.live.keeper_mailbox import Home, Post
+from dardis.live.live_jobs import Asker, Led, LiveJob, Share, Submission
 from dardis.live.machine import many_nodes
-from dardis.live.post import Home, Post
 from dardis.model.platform import NodeGroup, Platform
 
 AHEAD_MS = 7_000_000

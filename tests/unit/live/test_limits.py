@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
-from dardis.live import limits as limits_module
-from dardis.live.asked import Array, JobAsked
-from dardis.live.jobs import Asker, State, Submission, new_jobs
+from dardis.live import user_limits as limits_module
+from dardis.live.job_request import Array, JobAsked
 from dardis.live.journal import JournalError
-from dardis.live.limits import Limits
+from dardis.live.live_jobs import Asker, State, Submission, new_jobs
 from dardis.live.machine import many_nodes
 from dardis.live.service import Service
+from dardis.live.user_limits import Limits
 from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, Platform
 

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 import pytest
 from aiohttp import ClientSession, UnixConnector, web
 
-from dardis.live.asked import JobAsked
 from dardis.live.gateway import Gateway
-from dardis.live.jobs import Asker, Submission
+from dardis.live.job_request import JobAsked
 from dardis.live.keeper_client import KeeperError
+from dardis.live.live_jobs import Asker, Submission
 from dardis.live.machine import many_nodes
-from dardis.live.part_door import PartDoor
+from dardis.live.step_socket_server import PartDoor
 from dardis.model.platform import NodeGroup, Platform
 
 END = {"run": "1.1.7", "state": "over", "started_ms": 1, "ended_ms": 2, "code": 3, "signal": None, "why": "exit"}

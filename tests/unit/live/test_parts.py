@@ -2,12 +2,12 @@
 
 import pytest
 
-from dardis.live.asked import JobAsked
 from dardis.live.gateway import FORGOTTEN, Gateway
-from dardis.live.jobs import Asker, State, Submission
+from dardis.live.gateway_orders import EndRun, ForgetRun, StartRun
+from dardis.live.job_request import JobAsked
+from dardis.live.job_steps import ALONE_S
+from dardis.live.live_jobs import Asker, State, Submission
 from dardis.live.machine import many_nodes
-from dardis.live.orders import EndRun, ForgetRun, StartRun
-from dardis.live.parts import ALONE_S
 from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, Platform
 

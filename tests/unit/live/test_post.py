@@ -5,11 +5,11 @@ from math import inf
 from pathlib import Path
 from types import SimpleNamespace
 
-from dardis.live import post as posts
+from dardis.live import keeper_mailbox as posts
 from dardis.live.gateway import Gateway
 from dardis.live.keeper_client import Keeper, KeeperError, LedOtherwiseError
+from dardis.live.keeper_mailbox import Home, Post
 from dardis.live.machine import many_nodes
-from dardis.live.post import Home, Post
 from dardis.model.platform import NodeGroup, Platform
 
 MACHINE = many_nodes(Platform("m", (NodeGroup("a", 2, {"cores": 1}),)), ["here", "there"])

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from dardis.live.asked import Array, JobAsked
-from dardis.live.deciding import Happened, Instant, replay
-from dardis.live.files import old_files, put_files, remove_files
-from dardis.live.jobs import Asker, Share, State, Submission, new_jobs
+from dardis.live.job_files import old_files, put_files, remove_files
+from dardis.live.job_request import Array, JobAsked
 from dardis.live.journal import Batch, Journal, JournalError, told_instants
-from dardis.live.launching import files_of
-from dardis.live.pruning import DAY_MS, prune, unneeded
+from dardis.live.launch_requests import files_of
+from dardis.live.live_decisions import Happened, Instant, replay
+from dardis.live.live_jobs import Asker, Share, State, Submission, new_jobs
+from dardis.live.retention import DAY_MS, prune, unneeded
 
 ASKER = Asker(7, 7, "u", ())
 

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from dardis.live import ranks
-from dardis.live.hearing import Said, seats_of
+from dardis.live.host_liveness import Said, seats_of
 from dardis.live.machine import HostFacts
 from dardis.live.serve import see_no_others
 from dardis.model.errors import DardisError, InputError
@@ -62,7 +62,7 @@ def test_what_is_no_address_is_a_mistake(asked):
 
 
 def test_one_machine_alone_needs_neither_mpi_nor_sockets_of_others():
-    code = "import sys, dardis.cli.serve, dardis.live.serve; print({'mpi4py', 'zmq'} & {*sys.modules})"
+    code = "import sys, dardis.cli.serve_command, dardis.live.serve; print({'mpi4py', 'zmq'} & {*sys.modules})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
 

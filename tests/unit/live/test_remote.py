@@ -7,11 +7,11 @@ from base64 import b64decode, b64encode
 import pytest
 
 from dardis.cli.main import run
-from dardis.live import remote
-from dardis.live.files import put_files, remote_shell
-from dardis.live.jobs import Asker
-from dardis.live.parts import MOST_PIECE, keep_parts, part_files, part_path, read_pieces, remove_parts
-from dardis.live.remote import NotRunError, main, node_and_command, run_on
+from dardis.live import remote_shell as remote
+from dardis.live.job_files import put_files, remote_shell
+from dardis.live.job_steps import MOST_PIECE, keep_parts, part_files, part_path, read_pieces, remove_parts
+from dardis.live.live_jobs import Asker
+from dardis.live.remote_shell import NotRunError, main, node_and_command, run_on
 from dardis.model.errors import DardisError, InputError
 
 ME = Asker(os.geteuid(), os.getegid(), "me")

@@ -21,9 +21,9 @@ from kit.waiting import until
 from dardis.cli.main import run
 from dardis.live.client import STARTING
 from dardis.live.gateway import FORGOTTEN
-from dardis.live.jobs import LiveJob
 from dardis.live.journal import FILE
 from dardis.live.keeper_client import start_keeper
+from dardis.live.live_jobs import LiveJob
 from dardis.live.output import path_of
 from dardis.model.errors import DardisError, InputError
 

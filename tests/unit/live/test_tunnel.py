@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kit.tunnels import Both, all_of, send, sockets_open, some_of
 from kit.waiting import until_async
 
-from dardis.live.tunnel import PIECE, PIECES, Tunnels
+from dardis.live.stream_forwarding import PIECE, PIECES, Tunnels
 
 
 def play(work):

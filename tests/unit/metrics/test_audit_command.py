@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from kit.schedules import schedule_of
 
-from dardis.cli.audit import audit
+from dardis.cli.audit_command import audit
 from dardis.cli.main import run as command
-from dardis.metrics import table
-from dardis.metrics.table import write_jobs
+from dardis.metrics import jobs_csv
+from dardis.metrics.jobs_csv import write_jobs
 from dardis.model.errors import InputError
 from dardis.model.platform import Maintenance, NodeGroup, NodePower, Platform, platform_to_dict
 
@@ -40,7 +40,7 @@ def test_a_mistake_at_the_end_of_the_file_is_all_that_is_told(run: Path, capsys:
     path = run / "jobs.csv"
     path.write_text(path.read_text().replace(",completed,", ",rejected,") + "1,2\n")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(table, "BLOCK_JOBS", 4)
+        patch.setattr(jobs_csv, "BLOCK_JOBS", 4)
         assert command(["audit", str(run)]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from kit.schedules import schedule_of
 
-from dardis.metrics.classes import WALLTIME, WIDTH, job_classes
-from dardis.metrics.comparison import RunResult, best, by_trace, lines_of, same_rejections
+from dardis.metrics.comparison_rows import RunResult, best, by_trace, lines_of, same_rejections
+from dardis.metrics.job_classes import WALLTIME, WIDTH, job_classes
 from dardis.model.job import Status
 
 

@@ -11,7 +11,7 @@ from kit.schedules import INSTANCES, schedule_of
 from dardis.cli.main import run as command
 from dardis.metrics.columns import canonical_interval_set
 from dardis.metrics.cores import core_sets, cores_asked, cores_on_nodes, first_cores
-from dardis.metrics.table import read_jobs, write_jobs
+from dardis.metrics.jobs_csv import read_jobs, write_jobs
 from dardis.model.platform import NodeGroup, Platform
 
 HORIZON = 160

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kit.schedules import schedule_of
 
-from dardis.metrics import jobs as module
+from dardis.metrics import job_metrics as module
 from dardis.metrics.audit import audit
-from dardis.metrics.jobs import footprint_metrics, footprints
+from dardis.metrics.job_metrics import footprint_metrics, footprints
+from dardis.metrics.jobs_csv import read_jobs, write_jobs
 from dardis.metrics.system import schedule_metrics
-from dardis.metrics.table import read_jobs, write_jobs
 from dardis.model.job import Status
 from dardis.model.placements import Placements, offsets_of
 from dardis.model.platform import NodeGroup, Platform

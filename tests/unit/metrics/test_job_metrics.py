@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from kit.schedules import schedule_of
 
-from dardis.metrics.jobs import job_metrics, queue_metrics
+from dardis.metrics.job_metrics import job_metrics, queue_metrics
 from dardis.model.job import Status
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.queues import Queue

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dardis.metrics.comparison import SHARE, RunResult, best, lines_of, mean_of, paired
+from dardis.metrics.comparison_rows import SHARE, RunResult, best, lines_of, mean_of, paired
 from dardis.metrics.comparison_tables import differences_table
 from dardis.model.choices import WEEKS
 from dardis.model.randomness import stream

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dardis.metrics.asked import AskedJobs
 from dardis.metrics.audit import audit
-from dardis.metrics.table import read_jobs, write_jobs
+from dardis.metrics.jobs_csv import read_jobs, write_jobs
+from dardis.metrics.requested_jobs import AskedJobs
 from dardis.model.errors import InputError
 from dardis.model.job import Actual, Job, Part, Request
 from dardis.model.platform import NodeGroup, Platform

@@ -20,10 +20,10 @@ from kit.effort import examples
 from kit.schedules import INSTANCES, schedule_of
 
 from dardis.metrics import capacities as placements
-from dardis.metrics import table
+from dardis.metrics import jobs_csv
 from dardis.metrics.audit import Audit, audit
 from dardis.metrics.job_rules import Violation
-from dardis.metrics.table import read_jobs, write_jobs
+from dardis.metrics.jobs_csv import read_jobs, write_jobs
 from dardis.model.job import FOREVER, NO_TIME, Status
 from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.model.schedule import Downtime, Schedule
@@ -65,8 +65,8 @@ def cases(draw: st.DrawFn) -> tuple[Platform, Schedule, Downtime | None]:
 def blocks_of(jobs: int, characters: int, places: int) -> Iterator[None]:
     """Blocks of at most so many jobs, characters and placements."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(table, "BLOCK_JOBS", jobs)
-        patch.setattr(table, "BLOCK_CHARACTERS", characters)
+        patch.setattr(jobs_csv, "BLOCK_JOBS", jobs)
+        patch.setattr(jobs_csv, "BLOCK_CHARACTERS", characters)
         patch.setattr(placements, "BLOCK", places)
         yield
 

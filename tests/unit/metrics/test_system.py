@@ -13,7 +13,7 @@ from kit.schedules import INSTANCES, schedule_of, use_by_second
 from dardis.metrics.system import dissimilarity, schedule_metrics, trimmed, used_profile
 from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, Platform
-from dardis.model.profile import StepFunction
+from dardis.model.step_function import StepFunction
 from dardis.model.target import DesiredProfile
 
 SECONDS = np.arange(160)

@@ -18,7 +18,7 @@ from kit.schedules import INSTANCES, schedule_of
 
 from dardis.metrics import columns
 from dardis.metrics.job_rules import Violation, contradictions
-from dardis.metrics.table import read_blocks, read_jobs, write_jobs
+from dardis.metrics.jobs_csv import read_blocks, read_jobs, write_jobs
 from dardis.model.job import Status
 from dardis.model.placements import Placements
 from dardis.model.schedule import Schedule

@@ -15,9 +15,9 @@ from kit.machine import desired_profiles, platforms
 from dardis.model.errors import InputError
 from dardis.model.job import NO_TIME
 from dardis.model.platform import NodeGroup, Platform
-from dardis.model.profile import StepFunction
 from dardis.model.pue_table import PueTable, Rows
 from dardis.model.series import Series
+from dardis.model.step_function import StepFunction
 from dardis.model.target import DesiredProfile, Split
 
 UNTIL = 30

@@ -11,7 +11,7 @@ from dardis.model.local_queries import Bind, Improve
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
 from dardis.node_manager.pool import LAPSE
-from dardis.node_manager.state import PoolState
+from dardis.node_manager.pool_state import PoolState
 from dardis.wire import messages as say
 from dardis.wire.effects import Kill, Launch, Tell
 

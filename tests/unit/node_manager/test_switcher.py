@@ -13,7 +13,7 @@ from kit.machine import desired_profiles, platforms
 from dardis.model import offer_rows
 from dardis.model.job import FOREVER, NO_TIME
 from dardis.model.platform import NodeGroup, NodePower, Platform
-from dardis.model.profile import StepFunction
+from dardis.model.step_function import StepFunction
 from dardis.model.target import Switching
 from dardis.node_manager import NodePool
 from dardis.node_manager.switching import Switcher

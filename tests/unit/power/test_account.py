@@ -14,7 +14,7 @@ from dardis.model.series import Series
 from dardis.power.account import Work, account, account_of_load, gain, work_of
 from dardis.power.conditions import Conditions, PowerLimit, Tariff, conditions_over, cost_of_joule
 from dardis.power.cooling import AirPlant, HybridPlant, table_of
-from dardis.power.nodes import MachinePower
+from dardis.power.node_power import MachinePower
 
 NODES = 4
 MACHINE = MachinePower(

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from dardis.config.cooling import load_pue_table
+from dardis.config.cooling_table import load_pue_table
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.power.cooling import AirPlant, HybridPlant, pue_of, table_of
-from dardis.power.nodes import MachinePower, busy_watts, full_watts, watts_for_cores
+from dardis.power.node_power import MachinePower, busy_watts, full_watts, watts_for_cores
 
 OURS = NodePower(idle_w=100, core_w=6.33, off_w=10, boot_s=240, boot_w=125, shutdown_s=30, shutdown_w=100)
 

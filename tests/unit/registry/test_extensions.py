@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from dardis.cli.main import run
-from dardis.metrics.table import read_jobs
+from dardis.metrics.jobs_csv import read_jobs
 from dardis.model.errors import DispatcherError, InputError, ProtocolError
 from dardis.registry import OURS, Builder
 from dardis.registry.names import _registered
-from dardis.runs.blamed import blamed
+from dardis.runs.error_source import blamed
 
 ROOT = Path(__file__).resolve().parents[3]
 PLATFORM = """

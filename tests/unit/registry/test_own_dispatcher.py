@@ -21,7 +21,7 @@ from kit.refused import line_of
 
 from dardis.cli.main import run
 from dardis.comparison.planned_runs import check, plan
-from dardis.config.comparison import load_comparison
+from dardis.config.comparison_spec import load_comparison
 from dardis.config.settings import AnySetUp, plain_settings
 from dardis.dispatch.rule import Rule
 from dardis.metrics.audit import audit
@@ -32,8 +32,8 @@ from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.model.target import Target
 from dardis.registry import OURS, Central, Dispatcher, at_hand, find_dispatcher
 from dardis.registry.names import of_class, origin_of
-from dardis.runs.given import record_of
 from dardis.runs.play import play
+from dardis.runs.run_objects import record_of
 from dardis.task_manager import Reach
 
 MINE = '''
@@ -187,9 +187,9 @@ def test_a_strict_rule_lets_nobody_pass(here):
 
 
 def small(folder):
-    from dardis.config.platform import load_platform
-    from dardis.runs.asked import jobs_of
-    from dardis.workload.read import read_trace
+    from dardis.config.platform_file import load_platform
+    from dardis.runs.run_workload import jobs_of
+    from dardis.workload.trace_reader import read_trace
 
     platform = load_platform(folder / "p.toml")
     trace = read_trace(folder / "t.csv")

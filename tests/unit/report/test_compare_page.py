@@ -8,7 +8,7 @@ import pytest
 from kit.page import Page
 from kit.written_run import one_node_jobs, write_run
 
-from dardis.metrics.comparison import Compared, RunResult
+from dardis.metrics.comparison_rows import Compared, RunResult
 from dardis.metrics.system import schedule_metrics
 from dardis.model.platform import NodeGroup, Platform
 from dardis.report import chart

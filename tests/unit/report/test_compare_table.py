@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from dardis.metrics.comparison import RunResult, lines_of
+from dardis.metrics.comparison_rows import RunResult, lines_of
 from dardis.report.compare_table import brief, in_markdown, markdown, plain, shown
 
 

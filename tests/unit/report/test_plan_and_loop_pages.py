@@ -10,7 +10,7 @@ import pytest
 
 from dardis.cli.main import run
 from dardis.model.branch import Branch
-from dardis.model.profile import StepFunction
+from dardis.model.step_function import StepFunction
 from dardis.report import chart, plan_charts
 from dardis.report.chart import TimeAxis
 from dardis.report.loop_page import LoopPage, LoopPicture, draw_loop

@@ -14,19 +14,19 @@ from hypothesis import strategies as st
 from kit.page import Page
 from kit.written_run import SMALL, one_node_jobs, write_run
 
-from dardis.cli.report import report
+from dardis.cli.report_commands import report
 from dardis.metrics.power import SEGMENTS
 from dardis.model.errors import InputError
 from dardis.model.job import NO_TIME, Status
 from dardis.model.placements import Placements
 from dardis.model.platform import Maintenance, NodeGroup, Platform
-from dardis.model.profile import StepFunction
 from dardis.model.schedule import Schedule
+from dardis.model.step_function import StepFunction
 from dardis.report.over_time import envelope
-from dardis.report.page import draw_report
 from dardis.report.run_files import read_run
-from dardis.report.summary import setup
-from dardis.runs.solved import SOLVER_FILE, read_gaps, write_solved
+from dardis.report.run_page import draw_report
+from dardis.report.run_summary import setup
+from dardis.runs.solved_instances import SOLVER_FILE, read_gaps, write_solved
 from dardis.wire.effects import Solved
 
 LARGE = Platform("large", (NodeGroup("n", 900, {"cores": 4, "memory": 1024}),))

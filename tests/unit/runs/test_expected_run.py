@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from dardis.cli.main import run as command
-from dardis.metrics.jobs import EXPECTATIONS_FILE, read_expectations
-from dardis.metrics.table import read_jobs
+from dardis.metrics.job_metrics import EXPECTATIONS_FILE, read_expectations
+from dardis.metrics.jobs_csv import read_jobs
 from dardis.model.errors import InputError
 from dardis.report.chart import style
 from dardis.report.distributions import accuracy
-from dardis.report.page import draw_report
+from dardis.report.run_page import draw_report
 
 PLATFORM = 'name = "two"\n[[nodes]]\ncount = 2\nprefix = "n"\nresources = { cores = 4 }\n'
 HEADER = "job_id,submit_s,runtime_s,walltime_s,units,req_cores,user,name\n"

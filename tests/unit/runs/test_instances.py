@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dardis.cli.main import run as command
-from dardis.runs.solved import SOLVER_FILE
+from dardis.runs.solved_instances import SOLVER_FILE
 
 PLATFORM = 'name = "two"\n[[nodes]]\ncount = 2\nprefix = "n"\nresources = { cores = 4 }\n'
 HEADER = "job_id,submit_s,runtime_s,walltime_s,units,req_cores\n"

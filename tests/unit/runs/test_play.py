@@ -14,13 +14,13 @@ from dardis.dispatch import CentralDispatcher
 from dardis.model.errors import DispatcherError, ProtocolError
 from dardis.model.job import FOREVER
 from dardis.model.platform import NodeGroup, Platform
-from dardis.model.profile import StepFunction
+from dardis.model.step_function import StepFunction
 from dardis.model.target import DesiredProfile, Target
 from dardis.registry import OURS, Central, Dispatcher, find_dispatcher
 from dardis.runs.play import play
 from dardis.wire.effects import Placed
-from offline.site.site import load_site
-from offline.site.spec import SiteSpec
+from offline.site.site_inputs import load_site
+from offline.site.site_spec import SiteSpec
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from dardis.config.run import RunSpec
-from dardis.report.page import draw_report
+from dardis.config.run_spec import RunSpec
+from dardis.report.run_page import draw_report
 from dardis.runs.run import run
 
 PLATFORM = '{top}name = "p"\n[[nodes]]\ncount = 2\nprefix = "n"\nresources = {{ cores = 4 }}\n{power}'

@@ -10,10 +10,10 @@ from kit.arguments import arguments_of
 
 from dardis.cli.main import run
 from dardis.comparison.planned_runs import plan
-from dardis.config.comparison import load_comparison
-from dardis.config.run import RunSpec
+from dardis.config.comparison_spec import load_comparison
+from dardis.config.run_spec import RunSpec
 from dardis.model.choices import Overrun, Resources
-from dardis.runs.given import WITHOUT_EFFECT
+from dardis.runs.run_objects import WITHOUT_EFFECT
 
 PLATFORM = 'name = "small"\nprices = "prices.csv"\n[[nodes]]\ncount = 4\nprefix = "n"\nresources = { cores = 8 }\n'
 FIELDS = [*RunSpec.model_fields]

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from dardis.config.platform_record import platform_from_dict
-from dardis.config.run import RunSpec
+from dardis.config.run_spec import RunSpec
 from dardis.metrics.audit import audit
-from dardis.metrics.table import read_jobs
+from dardis.metrics.jobs_csv import read_jobs
 from dardis.model.job import NO_TIME, Status
 from dardis.registry import OURS
 from dardis.runs import progress_file
@@ -197,8 +197,9 @@ def test_a_command_loads_no_library_that_it_does_not_need(program, heavy):
 
 
 OF_OTHERS = (
-    "dardis.config.records", "dardis.dispatch.auction", "dardis.dispatch.cp", "dardis.dispatch.replan",
-    "dardis.kernels.positions", "dardis.kernels.postpone", "dardis.kernels.rebuild", "dardis.kernels.replan",
+    "dardis.config.json_records", "dardis.dispatch.auction", "dardis.dispatch.cp", "dardis.dispatch.replan",
+    "dardis.kernels.positions", "dardis.kernels.schedule_or_postpone", "dardis.kernels.neighbourhood_search",
+    "dardis.kernels.replan",
     "dardis.metrics.power", "dardis.report", "dardis.scale", "matplotlib", "mpi4py", "offline", "ortools", "pandas",
     "scipy.linalg", "sklearn",
 )  # fmt: skip
@@ -208,8 +209,11 @@ OF_OTHERS = (
     ("dispatcher", "of_others"),
     [
         ("dardis-throughput", ("dardis.dispatch.central", "dardis.kernels.passes", "dardis.task_manager.late")),
-        ("dardis-late", ("dardis.dispatch.central", "dardis.turns.planned", "dardis.task_manager.planned")),
-        ("easy", ("dardis.kernels.at_once", "dardis.node_manager.pool", "dardis.task_manager.planned")),
+        (
+            "dardis-late",
+            ("dardis.dispatch.central", "dardis.turns.planned_turns", "dardis.task_manager.planned_manager"),
+        ),
+        ("easy", ("dardis.kernels.round_kernel", "dardis.node_manager.pool", "dardis.task_manager.planned_manager")),
     ],
 )
 def test_a_run_loads_nothing_that_only_others_need(request_for, dispatcher, of_others):

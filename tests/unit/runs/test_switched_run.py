@@ -7,12 +7,12 @@ import pytest
 from typer.testing import CliRunner
 
 from dardis.cli.main import app_of
-from dardis.config.run import RunSpec
+from dardis.config.run_spec import RunSpec
 from dardis.metrics.system import read_downtime
-from dardis.report.page import draw_report
+from dardis.report.run_page import draw_report
 from dardis.runs.run import run
+from dardis.workload.csv_trace import write_table
 from dardis.workload.generate import generate
-from dardis.workload.table import write_table
 
 PLATFORM = """
 name = "eurora"

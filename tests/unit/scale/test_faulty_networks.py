@@ -8,8 +8,8 @@ from faults.broken import NoFitTest, NoKill
 from dardis.registry import OURS
 from dardis.registry.builders import Planned
 from dardis.scale.experiment import Experiment
-from dardis.scale.faults import MOST_EVENTS, FaultyNetwork, measure_faults
-from dardis.sim.faults import FaultSimulation
+from dardis.scale.fault_experiment import MOST_EVENTS, FaultyNetwork, measure_faults
+from dardis.sim.fault_simulation import FaultSimulation
 
 SMALL = Experiment(
     nodes=60, ranks=1, task_managers=3, arity=0, sample=0, window=20_000, reservations=3, jobs=25,

@@ -12,7 +12,7 @@ from dardis.model.choices import Scaling
 from dardis.model.job import NO_TIME
 from dardis.model.loggp import JobCost, LogGP, flat_round_ns, tree_round_ns, wave_job_ns
 from dardis.node_manager import NodePool, RelayingHost
-from dardis.node_manager.state import PoolState
+from dardis.node_manager.pool_state import PoolState
 from dardis.registry import OURS
 from dardis.scale import experiment as load
 from dardis.scale.experiment import Driven, Experiment, Ground
@@ -21,7 +21,7 @@ from dardis.scale.prediction import RANKS, predictions
 from dardis.scale.row import Row, predicted_s
 from dardis.scale.tally import size_of
 from dardis.sim.simulation import Simulation
-from dardis.transport.local import LocalHosts
+from dardis.transport.local_transport import LocalHosts
 from dardis.wire.codec import opened
 from dardis.wire.effects import Send, Tell
 from dardis.wire.messages import Confirm, Gathered, Offers, Relay

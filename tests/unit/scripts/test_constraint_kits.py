@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dardis.dispatch.cp.problem import Answer
+from dardis.dispatch.cp.decision_problem import Answer
 from dardis.registry import find_dispatcher
 from scripts.lab.cp_2019 import __main__ as kit_2019
 from scripts.lab.cp_2020 import __main__ as kit_2020

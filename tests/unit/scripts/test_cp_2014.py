@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dardis.workload.table import read_table
+from dardis.workload.csv_trace import read_table
 from scripts.lab.cp_2014 import batches, figures, page, paper, runs
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -13,7 +13,7 @@ from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher
 from dardis.model.choices import EventOrder
 from dardis.model.job import Actual
 from dardis.model.platform import NodeGroup, Platform
-from dardis.model.profile import StepFunction
+from dardis.model.step_function import StepFunction
 from dardis.model.target import DesiredProfile
 from dardis.sim.simulation import Simulation
 from dardis.turns import CentralTurns

@@ -9,7 +9,7 @@ from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
 from dardis.task_manager import LATE_SETUPS, LateByTimers
-from dardis.task_manager.claims.agreed import Pace
+from dardis.task_manager.claims.two_phase_claims import Pace
 from dardis.task_manager.late.timers import TURN
 from dardis.task_manager.layout import layout_of
 from dardis.wire.effects import Effect, Send, SendAll, SetTimer

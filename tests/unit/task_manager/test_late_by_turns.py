@@ -12,7 +12,7 @@ from dardis.model.capacity import outside_desired
 from dardis.model.choices import ProfileRule
 from dardis.model.job import FOREVER, Actual
 from dardis.model.platform import NodeGroup, Platform
-from dardis.model.profile import StepFunction
+from dardis.model.step_function import StepFunction
 from dardis.model.target import DesiredProfile, Split
 from dardis.task_manager import LATE_SETUPS, LateSetUp
 from dardis.task_manager.late.order import key_of

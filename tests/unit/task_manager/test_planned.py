@@ -10,7 +10,7 @@ from kit.run import layout_of
 from dardis.model.choices import UnitsPerNode
 from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
-from dardis.model.profile import StepFunction
+from dardis.model.step_function import StepFunction
 from dardis.model.target import DesiredProfile
 from dardis.node_manager import NodePool
 from dardis.task_manager import SETUPS, PlannedManager

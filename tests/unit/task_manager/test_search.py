@@ -14,7 +14,7 @@ from dardis.model.job import NO_TIME, Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.task_manager.layout import layout_of
 from dardis.task_manager.rounds import quota_of
-from dardis.task_manager.search import SHIFTS, Search, SearchRules, advance, begin
+from dardis.task_manager.search_windows import SHIFTS, Search, SearchRules, advance, begin
 
 
 def job_with(latest: int | None, *, earliest: int = 0, walltime: int = 60) -> Job:

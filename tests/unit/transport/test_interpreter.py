@@ -7,7 +7,7 @@ import pytest
 
 from dardis.model.errors import ProtocolError
 from dardis.transport.base import Outbox
-from dardis.transport.local import NOTHING, Interpreter
+from dardis.transport.local_transport import NOTHING, Interpreter
 from dardis.wire.effects import Kill, Launch, Placed, SetTimer
 from dardis.wire.messages import Look, Noted, Relay, Timer
 

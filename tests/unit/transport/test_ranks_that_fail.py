@@ -17,7 +17,7 @@ import sys
 import numpy as np
 from dardis.model.errors import InputError
 from dardis.node_manager import RelayingHost
-from dardis.transport.mpi import MpiHosts, guarded, serve, world
+from dardis.transport.mpi_transport import MpiHosts, guarded, serve, world
 from dardis.wire.effects import Send, SendAll, Tell
 from dardis.wire.messages import Ended, Later, Look, Noted, Refused, Relay
 

@@ -15,7 +15,7 @@ from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.model.target import DesiredProfile, Switching
 from dardis.node_manager import NodePool, RelayingHost
 from dardis.registry import OURS, Central, Cluster, Dispatcher
-from dardis.transport.local import LocalHosts, Lockstep
+from dardis.transport.local_transport import LocalHosts, Lockstep
 from dardis.wire.effects import Placed, Rejected, Switched
 
 POWER = NodePower(idle_w=100.0, boot_s=10, shutdown_s=5)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from kit.sacct_text import sacct
 
-from dardis.workload.read import read_trace
 from dardis.workload.trace import Trace
+from dardis.workload.trace_reader import read_trace
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from kit.effort import examples
 from kit.refused import line_of
 
 from dardis.workload.batsim import write_batsim
-from dardis.workload.read import read_trace
 from dardis.workload.swf import read_swf, write_swf
+from dardis.workload.trace_reader import read_trace
 from dardis.workload.transform import of_width
 
 DELAY = {"type": "delay", "delay": 20}

@@ -6,8 +6,8 @@ from kit.refused import line_of
 
 from dardis.model.platform import NodeGroup, Platform
 from dardis.workload.deadlines import with_deadlines
-from dardis.workload.jobs import to_jobs
 from dardis.workload.trace import build_trace
+from dardis.workload.trace_jobs import to_jobs
 
 PLATFORM = Platform("p", (NodeGroup("n", 4, {"cores": 4}),))
 

@@ -4,11 +4,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dardis.config.platform import load_platform
+from dardis.config.platform_file import load_platform
 from dardis.model.errors import InputError
+from dardis.workload.csv_trace import write_table
 from dardis.workload.generate import EURORA_QUEUES, generate
-from dardis.workload.jobs import to_jobs
-from dardis.workload.table import write_table
+from dardis.workload.trace_jobs import to_jobs
 
 PLATFORMS = Path(__file__).resolve().parents[3] / "launch" / "platforms"
 EURORA, EURORA_4, EURORA_65 = (

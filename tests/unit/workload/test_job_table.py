@@ -2,7 +2,7 @@ import pytest
 
 from dardis.model.errors import InputError
 from dardis.model.job import NO_TIME
-from dardis.workload.table import read_table, write_table
+from dardis.workload.csv_trace import read_table, write_table
 
 HEADER = "job_id,submit_s,runtime_s,walltime_s,units,req_cores,req_memory"
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from dardis.model.errors import InputError
-from dardis.workload.jobs import in_units
-from dardis.workload.read import read_trace
-from dardis.workload.summary import not_ended, summarise
+from dardis.workload.csv_trace import write_table
 from dardis.workload.swf import write_swf
-from dardis.workload.table import write_table
 from dardis.workload.trace import Trace
+from dardis.workload.trace_jobs import in_units
+from dardis.workload.trace_reader import read_trace
+from dardis.workload.trace_summary import not_ended, summarise
 
 EURORA = "job_id,queue,submit,start,end,req_nodes,req_walltime_s,predicted_power_w,alloc(node:cores:gpus:mics:mem_kb)\n"
 SACCT = "JobIDRaw|Submit|Start|End|TimelimitRaw|NNodes|AllocTRES|ReqTRES|State\n"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from dardis.config.platform import load_platform
-from dardis.workload.read import read_trace
-from dardis.workload.summary import runnable, summarise
+from dardis.config.platform_file import load_platform
+from dardis.workload.trace_reader import read_trace
+from dardis.workload.trace_summary import runnable, summarise
 
 MACHINE = """name = "p"
 [[nodes]]

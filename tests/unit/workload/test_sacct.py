@@ -8,8 +8,8 @@ from kit.refused import line_of
 from kit.sacct_text import JOB, NEXT, UNBEGUN, sacct
 
 from dardis.model.errors import InputError
-from dardis.workload.summary import not_ended, summarise
 from dardis.workload.trace import Trace
+from dardis.workload.trace_summary import not_ended, summarise
 
 Read = Callable[..., Trace]
 

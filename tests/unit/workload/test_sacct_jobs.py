@@ -9,9 +9,9 @@ from kit.sacct_text import JOB, NEXT, UNBEGUN, sacct
 from typer.testing import CliRunner
 
 from dardis.cli.main import app_of
-from dardis.workload.read import read_trace
-from dardis.workload.table import LARGEST_ARRAY
+from dardis.workload.csv_trace import LARGEST_ARRAY
 from dardis.workload.trace import Trace
+from dardis.workload.trace_reader import read_trace
 
 Read = Callable[..., Trace]
 

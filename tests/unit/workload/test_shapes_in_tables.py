@@ -9,9 +9,9 @@ import pytest
 from kit.refused import line_of
 
 from dardis.model.platform import NodeGroup, Platform
-from dardis.workload.jobs import to_jobs
-from dardis.workload.table import read_table
+from dardis.workload.csv_trace import read_table
 from dardis.workload.trace import Trace
+from dardis.workload.trace_jobs import to_jobs
 
 HEADER = "job_id,part,alternative,submit_s,runtime_s,walltime_s,units,nodes,contiguous,req_cores,req_gpu,partition"
 PARTS = ("1,,,0,50,60,2,,,4,0,", "1,2,,,,,1,,,1,2,gpus")

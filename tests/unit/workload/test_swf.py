@@ -7,8 +7,8 @@ import pytest
 from kit.refused import line_of
 
 from dardis.model.errors import InputError
-from dardis.workload.read import read_trace
 from dardis.workload.swf import read_swf, write_swf
+from dardis.workload.trace_reader import read_trace
 
 
 def line(

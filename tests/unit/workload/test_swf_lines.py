@@ -11,9 +11,9 @@ from kit.effort import examples
 from dardis.cli.main import run as command
 from dardis.model.errors import InputError
 from dardis.workload import transform
-from dardis.workload.read import read_trace
 from dardis.workload.swf import write_lines
 from dardis.workload.trace import Trace
+from dardis.workload.trace_reader import read_trace
 
 SOURCE = b"""; Version: 2.2\r
 ; MaxJobs: 5\r

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from kit.refused import line_of
 
-from dardis.workload.read import read_trace
 from dardis.workload.trace import Trace
+from dardis.workload.trace_reader import read_trace
 
 EURORA = (
     "job_id,queue,submit,start,end,nodes_used,cores,gpus,mics,mem_kb,req_nodes,req_cores,req_walltime_s,"

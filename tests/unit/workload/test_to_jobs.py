@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, Platform
-from dardis.workload.jobs import to_jobs
 from dardis.workload.trace import build_trace
+from dardis.workload.trace_jobs import to_jobs
 
 FLAT = Platform("flat", (NodeGroup("n", 300, {"cores": 32, "memory": 131072}),))
 MIXED = Platform(

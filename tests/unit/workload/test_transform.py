@@ -6,7 +6,7 @@ import pytest
 from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, Platform
 from dardis.workload import transform
-from dardis.workload.table import parse_table
+from dardis.workload.csv_trace import parse_table
 
 FOUR = Platform("p", (NodeGroup("n", 4, {"cores": 4}),))
 TEXT = """job_id,submit_s,runtime_s,units,req_cores,queue,partition,est_s,lst_s

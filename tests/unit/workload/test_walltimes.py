@@ -8,7 +8,7 @@ from kit.past_jobs import trace_of
 
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.resources import CORES
-from dardis.workload.summary import stated_size, unlike_header
+from dardis.workload.trace_summary import stated_size, unlike_header
 from dardis.workload.transform import extended, with_estimates
 
 STATED = trace_of([0, 1, 2], [100, 70, 33], [1, 1, 1], walltime=[60, 70, 90])

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dardis.dispatch.cp.decision_problem import Problem
 from dardis.dispatch.cp.positions.lines import Box, Lines, Placed, Row
-from dardis.dispatch.cp.problem import Problem
 from dardis.dispatch.cp.variables import cumulative, one_after_the_other, runs
 from dardis.model.arrays import Ints
 from dardis.model.job import Job

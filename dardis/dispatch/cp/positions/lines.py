@@ -11,8 +11,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from dardis.dispatch.cp.positions.taken import Taken, first_positions
-from dardis.dispatch.cp.problem import Problem
+from dardis.dispatch.cp.decision_problem import Problem
+from dardis.dispatch.cp.positions.fixed_boxes import Taken, first_positions
 from dardis.kernels import positions
 from dardis.model.arrays import Bools, Ints
 from dardis.model.job import NO_TIME, Job

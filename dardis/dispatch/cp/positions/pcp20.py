@@ -9,13 +9,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from dardis.dispatch.cp.first import least_of_groups
+from dardis.dispatch.cp.decision_problem import Answer, Problem
+from dardis.dispatch.cp.first_answer import least_of_groups
 from dardis.dispatch.cp.objectives import Delay, Posted, slowdown
 from dardis.dispatch.cp.positions.boxes import Boxes
+from dardis.dispatch.cp.positions.fixed_boxes import Taken
 from dardis.dispatch.cp.positions.lines import Lines, Placed, first_plan, on_machine, on_nodes
-from dardis.dispatch.cp.positions.taken import Taken
-from dardis.dispatch.cp.problem import Answer, Problem
-from dardis.dispatch.cp.search import Effort, search
+from dardis.dispatch.cp.search_effort import Effort, search
 from dardis.engine.clock import cpu_timed
 
 MOST_BOXES = 600

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from kit.effort import examples
 from kit.refused import line_of
 
-from dardis.config.platform import load_platform
-from dardis.config.slurm.platform import platform_of
-from dardis.config.slurm.read import read_slurm
+from dardis.config.platform_file import load_platform
+from dardis.config.slurm.slurm_platform import platform_of
+from dardis.config.slurm.slurm_reader import read_slurm
 from dardis.model.hostlist import names_of
 
 
@@ -165,5 +165,5 @@ def test_what_is_left_out_is_told(tmp_path, text, groups_of, said):
     ],
 )
 def test_what_cannot_be_is_one_line(tmp_path, monkeypatch, text, said):
-    monkeypatch.setattr("dardis.config.slurm.platform.MAX_GROUPS", 62)
+    monkeypatch.setattr("dardis.config.slurm.slurm_platform.MAX_GROUPS", 62)
     assert said in line_of(imported, tmp_path, text)

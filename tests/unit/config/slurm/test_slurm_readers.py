@@ -6,8 +6,8 @@ import pytest
 from fuzz.sample_files import SLURM_CONF
 from kit.refused import line_of
 
-from dardis.config.slurm.fields import Gres, SlurmPartition
-from dardis.config.slurm.read import read_slurm
+from dardis.config.slurm.slurm_fields import Gres, SlurmPartition
+from dardis.config.slurm.slurm_reader import read_slurm
 
 NODE = "NodeName={name} CPUTot=4 RealMemory=100 Sockets=1 CoresPerSocket=4 State=IDLE Partitions=batch\n"
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from kit.position_problems import NOW, machine, random_problem, running, waiting
 
-from dardis.dispatch.cp.eurora import Eurora, Means
+from dardis.dispatch.cp.decision_problem import Problem, Running, Waiting
+from dardis.dispatch.cp.eurora_scheduler import Eurora, Means
 from dardis.dispatch.cp.instance import read_instance
-from dardis.dispatch.cp.nodes import Pcp14, Pcp19
+from dardis.dispatch.cp.pcp_nodes import Pcp14, Pcp19
 from dardis.dispatch.cp.pools import Hcp19
 from dardis.dispatch.cp.positions.pcp20 import Pcp20
-from dardis.dispatch.cp.problem import Problem, Running, Waiting
 from dardis.model.errors import InputError
 from dardis.model.job import Job, Part, Request
 

@@ -8,9 +8,9 @@ from math import inf
 import numpy as np
 import pytest
 
+from dardis.dispatch.cp.decision_problem import Problem, Running, Waiting
 from dardis.dispatch.cp.node_model import Task
-from dardis.dispatch.cp.nodes import Aim, Means, Pcp14, Pcp19
-from dardis.dispatch.cp.problem import Problem, Running, Waiting
+from dardis.dispatch.cp.pcp_nodes import Aim, Means, Pcp14, Pcp19
 from dardis.model.errors import InputError
 from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dardis.dispatch.cp import objectives
+from dardis.dispatch.cp.decision_problem import Waiting
 from dardis.dispatch.cp.objectives import MOST, Delay
-from dardis.dispatch.cp.problem import Waiting
 from dardis.model.errors import InputError
 from dardis.model.job import Job
 from dardis.solver.cpsat import new_model, solve

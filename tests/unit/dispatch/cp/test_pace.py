@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dardis.dispatch.cp.eurora import Pace, Pacing, search
+from dardis.dispatch.cp.eurora_scheduler import Pace, Pacing, search
 from dardis.solver.cpsat import new_model
 from dardis.solver.result import SolverStatus
 

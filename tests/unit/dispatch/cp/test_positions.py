@@ -3,10 +3,10 @@ from __future__ import annotations
 from kit import positions_reference as reference
 from kit.position_problems import NOW, machine, running, waiting
 
+from dardis.dispatch.cp.decision_problem import Problem
+from dardis.dispatch.cp.positions.fixed_boxes import Taken
 from dardis.dispatch.cp.positions.pcp20 import Pcp20
-from dardis.dispatch.cp.positions.taken import Taken
-from dardis.dispatch.cp.problem import Problem
-from dardis.dispatch.cp.search import Effort
+from dardis.dispatch.cp.search_effort import Effort
 from dardis.solver.result import SolverStatus
 
 PATIENT = Effort(first_s=30.0, longest_s=30.0)

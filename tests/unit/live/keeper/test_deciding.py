@@ -2,9 +2,9 @@
 
 import pytest
 
-from dardis.live.keeper.asked import AskedAmissError, read_start, run_name
-from dardis.live.keeper.forest import Root, Seen, members
-from dardis.live.keeper.records import LEASE_MARK, Begun, Fate, begun_text, failure_text, fate, read_begun
+from dardis.live.keeper.log_records import LEASE_MARK, Begun, Fate, begun_text, failure_text, fate, read_begun
+from dardis.live.keeper.process_tree import Root, Seen, members
+from dardis.live.keeper.run_request import AskedAmissError, read_start, run_name
 
 BEGUN = Begun(pid=7, start=99, boot="b", unix_ms=5, boot_ms=3)
 ASKED = {

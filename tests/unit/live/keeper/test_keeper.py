@@ -17,7 +17,7 @@ from kit.keeper import Asker, Keeper, finish, lives, start
 from kit.waiting import until
 
 from dardis.live.keeper import PROTOCOL
-from dardis.live.keeper.records import KNOWN, WORDS, Fate
+from dardis.live.keeper.log_records import KNOWN, WORDS, Fate
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
 NOBODY = 65534
@@ -238,7 +238,7 @@ def asker_pid(asker, run, keeper):
 
 
 def test_a_run_whose_keeper_died_before_it_began_never_begins(plain, tmp_path):
-    from dardis.live.keeper.log import Log
+    from dardis.live.keeper.keeper_log import Log
 
     plain.connect()
     plain.kill()

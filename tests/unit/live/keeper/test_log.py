@@ -3,9 +3,9 @@ import os
 
 import pytest
 
-from dardis.live.keeper import log as module
-from dardis.live.keeper.log import Log
-from dardis.live.keeper.records import DamagedLogError
+from dardis.live.keeper import keeper_log as module
+from dardis.live.keeper.keeper_log import Log
+from dardis.live.keeper.log_records import DamagedLogError
 
 
 def over(run):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dardis.live.keeper.records import DamagedLogError, Known, line_of, read_log, waits_for_disk
+from dardis.live.keeper.log_records import DamagedLogError, Known, line_of, read_log, waits_for_disk
 
 RUN = st.sampled_from(["1.1", "2.1", "2.2"])
 ENTRY = st.one_of(

@@ -17,7 +17,7 @@ from kit.redfish_emulator import emulator
 from kit.redfish_server import PASSWORD, USER, Node, serving
 
 from dardis.cli.main import run
-from offline.apply import command
+from offline.apply import apply_run
 
 NAMES = [f"n{i}" for i in range(4)]
 IDLE = f"{sys.executable} -c pass {{node}}"
@@ -82,8 +82,8 @@ def case(tmp_path, monkeypatch):
     """In whose time nobody waits."""
     made = Case(tmp_path)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(command, "unix_now", made.unix_now)
-    monkeypatch.setattr(command, "time", made)
+    monkeypatch.setattr(apply_run, "unix_now", made.unix_now)
+    monkeypatch.setattr(apply_run, "time", made)
     return made
 
 

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.effort import examples
 
-from offline.apply import redfish
-from offline.apply.apply import Applier, World
-from offline.apply.redfish import METRICS, POWER, Controller, ControllerError, Controllers
-from offline.apply.rounds import NO_LIMIT, Deed, Seen, Wishes, may_draw, most_drawn
+from offline.apply import redfish_client
+from offline.apply.applier import Applier, World
+from offline.apply.apply_steps import NO_LIMIT, Deed, Seen, Wishes, may_draw, most_drawn
+from offline.apply.redfish_client import METRICS, POWER, Controller, ControllerError, Controllers
 
 NODES = [f"n{i}" for i in range(5)]
 MOST_W = dict.fromkeys(NODES, 400.0)
@@ -193,7 +193,7 @@ class Answering(httpx.BaseTransport):
 def asking(transport: Answering, limits: str | None = None) -> Controllers:
     one = Controller("https://bmc", "1", "2", limits, None, "admin", "hidden")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(redfish, "_client", lambda *_: httpx.Client(transport=transport))
+        patch.setattr(redfish_client, "_client", lambda *_: httpx.Client(transport=transport))
         return Controllers({"n0": one}, 5.0, lambda: 0.0, limits=True, switches=True)
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from kit.effort import examples
 from kit.measured_site import DAY_S, MAY, SLOT_S, measured_site
 
-from dardis.config.platform import load_platform
+from dardis.config.platform_file import load_platform
 from dardis.model.errors import InputError
 from offline.calibrate.calibrate import calibrate, told
 

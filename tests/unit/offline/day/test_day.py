@@ -11,26 +11,26 @@ from kit.effort import examples
 from kit.machine import platforms, step_functions
 from kit.plan_problems import POWER, day_problem
 
-from dardis.config.target import read_profile, write_target
+from dardis.config.target_file import read_profile, write_target
 from dardis.metrics.audit import audit
 from dardis.model.platform import NodeGroup, Platform
-from dardis.model.profile import ZERO, StepFunction
 from dardis.model.resources import CORES
+from dardis.model.step_function import ZERO, StepFunction
 from dardis.model.target import Split, Switching, Target
 from dardis.power.conditions import PowerLimit, Tariff
-from offline.day.aims import hourly_target
 from offline.day.day import desired_of, planned_downtime
-from offline.day.options import Reactive
-from offline.day.room import Settled, fill_room
-from offline.day.stay_on import reactive_switching
-from offline.onoff.planned import Limits, refuse_many_switches
+from offline.day.day_targets import hourly_target
+from offline.day.idle_reserve import reactive_switching
+from offline.day.plan_spec import Reactive
+from offline.day.power_headroom import Settled, fill_room
+from offline.onoff.planned_switching import Limits, refuse_many_switches
 from offline.planner.budget import Watch
-from offline.planner.limits import closed_to_limits
+from offline.planner.day_planner import Plans, schedule_of
+from offline.planner.day_problem import StoppedBy
+from offline.planner.machine_use import cores_used, node_spans
 from offline.planner.money import account_of
-from offline.planner.plan import Plans, schedule_of
-from offline.planner.problem import StoppedBy
+from offline.planner.power_limits import closed_to_limits
 from offline.planner.searches import heuristic, multi_search
-from offline.planner.use import cores_used, node_spans
 
 HOUR = 3600
 

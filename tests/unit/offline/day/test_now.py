@@ -27,12 +27,12 @@ from kit.small_site import (
 from dardis.model.schedule import Schedule
 from offline.day import hindsight
 from offline.day.figures import first_lines
-from offline.day.files import nodes_on_of
-from offline.day.gap import known_at
 from offline.day.hindsight import Hindsight
-from offline.day.options import DaySpec
-from offline.loop.files import day_rows
+from offline.day.hours_before import known_at
+from offline.day.plan_files import nodes_on_of
+from offline.day.plan_spec import DaySpec
 from offline.loop.loop import LoopOptions, run_loop
+from offline.loop.loop_files import day_rows
 from offline.planner.budget import tell_nobody
 from offline.site.history import replayed
 

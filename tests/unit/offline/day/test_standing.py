@@ -19,23 +19,23 @@ from dardis.config.node_states import NodeStates
 from dardis.metrics.audit import audit
 from dardis.model.errors import InputError
 from dardis.model.job import FOREVER
-from dardis.model.profile import StepFunction
 from dardis.model.schedule import Downtime
+from dardis.model.step_function import StepFunction
 from dardis.model.target import Switching
 from dardis.power.account import Work, account
 from dardis.power.conditions import Conditions, Tariff
 from dardis.power.cooling import AirPlant
-from dardis.power.nodes import MachinePower
+from dardis.power.node_power import MachinePower
 from offline.day.day import planned_downtime
 from offline.day.hindsight import switched_day
-from offline.day.standing import Standing, as_said, left_by
-from offline.folder.plan import write_plan
+from offline.day.initial_nodes import Standing, as_said, left_by
+from offline.folder.plan_folder import write_plan
 from offline.folder.tables import OnOffTable
-from offline.onoff.replay import PastDemand, demands_of
+from offline.onoff.reserve_replay import PastDemand, demands_of
+from offline.planner.day_planner import schedule_of
+from offline.planner.machine_use import node_spans
 from offline.planner.money import account_of
-from offline.planner.plan import schedule_of
 from offline.planner.searches import heuristic
-from offline.planner.use import node_spans
 
 
 @st.composite

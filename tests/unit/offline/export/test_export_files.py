@@ -21,7 +21,7 @@ from dardis.model.errors import InputError
 from dardis.model.hostlist import hostlist
 from offline.export.exporter import absences, first_on
 from offline.export.json_plan import export_csv, export_json, export_openmetrics, read_json_plan
-from offline.folder.plan import write_plan
+from offline.folder.plan_folder import write_plan
 
 UNITS = ("_utc", "_s", "_cores", "_w", "_ratio", "_per_kwh", "_c", "_count", "_nodes")
 

@@ -13,7 +13,7 @@ from kit.effort import examples
 from kit.plan_folder import OFFSET, PLATFORM, actions, plan
 
 from offline.export.exporter import first_on
-from offline.export.redfish import NO_LIMIT, export_redfish, node_limits
+from offline.export.redfish_export import NO_LIMIT, export_redfish, node_limits
 
 NAMES = [PLATFORM.node_name(node) for node in range(PLATFORM.node_count)]
 IDLE_W, OFF_W = 100.0, 10.0

@@ -11,9 +11,9 @@ import pytest
 from kit.plan_folder import PLATFORM, plan
 
 from dardis.model.errors import InputError
-from dardis.model.profile import StepFunction
+from dardis.model.step_function import StepFunction
 from dardis.model.target import Switching
-from offline.export.slurm import Mode, export_slurm, mode_of
+from offline.export.slurm_export import Mode, export_slurm, mode_of
 
 NAMES = [PLATFORM.node_name(node) for node in range(PLATFORM.node_count)]
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from kit.node_schedules import DEFAULTS, machine, schedule_of
 
 from dardis.model.platform import NodeGroup, Platform
-from dardis.model.profile import StepFunction
 from dardis.model.series import Series
+from dardis.model.step_function import StepFunction
 from offline.extract.spares import learn_spares
 from offline.extract.target_tree import desired_cores, learn_target, switching
 from offline.extract.trees import HourTable, Shape, hour_table, rules_of
-from offline.onoff.replay import PastDemand, demands_of
+from offline.onoff.reserve_replay import PastDemand, demands_of
 
 DAY, HOUR = 86_400, 3_600
 HOURS = DAY + HOUR * np.arange(24)

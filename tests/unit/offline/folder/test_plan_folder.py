@@ -11,7 +11,7 @@ import pytest
 from kit.plan_folder import onoff, plan, profile, same
 
 from dardis.model.errors import InputError
-from offline.folder.plan import read_plan, write_plan
+from offline.folder.plan_folder import read_plan, write_plan
 
 FILES = ("profile.csv", "onoff.csv", "schedule.csv", "summary.json", "run.json")
 

@@ -12,8 +12,8 @@ from kit.past_jobs import DAY, HOUR, trace_of, traces
 from dardis.model.errors import InputError
 from offline.forecast.backtest import backtest
 from offline.forecast.forecast import Forecast, forecast, on_its_weekday, range_of
-from offline.forecast.past import by_hour, in_use, look_back
 from offline.forecast.scenarios import METHODS, WEEK, credibility, hour_strength, weekday_strength
+from offline.forecast.submission_history import by_hour, in_use, look_back
 from offline.site.calendar import Calendar
 
 CALENDAR = Calendar(0, 0)

@@ -15,13 +15,13 @@ from kit.past_jobs import DAY, HOUR, trace_of, traces
 
 from dardis.cli.main import run
 from dardis.model.errors import InputError
-from dardis.workload.read import read_trace
 from dardis.workload.swf import write_swf
 from dardis.workload.trace import UNKNOWN, Trace
+from dardis.workload.trace_reader import read_trace
 from offline.forecast.backtest import backtest
 from offline.forecast.forecast import forecast
-from offline.forecast.past import known_jobs, look_back
 from offline.forecast.scenarios import METHODS
+from offline.forecast.submission_history import known_jobs, look_back
 from offline.site.calendar import Calendar
 
 CALENDAR = Calendar(0, 0)

@@ -13,8 +13,8 @@ from dardis.cli.main import run
 from dardis.model.errors import InputError
 from dardis.model.target import Switching
 from offline.export.formats import load_plan
-from offline.export.slurm import Mode
-from offline.loop.check import ALL_ON, Check, Outcome, check_export
+from offline.export.slurm_export import Mode
+from offline.loop.export_check import ALL_ON, Check, Outcome, check_export
 
 
 @pytest.fixture(scope="module")

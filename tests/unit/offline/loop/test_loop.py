@@ -14,7 +14,7 @@ from kit.small_site import DAY_S, HOUR_S, hourly, loaded, table
 
 from dardis.metrics.audit import audit
 from dardis.model.platform import NodeGroup, NodePower, Platform
-from dardis.model.profile import StepFunction
+from dardis.model.step_function import StepFunction
 from dardis.model.target import Switching
 from dardis.power.conditions import Tariff
 from offline.loop.loop import joined

@@ -15,14 +15,14 @@ from kit.node_schedules import DEFAULTS, QUICK, machine, random_jobs, schedule_o
 from dardis.model.errors import InputError
 from dardis.model.job import FOREVER
 from dardis.model.platform import NodePower
-from dardis.model.profile import StepFunction
 from dardis.model.schedule import Downtime
 from dardis.model.series import Series
+from dardis.model.step_function import StepFunction
 from dardis.power.account import account, work_of
 from dardis.power.conditions import Conditions, Tariff
-from dardis.power.nodes import MachinePower
-from offline.onoff.planned import Limits, Reserve, nodes_on, plan_switching, refuse_many_switches
-from offline.onoff.replay import PastDemand, demands_of
+from dardis.power.node_power import MachinePower
+from offline.onoff.planned_switching import Limits, Reserve, nodes_on, plan_switching, refuse_many_switches
+from offline.onoff.reserve_replay import PastDemand, demands_of
 from offline.onoff.spans import busy_spans_of, clairvoyant, idle_gaps
 
 END = 60

@@ -18,11 +18,11 @@ from dardis.power.conditions import Conditions
 from dardis.solver.result import Budget
 from offline.planner.budget import Effort, Watch
 from offline.planner.cp.bound import bound, cheapest, exact_bound, idle_prices
-from offline.planner.cp.capacity import Taken, rows
+from offline.planner.cp.capacity_model import Taken, rows
 from offline.planner.cp.market import Market, Prices, fluid_prices
 from offline.planner.cp.polish import polish, value
+from offline.planner.day_problem import Problem, Running, StoppedBy
 from offline.planner.money import account_of
-from offline.planner.problem import Problem, Running, StoppedBy
 
 
 def free_by_second(problem: Problem, until: int) -> np.ndarray:

@@ -15,8 +15,8 @@ from dardis.metrics.audit import audit
 from dardis.model.job import NO_TIME, Actual, Job
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.power.account import work_of
+from offline.planner.day_problem import Expected
 from offline.planner.packing import plan_jobs, state_at
-from offline.planner.problem import Expected
 from offline.site.history import predictor_of, recorded, replayed
 
 

@@ -15,15 +15,15 @@ from dardis.model.job import FOREVER
 from dardis.model.platform import Maintenance, NodePower
 from dardis.model.schedule import Downtime
 from dardis.power.conditions import Tariff
-from dardis.power.nodes import MachinePower
+from dardis.power.node_power import MachinePower
 from offline.onoff.spans import idle_gaps
-from offline.planner import plan as planning
+from offline.planner import day_planner as planning
+from offline.planner.day_planner import plan, schedule_of
+from offline.planner.day_problem import StoppedBy
+from offline.planner.machine_use import node_spans
 from offline.planner.money import account_of, rank_of
-from offline.planner.plan import plan, schedule_of
-from offline.planner.problem import StoppedBy
 from offline.planner.searches import heuristic, rule_plans, rule_setups
 from offline.planner.switched_bound import bound_with_switching, most_of_machine
-from offline.planner.use import node_spans
 
 
 def test_the_best_plan_is_legal_better_than_multi_search_and_below_the_bound(monkeypatch):

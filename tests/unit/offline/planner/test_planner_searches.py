@@ -15,10 +15,10 @@ from kit.plan_problems import day_problem, legal, plan_problems, same
 
 from dardis.power.conditions import PowerLimit, Tariff
 from offline.planner.budget import Effort, Watch
+from offline.planner.day_problem import Problem, StoppedBy
 from offline.planner.improve import improve
 from offline.planner.money import account_of, profit_of, rank_of
 from offline.planner.packing import Packing
-from offline.planner.problem import Problem, StoppedBy
 from offline.planner.searches import heuristic, in_order, multi_search, order_of, plan_of
 
 

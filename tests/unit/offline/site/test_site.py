@@ -27,12 +27,12 @@ from dardis.cli.main import run
 from dardis.config.clocks import parse_utc
 from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, Platform
-from dardis.workload.read import read_trace
+from dardis.workload.trace_reader import read_trace
 from offline.site.calendar import Calendar, calendar_of
+from offline.site.current_jobs import freshness
 from offline.site.history import trace_that_fits
-from offline.site.now import freshness
-from offline.site.site import load_site
-from offline.site.spec import SiteSpec
+from offline.site.site_inputs import load_site
+from offline.site.site_spec import SiteSpec
 
 
 @pytest.fixture

@@ -1,0 +1,67 @@
+"""`dardis apply`: sends exported Redfish requests to the controllers of nodes at their times, or undoes that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dardis.config.option_texts import decimal, whole
+
+
+def apply(
+    requests: Annotated[Path, typer.Argument(metavar="FILE", help="What dardis export --format redfish wrote.")],
+    controllers: Annotated[Path, typer.Option(metavar="C.toml", help="How the controller of each node is reached.")],
+    credentials: Annotated[Path, typer.Option(metavar="S.toml", help="User and password; mode 0600.")],
+    idle_check: Annotated[
+        str | None,
+        typer.Option(metavar="COMMAND", help="Ends with 0 if the node that {node} stands for is idle."),
+    ] = None,
+    state: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where it keeps what it found (default: FILE.state).")
+    ] = None,
+    log: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where it adds a line an event (default: standard error).")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be asked and when; ask nobody.")] = False,
+    rollback: Annotated[
+        bool, typer.Option("--rollback", help="Give limits back as they were found; power on who was shut down.")
+    ] = False,
+    poll_s: Annotated[
+        int, typer.Option(parser=whole("--poll-s", 1), metavar="S", help="How soon to look again at who is not so yet.")
+    ] = 60,
+    timeout_s: Annotated[
+        float, typer.Option(parser=decimal("--timeout-s", 0.1), metavar="S", help="Limit on each request.")
+    ] = 10.0,
+    at_once: Annotated[
+        int, typer.Option(parser=whole("--at-once", 1, 1000), metavar="N", help="Controllers asked at once.")
+    ] = 32,
+    give_up_s: Annotated[
+        int, typer.Option(parser=whole("--give-up-s", 0), metavar="S", help="How long to try on after the end.")
+    ] = 600,
+) -> None:
+    """Limit the power of nodes, and switch them, at the times of a plan, through their Redfish controllers."""
+    from dardis.engine.clock import utc_now
+    from dardis.model.errors import InputError
+    from offline.apply import apply_run
+
+    asked = apply_run.ApplyRequest(
+        requests, controllers, credentials, state, idle_check, poll_s, timeout_s, at_once, give_up_s
+    )
+    if dry_run:
+        for line in apply_run.dry_run(asked):
+            typer.echo(line)
+        return
+
+    def tell(line: str) -> None:
+        if log is None:
+            typer.echo(f"{utc_now()} {line}", err=True)
+            return
+        try:
+            with log.open("a", encoding="utf-8") as file:
+                file.write(f"{utc_now()} {line}\n")
+        except OSError as error:
+            raise InputError(f"--log {log}", error.strerror or "can't be written", "a file") from None
+
+    (apply_run.roll_back if rollback else apply_run.run_apply)(asked, tell)

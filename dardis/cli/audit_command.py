@@ -1,0 +1,199 @@
+"""`dardis audit` and `dardis solve`: schedules and decisions judged again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dardis.config import option_texts
+from dardis.config.option_texts import whole
+from dardis.model.errors import InputError
+
+if TYPE_CHECKING:
+    from dardis.config.json_records import RunRecord
+    from dardis.metrics.audit import Audit
+    from dardis.metrics.job_rules import Violation
+    from dardis.metrics.requested_jobs import AskedJobs, Changed
+    from dardis.model.platform import Platform
+    from dardis.runs.instances import Solution
+
+METRICS = "metrics.json"
+SHOWN = 20
+"""Violations that are told; of the rest only how many."""
+
+
+def audit(
+    run_dir: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run, with jobs.csv and run.json.")],
+    platform: Annotated[
+        Path | None,
+        typer.Option(metavar="P.toml", help="The machine, when DIR has no run.json or to judge by another."),
+    ] = None,
+) -> None:
+    """Judge whether a schedule is legal: exit status 0 when it is, 1 with what is wrong when it is not."""
+    from dardis.config.json_records import RunRecord, read_metrics
+    from dardis.config.toml_file import read_json
+    from dardis.metrics.audit import Audit
+    from dardis.metrics.system import DOWNTIME_FILE, read_downtime
+    from dardis.model.choices import Resources
+
+    path = run_dir / "run.json"
+    before = _seen(path)
+    record = read_json(path, RunRecord) if path.exists() else None
+    machine = _machine(path, record, platform)
+    metrics = read_metrics(run_dir / METRICS) if (run_dir / METRICS).exists() else None
+    asked, why = _asked(path, record)
+    switched = run_dir / DOWNTIME_FILE
+    downtime = read_downtime(switched) if switched.exists() else None
+    with closing(Audit(machine, downtime=downtime, asked=asked)) as judge:
+        by_core = record is not None and record.resources is Resources.CORES
+        violations = _violations(judge, run_dir / "jobs.csv", metrics, record.trim if record else None, by_core=by_core)
+        shown = list(islice(violations, SHOWN))
+        more = sum(1 for _ in violations)
+    if _seen(path) != before:
+        raise InputError(run_dir, "was written while it was read", "a folder in which no command works")
+    if metrics is None:
+        typer.echo(f"audit: not counted against {METRICS}, which is not there")
+    if asked is None:
+        typer.echo(f"audit: not counted against the trace: {why}")
+    for violation in shown:
+        typer.echo(f"audit: {violation}")
+    if more:
+        typer.echo(f"audit: and {more} more")
+    if shown:
+        raise typer.Exit(1)
+    typer.echo(f"audit: {judge.job_count} jobs, ok")
+
+
+def _violations(
+    judge: Audit, path: Path, metrics: dict[str, Any] | None, trim: tuple[int, int] | None, *, by_core: bool
+) -> Iterator[Violation]:
+    """What is wrong with the schedule of a file, one after the other, under a progress bar."""
+    from dardis.cli.progress import bar
+
+    with bar("reading", "MB") as tell:
+        yield from judge.file(path, tell, by_core=by_core)
+    if metrics is not None:
+        yield from judge.miscounts(metrics, trim)
+    with bar("sweeping", "nodes") as tell:
+        yield from judge.rest(tell=tell)
+
+
+def _seen(path: Path) -> tuple[int, int] | None:
+    """Which file that is, and when it was written: other results have another seal."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
+def _machine(path: Path, record: RunRecord | None, file: Path | None) -> Platform:
+    """The machine that the user names, else the one the run was made on."""
+    if file is not None:
+        from dardis.config.platform_file import load_platform
+
+        machine = load_platform(file)
+        if machine.needs_calendar and record is not None:
+            known = record.machine(path).prime
+            begins = record.unix_start if known is None or known.unix_start is None else known.unix_start
+            machine = machine.on_clock(begins, 0 if known is None else known.first)
+        if machine.needs_calendar:
+            found = "has queues with hours or maintenance by date, and nobody says when the trace began"
+            raise InputError(f"--platform {file}", found, "the folder of a run on it, which knows")
+        return machine
+    if record is None:
+        from dardis.model.out_folder import COMPARISON_FOLDER, RUN_FOLDER
+
+        if (path.parent / COMPARISON_FOLDER.seal).exists():
+            raise InputError(path.parent, "is a comparison", f"one of its runs, a folder in {path.parent / 'runs'}")
+        RUN_FOLDER.check_finished(path.parent, ", or --platform P.toml to judge jobs.csv alone")
+        raise InputError(path, "does not exist", "a run's folder, or --platform P.toml")
+    return record.machine(path)
+
+
+def _asked(path: Path, record: RunRecord | None) -> tuple[AskedJobs | None, str]:
+    """The jobs that the run was asked for, or why nobody can tell."""
+    from dardis.metrics.requested_jobs import AskedJobs
+    from dardis.model.files import sha256_of
+
+    if record is None:
+        return None, f"there is no {path.name}"
+    if record.trace is None or record.trace_sha256 is None:
+        return None, f"{path.name} names none"
+    trace = Path(record.trace)
+    digest = sha256_of(trace)
+    if digest != record.trace_sha256:
+        why = "has changed since the run" if digest else "can't be read" if trace.exists() else "is not there"
+        return None, f"{trace} {why}"
+    from dardis.runs.run_workload import Part, asked_jobs
+
+    machine = record.machine(path)
+    part = Part(record.from_s, record.to_s, record)
+    found = asked_jobs(trace, machine, record.unit_cores, part, think_times=record.think_times, strict=record.strict)
+    return AskedJobs.of(found.jobs, machine.kinds).changed(_changed(record)), ""
+
+
+def _changed(record: RunRecord) -> list[Changed]:
+    from dardis.metrics.requested_jobs import Changed
+
+    return [Changed(one.job, one.walltime_s, one.queue, one.ran_s) for one in record.changed]
+
+
+def solve(
+    instances: Annotated[
+        list[Path], typer.Argument(metavar="INSTANCE…", help="Files of `dardis simulate --save-instances`, or folders.")
+    ],
+    dispatcher: Annotated[str, typer.Option(metavar="NAME", help="Whose model: pcp14, hcp19, cp-eurora, ...")],
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help=option_texts.SETTINGS)
+    ] = None,
+    seed: Annotated[int, typer.Option(parser=whole("--seed", 0, 2**62), metavar="N", help="Seed of the solver.")] = 1,
+    out: Annotated[
+        Path | None, typer.Option(metavar="F.csv", help="Write a row for each: as solver.csv, and who starts now.")
+    ] = None,
+) -> None:
+    """Put decisions to a constraint model: objective, bound and time for each."""
+    from dardis.engine.clock import cpu_timed
+    from dardis.registry import find_dispatcher
+    from dardis.runs.instances import Solution, check_table, read_instances, setup_of, write_solutions
+    from dardis.runs.kernel_warmup import warm
+
+    if out is not None:
+        check_table(out)
+    setup = setup_of(dispatcher, settings or ())
+    problems, model = read_instances(instances, setup), setup.model()
+    warm(find_dispatcher(dispatcher, settings or ()))
+    solved = []
+    typer.echo(_line("instance", "waiting", "starting", "status", "objective", "bound", "variables", "CPU s"))
+    for path, problem in problems:
+        answer, cpu_s = cpu_timed(partial(model.answer, problem, seed))
+        one = Solution(path, problem, answer, cpu_s)
+        solved.append(one)
+        told = one.told
+        typer.echo(
+            _line(
+                path.name, str(told.waiting), str(told.started), _status(one), _figure(told.objective),
+                _figure(told.bound), str(told.variables), f"{told.solver_cpu_s:.3f}",
+            )
+        )  # fmt: skip
+    if out is not None:
+        write_solutions(out, solved)
+
+
+def _line(name: str, *figures: str) -> str:
+    return f"  {name:<22} " + " ".join(f"{figure:>10}" for figure in figures)
+
+
+def _status(one: Solution) -> str:
+    """What the solver says, or why it was not asked."""
+    return one.told.status or ("too large" if one.told.too_large else "not asked")
+
+
+def _figure(value: float | None) -> str:
+    return "-" if value is None else f"{value:.6g}"

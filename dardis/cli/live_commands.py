@@ -1,0 +1,255 @@
+"""Commands that ask a live service."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from dardis.cli.derived_options import Group
+from dardis.cli.live_requests import (
+    Folder,
+    JobId,
+    JobIds,
+    JobStatus,
+    Json,
+    WholeArray,
+    asked_service,
+    id_of,
+    ids_of,
+    print_json,
+    waited_for,
+)
+from dardis.config.option_texts import whole
+
+OfUser = Annotated[str | None, typer.Option("--user", metavar="NAME", help="Only jobs of this user.")]
+Limit = Annotated[
+    int | None, typer.Option("--limit", parser=whole("--limit", 1), metavar="N", help="At most so many jobs.")
+]
+
+
+def queue(user: OfUser = None, limit: Limit = None, folder: Folder = None, as_json: Json = False) -> None:
+    """List the jobs that are not over: their states, what they wait for, since when they run."""
+    from dardis.cli.live_tables import job_rows, print_table
+    from dardis.engine.clock import unix_now
+
+    answer = asked_service(folder).get("/jobs", state="open", user=user, limit=limit)
+    if as_json:
+        print_json(answer)
+    else:
+        print_table(*job_rows(answer["jobs"], round(unix_now() * 1000)))
+
+
+def history(
+    since: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Only jobs that ended since: a UTC date or moment, or so long ago (2h, 1d)."),
+    ] = None,
+    user: OfUser = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "--limit",
+            parser=whole("--limit", 1),
+            metavar="N",
+            help="At most so many jobs; else 100, or all of --since.",
+        ),
+    ] = None,
+    folder: Folder = None,
+    as_json: Json = False,
+) -> None:
+    """List the jobs that are over: how they ended, when, and how long they ran."""
+    from dardis.cli.live_tables import USUAL_HISTORY, ended_rows, ended_since, print_table
+    from dardis.engine.clock import unix_now
+
+    first_ms = None if since is None else ended_since(since, round(unix_now() * 1000))
+    most = USUAL_HISTORY if limit is None and since is None else limit
+    jobs = asked_service(folder).history(most, state="over", user=user, since_ms=first_ms)
+    if as_json:
+        print_json({"jobs": jobs})
+    else:
+        print_table(*ended_rows(jobs))
+
+
+def show(job: JobId, folder: Folder = None, as_json: Json = False) -> None:
+    """Show all that is known of a job."""
+    from dardis.cli.live_tables import job_lines
+
+    found = asked_service(folder).job(id_of(job))
+    if as_json:
+        print_json(found)
+    else:
+        typer.echo("\n".join(job_lines(found)))
+
+
+def wait(jobs: JobIds, folder: Folder = None, as_json: Json = False) -> JobStatus:
+    """Wait for the end of jobs, and end with the job's exit code, of several with the highest.
+
+    A job that a signal N ended counts as 128 + N, one that met its walltime as 124, one that was cancelled as 143, one
+    that could not be started as 126, and one whose end nobody knows as 125, as where the service is away for long.
+    """
+    return waited_for(asked_service(folder), ids_of(jobs), as_json)
+
+
+def cancel(jobs: JobIds, whole_array: WholeArray = False, folder: Folder = None, as_json: Json = False) -> None:
+    """End jobs that run, by SIGTERM and after their grace by SIGKILL; jobs that wait won't start."""
+    _change("cancel", jobs, whole_array, folder, as_json)
+
+
+def hold(jobs: JobIds, whole_array: WholeArray = False, folder: Folder = None, as_json: Json = False) -> None:
+    """Keep jobs that wait from starting."""
+    _change("hold", jobs, whole_array, folder, as_json)
+
+
+def release(jobs: JobIds, whole_array: WholeArray = False, folder: Folder = None, as_json: Json = False) -> None:
+    """Let jobs start that are held, or once more where nobody can say how they ended."""
+    _change("release", jobs, whole_array, folder, as_json)
+
+
+def nodes(
+    lost: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Give up a host that is silent, or a node of it: what runs there is taken for over, and unknown.",
+        ),
+    ] = None,
+    folder: Folder = None,
+    as_json: Json = False,
+) -> None:
+    """List the nodes: what they have, what of it is in use, by which jobs."""
+    from dardis.cli.live_tables import node_rows, print_table
+
+    service = asked_service(folder)
+    if lost is not None:
+        given_up = service.node(lost, "lost")
+        if as_json:
+            print_json(given_up)
+        else:
+            said = f"what {given_up['given_up']} jobs had on {lost} is taken for over"
+            typer.echo(f"{said}; those that ran there are unknown now (dardis release runs them again)")
+        return
+    answer = service.get("/nodes")
+    if as_json:
+        print_json(answer)
+    else:
+        print_table(*node_rows(answer["nodes"]))
+
+
+def drain(
+    node: Annotated[str, typer.Argument(metavar="NODE", help="Its name.")],
+    why: Annotated[str, typer.Option(metavar="TEXT", help="What is told to those who ask.")] = "",
+    undo: Annotated[bool, typer.Option("--undo", help="Let jobs start there again.")] = False,
+    folder: Folder = None,
+    as_json: Json = False,
+) -> None:
+    """Let no more jobs start on a node; those that run there go on."""
+    from dardis.model.errors import InputError
+
+    if undo and why:
+        raise InputError("--why, --undo", "both", "one of them")
+    service = asked_service(folder)
+    answer = service.node(node, "resume") if undo else service.node(node, "drain", {"why": why})
+    if as_json:
+        print_json(answer)
+
+
+def logs(
+    job: JobId,
+    error: Annotated[bool, typer.Option("--error", help="The error output instead.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", help="Go on until the job is over.")] = False,
+    folder: Folder = None,
+    as_json: Json = False,
+) -> None:
+    """Print what a job has written; with --json where that is."""
+    from dardis.live.output import copied, path_of
+
+    service, number = asked_service(folder), id_of(job)
+    found = service.job(number)
+    if as_json:
+        print_json({"id": number, **{name: str(path_of(found, error=name == "error")) for name in ("output", "error")}})
+        return
+    stream = typer.get_binary_stream("stdout")
+    for block in copied(service, found, path_of(found, error=error), follow=follow):
+        stream.write(block)
+        stream.flush()
+
+
+def execute(
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="NODE [--] COMMAND…", help="A node of the job, and what runs there.")
+    ] = None,
+    folder: Folder = None,
+) -> JobStatus:
+    """Within a job: run a command on a node of the job, and end with its exit code.
+
+    It has this environment and folder, the cores of the job there, and no input; it ends with the job. 128 + N after
+    signal N, 255 where it could not be run or nobody knows how it ended.
+    """
+    from dardis.live.remote_shell import run_on
+    from dardis.model.errors import InputError
+
+    node, *command = words or [""]
+    command = command[1:] if command[:1] == ["--"] else command
+    if not node or not command:
+        raise InputError("exec", "no command" if node else "no node", "NODE COMMAND…")
+    return JobStatus(run_on(asked_service(folder), node, command))
+
+
+def stop(
+    kill: Annotated[bool, typer.Option("--kill", help="End jobs that run first; else they go on without it.")] = False,
+    folder: Folder = None,
+    as_json: Json = False,
+) -> None:
+    """End the service. What waits is there again at the next dardis serve, and what runs goes on."""
+    answer = asked_service(folder).post("/stop", {"kill": kill}, again=False)
+    if as_json:
+        print_json(answer)
+    elif running := answer["running"]:
+        jobs = "1 job" if running == 1 else f"{running} jobs"
+        typer.echo(f"{jobs} told to end" if kill else f"{jobs} running on; the next dardis serve finds them again")
+
+
+def _change(do: str, jobs: Sequence[str], whole_array: bool, folder: Path | None, as_json: bool) -> None:
+    """Have something done to jobs; where it can't be done to one, to the others all the same."""
+    from dardis.model.errors import DardisError
+
+    service = asked_service(folder)
+    refusal: DardisError | None = None
+    for number in ids_of(jobs):
+        try:
+            answer = service.change(number, do, array=whole_array)
+        except DardisError as error:
+            if refusal is not None:
+                typer.echo(f"dardis: {refusal}", err=True)
+            refusal = error
+            continue
+        if as_json:
+            print_json(answer)
+    if refusal is not None:
+        raise refusal
+
+
+def replay(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a service, running or not.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print what came of it as an object.")] = False,
+) -> int:
+    """Put what happened through the same decisions again; exit status 1 where a job starts at another time or node."""
+    from dataclasses import asdict
+
+    from dardis.cli.live_requests import print_json
+    from dardis.live.journal import told_instants
+    from dardis.live.live_decisions import replay as replay_instants
+
+    found = replay_instants(told_instants(folder))
+    if as_json:
+        print_json(asdict(found))
+        return 1 if found.differs else 0
+    what = f"{found.instants} instants of {found.services} services, {found.starts} starts"
+    typer.echo(f"{what}: {found.differs or 'all the same'}")
+    return 1 if found.differs else 0
+
+
+GROUP: Final = Group("Look at what a live service has written down.", {"replay": replay})

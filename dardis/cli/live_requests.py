@@ -1,0 +1,121 @@
+"""What commands that ask a live service share: its folder, ids, the exit status of jobs, answers as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+from typer.core import TyperCommand
+
+from dardis.config.option_texts import whole_of
+
+if TYPE_CHECKING:
+    from dardis.live.client import Client
+
+MOST_IDS: Final = 1_000_000
+TIMED_OUT, UNKNOWN, NOT_STARTED, CANCELLED = 124, 125, 126, 143
+"""Exit statuses for jobs that have no exit code; `dardis wait --help` tells them."""
+
+Folder = Annotated[
+    Path | None,
+    typer.Option(
+        "--folder", metavar="DIR", help="The service's folder; else $DARDIS_FOLDER, else dardis in your XDG state."
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print what the service answers: an object a line.")]
+JobId = Annotated[str, typer.Argument(metavar="ID", help="A job's id.")]
+JobIds = Annotated[list[str], typer.Argument(metavar="ID…", help="Ids of jobs; A-B for all from A to B.")]
+WholeArray = Annotated[bool, typer.Option("--array", help="All jobs of the array that the ID is of.")]
+
+
+class WordsCommand(TyperCommand):
+    """A command whose options end at the first word: what follows is another command's."""
+
+    allow_interspersed_args = False
+
+
+class JobStatus(int):
+    """An exit status that is a job's, whatever our own of this number would mean."""
+
+    __slots__ = ()
+
+
+def asked_service(folder: Path | None) -> Client:
+    """The service that is meant. Raises InputError."""
+    from dardis.live.client import Client, place_of
+
+    return Client(place_of(folder))
+
+
+def id_of(text: str) -> int:
+    """The id that a word is. Raises InputError."""
+    from dardis.live.job_request import LARGEST_ID
+
+    return whole_of("ID", text, 1, LARGEST_ID, "the number of a job")
+
+
+def ids_of(words: Iterable[str]) -> list[int]:
+    """The ids that words are, or the first and last of many. Raises InputError."""
+    from dardis.live.job_request import LARGEST_ID
+
+    found: list[int] = []
+    for word in words:
+        first, dash, last = word.partition("-")
+        low = whole_of("ID", first, 1, LARGEST_ID, "the number of a job, or A-B", word)
+        high = whole_of("ID", last, low, low + MOST_IDS, "the number of a job, or A-B", word) if dash else low
+        found += range(low, high + 1)
+    return found
+
+
+def status_of(job: Mapping[str, Any]) -> JobStatus:
+    """What a command ends with that has waited for the end of a job."""
+    known = {"completed": 0, "timeout": TIMED_OUT, "cancelled": CANCELLED, "unknown": UNKNOWN}
+    if (status := known.get(job["state"])) is not None:
+        return JobStatus(status)
+    if job["code"] is not None:
+        return JobStatus(job["code"] or 1)
+    return JobStatus(NOT_STARTED if job["signal"] is None else 128 + job["signal"])
+
+
+def waited_for(service: Client, numbers: Iterable[int], as_json: bool) -> JobStatus:
+    """Wait for the ends of jobs; the highest of their exit statuses. Tells what ended otherwise than well.
+
+    Where the service stays away, nobody knows the end.
+    """
+    from dardis.live.client import AwayError
+
+    highest = JobStatus(0)
+    for number in numbers:
+        try:
+            job = service.ended(number)
+        except AwayError as away:
+            typer.echo(f"dardis: {away}", err=True)
+            return JobStatus(max(highest, UNKNOWN))
+        if as_json:
+            print_json(job)
+        elif job["state"] != "completed":
+            typer.echo(f"dardis: job {number} {job['state']}{_how(job)}", err=True)
+        highest = max(highest, status_of(job))
+    return highest
+
+
+def _how(job: Mapping[str, Any]) -> str:
+    """How it ended, as far as the name of its state doesn't say so."""
+    if job["why"] and job["why"] != job["state"]:
+        return f": {job['why'].removeprefix(job['state'] + ': ')}"
+    if job["state"] != "failed":
+        return ""
+    return f": signal {job['signal']}" if job["code"] is None else f": exit code {job['code']}"
+
+
+def print_json(answer: Mapping[str, Any]) -> None:
+    """An answer of the service, in one line."""
+    typer.echo(json.dumps(answer))
+
+
+def warn(line: str) -> None:
+    """Say what the asker should know."""
+    typer.echo(f"dardis: warning: {line}", err=True)

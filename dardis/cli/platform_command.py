@@ -1,0 +1,105 @@
+"""`dardis platform`: makes platform files, and puts measured power into them. Output files are whole or absent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from dardis.cli.derived_options import Force, Group, NodeNames, check_platform_out, options_of
+
+
+def import_site(
+    site: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="What scontrol show node -o prints, a slurm.conf, or a SimGrid platform (XML), as Batsim has.",
+        ),
+    ],
+    out: Annotated[
+        Path | None, typer.Argument(metavar="OUT.toml", help="Where to write it, instead of standard output.")
+    ] = None,
+    merge_memory: Annotated[
+        str,
+        typer.Option(
+            metavar="PERCENT", help="Nodes of a Slurm site whose memory differs by at most this are one kind: 1%."
+        ),
+    ] = "0%",
+    force: Force = False,
+) -> None:
+    """Make a platform file of a Slurm site's nodes and partitions, or of Batsim's hosts; power is left to fill in."""
+    from dardis.config.option_texts import part_of_percent
+    from dardis.config.site_file import import_platform
+    from dardis.model.files import write_text
+
+    if out is not None:
+        check_platform_out(out, force)
+    made = import_platform(site, part_of_percent("--merge-memory", merge_memory))
+    for note in made.notes:
+        typer.echo(f"dardis: note: {note}", err=True)
+    if out is None:
+        typer.echo(made.text, nl=False)
+        return
+    write_text(out, made.text)
+    held = f"{made.platform.node_count} nodes in {len(made.platform.groups)} groups"
+    typer.echo(f"{out}: {held}, {len(made.platform.partitions)} partitions")
+
+
+@options_of("dardis.config.run_spec:CalendarSpec")
+def calibrate(
+    options: dict[str, Any],
+    platform: Annotated[Path, typer.Argument(metavar="P.toml", help="The platform file with the nodes.")],
+    history: Annotated[
+        Path,
+        typer.Option(metavar="TRACE", help="What ran: a trace with recorded starts; sacct's best with NodeList."),
+    ],
+    power: Annotated[
+        Path,
+        typer.Option(
+            metavar="W.csv",
+            help="What was measured: nodes' watts over time (time,node,watts, or a column a node), or jobs' mean watts "
+            "a node; plain or .gz.",
+        ),
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="OUT.toml", help="Where to write the file with the new figures.")
+    ] = None,
+    names: NodeNames = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace OUT if it exists; without --out write into P.toml itself.")
+    ] = False,
+) -> None:
+    """Fit idle_w, core_w and devices' watts of each node group to measured power, by robust regression on what ran.
+
+    Shows figures before and after, how far they are off on days that they were not fitted to, and what the data can't
+    tell: that stays as it was. Without --out and --force nothing is written.
+    """
+    from dardis.config.node_fields import node_names
+    from dardis.config.platform_file import load_platform
+    from dardis.config.power_edit import write_figures
+    from dardis.config.run_spec import CalendarSpec
+    from dardis.model.errors import InputError
+    from offline.calibrate.calibrate import calibrate as fit
+    from offline.calibrate.calibrate import told
+
+    if out is not None:
+        check_platform_out(out, force)
+    calendar = CalendarSpec(**options).begins
+    found = fit(platform, history, power, node_names(load_platform(platform), names), calendar)
+    for note in found.notes:
+        typer.echo(f"dardis: note: {note}", err=True)
+    for line in told(found):
+        typer.echo(line)
+    if not found.changed:
+        raise InputError(power, "tells no figure of any group", "power measured while the load varied")
+    target = out or (platform if force else None)
+    if target is not None:
+        write_figures(platform, target, found.changed)
+    typer.echo(f"{target}: written" if target else "nothing is written: --out OUT.toml, or --force to change P.toml")
+
+
+GROUP: Final = Group(
+    "Make a platform file of what a site's own tools say and measure.", {"import": import_site, "calibrate": calibrate}
+)

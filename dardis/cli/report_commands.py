@@ -1,0 +1,147 @@
+"""`dardis report`, `dispatchers` and `pue`: what is there to see."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, Protocol
+
+import typer
+
+from dardis.model.out_folder import COMPARISON_FOLDER, LOOP_FOLDER, PLAN_FOLDER, RUN_FOLDER, SCALE_FOLDER, OutFolder
+
+if TYPE_CHECKING:
+    from dardis.config.cuts import Cut
+    from dardis.report.chart import Form
+
+
+class Draw(Protocol):
+    """Draws the report of a folder again and returns its path; with `form` its charts as files, too."""
+
+    def __call__(self, folder: Path, /, *, form: Form | None = None) -> Path:
+        """Raises InputError and OSError."""
+
+
+def report(
+    run_dir: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Of a run, a comparison, a plan, days under the loop, or scale.")
+    ],
+    charts: Annotated[
+        Literal["pdf", "svg"] | None, typer.Option(help="Write every chart to DIR/charts as well.", metavar="pdf|svg")
+    ] = None,
+    gantt: Annotated[
+        str | None,
+        typer.Option(metavar="FROM,TO", help="Draw each job of a run between these times (s, +2d, dates)."),
+    ] = None,
+    batsim: Annotated[
+        Path | None,
+        typer.Option(metavar="PREFIX", help="Write a run as Batsim does, too: PREFIX_jobs.csv, PREFIX_schedule.csv."),
+    ] = None,
+) -> None:
+    """Draw DIR/report.html from the other files in DIR: one file that opens without a network."""
+    from dardis.model.errors import InputError
+    from dardis.model.out_folder import locked
+    from dardis.report.batsim_files import write_batsim_files
+    from dardis.report.chart import Form
+    from dardis.report.run_page import draw_report
+
+    form, span = None if charts is None else Form(charts), None if gantt is None else _span(gantt)
+    what, draw = _kind_of(run_dir)
+    if span is not None and what is not RUN_FOLDER:
+        raise InputError("--gantt", f"{run_dir} is the folder of {what.what}", "the folder of a run")
+    if batsim is not None and what is not RUN_FOLDER:
+        raise InputError("--batsim", f"{run_dir} is the folder of {what.what}", "the folder of a run")
+    with locked(run_dir, run_dir) if run_dir.is_dir() else nullcontext():
+        what.check_finished(run_dir)
+        path = draw(run_dir, form=form) if draw is not None else draw_report(run_dir, form=form, span=span)
+        written = () if batsim is None else write_batsim_files(run_dir, batsim)
+    typer.echo(f"report: {path}")
+    for file in written:
+        typer.echo(f"batsim: {file}")
+    if form is not None:
+        typer.echo(f"charts: {run_dir / 'charts'}")
+
+
+def _kind_of(folder: Path) -> tuple[OutFolder, Draw | None]:
+    """What a folder holds, and what draws its report, None where it is a run."""
+    from dardis.report.compare_page import draw_comparison
+    from dardis.report.pictures import redraw_loop
+    from dardis.report.plan_page import redraw_plan
+    from dardis.report.scale_page import draw_scale_report
+
+    for name, kind, draw in (
+        ("compare.json", COMPARISON_FOLDER, draw_comparison),
+        ("scale.json", SCALE_FOLDER, draw_scale_report), ("scale.csv", SCALE_FOLDER, draw_scale_report),
+        ("onoff.csv", PLAN_FOLDER, redraw_plan), ("days.csv", LOOP_FOLDER, redraw_loop),
+    ):  # fmt: skip
+        if (folder / name).exists():
+            return kind, draw
+    return RUN_FOLDER, None
+
+
+def _span(text: str) -> tuple[Cut, Cut]:
+    """What `--gantt` says. Raises InputError."""
+    from dardis.config.cuts import cut_of
+    from dardis.model.errors import InputError
+
+    begin, comma, end = (part.strip() for part in text.partition(","))
+    if not comma:
+        raise InputError("--gantt", repr(text), "FROM,TO: 0,86400 or +2d,+3d or 2012-02-03,2012-02-04")
+    return cut_of("--gantt", begin), cut_of("--gantt", end)
+
+
+def dispatchers() -> None:
+    """List the dispatchers, what each is for, its settings and where it comes from; and those that can't be had."""
+    from dardis.config.settings import known_settings, plain_settings
+    from dardis.registry import all_dispatchers
+
+    alike: dict[tuple[tuple[str, str], ...], list[str]] = {}
+    found, wrong = all_dispatchers()
+    for dispatcher in found:
+        setup, origin = dispatcher.setup, f"\n  from {dispatcher.origin}" if dispatcher.origin else ""
+        settings = " ".join(f"{key}={value}" for key, value in plain_settings(setup).items())
+        typer.echo(
+            f"{dispatcher.name}{origin}\n  {setup.about}\n  {settings}\n  without --deadlines: {setup.deadlines}\n"
+        )
+        alike.setdefault(tuple(known_settings(type(setup)).items()), []).append(dispatcher.name)
+    for known, names in alike.items():
+        typer.echo(f"--set of {', '.join(names)}:\n  " + "\n  ".join(f"{k}={v}" for k, v in known) + "\n")
+    for mistake in wrong:
+        typer.echo(f"dardis: {mistake}", err=True)
+    if wrong:
+        raise typer.Exit(wrong[0].exit_status)
+
+
+def pue(
+    cooling: Annotated[
+        str, typer.Option(metavar="air|hybrid|TABLE.csv", help="A modelled plant, or a measured one's table.")
+    ],
+    temperature: Annotated[float, typer.Option(metavar="C", help="Outdoor temperature in °C.")],
+    it_w: Annotated[float, typer.Option("--it-w", metavar="W", help="Power of the machine in W.")],
+    rows: Annotated[
+        str, typer.Option(metavar="nearest|interpolate", help="How a table answers between two of its rows.")
+    ] = "nearest",
+    design_w: Annotated[
+        float | None, typer.Option("--design-w", metavar="W", help="What a modelled plant was built for [107000].")
+    ] = None,
+) -> None:
+    """Print PUE = (IT + cooling) / IT of a cooling plant."""
+    from math import isfinite
+
+    from dardis.metrics.power import find_cooling
+    from dardis.model.errors import InputError
+    from dardis.power.cooling import Rows, beyond_calibration, pue_of
+
+    if rows not in tuple(Rows):
+        raise InputError("--rows", repr(rows), " or ".join(Rows))
+    if not (isfinite(it_w) and it_w > 0):
+        raise InputError("--it-w", f"{it_w:g}", "more than 0 W")
+    if not -90 <= temperature <= 60:
+        raise InputError("--temperature", f"{temperature:g}", "°C, from -90 to 60")
+    if design_w is not None and not (isfinite(design_w) and design_w > 0):
+        raise InputError("--design-w", f"{design_w:g}", "more than 0 W")
+    plant = find_cooling(cooling, design_w, rows)
+    answer = pue_of(plant, temperature, it_w)
+    if beyond := beyond_calibration(plant, temperature, it_w):
+        typer.echo(f"dardis: note: {beyond}", err=True)
+    typer.echo(f"{answer:.6f}")

@@ -1,0 +1,136 @@
+"""`dardis serve`: the live service of this machine, or under `mpirun` of several."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dardis.config.option_texts import whole
+
+if TYPE_CHECKING:
+    from dardis.live.service import Service
+
+MOST_DAYS = 36_600
+MOST_EPOCH = 2**53
+STOPPED = "dardis: stopped"
+
+
+def serve(
+    folder: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where the service keeps all it knows, on a local disk.")
+    ] = None,
+    platform: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="P.toml",
+            help="Stand for these nodes, whose cores are counted and not bound, instead of this machine's own.",
+        ),
+    ] = None,
+    users: Annotated[
+        bool, typer.Option("--users", help="As root: let all users of this machine hand jobs in, each his own.")
+    ] = False,
+    address: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A", help="Under mpirun: by which address other hosts reach the first one, if not by its name."
+        ),
+    ] = None,
+    user_jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--user-jobs",
+            parser=whole("--user-jobs", 1),
+            metavar="N",
+            help="With --users: how many jobs that are not over each may have (10000), but for root.",
+        ),
+    ] = None,
+    keep: Annotated[
+        int | None,
+        typer.Option(
+            "--keep",
+            parser=whole("--keep", 1, MOST_DAYS),
+            metavar="DAYS",
+            help="Forget jobs that have been over for so many days (else none is forgotten).",
+        ),
+    ] = None,
+    keepers_apart: Annotated[
+        bool,
+        typer.Option(
+            "--keepers-apart", help="Wait for the keepers of the hosts, which somebody else starts: a step of Slurm's."
+        ),
+    ] = False,
+    journal: Annotated[
+        str | None,
+        typer.Option(
+            metavar="etcd://HOST[:PORT],HOST…[/NAME]",
+            help="Acknowledge what is in etcd, for a machine that may lose its disk. NAME: of several journals there.",
+        ),
+    ] = None,
+    journal_ca: Annotated[
+        Path | None, typer.Option(metavar="CA.pem", help="Who vouches for etcd. Needed but for etcd on this machine.")
+    ] = None,
+    journal_cert: Annotated[Path | None, typer.Option(metavar="C.pem", help="The certificate shown to etcd.")] = None,
+    journal_key: Annotated[Path | None, typer.Option(metavar="K.pem", help="The key of this certificate.")] = None,
+    epoch: Annotated[
+        int | None,
+        typer.Option(
+            "--epoch",
+            parser=whole("--epoch", 1, MOST_EPOCH),
+            metavar="N",
+            help="Go on with a journal that was put back from an older copy, in an epoch that keepers don't refuse. "
+            "What has run since may run again.",
+        ),
+    ] = None,
+) -> None:
+    """Run jobs of `dardis submit` on this machine, or under `mpirun` on those of all ranks, until `dardis stop`.
+
+    What was acknowledged is in a journal first: a service that was killed goes on where it was, and running jobs go on
+    without it.
+    """
+    from dardis.live.client import place_of
+    from dardis.live.etcd import journal_place
+    from dardis.live.serve import Serving, serve_here
+    from dardis.live.user_limits import USUAL_JOBS
+    from dardis.model.errors import InputError
+    from dardis.transport.launcher import launched_by_mpi
+
+    if user_jobs is not None and not users:
+        raise InputError("--user-jobs", "given without --users", "both, or neither")
+    if keep is not None and journal is not None:
+        raise InputError("--keep, --journal", "both", "one of them: what is in etcd is kept")
+    etcd = journal_place(journal, journal_ca, journal_cert, journal_key, users=users)
+
+    served: list[Service] = []
+    status = 0
+
+    def begun(service: Service) -> None:
+        served.append(service)
+        machine = service.machine
+        nodes = f"{len(machine.names)} node{'s' if len(machine.names) > 1 else ''}"
+        hosts = f" of {len(machine.hosts)} hosts" if len(machine.hosts) > 1 else ""
+        jobs = f"{service.gateway.queued} jobs wait, {service.gateway.running} run"
+        typer.echo(f"dardis serves {service.folder}: {nodes}{hosts}; {jobs}", err=True)
+
+    limit = user_jobs or USUAL_JOBS
+    asked = Serving(place_of(folder), platform, etcd, users, limit, keep, epoch or 1, keepers_apart, address, begun)
+    if launched_by_mpi():
+        from dardis.comparison.end_with_parent import end_with
+        from dardis.live.ranks import serve_ranks
+        from dardis.transport.mpi_transport import finish, world
+
+        # A launcher that is killed leaves its ranks to themselves: these would keep their folders from the next ones.
+        end_with(os.getppid())
+        comm = world()
+        if comm.size > 1:
+            status = serve_ranks(comm, asked)
+        else:
+            finish()
+            serve_here(asked)
+    else:
+        serve_here(asked)
+    if any(service.stopped for service in served):
+        typer.echo(STOPPED)  # for launch/serve: some launchers end with status 0 when they have lost a host
+    raise typer.Exit(status)

@@ -1,0 +1,177 @@
+"""`dardis simulate` and `dardis compare`: one run, and runs of several dispatchers side by side."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dardis.cli.derived_options import options_of
+
+if TYPE_CHECKING:
+    from dardis.comparison.comparison_run import Done, Shown
+    from dardis.runs.run import Outcome
+    from dardis.sim.simulation import Progress
+
+
+@options_of("dardis.config.run_spec:RunSpec")
+def simulate(options: dict[str, Any]) -> None:
+    """Replay TRACE on a machine and write jobs.csv, metrics.json, profile.csv, run.json and report.html to DIR."""
+    from dardis.config.option import spec_of
+    from dardis.config.run_spec import RunSpec
+    from dardis.runs.run import run, run_over_ranks
+    from dardis.transport.launcher import launched_by_mpi
+    from dardis.transport.mpi_transport import world
+
+    request = spec_of(RunSpec, options)
+    draw = None if request.no_report else _draw
+    if launched_by_mpi():
+        comm = world()
+        with _progress(shown=comm.rank == 0) as progress:
+            outcome = run_over_ranks(comm, request, progress, draw)
+        if isinstance(outcome, int):
+            raise typer.Exit(outcome)
+    else:
+        with _progress(shown=True) as progress:
+            outcome = run(request, progress, draw)
+    _show(outcome)
+    if outcome.metrics["jobs"] == outcome.metrics["rejected"]:
+        _end_with_nothing(outcome)
+
+
+def _end_with_nothing(outcome: Outcome) -> None:
+    """Say that no job ran, and end with 1."""
+    typer.echo(f"dardis: no job ran: all {outcome.metrics['jobs']:,} were rejected, why is said above", err=True)
+    raise typer.Exit(1)
+
+
+def _draw(folder: Path) -> None:
+    """Draw the report when the results are there."""
+    from dardis.report.run_page import draw_report
+
+    draw_report(folder)
+
+
+def _progress(*, shown: bool) -> AbstractContextManager[Progress | None]:
+    """A progress bar on a terminal, nothing in a pipe."""
+    import sys
+
+    if not shown or not sys.stdout.isatty():
+        return nullcontext()
+    from dardis.cli.progress import bar
+
+    return bar()
+
+
+def _show(outcome: Outcome) -> None:
+    """The few figures that everybody asks for first."""
+    metrics = outcome.metrics
+    rows = [
+        ("jobs", f"{metrics['jobs']} ({metrics['killed']} killed, {metrics['rejected']} rejected)"),
+        ("makespan", _hours(metrics["makespan_s"])),
+        ("mean wait", _hours(metrics["mean_wait_s"])),
+        *(
+            [("cores rounded up", f"{cores:,} more, so that units are equal")]
+            if (cores := metrics["rounded_up_cores"])
+            else []
+        ),
+        ("longest wait", _hours(metrics["max_wait_s"])),
+        ("mean bounded slowdown", _figure(metrics["mean_bounded_slowdown"], "")),
+        ("utilisation", _figure(metrics["utilisation"], "share of cores")),
+        *_expected(outcome),
+        *([("profit", f"{profit:,.2f}")] if (profit := metrics.get("profit_eur")) is not None else []),
+        ("decisions", f"{metrics['decisions']}, {1e3 * (metrics['decision_mean_s'] or 0):.3f} ms CPU each"),
+        ("ranks", f"{metrics['ranks']}"),
+        ("schedule digest", metrics["schedule_digest"][:16]),
+    ]
+    for name, value in rows:
+        typer.echo(f"  {name:<22} {value}")
+    typer.echo(f"  {'results':<22} {outcome.out}")
+
+
+def _expected(outcome: Outcome) -> list[tuple[str, str]]:
+    """How well runtimes were predicted, and by which rules, where they were."""
+    metrics, rules = outcome.metrics, outcome.rules
+    if not rules:
+        return []
+    told = "nobody ran"
+    if metrics["expected_mae_s"] is not None:
+        shares = f"{metrics['expected_under_share']:.1%} ran longer, {metrics['expected_over_share']:.1%} shorter"
+        told = f"{_hours(metrics['expected_mae_s'])} off on average, {shares}"
+    by = ", ".join(f"{rule}: {jobs}" for rule, jobs in rules.items())
+    return [("expected durations", told), ("expected by", by)]
+
+
+def _hours(seconds: float | None) -> str:
+    return "-" if seconds is None else f"{seconds:.0f} s" if seconds < 3600 else f"{seconds / 3600:.2f} h"
+
+
+def _figure(value: float | None, unit: str) -> str:
+    return "-" if value is None else f"{value:.3f} {unit}".rstrip()
+
+
+@options_of(
+    "dardis.config.run_spec:ReplaySpec", "dardis.config.comparison_spec:CompareSpec",
+    omit=frozenset({"trace"}), unstated=True, optional=frozenset({"platform"}),
+    helps={"platform": "The machine of all traces that name none."},
+)  # fmt: skip
+def compare(
+    options: dict[str, Any],
+    what: Annotated[
+        list[Path], typer.Argument(metavar="SPEC.toml|TRACE[@P.toml]…", help="A file that says all, or traces.")
+    ],
+) -> None:
+    """Replay traces under dispatchers, each pair with each seed; what DIR holds of just that already is kept."""
+    from dardis.api.comparison import compared
+
+    (done, _), out = compared(what, options, _shown()), options["out"]
+    _tell_outcome(done, out)
+    if _say_what_never_ran(done) or done.failed:
+        raise typer.Exit(1)
+
+
+def _say_what_never_ran(done: Done) -> bool:
+    """Say of which traces no run that ended well ran a job; whether there are any."""
+    from dardis.metrics.comparison_rows import by_trace, lines_of
+
+    found = False
+    for trace, group in by_trace(lines_of(done.compared.results)).items():
+        metrics = [run.metrics or {} for line in group for run in line.done if not run.recorded]
+        if metrics and all(one["jobs"] == one["rejected"] for one in metrics):
+            _tell(f"{trace}: no job ran: all {metrics[0]['jobs']:,} were rejected, the run.json of each run says why")
+            found = True
+    return found
+
+
+def _tell_outcome(done: Done, out: Path) -> None:
+    """Print the few figures that everybody asks for first, and where the rest is."""
+    from dardis.comparison.planned_runs import RUNS
+    from dardis.metrics.comparison_rows import lines_of
+    from dardis.report.compare_table import brief, plain
+
+    typer.echo(plain(brief(lines_of(done.compared.results))) + "\n")
+    for note in (*(one.told for one in done.compared.known if one.told), *done.compared.notes):
+        typer.echo(f"  {note}")
+    counts = [f"{done.now} now", f"{done.runs - done.now} kept", f"{len(done.failed)} failed"]
+    if done.others:
+        counts.append(f"{done.others} not asked for now (they stay in {RUNS}/, and out of the tables)")
+    typer.echo(f"  {done.runs} runs: {', '.join(counts)}")
+    typer.echo(f"  tables   {out / 'table.md'} (also .csv, .tex; each run in compare.csv, classes in who_pays.csv)")
+    typer.echo(f"  report   {out / 'report.html'}")
+
+
+def _shown() -> Shown:
+    """What the terminal is told meanwhile."""
+    from dardis.cli.progress import bar, shown
+    from dardis.comparison.comparison_run import Shown
+
+    return Shown(
+        _tell, lambda line: _tell(f"warning: {line}"), shown, lambda trace: bar(f"clairvoyant, {trace}", "tries")
+    )
+
+
+def _tell(line: str) -> None:
+    print(f"dardis: {line}", file=sys.stderr, flush=True)  # noqa: T201 (what goes wrong goes to standard error)

@@ -1,0 +1,123 @@
+"""`dardis submit`: hand a script or a command to the live service, as one job or an array of them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from dardis.cli.live_requests import Folder, JobStatus, Json, WordsCommand, asked_service, print_json, waited_for, warn
+
+_DASHES: Final = "dardis.dashes"
+
+
+class BeforeCommand(WordsCommand):
+    """One that knows whether `--` stood before the words."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 (typer's own click, or click's)
+        """Read the options; note the dashes."""
+        given = list(args)
+        left = super().parse_args(ctx, args)
+        words = len(ctx.params.get("words") or ())
+        ctx.meta[_DASHES] = given[len(given) - words - 1 : len(given) - words] == ["--"]
+        return left
+
+
+def submit(
+    context: typer.Context,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="SCRIPT [ARGS…] | -- COMMAND…", help="What is to run; - is a script on standard input."),
+    ] = None,
+    array: Annotated[
+        str | None, typer.Option(metavar="A-B[:STEP][%MOST]", help="A job an index; at most MOST run at once.")
+    ] = None,
+    time: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Walltime: MM, MM:SS, HH:MM:SS, D-HH[:MM[:SS]], 90s, 2h [1h].")
+    ] = None,
+    cpus: Annotated[str | None, typer.Option(metavar="N", help="Cores on each node [1].")] = None,
+    gpus: Annotated[str | None, typer.Option(metavar="N", help="GPUs on each node [0].")] = None,
+    mem: Annotated[str | None, typer.Option(metavar="SIZE", help="Memory on each node: MiB, or 500M, 4G.")] = None,
+    nodes: Annotated[
+        str | None, typer.Option(metavar="N", help="So many different nodes; runs on the first [1].")
+    ] = None,
+    after: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ok:ID,…",
+            help="Wait for jobs that end well (ok), otherwise (fail: cancelled, too), or at all (any).",
+        ),
+    ] = None,
+    export: Annotated[
+        str | None, typer.Option(metavar="all|none|NAMES", help="What it gets of this environment; NAME=VALUE adds.")
+    ] = None,
+    chdir: Annotated[Path | None, typer.Option(metavar="DIR", help="Where it runs; else here.")] = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATTERN", help="Where its output goes: %j id, %A array's first id, %a index, %x name, %u user."
+        ),
+    ] = None,
+    error: Annotated[
+        str | None, typer.Option(metavar="PATTERN", help="Where its error output goes; else with the output.")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What it is called; else as SCRIPT or COMMAND.")
+    ] = None,
+    grace: Annotated[
+        str | None, typer.Option(metavar="S", help="Seconds from SIGTERM to SIGKILL; else as the service has it.")
+    ] = None,
+    requeue: Annotated[bool, typer.Option("--requeue", help="Run it again if nobody can say how it ended.")] = False,
+    hold: Annotated[bool, typer.Option("--hold", help="Don't start it before dardis release.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for its end, and end as dardis wait does.")] = False,
+    key: Annotated[
+        str | None, typer.Option(metavar="KEY", help="The same key again is the same job, not another one.")
+    ] = None,
+    folder: Folder = None,
+    as_json: Json = False,
+) -> JobStatus:
+    """Hand in a job, and print its id; of an array the first id, and all of them: 12 (12-111).
+
+    A script's head may have the same options in lines that begin with #DARDIS, or those of sbatch with #SBATCH; this
+    command line beats #DARDIS, that beats #SBATCH. Options end where the SCRIPT begins: what follows is the script's.
+    """
+    from dardis.live.client import here
+    from dardis.live.directives import STDIN, YES, Directives, Said, asked_of, is_set, read_directives, read_script
+    from dardis.live.random_keys import fresh_key
+    from dardis.model.errors import InputError
+
+    if not words or not words[0]:
+        raise InputError("SCRIPT", "none", "a script, or a command after --")
+    service = asked_service(folder)
+    texts = {
+        "array": array, "time": time, "cpus": cpus, "gpus": gpus, "mem": mem, "nodes": nodes,
+        "after": ",".join(after) if after else None,
+        "export": export, "chdir": None if chdir is None else str(chdir), "output": output, "error": error,
+        "name": name, "grace": grace, "requeue": YES if requeue else None, "hold": YES if hold else None,
+        "wait": YES if wait else None,
+    }  # fmt: skip
+    given = {option: Said(text, f"--{option}") for option, text in texts.items() if text is not None}
+    script, directives, argv = "", Directives(), words
+    if not context.meta[_DASHES]:
+        path, argv = Path(words[0]), words[1:]
+        script = read_script(path)
+        directives = read_directives(script, path)
+    said = directives.under(given)
+    file = "" if Path(words[0]) == STDIN else Path(words[0]).name
+    asked = asked_of(said, argv, file or "job", os.environ)
+    for line in (*directives.warnings, *asked.warnings):
+        warn(line)
+    answer = service.submit({
+        "key": key or fresh_key(), "jobs": asked.job.as_dict(), "script": script, "environment": asked.environment,
+        "cwd": here(),
+    })  # fmt: skip
+    ids = answer["ids"]
+    for line in answer["warnings"]:
+        warn(line)
+    if as_json:
+        print_json(answer)
+    else:
+        typer.echo(f"{ids[0]}" if asked.job.array is None else f"{ids[0]} ({ids[0]}-{ids[-1]})")
+    return waited_for(service, range(ids[0], ids[-1] + 1), as_json) if is_set(said, "wait") else JobStatus(0)

@@ -1,0 +1,138 @@
+"""`dardis warm`: compiles kernels ahead of the first run, by tiny simulations and plans that need them."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing.synchronize import Lock
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from dardis.model.errors import InputError
+
+_PLATFORM: Final = """
+name = "tiny"
+prices = 0.1
+weather = 20.0
+cooling = "air"
+[[nodes]]
+count = 4
+prefix = "n"
+resources = { cores = 2 }
+power = { idle_w = 100, core_w = 10, off_w = 5, boot_s = 60, boot_w = 100, shutdown_s = 30, shutdown_w = 90 }
+"""
+_DAY_S: Final = 86_400
+
+
+def _write(folder: Path) -> tuple[Path, Path]:
+    """Write a tiny machine, and a trace of three days with a job an hour; return trace and machine."""
+    trace, machine = folder / "t.swf", folder / "p.toml"
+    machine.write_text(_PLATFORM)
+    with trace.open("w") as file:
+        print("; UnixStartTime: 1704067200", file=file)
+        for hour in range(72):
+            cores = 1 + hour % 8
+            print(hour + 1, hour * 3600, 0, 5400, cores, -1, -1, cores, 7200, -1, 1, 1, *[-1] * 6, file=file)
+    return trace, machine
+
+
+def _play(*names: str) -> None:
+    """Simulate some jobs under dispatchers of ours, whose settings stand behind colons."""
+    from dardis.registry import find_dispatcher
+    from dardis.runs.kernel_warmup import warm
+
+    for name in names:
+        dispatcher, *settings = name.split(":")
+        found = find_dispatcher(dispatcher, settings)
+        for wished in (False, True):
+            for hosts in (1, 2):
+                warm(found, wished=wished, hosts=hosts)
+
+
+def _reach() -> None:
+    """Simulate some jobs whose offers are summed up a tree, or that ask some nodes only."""
+    from dardis.registry import find_dispatcher
+    from dardis.runs.kernel_warmup import warm_reach
+
+    warm_reach(find_dispatcher("dardis-throughput"))
+
+
+def _plan() -> None:
+    """Plan a day of a tiny machine."""
+    from offline.day.plan_run import run_plan
+    from offline.day.plan_spec import PlanSpec
+
+    with tempfile.TemporaryDirectory(prefix="dardis-") as folder:
+        trace, machine = _write(Path(folder))
+        request = PlanSpec(
+            history=trace, platform=machine, out=Path(folder) / "plan", day=2,
+            time_limit=1, accept_stale=True, no_report=True,
+        )  # fmt: skip
+        run_plan(request, None)
+
+
+def _known() -> None:
+    """Look for the best schedule of a tiny trace whose jobs are all known."""
+    from dardis.comparison.clairvoyant_gap import known_of
+    from dardis.config.comparison_spec import Comparison, ComparisonOptions, TraceSpec
+    from dardis.model.files import InputFiles
+
+    with tempfile.TemporaryDirectory(prefix="dardis-") as folder:
+        trace, machine = _write(Path(folder))
+        workload = TraceSpec(name="tiny", trace=trace, platform=machine)
+        comparison = Comparison("tiny", (workload,), (), ComparisonOptions())
+        known_of(comparison, workload, (), Path(folder), InputFiles(), None)
+
+
+ROOTS: Final[Mapping[str, Callable[[], None]]] = {
+    "past": partial(_play, "easy"),
+    "plan": _plan,
+    "late": partial(_play, "dardis-late"),
+    "planned": partial(_play, "dardis-throughput", "dardis-profile"),
+    "reach": _reach,
+    "queue": partial(_play, "easy"),
+    "replan": partial(_play, "replan", "replan:solver=on:exchanges=0"),
+    "asking": partial(_play, "pcp14", "pcp19", "hcp19", "pcp20", "cp-eurora", "portfolio", "aucsched"),
+    "known": _known,
+}
+"""What is compiled by itself: plans of days (`past` and `plan`), task managers, central dispatchers by how they go over
+the queue, and what sets them beside clairvoyance."""
+
+
+def _share_turns(turns: Mapping[str, Lock]) -> None:
+    """Say what the processes have to say once, together."""
+    from dardis.kernels.jit import TELLER
+
+    TELLER.turns = turns
+
+
+def _compile(name: str) -> None:
+    """Compile one of `ROOTS`, in whichever process."""
+    ROOTS[name]()
+
+
+def warm(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[KERNELS]...", help=f"{', '.join(ROOTS)} [all].", show_default=False)
+    ] = None,
+) -> None:
+    """Compile kernels ahead, in two processes, by tiny simulations and plans; those that are compiled already stay."""
+    from dardis.kernels.jit import TELLER, compiles
+
+    if unknown := [name for name in names or () if name not in ROOTS]:
+        raise InputError("dardis warm", repr(unknown[0]), f"some of {', '.join(ROOTS)}")
+    roots = dict.fromkeys(names or ROOTS)
+    if len(roots) == 1 or len(os.sched_getaffinity(0)) == 1 or not compiles():
+        for root in roots:
+            _compile(root)
+        return
+    spawning = multiprocessing.get_context("spawn")
+    turns = {line: spawning.Lock() for line in TELLER.turns}
+    with ProcessPoolExecutor(2, spawning, _share_turns, (turns,)) as processes:
+        list(processes.map(_compile, roots))  # raises what one of them has raised

@@ -1,0 +1,201 @@
+"""How far runs are from what could have been done had all jobs been known: a bound, and the best schedule found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from dardis.clairvoyant.clairvoyant_schedule import Demand, Improving, Progress, least_wait, tries_for
+from dardis.comparison.planned_runs import PlannedRun
+from dardis.config.comparison_spec import Comparison, Contender, TraceSpec
+from dardis.config.json_records import KnownRecord
+from dardis.config.platform_file import load_platform
+from dardis.config.toml_file import read_json
+from dardis.metrics.audit import audit
+from dardis.metrics.comparison_rows import Known, RunResult
+from dardis.metrics.jobs_csv import read_jobs, write_jobs
+from dardis.metrics.system import counted_jobs
+from dardis.model.arrays import Floats, Ints
+from dardis.model.errors import InputError, ProtocolError
+from dardis.model.files import InputFiles, write_json
+from dardis.model.job import Actual
+from dardis.model.placements import Placements, offsets_of
+from dardis.model.platform import Platform
+from dardis.model.schedule import Schedule
+from dardis.registry import find_dispatcher, is_known
+from dardis.runs.inputs import load_inputs
+from dardis.runs.play import play
+from dardis.runs.run_objects import record_of
+from dardis.sim.recorder import Recorder
+from dardis.workload.trace_reader import of_equal_units, read_trace
+
+FOLDER: Final = "clairvoyant"
+"""Where the best schedules lie, a folder a trace."""
+_FILE: Final = "clairvoyant.json"
+_OURS: Final = tuple(
+    Contender(f"replan {weights}", "replan", ("expected=real", f"weights={weights}")) for weights in ("aged", "short")
+)
+"""Who is asked beside the runs: the improvement begins with the best of all."""
+
+
+def check(comparison: Comparison, files: InputFiles) -> None:
+    """See that what is asked can be known. Raises InputError."""
+    for workload in comparison.workloads:
+        if workload.think_times:
+            raise InputError("--clairvoyant", f"{workload.name} has think times", "jobs whose submissions are known")
+        if workload.profile is not None:
+            raise InputError("--clairvoyant", f"{workload.name} has a desired profile", "traces without one")
+        platform = files.once(load_platform, workload.platform)
+        if any(queue.is_closed_at_times for queue in platform.queues):
+            raise InputError("--clairvoyant", f"{workload.name} has queues with hours", "queues that are always open")
+        if platform.reservations or workload.events is not None:
+            raise InputError("--clairvoyant", f"{workload.name} has reservations or events", "traces without them")
+        try:
+            trace = files.once(
+                read_trace, workload.trace, strict=workload.strict, flop_per_s=platform.flop_per_s
+            )  # fmt: skip
+            of_equal_units(workload.trace, trace, not_ended=False)
+        except InputError as error:
+            raise InputError("--clairvoyant", str(error)) from None
+    if len(units := {*map(_unit_cores, _known_contenders(comparison))}) > 1:
+        told = ", ".join(map(str, sorted(units)))
+        raise InputError(
+            "--clairvoyant", f"dispatchers with unit_cores {told}", "one for all: other units are other jobs"
+        )
+
+
+def _known_contenders(comparison: Comparison) -> list[Contender]:
+    """Without those of unknown dispatchers: their runs will say so."""
+    return [contender for contender in comparison.contenders if is_known(contender.dispatcher)]
+
+
+def _unit_cores(contender: Contender) -> int:
+    return find_dispatcher(contender.dispatcher, contender.settings).setup.unit_cores
+
+
+@dataclass(frozen=True)
+class _Case:
+    """The jobs of a trace that fit on its machine."""
+
+    workload: TraceSpec
+    platform: Platform
+    jobs: list[Actual]
+    fits: list[bool]
+    seed: int
+    trim: tuple[int, int] | None
+    """Warm-up and cool-down, whose jobs don't count, s."""
+
+
+def known_of(
+    comparison: Comparison, workload: TraceSpec, results: Sequence[RunResult], out: Path, files: InputFiles,
+    progress: Progress | None,
+) -> Known:  # fmt: skip
+    """What is known of a trace whose runs have ended; what `out` holds of it already is kept.
+
+    Writes `out/clairvoyant/TRACE/jobs.csv`, the best schedule.
+    """
+    seed = comparison.options.seeds[0]
+    units = max(map(_unit_cores, _known_contenders(comparison)), default=0)
+    settings = (f"unit_cores={units}",) if units else ()
+    asked = [
+        PlannedRun(workload, Contender(one.label, one.dispatcher, (*one.settings, *settings)), seed, out).request()
+        for one in _OURS
+    ]
+    digests = sorted(str((result.metrics or {}).get("schedule_digest")) for result in results)
+    key = {"requests": [record_of(one, files) for one in asked], "schedules": digests}
+    folder = out / FOLDER / workload.name
+    if (kept := _kept(folder, key)) is not None:
+        return kept
+    folder.mkdir(parents=True, exist_ok=True)
+    inputs = load_inputs(asked[0], files)
+    candidates = [read_jobs(result.folder / "jobs.csv") for result in results if result.metrics is not None]
+    for one in asked:
+        dispatcher = find_dispatcher(one.dispatcher, one.settings)
+        candidates.append(play(inputs.platform, inputs.jobs, dispatcher, inputs.target, seed).schedule)
+    case = _Case(workload, inputs.platform, inputs.jobs, candidates[-1].ran.tolist(), seed, inputs.trim)
+    alike = [one for one in candidates if one.ran.tolist() == case.fits]
+    # Where only some jobs count, others may have been made better at their cost.
+    best = min((_improved(case, alike, progress), *alike), key=lambda one: _waited(case, one))
+    known = _judged(case, best, progress)
+    write_jobs(best, folder / "jobs.csv", workload.trace.name)
+    write_json(folder / _FILE, {"key": key, "known": asdict(known)})
+    return known
+
+
+def _kept(folder: Path, key: dict[str, Any]) -> Known | None:
+    """What was found before for just these runs."""
+    path = folder / _FILE
+    if not path.exists() or not (folder / "jobs.csv").exists():
+        return None
+    try:
+        record = read_json(path, KnownRecord)
+    except InputError:
+        return None  # it is done anew
+    return Known(**record.known.model_dump()) if record.key == key else None
+
+
+def _improved(case: _Case, candidates: Sequence[Schedule], progress: Progress | None) -> Schedule:
+    """The best of the candidates, made better. Raises ProtocolError for what is not legal."""
+    jobs = [job for job, fits in zip(case.jobs, case.fits, strict=True) if fits]
+    if not jobs:
+        return candidates[-1]
+    begin = min(candidates, key=lambda one: int(one.start[one.ran].sum()))
+    counts = begin.placed.counts
+    # Who does not fit is on no node, so that nothing lies between the others' nodes.
+    placed = Placements(offsets_of(counts[begin.ran]), begin.placed.nodes, begin.placed.units)
+    improving = Improving(jobs, case.platform, begin.start[begin.ran], placed)
+    improving.improve(tries_for(len(jobs), case.platform.node_count), case.seed, progress)
+    return _recorded(case, improving.start, improving.placed)
+
+
+def _recorded(case: _Case, start: Ints, placed: Placements) -> Schedule:
+    """The starts and nodes of those who fit, beside those who don't, as a schedule that has been audited."""
+    recorder, next_one = Recorder(len(case.jobs)), 0
+    for place, (job, fits) in enumerate(zip(case.jobs, case.fits, strict=True)):
+        if not fits:
+            recorder.rejected(place, "no machine holds it")
+            continue
+        span = slice(placed.offsets[next_one], placed.offsets[next_one + 1])
+        moment = int(start[next_one])
+        recorder.placed(place, moment, placed.nodes[span].astype(np.int64), placed.units[span].astype(np.int64))
+        recorder.ended(place, moment + job.duration)
+        next_one += 1
+    schedule = recorder.schedule(case.jobs, case.platform.kinds)
+    # Whoever knows durations needs no room for walltimes.
+    if found := audit(schedule, case.platform, reserved=False, expected=[job.number for job in case.jobs]):
+        raise ProtocolError(f"the best schedule found is not legal: {found[0]}")
+    return schedule
+
+
+def _counted(case: _Case, schedule: Schedule) -> Floats:
+    """1 for each job that fits and counts, 0 for the others that fit."""
+    counts = np.zeros(len(schedule.number))
+    counts[counted_jobs(schedule.submit, case.trim)[0]] = 1.0
+    return counts[schedule.ran]
+
+
+def _waited(case: _Case, schedule: Schedule) -> float:
+    """How long those who count have waited together."""
+    return float((_counted(case, schedule) * (schedule.start - schedule.submit)[schedule.ran]).sum())
+
+
+def _judged(case: _Case, best: Schedule, progress: Progress | None) -> Known:
+    """The bound, and what the best schedule makes of the jobs that count. Raises ProtocolError if they disagree."""
+    ran, jobs = best.ran, [job for job, fits in zip(case.jobs, case.fits, strict=True) if fits]
+    weight = _counted(case, best)
+    number = int(weight.sum())
+    if not number:
+        return Known(case.workload.name, 0, None, None)
+    demand = Demand.of_jobs(jobs, case.platform)
+    earliest = best.earliest[ran]
+    before = float((weight * (earliest - best.submit[ran])).sum())
+    reached = _waited(case, best) - before
+    until = int((best.finish[ran]).max()) - demand.begin
+    bound = least_wait(demand, weight, reached, until, progress=progress)
+    if bound > reached + 1e-6 * max(1.0, reached):
+        raise ProtocolError(f"{case.workload.name}: a schedule waits {reached} s in all, and none less than {bound} s")
+    return Known(case.workload.name, number, (min(bound, reached) + before) / number, (reached + before) / number)

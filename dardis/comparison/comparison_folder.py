@@ -1,0 +1,237 @@
+"""What the folder of a comparison holds: finished runs, and the draws of its traces."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from dardis import __version__
+from dardis.comparison.planned_runs import Draws, PlannedRun
+from dardis.config.comparison_spec import Comparison, TraceSpec
+from dardis.config.json_records import RunRecord, read_metrics
+from dardis.config.toml_file import read_json
+from dardis.metrics.comparison_rows import RunResult
+from dardis.model.choices import WEEKS, How, Resampling
+from dardis.model.errors import InputError
+from dardis.model.files import InputFiles, write_json
+from dardis.registry import is_local
+from dardis.runs.inputs import Inputs, load_inputs
+from dardis.runs.outputs import RUN_FILE
+from dardis.runs.run_objects import record_of
+from dardis.workload.csv_trace import write_table
+from dardis.workload.swf import keeps_names, write_swf
+from dardis.workload.trace import Trace
+from dardis.workload.trace_jobs import in_units
+from dardis.workload.transform import resampled, whole_weeks
+
+STATE_FILE: Final = "compare.json"
+"""How each run ended that was begun; a folder with it is that of a comparison."""
+BEGUN, DONE, FAILED = "begun", "done", "failed"
+METRICS: Final = "metrics.json"
+UNREADABLE: Final = f"left no {METRICS} and {RUN_FILE} that can be read"
+_NEEDED: Final = ("jobs.csv", METRICS, "metrics_by.csv", "profile.csv", RUN_FILE)
+"""The files of a run that tables and report are made of."""
+_WORDS: Final = {
+    "platform_files": "file that the platform names",
+    "dardis_version": "version of dardis", "dispatcher_of": "package or file that has its dispatcher",
+}  # fmt: skip
+
+
+class State:
+    """What is known of a comparison's runs in a folder; kept in its STATE_FILE, which is whole at any time.
+
+    Which run a folder holds is known from that folder alone.
+    """
+
+    def __init__(self, out: Path, files: InputFiles) -> None:
+        """Read what an earlier comparison left in `out`. Raises InputError when that makes no sense.
+
+        A run of which it says nothing that makes sense counts as one that never was.
+        """
+        self._out = out
+        self._path = out / STATE_FILE
+        self._runs: dict[str, dict[str, str]] = {}
+        self.files = files
+        """What the runs are made of."""
+        try:
+            if self._path.exists():
+                known = json.loads(self._path.read_text(encoding="utf-8"))["runs"].items()
+                self._runs = {key: entry for key, entry in known if _is_entry(entry)}
+        except OSError as error:
+            raise InputError(self._path, error.strerror or "can't be read", "a file that can be read") from None
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            expected = "what a comparison wrote; take another --out, or remove this file and runs/ to do all anew"
+            raise InputError(self._path, f"is damaged ({error})", expected) from None
+
+    @property
+    def is_new(self) -> bool:
+        """Whether no run was begun."""
+        return not self._runs
+
+    def is_done(self, run: PlannedRun, *, force: bool) -> bool:
+        """Whether the folder of the run holds just this run, whole and readable.
+
+        Runs of local dispatchers are made again each time: nothing tells two versions of such a class apart.
+        Raises InputError when it holds one of another request, unless that is to be redone by `force`.
+        """
+        found = _read_back(run.out)
+        if found is None:
+            return False
+        changed = found.changed(record_of(run.request(), self.files))
+        if changed and not force:
+            holds = f"holds a run {run.key} with another {', '.join(changed)}"
+            raise InputError(f"--out {self._out}", holds, "the same request, another folder, or --force to redo it")
+        if not changed:  # whatever has become of what was asked after it
+            self._runs[run.key] = {"status": DONE, "error": ""}
+        return not changed and not is_local(run.contender.dispatcher)
+
+    def others(self, runs: Sequence[PlannedRun]) -> int:
+        """How many runs the folder holds that are none of these."""
+        asked = {run.key for run in runs}
+        return sum(entry["status"] == DONE and key not in asked for key, entry in self._runs.items())
+
+    def begin(self, *runs: PlannedRun) -> None:
+        """Remember that these runs begin, before they do; without any, that this is the folder of a comparison."""
+        self._runs |= {run.key: {"status": BEGUN, "error": ""} for run in runs}
+        self._write()
+
+    def settle(self, run: PlannedRun, error: str = "") -> str:
+        """Remember that a run ended well, or why it did not; return why."""
+        error = error or self._why_not(run)
+        self._runs[run.key] = {"status": FAILED if error else DONE, "error": error}
+        self._write()
+        return error
+
+    def _why_not(self, run: PlannedRun) -> str:
+        """Why a run whose process ended well does not count; empty when it does."""
+        found = _read_back(run.out)
+        if found is None:
+            return UNREADABLE
+        try:
+            changed = found.changed(record_of(run.request(), self.files))
+        except InputError as error:  # a file that it was asked with can't be read any more
+            return str(error)
+        return f"ran with another {', '.join(changed)} than was asked" if changed else ""
+
+    def result(self, run: PlannedRun) -> RunResult:
+        """What came of a run that was done before or has been settled."""
+        known, contender, asked = self._runs[run.key], run.contender, run.request()
+        found = None if known["status"] == FAILED else _read_back(run.out)
+        metrics, deadlines, error = None, "", known["error"] or UNREADABLE
+        if found is not None:
+            metrics, deadlines, error = found.metrics, found.deadlines, ""
+        return RunResult(
+            run.workload.name, contender.label, contender.dispatcher, contender.settings, run.seed, run.out, metrics,
+            error, deadlines, not run.asks_nodes, asked.arity, asked.sample, run.draw, run.seeded, contender.family,
+            contender.grid, run.weeks,
+        )  # fmt: skip
+
+    def _write(self) -> None:
+        write_json(self._path, {"dardis_version": __version__, "runs": self._runs})
+
+
+def _is_entry(entry: object) -> bool:
+    """Whether this is what `State` remembers of a run."""
+    if not isinstance(entry, dict):
+        return False
+    return entry.get("status") in (BEGUN, DONE, FAILED) and isinstance(entry.get("error"), str)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What a run's folder says of it: its metrics, the rule of its deadlines, and the record of its request."""
+
+    metrics: dict[str, Any]
+    deadlines: str
+    record: dict[str, Any]
+
+    def changed(self, asked: dict[str, Any]) -> list[str]:
+        """In what, in words, a request with this record differs from that of the run."""
+        if not self.record:
+            return ["version of dardis"]
+        names = [name for name in asked | self.record if asked.get(name) != self.record.get(name)]
+        return sorted(_WORDS.get(name, name.replace("_", " ")) for name in names)
+
+
+def _read_back(folder: Path) -> _Found | None:
+    """What a run left in its folder; None where a file is missing or those can't be read."""
+    try:
+        if not all((folder / name).exists() for name in _NEEDED):
+            return None
+        metrics = read_metrics(folder / METRICS)
+        run = read_json(folder / RUN_FILE, RunRecord)
+    except (InputError, OSError):
+        return None
+    return None if run.deadlines is None else _Found(metrics, run.deadlines, run.request)
+
+
+FOLDER: Final = "draws"
+"""Where they lie, by the names of traces."""
+
+
+class _Part(NamedTuple):
+    """What of a workload is drawn from, and the inputs of a run of it."""
+
+    workload: TraceSpec
+    inputs: Inputs
+    trace: Trace
+    weeks: int
+    """That are there whole, where weeks are drawn; else 0."""
+    by: Resampling
+
+
+def write_draws(
+    comparison: Comparison, out: Path, files: InputFiles, begin: Callable[[], None], *, force: bool
+) -> dict[str, Draws]:  # fmt: skip
+    """Draw each trace as often as is asked, write `out/draws/TRACE/NUMBER.swf` or .csv, and say how to replay it.
+
+    What is drawn is the part of the trace that is replayed; draws are keyed by the first seed. `begin` is called before
+    anything is written. Raises InputError, for other draws that are there, too, unless `force`: runs were of them.
+    """
+    if not comparison.options.replicates:
+        return {}
+    parts = [_part(comparison, workload, files) for workload in comparison.workloads]
+    begin()
+    return {part.workload.name: _drawn(comparison, part, out, force=force) for part in parts}
+
+
+def _part(comparison: Comparison, workload: TraceSpec, files: InputFiles) -> _Part:
+    """Read a trace, and see that it is long enough. Raises InputError."""
+    request = PlannedRun(workload, comparison.contenders[0], comparison.options.seeds[0], Path()).request()
+    inputs = load_inputs(request, files)
+    # Walltimes are made of those of the draw, when it is run.
+    trace = inputs.part.as_stated().of(inputs.given.trace)
+    by = comparison.options.resample or WEEKS
+    return _Part(workload, inputs, trace, whole_weeks(trace) if by.how is How.WEEKS else 0, by)
+
+
+def _drawn(comparison: Comparison, part: _Part, out: Path, *, force: bool) -> Draws:
+    folder = out / FOLDER / part.workload.name
+    folder.mkdir(parents=True, exist_ok=True)
+    workload, made = part.workload, []
+    for draw in range(1, (comparison.options.replicates or 0) + 1):
+        drawn = resampled(part.trace, part.by, comparison.options.seeds[0], workload.name, draw)
+        new = _written(drawn, part.inputs, folder / f"new-{draw}")
+        trace = new.with_name(new.name.removeprefix("new-"))
+        if trace.exists() and not force and trace.read_bytes() != new.read_bytes():
+            new.unlink()
+            found = f"holds other draws of {workload.name}"
+            raise InputError(f"--out {out}", found, "the same request, another folder, or --force to redo it")
+        new.replace(trace)
+        start = part.inputs.unix_start  # where that of the trace is known; its clock stays
+        made.append(workload.of_whole(trace, None if start is None else start + int(drawn.submit.min())))
+    return Draws(made, part.weeks)
+
+
+def _written(drawn: Trace, inputs: Inputs, path: Path) -> Path:
+    """The file of a draw: SWF holds all of a trace that counts processors, but for names; else it is a job table."""
+    if drawn.counts_processors and keeps_names(drawn):
+        path = path.with_name(path.name + ".swf")
+        write_swf(drawn, path)
+    else:
+        path = path.with_name(path.name + ".csv")
+        write_table(in_units(drawn, inputs.platform), path)
+    return path

@@ -1,0 +1,165 @@
+"""A whole comparison in its folder: what is not done yet is run, then all of it becomes tables and a report."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from dardis.comparison.comparison_folder import State, write_draws
+from dardis.comparison.planned_runs import PlannedRun, check, plan
+from dardis.comparison.processes import Onlooker, run_all
+from dardis.comparison.recorded_starts import recorded_of
+from dardis.config.comparison_spec import Comparison
+from dardis.metrics.comparison_rows import Compared, Known, RunResult
+from dardis.model.errors import InputError
+from dardis.model.files import InputFiles
+from dardis.model.out_folder import COMPARISON_FOLDER
+from dardis.runs.inputs import load_inputs
+from dardis.transport.launcher import launched_by_mpi
+
+if TYPE_CHECKING:
+    from dardis.clairvoyant.clairvoyant_schedule import Progress
+
+Draw: TypeAlias = Callable[[Path, Compared, Path], object]
+"""Called with a folder to write tables and report into, what they are of, and the comparison's folder."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is called with what happens meanwhile."""
+
+    tell: Callable[[str], None]
+    """With a line about a run that failed."""
+    warn: Callable[[str], None]
+    """With a warning."""
+    runs: Callable[[int], AbstractContextManager[Onlooker]]
+    """Of so many runs."""
+    search: Callable[[str], AbstractContextManager[Progress | None]]
+    """Of the search for what could have been done with the jobs of that trace known."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """What came of it: how many runs were made now, and how many `others` the folder holds."""
+
+    compared: Compared
+    runs: int
+    now: int
+    others: int
+
+    @property
+    def failed(self) -> list[RunResult]:
+        """The runs that failed."""
+        return [result for result in self.compared.results if result.metrics is None]
+
+
+def compare(
+    comparison: Comparison, out: Path, pair: tuple[str, str], draw: Draw, shown: Shown, *,
+    processes: int | None = None, clairvoyant: bool = False, force: bool = False,
+) -> Done:  # fmt: skip
+    """Do what is not done yet, at most `processes` runs at once (None: one a core), and have tables and report drawn.
+
+    `pair` are the labels of the dispatchers that are drawn over time. Raises InputError.
+    """
+    if launched_by_mpi():
+        raise InputError("dardis compare", "started by an MPI launcher", "to start its processes itself")
+    files = InputFiles()
+    if clairvoyant:
+        if comparison.options.replicates:
+            raise InputError("--clairvoyant", "replicates", "traces as they are")
+        from dardis.comparison.clairvoyant_gap import check as check_known
+
+        check_known(comparison, files)
+    with COMPARISON_FOLDER.held(out, force=True):
+        state = State(out, files)
+        runs = plan(comparison, out, write_draws(comparison, out, files, state.begin, force=force))
+        if not state.is_new:
+            _read_first(runs, files)
+        todo = [run for run in runs if not state.is_done(run, force=force)]
+        _run(comparison, todo, state, processes, shown)
+        results = [state.result(run) for run in runs]
+        for result in results:
+            if result.metrics is None:
+                shown.tell(result.failure)
+        known = _known(comparison, results, out, files, shown) if clairvoyant else ()
+        recorded, notes = _recorded(comparison, out, files)
+        compared = Compared(_with(recorded, results), pair, known, (*_once(comparison, runs), *notes))
+        try:
+            with COMPARISON_FOLDER.written_together(out) as part:
+                draw(part, compared, out)
+        except InputError as error:
+            raise InputError(error, "remove that file, and the same command does its run again") from None
+        return Done(compared, len(runs), len(todo), state.others(runs))
+
+
+def _read_first(runs: list[PlannedRun], files: InputFiles) -> None:
+    """Read what the runs need before digests are asked for, so that no file is read twice. Draws are no inputs."""
+    for run in {run.workload.name: run for run in runs if not run.draw}.values():
+        with suppress(InputError):  # whoever needs it says so
+            load_inputs(run.request(), files)
+
+
+def _run(
+    comparison: Comparison, todo: list[PlannedRun], state: State, processes: int | None, shown: Shown
+) -> None:  # fmt: skip
+    """Do these runs, and show how far they are."""
+    for warning in check(comparison, todo, state.files):
+        shown.warn(warning)
+    state.begin()
+    try:
+        with shown.runs(len(todo)) as watch:
+            run_all(todo, state, processes or len(os.sched_getaffinity(0)), watch)
+    except KeyboardInterrupt:
+        shown.tell("stopped; the same command goes on where it was")
+        raise
+
+
+def _once(comparison: Comparison, runs: list[PlannedRun]) -> list[str]:
+    """Who ran once though there are several seeds, for people."""
+    once = list(dict.fromkeys(run.contender.label for run in runs if not run.seeded))
+    if not once or len(comparison.options.seeds) < 2:
+        return []
+    of_each = "One run a draw" if comparison.options.replicates else "One run"
+    return [f"{of_each}, as nothing is drawn by the seed: {', '.join(once)}."]
+
+
+def _known(
+    comparison: Comparison, results: list[RunResult], out: Path, files: InputFiles, shown: Shown
+) -> tuple[Known, ...]:  # fmt: skip
+    """What could have been done had all jobs been known, trace by trace."""
+    from dardis.comparison.clairvoyant_gap import (
+        known_of,  # searches, and so needs kernels, which nothing else here does
+    )
+
+    known = []
+    for workload in comparison.workloads:
+        with shown.search(workload.name) as progress:
+            runs = [result for result in results if result.trace == workload.name]
+            known.append(known_of(comparison, workload, runs, out, files, progress))
+    return tuple(known)
+
+
+def _recorded(
+    comparison: Comparison, out: Path, files: InputFiles
+) -> tuple[dict[str, RunResult], tuple[str, ...]]:  # fmt: skip
+    """What traces say of their own time, by their names, and what is to be said of that."""
+    if not comparison.options.recorded or comparison.options.replicates:
+        return {}, ()
+    found = [one for workload in comparison.workloads if (one := recorded_of(comparison, workload, out, files))]
+    return {one.result.trace: one.result for one in found}, tuple(one.note for one in found)
+
+
+def _with(recorded: dict[str, RunResult], results: list[RunResult]) -> tuple[RunResult, ...]:
+    """The results, with what a trace says of its own time after its dispatchers."""
+    traces = dict.fromkeys(result.trace for result in results)
+    return tuple(
+        result
+        for trace in traces
+        for result in (
+            *(one for one in results if one.trace == trace), *([recorded[trace]] if trace in recorded else ())
+        )
+    )  # fmt: skip

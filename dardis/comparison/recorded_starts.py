@@ -1,0 +1,194 @@
+"""A trace's own starts as a row beside the dispatchers: its figures, and whether this machine could have run them so.
+
+A trace says when jobs began and how long they ran, and not where. Where at some time they hold more processors than the
+machine has cores, it was another one. Else they are put on nodes by best fit, in the order of their starts; of those
+for which there is no room then nobody knows whether another placement has some.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from heapq import heappop, heappush
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from dardis.comparison.planned_runs import PlannedRun
+from dardis.config.comparison_spec import RECORDED, Comparison, TraceSpec
+from dardis.metrics.audit import audit
+from dardis.metrics.comparison_rows import RunResult
+from dardis.metrics.job_metrics import job_metrics
+from dardis.metrics.jobs_csv import write_jobs
+from dardis.metrics.system import core_utilisation, trimmed
+from dardis.model.arrays import Ints
+from dardis.model.capacity import could_hold
+from dardis.model.files import InputFiles
+from dardis.model.job import NO_TIME, Actual, Status
+from dardis.model.node_sets import units_in
+from dardis.model.placements import Placements, offsets_of
+from dardis.model.platform import Platform
+from dardis.model.schedule import Schedule
+from dardis.runs.inputs import Inputs, load_inputs
+from dardis.workload.trace import UNKNOWN
+
+FOLDER: Final = "recorded"
+"""Where their jobs.csv lies, a folder a trace."""
+_FIGURES: Final = (
+    "jobs", "completed", "killed", "makespan_s", "total_wait_s", "mean_wait_s", "median_wait_s",
+    "p95_wait_s", "p99_wait_s", "max_wait_s", "sd_wait_s", "mean_slowdown", "mean_bounded_slowdown",
+    "median_bounded_slowdown", "p99_bounded_slowdown", "mean_user_bounded_slowdown",
+)  # fmt: skip
+"""Of the figures of jobs, those that say something of starts alone."""
+
+_MOST_WITHOUT: Final = 0.01
+"""Of the jobs so large a part may have no wait: logs have gaps."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The row, and what is to be said of it."""
+
+    result: RunResult
+    note: str
+
+
+def recorded_of(comparison: Comparison, workload: TraceSpec, out: Path, files: InputFiles) -> Recorded | None:
+    """What a trace says of its own time; None where it does not say of nearly all jobs that fit how long they waited.
+
+    Writes `out/recorded/TRACE/jobs.csv`.
+    """
+    who = comparison.contenders[0]  # whoever it is: the jobs are the same
+    inputs = load_inputs(PlannedRun(workload, who, comparison.options.seeds[0], out).request(), files)
+    part = inputs.part.of(inputs.given.trace)
+    waits = dict(zip(part.number.tolist(), part.wait.tolist(), strict=True))
+    runtimes = dict(zip(part.number.tolist(), part.runtime.tolist(), strict=True))
+    machine = inputs.platform
+    fit = [job for job in inputs.jobs if _fits(job, machine)]
+    jobs = [job for job in fit if waits.get(job.number, UNKNOWN) != UNKNOWN]
+    if not jobs or len(fit) - len(jobs) > _MOST_WITHOUT * len(fit):
+        return None
+    start = np.array([job.submit + waits[job.number] for job in jobs], dtype=np.int64)
+    run = np.array([runtimes[job.number] for job in jobs], dtype=np.int64)
+    placed, without = _placed(jobs, start, start + run, machine)
+    schedule = _schedule(jobs, start, run, placed, machine)
+    counted, window = trimmed(schedule, inputs.trim)
+    metrics = {key: value for key, value in job_metrics(schedule, counted).items() if key in _FIGURES}
+    stated = dict(zip(part.number.tolist(), part.procs.tolist(), strict=True)) if part.counts_processors else {}
+    cores = np.array([stated.get(job.number, job.units * job.request[0]) for job in jobs], dtype=np.int64)
+    held = replace(schedule, units=cores, request=np.eye(1, len(machine.kinds), dtype=np.int64).repeat(len(jobs), 0))
+    metrics["utilisation"] = core_utilisation(held, machine, window)
+    folder = out / FOLDER / workload.name
+    folder.mkdir(parents=True, exist_ok=True)
+    write_jobs(schedule, folder / "jobs.csv", workload.trace.name)
+    result = RunResult(workload.name, RECORDED, RECORDED, (), 0, folder, metrics, central=True, seeded=False)
+    verdict = _too_many(workload, schedule, cores, machine) or _verdict(workload, schedule, without, machine)
+    return Recorded(result, f"{verdict}{_beside(inputs, jobs, run)}.")
+
+
+def _fits(job: Actual, machine: Platform) -> bool:
+    """Whether the empty machine holds a job of equal units; of others nobody knows what they were run as."""
+    if job.asked.requests:
+        return False
+    return could_hold(job.asked, machine.sets, distinct=False) >= job.units
+
+
+def _placed(jobs: list[Actual], start: Ints, end: Ints, machine: Platform) -> tuple[Placements, list[int]]:
+    """Where the jobs are by best fit, and the places of those that find no room; these are on no node."""
+    free = machine.capacity.copy()
+    running: list[tuple[int, int, Ints, Ints]] = []
+    found: list[tuple[Ints, Ints]] = [(np.empty(0, dtype=np.int64),) * 2] * len(jobs)
+    without = []
+    for place in np.lexsort((np.array([job.number for job in jobs]), start)).tolist():
+        job = jobs[place]
+        while running and running[0][0] <= start[place]:
+            _, gone, nodes, units = heappop(running)
+            free[nodes] += units[:, None] * np.array(jobs[gone].request)
+        rooms = np.where(machine.sets.nodes(job.asked.groups), units_in(free, job.request), 0)
+        some = np.flatnonzero(rooms > 0)
+        if int(rooms[some].sum()) < job.units:
+            without.append(place)
+            continue
+        some = some[np.lexsort((some, free[some, 0]))]
+        before = np.cumsum(rooms[some]) - rooms[some]
+        units = np.minimum(rooms[some], job.units - before)
+        nodes, units = some[units > 0], units[units > 0]
+        order = np.argsort(nodes)
+        nodes, units = nodes[order], units[order]
+        free[nodes] -= units[:, None] * np.array(job.request)
+        heappush(running, (int(end[place]), place, nodes, units))
+        found[place] = nodes, units
+    offsets = offsets_of(np.array([len(nodes) for nodes, _ in found], dtype=np.int64))
+    nodes, units = (np.concatenate(column) for column in zip(*found, strict=True))
+    return Placements(offsets, nodes, units), without
+
+
+def _schedule(jobs: list[Actual], start: Ints, run: Ints, placed: Placements, machine: Platform) -> Schedule:
+    """What was recorded, as a schedule; who ran on over the walltime was let run, so that this is the walltime."""
+    submit = np.array([job.submit for job in jobs], dtype=np.int64)
+    return Schedule(
+        kinds=machine.kinds,
+        number=np.array([job.number for job in jobs], dtype=np.int64),
+        submit=submit,
+        earliest=submit,
+        latest=np.full(len(jobs), NO_TIME, dtype=np.int64),
+        walltime=np.maximum(run, [job.walltime for job in jobs]),
+        units=np.array([job.units for job in jobs], dtype=np.int64),
+        request=np.array([job.request for job in jobs], dtype=np.int64),
+        status=np.full(len(jobs), Status.COMPLETED, dtype=np.int8),
+        start=start,
+        finish=start + run,
+        attempts=np.ones(len(jobs), dtype=np.int64),
+        placed=placed,
+        queue=[job.asked.queue for job in jobs],
+        user=[job.asked.user for job in jobs],
+    )
+
+
+def _too_many(workload: TraceSpec, schedule: Schedule, cores: Ints, machine: Platform) -> str:
+    """When jobs held more cores than the machine has, whatever their nodes, for people; empty: never."""
+    ran = schedule.finish > schedule.start
+    times = np.concatenate([schedule.start[ran], schedule.finish[ran]])
+    steps = np.concatenate([cores[ran], -cores[ran]])
+    order = np.lexsort((steps, times))
+    held = np.cumsum(steps[order])
+    over = np.flatnonzero(held > machine.cores)
+    if not len(over):
+        return ""
+    when = times[order][over[0]]
+    return (
+        f"The recorded starts of {workload.name} do not pass the audit on this platform: their jobs hold up to "
+        f"{held.max():,} of its {machine.cores:,} cores, too many first at {when} s"
+    )
+
+
+def _verdict(workload: TraceSpec, schedule: Schedule, without: list[int], machine: Platform) -> str:
+    """Whether the recorded starts pass the audit on this machine by best fit, for people."""
+    who = f"The recorded starts of {workload.name}"
+    if without:
+        first = f"job {schedule.number[without[0]]} at {schedule.start[without[0]]} s"
+        return (
+            f"{who}: best fit found no place for {len(without):,} of {len(schedule.number):,} on this platform, the "
+            f"first of them {first}; another placement may"
+        )
+    if found := audit(schedule, machine, reserved=False):
+        return f"{who} do not pass the audit on this platform ({len(found):,} findings): {found[0]}"
+    return f"{who}, put on nodes by best fit, pass the audit on this platform"
+
+
+def _beside(inputs: Inputs, jobs: list[Actual], run: Ints) -> str:
+    """In what that row is of other jobs than those of the dispatchers, for people."""
+    left = len(inputs.jobs) - len(jobs)
+    longer = int(np.count_nonzero(run > np.array([job.walltime for job in jobs])))
+    told = []
+    if left:
+        told.append(f"{_jobs(left)} that this machine can't hold, or whose waits are unknown, left out")
+    if longer:
+        told.append(f"{_jobs(longer)} that dispatchers kill at their walltimes ran on")
+    if inputs.rounded.cores:
+        told.append(f"units are equal by {inputs.rounded.cores:,} more cores than were asked for, not counted in use")
+    return f" ({'; '.join(told)})" if told else ""
+
+
+def _jobs(count: int) -> str:
+    return f"{count:,} job{'s' * (count != 1)}"

@@ -1,0 +1,314 @@
+"""The definition of a comparison: traces, dispatchers and their grids, from a TOML file or from options."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from dardis.config.option import FILE, Option, Reader, reader_of
+from dardis.config.option_texts import LARGEST_SEED, MOST_REPLICATES, REACH, reach_value, whole_of
+from dardis.config.run_spec import ARITY, SAMPLE, ReplaySpec
+from dardis.config.toml_file import Table, read_toml
+from dardis.model.choices import How, Resampling, resampling_of
+from dardis.model.errors import InputError
+from dardis.model.files import is_file
+
+RECORDED = "recorded"
+"""What the row of a trace's own starts is called, and no dispatcher may be where there is one."""
+NAME = re.compile(r"[^\W_][\w .,+=:()-]{0,59}")
+LABEL = "a letter or digit, then up to 59 more, blanks or _.,+=:()-"
+_NEXT = re.compile(r":(?=\w+=)")
+_NO_NAME = re.compile(r"[^\w .,+=:()-]")
+_GRID = re.compile(r"(.+)\.(\w+)=(.*)")
+_ENDINGS = frozenset({".gz", ".bz2", ".xz", ".swf", ".csv", ".txt"})
+
+
+def _checked_name(value: str) -> str:
+    if NAME.fullmatch(value) is None:
+        raise ValueError(f"{value!r}; expected {LABEL}")
+    return value
+
+
+def _settings(value: object) -> object:
+    """Check `settings = { order = "sjbf", backfill_depth = 5 }`."""
+    if not isinstance(value, dict) or not all(type(setting) in {str, int} for setting in value.values()):
+        raise ValueError(f'{value!r}; expected a table of texts and whole numbers such as {{ order = "sjbf" }}')
+    return tuple(f"{key}={setting}" for key, setting in value.items())
+
+
+def _grid(value: object) -> object:
+    """Check `grid = { backfill_depth = [1, 10, "unlimited"] }`."""
+    lists = isinstance(value, dict) and all(isinstance(values, list) for values in value.values())
+    values = [one for values in value.values() for one in values] if isinstance(value, dict) and lists else [None]
+    if not isinstance(value, dict) or not all(type(one) in {str, int} for one in values):
+        raise ValueError(f'{value!r}; expected a table of lists such as {{ backfill_depth = [1, 10, "unlimited"] }}')
+    return {key: [str(one) for one in values] for key, values in value.items()}
+
+
+_Name = Annotated[str, AfterValidator(_checked_name)]
+
+
+class TraceSpec(ReplaySpec):
+    """`[[traces]]`: a trace and how it is replayed. It is known by its name.
+
+    `arity` and `sample` are for the dispatchers that ask nodes and have none of their own.
+    """
+
+    name: Annotated[_Name, Option("Name in tables and folders; else the file's name without its endings.")] = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_name_and_cuts(cls, value: Any) -> Any:  # noqa: ANN401 (whatever a file states)
+        """Take the name of the trace's file where no name is stated, and `from_s` and `to_s` as `from` and `to`."""
+        if not isinstance(value, dict):
+            return value
+        value = dict(value)
+        for key in ("from", "to"):
+            if f"{key}_s" in value:
+                if key in value:
+                    raise ValueError(f"{key} and {key}_s; expected one of them")
+                if type(value[f"{key}_s"]) is not int:
+                    raise ValueError(f"{key}_s is {value[f'{key}_s']!r}; expected whole seconds")
+                value[key] = value.pop(f"{key}_s")
+        trace = value.get("trace")
+        if "name" not in value and isinstance(trace, str | Path):
+            value["name"] = default_name(Path(trace))
+        return value
+
+
+class DispatcherSpec(Table):
+    """`[[dispatchers]]`: a dispatcher, its settings and its label; with a grid once with all values of its settings."""
+
+    name: Annotated[str, Field(min_length=1), Option("Dispatcher.")]
+    label: Annotated[_Name | None, Option("Name in tables and folders (the dispatcher's name).")] = None
+    settings: Annotated[tuple[str, ...], BeforeValidator(_settings), Option("Settings of the dispatcher.")] = ()
+    arity: Annotated[int | None, ARITY, Option("As that of a trace, for this dispatcher.")] = None
+    sample: Annotated[int | None, SAMPLE, Option("As that of a trace, for this dispatcher.")] = None
+    grid: Annotated[dict[str, list[str]], BeforeValidator(_grid), Option("Values of one setting, or of two.")] = Field(
+        default_factory=dict
+    )
+
+    def contenders(self, place: str) -> Iterator[Contender]:
+        """The dispatcher, called by its name unless there is a label; with a grid, once with all of its values."""
+        one = Contender(self.label or self.name, self.name, self.settings, self.arity, self.sample)
+        yield from over_grid(place, one, self.grid)
+
+
+def _seeds(place: str, text: str) -> tuple[int, ...]:
+    expected = f"whole numbers from 0 to {LARGEST_SEED} with commas between"
+    return tuple(whole_of(place, part.strip(), 0, LARGEST_SEED, expected, text) for part in text.split(","))
+
+
+class ComparisonOptions(Table):
+    """What a comparison does with its traces and dispatchers."""
+
+    seeds: Annotated[
+        tuple[int, ...], Reader(_seeds, list_of=(int,)), Option("Each run once with each seed.", "1,2,3")
+    ] = (1,)
+    replicates: Annotated[
+        int | None, Field(ge=2, le=MOST_REPLICATES), Option("Replay N draws of each trace: paired differences.", "N")
+    ] = None
+    resample: Annotated[
+        Resampling | None,
+        reader_of(resampling_of),
+        Option("What --replicates draws (weeks).", "weeks|shake[:WIDTH_S]"),
+    ] = None
+    recorded: Annotated[
+        bool,
+        Option("A row of the starts that traces say they had.", off="No row of the starts that traces say they had."),
+    ] = True
+
+
+class CompareSpec(ComparisonOptions):
+    """What `dardis compare` takes beside traces and their options."""
+
+    out: Annotated[Path, FILE, Option("Folder for runs, tables and the report.", "DIR")]
+    dispatchers: Annotated[
+        str | None,
+        Option(
+            "As in easy,easy:order=sjbf,dardis-throughput:arity=8 (see `dardis dispatchers`).", "A,B:KEY=VALUE",
+            completes="dispatcher",
+        ),
+    ] = None  # fmt: skip
+    settings: Annotated[
+        tuple[str, ...], Option("A setting of all dispatchers; repeatable.", "KEY=VALUE", name="--set")
+    ] = ()
+    grid: Annotated[
+        tuple[str, ...], Option("A dispatcher with each value of a setting; two make a grid.", "A.KEY=1,2,3")
+    ] = ()
+    gantt: Annotated[str | None, Option("The two to draw over time (default: first and last).", "A,B")] = None
+    clairvoyant: Annotated[bool, Option("Say how far all are from what could be done with all jobs known.")] = False
+    processes: Annotated[int | None, Field(ge=1, le=4096), Option("Runs at once (default: one a core).", "N")] = None
+    force: Annotated[bool, Option("Redo the runs in DIR of which another was asked.")] = False
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A dispatcher with its settings (`key=value`), and what it is called in tables and charts.
+
+    `arity` and `sample` are its own; None: those of the trace.
+    """
+
+    label: str
+    dispatcher: str
+    settings: tuple[str, ...] = ()
+    arity: int | None = None
+    sample: int | None = None
+    family: str = ""
+    """What it is called without the values of its grid; empty: it has none."""
+    grid: tuple[tuple[str, str], ...] = ()
+    """The settings of its grid and their values, which are among its settings, too."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Every workload under every contender with every seed. Raises InputError for names that occur twice."""
+
+    source: str
+    """Where it is stated, for messages."""
+    workloads: tuple[TraceSpec, ...]
+    contenders: tuple[Contender, ...]
+    options: ComparisonOptions = field(default_factory=ComparisonOptions)
+
+    def __post_init__(self) -> None:
+        options = self.options
+        self._each_once("trace", (workload.name for workload in self.workloads), "a `name`")
+        self._each_once("dispatcher", (contender.label for contender in self.contenders), "a `label`")
+        self._each_once("seed", map(str, options.seeds))
+        if options.recorded:
+            self._each_once("dispatcher", (RECORDED, *(one.label for one in self.contenders)), "a `label`")
+        if options.resample is not None and not options.replicates:
+            raise InputError(self.source, f"resample {options.resample} without replicates", "both, or none")
+        if options.replicates:
+            self._each_can_be_drawn()
+
+    def _each_can_be_drawn(self) -> None:
+        """See that nothing is said of jobs or times that are others in a draw. Raises InputError."""
+        for one in self.workloads:
+            if one.events is not None:
+                self._not_both("replicates of a trace with events, which name its jobs")
+            if one.deadlines is not None and is_file(Path(one.deadlines)):
+                self._not_both("replicates of a trace with a table of deadlines, which names its jobs and times")
+            if one.think_times and self.options.resample is not None and self.options.resample.how is How.SHAKE:
+                self._not_both("shakes with think times, which fix when jobs that follow others come")
+
+    def _not_both(self, found: str) -> NoReturn:
+        raise InputError(self.source, found, "one of the two")
+
+    def _each_once(self, what: str, names: Iterable[str], told_by: str = "") -> None:
+        known = set()
+        for name in names:
+            # Names are folders as well, and some file systems don't know large from small letters.
+            if name.lower() in known:
+                remedy = f" (give one of them {told_by} of its own in the SPEC.toml)" if told_by else ""
+                raise InputError(self.source, f"two {what}s are called {name!r}", f"each once{remedy}")
+            known.add(name.lower())
+
+
+def trace_and_platform(text: Path) -> tuple[Path, Path | None]:
+    """Read `TRACE` or `TRACE@PLATFORM`; a path that exists is a trace, whatever it holds."""
+    trace, at, platform = str(text).rpartition("@")
+    return (Path(trace), Path(platform)) if at and trace and platform and not text.exists() else (text, None)
+
+
+def with_grids(contenders: Sequence[Contender], texts: Sequence[str]) -> tuple[Contender, ...]:
+    """The contenders, each that a `DISPATCHER.SETTING=A,B,…` names once with every value, or pair of values of two.
+
+    A dispatcher is named by its label. Raises InputError for what is no grid, or of nobody here.
+    """
+    grids: dict[str, dict[str, list[str]]] = {}
+    for text in texts:
+        match = _GRID.fullmatch(text)
+        if match is None:
+            raise InputError("--grid", repr(text), "DISPATCHER.SETTING=A,B,… as in easy.backfill_depth=1,10,unlimited")
+        values = grids.setdefault(match[1], {}).setdefault(match[2], [])
+        values += [value.strip() for value in match[3].split(",")]
+    for label in grids:
+        if all(label != one.label for one in contenders):
+            known = " | ".join(one.label for one in contenders)
+            raise InputError("--grid", f"{label!r} is no dispatcher of these", f"one of {known}")
+    return tuple(each for one in contenders for each in over_grid("--grid", one, grids.get(one.label, {})))
+
+
+def over_grid(place: str, one: Contender, grid: Mapping[str, Sequence[str]]) -> Iterator[Contender]:
+    """A contender with every value of a setting, or pair of values of two; as it is without any."""
+    if not grid:
+        yield one
+        return
+    if len(grid) > 2:
+        raise InputError(place, f"{len(grid)} settings of {one.label}", "one or two of a dispatcher")
+    for key, values in grid.items():
+        if not all(values) or len(set(values)) < len(values):
+            raise InputError(f"{place} {key}", repr(",".join(values)), "values that differ, with commas between")
+    for values in product(*grid.values()):
+        pairs = tuple(zip(grid, values, strict=True))
+        settings = tuple(f"{key}={value}" for key, value in pairs)
+        label = " ".join([one.label, *settings])
+        if NAME.fullmatch(label) is None:
+            raise InputError(place, repr(label), LABEL)
+        own, reach = _apart(settings, place)
+        # Of one setting that is said twice the last holds.
+        yield replace(
+            one,
+            label=label,
+            settings=(*one.settings, *own),
+            family=one.label,
+            grid=pairs,
+            arity=reach.get("arity", one.arity),
+            sample=reach.get("sample", one.sample),
+        )
+
+
+def _apart(settings: Iterable[str], place: str) -> tuple[tuple[str, ...], dict[str, int]]:
+    """Settings of a dispatcher, and apart from them what they say of its reach. Raises InputError."""
+    own, reach = [], {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if equals and key in REACH:
+            reach[key] = reach_value(key, value, f"{place}: {key}")
+        else:
+            own.append(setting)
+    return tuple(own), reach
+
+
+def default_name(trace: Path) -> str:
+    """What a trace is called when nobody named it: its file's name without what says the format."""
+    name = Path(trace.name)
+    while name.suffix.lower() in _ENDINGS:
+        name = name.with_suffix("")
+    return _NO_NAME.sub("-", str(name)).lstrip("_ .,+=:()-")[:60] or "trace"
+
+
+def contender_of(text: str) -> Contender:
+    """Read `NAME` or `NAME:KEY=VALUE:KEY=VALUE…`; it is called as it is written, with blanks for the colons.
+
+    NAME may be `package.module:Class`. A KEY is that of a setting, or `arity` or `sample`. Raises InputError for what
+    can't be a label, an arity or a sample; the dispatcher and its settings are not looked up here.
+    """
+    # A value may hold a colon itself (order=most:gpus), and so may a name: only what begins like a setting is one.
+    name, *settings = _NEXT.split(text)
+    label = text.replace(":", " ")
+    if NAME.fullmatch(label) is None:
+        raise InputError("--dispatchers", repr(text), f"{LABEL}; longer ones get a `label` in a SPEC.toml")
+    own, reach = _apart(settings, f"--dispatchers {text}")
+    return Contender(label, name, own, reach.get("arity"), reach.get("sample"))
+
+
+class ComparisonFile(ComparisonOptions):
+    """The file of a comparison."""
+
+    traces: Annotated[list[TraceSpec], Field(min_length=1)]
+    dispatchers: Annotated[list[DispatcherSpec], Field(min_length=1)]
+
+
+def load_comparison(path: Path) -> Comparison:
+    """Read a comparison's file; InputError for any mistake in it. docs/formats.md lists the keys."""
+    file = read_toml(path, ComparisonFile)
+    contenders = tuple(one for spec in file.dispatchers for one in spec.contenders(f"{path}: grid"))
+    return Comparison(str(path), tuple(file.traces), contenders, file)

@@ -1,0 +1,258 @@
+"""JSON files that our own commands wrote, read as strictly as a user's files.
+
+Keys that are unknown here are a later version's and are left out. Any damage is an InputError with file and key.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
+
+from dardis.config.platform_record import MachineRecord, Record
+from dardis.config.run_spec import JobsSpec
+from dardis.config.toml_file import Table, read_json
+from dardis.model.errors import InputError
+from dardis.model.numbers import LARGEST_INT64, LEAST_INT64
+from dardis.model.platform import Platform
+from dardis.model.resources import Count, Time
+
+COUNTS: Final = ("jobs", "completed", "killed", "rejected")
+"""The counts of jobs in a metrics.json."""
+DIGEST: Final = "schedule_digest"
+_LARGEST_FIGURE: Final = 1e24
+"""Beyond all that can be counted, measured or paid."""
+
+
+def _figure(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, int | float | str | None):
+        raise ValueError(f"{value!r}; expected a number, a text or null")
+    if isinstance(value, int | float) and not abs(value) <= _LARGEST_FIGURE:
+        raise ValueError(f"{value!r}; expected a number of at most {_LARGEST_FIGURE:g}")
+    return value
+
+
+def _setting(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise ValueError(f"{value!r}; expected a word or a whole number")
+    return value
+
+
+def _by_key(value: object) -> object:
+    return {} if isinstance(value, list) else value  # that of several days holds --set as it was written
+
+
+def _plain(value: JsonValue) -> JsonValue:
+    json.dumps(value, allow_nan=False)  # raises ValueError
+    return value
+
+
+Figure = Annotated[Any, BeforeValidator(_figure)]
+"""A number, finite; a text; None where it has no meaning."""
+Plain = Annotated[JsonValue, AfterValidator(_plain)]
+"""Whatever JSON can say; its numbers are finite."""
+Bound = Annotated[int, Field(ge=LEAST_INT64, le=LARGEST_INT64)]
+"""A time that jobs are cut at: any that `--from` and `--to` take."""
+
+
+class ChangedRecord(Record):
+    """What events have made of a job: what it asked for in the end, and how long it ran before its nodes failed."""
+
+    job: int
+    walltime_s: Count
+    queue: str
+    ran_s: Count | None = None
+
+
+class Rejection(Record):
+    """A job that was rejected, and why."""
+
+    job: int
+    reason: str
+
+
+class RoundedRecord(Record):
+    """Cores that were added so that jobs have equal units, and of how many jobs."""
+
+    cores: Count
+    jobs: Count
+
+
+class RunRecord(JobsSpec, Record):
+    """The run.json of a run: all that is needed to run it again.
+
+    A key that an older version did not write has its default.
+    """
+
+    model_config = ConfigDict(extra="ignore")
+
+    dardis_version: Annotated[str | None, Field(description="Version of DARDIS.")] = None
+    command: Annotated[list[str], Field(description="Command line.")] = Field(default_factory=list)
+    dispatcher: Annotated[str | None, Field(description="Name of the dispatcher.")] = None
+    settings: Annotated[
+        dict[str, Annotated[Any, BeforeValidator(_setting)]],
+        BeforeValidator(_by_key),
+        Field(description="Value of every key of `--set`."),
+    ] = Field(default_factory=dict)
+    seed: Annotated[int | None, Field(description="Seed of every random choice.")] = None
+    trace: Annotated[str | None, Field(description="File of the trace; `null`: made in Python.")] = None
+    trace_sha256: Annotated[str | None, Field(description="Digest of the trace when it was read.")] = None
+    from_s: Annotated[Bound | None, Field(description="Jobs submitted from then, s on the trace's clock.")] = None
+    to_s: Annotated[Bound | None, Field(description="Jobs submitted before then, s on the trace's clock.")] = None
+    rounded_up: Annotated[
+        RoundedRecord | None,
+        Field(description="`cores` that were added so that units are equal, in so many `jobs`."),
+    ] = None
+    platform_file: Annotated[str | None, Field(description="File of the platform; `null`: made in Python.")] = None
+    platform: Annotated[Platform | None, Field(description="The platform in full.")] = None
+    platform_files_sha256: Annotated[
+        dict[str, str | None], Field(description="Digests of the files that the platform names.")
+    ] = Field(default_factory=dict)
+    profile_file: Annotated[str | None, Field(description="File of the desired profile.")] = None
+    profile_sha256: Annotated[str | None, Field(description="Its digest.")] = None
+    events_file: Annotated[str | None, Field(description="File of the events.")] = None
+    events_sha256: Annotated[str | None, Field(description="Its digest.")] = None
+    changed: Annotated[
+        list[ChangedRecord],
+        Field(
+            description="Effects of events on single jobs: `job`, `walltime_s` and `queue` as in its last request, and"
+            " `ran_s`, its runtime until a node failed (`null`: none failed)."
+        ),
+    ] = Field(default_factory=list)
+    deadlines: Annotated[str | None, Field(description="Rule of the latest starts, or the file with them.")] = None
+    deadlines_stated: Annotated[
+        bool | None, Field(description="Whether deadlines in the trace stayed, as they do without a rule.")
+    ] = None
+    deadlines_sha256: Annotated[str | None, Field(description="Digest of the file of deadlines.")] = None
+    task_managers: Annotated[int | None, Field(description="Task managers that shared the jobs.")] = None
+    arity: Annotated[int | str | None, Field(description="Children of a host in the tree, or `flat`.")] = None
+    sample: Annotated[int | None, Field(description="Nodes asked first for each unit; `null`: all.")] = None
+    trim: Annotated[
+        tuple[Count, Count] | None, Field(description="Warm-up and cool-down, s, whose jobs don't count.")
+    ] = None
+    ranks: Annotated[int | None, Field(description="MPI ranks.")] = None
+    unix_start: Annotated[Time | None, Field(description="Unix time of the trace's second 0, if known.")] = None
+    warnings: Annotated[list[str], Field(description="Warnings of the run.")] = Field(default_factory=list)
+    skipped: Annotated[list[str], Field(description="Lines of the trace that give no job.")] = Field(
+        default_factory=list
+    )
+    rejected: Annotated[list[Rejection], Field(description="Rejected jobs, each with its reason.")] = Field(
+        default_factory=list
+    )
+    started_utc: Annotated[str | None, Field(description="When the files were read.")] = None
+    request: Annotated[
+        dict[str, Plain],
+        Field(
+            description="All that the outcome depends on, with files by their digests before they were read, and the"
+            " version of DARDIS: two runs with the same `request` have the same outcome."
+        ),
+    ] = Field(default_factory=dict)
+
+    @property
+    def unit_cores(self) -> int | None:
+        """The setting of that name: cores of a unit; None: of a node."""
+        value = self.settings.get("unit_cores")
+        return value if isinstance(value, int) else None
+
+    def machine(self, path: Path) -> Platform:
+        """The machine of the run.json at `path`. Raises InputError where it is damaged."""
+        if self.platform is None:
+            raise InputError(f"{path}: platform", "None", "a table")
+        return MachineRecord(platform=self.platform).machine(path)
+
+
+class Figures(Table):
+    """A flat object of figures."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Figure]
+
+
+class Metrics(Figures):
+    """The figures of a metrics.json: numbers or null, but for the digest; the counts of jobs are whole."""
+
+    @model_validator(mode="after")
+    def _of_a_run(self) -> Metrics:
+        figures = self.model_dump()
+        for key, value in figures.items():
+            if isinstance(value, str) and key != DIGEST:
+                raise ValueError(f"{key} is {value!r}; expected a number, or null")
+        for key in COUNTS:
+            if not isinstance(count := figures.get(key, 0), int) or count < 0:
+                raise ValueError(f"{key} is {count!r}; expected how many jobs")
+        if not isinstance(figures.get(DIGEST), str | None):
+            raise ValueError(f"{DIGEST} is {figures[DIGEST]!r}; expected a text")
+        return self
+
+
+class KnownFigures(Record):
+    """What was found of a trace had all its jobs been known; s."""
+
+    trace: str
+    jobs: Count
+    bound_s: float | None
+    best_s: float | None
+
+
+class KnownRecord(Record):
+    """The same, and of which runs."""
+
+    key: dict[str, Plain]
+    known: KnownFigures
+
+
+class PlanHead(MachineRecord):
+    """What every JSON form of a plan begins with."""
+
+    format: Literal["dardis-plan"]
+    version: Literal[1]
+    settings: dict[str, Plain] = Field(default_factory=dict)
+
+
+def read_metrics(path: Path) -> dict[str, Any]:
+    """The figures of a run by their keys. Raises InputError."""
+    return read_json(path, Metrics).model_dump()
+
+
+FOUND_FILE: Final = "found.json"
+
+
+def _inside(value: str) -> str:
+    """Check a folder that is named from where the file lies."""
+    path = PurePosixPath(value)
+    if path.is_absolute() or ".." in path.parts:
+        raise ValueError(f"{value!r}; expected a folder within that of the comparison")
+    return value
+
+
+class ResultRecord(Record):
+    """What came of a run."""
+
+    trace: str
+    label: str
+    dispatcher: str
+    settings: list[str] = Field(default_factory=list)
+    seed: Count
+    folder: Annotated[str, AfterValidator(_inside)]
+    metrics: dict[str, Figure] | None = None
+    error: str = ""
+    deadlines: str = ""
+    central: bool = False
+    arity: Count = 0
+    sample: Count = 0
+    draw: Count = 0
+    seeded: bool = True
+    family: str = ""
+    grid: Annotated[list[tuple[str, str]], Field(max_length=2)] = Field(default_factory=list)
+    weeks: Count = 0
+
+
+class FoundRecord(Record):
+    """All that tables and report are made of."""
+
+    results: Annotated[list[ResultRecord], Field(min_length=1)]
+    pair: tuple[str, str]
+    known: list[KnownFigures] = Field(default_factory=list)
+    notes: list[str] = Field(default_factory=list)

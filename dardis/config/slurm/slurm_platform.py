@@ -1,0 +1,249 @@
+"""Makes a platform file of a Slurm site: nodes alike are a group, and what DARDIS does not use is told in notes.
+
+Nodes are alike that have the same cores, memory, generic resources by type, and partitions. Groups are in the order in
+which the first node of each is listed, nodes of a group in the order of the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from dardis.config.node_fields import prefixes_of
+from dardis.config.platform_file import check_platform
+from dardis.config.platform_text import POWER_TO_FILL_IN, Comments, Imported, platform_text, toml_text
+from dardis.config.slurm.slurm_fields import Gres, NodeRecord, SlurmSite
+from dardis.model.errors import InputError, one_line
+from dardis.model.hostlist import hostlist, hostlist_in_order
+from dardis.model.platform import NodeGroup, Platform
+from dardis.model.resources import CORES, LARGEST_AMOUNT, MAX_GROUPS, MEMORY, kind_of_type
+
+
+class _Kind(NamedTuple):
+    """What nodes of a group have in common."""
+
+    cores: int
+    memory: int | None
+    gres: tuple[Gres, ...]
+    partitions: frozenset[str]
+
+    @classmethod
+    def of(cls, node: NodeRecord) -> _Kind:
+        return cls(node.cores, node.memory, tuple(sorted(node.gres)), frozenset(node.partitions))
+
+    def resources(self, apart: AbstractSet[str]) -> dict[str, int]:
+        """Amounts of a node by kind: of a generic resource all, and each type beside it where it is one of `apart`."""
+        amounts = {CORES: self.cores} | ({} if self.memory is None else {MEMORY: self.memory})
+        for gres in self.gres:
+            amounts[gres.kind] = amounts.get(gres.kind, 0) + gres.amount
+        for gres in self.gres:
+            if gres.kind in apart and gres.type and (of_type := kind_of_type(gres.kind, gres.type)):
+                amounts[of_type] = amounts.get(of_type, 0) + gres.amount
+        return amounts
+
+
+def _apart(site: SlurmSite) -> set[str]:
+    """The generic resources of which the site has more than one type (none stated is one, too)."""
+    types: dict[str, set[str]] = {}
+    for node in site.nodes:
+        for gres in node.gres:
+            types.setdefault(gres.kind, set()).add(gres.type)
+    return {kind for kind, found in types.items() if len(found) > 1}
+
+
+def platform_of(path: Path, site: SlurmSite, merge_memory: float = 0.0) -> Imported:
+    """The site as a platform; `path` is where it was read.
+
+    Nodes in no partition are left out, and generic resources of which a node has more than a platform can hold. Nodes
+    whose memory differs by at most the part `merge_memory` are one kind (`_merged`). InputError where the site has more
+    than `MAX_GROUPS` kinds of node, or no node in a partition.
+    """
+    kept = tuple(node for node in site.nodes if site.schedules(node))
+    if not kept:
+        raise InputError(path, "no node is in a partition", "at least one")
+    notes = _left_out(site)
+    site, large = _without_large_gres(replace(site, nodes=kept))
+    site, merged = _merged(site, merge_memory)
+    notes += [*large, *merged]
+    members: dict[_Kind, list[NodeRecord]] = {}
+    for node in site.nodes:
+        members.setdefault(_Kind.of(node), []).append(node)
+    if len(members) > MAX_GROUPS:
+        expected = f"at most {MAX_GROUPS}; --merge-memory joins those of nearly equal memory"
+        raise InputError(path, f"{len(members)} kinds of node", expected)
+    apart = _apart(site)
+    names = [[node.name for node in nodes] for nodes in members.values()]
+    groups = tuple(
+        NodeGroup(prefix, len(nodes), kind.resources(apart))
+        for prefix, (kind, nodes) in zip(prefixes_of(names), members.items(), strict=True)
+    )
+    partitions = {
+        partition.name: held
+        for partition in site.partitions
+        if (held := tuple(index for index, kind in enumerate(members) if partition.name in kind.partitions))
+    }
+    name = site.cluster or path.name.split(".")[0].encode(errors="replace").decode() or "site"
+    platform = Platform(name, groups, partitions)
+    check_platform(platform, f"{path}: nodes", str(path))
+    text = platform_text(platform, _comments(site, platform, list(members), names))
+    return Imported(platform, text, tuple(one_line(note, len(note)) for note in (*notes, *_notes(site, platform))))
+
+
+def _left_out(site: SlurmSite) -> list[str]:
+    """A note that names the nodes in no partition."""
+    names = [node.name for node in site.nodes if not site.schedules(node)]
+    return [f"nodes in no partition are left out: {hostlist(names)}"] if names else []
+
+
+def _without_large_gres(site: SlurmSite) -> tuple[SlurmSite, list[str]]:
+    """The site without generic resources that exceed what a platform holds of a kind, and a note for each."""
+    most: dict[str, int] = {}
+    for node in site.nodes:
+        for kind, amount in _Kind.of(node).resources(frozenset()).items():
+            most[kind] = max(most.get(kind, 0), amount)
+    large = {kind: amount for kind, amount in most.items() if amount > LARGEST_AMOUNT}
+    nodes = tuple(replace(node, gres=tuple(one for one in node.gres if one.kind not in large)) for node in site.nodes)
+    notes = [
+        f"Gres {kind} is left out: a node has {amount}, and a platform holds at most {LARGEST_AMOUNT} of a kind"
+        for kind, amount in large.items()
+    ]
+    return replace(site, nodes=nodes), notes
+
+
+def _merged(site: SlurmSite, part: float) -> tuple[SlurmSite, list[str]]:
+    """The site with nearly equal memory made equal, and a note on what that took.
+
+    Of nodes alike in all else, from the most memory down, those are one kind that have at least `1 - part` of its
+    first's; each gets the least that one of them has, so that no node is said to hold what it lacks.
+    """
+    sizes: dict[_Kind, set[int]] = {}
+    for node in site.nodes:
+        if node.memory is not None:
+            sizes.setdefault(_Kind.of(replace(node, memory=None)), set()).add(node.memory)
+    least: dict[tuple[_Kind, int], int] = {}
+    for kind, found in sizes.items():
+        together: list[int] = []
+        for size in sorted(found, reverse=True):
+            if not together or size < together[0] * (1 - part):
+                together = []
+            together.append(size)
+            least |= {(kind, one): size for one in together}
+    nodes, lost = [], []
+    for node in site.nodes:
+        if node.memory is None:
+            nodes.append(node)
+            continue
+        memory = least[_Kind.of(replace(node, memory=None)), node.memory]
+        lost += [node.memory - memory] if memory < node.memory else []
+        nodes.append(replace(node, memory=memory))
+    told = f"{len(lost)} of {len(nodes)} nodes have less memory here than Slurm says, by at most "
+    note = [f"{told}{max(lost)} MiB and {sum(lost)} MiB in all: nearly equal nodes are one kind"] if lost else []
+    return replace(site, nodes=tuple(nodes)), note
+
+
+def _comments(site: SlurmSite, platform: Platform, kinds: Sequence[_Kind], names: Sequence[Sequence[str]]) -> Comments:
+    """What the file says to people."""
+    everybody = hostlist_in_order(name for group in names for name in group)
+    head = [
+        "What Slurm says of its nodes. Names of all nodes in the order of this file, for `dardis export --names`:",
+        f"  scontrol show hostnames '{everybody}' > names",
+        "Power: put in figures (W, s) for each group and take the # away (docs/formats.md).",
+    ]
+    default = {partition.name: "Slurm's default" for partition in site.partitions if partition.is_default}
+    return Comments(
+        head=head,
+        above_group=[_above(*both) for both in zip(platform.groups, kinds, names, strict=True)],
+        within_group=[
+            [_power(group, set(group.resources) - _untyped(kind))]
+            for group, kind in zip(platform.groups, kinds, strict=True)
+        ],
+        beside_partition=default,
+        tail=_queues(site),
+    )
+
+
+def _untyped(kind: _Kind) -> set[str]:
+    """The resource kinds of a node that no type has a part of."""
+    return set(kind.resources(frozenset()))
+
+
+def _power(group: NodeGroup, of_types: AbstractSet[str]) -> str:
+    """The figures that are to be filled in; `of_types` are kinds that count a second time what others count."""
+    without = {CORES, MEMORY} | of_types
+    devices = [f"{kind} = {{ idle_w = ?, busy_w = ? }}" for kind in group.resources if kind not in without]
+    told = f", devices = {{ {', '.join(devices)} }}" if devices else ""
+    return f"power = {{ {POWER_TO_FILL_IN}{told} }}"
+
+
+def _above(group: NodeGroup, kind: _Kind, names: Sequence[str]) -> list[str]:
+    """Which of Slurm's nodes a group stands for, and types of what they have."""
+    called = f"{group.prefix}0" + (f" to {group.prefix}{group.count - 1}" if group.count > 1 else "")
+    told = [f"{called}: Slurm's {hostlist_in_order(names)}, in this order"]
+    types = [f"{gres.amount} {gres.kind} of type {gres.type}" for gres in kind.gres if gres.type]
+    return told + ([f"each with {', '.join(types)}"] if types else [])
+
+
+def _queues(site: SlurmSite) -> list[str]:
+    """Limits of partitions as queues, for traces that call partitions queues."""
+    limits = _limits(site)
+    if not limits:
+        return []
+    lines = [f"{limits}, for traces whose queues are Slurm's partitions (jobs may then name no others):"]
+    for partition in site.partitions:
+        lines += ["[[queues]]", f"name = {toml_text(partition.name)}"]
+        lines += [] if partition.max_time_s is None else [f"max_walltime_s = {partition.max_time_s}"]
+        lines += [] if partition.max_nodes is None else [f"max_units = {partition.max_nodes}  # a unit is a node"]
+    return lines
+
+
+def _limits(site: SlurmSite) -> str:
+    """Which limits partitions state; empty: none."""
+    stated = {
+        "MaxTime": any(partition.max_time_s is not None for partition in site.partitions),
+        "MaxNodes": any(partition.max_nodes is not None for partition in site.partitions),
+    }
+    return " and ".join(name for name, is_stated in stated.items() if is_stated)
+
+
+def _notes(site: SlurmSite, platform: Platform) -> list[str]:
+    """What is to be known beside the file."""
+    notes = []
+    if threaded := sum(node.threads > 1 for node in site.nodes):
+        notes.append(
+            f"{threaded} of {len(site.nodes)} nodes have several hardware threads a core: a core here is what Slurm "
+            "counts as a CPU and gives to jobs, often a thread; core_w is then of a thread"
+        )
+    notes += _out_of_work(site)
+    if empty := [partition.name for partition in site.partitions if partition.name not in platform.partitions]:
+        notes.append(f"partitions without nodes are left out: {', '.join(empty)}")
+    if limits := _limits(site):
+        notes.append(
+            f"{limits} of partitions {'are' if ' and ' in limits else 'is'} in the file as [[queues]], commented out"
+        )
+    if shut := [partition.name for partition in site.partitions if not partition.is_open]:
+        notes.append(f"partitions that start no jobs now, and are in the file like all others: {', '.join(shut)}")
+    apart = _apart(site)
+    types = sorted({gres.type for node in site.nodes for gres in node.gres if gres.type and gres.kind not in apart})
+    unused = [*site.unused, *([f"types of Gres ({', '.join(types)})"] if types else [])]
+    if unused:
+        notes.append(f"not used: {', '.join(unused)}")
+    if site.included:
+        notes.append(f"files that it includes are not read: {', '.join(site.included)}")
+    notes.append("power figures are left to fill in: the lines `# power = …` of the file")
+    return notes
+
+
+def _out_of_work(site: SlurmSite) -> list[str]:
+    """Which nodes take no jobs now, by what their states say, and words that no state of Slurm has."""
+    names: dict[str, list[str]] = {}
+    for node in site.nodes:
+        if words := node.state.closing:
+            names.setdefault("+".join(words), []).append(node.name)
+    if not names:
+        return []
+    each = "; ".join(f"{flags} {len(held)} ({hostlist(held)})" for flags, held in names.items())
+    count = sum(map(len, names.values()))
+    return [f"{count} of {len(site.nodes)} nodes take no jobs now, and are in the file like all others: {each}"]

@@ -1,0 +1,288 @@
+"""Reads the nodes and partitions of a slurm.conf or of `scontrol show`, whichever a file holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from dardis.config.slurm.slurm_fields import (
+    NodeRecord,
+    SlurmPartition,
+    SlurmSite,
+    Words,
+    check_name,
+    node_of,
+    partition_of,
+    says_something,
+)
+from dardis.model.errors import InputError
+from dardis.model.files import read_text
+from dardis.model.hostlist import names_of
+
+_EXPECTED = "what scontrol show node -o prints, or a slurm.conf with its nodes"
+
+
+def read_slurm(path: Path) -> SlurmSite:
+    """The nodes and partitions of a file of either form, plain or gzipped.
+
+    InputError: a file that can't be read, and what `parse_slurm` refuses.
+    """
+    return parse_slurm(path, read_text(path))
+
+
+def parse_slurm(path: Path, text: str) -> SlurmSite:
+    """The same of a text; `path` names it in messages.
+
+    InputError: neither form or no node, a line that says what can't be, and a node twice.
+    """
+    if SHOWN.search(text):
+        site = parse_show(path, text)
+    elif CONFIGURES.search(text):
+        site = parse_conf(path, text)
+    else:
+        raise InputError(path, "neither form of a Slurm site" if text.strip() else "is empty", _EXPECTED)
+    if not site.nodes:
+        included = f" (it includes {site.included[0]}, which is not read)" if site.included else ""
+        raise InputError(path, f"no node{included}", _EXPECTED)
+    _check(path, site)
+    return site
+
+
+def _check(path: Path, site: SlurmSite) -> None:
+    """Refuse nodes that occur twice and names of partitions with blanks."""
+    lines: dict[str, int] = {}
+    for node in site.nodes:
+        if node.name in lines:
+            found = f"node {node.name} again, after line {lines[node.name]}"
+            raise InputError(f"{path}:{node.line}", found, "each node once")
+        lines[node.name] = node.line
+    for partition in site.partitions:
+        if not partition.name.isprintable() or partition.name.split() != [partition.name]:
+            raise InputError(path, f"partition {partition.name!r}", "a name without blanks")
+
+
+CONFIGURES = re.compile(r"^[ \t]*(?:NodeName|PartitionName)[ \t]*=", re.MULTILINE | re.IGNORECASE)
+"""What every slurm.conf has that says anything of nodes."""
+_COMMENT = re.compile(r"(?<!\\)#.*")
+_WORD = re.compile(r"\s*([A-Za-z0-9_.]+)\s*=\s*(?:\"([^\"]*)\"|(\S*))(?:\s+|$)")
+_INCLUDE = re.compile(r"\s*include\s+(\S+)", re.IGNORECASE)
+_KEY = re.compile(r"\s*([A-Za-z0-9_.]+)\s*=")
+_ALL = "ALL"
+_OF_NODES = {
+    *("nodename", "cpus", "procs", "boards", "sockets", "socketsperboard", "corespersocket", "threadspercore"),
+    *("realmemory", "gres", "state", "reason", "nodeaddr", "nodehostname", "bcastaddr", "port"),
+}
+_OF_PARTITIONS = {"partitionname", "nodes", "maxtime", "maxnodes", "state"}
+_OTHERS = {"licenses": "Licenses", "downnodes": "DownNodes"}
+"""Lines that say something of jobs or nodes, of which DARDIS knows nothing."""
+_READ = {"nodename", "partitionname", "nodeset", "clustername"}
+_SAY_NOTHING = Words(0)
+
+
+@dataclass
+class _Found:
+    """What has been read so far."""
+
+    path: Path
+    nodes: dict[str, NodeRecord] = field(default_factory=dict)
+    features: dict[str, list[str]] = field(default_factory=dict)
+    """Nodes by feature."""
+    sets: dict[str, tuple[str, Words]] = field(default_factory=dict)
+    """Place and words of each node set."""
+    partitions: dict[str, tuple[str, SlurmPartition, str]] = field(default_factory=dict)
+    """Place, what is said, and nodes as written."""
+    defaults: dict[str, Words] = field(default_factory=dict)
+    """What DEFAULT lines have said, by the key that begins them."""
+    unused: dict[str, None] = field(default_factory=dict)
+    cluster: str = ""
+    included: list[str] = field(default_factory=list)
+
+    def take(self, words: Words, first: str) -> None:
+        """Note what a line says whose first key is this one, in small letters."""
+        place, name = f"{self.path}:{words.line}", words.get(first) or ""
+        if first in {"nodename", "partitionname"}:
+            words = words.behind(self.defaults.get(first, _SAY_NOTHING))
+        match first:
+            case "nodename" | "partitionname" if name.upper() == "DEFAULT":
+                self.defaults[first] = words
+            case "nodename":
+                self._take_nodes(place, words, name)
+            case "partitionname":
+                self._take_partition(place, words, name)
+            case "nodeset":
+                self.sets[name] = (place, words)
+            case "clustername":
+                self.cluster = name
+
+    def _take_nodes(self, place: str, words: Words, names: str) -> None:
+        told = _names(place, "NodeName", names)
+        like = node_of(place, told[0], words)
+        for name in told:
+            check_name(place, name)
+            if name in self.nodes:
+                raise InputError(place, f"node {name} again, after line {self.nodes[name].line}", "each node once")
+            self.nodes[name] = replace(like, name=name)
+        for feature in (words.get("Feature", "Features") or "").split(","):
+            self.features.setdefault(feature, []).extend(told)
+        self._note_unused(words, _OF_NODES)
+
+    def _take_partition(self, place: str, words: Words, name: str) -> None:
+        if name in self.partitions:
+            raise InputError(place, f"partition {name} again", "each partition once")
+        said = partition_of(place, name, words)
+        self.partitions[name] = (place, said, words.get("Nodes") or "")
+        self._note_unused(words, _OF_PARTITIONS)
+
+    def _note_unused(self, words: Words, used: set[str]) -> None:
+        self.unused |= {key: None for key, value in words if key.lower() not in used and says_something(value)}
+
+    def members(self, place: str, what: str, text: str) -> list[str]:
+        """The nodes that a host list means which may name node sets, or all. InputError for one that is unknown."""
+        members: list[str] = []
+        for name in _names(place, what, text) if text else ():
+            if name.upper() == _ALL:
+                members += self.nodes
+            elif name in self.sets:
+                members += self._of_set(name)
+            elif name in self.nodes:
+                members.append(name)
+            else:
+                expected = "a node of this file" + (" (what it includes is not read)" if self.included else "")
+                raise InputError(place, f"{what} names {name}, of which no NodeName line tells", expected)
+        return members
+
+    def _of_set(self, name: str) -> list[str]:
+        """The nodes of a set: those it names, and those of its features."""
+        place, words = self.sets[name]
+        told = _names(place, f"NodeSet {name}", words.get("Nodes") or "") if words.get("Nodes") else []
+        for one in told:
+            if one not in self.nodes:
+                raise InputError(place, f"NodeSet {name} names {one}, of which no NodeName line tells", "a node")
+        features = (words.get("Feature") or "").split(",")
+        return told + [one for feature in features for one in self.features.get(feature, ())]
+
+
+def parse_conf(path: Path, text: str) -> SlurmSite:
+    """The nodes and partitions; `path` names the text in messages. Raises InputError."""
+    found = _Found(path)
+    for line, told in _lines(text):
+        key = _KEY.match(told)
+        first = key[1].lower() if key else ""
+        if include := _INCLUDE.match(told):
+            found.included.append(include[1])
+        elif first in _READ:
+            found.take(_words(path, line, told), first)
+        elif first in _OTHERS:
+            found.unused[_OTHERS[first]] = None
+    return _site(found)
+
+
+def _site(found: _Found) -> SlurmSite:
+    """What has been read, with the partitions of each node."""
+    of_node: dict[str, dict[str, None]] = {name: {} for name in found.nodes}
+    for place, said, nodes in found.partitions.values():
+        for name in found.members(place, f"partition {said.name}", nodes):
+            of_node[name][said.name] = None
+    return SlurmSite(
+        nodes=tuple(replace(node, partitions=tuple(of_node[name])) for name, node in found.nodes.items()),
+        partitions=tuple(said for _, said, _ in found.partitions.values()),
+        cluster=found.cluster,
+        unused=tuple(found.unused),
+        included=tuple(found.included),
+    )
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """Lines without comments, joined where they are continued, and the number of the first of each."""
+    begun = 0
+    parts: list[str] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        told = _COMMENT.sub("", line).rstrip()
+        begun = begun if parts else number
+        parts.append(told.removesuffix("\\"))
+        if not told.endswith("\\"):
+            yield begun, " ".join(parts)
+            parts = []
+    if parts:
+        yield begun, " ".join(parts)
+
+
+def _words(path: Path, line: int, told: str) -> Words:
+    """The words of a line."""
+    words, place = Words(line), 0
+    while place < len(told.rstrip()):
+        found = _WORD.match(told, place)
+        if found is None:
+            raise InputError(f"{path}:{line}", repr(told[place:].strip()[:60]), "words Key=Value")
+        words.add(found[1], found[2] if found[2] is not None else found[3])
+        place = found.end()
+    return words
+
+
+def _names(place: str, what: str, text: str) -> list[str]:
+    """The names of a host list. Raises InputError."""
+    try:
+        return names_of(text)
+    except ValueError as error:
+        raise InputError(place, f"{what} {text!r}: {error}", "a host list such as n[01-16,20]") from None
+
+
+SHOWN = re.compile(r"^[^#\n]*\bCPU(?:Alloc|Tot)=", re.MULTILINE)
+"""What every such text has, and no slurm.conf."""
+_BEGINS = ("NodeName=", "PartitionName=")
+_RECORD_KEY = re.compile(r"(?:^|\s)([A-Za-z][A-Za-z_]*)=")
+_FREE_TEXT = re.compile(r"\s(?:Reason|Comment|Extra)=")
+"""People's own words, which may look like anything; all that matters stands before them."""
+_SAYS = ("AvailableFeatures", "Weight", "TmpDisk", "CoreSpecCount", "CPUSpecList", "MemSpecLimit", "Owner", "MCS_label")
+"""Keys of which DARDIS knows nothing and that say what a node is, and not how it is just now."""
+_USUAL = {"Weight": "1", "TmpDisk": "0"}
+
+
+def parse_show(path: Path, text: str) -> SlurmSite:
+    """The nodes and their partitions; `path` names the text in messages. Raises InputError."""
+    nodes: list[NodeRecord] = []
+    told: dict[str, SlurmPartition] = {}
+    unused: dict[str, None] = {}
+    for line, record in _records(path, text):
+        words = _words_of_record(line, record)
+        if (name := words.get("PartitionName")) is not None:
+            if name in told:
+                raise InputError(f"{path}:{line}", f"partition {name} again", "each partition once")
+            told[name] = partition_of(f"{path}:{line}: {name}", name, words)
+            continue
+        if words.get("State") is None:
+            raise InputError(f"{path}:{line}", "a node's record without State=", "whole records")
+        named = (words.get("Partitions") or "").split(",")
+        held = tuple(dict.fromkeys(filter(None, map(str.strip, named))))
+        node = node_of(f"{path}:{line}", words.get("NodeName") or "", words)
+        nodes.append(replace(node, partitions=held))
+        unused |= {key: None for key in _SAYS if words.get(key) not in {None, _USUAL.get(key)}}
+    known = dict.fromkeys([*(one for node in nodes for one in node.partitions), *told])
+    partitions = tuple(told.get(one) or SlurmPartition(one) for one in known)
+    return SlurmSite(tuple(nodes), partitions, unused=tuple(unused))
+
+
+def _records(path: Path, text: str) -> list[tuple[int, str]]:
+    """The number of the first line of each record, of a node or a partition, and the record in one line."""
+    found: list[tuple[int, list[str]]] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        stripped = line.strip()
+        if stripped.startswith(_BEGINS):
+            found.append((number, [stripped]))
+        elif stripped and found and line[0].isspace():
+            found[-1][1].append(stripped)
+        elif stripped:
+            raise InputError(f"{path}:{number}", f"no {_BEGINS[0]} at its beginning ({stripped[:40]})", "a node a line")
+    return [(number, " ".join(lines)) for number, lines in found]
+
+
+def _words_of_record(line: int, record: str) -> Words:
+    """The words of a record, of which some have blanks in their values."""
+    ends = _FREE_TEXT.search(record)
+    told = record[: ends.start()] if ends else record
+    words, keys = Words(line), [*_RECORD_KEY.finditer(told)]
+    for this, following in zip(keys, [*keys[1:], None], strict=True):
+        words.add(this[1], told[this.end() : following.start() if following else None].strip())
+    return words

@@ -1,0 +1,237 @@
+"""Clears the auction of a window of jobs: priorities, bids, winners, and the nodes that they get (001)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from typing import ClassVar
+
+import numpy as np
+
+from dardis.dispatch.auction.bids import (
+    Asked,
+    Bid,
+    Class,
+    Free,
+    Worth,
+    asked_of,
+    bids_of,
+    nodesets,
+    slurm_nodes,
+    spread,
+)
+from dardis.dispatch.auction.programme import Auction, alpha_exact, alpha_of_paper, greedy, handed_out, merged
+from dardis.dispatch.cp.decision_problem import Answer, Held, Problem, Waiting
+from dardis.dispatch.cp.first_answer import Machine
+from dardis.engine.clock import cpu_timed
+from dardis.model.arrays import Ints
+from dardis.model.choices import Choice
+from dardis.model.errors import ProtocolError
+from dardis.model.platform import Platform
+from dardis.solver.milp import Search, maximise
+from dardis.solver.result import Result
+
+HOUR_S = 3600
+
+
+class Alpha(Choice):
+    """How much preferences count beside priorities."""
+
+    PAPER = "paper", "By eq. 10, which does not ensure that they only choose among answers of the same priorities."
+    EXACT = "exact", "They only choose among answers of the same priorities."
+
+
+class BidClasses(Choice):
+    """What jobs may bid for."""
+
+    ALL = "all", "Nodes of all classes (A, B and C)."
+    CONTIGUOUS = "contiguous", "Classes A and B alone: adjacent nodes for every job (table 8, contigonly)."
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The terms of an auction: settings, by their names."""
+
+    window: int
+    bids_per_job: int
+    bids: BidClasses
+    slurm_bids: bool
+    alpha: Alpha
+    size_weight: int
+    age_weight: int
+    search_nodes: int
+
+
+@dataclass(frozen=True)
+class Aucsched:
+    """Decides by auction who starts now; nobody is planned for later."""
+
+    terms: Terms
+    knows_shapes: ClassVar[bool] = True
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        """As `Model` has it; the objective is minus what the winning bids bring, as less is better there."""
+        window = self._window(problem)
+        auction, build_s = cpu_timed(lambda: auction_of(problem, window, self.terms))
+        if not auction.bids:
+            return Answer({}, 0.0, 0.0, {}, build_cpu_s=build_s)
+        cleared, solve_s = cpu_timed(lambda: self._cleared(auction, seed))
+        order = sorted(range(len(cleared.winners)), key=lambda at: auction.bids[cleared.winners[at]].job)
+        places = [window[auction.bids[cleared.winners[at]].job] for at in order]
+        value = -auction.value(cleared.winners)
+        solver_s = 0.0 if cleared.result is None else cleared.result.cpu_s
+        return Answer(
+            dict.fromkeys(places, problem.now),
+            value,
+            min(value, cleared.bound),
+            {place: cleared.held[at] for place, at in zip(places, order, strict=True)},
+            result=cleared.result,
+            solver_cpu_s=solver_s,
+            build_cpu_s=build_s + max(0.0, solve_s - solver_s),
+            variables=cleared.variables,
+        )
+
+    def _window(self, problem: Problem) -> list[int]:
+        """Who bids, by places in the problem's `waiting`: the front of the queue, those of the highest P first."""
+        waiting, platform = problem.waiting, problem.platform
+        front = [(-platform.level_of(one.job.queue), one.arrival) for one in waiting]
+        window = sorted(range(len(waiting)), key=lambda place: front[place])[: self.terms.window]
+        order = [-priority(waiting[place], platform, problem.now, self.terms) for place in window]
+        return [place for _, place in sorted(zip(order, window, strict=True), key=lambda one: (one[0], front[one[1]]))]
+
+    def _cleared(self, auction: Auction, seed: int) -> Cleared:
+        """The better of the greedy auction and of what the programme's solver finds."""
+        first = greedy(auction)
+        more = handed_out(auction, first)
+        if more is None:
+            raise ProtocolError("bids that win one after the other do not fit on their nodes")
+        floor = Cleared.of(auction, first, more)
+        everybody = sum(
+            max(float(auction.worth[place]) for place, bid in enumerate(auction.bids) if bid.job == job)
+            for job in {bid.job for bid in auction.bids}
+        )
+        if auction.value(floor.winners) >= everybody - 1e-9:
+            return replace(floor, bound=-everybody)
+        programme = merged(auction)
+        known = programme.values(auction, first, more)
+        result, values = maximise(programme.program, programme.whole, Search(self.terms.search_nodes, seed), known)
+        bound = -everybody if result.bound is None else -min(everybody, result.bound)
+        best = floor
+        if values is not None:
+            winners = np.flatnonzero(values[: len(auction.bids)] > 0.5).tolist()
+            if auction.value(winners) > auction.value(floor.winners):
+                more = handed_out(auction, winners)
+                if more is None:
+                    raise ProtocolError("bids that win together do not fit on their nodes")
+                best = Cleared.of(auction, winners, more)
+        return replace(best, result=result, bound=bound, variables=programme.variables)
+
+
+@dataclass(frozen=True)
+class Cleared:
+    """Bids that win, by their places, and what each gets."""
+
+    winners: list[int]
+    held: list[Held]
+    result: Result | None = None
+    bound: float = -inf
+    variables: int = 0
+
+    @classmethod
+    def of(cls, auction: Auction, winners: list[int], more: Sequence[Ints]) -> Cleared:
+        """With so many spare units on each of their nodes."""
+        held = []
+        for place, units in zip(winners, more, strict=True):
+            bid = auction.bids[place]
+            held.append(bid.put(units) if bid.held is None else bid.held)
+        return cls(winners, held)
+
+
+def priority(waiting: Waiting, platform: Platform, now: int, terms: Terms) -> int:
+    """P of a job, from 1 on: by its share of the machine and how long it waits, as Slurm's; the paper prints none."""
+    capacity = np.maximum(platform.capacity.sum(axis=0), 1)
+    share = float((np.array(waiting.amounts) / capacity).max())
+    hours = (now - waiting.job.submit) / HOUR_S
+    return 1 + round(terms.size_weight * share + terms.age_weight * hours)
+
+
+def auction_of(problem: Problem, window: Sequence[int], terms: Terms) -> Auction:
+    """The auction of jobs, which are named by their places in the problem's `waiting`, the most important first."""
+    jobs = [problem.waiting[place] for place in window]
+    free = Free.of_steps(Machine(problem, ()).free(), max((one.duration for one in jobs), default=1))
+    asked = [list(asked_of(problem, free, place, job)) for job, place in enumerate(window)]
+    worth = Worth(free.amounts.shape[1], len(nodesets(free.amounts[0], _levels(jobs))))
+    bids: list[Bid] = []
+    cursor = 0
+    for job, requests in enumerate(asked):
+        each = max(1, terms.bids_per_job // max(1, len(jobs[job].requests)))
+        for one in requests:
+            contiguous = terms.bids is BidClasses.CONTIGUOUS
+            found = bids_of(one, worth, each, cursor, contiguous=contiguous)
+            bids += found
+            cursor = next((int(bid.nodes[-1]) + 1 for bid in found if bid.of is Class.B), cursor)
+        bids += _whole(problem, window[job], job, free, worth)
+    if terms.slurm_bids:
+        bids += _slurm(asked, free, worth)
+    priorities = tuple(priority(one, problem.platform, problem.now, terms) for one in jobs)
+    alpha = 0.0
+    if bids:
+        alpha = alpha_of_paper(priorities, len(bids)) if terms.alpha is Alpha.PAPER else alpha_exact(priorities)
+    return Auction(free, priorities, tuple(bids), alpha)
+
+
+def _levels(jobs: Sequence[Waiting]) -> list[tuple[int, ...]]:
+    """What units of the jobs ask for beside cores, and nothing."""
+    asked = {part.request[1:] for one in jobs for _, request in one.requests for part in request.parts}
+    return sorted(asked | {tuple(0 for _ in jobs[0].job.request[1:])}) if jobs else []
+
+
+def _slurm(asked: Sequence[Sequence[Asked]], free: Free, worth: Worth) -> list[Bid]:
+    """What Slurm would give each job in turn, beside those before it, as its first request that finds nodes."""
+    left, bids = free.amounts.copy(), []
+    for requests in asked:
+        for one in requests:
+            request = np.array(one.part.request, dtype=np.int64)
+            kinds = request > 0
+            # Shorter jobs take nothing of what longer ones go by, but all share what is free now.
+            least = left[: one.level + 1].min(axis=0)
+            most = np.minimum((least[:, kinds] // request[kinds]).min(axis=1), one.most)
+            nodes = slurm_nodes(one, most)
+            if nodes is None:
+                continue
+            value = worth.of(Class.SLURM, cores_only=one.cores_only, nodes=len(nodes), sets=1)
+            bid = one.bid(Class.SLURM, nodes, value, most)
+            if bid is not None:
+                left[: one.level + 1, nodes] -= spread(most[nodes], one.part.units)[:, None] * request
+                bids.append(bid)
+                break
+    return bids
+
+
+def _whole(problem: Problem, place: int, job: int, free: Free, worth: Worth) -> list[Bid]:
+    """Of a job that may be run as several parts: where they are put one after the other, if all find nodes now.
+
+    The paper knows none; its preference is that of a bid of class C on as many nodesets as blocks.
+    """
+    waiting, bids = problem.waiting[place], []
+    for at, request in waiting.requests:
+        if len(request.parts) == 1:
+            continue
+        alone = replace(waiting, orders={at: waiting.orders[at]}, duration=request.walltime)
+        plan = Machine(problem, (alone,)).put([0])
+        if plan is None or plan.starts[0] > 0:
+            continue
+        fixed: dict[int, Ints] = {}
+        for part, (nodes, units) in zip(request.parts, plan.where[0][1], strict=True):
+            for node, count in zip(nodes.tolist(), units.tolist(), strict=True):
+                fixed[node] = fixed.get(node, 0) + count * np.array(part.request)
+        nodes = np.array(sorted(fixed), dtype=np.int64)
+        blocks = int((np.diff(nodes, prepend=-2) > 1).sum())
+        value = worth.of(Class.C, cores_only=False, nodes=len(nodes), sets=blocks)
+        taken = np.array([fixed[node] for node in nodes.tolist()])
+        unit = request.parts[0].request
+        bids.append(
+            Bid(job, at, Class.C, value, free.level(request.walltime), nodes, taken, 0, unit, plan.where[0])
+        )  # fmt: skip
+    return bids

@@ -1,0 +1,421 @@
+"""The Eurora scheduler (T chapter 4): all waiting jobs in one model, whose size and work follow the last one (4.4).
+
+An answer of ours comes first, as for the other models; what is new is where it comes from. An order is looked for on
+sums over nodes (`in_order.py`) and laid out on nodes as a list schedule. The solver is given as many of those who start
+first by it as a model may have; the others follow behind them. What costs less in all stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from dardis.dispatch.cp import objectives
+from dardis.dispatch.cp.decision_problem import Answer
+from dardis.dispatch.cp.node_model import Task, build
+from dardis.dispatch.cp.pcp_nodes import MOST_PLACES, possible
+from dardis.engine.clock import cpu_timed
+from dardis.kernels.chance import PURPOSE_PLAN, draw_key
+from dardis.kernels.list_schedule import cost_before, exchange, make_ahead, put_all
+from dardis.model.job import FOREVER
+from dardis.model.numbers import LARGEST_INT64
+from dardis.model.step_function import sum_of_columns
+from dardis.solver.cpsat import Answer as SolverAnswer
+from dardis.solver.cpsat import begin_with, solve
+from dardis.solver.result import Budget, Ended
+
+if TYPE_CHECKING:
+    from dardis.dispatch.cp.decision_problem import Problem
+    from dardis.dispatch.cp.first_answer import Plan
+    from dardis.dispatch.cp.node_model import Built, Task
+    from dardis.dispatch.cp.objectives import Delay, Executed
+    from dardis.kernels.list_schedule import Ahead
+    from dardis.model.addresses import JobId
+    from dardis.model.arrays import Floats, Ints
+    from dardis.solver.cpsat import CpModel
+
+LONGEST_S = 300.0
+"""No δ is above this."""
+LEAST_S = 1e-9
+"""None is below this."""
+FIRST_ONLY_S = 60.0
+"""Where δ is above this, the first solution is taken."""
+WITHOUT_GAIN_S = 10.0
+"""A search that finds nothing better for so long is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """What stands for the next cycle: δ, and how often the queue is halved that it looks at."""
+
+    delta: float
+    halvings: int = 0
+
+    def of_queue(self, waiting: int) -> int:
+        """How many of those who wait are looked at, the first in the queue; one at least."""
+        return max(min(waiting, 1), waiting >> self.halvings)
+
+
+@dataclass(frozen=True, slots=True)
+class Pacing:
+    """K₁, K₂ and M of T section 4.4, which doesn't print them."""
+
+    k1: float = 1.0
+    """What is given beside the time to the first solution, in s."""
+    k2: float = 2.0
+    """How much longer each further run is where one finds nothing."""
+    m: int = 3
+    """So many runs at most."""
+
+    def begin(self) -> Pace:
+        """At first δ is K₁."""
+        return Pace(min(self.k1, LONGEST_S))
+
+    def after(self, pace: Pace, first_s: float | None) -> Pace:
+        """After a cycle whose first solution took so long; None: there was none.
+
+        Then δ is what the last run had, and half of the queue is looked at; after a success all of it is again.
+        """
+        if first_s is None:
+            return Pace(self.limits(pace)[-1], pace.halvings + 1)
+        return Pace(min(first_s + self.k1, LONGEST_S))
+
+    def limits(self, pace: Pace) -> list[float]:
+        """What each run has, in turn, as long as nothing is found."""
+        found = [pace.delta]
+        while len(found) < self.m:
+            found.append(max(LEAST_S, min(found[-1] * self.k2, LONGEST_S)))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """The last answer, with the CPU time of all runs, what they took in all, and the time to the first solution."""
+
+    answer: SolverAnswer
+    spent_s: float
+    first_s: float | None
+
+
+def search(
+    model: CpModel, pacing: Pacing, pace: Pace, seed: int, conflicts: int | None = None, guard_s: float = inf
+) -> Searched:
+    """Run the solver as long as it may; where nothing is found, again with K₂ · δ, M times in all."""
+    runs = _Runs(model, seed, conflicts, guard_s)
+    for limit in pacing.limits(pace):
+        # Whoever may go on for longer than without gain is watched: his first run ends with the first solution.
+        answer = runs.run(limit, first_only=limit > WITHOUT_GAIN_S)
+        if answer.result.found or answer.result.ended is not Ended.BUDGET:
+            break
+    if answer.result.found and WITHOUT_GAIN_S < limit <= FIRST_ONLY_S:
+        answer = runs.improve(answer, limit - runs.last_s)
+    return Searched(replace(answer, result=replace(answer.result, cpu_s=runs.cpu_s)), runs.spent_s, runs.first_s)
+
+
+class _Runs:
+    """Runs of the solver on a model."""
+
+    def __init__(self, model: CpModel, seed: int, conflicts: int | None, guard_s: float) -> None:
+        self._model, self._seed, self._conflicts, self._guard_s = model, seed, conflicts, guard_s
+        self.spent_s = self.cpu_s = self.last_s = 0.0
+        self.first_s: float | None = None
+        """How long the run that found something first took until then."""
+
+    def run(self, limit: float, *, first_only: bool = False) -> SolverAnswer:
+        """Run once."""
+        budget = Budget(
+            limit, self._guard_s, seed=self._seed, conflicts=self._conflicts, probing=False, first_only=first_only
+        )
+        answer = solve(self._model, budget, notes_when=True)
+        self.last_s = answer.result.deterministic_s or 0.0
+        self.spent_s += self.last_s
+        self.cpu_s += answer.result.cpu_s
+        if self.first_s is None and answer.result.found:
+            self.first_s = answer.result.found_at[0] if answer.result.found_at else self.last_s
+        return answer
+
+    def improve(self, answer: SolverAnswer, left: float) -> SolverAnswer:
+        """Go on from an answer for so long, as long as there is a gain again and again."""
+        while left > 0 and not answer.result.proven:
+            begin_with(self._model, answer)
+            better = self.run(min(left, WITHOUT_GAIN_S))
+            left -= self.last_s
+            if not better.result.found:
+                break
+            gains, answer = better.result.objective != answer.result.objective, better
+            if not gains or better.result.ended is not Ended.BUDGET:
+                break
+        return answer
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What may be done for an answer."""
+
+    pacing: Pacing = field(default_factory=Pacing)
+    most_places: int = MOST_PLACES
+    """Nodes of jobs in the largest model that is built."""
+    exchanges: int = 2000
+    """Other orders that are tried before."""
+    plan_jobs: int = 100
+    """Of so many jobs that start first."""
+    conflicts: int | None = None
+    """Dead ends of a run."""
+    guard_s: float = inf
+    shortcuts: bool = True
+    """Whether an answer of ours comes first; else the solver is asked always, and is told of none."""
+
+
+class Eurora:
+    """Decides by the model of T section 4.3, and remembers what the last cycle took, and its order.
+
+    The same problems in the same order get the same answers.
+    """
+
+    knows_shapes: ClassVar[bool] = True
+
+    def __init__(self, means: Means) -> None:
+        """Before the first cycle."""
+        self._means = means
+        self._pace = means.pacing.begin()
+        self._last: dict[JobId, int] = {}
+        """The place of each job in the last order."""
+        self._cycles = 0
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        """As `Model` has it."""
+        self._cycles += 1
+        case, check_s = cpu_timed(lambda: _Case.of_problem(problem))
+        if self._means.shortcuts:
+            found = self._improved(case, seed)
+        else:
+            head = case.only(range(self._pace.of_queue(len(case.task.jobs))))
+            found, case = self._solved(head, None, seed), head
+        return case.told(found, check_s)
+
+    def _improved(self, case: _Case, seed: int) -> _Found:
+        """An answer of ours, and what the solver makes of it."""
+        ours = self._ours(case, seed)
+        if ours is None:
+            return self._solved(case, None, seed)
+        self._last = {case.task.jobs[job].job.number: place for place, job in enumerate(ours.order)}
+        found = _Found(ours, case.bound)
+        if not len(case.first) or (case.first > 0).all() or case.objective.value(ours.starts) <= found.bound:
+            return found
+        found = replace(found, bound=max(found.bound, case.task.least(case.objective, case.first)))
+        head = self._head(case, ours)
+        if not head:
+            return replace(found, too_large=True)
+        solved = self._solved(case.only(head), ours.only(head), seed)
+        if len(head) == len(ours.order):
+            solved = replace(solved, bound=max(found.bound, solved.bound))
+        else:
+            solved = replace(solved, bound=found.bound)
+        return replace(solved, plan=_best(case, ours, head, solved.plan))
+
+    def _ours(self, case: _Case, seed: int) -> Plan | None:
+        """The better of two answers that go by an order on sums; None: somebody finds no nodes beside the others."""
+        task, weight = case.task, 1.0 / case.objective.denominators
+        order = best_order(
+            task,
+            weight,
+            case.first,
+            self._means.exchanges,
+            self._means.plan_jobs,
+            seed,
+            self._cycles,
+            self._known(case),
+        )
+        plans = [task.machine().put(order), task.machine().place(order)]
+        return min(
+            (plan for plan in plans if plan is not None and (plan.starts <= task.latest).all()),
+            key=lambda plan: case.objective.value(plan.starts),
+            default=None,
+        )
+
+    def _known(self, case: _Case) -> list[int]:
+        """All jobs in the last order, with who was not in it put in by duration over weight."""
+        numbers = [waiting.job.number for waiting in case.task.jobs]
+        length = (case.task.durations * case.objective.denominators).tolist()
+        old = sorted(
+            (job for job, one in enumerate(numbers) if one in self._last), key=lambda job: self._last[numbers[job]]
+        )
+        new = sorted((job for job, one in enumerate(numbers) if one not in self._last), key=lambda job: length[job])
+        merged = []
+        for job in old:
+            while new and length[new[0]] < length[job]:
+                merged.append(new.pop(0))
+            merged.append(job)
+        return [*merged, *new] if old else []
+
+    def _head(self, case: _Case, ours: Plan) -> list[int]:
+        """Those who start first, as many as a model may have."""
+        by_start: list[int] = np.argsort(ours.starts, kind="stable").tolist()
+        sizes = case.task.sizes()
+        nodes = [sizes[job] for job in by_start]
+        fits = int(np.searchsorted(np.cumsum(nodes), self._means.most_places, side="right"))
+        return by_start[: self._pace.of_queue(fits)]
+
+    def _solved(self, case: _Case, hint: Plan | None, seed: int) -> _Found:
+        """What the solver finds in a model of all of a case."""
+        means, pace = self._means, self._pace
+        shares = case.task.shares(means.most_places) if case.task.jobs else []
+        if not shares:
+            too_large = shares is None
+            if too_large:
+                self._pace = means.pacing.after(pace, None)
+            return _Found(None, case.bound, too_large=too_large)
+        built, build_s = cpu_timed(lambda: build(case.task, shares, case.objective, (), case.first, hint))
+        searched = search(built.model, means.pacing, pace, seed, means.conflicts, means.guard_s)
+        self._pace = means.pacing.after(pace, searched.first_s)
+        return _Found.of_search(case, built, searched, build_s)
+
+
+def _best(case: _Case, ours: Plan, head: Sequence[int], of_head: Plan | None) -> Plan:
+    """The best of our answer, of the solver's, and of all laid out anew behind those whom the solver has put."""
+    plans = [ours]
+    if of_head is not None:
+        first = [head[job] for job in of_head.order]
+        behind = {*range(len(ours.order))}.difference(first)
+        again = case.task.machine().put([*first, *(job for job in ours.order if job in behind)])
+        plans += [plan for plan in (again,) if plan is not None and (plan.starts <= case.task.latest).all()]
+        if not behind:
+            plans.append(of_head.only(np.argsort(head).tolist()))
+    return min(plans, key=lambda plan: case.objective.value(plan.starts))
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What came of a model."""
+
+    plan: Plan | None
+    bound: float
+    searched: Searched | None = None
+    build_s: float = 0.0
+    too_large: bool = False
+
+    @classmethod
+    def of_search(cls, case: _Case, built: Built, searched: Searched, build_s: float) -> _Found:
+        """The plan that was found, if any."""
+        result = searched.answer.result
+        plan = built.read(searched.answer) if result.found else None
+        bound = case.bound if result.bound is None else max(case.bound, result.bound / built.posted.scale)
+        return cls(plan, bound, searched, build_s)
+
+
+@dataclass(frozen=True)
+class _Case:
+    """The jobs of a decision that could run some time as the machine is (T eq. 4.6), and what is known of them."""
+
+    task: Task
+    first: Ints
+    """No job can start before."""
+    objective: Executed | Delay
+
+    @classmethod
+    def of_problem(cls, problem: Problem) -> _Case:
+        """Without those whom nothing that is open ever holds: they would make the whole infeasible."""
+        order = sorted(possible(problem), key=lambda place: problem.waiting[place].arrival)
+        task = Task(problem, tuple(order), problem.running, problem.horizon - problem.now)
+        first = task.machine().earliest(problem.horizon)
+        return cls(task, first, objectives.executed(task.jobs, problem.platform, problem.now, task.latest))
+
+    def only(self, jobs: Sequence[int]) -> _Case:
+        """The same of some of its jobs."""
+        if len(jobs) == len(self.first) and [*jobs] == [*range(len(jobs))]:
+            return self
+        some = np.array(jobs, dtype=np.int64)
+        task = replace(self.task, places=tuple(self.task.places[job] for job in jobs))
+        return _Case(task, self.first[some], self.objective.only(some))
+
+    @property
+    def bound(self) -> float:
+        """What no answer undercuts, by the first starts alone."""
+        return self.objective.value(self.first)
+
+    def told(self, found: _Found, check_s: float) -> Answer:
+        """What the dispatcher is told."""
+        task, plan = self.task, found.plan
+        value = inf if plan is None else self.objective.value(plan.starts)
+        order = () if plan is None else plan.order
+        starts = {task.places[job]: task.problem.now + int(plan.starts[job]) for job in order} if plan else {}
+        where = {task.places[job]: plan.where[job] for job in order if plan.starts[job] == 0} if plan else {}
+        answer = Answer(
+            starts, value, min(value, found.bound), where, check_cpu_s=check_s, build_cpu_s=found.build_s,
+            variables=task.variables, too_large=found.too_large,
+        )  # fmt: skip
+        if found.searched is None:
+            return answer
+        result = found.searched.answer.result
+        return replace(answer, result=result, deterministic_s=found.searched.spent_s, solver_cpu_s=result.cpu_s)
+
+
+WIDTH_POWERS = (0.0, 0.5, 1.0)
+"""Orders that are tried first: by duration times so many powers of the share of the machine, over the weight.
+
+At the peak of 700 jobs on 65 nodes (266 wait) these cost 998, 979 and 1,020, the order of arrival 1,717; after 1,000
+exchanges 951, 938 and 960, and no order less than 819.
+"""
+
+
+def best_order(
+    task: Task, weight: Floats, first: Ints, tries: int, most: int, seed: int, cycle: int, known: Sequence[int] = ()
+) -> tuple[int, ...]:
+    """The jobs of a task by their starts in the best plan that is found; `known` is an order of all that is tried too.
+
+    `tries` exchanges are drawn by seed and cycle among the `most` who are first.
+    `weight` is what a second of each one's wait costs; no job starts before its `first`, in s from now.
+    """
+    count = len(task.jobs)
+    ahead = _ahead(task, weight, first)
+    orders = [*_by_width(task, weight), *([np.array(known, dtype=np.int64)] if len(known) else [])]
+    costs = []
+    for order in orders:
+        ahead.order[:] = order
+        costs.append(put_all(ahead, 0, count, 0))
+    best = int(np.argmin(costs))
+    ahead.order[:] = orders[best]
+    put_all(ahead, 0, count, 0)
+    front = min(count, most)
+    if front > 1:
+        exchange(ahead, front, tries, _key(seed, cycle), cost_before(ahead, front, 0), 0)
+        put_all(ahead, front, count, 0)
+    starts = ahead.start[ahead.order]
+    return tuple(ahead.order[np.argsort(starts, kind="stable")].tolist())
+
+
+def _key(seed: int, cycle: int) -> int:
+    """The key of the draws, as a number that kernels take from outside."""
+    return int(draw_key(seed, cycle, 0, 0, int(PURPOSE_PLAN))) & LARGEST_INT64
+
+
+def _ahead(task: Task, weight: Floats, first: Ints) -> Ahead:
+    count = len(task.jobs)
+    time, free = sum_of_columns(task.free)
+    ahead = make_ahead(time, np.maximum(free, 0), count, 0)
+    ahead.need[:] = _needs(task)
+    ahead.span[:] = task.durations
+    ahead.weight[:] = weight
+    # Who could start some time alone may find enough in sums from then on.
+    ahead.soonest[:] = np.minimum(first, FOREVER)
+    ahead.least[:] = weight * first
+    steps = len(time)
+    ahead.steps[0] = steps
+    ahead.time[0, :steps], ahead.value[0, :steps] = time, np.maximum(free, 0)
+    return ahead
+
+
+def _needs(task: Task) -> Ints:
+    kinds = len(task.problem.platform.kinds)
+    needs = [waiting.amounts for waiting in task.jobs]
+    return np.array(needs, dtype=np.int64).reshape(-1, kinds)
+
+
+def _by_width(task: Task, weight: Floats) -> list[Ints]:
+    capacity = np.maximum(task.problem.platform.capacity.sum(axis=0), 1)
+    share = (_needs(task) / capacity).max(axis=1, initial=0.0)
+    return [np.argsort(task.durations * share**power / weight, kind="stable") for power in WIDTH_POWERS]

@@ -1,0 +1,240 @@
+"""The machine of a problem for kernels, answers before any solver, and the fluid bound.
+
+Schedule-or-postpone (PCP'19, section 2.2) and list schedules. Nodes are chosen by best fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from math import ceil, inf
+from operator import or_
+from typing import NamedTuple
+
+import numpy as np
+
+from dardis.dispatch.cp.decision_problem import Held, Problem, Running, Waiting
+from dardis.kernels import schedule_or_postpone
+from dardis.kernels.job_queue import LATEST, START, STARTED, UNBOUND, Rules
+from dardis.kernels.job_table import JobTable
+from dardis.kernels.placer import Placer
+from dardis.kernels.profile import DONE, NodeProfiles
+from dardis.model.arrays import Floats, Ints
+from dardis.model.choices import NodeChoice
+from dardis.model.errors import ProtocolError
+from dardis.model.job import FOREVER
+from dardis.model.offer_rows import NODE_CHOICES
+
+
+@dataclass(frozen=True)
+class Plan:
+    """When and where jobs start, by their places in a list: starts in s from now."""
+
+    starts: Ints
+    where: list[Held]
+    order: tuple[int, ...]
+    """The places, in the order in which jobs were given their nodes."""
+
+    def only(self, jobs: Sequence[int]) -> Plan:
+        """The plan of some of the jobs, which are named by their places among these then."""
+        place_of = {job: place for place, job in enumerate(jobs)}
+        where = [self.where[job] for job in jobs]
+        return Plan(
+            self.starts[np.array(jobs, dtype=np.int64)],
+            where,
+            tuple(place_of[job] for job in self.order if job in place_of),
+        )
+
+
+class Machine:
+    """The nodes of a problem beside running jobs and what is blocked, and some jobs that wait for them."""
+
+    def __init__(self, problem: Problem, jobs: Sequence[Waiting], running: Sequence[Running] | None = None) -> None:
+        """Lay the nodes out, with the problem's running jobs unless others are named."""
+        # What is closed is blocked in the problem.
+        platform = replace(problem.platform, maintenance=()) if problem.platform.maintenance else problem.platform
+        count = platform.node_count
+        self._now = problem.now
+        self._nodes = NodeProfiles(platform, 0, count, None)
+        self._take(problem, problem.running if running is None else running)
+        hours = platform.hours if problem.keeps_hours else {}
+        self._table = JobTable(platform.sets, [*hours.values()])
+        number = {queue: place for place, queue in enumerate(hours, 1)}
+        slots = [self._enter(one, number.get(one.job.queue, 0)) for one in jobs]
+        self._slots = np.array(slots, dtype=np.int64)
+        # The kernels care for durations: a deadline forbids nothing here.
+        self._table.queue.table[self._slots, LATEST] = FOREVER
+        choice = NODE_CHOICES[NodeChoice.BEST_FIT]
+        rules = Rules(False, False, 0, UNBOUND, False, problem.distinct, choice, 0)
+        self._placer = Placer(self._nodes, rules, len(platform.kinds), max(1, len(jobs)))
+
+    def _enter(self, waiting: Waiting, hours: int) -> int:
+        """Write the rows of a job; return its slot."""
+        if waiting.job.requests:
+            return self._table.add_shaped(waiting.job, waiting.orders, 0, hours)
+        return self._table.add(waiting.job, waiting.duration, hours=hours)
+
+    def _held(self, slot: int) -> Held:
+        """As which of its requests a job has which nodes."""
+        if self._table.jobs[slot].requests:
+            return self._table.parts_of(slot)
+        return 0, (self._table.nodes_of(slot),)
+
+    def _take(self, problem: Problem, running: Sequence[Running]) -> None:
+        # Kernels want an end of everything: nobody who is planned still runs then.
+        now, never = problem.now, problem.horizon + max((one.duration for one in problem.waiting), default=0) + 1
+        blocked = [block for block in problem.blocked if block.end > now and block.start < never]
+        held = [job for job in running if job.end > now]
+        kinds = len(problem.platform.kinds)
+        sizes = [len(job.nodes) for job in held]
+        of_jobs = np.array([job.job.request for job in held], dtype=np.int64).reshape(-1, kinds)
+        units = np.concatenate([np.zeros(0, np.int64), *(job.units for job in held)])
+        of_blocks = np.array([block.amounts for block in blocked], dtype=np.int64).reshape(-1, kinds)
+        amounts = np.concatenate([units[:, None] * np.repeat(of_jobs, sizes, axis=0), of_blocks])
+        node = [*(job.nodes for job in held), np.array([block.node for block in blocked], dtype=np.int64)]
+        start = [np.full(len(units), now), np.array([max(block.start, now) for block in blocked], dtype=np.int64)]
+        ends = np.repeat(np.array([job.end for job in held], dtype=np.int64), sizes)
+        end = [ends, np.array([min(block.end, never) for block in blocked], dtype=np.int64)]
+        nodes, starts, until = np.concatenate(node), np.concatenate(start), np.concatenate(end)
+        done = 0
+        while True:
+            done = schedule_or_postpone.take_all(self._nodes.profiles, nodes, starts, until, amounts, done)
+            if done == len(nodes):
+                return
+            self._nodes.grow()
+
+    def earliest(self, last: int = FOREVER) -> Ints:
+        """When each job could start were it alone with what runs and is blocked, in s from now; FOREVER: not by `last`.
+
+        `last` is a time of the trace's clock. One of several parts may not find nodes for all of them by then.
+        """
+        found = np.empty(len(self._slots), dtype=np.int64)
+        kernel = schedule_or_postpone.earliest_starts
+        if self._placer.run(kernel, self._table.queue, self._now, self._slots, found, last) != DONE:
+            raise ProtocolError("the search for earliest starts does not end")
+        return np.where(found == FOREVER, FOREVER, found - self._now)
+
+    def free(self) -> list[tuple[Ints, Ints]]:
+        """For each node since when, in s from now and ascending from 0, it has what free; shapes (steps, [kinds])."""
+        rows, now = self._nodes.profiles, self._now
+        found = []
+        for low, size in zip(rows.head.tolist(), rows.size.tolist(), strict=True):
+            first = low + max(0, int(np.searchsorted(rows.time[low : low + size], now, side="right")) - 1)
+            time, value = rows.time[first : low + size], rows.value[first : low + size]
+            found.append((np.maximum(time - now, 0), value))
+        return found
+
+    def place(self, order: Sequence[int]) -> Plan | None:
+        """Schedule or postpone all jobs, the first in `order` first; None: there is one that never finds its nodes.
+
+        The machine is then full of them, and of no use to anybody else.
+        """
+        slots = self._slots[np.array(order, dtype=np.int64)]
+        freer = np.arange(len(self._nodes.member))
+        walk = np.array([self._now, 0, len(freer)], dtype=np.int64)
+        placer, queue = self._placer, self._table.queue
+        return self._plan(slots, placer.run(schedule_or_postpone.start_or_postpone, queue, slots, freer, walk))
+
+    def put(self, order: Sequence[int]) -> Plan | None:
+        """Let all jobs start as early as they can, each beside those before it in `order`; as `place`."""
+        slots = self._slots[np.array(order, dtype=np.int64)]
+        return self._plan(
+            slots, self._placer.run(schedule_or_postpone.start_in_turn, self._table.queue, slots, self._now)
+        )
+
+    def _plan(self, slots: Ints, answer: int) -> Plan | None:
+        """What a kernel that answers so has done for these."""
+        queue, room = self._table.queue, self._placer.room
+        if answer != DONE:
+            raise ProtocolError("a job that fits finds no nodes, or none that hold it")
+        started = room.started[: room.state[STARTED]].tolist()
+        if len(started) < len(slots):
+            return None
+        place_of = {slot: place for place, slot in enumerate(self._slots.tolist())}
+        return Plan(
+            queue.table[self._slots, START] - self._now,
+            [self._held(slot) for slot in self._slots.tolist()],
+            tuple(place_of[slot] for slot in started),
+        )
+
+
+class Work(NamedTuple):
+    """What jobs have to do, and what there is for it; times in s from now."""
+
+    duration: Ints
+    """(jobs,)"""
+    need: Ints
+    """(jobs, kinds); who asks for nothing may start at any time, as far as it is known here."""
+    time: Ints
+    free: Ints
+    """`free[i]` (kinds,) is there from `time[i]` on."""
+
+
+def least_of_groups(
+    least: Callable[[Ints, Work], float],
+    jobs: Sequence[Waiting],
+    groups: Sequence[int],
+    first: Ints,
+    free_of: Callable[[int], tuple[Ints, Ints]],
+) -> float:
+    """The least of an objective by what the nodes of any groups have for the jobs that may use no others.
+
+    `least` answers it by earliest starts and work (`Objective.least`); `groups` are those that each job may use, as
+    bits, and `first` its earliest start; `free_of` answers time and free, as in `Work`, of the nodes of some groups.
+    """
+    duration = np.array([waiting.least_duration for waiting in jobs], dtype=np.int64)
+    need = np.array([waiting.least_amounts for waiting in jobs], dtype=np.int64)
+    found = []
+    for bits in {*groups, reduce(or_, groups)} if groups else ():
+        inside = np.array([of_job & ~bits == 0 for of_job in groups])
+        found.append(least(first, Work(duration, np.where(inside[:, None], need, 0), *free_of(bits))))
+    return max(found, default=-inf)
+
+
+def least_weighted_starts(weight: Floats, first: Ints, work: Work) -> float:
+    """The least that the sum of `weight · start` can be, by any one kind, where no job starts before its `first`."""
+    alone = weight * first
+    found = [float(alone.sum())]
+    for kind in range(work.need.shape[1]):
+        asks = work.need[:, kind] > 0
+        of_kind = _of_kind(weight[asks], work.duration[asks], work.need[asks, kind], work.time, work.free[:, kind])
+        found.append(of_kind + float(alone[~asks].sum()))
+    return max(found)
+
+
+def least_end(work: Work) -> int:
+    """The earliest that all work can be done, by any one kind."""
+    found = [0]
+    for kind in range(work.need.shape[1]):
+        all_of_it = np.array([(work.duration * work.need[:, kind]).sum()], dtype=np.float64)
+        if all_of_it[0] > 0 and work.free[-1, kind] > 0:
+            done = _done(all_of_it, work.time, work.free[:, kind])[0]
+            found.append(ceil(float(done[0]) * (1 - 1e-12)))
+    return max(found)
+
+
+def _of_kind(weight: Floats, duration: Ints, need: Ints, time: Ints, free: Ints) -> float:
+    """The least sum, by a kind of which all need some."""
+    if not len(need) or free[-1] <= 0:
+        return 0.0
+    amount = duration.astype(np.float64) * need
+    order = np.argsort(-weight / amount, kind="stable")
+    _, moment = _done(np.concatenate([[0.0], np.cumsum(amount[order])]), time, free)
+    busy = np.diff(moment) / amount[order]
+    # Nobody starts before now, however little he weighs.
+    least = float((weight[order] * (busy - duration[order] / 2)).sum())
+    return max(least * (1 - 1e-12), 0.0)
+
+
+def _done(amount: Floats, time: Ints, free: Ints) -> tuple[Floats, Floats]:
+    """When so much work is done at the earliest, and its moment until then, ∫ t dw."""
+    edges = np.append(time, FOREVER).astype(np.float64)
+    # Both grow along straight and square pieces, from what they are at each step's begin.
+    done = np.concatenate([[0.0], np.cumsum(np.diff(edges[:-1]) * free[:-1])])
+    begins = np.concatenate([[0.0], np.cumsum((edges[1:-1] ** 2 - edges[:-2] ** 2) / 2 * free[:-1])])
+    # What is done just as a step without room begins is done then, not at its end.
+    step = np.clip(np.searchsorted(done, amount, side="left") - 1, 0, len(free) - 1)
+    rate = np.maximum(free[step], 1)
+    at = np.where(free[step] > 0, edges[step] + (amount - done[step]) / rate, edges[step])
+    return at, begins[step] + (at**2 - edges[step] ** 2) / 2 * free[step]

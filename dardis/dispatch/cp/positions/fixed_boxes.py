@@ -1,0 +1,173 @@
+"""Boxes that stand before anything is decided: what runs keeps its positions, what is blocked takes some.
+
+A machine's resources of a kind are a line in the order of the nodes (PCP'20, section 3, figure 2). Here a position is
+told by its node and its place within it; times are counted from the decision's instant.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from dardis.dispatch.cp.decision_problem import Blocked, Problem, Running
+from dardis.model.arrays import Bools, Ints
+from dardis.model.platform import Platform
+
+Piece = tuple[int, int, int, int]
+"""Positions `[low, high)` of a node and kind, during `[start, end)`."""
+_FIELDS = 6
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Boxes, a row each: node, kind, first position within the node, the one after the last, start, end; disjoint."""
+
+    rows: Ints
+    """(boxes, 6)"""
+
+    @classmethod
+    def of_problem(cls, problem: Problem) -> Taken:
+        """What runs, each on its own positions, and what is blocked beside it.
+
+        Who runs without positions gets the lowest free ones of his nodes, in the order of job numbers; in pieces where
+        too few are free in a row. What is blocked takes the highest that are free, and where too few are, those that
+        are free first.
+        """
+        base = first_positions(problem.platform)
+        known = [_known(job, problem.now, base) for job in problem.running if job.positions is not None]
+        rows = np.concatenate([np.empty((0, _FIELDS), dtype=np.int64), *known])
+        unknown = sorted((job for job in problem.running if job.positions is None), key=lambda job: job.job.number)
+        if unknown or problem.blocked:
+            spare = _Spare(problem, rows)
+            for job in unknown:
+                spare.settle(job)
+            spare.block(problem.blocked)
+            rows = spare.rows
+        return cls(rows)
+
+    @cached_property
+    def ends(self) -> tuple[Ints, Ints]:
+        """When boxes end, ascending, and the node each is of."""
+        order = np.argsort(self.rows[:, 5], kind="stable")
+        return self.rows[order, 5], self.rows[order, 0]
+
+    def later(self, nodes: int) -> Bools:
+        """Whether boxes of a node begin after the decision's instant, shape (nodes,)."""
+        there = np.zeros(nodes, dtype=bool)
+        there[self.rows[self.rows[:, 4] > 0, 0]] = True
+        return there
+
+    def free_of(self, platform: Platform, groups: int) -> tuple[Ints, Ints]:
+        """What the nodes of some groups have free together: since when, and from then on an amount of each kind."""
+        inside = platform.sets.nodes(groups)
+        rows = self.rows[inside[self.rows[:, 0]]]
+        kind, amount = rows[:, 1], rows[:, 3] - rows[:, 2]
+        time, place = np.unique(np.concatenate([[0], rows[:, 4], rows[:, 5]]), return_inverse=True)
+        change = np.zeros((len(time), platform.capacity.shape[1]), dtype=np.int64)
+        change[0] = platform.capacity[inside].sum(axis=0)
+        np.add.at(change, (place[1 : len(rows) + 1], kind), -amount)
+        np.add.at(change, (place[len(rows) + 1 :], kind), amount)
+        return time, np.cumsum(change, axis=0)
+
+
+def first_positions(platform: Platform) -> Ints:
+    """The machine's position that is a node's first of a kind, shape (nodes, kinds)."""
+    return np.cumsum(platform.capacity, axis=0) - platform.capacity
+
+
+def _known(running: Running, now: int, base: Ints) -> Ints:
+    """The boxes of a job that has positions."""
+    assert running.positions is not None
+    node = np.repeat(running.nodes, running.units)
+    parts = []
+    for kind, request in enumerate(running.job.request):
+        if request:
+            part = np.zeros((len(node), _FIELDS), dtype=np.int64)
+            part[:, 0], part[:, 1], part[:, 5] = node, kind, running.end - now
+            part[:, 2] = running.positions[kind] - base[node, kind]
+            part[:, 3] = part[:, 2] + request
+            parts.append(part)
+    return np.concatenate(parts)
+
+
+class _Spare:
+    """What is free of the nodes while boxes are added."""
+
+    def __init__(self, problem: Problem, rows: Ints) -> None:
+        self._now = problem.now
+        self._capacity = problem.platform.capacity
+        self._pieces: dict[tuple[int, int], list[Piece]] = defaultdict(list)
+        """By node and kind, ascending."""
+        for node, kind, *piece in rows.tolist():
+            self._pieces[node, kind].append((piece[0], piece[1], piece[2], piece[3]))
+        for pieces in self._pieces.values():
+            pieces.sort()
+
+    @property
+    def rows(self) -> Ints:
+        rows = [(*where, *piece) for where, pieces in sorted(self._pieces.items()) for piece in pieces]
+        return np.array(rows, dtype=np.int64).reshape(-1, _FIELDS)
+
+    def settle(self, running: Running) -> None:
+        """Give a running job positions."""
+        for node in np.repeat(running.nodes, running.units).tolist():
+            for kind, request in enumerate(running.job.request):
+                gaps = _gaps(self._pieces[node, kind], int(self._capacity[node, kind]))
+                long = next((low for low, high in gaps if high - low >= request), None)
+                chosen = _first(gaps, request) if long is None else [(long, long + request)]
+                end = running.end - self._now
+                self._pieces[node, kind].extend((low, high, 0, end) for low, high in chosen if high > low)
+                self._pieces[node, kind].sort()
+
+    def block(self, blocked: Iterable[Blocked]) -> None:
+        """Take positions for what is blocked, node by node; amounts blocked at once add up."""
+        of_node: dict[int, list[Blocked]] = defaultdict(list)
+        for block in blocked:
+            of_node[block.node].append(block)
+        for node, blocks in of_node.items():
+            cuts = sorted({max(time - self._now, 0) for block in blocks for time in (block.start, block.end)})
+            for kind in range(self._capacity.shape[1]):
+                added: list[Piece] = []
+                for start, end in pairwise(cuts):
+                    time = start + self._now
+                    amount = sum(block.amounts[kind] for block in blocks if block.start <= time < block.end)
+                    added += self._blocking(node, kind, amount, start, end)
+                self._pieces[node, kind] = sorted(self._pieces[node, kind] + added)
+
+    def _blocking(self, node: int, kind: int, amount: int, start: int, end: int) -> list[Piece]:
+        """Boxes of an amount during `[start, end)` beside what runs."""
+        pieces, capacity = self._pieces[node, kind], int(self._capacity[node, kind])
+        spaces = [(start, low, high) for low, high in _gaps(pieces, capacity)]
+        spaces += [(max(start, until), low, high) for low, high, _, until in pieces if until < end]
+        chosen = []
+        for free_from, low, high in sorted(spaces, key=lambda space: (space[0], -space[1])):
+            most = min(amount, high - low)
+            amount -= most
+            if most:
+                chosen.append((high - most, high, free_from, end))
+        return chosen
+
+
+def _gaps(pieces: list[Piece], capacity: int) -> list[tuple[int, int]]:
+    """Positions that are in none of some pieces that ascend and are disjoint."""
+    gaps, low = [], 0
+    for first, after, *_ in (*pieces, (capacity, capacity)):
+        if first > low:
+            gaps.append((low, first))
+        low = max(low, after)
+    return gaps
+
+
+def _first(gaps: list[tuple[int, int]], amount: int) -> list[tuple[int, int]]:
+    """The lowest positions, so many, in pieces."""
+    chosen = []
+    for low, high in gaps:
+        most = min(amount, high - low)
+        amount -= most
+        chosen.append((low, low + most))
+    return chosen

@@ -1,0 +1,286 @@
+"""Asks a model whenever somebody who waits could start: a decision is put as a problem, and its answer carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite
+from typing import Final
+
+import numpy as np
+
+from dardis.dispatch.cp.decision_problem import Answer, Blocked, Held, Model, Problem, Running, Waiting
+from dardis.dispatch.queue_orders import RULES
+from dardis.dispatch.queue_pass import see_done
+from dardis.engine.clock import cpu_timed
+from dardis.kernels import node_search, passes, selected_jobs
+from dardis.kernels.job_queue import ARRIVED, ENDED, FOLLOWING, GONE, OUTRUN, RULE, SPAN, START, STARTED, UNBOUND
+from dardis.kernels.job_table import JobTable
+from dardis.kernels.placer import Placer
+from dardis.model.addresses import JobId
+from dardis.model.arrays import Ints
+from dardis.model.errors import ProtocolError
+from dardis.model.job import FOREVER, NO_TIME, Job
+from dardis.model.platform import Platform
+from dardis.model.resources import NOBODY_KNOWS
+from dardis.wire.effects import Solved
+
+
+@dataclass(frozen=True, slots=True)
+class _Begin:
+    """Somebody who is to start: his nodes, if they are decided, and his positions on them."""
+
+    job: Job
+    where: Held | None
+    positions: Ints | None
+
+
+class Asking:
+    """Goes over a queue by asking a model."""
+
+    keys: Final = (RULES["fcfs"][1], RULES["fcfs"][1])
+    weighs_levels: Final = False
+    strict: Final = False
+    backfill: Final = False
+    depth: Final = 1
+    window: Final = 0
+
+    def __init__(
+        self,
+        model: Model,
+        seed: int,
+        *,
+        distinct: bool,
+        shortcuts: bool,
+        takes_time: bool,
+        keeps_closed: bool = False,
+        again_s: int | None = None,
+    ) -> None:
+        """Ask a model about the machine.
+
+        `distinct`: units of a job are on different nodes. `shortcuts`: it is asked only where somebody who waits could
+        start. `takes_time`: what it decides begins when its deterministic seconds are over. `keeps_closed`: jobs whose
+        queues are closed are part of the problem. `again_s`: so much after somebody has started the model is asked
+        again, though nothing happens meanwhile: it sees but the first of those who wait.
+        """
+        self._platform: Platform
+        self._model = model
+        self._seed = seed
+        self._distinct = distinct
+        self._shortcuts = shortcuts
+        self._takes_time = takes_time
+        self.keeps_closed: Final = keeps_closed
+        self._again_s = again_s
+        self._blocked: list[Blocked] = []
+        """What the empty machine may not be used for."""
+        self._positions: dict[JobId, Ints] = {}
+        """Of those who run, where the model cares for them."""
+        self._due: list[_Begin] | None = None
+        """Who is to start, if anybody, when the time that the last decision takes is over; None: none takes time now.
+        """
+        self._asked_at = NO_TIME
+
+    def see_empty(self, platform: Platform, placer: Placer) -> None:
+        """See what nobody may use."""
+        self._platform = platform
+        self._blocked = _blocked(placer, platform.capacity)
+        self._positions = {}
+
+    def go_over(self, placer: Placer, jobs: JobTable, now: int) -> Sequence[Solved]:
+        """Ask who starts now, and start them where there are nodes."""
+        queue = jobs.queue
+        due, self._due = self._due, None
+        # When a decision's time is over, all who wait have been decided on, unless something has happened meanwhile.
+        decides = due is None or bool(queue.size[[ARRIVED, ENDED, OUTRUN]].any()) or self._has_changed(now)
+        opened, opened_cpu_s = cpu_timed(lambda: placer.run(selected_jobs.open_pass, queue, now))
+        see_done(opened)
+        if due is not None:
+            self._begin(placer, jobs, due, now)
+        told = self._decide(placer, jobs, now) if decides else ()
+        told = tuple(replace(one, update_cpu_s=one.update_cpu_s + opened_cpu_s) for one in told)
+        self._see_that_something_happens(placer, jobs, now)
+        passes.close(queue, placer.rules, placer.room, now)
+        if self._again_s is not None and placer.room.state[STARTED] > 0:
+            placer.room.state[FOLLOWING] = now + self._again_s
+        return told
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a decision takes its time."""
+        return self._due is not None
+
+    def _has_changed(self, now: int) -> bool:
+        """Whether what is blocked has changed since the model was asked, or a queue has been opened or closed."""
+        if self.keeps_closed and any(one.changes(self._asked_at) <= now for one in self._platform.hours.values()):
+            return True
+        return any(self._asked_at < edge <= now for block in self._blocked for edge in (block.start, block.end))
+
+    def _decide(self, placer: Placer, jobs: JobTable, now: int) -> tuple[Solved, ...]:
+        """Put those who wait as a problem, if any of them could start, and carry the answer out."""
+        queue, started = jobs.queue, placer.room.state
+        table = queue.table
+        waiting = [slot for slot in queue.lists[RULE, : queue.size[RULE]].tolist() if not table[slot, GONE]]
+        bound = waiting if placer.rules.binding == UNBOUND else self._bound(placer, jobs, waiting, now)
+        if not self._model.knows_shapes:
+            bound = [slot for slot in bound if not jobs.jobs[slot].requests]
+        # Whom the desired profile binds no more has waited for too long already; others the model knows nothing of.
+        held = {*bound}
+        for slot in waiting:
+            if slot not in held:
+                placer.run(selected_jobs.begin_if_it_fits, queue, slot, now)
+        self._asked_at = now
+        if not bound or (self._shortcuts and not self._could_start(placer, jobs, now)):
+            return ()
+        before = int(started[STARTED])
+        problem, update_cpu_s = cpu_timed(lambda: self._problem(jobs, bound, now))
+        answer, cpu_s = cpu_timed(lambda: self._model.answer(problem, self._seed))
+        begins = self._begins(jobs, bound, answer, now)
+        if self._takes_time and answer.deterministic_s > 0:
+            self._due = begins
+            return (replace(told(problem, answer, cpu_s, len(begins)), update_cpu_s=update_cpu_s),)
+        _, commit_cpu_s = cpu_timed(lambda: self._begin(placer, jobs, begins, now))
+        solved = told(problem, answer, cpu_s, int(started[STARTED]) - before)
+        return (replace(solved, update_cpu_s=update_cpu_s, commit_cpu_s=commit_cpu_s),)
+
+    def _see_that_something_happens(self, placer: Placer, jobs: JobTable, now: int) -> None:
+        """Start whoever fits, in the order of arrival, if nobody runs or is to start: else perhaps none ever would.
+
+        So it is when a search has found nothing, or when sums hold jobs that no nodes do.
+        """
+        queue, table = jobs.queue, jobs.queue.table
+        runs = any(table[slot, GONE] and table[slot, START] != NO_TIME for slot in jobs.jobs)
+        if self._due is None and not runs:
+            for slot in queue.lists[RULE, : queue.size[RULE]].tolist():
+                placer.run(selected_jobs.begin_if_it_fits, queue, slot, now)
+
+    def _bound(self, placer: Placer, jobs: JobTable, waiting: list[int], now: int) -> list[int]:
+        """Whom the desired profile binds."""
+        table = jobs.queue.table
+        return [slot for slot in waiting if node_search.binding_of(placer.rules, table, slot, now) != UNBOUND]
+
+    def _could_start(self, placer: Placer, jobs: JobTable, now: int) -> bool:
+        """Whether anybody could."""
+        return placer.run(selected_jobs.anybody_could_start, jobs.queue, now) == node_search.FOUND
+
+    def _problem(self, jobs: JobTable, slots: list[int], now: int) -> Problem:
+        """What is to be decided."""
+        table = jobs.queue.table
+        running: list[Running] = []
+        for slot, job in jobs.jobs.items():
+            if table[slot, GONE] and table[slot, START] != NO_TIME:
+                start = int(table[slot, START])
+                end, positions = start + int(table[slot, SPAN]), self._positions.get(job.number)
+                if job.requests:
+                    running += _in_parts(job, jobs.parts_of(slot), start)
+                else:
+                    running.append(Running(job, end, start + job.expected, *jobs.nodes_of(slot), positions))
+        waiting = tuple(_waits(jobs, slot) for slot in slots)
+        running.sort(key=lambda job: (job.job.number, job.part))
+        problem = Problem(self._platform, now, tuple(running), waiting, (), self._distinct, self.keeps_closed)
+        horizon = FOREVER if self.keeps_closed else problem.horizon
+        blocked = tuple(
+            block if block.end <= horizon else Blocked(block.node, block.start, horizon, block.amounts)
+            for block in self._blocked
+            if block.end > now and block.start < horizon
+        )
+        return replace(problem, blocked=blocked)
+
+    def _begins(self, jobs: JobTable, slots: list[int], answer: Answer, now: int) -> list[_Begin]:
+        """Who is to start now, in the order in which they get their nodes."""
+        where, positions = answer.where or {}, answer.positions or {}
+        return [
+            _Begin(jobs.jobs[slots[place]], where.get(place), positions.get(place))
+            for place, start in answer.starts.items()
+            if start == now
+        ]
+
+    def _is_closed(self, slot: int, jobs: JobTable, now: int) -> bool:
+        """Whether the queue of a job on the list is closed."""
+        return self._platform.starts_of(jobs.jobs[slot].queue).opens(now) > now
+
+    def _begin(self, placer: Placer, jobs: JobTable, begins: list[_Begin], now: int) -> None:
+        """Start them, each where the model says, or where he fits best; who fits nowhere waits."""
+        queue = jobs.queue
+        running = {job.number for job in jobs.jobs.values()} if self._positions else set()
+        self._positions = {job: at for job, at in self._positions.items() if job in running}
+        waiting = {jobs.jobs[slot].number: slot for slot in queue.lists[RULE, : queue.size[RULE]].tolist()}
+        for begin in begins:
+            slot = waiting.get(begin.job.number)
+            if slot is None or jobs.jobs[slot] != begin.job or self._is_closed(slot, jobs, now):
+                continue  # it waits no more, or asks for something else by now, or its queue has been closed
+            # What was decided a while ago may not be wished any more.
+            if begin.where is None or (now > self._asked_at and placer.rules.binding != UNBOUND):
+                placer.run(selected_jobs.begin_if_it_fits, queue, slot, now)
+                continue
+            first = jobs.write_nodes(slot, *begin.where)
+            if jobs.jobs[slot].requests:
+                outcome = placer.change(selected_jobs.begin_parts_there, queue, placer.room, slot, first, now)
+            else:
+                outcome = placer.change(selected_jobs.begin_there, queue, placer.room, slot, now)
+            if outcome != selected_jobs.BEGUN:
+                if now == self._asked_at:
+                    raise ProtocolError(f"job {begin.job.number} does not fit where its model has put it")
+                placer.run(selected_jobs.begin_if_it_fits, queue, slot, now)
+            elif begin.positions is not None:
+                self._positions[begin.job.number] = begin.positions
+
+
+def _waits(jobs: JobTable, slot: int) -> Waiting:
+    """A job that waits, as models see it."""
+    job, orders = jobs.jobs[slot], jobs.orders_of(slot)
+    if not job.requests:
+        return Waiting(job, int(jobs.queue.table[slot, SPAN]))
+    return Waiting(job, max(job.requests[place].walltime for place in orders), orders)
+
+
+def _in_parts(job: Job, held: Held, start: int) -> Iterator[Running]:
+    """The parts of a job that runs since `start`, each as a job of its own."""
+    taken, places = held
+    request = job.requests[taken]
+    for place, (part, (nodes, units)) in enumerate(zip(request.parts, places, strict=True)):
+        alone = replace(
+            job, walltime=request.walltime, units=part.units, request=part.request, groups=part.groups, requests=()
+        )
+        end = start + request.walltime
+        yield Running(alone, end, end, nodes, units, part=place)
+
+
+def _blocked(placer: Placer, capacity: Ints) -> list[Blocked]:
+    """What nobody may use, while nobody runs: what is closed, and above what is wished."""
+    rows, kinds = placer.nodes.profiles, capacity.shape[1]
+    found = []
+    for node, (head, size) in enumerate(zip(rows.head.tolist(), rows.size.tolist(), strict=True)):
+        value = rows.value[head : head + size].astype(np.int64)
+        free = value[:, :kinds] if value.shape[1] == kinds else np.minimum(value[:, :kinds], value[:, kinds:])
+        less = capacity[node] - np.maximum(free, 0)
+        # What is so until nobody knows when is so for ever.
+        starts = [time for time in rows.time[head : head + size].tolist() if time < NOBODY_KNOWS]
+        ends = [*starts[1:], FOREVER]
+        found += [
+            Blocked(node, start, end, tuple(amounts))
+            for start, end, amounts in zip(starts, ends, less.tolist(), strict=False)
+            if any(amounts)
+        ]
+    return found
+
+
+def told(problem: Problem, answer: Answer, cpu_s: float, started: int) -> Solved:
+    """What is kept of a decision, which took so much of this thread, beside the solver's."""
+    result = answer.result
+    return Solved(
+        waiting=len(problem.waiting),
+        planned=len(answer.starts),
+        started=started,
+        status="" if result is None else str(result.status),
+        ended="" if result is None else str(result.ended),
+        objective=answer.objective if isfinite(answer.objective) else None,
+        bound=answer.bound if isfinite(answer.bound) else None,
+        variables=answer.variables,
+        deterministic_s=answer.deterministic_s,
+        check_cpu_s=answer.check_cpu_s,
+        first_cpu_s=cpu_s - answer.check_cpu_s - answer.build_cpu_s,
+        build_cpu_s=answer.build_cpu_s,
+        solver_cpu_s=answer.solver_cpu_s,
+        too_large=answer.too_large,
+        asked=problem,
+    )

@@ -1,0 +1,61 @@
+"""Which requests of jobs a machine could ever hold, and in which order their parts are to look for nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice, permutations
+from typing import Final
+
+from dardis.kernels.job_queue import UNBOUND, Rules
+from dardis.kernels.job_table import JobTable
+from dardis.kernels.placer import Placer
+from dardis.kernels.profile import DONE, NodeProfiles
+from dardis.kernels.shape_kernels import holds_alone
+from dardis.model.capacity import hardest_first
+from dardis.model.job import Job, Request
+from dardis.model.offer_rows import FIRST_FIT
+from dardis.model.platform import Maintenance, Platform
+from dardis.model.resources import NOBODY_KNOWS
+
+MOST_ORDERS: Final = 24
+"""Orders of parts that are tried: all of up to four."""
+
+
+class Shapes:
+    """The empty machine, without maintenance and wishes; made when somebody first asks."""
+
+    def __init__(self, platform: Platform, *, distinct: bool, failed: Sequence[int] = ()) -> None:
+        """`distinct`: units of a job are on different nodes. Those that have `failed` hold nothing."""
+        closed = (Maintenance(tuple(failed), 0, NOBODY_KNOWS),) if failed else ()
+        self._platform = replace(platform, maintenance=closed)
+        self._rules = Rules(False, False, 0, UNBOUND, False, distinct, FIRST_FIT, 0)
+        self._probe = JobTable(platform.sets)
+        self._empty: Placer | None = None
+        self._orders: dict[Request, list[int] | None] = {}
+        """Of each request: the order of its parts (None: it is not held)."""
+
+    def held(self, job: Job) -> dict[int, list[int]]:
+        """Those requests of a job that it holds, by place, with the order of their parts.
+
+        It holds what finds nodes in the way in which they are looked for later: nobody waits for what he never finds.
+        The order is that which puts the hardest parts first, or else the first other in which they do.
+        """
+        orders = {}
+        for place, request in enumerate(job.requests):
+            if request not in self._orders:
+                hardest = hardest_first(request, self._platform.sets)
+                tried = map(list, islice(permutations(hardest), MOST_ORDERS))
+                self._orders[request] = next((order for order in tried if self._finds(job, {place: order})), None)
+            if (known := self._orders[request]) is not None:
+                orders[place] = known
+        return orders
+
+    def _finds(self, job: Job, orders: dict[int, list[int]]) -> bool:
+        if self._empty is None:
+            nodes = NodeProfiles(self._platform, 0, self._platform.node_count, None)
+            self._empty = Placer(nodes, self._rules, len(self._platform.kinds))
+        slot = self._probe.add_shaped(job, orders, 0, 0)
+        found = self._empty.run(holds_alone, self._probe.queue, slot, 0) == DONE
+        self._probe.remove(slot)
+        return found

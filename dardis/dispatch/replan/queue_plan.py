@@ -1,0 +1,174 @@
+"""Plans for a whole queue by exchanges, and better ones from a constraint solver."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from dardis.dispatch.cp.first_answer import Work
+from dardis.dispatch.cp.objectives import WeightedStarts
+from dardis.dispatch.cp.pools import Improved, Sums
+from dardis.dispatch.cp.search_effort import Effort
+from dardis.dispatch.queue_orders import RULES
+from dardis.dispatch.queue_pass import see_done
+from dardis.engine.clock import cpu_timed
+from dardis.kernels import replan
+from dardis.kernels.job_queue import RULE, STARTED, Queue
+from dardis.kernels.job_table import JobTable
+from dardis.kernels.list_schedule import Ahead, make_ahead
+from dardis.kernels.placer import Placer
+from dardis.model.arrays import Ints
+from dardis.model.job import FOREVER
+from dardis.model.platform import Platform
+from dardis.model.step_function import sum_of_columns
+from dardis.wire.effects import Solved
+
+
+class Replan:
+    """Goes over a queue by a plan of the weightiest who wait."""
+
+    keys: Final = (RULES["fcfs"][1], RULES["fcfs"][1])
+    """Among equals of a plan whoever came first is first."""
+    strict: Final = False
+    backfill: Final = True
+    depth: Final = 1
+    window: Final = 0
+    """One reservation, for the first whose turn has come and who finds no nodes."""
+    keeps_closed: Final = False
+    weighs_levels: Final = False
+
+    def __init__(self, planning: replan.Planning, effort: Effort, seed: int) -> None:
+        """Plan as this says; where passes pause, the solver is asked for better plans, within bounds."""
+        self._planning = planning
+        self._effort = effort
+        self._seed = seed
+        self._ahead: Ahead | None = None
+        self._sums: tuple[Ints, Ints]
+        """Times, and what all nodes have of each column from each on, while nobody runs."""
+
+    def see_empty(self, platform: Platform, placer: Placer) -> None:  # noqa: ARG002 (sums are those of the profiles)
+        """See what all nodes have together."""
+        self._sums = _sums(placer)
+        self._ahead = None
+
+    def go_over(self, placer: Placer, jobs: JobTable, now: int) -> Sequence[Solved]:
+        """Plan, and start whoever is to start now."""
+        ahead = self._see_to_room(jobs.slots)
+
+        def go_on() -> int:
+            return placer.run(replan.pass_over, jobs.queue, self._planning, ahead, now)
+
+        if not self._planning.pauses:
+            see_done(go_on())
+            return ()
+        answer, cpu_s = cpu_timed(go_on)
+        told = self._improve(jobs.queue, ahead, cpu_s, now) if answer == replan.PLANNED else None
+        see_done(go_on() if answer == replan.PLANNED else answer)
+        return () if told is None else (replace(told, started=int(placer.room.state[STARTED])),)
+
+    def _see_to_room(self, slots: int) -> Ahead:
+        """Room for plans, and the last one's order."""
+        most = min(self._planning.jobs, slots)
+        if self._ahead is None:
+            self._ahead = make_ahead(*self._sums, most, slots)
+        elif slots > len(self._ahead.last):
+            last = self._ahead.last
+            self._ahead = make_ahead(*self._sums, most, slots)
+            self._ahead.last[: len(last)] = last
+        return self._ahead
+
+    def _improve(self, queue: Queue, ahead: Ahead, cpu_s: float, now: int) -> Solved | None:
+        """Look for a better plan, if somebody could start now, and take it; what is to be told, but who starts."""
+        plan = PlanAhead.of_ahead(ahead, now)
+        if not (plan.soonest == 0).any():
+            return None
+        found = None
+        if not plan.is_best:
+            found, more_s = cpu_timed(lambda: plan.improve(self._effort, self._seed))
+            cpu_s += more_s - found.build_cpu_s
+            if found.starts is not None and (found.starts != plan.starts).any():
+                replan.adopt(ahead, queue.table, plan.order_by(found.starts), now)
+        cost = PlanAhead.of_ahead(ahead, now).cost
+        return Solved(
+            waiting=int(queue.size[RULE]),
+            planned=len(plan.places),
+            started=0,
+            status="" if found is None else str(found.result.status),
+            ended="" if found is None else str(found.result.ended),
+            objective=cost,
+            bound=cost if found is None else min(cost, found.bound),
+            variables=len(plan.places),
+            deterministic_s=0.0 if found is None else found.deterministic_s,
+            first_cpu_s=cpu_s,
+            build_cpu_s=0.0 if found is None else found.build_cpu_s,
+            solver_cpu_s=0.0 if found is None else found.solver_cpu_s,
+            too_large=False,
+        )
+
+
+def _sums(placer: Placer) -> tuple[Ints, Ints]:
+    """What all nodes have together, of each column, and from when on; nobody runs."""
+    rows = placer.nodes.profiles
+    spans = [slice(head, head + size) for head, size in zip(rows.head.tolist(), rows.size.tolist(), strict=True)]
+    return sum_of_columns([(rows.time[span], rows.value[span]) for span in spans])
+
+
+@dataclass(frozen=True)
+class PlanAhead:
+    """Those of a plan who start some time; times in s from `now`."""
+
+    ahead: Ahead
+    now: int
+    places: Ints
+    """Their places in the plan's arrays, in its order."""
+
+    @classmethod
+    def of_ahead(cls, ahead: Ahead, now: int) -> PlanAhead:
+        """The plan that stands there."""
+        order = ahead.order[: ahead.count[1]]
+        return cls(ahead, now, order[ahead.start[order] != FOREVER])
+
+    @property
+    def _objective(self) -> WeightedStarts:
+        return WeightedStarts(self.ahead.weight[self.places])
+
+    @property
+    def starts(self) -> Ints:
+        """When they start."""
+        return self.ahead.start[self.places] - self.now
+
+    @property
+    def soonest(self) -> Ints:
+        """When each could if nobody else did."""
+        return self.ahead.soonest[self.places] - self.now
+
+    @property
+    def cost(self) -> float:
+        """The sum of their weights times starts."""
+        return self._objective.value(self.starts)
+
+    @property
+    def is_best(self) -> bool:
+        """Whether everybody starts as soon as if he were alone."""
+        return bool((self.starts == self.soonest).all())
+
+    def improve(self, effort: Effort, seed: int) -> Improved:
+        """What the solver makes of it."""
+        ahead, steps = self.ahead, int(self.ahead.steps[0])
+        time = ahead.time[0, :steps] - self.now
+        work = Work(ahead.span[self.places], ahead.need[self.places], time, np.maximum(ahead.value[0, :steps], 0))
+        objective, soonest = self._objective, self.soonest
+        sums = Sums(work, soonest, int(time[-1] + work.duration.sum()))
+        return sums.improve(objective, self.starts, objective.least(soonest, work), effort, seed)
+
+    def order_by(self, starts: Ints) -> Ints:
+        """The plan's order with these jobs by other starts; those who never start come last.
+
+        A list schedule in the order of starts has no later ones: whoever is before a job has begun by its start.
+        """
+        order = self.ahead.order[: self.ahead.count[1]]
+        never = order[self.ahead.start[order] == FOREVER]
+        return np.concatenate([self.places[np.argsort(starts, kind="stable")], never])

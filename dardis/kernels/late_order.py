@@ -1,0 +1,336 @@
+"""Turns of task managers in the late set-up: the order of waiting jobs, and who of them starts now, in that order."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from dardis.kernels.jit import Fields, bare, folded, inlined, kernel
+from dardis.kernels.job_queue import (
+    FRESH,
+    GONE,
+    HELD,
+    HOLD,
+    LATEST,
+    LEVEL,
+    LOOKED_AT,
+    NUMBER,
+    PLACE,
+    REMEMBERED,
+    REQUEST,
+    RULE,
+    SPAN,
+    START,
+    STARTED,
+    SUBMIT,
+    UNBOUND,
+    UNITS,
+    WHOLE,
+    Queue,
+    Room,
+    Rules,
+)
+from dardis.kernels.node_search import AT_ONCE, FOUND, find, fits_now, rounds_until, take
+from dardis.kernels.offers import Scratch
+from dardis.kernels.passes import BEGUN, STAYS, begin, count_free, hopeless
+from dardis.kernels.profile import DONE, FULL, book
+from dardis.kernels.published_profiles import tell
+from dardis.kernels.rows import Rows
+from dardis.model.arrays import Bools, Floats, Ints
+from dardis.model.job import FOREVER, SHORTEST_WINDOW_S
+from dardis.model.offer_rows import ASKER_RESERVES, HOST_RESERVES
+
+BLOCKED, ASLEEP = 30, 31
+"""The job at the turn's place can't start, and may reserve; it could start if all nodes were up."""
+BOOKS_FULL, NODES_FULL = 32, 33
+"""Make room for reservations, or for nodes that jobs get, and call again."""
+HEAD_START_S = 86_400
+"""Added to every wait, so that short jobs do not begin with a key of 0."""
+SAID: Final = LATEST + 1
+"""Columns of the table, from the first on, that are said of a job with a turn; then its `START`, and its request."""
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The order.
+
+
+@inlined
+def goes_before(table: Ints, keys: Floats, a: int, b: int, oldest: int) -> bool:
+    """Whether one job goes before another; `oldest` goes before all."""
+    if table[a, NUMBER] == oldest or table[b, NUMBER] == oldest:
+        return table[a, NUMBER] == oldest
+    if table[a, LEVEL] != table[b, LEVEL]:
+        return table[a, LEVEL] > table[b, LEVEL]
+    if keys[a, 0] != keys[b, 0]:
+        return keys[a, 0] > keys[b, 0]
+    if table[a, SUBMIT] != table[b, SUBMIT]:
+        return table[a, SUBMIT] < table[b, SUBMIT]
+    return table[a, NUMBER] < table[b, NUMBER]
+
+
+@bare
+def put_in_order(table: Ints, slots: Ints, keys: Floats, cores: int, now: int, oldest: int, spare: Ints) -> int:
+    """Put waiting jobs in order, `oldest` first, and write their keys; return the place of the first new one.
+
+    The key is `(wait + 24 h) / (walltime · √cores)`; `cores` says where these stand among the kinds. Most are in order
+    already: runs that are one after the other stay as they are.
+    """
+    count = len(slots)
+    for slot in slots:
+        of_job = np.float64(max(table[slot, UNITS] * table[slot, REQUEST + cores], 1))
+        wait = np.float64(now - table[slot, SUBMIT] + HEAD_START_S)
+        keys[slot, 0] = wait / (np.float64(table[slot, SPAN]) * sqrt(of_job))
+    width = 1
+    while width < count:
+        for low in range(0, count - width, 2 * width):
+            middle, high = low + width, min(low + 2 * width, count)
+            if goes_before(table, keys, slots[middle], slots[middle - 1], oldest):
+                for place in range(low, middle):
+                    spare[place] = slots[place]
+                left, right, place = low, middle, low
+                while left < middle:
+                    if right < high and goes_before(table, keys, slots[right], spare[left], oldest):
+                        slots[place] = slots[right]
+                        right += 1
+                    else:
+                        slots[place] = spare[left]
+                        left += 1
+                    place += 1
+        width *= 2
+    for place in range(count):
+        if table[slots[place], FRESH] != 0:
+            return place
+    return count
+
+
+@bare
+def list_tried(table: Ints, slots: Ints, begin: int, whole: bool, rows: Ints, places: Ints) -> int:
+    """Write the rows of those who have a turn, from place `begin` on, and their places; return how many they are.
+
+    All do if it is `whole`, else new ones.
+    """
+    count = 0
+    for place in range(begin, len(slots)):
+        slot = slots[place]
+        if whole or table[slot, FRESH] != 0:
+            for c in range(SAID):
+                rows[count, c] = table[slot, c]
+            rows[count, SAID] = table[slot, START]
+            for k in range(table.shape[1] - REQUEST):
+                rows[count, SAID + 1 + k] = table[slot, REQUEST + k]
+            places[count] = place
+            count += 1
+    return count
+
+
+@bare
+def write_tried(table: Ints, rows: Ints) -> None:
+    """Write rows of `list_tried` as the first of another table."""
+    for place in range(len(rows)):
+        for c in range(SAID):
+            table[place, c] = rows[place, c]
+        for c in range(SAID, REQUEST):
+            table[place, c] = 0
+        table[place, START] = rows[place, SAID]
+        for k in range(table.shape[1] - REQUEST):
+            table[place, REQUEST + k] = rows[place, SAID + 1 + k]
+
+
+@bare
+def end_turns(table: Ints, slots: Ints) -> int:
+    """Let nobody be new any more, and take who has started off the list; return how many are left."""
+    kept = 0
+    for slot in slots:
+        table[slot, FRESH] = 0
+        if table[slot, GONE] == 0:
+            slots[kept] = slot
+            kept += 1
+    return kept
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Turns of a task manager, by what nodes have published.
+
+
+@folded
+def _take_turn(
+    rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, awake: Ints, now: int, stop: int, reserving: int
+) -> int:
+    """Go on over the list until its place `stop`. Answers DONE, BLOCKED, ASLEEP, or FULL or ROOM: then call it again.
+
+    Jobs at places before `reserving` may reserve. A job that is started takes what it needs from the view. `awake` is
+    `member`, but that nodes which can't start anything now are in no set.
+    """
+    table, state = queue.table, room.state
+    sleeps = False
+    for node in range(len(member)):
+        for word in range(member.shape[1]):
+            sleeps = sleeps or awake[node, word] != member[node, word]
+    while state[PLACE] < stop:
+        slot = queue.lists[RULE, state[PLACE]]
+        if table[slot, GONE] == 0 and (state[WHOLE] or table[slot, FRESH]):
+            starts = not hopeless(table, slot, room)
+            if starts and not fits_now(rows, awake, table, slot, rules, now, AT_ONCE):
+                if sleeps and fits_now(rows, member, table, slot, rules, now, AT_ONCE):
+                    return ASLEEP
+                room.failed[state[LOOKED_AT] % REMEMBERED] = slot
+                state[LOOKED_AT] += 1
+                starts = False
+            if starts:
+                outcome = begin(rows, awake, queue, slot, rules, room, now)
+                if outcome != BEGUN:
+                    return outcome
+            elif state[PLACE] < reserving:
+                return BLOCKED
+        state[PLACE] += 1
+    return DONE
+
+
+@kernel
+def _turn(
+    rows: Fields, member: Ints, queue: Fields, rules: Fields, room: Fields, scratch: Fields, awake: Ints, now: int,
+    stop: int, reserving: int,
+) -> int:  # fmt: skip
+    fields = room + (Scratch(*scratch),)  # noqa: RUF005 (Numba adds tuples, but can't unpack two into one)
+    return _take_turn(Rows(*rows), member, Queue(*queue), Rules(*rules), Room(*fields), awake, now, stop, reserving)
+
+
+def take_turn(
+    rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, awake: Ints, now: int, stop: int, reserving: int
+) -> int:
+    """`_take_turn`, from Python."""
+    plain = tuple(rows), member, tuple(queue), tuple(rules), room[:-1], tuple(room.scratch)
+    return _turn(*plain, awake, now, stop, reserving)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# All turns of an instant at once, on the nodes themselves.
+
+GOT_PLACE, GOT_NUMBER, GOT_START, GOT_END, GOT_COUNT = range(5)
+"""Columns of what jobs have got: place in the question, number, from when to when, on how many nodes."""
+AT, USED, BOOKED, TOLD, HEAD, ROUNDS, LONGEST, OPENED, SHOWN = range(9)
+"""Entries of what `bind` goes on from: the next job, entries of nodes that jobs have got, jobs of which books know,
+nodes that would have published something, who has reserved (less than 0: nobody) after how many rounds, the most
+breakpoints of a node, whether it has begun, and whether others have seen what was reserved."""
+
+
+class Wanted(NamedTuple):
+    """What `bind` is to do, and where it writes what it does.
+
+    The reservations of nodes; which nodes have changed since they last published, at `since`; what it goes on from, and
+    what jobs have got; rows of these jobs, who reserves, and whether others are behind them, who have no turn.
+    """
+
+    books: Rows
+    changed: Bools
+    at: Ints
+    got: Ints
+    since: int
+    jobs: Ints
+    reserves: int
+    behind: bool
+
+
+@folded
+def _reserve(rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, room: Room, at: Ints, now: int) -> int:
+    """Reserve the earliest start of a job that can't start now; who had one looks up to that first."""
+    table, state = queue.table, room.state
+    before = table[slot, START]
+    span = before - now + 1 if before > now else max(table[slot, SPAN], SHORTEST_WINDOW_S)
+    found = find(rows, member, queue, rules, room, slot, UNBOUND, now, FOREVER, now)
+    if found != FOUND:
+        return found
+    start = room.result[1]
+    taken = take(rows, queue, slot, start, now)
+    if taken != DONE:
+        return taken
+    at[HEAD] = slot
+    at[ROUNDS] = rounds_until(start, now, span)
+    room.started[state[STARTED]] = slot
+    state[STARTED] += 1
+    return DONE
+
+
+@bare
+def note_taken(rows: Rows, queue: Queue, room: Room, wanted: Wanted, now: int) -> int:
+    """Write who has got nodes, for books, and for who looks at nodes that have changed. Answers DONE or BOOKS_FULL."""
+    table, at = queue.table, wanted.at
+    while at[BOOKED] < room.state[STARTED]:
+        slot = room.started[at[BOOKED]]
+        mine = queue.hold_node[table[slot, HOLD] : table[slot, HOLD] + table[slot, HELD]]
+        if book(wanted.books, mine, table[slot, NUMBER], table[slot, START], now) == FULL:
+            return BOOKS_FULL
+        for node in mine:
+            wanted.changed[node] = True
+            at[LONGEST] = max(at[LONGEST], rows.size[node])
+        row = wanted.got[at[BOOKED]]
+        row[GOT_PLACE], row[GOT_NUMBER], row[GOT_COUNT] = slot, table[slot, NUMBER], len(mine)
+        row[GOT_START], row[GOT_END] = table[slot, START], table[slot, START] + table[slot, SPAN]
+        at[USED] += len(mine)
+        at[BOOKED] += 1
+    return DONE
+
+
+@folded
+def _start(rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, room: Room, now: int) -> int:
+    """Start a job if it fits. Answers BEGUN or STAYS, or FULL or ROOM."""
+    if hopeless(queue.table, slot, room):
+        return STAYS
+    if fits_now(rows, member, queue.table, slot, rules, now, AT_ONCE):
+        return begin(rows, member, queue, slot, rules, room, now)
+    room.failed[room.state[LOOKED_AT] % REMEMBERED] = slot
+    room.state[LOOKED_AT] += 1
+    return STAYS
+
+
+@folded
+def _bind(rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, wanted: Wanted, now: int) -> int:
+    """Go on over jobs, whose rows are the first of the table: who fits starts, the first that doesn't reserves.
+
+    Answers DONE, BLOCKED where whoever asks is to reserve, NOTHING (a defect), or FULL, ROOM, BOOKS_FULL or NODES_FULL:
+    then call it again. Nodes publish when it begins, and, where others come after it, when somebody has reserved.
+    """
+    table, at, count = queue.table, wanted.at, len(wanted.jobs)
+    if at[OPENED] == 0:
+        at[OPENED] = 1
+        write_tried(table, wanted.jobs)
+        at[TOLD] += tell(rows, wanted.since, now, wanted.changed)
+        count_free(rows, room.free, now)
+        room.state[STARTED] = room.state[LOOKED_AT] = 0
+    while True:
+        if note_taken(rows, queue, room, wanted, now) == BOOKS_FULL:
+            return BOOKS_FULL
+        if at[HEAD] >= 0 and at[SHOWN] == 0:
+            at[SHOWN] = 1
+            at[TOLD] += tell(rows, now, now, wanted.changed) if wanted.behind or at[AT] < count else 0
+        if at[AT] == count:
+            return DONE
+        slot = at[AT]
+        if at[USED] + min(table[slot, UNITS], len(member)) > len(queue.hold_node):
+            return NODES_FULL
+        table[slot, HOLD] = at[USED]
+        outcome = _start(rows, member, queue, slot, rules, room, now)
+        if outcome == STAYS and wanted.reserves == ASKER_RESERVES:
+            return BLOCKED
+        if outcome == STAYS and wanted.reserves == HOST_RESERVES and at[HEAD] < 0:
+            outcome = _reserve(rows, member, queue, slot, rules, room, at, now)
+        if outcome not in (BEGUN, STAYS, DONE):
+            return outcome
+        at[AT] += 1
+
+
+@kernel
+def _bind_all(
+    rows: Fields, member: Ints, queue: Fields, rules: Fields, room: Fields, scratch: Fields, books: Fields,
+    wanted: Fields, now: int,
+) -> int:  # fmt: skip
+    fields = room + (Scratch(*scratch),)  # noqa: RUF005 (Numba adds tuples, but can't unpack two into one)
+    rest = (Rows(*books),) + wanted  # noqa: RUF005
+    return _bind(Rows(*rows), member, Queue(*queue), Rules(*rules), Room(*fields), Wanted(*rest), now)
+
+
+def bind(rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, wanted: Wanted, now: int) -> int:
+    """`_bind`, from Python."""
+    plain = tuple(rows), member, tuple(queue), tuple(rules), room[:-1], tuple(room.scratch)
+    return _bind_all(*plain, tuple(wanted.books), wanted[1:], now)

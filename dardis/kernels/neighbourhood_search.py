@@ -1,0 +1,231 @@
+"""Improves a plan on real nodes: tears groups of jobs out and puts each job back where it is worth most.
+
+A group that got worse is restored. Groups of one job are coordinate descent. A plan is a queue's table and held nodes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dardis.kernels.common_starts import Choice, Start, choose_nodes, common_starts
+from dardis.kernels.day_profit import DayProfit, add, earned, extra, fill_before
+from dardis.kernels.jit import folded, kernel
+from dardis.kernels.job_queue import HELD, HOLD, LATEST, NUMBER, SPAN, START, UNBOUND, UNITS, Queue, Room, Rules
+from dardis.kernels.node_search import FIRST_START, FOUND, LAST_START, NOTHING, ROOM, ask_of, find, give_back, take
+from dardis.kernels.offers import OUT_OF_SPACE, Nodes, OfferRules, Question, answer
+from dardis.kernels.profile import DONE, FULL
+from dardis.kernels.rows import Rows
+from dardis.model.arrays import Floats, Ints
+from dardis.model.job import FOREVER
+from dardis.model.offer_rows import FIRST
+
+GROUP, PHASE, PLACE, KEPT = range(4)
+"""Entries of the state: which group, what is being done to it, at which of its jobs; how many groups got better."""
+OUT, BACK, UNDO, RESTORE = range(4)
+"""Phases: the jobs are torn out, put back; or that is undone: torn out again, put where they were."""
+GAIN, TOTAL = range(2)
+"""Entries of the gains: of the group so far, of all groups that were kept."""
+SAME = 1e-9
+"""Money that is no difference: then the earlier start is better."""
+
+
+class Groups(NamedTuple):
+    """Jobs that are torn out together, group i `slots[offset[i]:offset[i+1]]`; how far it has come, and the gains."""
+
+    offset: Ints
+    slots: Ints
+    state: Ints
+    gains: Floats
+
+
+class Torn(NamedTuple):
+    """How the jobs of a group were: their starts, how many nodes they held, and these one after the other."""
+
+    start: Ints
+    held: Ints
+    node: Ints
+    units: Ints
+
+
+@kernel
+def best_of_spans(spans: Ints, found: int, first: int, duration: int, slot: int, profit: DayProfit, grain: int) -> int:
+    """The start in `spans[:found]` (counted from `first`) that is worth most; -1 if none is worth anything.
+
+    Looked at are both ends of each span, every `grain` s, and where the job's start or end meets a segment's edge.
+    """
+    edges = profit.hours.edges
+    watts = profit.added_w[slot]
+    before = np.empty(len(edges), dtype=np.float64)
+    fill_before(profit.hours, watts, before)
+    before_limits = np.empty(len(profit.limits.edges), dtype=np.float64)
+    fill_before(profit.limits, watts, before_limits)
+    best, best_at = 0.0, np.int64(-1)
+    for s in range(found):
+        at = spans[s, 0] + first
+        last = spans[s, 1] + first - 1
+        while True:
+            end = at + duration
+            gain = earned(profit, slot, at, end) - extra(profit.hours, before, at, end, watts)
+            gain -= extra(profit.limits, before_limits, at, end, watts)
+            if gain > best + SAME:
+                best, best_at = gain, at
+            if at == last:
+                break
+            following = at - (at - edges[0]) % grain + grain
+            place = np.searchsorted(edges, at, side="right")
+            if place < len(edges):
+                following = min(following, edges[place])
+            place = np.searchsorted(edges, end, side="right")
+            if place < len(edges):
+                following = min(following, edges[place] - duration)
+            at = min(following, last)
+    return best_at
+
+
+@folded
+def find_best(
+    rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, room: Room, profit: DayProfit, grain: int, now: int
+) -> int:
+    """Find the start in the day that is worth most; write it to `room.result` and its nodes to the queue.
+
+    Answers FOUND, NOTHING (there is none, or none that is worth anything) or ROOM.
+    """
+    table = queue.table
+    longest = np.int64(0)
+    for node in range(len(member)):
+        longest = max(longest, rows.size[node])
+    if longest + 4 > len(room.scratch.time):
+        return ROOM
+    first = profit.soonest[slot]
+    last = min(profit.hours.edges[-1] - 1, table[slot, LATEST])
+    if first > last:
+        return NOTHING
+    none = room.ask[:0]
+    room.ask[FIRST_START] = first
+    room.ask[LAST_START] = last
+    nodes, how = Nodes(rows, member, 0, none, none), OfferRules(False, FIRST, 1, rules.seed)
+    count = answer(Question(nodes, ask_of(table, slot, room), how, now, room.scratch, room.out, room.offset))
+    if count == OUT_OF_SPACE:
+        return ROOM
+    offers = room.out[:count]
+    spans = np.empty((2 * count + 1, 3), dtype=np.int64)
+    found = common_starts(offers, table[slot, UNITS], rules.distinct, spans)
+    best = best_of_spans(spans, found, first, table[slot, SPAN], slot, profit, grain)
+    if best < 0:
+        return NOTHING
+    room.result[1] = best
+    hold = table[slot, HOLD]
+    start = Start(best - first, first, table[slot, SPAN], table[slot, UNITS], table[slot, NUMBER], 0)
+    choice = Choice(rules.choice, rules.distinct, 1, rules.seed)
+    table[slot, HELD] = choose_nodes(offers, start, choice, queue.hold_node[hold:], queue.hold_units[hold:])
+    return FOUND
+
+
+@kernel
+def account_for(queue: Queue, slot: int, profit: DayProfit, sign: int) -> float:
+    """Add a job that has a start to the grids (sign 1) or take it off (-1); return what that adds to the profit."""
+    start = queue.table[slot, START]
+    end = start + queue.table[slot, SPAN]
+    watts = sign * profit.added_w[slot]
+    gain = sign * earned(profit, slot, start, end)
+    if start > queue.table[slot, LATEST]:
+        gain -= sign * profit.late[0]
+    return gain - add(profit.hours, start, end, watts) - add(profit.limits, start, end, watts)
+
+
+@folded
+def put_best(
+    rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, room: Room, profit: DayProfit, grain: int, now: int
+) -> int:
+    """Reserve the job where it is worth most; else as soon as may be after the day, or at all if that is too late.
+
+    Answers DONE, FULL or ROOM.
+    """
+    answered = find_best(rows, member, queue, slot, rules, room, profit, grain, now)
+    if answered == NOTHING:
+        day_end = profit.hours.edges[-1]
+        soonest = profit.soonest[slot]
+        if queue.table[slot, LATEST] >= day_end:
+            soonest = max(soonest, day_end)
+        answered = find(rows, member, queue, rules, room, slot, np.int64(UNBOUND), soonest, np.int64(FOREVER), now)
+    if answered == ROOM:
+        return ROOM
+    return take(rows, queue, slot, room.result[1], now)
+
+
+@folded
+def tear_out(rows: Rows, queue: Queue, slot: int, profit: DayProfit, now: int, gains: Floats) -> int:
+    """Take a job's reservation and its money away. Answers DONE or FULL."""
+    start = queue.table[slot, START]
+    if give_back(rows, queue, slot, now) == FULL:
+        return FULL
+    queue.table[slot, START] = start
+    gains[GAIN] += account_for(queue, slot, profit, np.int64(-1))
+    return DONE
+
+
+@folded
+def remember(queue: Queue, slot: int, torn: Torn, i: int) -> None:
+    """Note how the group's job i is."""
+    torn.start[i] = queue.table[slot, START]
+    torn.held[i] = queue.table[slot, HELD]
+    hold, base = queue.table[slot, HOLD], torn.held[:i].sum()
+    for k in range(torn.held[i]):
+        torn.node[base + k] = queue.hold_node[hold + k]
+        torn.units[base + k] = queue.hold_units[hold + k]
+
+
+@folded
+def restore(rows: Rows, queue: Queue, slot: int, torn: Torn, i: int, now: int) -> int:
+    """Reserve the group's job i as it was. Answers DONE or FULL."""
+    hold, base = queue.table[slot, HOLD], torn.held[:i].sum()
+    queue.table[slot, HELD] = torn.held[i]
+    for k in range(torn.held[i]):
+        queue.hold_node[hold + k] = torn.node[base + k]
+        queue.hold_units[hold + k] = torn.units[base + k]
+    return take(rows, queue, slot, torn.start[i], now)
+
+
+@kernel
+def rebuild(
+    rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, profit: DayProfit, grain: int, now: int,
+    groups: Groups, torn: Torn,
+) -> int:  # fmt: skip
+    """Go over the groups; one that gets worse is put back as it was.
+
+    Answers DONE, or FULL or ROOM: then call it again with the same groups.
+    """
+    offsets, slots, state, gains = groups
+    while state[GROUP] < len(offsets) - 1:
+        low = offsets[state[GROUP]]
+        if state[PLACE] == offsets[state[GROUP] + 1] - low:
+            state[PLACE] = 0
+            phase = state[PHASE]
+            state[PHASE] = phase + 1
+            worse = gains[GAIN] < -SAME
+            if phase == RESTORE or (phase == BACK and not worse):
+                if phase == BACK:
+                    gains[TOTAL] += gains[GAIN]
+                    state[KEPT] += gains[GAIN] > SAME
+                gains[GAIN] = 0.0
+                state[PHASE] = OUT
+                state[GROUP] += 1
+            continue
+        slot = slots[low + state[PLACE]]
+        if state[PHASE] == OUT:
+            remember(queue, slot, torn, state[PLACE])
+        if state[PHASE] == OUT or state[PHASE] == UNDO:
+            answered = tear_out(rows, queue, slot, profit, now, gains)
+        else:
+            if state[PHASE] == BACK:
+                answered = put_best(rows, member, queue, slot, rules, room, profit, grain, now)
+            else:
+                answered = restore(rows, queue, slot, torn, state[PLACE], now)
+            if answered == DONE:
+                gains[GAIN] += account_for(queue, slot, profit, np.int64(1))
+        if answered != DONE:
+            return answered
+        state[PLACE] += 1
+    return DONE

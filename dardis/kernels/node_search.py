@@ -1,0 +1,311 @@
+"""Where and when a waiting job fits on node profiles beside all that is reserved, and taking its nodes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from dardis.kernels.common_starts import NONE, Choice, select_first
+from dardis.kernels.fitting import may_use
+from dardis.kernels.jit import bare, folded, inlined, kernel
+from dardis.kernels.job_queue import (
+    BOUND_AT_START,
+    BOUND_THROUGHOUT,
+    GROUPS,
+    HELD,
+    HOLD,
+    HOURS,
+    IGNORES,
+    LATEST,
+    NUMBER,
+    PART,
+    REQUEST,
+    SPAN,
+    START,
+    UNBOUND,
+    UNITS,
+    Queue,
+    Room,
+    Rules,
+)
+from dardis.kernels.offers import OUT_OF_SPACE, Asked, Batch, Held, Nodes, OfferRules, Question, answer
+from dardis.kernels.profile import DONE, FULL, release, reserve
+from dardis.kernels.rows import Rows, forget_before
+from dardis.model.arrays import Ints
+from dardis.model.job import FOREVER, NO_TIME, SHORTEST_WINDOW_S
+from dardis.model.offer_rows import FIRST, INDEX, INDEX_BITS, NODE, Asks
+
+FIRST_START, LAST_START, ALL_RUNS, ZERO = range(4)
+"""Entries of a room's `ask`, what an ask has beside the job's own columns: between which starts, the quota that asks
+for all runs, and two zeros (no draws, nothing held)."""
+ROOM = 3
+"""What a kernel answers when its scratch or its offers are too small; what it answers else are other numbers."""
+FOUND, NOTHING = 20, 21
+"""What came of a search for a start."""
+
+
+@bare
+def binding_of(rules: Rules, table: Ints, slot: int, now: int) -> int:
+    """How the desired profile binds the job at `now`: a soft one does until its deadline."""
+    if rules.soft and (table[slot, IGNORES] != 0 or now >= table[slot, LATEST]):
+        return UNBOUND
+    return rules.binding
+
+
+@inlined
+def units_now(rows: Rows, node: int, request: Ints, until: int, binding: int, units: int) -> int:
+    """Units, `units` at most, that the node can hold from now (its first segment) until `until`."""
+    most = units
+    kinds = len(request)
+    place = rows.head[node]
+    stop = place + rows.size[node]
+    binds = binding != UNBOUND
+    while place < stop and most > 0 and (place == rows.head[node] or rows.time[place] < until):
+        for k in range(kinds):
+            need = request[k]
+            if need > 0:
+                free = rows.value[place, k]
+                if binds:
+                    free = min(free, rows.value[place, kinds + k])
+                if free < need * most:
+                    most = max(free, 0) // need
+        binds = binding == BOUND_THROUGHOUT
+        place += 1
+    return most
+
+
+AT_ONCE: Final = np.int64(0)
+"""No delay, for `first_nodes` and `fits_now`."""
+
+
+@bare
+def first_nodes(
+    rows: Rows, member: Ints, table: Ints, slot: int, rules: Rules, now: int, delay: int, nodes: Ints, units: Ints
+) -> int:  # fmt: skip
+    """Write the first nodes that hold the job from now on, and their units; return how many, 0 if there are too few.
+
+    They could hold it whenever it starts up to `delay` s later. Where `nodes` has no room they are only counted.
+    """
+    request = table[slot, REQUEST:]
+    binding = binding_of(rules, table, slot, now)
+    until = now + delay + table[slot, SPAN]
+    left = table[slot, UNITS]
+    groups = table[slot, GROUPS]
+    count = 0
+    for node in range(len(member)):
+        if may_use(member, node, groups):
+            forget_before(rows, node, now)
+            most = units_now(rows, node, request, until, binding, 1 if rules.distinct else left)
+            if most > 0:
+                if len(nodes) > 0:
+                    nodes[count] = node
+                    units[count] = most
+                count += 1
+                left -= most
+                if left <= 0:
+                    return count
+    return 0
+
+
+@bare
+def fits_now(rows: Rows, member: Ints, table: Ints, slot: int, rules: Rules, now: int, delay: int) -> bool:
+    """Whether the job can start beside all that is reserved: now, and at any time up to `delay` s later."""
+    return first_nodes(rows, member, table, slot, rules, now, delay, table[slot, :0], table[slot, :0]) > 0
+
+
+@inlined
+def cap_by_desired(rows: Rows, request: Ints, out: Ints, count: int) -> int:
+    """Lower the offers `out[:count]` to what is wished at this instant; drop those of less than one unit."""
+    kinds = len(request)
+    kept = 0
+    for o in range(count):
+        head = rows.head[out[o, NODE]]
+        index = out[o, INDEX]
+        for k in range(kinds):
+            if request[k] > 0:
+                wished = np.int64(rows.value[head, kinds + k])
+                index = min(index, (max(wished, np.int64(0)) << INDEX_BITS) // request[k])
+        if index >> INDEX_BITS > 0:
+            for c in range(out.shape[1]):
+                out[kept, c] = out[o, c]
+            out[kept, INDEX] = index
+            kept += 1
+    return kept
+
+
+@folded
+def ask_of(table: Ints, slot: int, room: Room) -> Batch:
+    """The job's row and the room's `ask` as a batch of one ask, of a job that holds nothing, for all nodes."""
+    zeros = room.ask[ZERO : ZERO + 2]
+    none = zeros[:0]
+    asks = Asks(
+        table[slot, NUMBER : NUMBER + 1],
+        room.ask[ZERO : ZERO + 1],
+        room.ask[FIRST_START : FIRST_START + 1],
+        room.ask[LAST_START : LAST_START + 1],
+        table[slot, SPAN : SPAN + 1],
+        table[slot, UNITS : UNITS + 1],
+        room.ask[ALL_RUNS : ALL_RUNS + 1],
+        table[slot, GROUPS : GROUPS + 1],
+        table[slot, REQUEST:].reshape(1, len(room.free)),  # contiguous, as the requests of other batches
+    )
+    return Batch(asks, Held(zeros, none, none, none, none), Asked(none, none, none))
+
+
+@inlined
+def next_edge(queue: Queue, slot: int, time: int) -> int:
+    """The place of the first edge of the job's hours after `time`; that of the next hours: there is none."""
+    hours = queue.table[slot, HOURS]
+    low, high = queue.edges_at[hours], queue.edges_at[hours + 1]
+    while low < high:
+        middle = (low + high) >> 1
+        if queue.edges[middle] > time:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@inlined
+def opens(queue: Queue, slot: int, time: int) -> int:
+    """The first time from `time` on at which the job's queue lets it start."""
+    if queue.table[slot, HOURS] == 0:
+        return time
+    place = next_edge(queue, slot, time)
+    closed = (place - queue.edges_at[queue.table[slot, HOURS]]) % 2 == 1
+    return queue.edges[place] if closed else time
+
+
+@inlined
+def closes(queue: Queue, slot: int, time: int) -> int:
+    """When the job's queue, which is open at `time`, is closed next (FOREVER: never)."""
+    if queue.table[slot, HOURS] == 0:
+        return FOREVER
+    place = next_edge(queue, slot, time)
+    return queue.edges[place] if place < queue.edges_at[queue.table[slot, HOURS] + 1] else FOREVER
+
+
+@inlined
+def rounds_until(start: int, first: int, span: int) -> int:
+    """In how many windows from `first` on a start lies, of which the first has `span` starts and each twice as many."""
+    rounds, end = 1, first + span
+    while start >= end:
+        span *= 2
+        end += span
+        rounds += 1
+    return rounds
+
+
+@inlined
+def last_change(rows: Rows) -> int:
+    """When anything changes on any node for the last time."""
+    last = np.int64(NO_TIME)
+    for node in range(len(rows.size)):
+        last = max(last, rows.time[rows.head[node] + rows.size[node] - 1])
+    return last
+
+
+@kernel
+def find(
+    rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, slot: int, binding: int, first: int, last: int,
+    now: int,
+) -> int:  # fmt: skip
+    """Find the earliest start in `[first, last]`, and write it to `room.result` and its nodes to the queue.
+
+    Answers FOUND, NOTHING or ROOM. A wish for the instant binds only where the start is given.
+    """
+    table = queue.table
+    longest = np.int64(0)
+    horizon = np.int64(NO_TIME)
+    for node in range(len(member)):
+        longest = max(longest, rows.size[node])
+        horizon = max(horizon, rows.time[rows.head[node] + rows.size[node] - 1])
+    if longest + 4 > len(room.scratch.time):
+        return ROOM
+    batch = ask_of(table, slot, room)
+    none = room.ask[:0]
+    nodes = Nodes(rows, member, 0, none, none)
+    how = OfferRules(binding == BOUND_THROUGHOUT, FIRST, 1, rules.seed)
+    question = Question(nodes, batch, how, now, room.scratch, room.out, room.offset)
+    choice = Choice(rules.choice, rules.distinct, 1, rules.seed)
+    hold = table[slot, HOLD]
+    window = max(table[slot, SPAN], SHORTEST_WINDOW_S)
+    while first <= last:
+        room.ask[FIRST_START] = first
+        room.ask[LAST_START] = min(first + window - 1, last)
+        count = answer(question)
+        if count == OUT_OF_SPACE:
+            return ROOM
+        if binding == BOUND_AT_START and first == last:
+            room.offset[1] = cap_by_desired(rows, table[slot, REQUEST:], room.out, count)
+        if room.offset[1] > 0:
+            held_node, held_units = queue.hold_node[hold:], queue.hold_units[hold:]
+            select_first(room.out, room.offset, batch.asks, np.int64(0), choice, held_node, held_units, room.result)
+            if room.result[0] != NONE:
+                table[slot, HELD] = room.result[2]
+                return FOUND
+        if room.ask[LAST_START] > horizon:
+            return NOTHING
+        first = room.ask[LAST_START] + 1
+        window *= 2
+    return NOTHING
+
+
+@folded
+def find_in_hours(
+    rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, slot: int, binding: int, last: int, now: int
+) -> int:  # fmt: skip
+    """Find the earliest start in `[now, last]` at which the job's queue lets it start; as `find`."""
+    first = opens(queue, slot, now)
+    while first <= last:
+        until = closes(queue, slot, first)
+        found = find(rows, member, queue, rules, room, slot, binding, first, min(last, until - 1), now)
+        # After the last change one open instant is as good as another.
+        if found != NOTHING or until > last or until > last_change(rows):
+            return found
+        first = opens(queue, slot, until)
+    return NOTHING
+
+
+@bare
+def take(rows: Rows, queue: Queue, slot: int, start: int, now: int) -> int:
+    """Reserve the nodes that `find` wrote from `start` on. Answers DONE or FULL."""
+    table = queue.table
+    low = table[slot, HOLD]
+    high = low + table[slot, HELD]
+    end = start + table[slot, SPAN]
+    nodes, units = queue.hold_node[low:high], queue.hold_units[low:high]
+    done = reserve(rows, nodes, units, table[slot, REQUEST:], start, end, now)
+    if done == DONE:
+        table[slot, START] = start
+    return done
+
+
+@inlined
+def give_back_row(rows: Rows, queue: Queue, slot: int, now: int) -> int:
+    """Drop what is reserved for a row. Answers DONE or FULL."""
+    table = queue.table
+    low = table[slot, HOLD]
+    high = low + table[slot, HELD]
+    start = max(table[slot, START], now)
+    end = table[slot, START] + table[slot, SPAN]
+    done = DONE
+    if start < end:
+        nodes, units = queue.hold_node[low:high], queue.hold_units[low:high]
+        done = release(rows, nodes, units, table[slot, REQUEST:], start, end, now)
+    if done == DONE:
+        table[slot, START] = NO_TIME
+    return done
+
+
+@bare
+def give_back(rows: Rows, queue: Queue, slot: int, now: int) -> int:
+    """Drop a job's reservation, with all parts. Answers DONE or FULL."""
+    table = queue.table
+    part = table[slot, PART]
+    while part != 0:
+        if table[part - 1, START] != NO_TIME and give_back_row(rows, queue, part - 1, now) == FULL:
+            return FULL
+        part = table[part - 1, PART]
+    return give_back_row(rows, queue, slot, now)

@@ -1,0 +1,361 @@
+"""Whole rounds in one call, where a task manager and all nodes share a process: offers, selection, reservation.
+
+What comes out is what the messages between them would bring (`offers`, `selection`, `profile`).
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from dardis.kernels.common_starts import NONE, Choice, Start, choose_nodes, earliest_start
+from dardis.kernels.free_capacity_index import BASE, HEAP, LATER, WHOLE, Changes, Openings, catch_up, units_of_empty
+from dardis.kernels.jit import Fields, bare, folded, inlined, kernel
+from dardis.kernels.node_search import last_change, rounds_until
+from dardis.kernels.offers import (
+    OUT_OF_SPACE,
+    Asked,
+    Batch,
+    Held,
+    Nodes,
+    OfferRules,
+    Question,
+    Scratch,
+    answer_one,
+    may_run,
+    up_from,
+)
+from dardis.kernels.profile import DONE, FULL, REFUSED, book, bring_forward, rebook, release, reserve, unbook
+from dardis.kernels.rows import Rows, find, forget_before, make_room
+from dardis.kernels.startable_jobs import UNKNOWN, Taken, latest_of, nodes_now, who_could
+from dardis.model.arrays import Ints
+from dardis.model.job import FOREVER
+from dardis.model.offer_rows import Asks
+
+PROFILES_FULL, BOOKS_FULL, NOTHING = 20, 21, 22
+"""Answers beside DONE, OUT_OF_SPACE and REFUSED (a defect): make room in these rows and call again; no start."""
+AS_IT_IS = 23
+"""A start was found for what a job has of its nodes, all of it."""
+BEFORE: Final = np.int64(0)
+"""How many offers are out before those of a job."""
+
+
+class Pool(NamedTuple):
+    """What a pool holds: reservations of its nodes, what these hold when empty (nodes, kinds), and how they choose.
+
+    What has changed, and who can hold the unit that is asked for from now on (`NO_OPENINGS`: each is asked).
+    """
+
+    books: Rows
+    capacity: Ints
+    choice: Choice
+    changes: Changes
+    openings: Openings
+
+
+class Found(NamedTuple):
+    """Where answers are written: by job its start (NONE: none), nodes and rounds, and the node that refused.
+
+    The nodes of job i and their units are from `at[i]` on. `place` (1,) says which job is next.
+    """
+
+    start: Ints
+    count: Ints
+    rounds: Ints
+    refuser: Ints
+    """Place among the nodes that it holds; less than 0: nobody is known."""
+    at: Ints
+    nodes: Ints
+    units: Ints
+    place: Ints
+
+
+@folded
+def _instant_of(question: Question, i: int, count: int, choice: Choice) -> int:
+    """The instant that is taken of the offers that are out, or NONE."""
+    return earliest_start(question.out[:count], question.batch.asks.units[i], choice.distinct)
+
+
+@folded
+def _take_at(question: Question, i: int, count: int, instant: int, choice: Choice, found: Found) -> None:
+    """Take nodes of the offers that are out from that instant on."""
+    asks = question.batch.asks
+    start = Start(instant, asks.first[i], asks.walltime[i], asks.units[i], asks.job[i], asks.draw_key[i])
+    nodes, node_units = found.nodes[found.at[i] : found.at[i + 1]], found.units[found.at[i] : found.at[i + 1]]
+    found.count[i] = choose_nodes(question.out[:count], start, choice, nodes, node_units)
+    found.start[i] = asks.first[i] + instant
+
+
+@folded
+def _start_now(question: Question, pool: Pool, found: Found) -> int:
+    """Take nodes for the question's job from now on, by who is known to be open; return as `nodes_now`."""
+    nodes, asks, now = question.nodes, question.batch.asks, question.now
+    catch_up(nodes.rows, nodes.member, pool.capacity, pool.changes, pool.openings, asks.request[0], asks.groups[0], now)
+    if asks.first[0] != now:
+        return UNKNOWN
+    start = Start(np.int64(0), now, asks.walltime[0], asks.units[0], asks.job[0], asks.draw_key[0])
+    taken = Taken(found.nodes, found.units)
+    return nodes_now(nodes, pool.changes, pool.openings, start, asks.request[0], pool.choice, taken)
+
+
+@folded
+def _start_later(question: Question, pool: Pool, found: Found, span: int) -> int:
+    """Look for the earliest start, whatever windows it is found in; answers DONE, NOTHING or OUT_OF_SPACE.
+
+    Where it is known who is open, only those are asked who could hold a unit in time; so the first look ends where as
+    many can as it takes nodes at least.
+    """
+    nodes, asks, openings, choice = question.nodes, question.batch.asks, pool.openings, pool.choice
+    none = question.batch.asked.node
+    knows = len(openings.key) > 0
+    could = when = none
+    needed = np.int64(1)
+    earliest, attempt = asks.first[0], asks.draw_key[0]
+    first, last, limit = earliest, earliest + span - 1, np.int64(NONE)
+    if knows:
+        could = np.empty(len(openings.key), dtype=np.int64)
+        when = np.empty(len(openings.key), dtype=np.int64)
+        needed = asks.units[0] if choice.distinct else -(-asks.units[0] // max(openings.about[WHOLE], 1))
+        if needed <= HEAP:
+            last = openings.about[BASE] + LATER - 1
+    outcome = np.int64(NOTHING)
+    while True:
+        asked = question.batch.asked
+        if knows:
+            soonest = needed if limit == NONE and needed <= HEAP else np.int64(0)
+            able = who_could(
+                nodes.rows, openings, asks.request[0], asks.walltime[0], first, last, question.now, soonest, could, when
+            )
+            if soonest > 0 and able >= needed:
+                last = latest_of(when, able)
+            asked = Asked(np.array([0, able if able >= needed else 0]), could[:able], none)
+        asks.first[0], asks.last[0] = first, last
+        some = Question(
+            nodes, Batch(asks, question.batch.held, asked), question.rules, question.now, question.scratch,
+            question.out, question.offset,
+        )  # fmt: skip
+        count = answer_one(some, 0, np.int64(0), len(nodes.member), BEFORE)
+        if count == OUT_OF_SPACE:
+            outcome = OUT_OF_SPACE
+            break
+        instant = _instant_of(question, 0, count, choice)
+        if instant != NONE:
+            found.rounds[0] = rounds_until(first + instant, earliest, span)
+            asks.draw_key[0] = attempt + found.rounds[0] - 1
+            _take_at(question, 0, count, instant, choice, found)
+            outcome = DONE
+            break
+        if limit == NONE:
+            limit = max(last_change(nodes.rows), earliest)
+        if last >= limit:
+            break
+        first, last = last + 1, min(limit, last + max(2 * (last + 1 - first), span))
+    asks.first[0], asks.draw_key[0] = earliest, attempt
+    return outcome
+
+
+@folded
+def _seek(question: Question, pool: Pool, found: Found, span: int) -> int:
+    """Reserve the earliest start of the question's job, and book it; windows double, the first has `span` starts."""
+    nodes, asks, now = question.nodes, question.batch.asks, question.now
+    rows = nodes.rows
+    found.start[0] = NONE
+    found.rounds[0] = 0
+    count = _start_now(question, pool, found) if len(pool.openings.key) > 0 else UNKNOWN
+    if count > 0:
+        found.start[0], found.count[0], found.rounds[0] = now, count, 1
+    else:
+        outcome = _start_later(question, pool, found, span)
+        if outcome != DONE:
+            return outcome
+    mine = found.nodes[: found.count[0]] - nodes.first
+    units, start = found.units[: found.count[0]], found.start[0]
+    for i in range(len(mine)):
+        if not make_room(pool.books, mine[i], np.int64(1)):
+            return BOOKS_FULL
+    done = reserve(rows, mine, units, asks.request[0], start, start + asks.walltime[0], now)
+    if done != DONE:
+        return PROFILES_FULL if done == FULL else REFUSED
+    book(pool.books, mine, asks.job[0], start, now)
+    return DONE
+
+
+@inlined
+def needs_all(question: Question, pool: Pool, i: int, refuser: int) -> bool:
+    """Whether the nodes that a job holds can hold no more of its units than they do, or there is but one of them.
+
+    Where one is known that has refused, it has been found before.
+    """
+    asks, held = question.batch.asks, question.batch.held
+    if refuser >= 0 or held.offset[i + 1] - held.offset[i] == 1:
+        return True
+    most = np.int64(0)
+    for place in range(held.offset[i], held.offset[i + 1]):
+        whole = units_of_empty(pool.capacity, held.node[place], asks.request[i])
+        most += min(whole, 1) if pool.choice.distinct else whole
+    return most == asks.units[i]
+
+
+@inlined
+def holds_from(rows: Rows, node: int, request: Ints, units: int, first: int, walltime: int, before: int) -> int:
+    """The first time from `first` on at which a node holds so many units for `walltime` s, or else until `before`.
+
+    Where there is none before that, it is no earlier.
+    """
+    begin = first
+    place = np.uint64(max(find(rows, node, first), rows.head[node]))
+    stop = np.uint64(rows.head[node] + rows.size[node])
+    while place < stop and rows.time[place] < min(begin + walltime, before):
+        fits = True
+        for k in range(len(request)):
+            fits &= rows.value[place, k] >= request[k] * units
+        place += np.uint64(1)
+        if not fits:
+            begin = rows.time[place] if place < stop else FOREVER
+    return begin
+
+
+@bare
+def start_of_all(question: Question, i: int, refuser: Ints) -> int:
+    """The first start, before its own, from which on all nodes that a job holds offer it what it has of them; or NONE.
+
+    What it has it keeps from its own start on, so only what comes before is looked at: node after node, each from where
+    the one before can. Who refuses stands in `refuser` afterwards, and is asked first: mostly the same does again.
+    """
+    nodes, asks, held = question.nodes, question.batch.asks, question.batch.held
+    low, count = held.offset[i], held.offset[i + 1] - held.offset[i]
+    walltime, last, own = asks.walltime[i], asks.last[i], held.start[i]
+    begin, agreed = asks.first[i], np.int64(0)
+    place = refuser[i] if 0 <= refuser[i] < count else np.int64(0)
+    while agreed < count:
+        node = held.node[low + place]
+        up = up_from(nodes, node, question.now)
+        start = np.int64(FOREVER)
+        if may_run(question, i, node, up):
+            units = held.units[low + place]
+            start = holds_from(nodes.rows, node, asks.request[i], units, max(begin, up), walltime, own)
+        if start > last:
+            refuser[i] = place
+            return NONE
+        agreed = agreed + 1 if start == begin else np.int64(1)
+        begin = start
+        place = place + 1 if place + 1 < count else np.int64(0)
+    return begin
+
+
+@folded
+def _find_earlier(question: Question, pool: Pool, found: Found, i: int) -> int:
+    """Look for an earlier start of a job on its own nodes; answers DONE, AS_IT_IS, NOTHING or OUT_OF_SPACE."""
+    asks, held, rows = question.batch.asks, question.batch.held, question.nodes.rows
+    low, high = held.offset[i], held.offset[i + 1]
+    found.start[i] = NONE
+    if asks.last[i] < held.start[i] and needs_all(question, pool, i, found.refuser[i]):
+        found.start[i] = start_of_all(question, i, found.refuser)
+        if found.start[i] == NONE:
+            return NOTHING
+        found.count[i] = high - low
+        for place in range(low, high):
+            found.nodes[place], found.units[place] = held.node[place] + question.nodes.first, held.units[place]
+        return AS_IT_IS
+    for place in range(low, high):  # others that have moved may have made it longer
+        if rows.size[held.node[place]] + 4 > len(question.scratch.time):
+            return OUT_OF_SPACE
+    count = answer_one(question, i, np.int64(0), len(question.nodes.member), BEFORE)
+    if count == OUT_OF_SPACE:
+        return OUT_OF_SPACE
+    instant = _instant_of(question, i, count, pool.choice) if count > 0 else NONE
+    if instant == NONE:
+        return NOTHING
+    _take_at(question, i, count, instant, pool.choice, found)
+    return DONE
+
+
+@folded
+def _move(question: Question, pool: Pool, found: Found, i: int) -> int:
+    """Give back what a job holds, and take what was found."""
+    asks, held, now = question.batch.asks, question.batch.held, question.now
+    rows, books = question.nodes.rows, pool.books
+    low, high = held.offset[i], held.offset[i + 1]
+    for place in range(low, high):
+        # What follows gives back and takes on the same nodes.
+        if not make_room(rows, held.node[place], np.int64(4)):
+            return PROFILES_FULL
+        if not make_room(books, held.node[place], np.int64(1)):
+            return BOOKS_FULL
+    old, old_units = held.node[low:high], held.units[low:high]
+    unbook(books, old, asks.job[i], held.start[i])
+    begin = max(held.start[i], now)
+    if begin < held.end[i]:
+        release(rows, old, old_units, asks.request[i], begin, held.end[i], now)
+    mine = found.nodes[low : low + found.count[i]] - question.nodes.first
+    units, start = found.units[low : low + found.count[i]], found.start[i]
+    if reserve(rows, mine, units, asks.request[i], start, start + asks.walltime[i], now) != DONE:
+        return REFUSED
+    book(books, mine, asks.job[i], start, now)
+    return DONE
+
+
+@folded
+def _move_as_it_is(question: Question, pool: Pool, found: Found, i: int) -> int:
+    """Let a job have what it holds from the start on that was found."""
+    asks, held, rows = question.batch.asks, question.batch.held, question.nodes.rows
+    low, high = held.offset[i], held.offset[i + 1]
+    mine, units = held.node[low:high], held.units[low:high]
+    for place in range(low, high):
+        forget_before(rows, held.node[place], question.now)
+        if not make_room(rows, held.node[place], np.int64(4)):
+            return PROFILES_FULL
+    bring_forward(rows, mine, units, asks.request[i], held.start[i], held.end[i], found.start[i])
+    return rebook(pool.books, mine, asks.job[i], held.start[i], found.start[i])
+
+
+@folded
+def _improve(question: Question, pool: Pool, found: Found) -> int:
+    """Move jobs that hold something to earlier starts on the same nodes, one after the other, from `place` on."""
+    while found.place[0] < len(question.batch.asks.job):
+        i = found.place[0]
+        outcome = _find_earlier(question, pool, found, i)
+        if outcome == DONE:
+            outcome = _move(question, pool, found, i)
+        elif outcome == AS_IT_IS:
+            outcome = _move_as_it_is(question, pool, found, i)
+        if outcome not in (DONE, NOTHING):
+            return outcome
+        found.place[0] += 1
+    return DONE
+
+
+@kernel
+def _run(
+    nodes: Fields, batch: Fields, rules: Fields, now: int, scratch: Fields, out: Ints, offset: Ints, pool: Fields,
+    found: Fields, span: int,
+) -> int:  # fmt: skip
+    (rows, member, first, ready, boot), (asks, held, asked), (books, capacity, choice, changes, openings) = (
+        nodes,
+        batch,
+        pool,
+    )
+    question = Question(
+        Nodes(Rows(*rows), member, first, ready, boot), Batch(Asks(*asks), Held(*held), Asked(*asked)),
+        OfferRules(*rules), now, Scratch(*scratch), out, offset,
+    )  # fmt: skip
+    kept = Pool(Rows(*books), capacity, Choice(*choice), Changes(*changes), Openings(*openings))
+    return _seek(question, kept, Found(*found), span) if span > 0 else _improve(question, kept, Found(*found))
+
+
+def run(question: Question, pool: Pool, found: Found, span: int) -> int:
+    """With a `span` reserve the earliest start of one job, with 0 let jobs that hold nodes start earlier on these.
+
+    One is searched for from its ask's `first` on, in windows of which the first has `span` starts and each has twice
+    as many as the one before, up to where nothing changes any more; rounds are counted, and key draws. Others move one
+    after the other, from `place` on. Answers DONE or NOTHING; OUT_OF_SPACE, PROFILES_FULL or BOOKS_FULL: call it again
+    when there is room; REFUSED is a defect.
+    """
+    nodes, (asks, held, asked), rules, now, scratch, out, offset = question
+    plain = tuple(asks), tuple(held), tuple(asked)
+    books, capacity, choice, changes, openings = pool
+    return _run(
+        (tuple(nodes.rows), *nodes[1:]), plain, tuple(rules), now, tuple(scratch), out, offset,
+        (tuple(books), capacity, tuple(choice), tuple(changes), tuple(openings)), tuple(found), span,
+    )  # fmt: skip

@@ -1,0 +1,45 @@
+"""Where a job belongs in the lists of a queue."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dardis.kernels.common_starts import NONE
+from dardis.kernels.jit import inlined
+from dardis.kernels.job_queue import BACK, LEVEL, NUMBER, RULE, SUBMIT, Queue
+
+
+@inlined
+def goes_before(queue: Queue, which: int, a: int, b: int) -> bool:
+    """Whether slot a comes before slot b in a list: by priority, then key, then submission, then job number."""
+    if queue.table[a, LEVEL] != queue.table[b, LEVEL]:
+        return queue.table[a, LEVEL] > queue.table[b, LEVEL]
+    if queue.keys[a, which] != queue.keys[b, which]:
+        return queue.keys[a, which] < queue.keys[b, which]
+    if queue.table[a, SUBMIT] != queue.table[b, SUBMIT]:
+        return queue.table[a, SUBMIT] < queue.table[b, SUBMIT]
+    return queue.table[a, NUMBER] < queue.table[b, NUMBER]
+
+
+@inlined
+def beyond(queue: Queue, last: int, slot: int) -> bool:
+    """Whether a job is behind the last in the window (NONE: nobody is)."""
+    return last != NONE and goes_before(queue, np.int64(RULE), last, slot)
+
+
+@inlined
+def enqueue(queue: Queue, slot: int) -> None:
+    """Put a slot whose row and keys are written where it belongs in both orders."""
+    for which in (RULE, BACK):
+        count = queue.size[which]
+        low, high = np.int64(0), count
+        while low < high:
+            middle = (low + high) >> 1
+            if goes_before(queue, which, slot, queue.lists[which, middle]):
+                high = middle
+            else:
+                low = middle + 1
+        for place in range(count, low, -1):
+            queue.lists[which, place] = queue.lists[which, place - 1]
+        queue.lists[which, low] = slot
+        queue.size[which] = count + 1

@@ -1,0 +1,102 @@
+"""Who asks by which connection, and how much each user may ask at once, so that nobody takes the room of the others."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections import defaultdict
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+from weakref import WeakKeyDictionary, WeakSet
+
+from aiohttp import web
+
+from dardis.live.socket_server import BACKLOG, Who, peer_of
+
+MOST_CONNECTIONS: Final = 512
+"""Of one user, from whatever hosts; further ones are closed at once."""
+MOST_BYTES: Final = 64 << 20
+"""The longest body of a request."""
+MOST_BODIES: Final = 4
+"""How many of one user are read at a time; others wait."""
+BODY_S: Final = 60.0
+"""How long one may take from when it is read, s."""
+
+
+class Callers:
+    """All who are connected just now."""
+
+    def __init__(self) -> None:
+        """There is nobody."""
+        self._of = WeakKeyDictionary[asyncio.BaseTransport, Who]()
+        self._connections = defaultdict[int, WeakSet[asyncio.BaseTransport]](WeakSet)
+        """By user."""
+        self._reading = defaultdict[int, asyncio.Semaphore](lambda: asyncio.Semaphore(MOST_BODIES))
+
+    async def listen(self, server: web.Server, listener: socket.socket) -> asyncio.Server:
+        """Let the server answer who connects to a Unix socket of this host, until what is returned is closed."""
+        entry = partial(_Entry, self._let_in, server, None)
+        return await asyncio.get_running_loop().create_unix_server(entry, sock=listener, backlog=BACKLOG)
+
+    async def carry(self, server: web.Server, connection: socket.socket, who: Who) -> None:
+        """Let the server answer somebody whose words an agent carries to the other end of a pair of sockets."""
+        entry = partial(_Entry, self._let_in, server, who)
+        await asyncio.get_running_loop().connect_accepted_socket(entry, connection)
+
+    def who(self, request: web.Request) -> Who | None:
+        """Who asks; None: nobody knows, or he is gone."""
+        return None if request.transport is None else self._of.get(request.transport)
+
+    async def body(self, request: web.Request) -> Any:  # noqa: ANN401 (as JSON has it)
+        """What is said with a request, of which nothing is kept. Raises ConnectionError where it doesn't all come."""
+        who = self.who(request)
+        if who is None:
+            raise ConnectionError
+        if (stated := request.content_length or 0) > MOST_BYTES:
+            raise web.HTTPRequestEntityTooLarge(MOST_BYTES, stated)
+        data = bytearray()
+        async with self._reading[who.uid]:
+            try:
+                async with asyncio.timeout(BODY_S):
+                    async for piece in request.content.iter_any():
+                        data += piece
+                        if len(data) > MOST_BYTES:
+                            raise web.HTTPRequestEntityTooLarge(MOST_BYTES, len(data))
+            except TimeoutError:
+                raise web.HTTPRequestTimeout(text=f"what is asked did not come within {BODY_S:.0f} s") from None
+            return json.loads(data) if data else {}
+
+    def _let_in(self, transport: asyncio.BaseTransport, who: Who) -> bool:
+        # What is closed is left to whoever collects what nobody needs, unless there is no room for more.
+        his = self._connections[who.uid]
+        if len(his) >= MOST_CONNECTIONS:
+            his.difference_update([one for one in his if _is_closed(one)])
+        if len(his) >= MOST_CONNECTIONS:
+            return False
+        his.add(transport)
+        self._of[transport] = who
+        return True
+
+
+class _Entry(asyncio.Protocol):
+    """What a connection is until it is known whether it is answered."""
+
+    def __init__(
+        self, let_in: Callable[[asyncio.BaseTransport, Who], bool], server: web.Server, who: Who | None
+    ) -> None:  # fmt: skip
+        self._let_in, self._server, self._who = let_in, server, who
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        if self._let_in(transport, self._who or peer_of(transport.get_extra_info("socket"))):
+            handler = self._server()
+            transport.set_protocol(handler)
+            handler.connection_made(transport)
+        else:
+            transport.abort()
+
+
+def _is_closed(transport: asyncio.BaseTransport) -> bool:
+    return bool(transport.get_extra_info("socket").fileno() < 0)

@@ -1,0 +1,131 @@
+"""The keeper's log on disk: what was committed holds after any kill, and what must after a power failure."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from dardis.live.keeper.log_records import (
+    Begun,
+    DamagedLogError,
+    Entry,
+    Known,
+    line_of,
+    read_begun,
+    read_log,
+    waits_for_disk,
+)
+
+SLACK: Final = 2000
+"""How many entries may say nothing any more before the log is written anew."""
+
+
+class Log:
+    """The log of a folder; what it says is `known`."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read it, and cut what was torn; begin one where none is. Raises OSError and DamagedLogError."""
+        self._path = folder / "log"
+        self._file = -1
+        try:
+            data = self._path.read_bytes()
+        except FileNotFoundError:
+            data = b""
+        try:
+            read = read_log(data)
+        except DamagedLogError as error:
+            raise DamagedLogError(f"{self._path}: {error}") from error
+        self.known: Known = read.known
+        self._size, self._entries = read.good, read.entries
+        self._uncut = len(data) > read.good
+        if not data:
+            self._write_anew()
+            return
+        self._file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        self._cut()
+        self._tidy()
+
+    def commit(self, entries: Iterable[Entry]) -> None:
+        """Let these hold from now on, whatever is killed, and those that wait for it after a power failure, too.
+
+        Raises OSError: they don't.
+        """
+        entries = list(entries)
+        left = memoryview(line_of(entries))
+        length = len(left)
+        self._cut()
+        self._uncut = True
+        try:
+            while left:
+                left = left[os.write(self._file, left) :]
+            if waits_for_disk(entries):
+                os.fdatasync(self._file)
+        except OSError:
+            with suppress(OSError):
+                self._cut()
+            raise
+        self._uncut = False
+        self._size += length
+        self._entries += len(entries)
+        for entry in entries:
+            self.known.apply(entry)
+        self._tidy()
+
+    def _cut(self) -> None:
+        """Take away what a write has left that failed."""
+        if self._uncut:
+            os.ftruncate(self._file, self._size)
+            os.fdatasync(self._file)
+            self._uncut = False
+
+    def _tidy(self) -> None:
+        """Write it anew now and then."""
+        if self._entries > SLACK + 4 * len(self.known.runs):
+            with suppress(OSError):  # the old one is as good
+                self._write_anew()
+
+    def _write_anew(self) -> None:
+        """Say the same in fewer entries; killed at any step, the old log or the new one stands."""
+        entries = list(self.known.entries())
+        line = line_of(entries)
+        new = self._path.with_name("log.new")
+        file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        try:
+            left = memoryview(line)
+            while left:
+                left = left[os.write(file, left) :]
+            os.fsync(file)
+            new.replace(self._path)
+        except OSError:
+            os.close(file)
+            with suppress(OSError):
+                new.unlink()
+            self._entries = 0  # not again at once
+            raise
+        if self._file >= 0:
+            os.close(self._file)
+        self._file, self._size, self._entries, self._uncut = file, len(line), len(entries), False
+        sync_folder(self._path.parent)
+
+
+def begun_at(path: str) -> Begun | None:
+    """What a run has begun with, by its file; None: it has not, and doesn't any more. Raises OSError."""
+    return read_begun(read_quietly(path))
+
+
+def read_quietly(path: str) -> bytes:
+    """All of a file, with nothing noted in its file system, which may hang. Raises OSError."""
+    with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOATIME), "rb") as file:
+        return file.read()
+
+
+def sync_folder(folder: Path) -> None:
+    """Let the names in a folder survive a power failure."""
+    file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)

@@ -1,0 +1,263 @@
+"""The guard: a process beside the keeper that kills runs whose lease is over, whether the keeper lives or not.
+
+Whoever gave the lease may start such a run's job elsewhere then. The guard knows what log and runs folder say at that
+moment, and nothing else. It kills as long as it is the one that the lease's file names, or its keeper lives; a keeper
+that begins puts one of its own in its place. Two of them do the same at the same time, and don't harm each other.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, NoReturn
+
+from dardis.live.keeper import cgroups, kernel, process_tree
+from dardis.live.keeper.keeper_log import begun_at, read_quietly
+from dardis.live.keeper.lease import Lease, boot_ms
+from dardis.live.keeper.log_records import LEASE_MARK, Begun, DamagedLogError, read_log
+
+AGAIN_MS: Final = 20
+"""After this, what SIGKILL has not ended yet gets another; then more and more rarely."""
+MARK_MS: Final = 500
+"""How long killing waits for what is written to the disk before."""
+LOOK_MS: Final = 1000
+"""How often it is looked whether something is left to kill, when leases are over."""
+LINGERS_MS: Final = 2000
+"""How long the keeper keeps it when no run has a lease, for the next that has one."""
+START_AGAIN_MS: Final = 1000
+"""After this, one that could not be started is tried again."""
+NAME: Final = b"dardis-guard"
+
+
+class Guards:
+    """The keeper's side: at most one guard of its own."""
+
+    def __init__(self, folder: str, keeper: str, boot: str, watch: Callable[[int], None]) -> None:
+        """`watch` is told a file that is readable when a guard has ended, for `has_ended`. Raises OSError."""
+        self._folder, self._keeper, self._boot, self._watch = folder, keeper, boot, watch
+        self.lease = Lease(f"{folder}/lease", boot)
+        self.pid: int | None = None
+        """The guard's; None: there is none."""
+        self._pidfd = -1
+        self.due: int | None = None
+        """When `keep` has something to do, ms of CLOCK_BOOTTIME."""
+        self._older = process_tree.open_process(*self.lease.guard) if self.lease.guard[0] else None
+
+    def start(self) -> None:
+        """Let there be one. Raises OSError."""
+        if self.pid is not None:
+            return
+        maker = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            _be_guard(self._folder, self._keeper, self._boot, self.lease, maker)
+        try:
+            self._pidfd = os.pidfd_open(pid)
+        except OSError:  # nobody would see that it ends
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            raise
+        self.pid = pid
+        self.lease.guard = pid, process_tree.start_of(pid) or 0  # it isn't taken in yet, so its number is its own
+        self._watch(self._pidfd)
+
+    def keep(self, *, needed: bool) -> None:
+        """Let there be one as long as it is needed, and a little longer."""
+        now = boot_ms()
+        if needed == (self.pid is not None):
+            self.due = None
+        elif self.due is None and not needed:
+            self.due = now + LINGERS_MS
+        elif self.due is None or self.due <= now:
+            self.due = now + (START_AGAIN_MS if needed else LINGERS_MS)
+            with suppress(OSError):
+                self.start() if needed else self.end()
+
+    def replace_older(self) -> None:
+        """End the one that another keeper has left."""
+        if self._older is not None:
+            with suppress(OSError):
+                signal.pidfd_send_signal(self._older, signal.SIGKILL)
+            os.close(self._older)
+            self._older = None
+
+    def has_ended(self, pidfd: int) -> bool:
+        """Whether that was the guard's file: then there is none any more."""
+        if self.pid is None or pidfd != self._pidfd:
+            return False
+        os.close(pidfd)
+        self.pid = None
+        return True
+
+    def end(self) -> None:
+        """End it; `has_ended` follows."""
+        if self.pid is not None:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+
+
+def _mark(begun: Sequence[str]) -> None:
+    """Write to what runs have begun with that their lease is why they end, for a keeper that isn't there now.
+
+    A process of its own does it: where the disk hangs, it isn't waited for.
+    """
+    pid = os.fork()
+    if pid == 0:
+        try:
+            for path in begun:
+                with suppress(OSError):
+                    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+                    os.write(file, LEASE_MARK)
+                    os.close(file)
+        finally:
+            os._exit(0)
+    ended = os.pidfd_open(pid)
+    poll = select.poll()
+    poll.register(ended, select.POLLIN)
+    poll.poll(MARK_MS)
+    os.close(ended)
+    os.waitpid(pid, os.WNOHANG)
+
+
+def _be_guard(folder: str, keeper: str, boot: str, lease: Lease, maker: int) -> NoReturn:
+    """Be the guard, or end. It runs in a copy of the keeper, and never returns there."""
+    try:
+        kernel.close_files()  # the keeper's lock and its connections among them
+        os.setsid()
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # only SIGKILL ends it
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        kernel.call_process(NAME)
+        with suppress(OSError):
+            os.nice(-10)  # on a busy host, too, it is in time
+        _watch_over(folder, keeper, boot, lease, maker)
+    except BaseException:  # noqa: BLE001 (it is told as Python tells it)
+        sys.excepthook(*sys.exc_info())
+    finally:
+        os._exit(1)
+
+
+def _watch_over(folder: str, keeper: str, boot: str, lease: Lease, maker: int) -> None:
+    """Until nobody needs it."""
+    processes = process_tree.Forest(keeper)
+    timer = kernel.boot_timer()
+    poll = select.poll()
+    poll.register(timer, select.POLLIN)
+    marked: set[str] = set()
+    said, again = "", AGAIN_MS
+    while True:
+        due, left = lease.end_ms, True
+        if due <= boot_ms():
+            pause = LOOK_MS
+            try:
+                left = end_leased(folder, boot, lease, processes, maker, marked)
+                if left:
+                    pause, again = again, min(2 * again, LOOK_MS)  # what can't be killed yet may take long
+                else:
+                    again = AGAIN_MS
+            except (OSError, DamagedLogError) as error:
+                if said != str(error):
+                    said = str(error)
+                    sys.stderr.write(f"guard: {said}\n")
+                    sys.stderr.flush()
+            due = boot_ms() + pause
+        else:
+            again = AGAIN_MS
+        if os.getppid() != maker and not (left and lease.guard[0] == os.getpid()):
+            return
+        kernel.set_timer(timer, due)
+        poll.poll()
+
+
+@dataclass(frozen=True, slots=True)
+class _Meant:
+    """A run that isn't over by the log."""
+
+    name: str
+    cgroup: str | None
+    leased: bool
+    begun: Begun | None
+    """None: it has not begun, and doesn't begin any more if it has a lease: see `child`."""
+
+
+def end_leased(
+    folder: str, boot: str, lease: Lease, processes: process_tree.Forest, maker: int, marked: set[str]
+) -> bool:
+    """Kill what lives of runs with a lease; whether anything did. Raises OSError and DamagedLogError.
+
+    Runs that are `marked` have been marked before.
+    """
+    since = boot_ms() * process_tree.TICKS_PER_S // 1000
+    known = read_log(read_quietly(f"{folder}/log")).known
+    meant = [
+        _Meant(name, kept.intent["cgroup"], bool(kept.intent.get("lease")), _begun(f"{folder}/runs/{name}"))
+        for name, kept in known.runs.items()
+        if kept.intent is not None and kept.intent["boot"] == boot
+    ]
+    leased = [(run, run.begun) for run in meant if run.leased and run.begun is not None]
+    if not leased:
+        return False
+    if lease.end_ms > boot_ms():  # they were renewed; what has begun since was not seen before
+        return True
+    firsts = {run.name: first for run, begun in leased if (first := _living(begun, processes)) is not None}
+    try:
+        new = [name for name in firsts if name not in marked and known.runs[name].ending is None]
+        if new:
+            with suppress(OSError):  # no process may be left for it, or no memory: to kill comes first
+                _mark([f"{folder}/runs/{name}" for name in new])
+            marked.update(new)
+        for first in firsts.values():
+            with suppress(OSError):
+                signal.pidfd_send_signal(first, signal.SIGKILL)
+    finally:
+        for first in firsts.values():
+            os.close(first)
+    left = bool(firsts)
+    for run, _ in leased:
+        if run.cgroup is not None and next(cgroups.processes(run.cgroup), None) is not None:
+            cgroups.kill(run.cgroup)
+            left = True
+    found: set[int] = set()
+    if any(run.cgroup is None for run, _ in leased):
+        seen = processes.survey()
+        for run, begun in leased:
+            if run.cgroup is None:
+                root = process_tree.Root(run.name, begun.pid, begun.start, over=run.name not in firsts)
+                found |= process_tree.members(root, seen)
+        found |= _strays(meant, seen, maker, since)
+        process_tree.send(found, signal.SIGKILL)
+    return left or bool(found)
+
+
+def _begun(path: str) -> Begun | None:
+    with suppress(FileNotFoundError, ValueError, TypeError):  # the keeper knows of one that can't be read
+        return begun_at(path)
+    return None
+
+
+def _living(begun: Begun, processes: process_tree.Forest) -> int | None:
+    """A file for a run's first process, if that isn't over."""
+    with suppress(OSError):
+        seen = processes.see(begun.pid)
+        return None if seen is None or seen.dead else process_tree.open_process(begun.pid, begun.start)
+    return None
+
+
+def _strays(meant: Sequence[_Meant], seen: Mapping[int, process_tree.Seen], maker: int, since: int) -> set[int]:
+    """Orphans of which nobody knows whose they are, if they can't be of a run without a lease.
+
+    What has begun `since` a tick at which no more is known than `meant` may be of another run: it is looked at again.
+    """
+    firsts = {run.begun.pid for run in meant if run.begun is not None}
+    return {
+        one.pid
+        for one in seen.values()
+        if one.parent == maker and one.run is None and one.pid != os.getpid() and not firsts & {one.pid, one.session}
+        and one.start < since
+        and all(run.leased for run in meant if run.begun is None or run.begun.start <= one.start)
+    }  # fmt: skip

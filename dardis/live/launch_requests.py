@@ -1,0 +1,110 @@
+"""What a keeper is told to start: words, environment, files and limits of a job, or of a part of one. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from dardis.live.job_files import REMOTE_SHELL, SmallFile, host_file, launcher_file, script_file
+from dardis.live.job_request import paths_of
+from dardis.live.job_steps import PartAsked, part_files, part_path
+from dardis.live.live_jobs import LiveJob, Share
+from dardis.live.machine import Machine
+
+BASE_PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+def files_of(job: LiveJob) -> list[SmallFile]:
+    """The files that a job needs in the folder of its host."""
+    script = job.of.script
+    return [*_host_files(job), *([script_file(script, job.of.asker)] if script else [])]
+
+
+def part_files_of(run: str, job: LiveJob) -> list[SmallFile]:
+    """The files that a part of a job needs in the folder of its host."""
+    return [*_host_files(job), *part_files(run, job.of.asker)]
+
+
+def _host_files(job: LiveJob) -> list[SmallFile]:
+    return [host_file(job), *([launcher_file(job)] if len(job.shares) > 1 else [])]
+
+
+def run_of(job: LiveJob, machine: Machine, folder: Path, *, as_root: bool) -> dict[str, Any]:
+    """What the keeper of the job's first node is told, whose host's folder that is; `files`: which ones it needs."""
+    submission, asked = job.of, job.of.asked
+    asker = submission.asker
+    script = [str(folder / script_file(submission.script, asker).path)] if submission.script else []
+    array = None if job.index is None else submission.first
+    chdir, output, error = paths_of(asked, job.number, array, job.index, asker.name, submission.cwd)
+    environment = {"PATH": BASE_PATH, **_for_mpi(job, folder), **submission.environment}
+    return {
+        "run": job.run, "files": [file.path for file in files_of(job)], "argv": [*script, *asked.argv],
+        "env": environment | _given(job, job.shares[0], folder), "chdir": chdir, "output": output, "error": error,
+        "append": job.attempt > 1, "lease": job.leased, **_limits(job, job.shares[0], machine, as_root=as_root),
+    }  # fmt: skip
+
+
+def part_of(
+    run: str, job: LiveJob, node: str, asked: PartAsked, machine: Machine, folder: Path, *, as_root: bool
+) -> dict[str, Any]:  # fmt: skip
+    """The same of a part of a job on one of its nodes, whose host's folder that is.
+
+    It may take as long as the whole job: when that is over, so is it. What is left of that is known by another clock.
+    """
+    share = next(share for share in job.shares if share.node == node)
+    output, error = (str(folder / part_path(run, stream)) for stream in ("out", "err"))
+    return {
+        "run": run, "files": [file.path for file in part_files_of(run, job)], "argv": list(asked.argv),
+        "env": {**asked.environment, **_given(job, share, folder)}, "chdir": asked.cwd, "output": output,
+        "error": error, "append": True, **_limits(job, share, machine, as_root=as_root),
+    }  # fmt: skip
+
+
+def _limits(job: LiveJob, share: Share, machine: Machine, *, as_root: bool) -> dict[str, Any]:
+    asker, asked = job.of.asker, job.of.asked
+    return {
+        "cores": _bound(share, machine), "memory_bytes": None if asked.memory_mib is None else asked.memory_mib << 20,
+        "walltime_ms": asked.walltime_s * 1000, "grace_ms": asked.grace * 1000,
+        "user": {"uid": asker.uid, "gid": asker.gid, "groups": list(asker.groups)} if as_root else None,
+    }  # fmt: skip
+
+
+def _bound(share: Share, machine: Machine) -> Iterable[int] | None:
+    """The processors that may be used; None: any."""
+    return share.cores if machine.cores else None
+
+
+def _given(job: LiveJob, share: Share, folder: Path) -> dict[str, str]:
+    """What all that a job begins on a node has in its environment, whatever else is there."""
+    environment = {
+        "DARDIS_JOB_ID": str(job.number),
+        "DARDIS_JOB_NAME": job.of.asked.name,
+        "DARDIS_FOLDER": str(folder),
+        "DARDIS_NODES": ",".join(share.node for share in job.shares),
+        "DARDIS_CPUS": str(job.of.asked.cpus),
+        "DARDIS_HOSTFILE": str(folder / host_file(job).path),
+    }
+    if job.index is not None:
+        environment["DARDIS_ARRAY_JOB_ID"] = str(job.of.first)
+        environment["DARDIS_ARRAY_INDEX"] = str(job.index)
+    if share.gpus:
+        environment["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, share.gpus))
+    return environment
+
+
+def _for_mpi(job: LiveJob, folder: Path) -> Mapping[str, str]:
+    """How `mpirun` starts what is on other nodes, where it isn't told otherwise; on a single one it needs no help."""
+    if len(job.shares) == 1:
+        return {}
+    shell, hosts = str(folder / REMOTE_SHELL), str(folder / host_file(job).path)
+    return {
+        # Open MPI 5
+        "PRTE_MCA_plm": "ssh", "PRTE_MCA_plm_ssh_agent": shell, "PRTE_MCA_prte_default_hostfile": hosts,
+        "PRTE_MCA_ras": "^slurm,pbs",
+        # Open MPI 4
+        "OMPI_MCA_plm_rsh_agent": shell, "OMPI_MCA_orte_default_hostfile": hosts,
+        # MPICH
+        "HYDRA_LAUNCHER": "ssh", "HYDRA_LAUNCHER_EXEC": shell, "HYDRA_RMK": "user",
+        "HYDRA_HOST_FILE": str(folder / launcher_file(job).path),
+    }  # fmt: skip

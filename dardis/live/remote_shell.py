@@ -1,0 +1,157 @@
+"""Runs a command on another node of the job of this process, also as the remote shell of an MPI launcher.
+
+What the command writes is written on here, each byte once, whatever becomes of the service meanwhile.
+"""
+
+from __future__ import annotations
+
+import getopt
+import os
+import re
+import signal
+import sys
+from base64 import b64decode
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from time import sleep
+from types import FrameType
+from typing import Any, Final
+
+from dardis.live.client import Client, here, place_of
+from dardis.live.job_request import is_utf8
+from dardis.live.random_keys import fresh_number
+from dardis.model.errors import DardisError, InputError
+
+FAILED: Final = 255
+"""Exit status where the command could not be run, or nobody knows how it ended; as ssh has it."""
+_RUN: Final = re.compile(r"(\d+)\.(\d+)(?:\.\d+)?@.*", re.ASCII | re.DOTALL)
+_SIGNALS: Final = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+_PAUSE_S: Final = (0.05, 2.0)
+"""How soon a service that has gone is asked again: at first, and at most, s."""
+
+
+class _Signalled(BaseException):
+    """This process was told to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+def run_on(service: Client, node: str, argv: Sequence[str]) -> int:
+    """Run a command on a node, by its name; the exit status. Raises InputError and DardisError.
+
+    A signal that ends this process ends the command, too.
+    """
+    job, attempt = _job(os.environ)
+    number = fresh_number()
+    environment = {name: value for name, value in os.environ.items() if is_utf8(name + value)}
+    asked = {
+        "attempt": attempt, "number": number, "node": node, "argv": list(argv), "cwd": here(),
+        "environment": environment, "out": 0, "err": 0,
+    }  # fmt: skip
+    try:
+        with _signals_raised():
+            end = _followed(service, f"/jobs/{job}/parts", asked)
+    except _Signalled as told:
+        return 128 + told.number
+    finally:
+        with suppress(DardisError):  # else it is seen that nobody follows it, or that the job is over
+            service.delete(f"/jobs/{job}/parts/{attempt}.{number}")
+    if end["code"] is None and end["signal"] is None:
+        raise NotRunError(f"{node}: {end['why']}")
+    code: int = 128 + end["signal"] if end["code"] is None else end["code"]
+    return code
+
+
+class NotRunError(DardisError):
+    """The command was not run, or it is unknown how it ended."""
+
+    exit_status = FAILED
+
+
+def _followed(service: Client, path: str, asked: dict[str, Any]) -> Mapping[str, Any]:
+    """Write on what it writes until its end; how it ended. A service that is away is asked again."""
+    streams = {"out": sys.stdout.buffer, "err": sys.stderr.buffer}
+    pause_s = _PAUSE_S[0]
+    while True:
+        for told in _lines(service, path, asked):
+            pause_s = _PAUSE_S[0]
+            if "end" in told:
+                end: Mapping[str, Any] = told["end"]
+                return end
+            asked["mark"] = told.get("mark", asked.get("mark"))
+            for name in streams.keys() & told.keys():
+                data = b64decode(told[name])
+                streams[name].write(data)
+                streams[name].flush()
+                asked[name] += len(data)
+        sleep(pause_s)
+        pause_s = min(2 * pause_s, _PAUSE_S[1])
+
+
+def _lines(service: Client, path: str, asked: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    try:
+        yield from service.lines(path, asked)
+    except InputError:
+        raise
+    except DardisError as error:
+        raise NotRunError.told(str(error)) from None
+
+
+@contextmanager
+def _signals_raised() -> Iterator[None]:
+    """What would end this process is raised; a second one isn't heard any more."""
+
+    def tell(number: int, _: FrameType | None) -> None:
+        for one in _SIGNALS:
+            signal.signal(one, signal.SIG_IGN)
+        raise _Signalled(number)
+
+    before = {one: signal.signal(one, tell) for one in _SIGNALS if signal.getsignal(one) is not signal.SIG_IGN}
+    try:
+        yield
+    except _Signalled:
+        raise
+    except BaseException:
+        _restore(before)
+        raise
+    else:
+        _restore(before)
+
+
+def _restore(handlers: Mapping[signal.Signals, Any]) -> None:
+    for one, handler in handlers.items():
+        signal.signal(one, handler)
+
+
+def _job(environment: Mapping[str, str]) -> tuple[int, int]:
+    """The job that this process is in, and which time that runs."""
+    if (found := _RUN.fullmatch(environment.get("DARDIS_RUN", ""))) is None:
+        raise InputError("DARDIS_RUN", "not set: this is no process of a job", "to be asked within one")
+    return int(found[1]), int(found[2])
+
+
+_OPTIONS: Final = "46AaCfGgKkMNnqsTtVvXxYyB:b:c:D:E:e:F:I:i:J:L:l:m:O:o:P:p:Q:R:S:W:w:"
+"""Those of ssh, which mean nothing here."""
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run it; the exit status."""
+    try:
+        node, command = node_and_command(sys.argv[1:] if words is None else words)
+        return run_on(Client(place_of(None)), node, ["/bin/sh", "-c", command])
+    except (DardisError, BrokenPipeError) as error:
+        sys.stderr.write(f"dardis: {error}\n")
+        return FAILED
+
+
+def node_and_command(words: Sequence[str]) -> tuple[str, str]:
+    """The node, and what its shell is to run. Raises InputError."""
+    try:
+        _, left = getopt.getopt(list(words), _OPTIONS)
+    except getopt.GetoptError as error:
+        raise InputError("remote-shell", str(error), "options as ssh has them") from None
+    if len(left) < 2:
+        raise InputError("remote-shell", "no command" if left else "no node", "NODE COMMAND…")
+    return left[0].rpartition("@")[2], " ".join(left[1:])

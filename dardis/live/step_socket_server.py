@@ -1,0 +1,161 @@
+"""The door for processes that a job begins on its nodes: what they write and how they end, told as it comes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from base64 import b64decode
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+from aiohttp import web
+
+from dardis.live.job_request import check_surroundings, check_text
+from dardis.live.job_steps import STREAMS, Part, PartAsked, unknown
+from dardis.live.keeper_client import KeeperError
+from dardis.live.keeper_mailbox import MOST_TEXT
+from dardis.live.live_jobs import LiveJob
+from dardis.live.service import Service
+from dardis.model.errors import InputError
+
+QUIET_S: Final = 5.0
+"""How long nothing may be said to a client: so each knows whether the other is there, s."""
+MOST_NUMBER: Final = 1 << 63
+
+
+class PartDoor:
+    """Lets parts of jobs begin, once however often they are asked for."""
+
+    def __init__(
+        self, service: Service, owned: Callable[[web.Request], LiveJob], body: Callable[[web.Request], Awaitable[Any]]
+    ) -> None:  # fmt: skip
+        """`owned` is the job of a request, if who asks may touch it, and `body` what is said with it."""
+        self._service, self._owned, self._body = service, owned, body
+
+    def routes(self) -> list[web.RouteDef]:
+        """What is answered."""
+        return [
+            web.post("/jobs/{id}/parts", self._follow),
+            web.delete(r"/jobs/{id}/parts/{attempt:\d+}.{number:\d+}", self._leave),
+        ]
+
+    async def _leave(self, request: web.Request) -> web.Response:
+        """Its client has its end, or wants it to end."""
+        job, told = self._owned(request), request.match_info
+        if (part := self._service.gateway.parts.get(f"{job.number}.{told['attempt']}.{told['number']}")) is not None:
+            self._service.leave_part(part)
+        return web.json_response({})
+
+    async def _follow(self, request: web.Request) -> web.StreamResponse:
+        """Let it begin, if nobody has asked for it yet, and tell what it writes from these offsets on."""
+        number, told = self._owned(request).number, await self._body(request)
+        run = f"{number}.{_whole(told, 'attempt')}.{_whole(told, 'number')}"
+        offsets = {stream: _whole(told, stream) for stream in STREAMS}
+        part = self._part(run, told)
+        del told  # it may be long, and so may be what follows
+        response = web.StreamResponse()
+        await response.prepare(request)
+        if part is None:
+            await _say(response, _end_of(unknown(run, "unknown: what its keeper knew of it is lost, or was given up")))
+            return response
+        part.clients += 1
+        try:
+            with suppress(KeeperError, ConnectionError):  # who asks asks again
+                await _say(response, {"mark": part.mark})
+                await self._tell(response, part, offsets)
+        finally:
+            part.clients -= 1
+        return response
+
+    def _part(self, run: str, told: Mapping[str, Any]) -> Part | None:
+        """The part that is asked for; None: nobody knows what has become of it."""
+        gateway = self._service.gateway
+        job = gateway.running_as(run.rpartition(".")[0])
+        if job is None:
+            number, attempt, _ = run.split(".")
+            raise web.HTTPConflict(text=f"job {number} does not run, or not for the {attempt}. time")
+        if (node := told["node"]) not in (nodes := [share.node for share in job.shares]):
+            raise InputError("NODE", repr(node), f"one of the job's: {', '.join(nodes)}")
+        asked = _asked(told)
+        part, host = gateway.parts.get(run), self._service.machine.host(node)
+        if part is not None and part.lost:
+            return part
+        if part is None and host is not None and host not in job.hosts:
+            return None  # it was given up
+        post = None if host is None else self._service.post(host)
+        if host is None or post is None or not gateway.hearing.is_heard(host):
+            raise web.HTTPServiceUnavailable(text=f"the host of {node} is silent")
+        if part is not None:
+            return part
+        if job.cancelled:
+            raise web.HTTPConflict(text=f"job {job.number} is to end")
+        mark = told.get("mark")
+        if (part := gateway.begin_part(job, run, host, mark)) is not None:
+            post.begin_part(part, job, node, asked)
+        return part
+
+    async def _tell(self, response: web.StreamResponse, part: Part, offsets: dict[str, int]) -> None:
+        """Say all until its end. Raises KeeperError and ConnectionError."""
+        with self._service.following(part.run) as news:
+            while self._service.gateway.parts.get(part.run) is part:
+                news.clear()
+                record = part.record  # after it all that is written is there
+                pieces = {} if part.lost else await self._more(part, offsets, news, over=record is not None)
+                for stream, piece in pieces.items():
+                    offsets[stream] += len(b64decode(piece))
+                if pieces or record is None:
+                    await _say(response, pieces)
+                else:
+                    await _say(response, _end_of(record))
+                    return
+
+    async def _more(
+        self, part: Part, offsets: Mapping[str, int], news: asyncio.Event, *, over: bool
+    ) -> Mapping[str, str]:  # fmt: skip
+        """What it has written since; `over`: else if that is there before something has become of it.
+
+        Raises KeeperError where its host is silent.
+        """
+        post = self._service.post(part.host)
+        if post is None:
+            raise KeeperError("nobody talks with its keeper")
+        if over:
+            return await post.read(part.run, offsets, 0.0)
+        reading = asyncio.create_task(post.read(part.run, offsets, QUIET_S))
+        hearing = asyncio.create_task(news.wait())
+        try:
+            await asyncio.wait([reading, hearing], return_when=asyncio.FIRST_COMPLETED)
+            return reading.result() if reading.done() else {}
+        finally:
+            reading.cancel()
+            hearing.cancel()
+
+
+async def _say(response: web.StreamResponse, told: Mapping[str, Any]) -> None:
+    await response.write(json.dumps(told).encode() + b"\n")
+
+
+def _end_of(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {"end": {name: record[name] for name in ("state", "code", "signal", "why")}}
+
+
+def _whole(told: Mapping[str, Any], name: str) -> int:
+    value = told.get(name, 0 if name in STREAMS else None)
+    if type(value) is not int or not 0 <= value < MOST_NUMBER:
+        raise InputError(name, repr(value), "a whole number")
+    return value
+
+
+def _asked(told: Mapping[str, Any]) -> PartAsked:
+    """What a part is to do, whoever wrote the client. Raises InputError."""
+    argv, environment, cwd = told.get("argv"), told.get("environment", {}), told.get("cwd")
+    if not isinstance(argv, list) or not argv:
+        raise InputError("argv", "there is no command", "its words")
+    for word in argv:
+        check_text("argv", word)
+    check_surroundings(cwd, environment)
+    size = sum(len(text.encode()) for text in [*argv, *environment, *environment.values()])
+    if size > MOST_TEXT:
+        raise InputError("exec", f"words and environment of {size} bytes", f"at most {MOST_TEXT}: no more")
+    return PartAsked(argv, environment, str(cwd))

@@ -1,0 +1,58 @@
+"""How much the jobs of one user that are not over may be, so that nobody fills journal and memory for the others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from dardis.live.live_jobs import LiveJob, Submission
+from dardis.model.errors import InputError
+
+USUAL_JOBS: Final = 10_000
+"""How many jobs a user may have that are not over."""
+MOST_BYTES: Final = 64 << 20
+"""Of texts of theirs."""
+_BYTES_EACH: Final = 100
+"""About what each other job on which some depend takes."""
+
+
+class Limits:
+    """Remembers at most what each user has, and counts anew where that would be too much."""
+
+    def __init__(self, most_jobs: int, open_jobs: Callable[[], Iterable[LiveJob]]) -> None:
+        """`open_jobs` are all that are not over."""
+        self._most_jobs, self._open_jobs = most_jobs, open_jobs
+        self._jobs: Counter[int] = Counter()
+        self._bytes: Counter[int] = Counter()
+        self._counted: set[int] = set()
+        """Users whose jobs were counted once: there may be some from before."""
+
+    def see(self, submission: Submission) -> None:
+        """Let these jobs be handed in, too. Raises InputError where they would be too many, or too long."""
+        user, more = submission.asker.uid, _bytes_of(submission)
+        if not (user in self._counted and self._fits(user, submission.count, more)):
+            self._count(user)
+            if not self._fits(user, submission.count, more):
+                has = f"with these you would have {self._jobs[user] + submission.count} jobs that are not over"
+                has += f", of {(self._bytes[user] + more) >> 20} MiB"
+                raise InputError("submit", has, f"at most {self._most_jobs} jobs, of {MOST_BYTES >> 20} MiB")
+        self._jobs[user] += submission.count
+        self._bytes[user] += more
+
+    def _fits(self, user: int, jobs: int, more: int) -> bool:
+        return self._jobs[user] + jobs <= self._most_jobs and self._bytes[user] + more <= MOST_BYTES
+
+    def _count(self, user: int) -> None:
+        jobs = [job for job in self._open_jobs() if job.of.asker.uid == user]
+        self._counted.add(user)
+        self._jobs[user] = len(jobs)
+        self._bytes[user] = sum(map(_bytes_of, {job.of.first: job.of for job in jobs}.values()))
+
+
+def _bytes_of(submission: Submission) -> int:
+    """About what a submission takes."""
+    asked = submission.asked
+    export = () if isinstance(asked.export, str) else asked.export
+    texts = (submission.cwd, asked.name, asked.output, asked.error, asked.chdir or "", *export)
+    return submission.size + sum(len(text.encode()) for text in texts) + _BYTES_EACH * len(asked.after)

@@ -1,0 +1,128 @@
+"""Who pays: what jobs of one width, or of one requested walltime, waited; classes that don't depend on the schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from dardis.metrics.catalogue import OF_LINE, columns_of
+from dardis.metrics.job_metrics import bounded_slowdown, footprints
+from dardis.model.arrays import Floats, Ints
+from dardis.model.csv_table import WHOLE, WORD, Column, CsvTable, FilledTable
+from dardis.model.resources import CORES
+from dardis.model.schedule import Schedule
+
+WIDTH: Final = "width"
+WALLTIME: Final = "walltime"
+_WALLTIMES: Final = (
+    (600, "≤ 10 min"), (3600, "10 min–1 h"), (4 * 3600, "1–4 h"), (12 * 3600, "4–12 h"), (86400, "12 h–1 d"),
+)  # fmt: skip
+"""Longest walltime of a class in s, and its name; the last class is longer than all of them."""
+_MORE: Final = "> 1 d"
+_MEANS: Final = ("mean_wait_s", "mean_bounded_slowdown", "mean_fragmentation", "mean_spread")
+"""What is told of a class."""
+CLASSES: Final = CsvTable(
+    "who_pays.csv",
+    *OF_LINE,
+    Column("runs", WHOLE, "runs that ended well"),
+    Column("by", WORD, "`width` (cores of the whole job, by powers of two) or `walltime` (requested)"),
+    Column("class", WORD, "cores of its jobs such as `5–8`, or their walltimes"),
+    Column("jobs", WHOLE, "jobs of the class that ran, of all these runs"),
+    *columns_of(_MEANS),
+)
+
+
+@dataclass(frozen=True)
+class JobClass:
+    """The jobs of one class that ran, in one run or several: how many, and the sums of what they bore."""
+
+    by: str
+    """WIDTH (cores of the whole job, by powers of two) or WALLTIME (requested)."""
+    place: int
+    """Classes of one kind in their order, from 0."""
+    jobs: int
+    wait_s: int
+    slowdown: float
+    fragmentation: int
+    spread: float
+
+    @property
+    def name(self) -> str:
+        """What the class holds: `1`, `2`, `3–4`, `5–8` cores, or walltimes above the class before."""
+        if self.by == WALLTIME:
+            return _WALLTIMES[self.place][1] if self.place < len(_WALLTIMES) else _MORE
+        high = 1 << self.place
+        return str(high) if high <= 2 else f"{high // 2 + 1}–{high}"
+
+    @property
+    def mean_wait_s(self) -> float:
+        """Mean wait of its jobs."""
+        return self.wait_s / self.jobs
+
+    @property
+    def mean_bounded_slowdown(self) -> float:
+        """Mean bounded slowdown of its jobs."""
+        return self.slowdown / self.jobs
+
+    @property
+    def mean_fragmentation(self) -> float:
+        """Mean number of blocks of neighbouring nodes of its jobs."""
+        return self.fragmentation / self.jobs
+
+    @property
+    def mean_spread(self) -> float:
+        """Mean spread of its jobs."""
+        return self.spread / self.jobs
+
+
+def job_classes(schedule: Schedule) -> list[JobClass]:
+    """The classes that hold a job which ran, by width and then by walltime, each in order."""
+    ran = schedule.ran
+    wait = (schedule.start - schedule.submit)[ran]
+    taken = footprints(schedule)
+    borne = (
+        wait, bounded_slowdown(wait, (schedule.finish - schedule.start)[ran]),
+        taken.fragmentation[ran], taken.spread[ran],
+    )  # fmt: skip
+    cores = schedule.asked_of(CORES)[ran]
+    places = {
+        WIDTH: np.searchsorted(1 << np.arange(62), cores),
+        WALLTIME: np.searchsorted([longest for longest, _ in _WALLTIMES], schedule.walltime[ran]),
+    }
+    return [found for by, place in places.items() for found in _classes(by, place, borne)]
+
+
+def _classes(by: str, place: Ints, borne: tuple[Ints, Floats, Ints, Floats]) -> Iterator[JobClass]:
+    """One way to class jobs; `borne` is what they bore, in the order of the sums of a class."""
+    for index in np.unique(place).tolist():
+        mine = place == index
+        yield JobClass(by, index, int(mine.sum()), *(of_jobs[mine].sum().item() for of_jobs in borne))
+
+
+def added(runs: Iterable[list[JobClass]]) -> list[JobClass]:
+    """The classes of several runs together."""
+    total: dict[tuple[str, int], JobClass] = {}
+    for run in runs:
+        for one in run:
+            known = total.get((one.by, one.place))
+            total[one.by, one.place] = one if known is None else _together(known, one)
+    return sorted(total.values(), key=lambda one: (one.by == WALLTIME, one.place))
+
+
+def _together(a: JobClass, b: JobClass) -> JobClass:
+    """One class of two runs."""
+    sums = (a.jobs + b.jobs, a.wait_s + b.wait_s, a.slowdown + b.slowdown)
+    return JobClass(a.by, a.place, *sums, a.fragmentation + b.fragmentation, a.spread + b.spread)
+
+
+def classes_table(found: Iterable[tuple[str, str, int, list[JobClass]]]) -> FilledTable:
+    """`who_pays.csv` from (trace, dispatcher, runs, classes of those runs together)."""
+    rows = (
+        (trace, dispatcher, runs, one.by, one.name, one.jobs, *(getattr(one, name) for name in _MEANS))
+        for trace, dispatcher, runs, classes in found
+        for one in classes
+    )
+    return FilledTable(CLASSES, rows)

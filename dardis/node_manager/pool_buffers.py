@@ -1,0 +1,140 @@
+"""Checks and room of a pool: arrays for kernels, sane questions, and the nodes that can hold a unit."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Final
+
+import numpy as np
+
+from dardis.kernels.common_starts import NONE
+from dardis.kernels.free_capacity_index import (
+    ISSUE,
+    MOST_NODES,
+    NO_CHANGES,
+    NO_OPENINGS,
+    WRITTEN,
+    Changes,
+    Openings,
+    make_changes,
+    make_openings,
+)
+from dardis.kernels.offers import Asked, Batch, Held
+from dardis.kernels.placer import FEWEST_OFFERS
+from dardis.kernels.round_kernel import Found
+from dardis.model.arrays import Ints
+from dardis.model.errors import ProtocolError
+from dardis.model.local_queries import Seek
+from dardis.model.offer_rows import Asks
+from dardis.wire import messages as say
+
+_NONE: Ints = np.zeros(0, dtype=np.int64)
+_ZEROS: Ints = np.zeros(2, dtype=np.int64)
+
+
+def found_of(at: Ints, refuser: Ints) -> Found:
+    """Room for answers to jobs whose nodes stand from `at` on."""
+    start, count, rounds = np.full((3, len(at) - 1), NONE, dtype=np.int64)
+    nodes, units = np.empty((2, int(at[-1])), dtype=np.int64)
+    return Found(start, count, rounds, refuser, at, nodes, units, np.zeros(1, dtype=np.int64))
+
+
+class Single:
+    """A question about one job, and room for its answer; kept, since to make them takes as long as to answer."""
+
+    def __init__(self, kinds: int, nodes: int) -> None:
+        """Have room for so many nodes."""
+        self.nodes = nodes
+        self._columns = np.empty((8, 1), dtype=np.int64)
+        self._request = np.empty((1, kinds), dtype=np.int64)
+        job, draw_key, first, last, walltime, units, quota, groups = self._columns
+        asks = Asks(job, draw_key, first, last, walltime, units, quota, groups, self._request)
+        self.batch = Batch(asks, Held(_ZEROS, _NONE, _NONE, _ZEROS, _ZEROS), Asked(_NONE, _NONE, _NONE))
+        self.found = found_of(np.array([0, nodes], dtype=np.int64), _NONE)
+
+    def put(self, seek: Seek) -> None:
+        """Ask this."""
+        self._columns[:, 0] = (
+            seek.job, seek.attempt, seek.first, seek.first, seek.walltime, seek.units, -1, seek.groups
+        )  # fmt: skip
+        self._request[0] = seek.request
+
+
+class Space:
+    """Rows that answers are written to, as many as one has needed."""
+
+    def __init__(self, columns: int) -> None:
+        """Have room for some rows."""
+        self.rows: Ints = np.empty((FEWEST_OFFERS, columns), dtype=np.int64)
+
+    def double(self) -> None:
+        """Make room for twice as many; what they hold is lost."""
+        self.rows = np.empty((2 * len(self.rows), self.rows.shape[1]), dtype=np.int64)
+
+
+def see_sound(ask: say.Ask, first: int, last: int, kinds: int) -> None:
+    """Raise ProtocolError for a question that makes no sense to nodes `[first, last)` of so many kinds."""
+    jobs, offset, sample = len(ask.job), ask.sample_offset, ask.sample
+    *columns, request = ask.columns
+    of_each = (*columns, ask.start) if ask.want == say.CANDIDATES else columns
+    sound = jobs > 0 and all(len(column) == jobs for column in of_each) and request.shape == (jobs, kinds)
+    sound = sound and ask.grain > 0
+    sound = sound and bool(request.min() >= 0 and ask.units.min() > 0 and ask.walltime.min() > 0)
+    if sound and len(offset):
+        sound = len(offset) == jobs + 1 and offset[0] == 0 and offset[-1] == len(sample)
+        sound = sound and bool((offset[1:] >= offset[:-1]).all())
+        sound = sound and (len(sample) == 0 or (sample.min() >= first and sample.max() < last))
+    # Whoever asks on for some of the jobs says it of all.
+    if not sound or 0 < len(ask.needed) < jobs:
+        raise ProtocolError("an Ask that makes no sense")
+
+
+MOST_SIZES: Final = 16
+"""Sizes that are kept; who was asked for longest ago goes."""
+MOST_NAMES: Final = 4096
+"""Sizes that are remembered to have been asked for."""
+
+
+class OpenNodes:
+    """What is known of so many nodes. A size is kept from the second time on that it is asked for."""
+
+    def __init__(self, nodes: int) -> None:
+        """Know nothing."""
+        self._nodes = nodes
+        self._changes = NO_CHANGES
+        self._kept: OrderedDict[tuple[int, bytes], Openings] = OrderedDict()
+        self._asked: set[tuple[int, bytes]] = set()
+
+    def touch(self, nodes: Ints) -> None:
+        """Note that what these hold has changed."""
+        changes = self._changes
+        if not len(changes.node):
+            return
+        written = int(changes.about[WRITTEN])
+        end = written + len(nodes)
+        if end <= len(changes.node):
+            changes.node[written:end] = nodes
+            changes.about[WRITTEN] = end
+        else:
+            # The list begins anew, and all is looked at when somebody asks.
+            changes.about[WRITTEN] = 0
+            changes.about[ISSUE] += 1
+
+    def of(self, request: Ints, groups: int) -> tuple[Changes, Openings]:
+        """What is kept for a unit of this size on nodes of these groups; nothing at first."""
+        size = groups, request.tobytes()
+        openings = self._kept.get(size)
+        if openings is not None:
+            self._kept.move_to_end(size)
+        elif size in self._asked and self._nodes <= MOST_NODES:
+            if not self._kept:
+                self._changes = make_changes(self._nodes)
+            if len(self._kept) == MOST_SIZES:
+                self._asked.discard(self._kept.popitem(last=False)[0])
+            openings = self._kept[size] = make_openings(self._nodes)
+        else:
+            if len(self._asked) == MOST_NAMES:
+                self._asked.clear()
+            self._asked.add(size)
+            return NO_CHANGES, NO_OPENINGS
+        return self._changes, openings

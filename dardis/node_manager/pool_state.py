@@ -1,0 +1,373 @@
+"""A pool's arrays: profiles and reservations of its nodes, and the operations on them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dardis.kernels import common_starts, offers, profile, published_profiles, ranking, round_kernel
+from dardis.kernels.common_starts import Choice
+from dardis.kernels.free_capacity_index import NO_CHANGES, NO_OPENINGS, Changes, Openings
+from dardis.kernels.offers import Asked, Batch, Held, Nodes, OfferRules, Question, Scratch, make_scratch
+from dardis.kernels.placer import FIRST_LONGEST
+from dardis.kernels.profile import NodeProfiles
+from dardis.kernels.ranking import Tree
+from dardis.kernels.relay_blocks import answer_block
+from dardis.kernels.round_kernel import Found
+from dardis.kernels.rows import Rows, grown, make_rows
+from dardis.model.addresses import JobId, child_counts
+from dardis.model.arrays import Ints, value
+from dardis.model.errors import ProtocolError
+from dardis.model.job import FOREVER, NO_TIME
+from dardis.model.local_queries import Bind, Bound, Improve, Seek
+from dardis.model.offer_rows import BEST_COLUMNS, FIRST, OFFER_COLUMNS, STEP_COLUMNS, SUMS, WANT, Asks
+from dardis.model.platform import Platform
+from dardis.model.schedule import boot_and_shutdown
+from dardis.model.target import DesiredProfile
+from dardis.node_manager.pool_buffers import OpenNodes, Single, Space, found_of
+from dardis.wire.messages import Ask, Switch
+
+if TYPE_CHECKING:
+    from dardis.node_manager.late_binding import TurnsOfLate
+
+FEWEST_LATER = 1024
+"""Jobs that start later, of some nodes, for which there is room."""
+MANY_LATER = 128
+_ALL_UP: Ints = np.zeros(0, dtype=np.int64)
+_NONE: Ints = np.zeros(0, dtype=np.int64)
+
+
+@value(frozen=True, slots=True)
+class Claim:
+    """A job's reservation on some nodes of the pool (local numbers, ascending), with the attempt that made it."""
+
+    attempt: int
+    nodes: Ints
+    units: Ints
+    request: Ints
+    start: int
+    end: int
+    committed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class VirtualHosts:
+    """The hosts that a pool stands for, of `block` nodes each, in a tree: it adds up offers as they would."""
+
+    block: int = 64
+    arity: int = 8
+
+
+class PoolState(NodeProfiles):
+    """Profiles and reservations of nodes `[first, last)` of a platform, as arrays that the kernels work on."""
+
+    def __init__(
+        self, platform: Platform, first: int, last: int, desired: DesiredProfile | None,
+        virtual_hosts: VirtualHosts | None = None,
+    ) -> None:  # fmt: skip
+        """Lay out empty profiles and no reservation."""
+        self._changed = np.ones(last - first, dtype=np.bool_)
+        """Nodes that have changed since they last published."""
+        self._ready = self._boot = _ALL_UP
+        """When each node is up at the soonest, and how long it takes to boot it from now on (0: it is not off).
+
+        Empty until the first node is switched.
+        """
+        self._boot_s = boot_and_shutdown(platform)[0][first:last].copy()
+        self._open_nodes = OpenNodes(last - first)
+        self._touched: list[Ints] = []
+        """Nodes that have changed since it was last taken note of: that costs as much for many as for one."""
+        self._added = 0
+        """How many breakpoints a node may have got meanwhile, at most."""
+        self._longest_seen = 1
+        """No profile had more breakpoints: to look at all of them would make every question cost time of all nodes."""
+        super().__init__(platform, first, last, desired)
+        self._longest_seen = int(self.profiles.size.max(initial=1))
+        self.books = make_rows(self.count, 1, 4, np.int64)
+        self._scratch_longest = FIRST_LONGEST
+        self._scratch = make_scratch(FIRST_LONGEST, self.profiles, 0, 0)
+        self._out, self._steps, self._best = Space(OFFER_COLUMNS), Space(STEP_COLUMNS), Space(BEST_COLUMNS)
+        self._single = Single(self.capacity.shape[1], 0)
+        self._later = np.empty(FEWEST_LATER, dtype=np.int64)
+        self.virtual_hosts = virtual_hosts or VirtualHosts()
+        self.sent: Ints = np.zeros(2, dtype=np.int64)
+        """Rows that virtual hosts sent for the last question that was added up, and most of one to the root."""
+        self._child_counts: Ints = np.zeros(0, dtype=np.int64)
+        self._published = NO_TIME
+        self._turns: TurnsOfLate | None = None
+        """Who starts jobs that bind late; made for the first."""
+
+    def take_over(self, profiles: Rows, books: Rows) -> None:
+        """Hold these profiles and lists of reservations of its nodes in place of its own."""
+        self.profiles, self.books = profiles, books
+        self._longest_seen = int(profiles.size.max(initial=1))
+        self._open_nodes = OpenNodes(self.count)
+
+    def _touch(self, nodes: Ints, added: int = 2) -> None:
+        """Note that what these nodes hold has changed, by so many breakpoints at most."""
+        self._touched.append(nodes)
+        self._added += added
+
+    def _see_touched(self) -> None:
+        """Take note of all nodes that have changed."""
+        touched = self._touched
+        if not touched:
+            return
+        nodes = touched[0] if len(touched) == 1 else np.concatenate(touched)
+        touched.clear()
+        self._added = 0
+        self._changed[nodes] = True
+        self._open_nodes.touch(nodes)
+        self._longest_seen = max(self._longest_seen, int(np.maximum.reduce(self.profiles.size.take(nodes))))
+
+    def switch(self, switch: Switch) -> None:
+        """Note that nodes are shut down or booted."""
+        if len(self._ready) == 0:
+            self._ready, self._boot = np.full(self.count, NO_TIME), np.zeros(self.count, dtype=np.int64)
+        nodes = switch.node - self.first
+        self._ready[nodes] = switch.ready
+        self._boot[nodes] = 0 if switch.up else self._boot_s[nodes]
+        self._changed[nodes] = True
+
+    def down_until(self, nodes: Ints, now: int) -> int:
+        """When the last of these nodes (all, if none is named) that is down could be up; `NO_TIME` where all are up."""
+        if len(self._ready) == 0:
+            return NO_TIME
+        those = nodes if len(nodes) else slice(None)
+        soonest = int(np.maximum(self._ready[those], now + self._boot[those]).max(initial=now))
+        return soonest if soonest > now else NO_TIME
+
+    def reserve(self, nodes: Ints, units: Ints, request: Ints, start: int, end: int, now: int) -> bool:
+        """Reserve on all these nodes, or on none and return False."""
+        if len(self._ready) and (start < np.maximum(self._ready[nodes], now + self._boot[nodes])).any():
+            return False
+        done = super().reserve(nodes, units, request, start, end, now)
+        self._touch(nodes)
+        return done
+
+    def release(self, nodes: Ints, units: Ints, request: Ints, start: int, end: int, now: int) -> None:
+        """Give back what was reserved over `[start, end)`."""
+        super().release(nodes, units, request, start, end, now)
+        self._touch(nodes)
+
+    def published(self, now: int, *, whole: bool) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
+        """What nodes can hold from now on, as `Published` says it. Those that have changed since, or the `whole`."""
+        self._see_touched()
+        last, self._published = self._published, now
+        self._changed |= whole
+        published_profiles.mark_passed(self.profiles, last, now, self._changed)
+        nodes = np.flatnonzero(self._changed)
+        self._changed[nodes] = False
+        ready, boot = (array[nodes] if len(array) else _ALL_UP for array in (self._ready, self._boot))
+        offset = np.empty(len(nodes) + 1, dtype=np.int64)
+        columns = self.profiles.value.shape[1]
+        steps = 2 * len(nodes) + 16
+        while True:
+            time, value = np.empty(steps, dtype=np.int64), np.empty((steps, columns), dtype=np.int64)
+            count = published_profiles.publish(self.profiles, nodes, now, offset, time, value)
+            if count >= 0:
+                return nodes + self.first, offset, time[:count], value[:count], ready, boot
+            steps = -count
+
+    def tell(self, now: int) -> int:
+        """How many nodes would publish something; from now on none would."""
+        self._see_touched()
+        last, self._published = self._published, now
+        return published_profiles.tell(self.profiles, last, now, self._changed)
+
+    def bind(self, question: Bind, told: int, seed: int, now: int) -> Bound:
+        """Let jobs that bind late start, in order, and the first that can't reserve; `told` nodes have published."""
+        if self._turns is None:
+            from dardis.node_manager.late_binding import TurnsOfLate
+
+            self._turns = TurnsOfLate(self, self.capacity.shape[1])
+        self._see_touched()
+        since, self._published = self._published, now
+        turns = self._turns
+        blocked = turns.take(question, self._changed, since, seed, now)
+        jobs, nodes, units, rounds, more_told, longest = turns.outcome()
+        self._longest_seen = max(self._longest_seen, longest)
+        self._open_nodes.touch(nodes)
+        return Bound(jobs, nodes, units, rounds, blocked, told + more_told, self.next_change(now))
+
+    def next_change(self, now: int) -> int:
+        """When capacity or what is wished changes by itself next."""
+        place = bisect_right(self.changes, now)
+        return self.changes[place] if place < len(self.changes) else FOREVER
+
+    def grow_books(self) -> None:
+        """Make room for more reservations of each node."""
+        self.books = grown(self.books)
+
+    def book(self, nodes: Ints, job: JobId, start: int, now: int) -> None:
+        """Note the job's start on its nodes."""
+        while profile.book(self.books, nodes, job, start, now) == profile.FULL:
+            self.grow_books()
+
+    def unbook(self, nodes: Ints, job: JobId, start: int) -> None:
+        """Strike the job from its nodes' lists."""
+        profile.unbook(self.books, nodes, job, start)
+
+    def later_jobs(self, nodes: Ints, now: int, depth: int) -> tuple[Ints, int]:
+        """The first `depth` jobs that start after `now` on each node: each once, ascending; and how many with repeats.
+
+        A depth less than 0 stands for each node's cores.
+        """
+        depths = self.capacity[:, 0].take(nodes) if depth < 0 else np.full(len(nodes), depth)
+        count = profile.later_jobs(self.books, nodes, now, depths, self._later)
+        if count < 0:
+            self._later = np.empty(-2 * count, dtype=np.int64)
+            count = profile.later_jobs(self.books, nodes, now, depths, self._later)
+        found = self._later[:count]
+        # Of few numbers Python makes a set in a fifth of the time.
+        return np.unique(found) if count > MANY_LATER else np.array(sorted({*found.tolist()}), dtype=np.int64), count
+
+    def offers(self, ask: Ask, held: Held, seed: int, now: int) -> tuple[Ints, Ints]:
+        """Return (rows, offset) of the offers of the nodes that are asked, to all asks of the message."""
+        return self._put(ask, held, seed, now, offers.answer_to)
+
+    def seek(self, seek: Seek, seed: int, now: int) -> tuple[int, Ints, Ints, int]:
+        """Reserve and book a job's earliest start; start, nodes, units and rounds, no nodes where there is none."""
+        single, needed = self._single, min(seek.units, self.count)
+        if needed > single.nodes:
+            single = self._single = Single(self.capacity.shape[1], min(2 * needed, self.count))
+        single.put(seek)
+        self._see_touched()
+        # Who is down may be up by the time that it could start.
+        known = self._open_nodes.of(seek.request, seek.groups) if len(self._ready) == 0 else (NO_CHANGES, NO_OPENINGS)
+        found = single.found
+        outcome = self._at_once(seek, single.batch, found, seed, now, seek.span, *known)
+        if outcome == round_kernel.NOTHING:
+            return 0, _NONE, _NONE, 0
+        count = int(found.count[0])
+        nodes, units = found.nodes[:count].copy(), found.units[:count].copy()
+        self._touch(nodes if self.first == 0 else nodes - self.first)
+        return int(found.start[0]), nodes, units, int(found.rounds[0])
+
+    def improve(self, improve: Improve, held: Held, refuser: Ints, seed: int, now: int) -> Found:
+        """Let jobs that hold nodes start earlier on these; where `start` is not `NONE` they have moved.
+
+        `refuser` is, by job, the place among its nodes of the one that refused last, and is so afterwards.
+        """
+        jobs = len(improve.job)
+        walltime = held.end - held.start
+        asks = Asks(
+            improve.job, improve.first, improve.first, improve.last, walltime, improve.units,
+            np.full(jobs, -1, dtype=np.int64), improve.groups, improve.request,
+        )  # fmt: skip
+        found = found_of(held.offset, refuser)
+        batch = Batch(asks, held, Asked(held.offset, held.node, np.zeros(jobs, dtype=np.int64)))
+        self._at_once(improve, batch, found, seed, now, 0, NO_CHANGES, NO_OPENINGS)
+        for i in np.flatnonzero(found.start != common_starts.NONE).tolist():
+            self._touch(held.node[held.offset[i] : held.offset[i + 1]], added=4)
+        return found
+
+    def _at_once(
+        self, how: Seek | Improve, batch: Batch, found: Found, seed: int, now: int, span: int, changes: Changes,
+        openings: Openings,
+    ) -> int:  # fmt: skip
+        """Let the kernel do its work, with as much room as it needs. Answers DONE or NOTHING."""
+        rules = OfferRules(binds=False, kind=FIRST, grain=1, seed=seed)
+        choice = Choice(how.choice, how.distinct, 1, seed)
+        offset = np.empty(len(found.start) + 1, dtype=np.int64)
+        while True:
+            nodes = Nodes(self.profiles, self.member, self.first, self._ready, self._boot)
+            question = Question(nodes, batch, rules, now, self._scratch_as_long(), self._out.rows, offset)
+            pool = round_kernel.Pool(self.books, self.capacity, choice, changes, openings)
+            outcome = round_kernel.run(question, pool, found, span)
+            if outcome == offers.OUT_OF_SPACE:
+                self._longest_seen = int(self.profiles.size.max())
+                if self._longest_seen <= self._scratch_longest:
+                    self._out.double()
+            elif outcome == round_kernel.PROFILES_FULL:
+                self.grow()
+            elif outcome == round_kernel.BOOKS_FULL:
+                self.grow_books()
+            elif outcome == profile.REFUSED:
+                raise ProtocolError("a start that all its nodes offer does not fit")
+            else:
+                return outcome
+
+    def sums(self, ask: Ask, held: Held, seed: int, now: int) -> tuple[Ints, Ints]:
+        """Return (rows, offset) of what all nodes offer together, as steps."""
+        return self._put(
+            ask, held, seed, now, ranking.sum_offers, self._steps, self._tree(), ask.earliest, ask.distinct
+        )
+
+    def candidates(self, ask: Ask, held: Held, seed: int, now: int, incarnation: int) -> tuple[Ints, Ints]:
+        """Return (rows, offset) of the best nodes for the starts that were selected."""
+        choice = Choice(ask.choice, ask.distinct, ask.grain, seed)
+        more = self._tree(), choice, ask.start, incarnation
+        return self._put(ask, held, seed, now, ranking.rank_nodes, self._best, *more)
+
+    def answer_block(self, block: Ints, held: Held, seed: int, now: int, incarnation: int) -> Ints:
+        """What `sums` or `candidates` say, from block to block; empty where the block is to be read first."""
+        rows = self.profiles
+        tree, scratch = self._tree(), self._scratch_as_long()
+        into = self._steps if block[WANT] == SUMS else self._best
+        down_until = self.down_until(_NONE, now)
+        while True:
+            answer = answer_block(
+                block, rows.base, rows.slots, rows.head, rows.size, rows.tail, rows.time, rows.value, self.member,
+                self.first, self._ready, self._boot, self.capacity, scratch.pieces, scratch.weights, scratch.queue,
+                scratch.chosen, scratch.next_free, scratch.time, scratch.value, self._out.rows, into.rows,
+                tree.children, tree.counted, tree.block, held.offset, held.node, held.units, held.start, held.end,
+                self.has_desired, seed, now, incarnation, down_until,
+            )  # fmt: skip
+            if len(answer) != 1:
+                return answer
+            for space in (self._out, into):
+                space.double()
+
+    def _tree(self) -> Tree:
+        """Its virtual hosts, and how many children each has."""
+        block = self.virtual_hosts.block
+        if len(self._child_counts) == 0:
+            self._child_counts = child_counts(-(-self.count // block), self.virtual_hosts.arity)
+        return Tree(block, self._child_counts, self.sent)
+
+    def _put(
+        self, ask: Ask, held: Held, seed: int, now: int, kernel: Callable[..., int], into: Space | None = None,
+        *more: object,
+    ) -> tuple[Ints, Ints]:  # fmt: skip
+        """Put the question to a kernel that answers it with offers, or adds these up `into` other rows; (rows, offset).
+
+        `more` is what that kernel takes besides.
+        """
+        if ask.held_only:
+            asked = Asked(held.offset, held.node, ask.needed)
+        else:
+            asked = Asked(ask.sample_offset, ask.sample - self.first if len(ask.sample) else ask.sample, ask.needed)
+        ready, boot = (_ALL_UP, _ALL_UP) if ask.as_if_up else (self._ready, self._boot)
+        nodes = Nodes(self.profiles, self.member, self.first, ready, boot)
+        rules = OfferRules(ask.desired_binds and self.has_desired, ask.generator, ask.grain, seed)
+        batch, scratch = Batch(ask.columns, held, asked), self._scratch_for(ask)
+        offset = np.empty(len(ask.job) + 1, dtype=np.int64)
+        answer = into or self._out
+        while True:
+            self.sent[:] = 0
+            question = Question(nodes, batch, rules, now, scratch, self._out.rows, offset)
+            count = kernel(question, *more, answer.rows) if into else kernel(question)
+            if count != offers.OUT_OF_SPACE:
+                return answer.rows[:count].copy(), offset
+            for space in {self._out, answer}:
+                space.double()
+
+    def _scratch_for(self, ask: Ask) -> Scratch:
+        """Room for the longest profile, and to draw what is asked for."""
+        quota = 0 if ask.generator == FIRST else int(ask.quota.max())
+        instants = int((ask.last - ask.first).max()) // ask.grain + 1 if quota > 1 else 0
+        return self._scratch_as_long(quota, instants)
+
+    def _scratch_as_long(self, quota: int = 0, instants: int = 0) -> Scratch:
+        if self._longest_seen + self._added > self._scratch_longest:
+            self._see_touched()
+        if quota > 1 or self._longest_seen > self._scratch_longest:
+            if self._longest_seen > self._scratch_longest:
+                self._scratch_longest = max(self._longest_seen, 2 * self._scratch_longest)
+            self._scratch = make_scratch(self._scratch_longest, self.profiles, quota, instants)
+        return self._scratch

@@ -1,0 +1,151 @@
+"""The summary of a run: its figures as rows, in the order of the catalogue."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Final, NamedTuple
+
+from dardis.config.json_records import RunRecord
+from dardis.metrics.catalogue import METRICS, excess_kind, metric_of
+from dardis.model.choices import Overrun
+from dardis.report import words
+from dardis.report.run_files import BY_COLUMNS, DEADLINE_COLUMNS, FOOTPRINT_COLUMNS, QUEUE_COLUMNS, RunFiles
+
+LISTED: Final = 12
+"""Rows of a list that may be long (users, rejected jobs) before it is cut."""
+
+
+class Row(NamedTuple):
+    """A line of a table: what, how much, and what it means."""
+
+    name: str
+    value: str
+    meaning: str = ""
+
+
+_HEADLINES: Final = (
+    "mean_wait_s",
+    "p95_wait_s",
+    "mean_bounded_slowdown",
+    "utilisation",
+    "makespan_s",
+    "late_jobs",
+    "profit_eur",
+)
+
+
+def headlines(metrics: dict[str, Any], currency: str = "EUR") -> list[Row]:
+    """The few figures to see first, the mean wait before all: those with a value, late jobs and over-use if any."""
+    shown = {key for key in _HEADLINES if metrics.get(key) is not None} - {"late_jobs"}
+    shown |= {key for key, value in metrics.items() if (key == "late_jobs" or excess_kind(key)) and value}
+    rows = _rows(metrics, currency)
+    return [row for key, row in sorted(rows, key=lambda found: found[0] != _HEADLINES[0]) if key in shown]
+
+
+def figures(metrics: dict[str, Any], currency: str = "EUR") -> list[Row]:
+    """Every number that the run has a value of, those unknown here by their own names."""
+    known = {key: value for key, value in metrics.items() if value is not None and not isinstance(value, str)}
+    return [row for _, row in _rows(known, currency)]
+
+
+def _rows(metrics: dict[str, Any], currency: str) -> list[tuple[str, Row]]:
+    """Key and row of every figure, those unknown here last."""
+    places = {name: place for place, name in enumerate(METRICS)}
+    keys = sorted(metrics, key=lambda key: places.get(metric_of(key).name, len(places)))
+    return [(key, _row(key, metrics[key], currency)) for key in keys]
+
+
+def _row(key: str, value: Any, currency: str) -> Row:  # noqa: ANN401 — whatever a metrics.json holds
+    """One figure in words."""
+    metric, kind = metric_of(key), excess_kind(key)
+    name = metric.caption if kind is None else f"{metric.caption}, {kind}"
+    if value is None or not isinstance(value, int | float):
+        return Row(name, words.NOTHING if value is None else str(value), metric.meaning)
+    if kind is not None:
+        return Row(name, words.amount_seconds(kind, value), metric.meaning)
+    text = words.in_unit(metric.unit_text, value)
+    return Row(name, f"{text} {currency}" if metric.unit_text == "currency" else text, metric.meaning)
+
+
+def setup(files: RunFiles) -> list[Row]:
+    """What was run, and on what, and the digest of what came of it."""
+    run, platform = files.run, files.platform
+    told = [
+        ("Dispatcher", run.dispatcher),
+        ("Settings", ", ".join(f"{key}={value}" for key, value in run.settings.items())),
+        ("Seed", run.seed),
+        ("Trace", run.trace),
+        ("Trace SHA-256", run.trace_sha256),
+        ("Machine", f"{platform.name}: {platform.describe()}"),
+        ("Partitions", ", ".join(platform.partitions)),
+        ("Maintenance windows", sum(window.foreseen for window in platform.maintenance) or None),
+        ("Platform file", run.platform_file),
+        ("Desired profile", run.profile_file or "none: capacity"),
+        ("Deadlines", run.deadlines or "none"),
+        ("Walltimes", _walltimes(run)),
+        ("Rounded up", _rounded(run)),
+        ("Ranks", run.ranks),
+        ("Started", run.started_utc),
+        ("Command", " ".join(run.command)),
+        ("DARDIS", run.dardis_version),
+        ("Schedule digest", files.metrics.get("schedule_digest")),
+    ]
+    return [Row(name, str(value)) for name, value in told if value is not None and value != ""]
+
+
+def _walltimes(run: RunRecord) -> str:
+    """What was made of walltimes that nobody states, or that are too short; empty: nothing."""
+    times = run.walltime_factor
+    told = [f"{times:g} times the runtimes, where the trace states none"] if times != 1 else []
+    return ", ".join([*told, *(["lifted to longer runtimes"] if run.overrun is Overrun.EXTEND else [])])
+
+
+def _rounded(run: RunRecord) -> str:
+    """How many cores jobs ask for above the processors of their trace; empty: none."""
+    if run.rounded_up is None or not run.rounded_up.cores:
+        return ""
+    return f"{run.rounded_up.cores:,} cores, in {run.rounded_up.jobs:,} jobs, so that the units of each are equal"
+
+
+def group_table(files: RunFiles, by: str) -> tuple[list[str], list[list[str]], int]:
+    """Header and rows of the figures by queue or by user, the groups with most jobs first, and how many were cut.
+
+    What deadlines and the longest waits of queues mean for a group is told where any job has one, where its nodes were
+    in runs that say so.
+    """
+    groups = sorted((group for group in files.by if group.by == by), key=lambda group: -(group.figures["jobs"] or 0))
+    columns = BY_COLUMNS + (FOOTPRINT_COLUMNS if files.metrics.get("mean_fragmentation") is not None else ())
+    columns += DEADLINE_COLUMNS if files.metrics.get("weighted_queue_time") is not None else ()
+    columns += QUEUE_COLUMNS if files.metrics.get("queue_weighted_wait") is not None else ()
+    columns = tuple(key for key in columns if any(group.figures.get(key) is not None for group in groups))
+    metrics = [metric_of(key) for key in columns]
+    header = [by, *(metric.caption for metric in metrics)]
+    rows = [
+        [group.name or "(none)", *(words.in_unit(one.unit_text, group.figures.get(one.name)) for one in metrics)]
+        for group in groups[:LISTED]
+    ]
+    return header, rows, len(groups) - len(rows)
+
+
+class NothingRan(NamedTuple):
+    """Why no job of a run ran: in a sentence, and by reason."""
+
+    said: str
+    reasons: list[str]
+
+
+def nothing_ran(files: RunFiles) -> NothingRan:
+    """What a report begins with where no job ran."""
+    jobs = len(files.schedule.number)
+    said = f"No job ran: all {jobs:,} were rejected." if jobs else "No job ran: the trace has none."
+    reasons = Counter(one.reason for one in files.run.rejected)
+    return NothingRan(said, listed([f"{_jobs(count)}: {why}" for why, count in reasons.most_common()]))
+
+
+def _jobs(count: int) -> str:
+    return f"{count:,} {'job' if count == 1 else 'jobs'}"
+
+
+def listed(entries: list[str]) -> list[str]:
+    """The first entries of a list of skipped or rejected jobs, and how many more there are."""
+    return entries[:LISTED] + ([f"and {len(entries) - LISTED:,} more"] if len(entries) > LISTED else [])

@@ -1,0 +1,87 @@
+"""Has the kernels of a run compiled and loaded before anything is measured, by a tiny simulation of its kind."""
+
+from __future__ import annotations
+
+from dardis.kernels.jit import compiled_by_one
+from dardis.model.addresses import HostId, JobId
+from dardis.model.choices import Expecting
+from dardis.model.errors import InputError
+from dardis.model.events import JobChanged
+from dardis.model.job import Actual, Job, Part, Request
+from dardis.model.platform import NodeGroup, Platform
+from dardis.model.step_function import StepFunction
+from dardis.model.target import DesiredProfile, Target
+from dardis.registry import OURS, Dispatcher, find_dispatcher
+from dardis.runs.hosts import even_bounds, host_of
+from dardis.runs.play import Hosting, heeded, play_over
+from dardis.sim.simulation import NO_HOSTS
+from dardis.task_manager.setups import EVERY_HOST, Reach
+from dardis.transport.local_transport import LocalHosts, LocalPool
+
+_MACHINE = Platform("tiny", (NodeGroup("n", 4, {"cores": 2}),))
+_DESIRED = DesiredProfile(_MACHINE, {0: StepFunction.from_steps(8, [(30, 6), (90, 4)])})
+
+
+def _job(number: int, submit: int, units: int, cores: int, walltime: int, runtime: int) -> Actual:
+    return Actual(Job(JobId(number), submit, submit, submit + 600, walltime, units, (cores,), 1), runtime)
+
+
+_JOBS = (
+    _job(1, 0, 2, 2, 240, 20), _job(2, 0, 4, 2, 80, 30), _job(3, 0, 1, 1, 200, 5), _job(4, 2, 2, 2, 60, 60),
+    _job(5, 2, 4, 1, 60, 60),
+)  # fmt: skip
+"""Some wait, some end early, and some may start before those that came first."""
+_EVENTS = (JobChanged(3, JobId(5), walltime=50),)
+_PARTS = Request((Part(1, (2,), 1), Part(1, (1,), 1, nodes=1)), 60)
+_OF_PARTS = Actual(Job(JobId(6), 3, 3, 603, 60, 2, (2,), 1, requests=(_PARTS,)), 10)
+
+
+def warm(
+    dispatcher: Dispatcher, reach: Reach = EVERY_HOST, *, wished: bool = False, task_managers: int = 1, hosts: int = 1
+) -> None:  # fmt: skip
+    """Compile or load the kernels of a dispatcher whose nodes are on one or on several `hosts`.
+
+    `wished`: a desired profile decides.
+
+    Nothing is done for a dispatcher of another package, unless it is built as one of ours is.
+    """
+    ours = dispatcher if not dispatcher.origin else _built_alike(dispatcher)
+    if ours is None:
+        return
+    try:
+        ours.setup.check_platform(_MACHINE)
+    except InputError:  # its settings name what this machine lacks, such as a kind of resource
+        ours = find_dispatcher(ours.name)
+    setup, target = ours.setup, Target(_DESIRED if wished else None)
+    hosts = min(hosts, 2) if setup.asks_nodes else 1
+    desired, bounds = heeded(ours, target), even_bounds(_MACHINE.node_count, hosts)
+    what = f"{ours.name}-{hosts}-{task_managers > 1:d}{wished:d}{reach.arity > 0:d}{reach.sample > 0:d}"
+    jobs: tuple[Actual, ...]
+    events: tuple[JobChanged, ...]
+    with compiled_by_one(what) as is_compiled:
+        if is_compiled:  # what few runs need they load; nobody waits for a model, whose solver is slow to load
+            jobs, events = _JOBS[:1] if hasattr(setup, "model") else _JOBS, ()
+        elif setup.obeys_shapes and setup.expecting in (None, Expecting.WALLTIME) and desired is None:
+            jobs, events = (*_JOBS, _OF_PARTS), _EVENTS
+        else:
+            jobs, events = _JOBS, _EVENTS
+        over = Hosting(NO_HOSTS, bounds)
+        if setup.asks_nodes:
+            nodes = [host_of(_MACHINE, desired, bounds, HostId(host), 1, ours.pool) for host in range(hosts)]
+            over = Hosting(LocalHosts(nodes) if hosts > 1 else LocalPool(nodes[0].pool), bounds)
+        play_over(
+            over, _MACHINE, jobs, ours, target, 1, task_managers=task_managers, reach=reach, progress=None,
+            events=events,
+        )  # fmt: skip
+
+
+def warm_reach(dispatcher: Dispatcher) -> None:
+    """The same for nodes that are asked by each other through a tree, or by samples, beside all at once."""
+    for reach in (EVERY_HOST, Reach(arity=2), Reach(sample=1)):
+        for hosts in (1, 2):
+            warm(dispatcher, reach, hosts=hosts)
+
+
+def _built_alike(dispatcher: Dispatcher) -> Dispatcher | None:
+    """One of our dispatchers that is built as this one is, if there is any."""
+    return next((ours for ours in OURS.values() if ours.builder is dispatcher.builder), None)

@@ -1,0 +1,114 @@
+"""The objects that a run is made of, and the record of its request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from dardis import __version__
+from dardis.config.platform_file import load_platform
+from dardis.config.run_spec import ReplaySpec, RunSpec
+from dardis.engine.clock import utc_now
+from dardis.model.files import InputFiles
+from dardis.model.platform import Platform
+from dardis.registry import Dispatcher, dispatcher_origin, find_dispatcher
+from dardis.task_manager.setups import Reach
+from dardis.workload.trace import Trace
+from dardis.workload.trace_reader import read_trace
+
+
+@dataclass(frozen=True)
+class Objects:
+    """Objects that stand for what a request names; None: it is read, or looked up."""
+
+    trace: Trace | None = None
+    platform: Platform | None = None
+    dispatcher: Dispatcher | None = None
+    digests: Mapping[str, str | None] = field(default_factory=dict)
+    """Of those of `trace` and `platform` that are objects: of the files that they were read from; None: made."""
+
+
+NOTHING: Final = Objects()
+
+
+@dataclass(frozen=True)
+class Given:
+    """A dispatcher with its settings, a whole trace and a platform as it is stated."""
+
+    dispatcher: Dispatcher
+    trace: Trace
+    platform: Platform
+    started_utc: str
+    """When the run began."""
+    files: InputFiles
+    digests: Mapping[str, str | None]
+    """Of trace and platform where they were handed in; see `Objects`."""
+    trace_file: Path | None
+    platform_file: Path | None
+    """Where they were read; None: nowhere."""
+
+    def record(self, request: RunSpec) -> dict[str, Any]:
+        """The request's, of its files as they were when they were read; None for what came from none."""
+        record = record_of(request, self.files, self.platform, self.digests)
+        return record | ({"dispatcher_of": self.dispatcher.origin} if self.dispatcher.origin else {})
+
+
+def read_given(request: RunSpec, files: InputFiles, have: Objects = NOTHING) -> Given:
+    """Read what the request names, but for the objects that stand for it. Raises InputError."""
+    started = utc_now()
+    dispatcher = have.dispatcher or find_dispatcher(request.dispatcher, request.settings)
+    platform = have.platform if have.platform is not None else files.once(load_platform, request.platform)
+    trace = have.trace
+    if trace is None:
+        trace = files.once(read_trace, request.trace, strict=request.strict, flop_per_s=platform.flop_per_s)
+    made = {name for name, digest in have.digests.items() if digest is None}
+    return Given(
+        dispatcher,
+        trace,
+        platform,
+        started,
+        files,
+        have.digests,
+        None if "trace" in made else request.trace,
+        None if "platform" in made else request.platform,
+    )
+
+
+WITHOUT_EFFECT: Final = frozenset({"out", "force", "save_instances", "no_report"})
+"""Fields of a `RunSpec` on which the outcome does not depend."""
+
+
+NO_DIGESTS: Final[Mapping[str, str | None]] = MappingProxyType({})
+
+
+def reach_of(request: ReplaySpec) -> Reach:
+    """How task managers reach nodes."""
+    return Reach(request.arity, request.sample)
+
+
+def record_of(
+    request: RunSpec, files: InputFiles, platform: Platform | None = None,
+    known: Mapping[str, str | None] = NO_DIGESTS,
+) -> dict[str, Any]:  # fmt: skip
+    """All that the outcome depends on, as plain JSON: files by their content, and the version of DARDIS.
+
+    Two requests with the same record have the same outcome. `platform` is an object in place of its file, `known` has
+    the digests of such objects. Raises InputError for a file that is no platform.
+    """
+    digest, platform = files.digest, platform or files.once(load_platform, request.platform)
+    named = {"trace": request.trace, "platform": request.platform}
+    return (
+        request.model_dump(mode="json", by_alias=True, exclude={*WITHOUT_EFFECT})
+        | {
+            **{name: known[name] if name in known else digest(path) for name, path in named.items()},
+            "platform_files": [digest(Path(file)) for file in platform.facility.files],
+            "profile": digest(request.profile),
+            "events": digest(request.events),
+            "deadlines": request.deadlines and (digest(Path(request.deadlines)) or request.deadlines),
+            "dardis_version": __version__,
+        }
+        | dispatcher_origin(request.dispatcher)
+    )

@@ -1,0 +1,107 @@
+"""Which jobs of a trace a run is asked for, with which walltimes, and what a user is to be told of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from dardis.config.cuts import Clock, seconds_of, trim_seconds
+from dardis.config.run_spec import JobsSpec, RunSpec
+from dardis.model.choices import Overrun
+from dardis.model.errors import InputError
+from dardis.model.node_layout import lay_out
+from dardis.model.platform import Platform
+from dardis.workload.trace import Trace
+from dardis.workload.trace_jobs import Workload, to_jobs
+from dardis.workload.trace_reader import read_trace
+from dardis.workload.trace_summary import unlike_header
+from dardis.workload.transform import extended, first_jobs, submitted, with_estimates
+
+
+class Part(NamedTuple):
+    """The part of a trace that a run replays: the jobs submitted in `[start, end)`, s on its clock."""
+
+    start: int | None
+    end: int | None
+    spec: JobsSpec = JobsSpec()
+    """How many of these jobs, and their walltimes."""
+
+    def of(self, whole: Trace) -> Trace:
+        """The part of this trace. Raises InputError where no job is in it."""
+        part = whole
+        if self.start is not None or self.end is not None:
+            part = submitted(part, self.start, self.end)
+        if self.spec.jobs is not None:
+            part = first_jobs(part, self.spec.jobs)
+        if self.spec.walltime_factor != 1:
+            part = with_estimates(part, self.spec.walltime_factor)
+        return extended(part) if self.spec.overrun is Overrun.EXTEND else part
+
+    def as_stated(self) -> Part:
+        """The same jobs with the walltimes that the trace states."""
+        return Part(self.start, self.end, JobsSpec(jobs=self.spec.jobs))
+
+
+def part_asked(request: RunSpec, whole: Trace, unix_start: int | None) -> Part:
+    """What a request means on the clock of its trace. Raises InputError."""
+    clock = Clock(request.trace, int(whole.submit.min()), unix_start)
+    start, end = (
+        None if cut is None else seconds_of(option, cut, clock)
+        for option, cut in (("--from", request.from_), ("--to", request.to))
+    )
+    return Part(start, end, request)
+
+
+def trim_asked(request: RunSpec, first: int, last: int, unix_start: int | None) -> tuple[int, int] | None:
+    """Warm-up and cool-down in s of a run whose first and last jobs are submitted then. Raises InputError."""
+    if request.trim is None:
+        return None
+    return trim_seconds("--trim", request.trim, Clock(request.trace, first, unix_start), last)
+
+
+def jobs_of(part: Trace, platform: Platform, unit_cores: int | None, *, think_times: bool) -> Workload:
+    """The jobs of a trace on a machine, with the deadlines that the trace states. Raises InputError."""
+    return to_jobs(part, lay_out(platform).machine, unit_cores=unit_cores, think_times=think_times)
+
+
+def asked_jobs(
+    path: Path, platform: Platform, unit_cores: int | None, part: Part, *, think_times: bool, strict: bool
+) -> Workload:
+    """The jobs that a run is asked for. Raises InputError."""
+    asked = part.of(read_trace(path, strict=strict, flop_per_s=platform.flop_per_s))
+    return named(path, lambda: jobs_of(asked, platform, unit_cores, think_times=think_times))
+
+
+def named(trace: Path, read: Callable[[], Workload]) -> Workload:
+    """The jobs that are read, a mistake in which is one of this trace."""
+    try:
+        return read()
+    except InputError as error:
+        raise InputError(trace, str(error)) from None
+
+
+def told_of_walltimes(whole: Trace, part: Part) -> list[str]:
+    """What to say of walltimes that nobody states, or that are longer than stated."""
+    asked = Part(part.start, part.end, part.spec.model_copy(update={"overrun": Overrun.KILL})).of(whole)
+    count, factor = int(asked.no_walltime.sum()), part.spec.walltime_factor
+    told = []
+    if count and factor == 1:
+        what = "their runtime is taken, so that whoever plans by walltimes knows when they end"
+        told.append(
+            f"{count} of {len(asked)} jobs state no walltime; {what} (--walltime-factor X: estimates X times too long)"
+        )
+    elif count:
+        told.append(f"{count} of {len(asked)} jobs state no walltime; {factor:g} times their runtime is taken")
+    elif factor != 1:
+        told.append(f"--walltime-factor {factor:g}: all jobs state walltimes, and those stay")
+    if part.spec.overrun is Overrun.EXTEND and (lifted := int((asked.runtime > asked.walltime).sum())):
+        what = "their walltimes are lifted to their runtimes, so that whoever plans by walltimes knows when they end"
+        told.append(f"--overrun extend: {lifted} of {len(asked)} jobs run longer than their walltimes; {what}")
+    return told
+
+
+def told_of_machine(whole: Trace, platform: Platform) -> list[str]:
+    """What to say where the trace's header is of another machine."""
+    found = unlike_header(whole, platform)
+    return [found] if found else []

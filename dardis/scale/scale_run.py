@@ -1,0 +1,285 @@
+"""All experiments of `dardis scale`, one after the other, in this process or over ranks; rows are written at once."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, astuple, dataclass
+from importlib.metadata import version
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dardis import __version__
+from dardis.engine.clock import utc_now
+from dardis.kernels.jit import TELLER
+from dardis.model.errors import InputError
+from dardis.model.files import write_json
+from dardis.model.loggp import LogGP
+from dardis.model.out_folder import SCALE_FOLDER
+from dardis.node_manager.pool_state import PoolState
+from dardis.registry import Dispatcher, dispatchers_that, find_dispatcher
+from dardis.runs.error_source import blamed
+from dardis.runs.kernel_warmup import warm_reach
+from dardis.runs.outputs import Report
+from dardis.scale import experiment as load
+from dardis.scale.experiment import Experiment, Ground
+from dardis.scale.fault_experiment import FAULTS, FaultRow, FaultyNetwork, measure_faults
+from dardis.scale.measure import measure
+from dardis.scale.prediction import PREDICTIONS, predictions
+from dardis.scale.row import SCALE, Row
+from dardis.scale.tally import short_message_ns
+from dardis.sim.simulation import Progress
+
+if TYPE_CHECKING:
+    from dardis.transport.mpi_transport import Communicator
+
+RECORD_FILE = "scale.json"
+OVERLAP = 64
+"""Jobs in flight where several task managers ask samples at once; beside them also for one, so that they compare."""
+
+
+@dataclass(frozen=True)
+class ScaleRequest:
+    """The arguments of `dardis scale`: each combination of the lists is an experiment.
+
+    `overlaps` empty: OVERLAP where samples are asked without a tree and some experiments have several task managers,
+    else one. `ranks` empty: all there are. With `weak`, `nodes` are those of a rank. An arity of 0 is flat, a sample of
+    0 all nodes; windows in s. All of them are run `repeat` times, one after the other. With `faults`, each is run over
+    each of these networks, in virtual time, instead of being measured.
+    """
+
+    nodes: tuple[int, ...]
+    jobs: int
+    out: Path
+    dispatcher: str = "dardis-throughput"
+    task_managers: tuple[int, ...] = (1,)
+    arities: tuple[int, ...] = (0,)
+    hosts_of: int = 64
+    samples: tuple[int, ...] = (0,)
+    windows: tuple[int, ...] = (86_400,)
+    reservations: tuple[int, ...] = (4,)
+    overlaps: tuple[int, ...] = ()
+    ranks: tuple[int, ...] = ()
+    repeat: int = 1
+    weak: bool = False
+    seed: int = 1
+    force: bool = False
+    faults: tuple[FaultyNetwork, ...] = ()
+
+    def experiments(self, ranks: int) -> list[Experiment]:
+        """What is to be measured where there are so many ranks. Raises InputError."""
+        dispatcher = find_dispatcher(self.dispatcher)
+        if self.faults:
+            self._check_faults(dispatcher, ranks)
+        elif not dispatcher.setup.rounds:
+            expected = f"one of {dispatchers_that(lambda setup: setup.rounds)}"
+            raise InputError("--dispatcher", f"{self.dispatcher} has no rounds, in which a job asks nodes", expected)
+        for count in self.ranks:
+            if count > ranks:
+                raise InputError("--ranks", f"{count}, and there are {ranks}", "no more than mpirun has started")
+        for window, reservations in product(self.windows, self.reservations):
+            if window < load.LEAST_SPAN_S * reservations:
+                found = f"{window} with {reservations} reservations a node"
+                raise InputError("--window", found, f"at least {load.LEAST_SPAN_S} s for each reservation")
+        experiments = [
+            Experiment(
+                nodes * (count if self.weak else 1), count, managers, arity, sample, window, reservations, self.jobs,
+                dispatcher, self.hosts_of, self.seed, overlap,
+            )
+            for count, window, reservations, sample, arity, managers, nodes in product(
+                self.ranks or (ranks,), self.windows, self.reservations, self.samples, self.arities,
+                self.task_managers, self.nodes,
+            )
+            for overlap in self.overlaps or (self._default_overlap(sample, arity),)
+        ]  # fmt: skip
+        for what in experiments:
+            if what.overlap > 1 and what.arity:
+                together = f"{what.arity} with {what.overlap} jobs in flight"
+                raise InputError("--arity", together, "flat, or --overlap 1: in waves every host is asked directly")
+        return experiments
+
+    def _default_overlap(self, sample: int, arity: int) -> int:
+        several = max(self.task_managers) > 1 and not self.faults
+        return OVERLAP if sample and not arity and several else 1
+
+    def _check_faults(self, dispatcher: Dispatcher, ranks: int) -> None:
+        """See that the experiments can be run over faulty networks. Raises InputError."""
+        if not dispatcher.setup.asks_nodes:
+            expected = f"one of {dispatchers_that(lambda setup: setup.asks_nodes)}"
+            raise InputError("--dispatcher", f"{self.dispatcher} asks no nodes: it sends no messages", expected)
+        if any(self.samples) and not dispatcher.setup.samples:
+            expected = f"one of {dispatchers_that(lambda setup: setup.samples)}"
+            raise InputError("--sample", f"{self.dispatcher} asks all nodes", expected)
+        if ranks > 1 or self.ranks or self.weak or self.overlaps or self.repeat > 1:
+            found = "with mpirun, --ranks, --weak, --overlap or --repeat"
+            raise InputError("--faults", found, "none of these: one process, and each run is the same")
+
+
+def run_scale(
+    request: ScaleRequest, progress: Progress | None = None, report: Report | None = None,
+    begun: Callable[[int], object] = lambda _: None,
+) -> list[Row] | list[FaultRow]:  # fmt: skip
+    """Run all experiments in this process, then draw the report, if any; `begun` is told how many they are.
+
+    Raises InputError before anything is written, OSError when writing fails.
+    """
+    experiments = request.experiments(1)
+    begun(len(experiments))
+    with SCALE_FOLDER.held(request.out, force=request.force):
+        return _run_all(request, experiments, None, progress, report)
+
+
+def run_scale_over_ranks(
+    comm: Communicator, request: ScaleRequest, progress: Progress | None = None, report: Report | None = None,
+    begun: Callable[[int], object] = lambda _: None,
+) -> list[Row] | list[FaultRow] | int:  # fmt: skip
+    """Run all experiments over ranks, or some of them: all ranks call it. Rank 0 writes and returns the rows.
+
+    Elsewhere the exit status is returned. What rank 0 raises before the first experiment ends all ranks quietly.
+    """
+    from dardis.transport.mpi_transport import led_by_first
+
+    def prepare(stack: ExitStack) -> tuple[Any, Callable[[], list[Row] | list[FaultRow]]]:
+        experiments = request.experiments(comm.size)
+        begun(len(experiments))
+        stack.enter_context(SCALE_FOLDER.held(request.out, force=request.force))
+        return {}, lambda: _run_all(request, experiments, comm, progress, report)
+
+    def follow(_: Any) -> int:  # noqa: ANN401 (all is in the request)
+        _run_all(request, request.experiments(comm.size), comm, None, None)
+        return 0
+
+    return led_by_first(comm, prepare, follow)
+
+
+def _run_all(
+    request: ScaleRequest, experiments: Sequence[Experiment], comm: Communicator | None, progress: Progress | None,
+    report: Report | None,
+) -> list[Row] | list[FaultRow]:  # fmt: skip
+    TELLER.quiet |= comm is not None and comm.rank > 0
+    with blamed(dispatcher := find_dispatcher(request.dispatcher)):
+        _warm(dispatcher)
+    if request.faults:
+        return _run_faults(request, experiments, progress, report)
+    record = _record(request, experiments, comm) | {"runs": len(experiments) * request.repeat}
+    rows: list[Row] = []
+    grounds: dict[int, Ground | None] = {}
+    runs = [(what, repeat) for repeat in range(1, request.repeat + 1) for what in experiments]
+    for what, repeat in runs:
+        if what.ranks not in grounds:
+            grounds[what.ranks] = _ground(comm, what.ranks)
+        ground = grounds[what.ranks]
+        row = None
+        if ground is not None:
+            before = len(rows) * request.jobs
+            with blamed(dispatcher):
+                row = measure(what, ground, _part(progress, before, len(runs) * request.jobs), repeat)
+        if row is not None and ground is not None:
+            rows.append(row)
+            if ground.network is not None:
+                record["networks"][str(ground.network.ranks)] = asdict(ground.network)
+            _write(request.out, rows, record, [one for one in grounds.values() if one is not None])
+        if comm is not None:
+            from dardis.transport.rank_groups import wait_for_all
+
+            wait_for_all(comm)
+    if report is not None:
+        report(request.out)
+    return rows
+
+
+def _run_faults(
+    request: ScaleRequest, experiments: Sequence[Experiment], progress: Progress | None, report: Report | None
+) -> list[FaultRow]:
+    """Run each experiment over each faulty network."""
+    runs = [(what, network) for what in experiments for network in request.faults]
+    record = _record(request, experiments, None) | {"runs": len(runs)}
+    rows: list[FaultRow] = []
+    for what, network in runs:
+        part = _part(progress, len(rows) * request.jobs, len(runs) * request.jobs)
+        with blamed(what.dispatcher):
+            rows.append(measure_faults(what, network, part))
+        with SCALE_FOLDER.written_together(request.out) as folder:
+            FAULTS.write(folder / FAULTS.name, map(astuple, rows))
+            write_json(folder / RECORD_FILE, record)
+    if report is not None:
+        report(request.out)
+    return rows
+
+
+def _part(progress: Progress | None, before: int, total: int) -> Progress | None:
+    """What tells the progress of one experiment as that of all."""
+    return None if progress is None else lambda done, _: progress(before + done, total)
+
+
+def _warm(dispatcher: Dispatcher) -> None:
+    """Compile and load all that is needed, before anything is measured."""
+    warm_reach(dispatcher)
+    load.fill(PoolState(load.machine(8), 0, 8, None), 100, 2, 1)
+    gc.freeze()  # what has been loaded stays, and is not looked through between experiments
+
+
+def _ground(comm: Communicator | None, ranks: int) -> Ground | None:
+    """The first ranks with their network measured; None on a rank that is not among them. All ranks call it."""
+    if comm is None:
+        return Ground(None, None, 1)
+    from dardis.transport.loggp_probe import measure as measure_network
+    from dardis.transport.rank_groups import first_ranks, usable_cores, wait_for_all
+
+    part = first_ranks(comm, ranks)
+    ground = None
+    if part is not None:
+        network: LogGP | None = measure_network(part)
+        ground = Ground(part, network, usable_cores(part), short_message_ns())
+    wait_for_all(comm)
+    return ground
+
+
+def process_age_s() -> float:
+    """How long ago this process was started."""
+    ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+    return float(Path("/proc/uptime").read_text().split()[0]) - ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _record(request: ScaleRequest, experiments: Sequence[Experiment], comm: Communicator | None) -> dict[str, Any]:
+    """What is needed to run it again and to judge its figures; all ranks call it."""
+    launch_s = process_age_s()
+    mpi = None
+    if comm is not None:
+        from dardis.transport.rank_groups import largest, mpi_version
+
+        launch_s, mpi = largest(comm, launch_s), mpi_version()
+    arguments = asdict(request) | {"out": str(request.out.resolve())}
+    if not request.faults:
+        del arguments["faults"]
+    return {
+        "dardis_version": __version__,
+        "command": sys.argv,
+        "arguments": arguments,
+        "experiments": len(experiments),
+        "ranks": 1 if comm is None else comm.size,
+        "launch_s": round(launch_s, 3),
+        "networks": {},
+        "cores": len(os.sched_getaffinity(0)),
+        "load": round(os.getloadavg()[0], 2),
+        "versions": {
+            "python": sys.version.split()[0],
+            "numpy": version("numpy"),
+            "numba": version("numba"),
+            "mpi": mpi,
+        },
+        "started_utc": utc_now(),
+    }
+
+
+def _write(out: Path, rows: Sequence[Row], record: dict[str, Any], grounds: Sequence[Ground]) -> None:
+    """Write all rows so far, what they predict, and the record; each file whole, and all or none."""
+    with SCALE_FOLDER.written_together(out) as part:
+        SCALE.write(part / SCALE.name, map(astuple, rows))
+        if predicted := predictions(rows, grounds):
+            PREDICTIONS.write(part / PREDICTIONS.name, map(astuple, predicted))
+        write_json(part / RECORD_FILE, record)

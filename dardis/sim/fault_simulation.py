@@ -1,0 +1,310 @@
+"""The machines where messages get late, lost, doubled and reordered and nodes crash. Decides nothing, tells the truth.
+
+The executor here is the world: it starts units when a node manager says so, ends them when they have run, and loses
+them with their host. What it records is what really happened, whatever the machines believe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import partial
+
+from dardis.model.addresses import Address, HostId, JobId, address_of, all_hosts, is_manager, manager_at
+from dardis.model.errors import InputError
+from dardis.model.job import Actual
+from dardis.model.platform import Platform
+from dardis.model.target import DesiredProfile
+from dardis.node_manager import NodePool, RelayingHost
+from dardis.registry import Cluster, Dispatcher
+from dardis.task_manager import Reach
+from dardis.task_manager.claims.two_phase_claims import SLOWEST, Pace
+from dardis.transport.base import receivers
+from dardis.transport.local_transport import Interpreter
+from dardis.transport.virtual_network import Faults, VirtualNetwork
+from dardis.wire.effects import (
+    Deed,
+    Done,
+    Kill,
+    Launch,
+    Placed,
+    Rejected,
+    Return,
+    SetTimer,
+    Tell,
+    TellAll,
+    ToHosts,
+    ToManagers,
+)
+from dardis.wire.messages import Ended, HostDown, Message, Released, Reminder, Reserved, Timer
+
+Log = Callable[[int, str], None]
+"""Called with the virtual time and what happened."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """A host dies at `at` and is back, empty, at `back` (None: never). Task manager m hears of it at `heard[m]`."""
+
+    host: HostId
+    at: int
+    back: int | None
+    heard: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """All that a run depends on. Host h holds the nodes `[bounds[h], bounds[h+1])`; job i is task manager i mod M's."""
+
+    seed: int
+    platform: Platform
+    bounds: tuple[int, ...]
+    jobs: tuple[Actual, ...]
+    dispatcher: Dispatcher
+    managers: int
+    pace: Pace
+    faults: Faults
+    crashes: tuple[Crash, ...] = ()
+    desired: DesiredProfile | None = None
+    arity: int = 0
+    """Children of a host in the tree that task managers ask all hosts through; 0: they ask each."""
+    sample: int = 0
+    """Nodes that a job asks first, for each of its units; 0: all."""
+
+    def __post_init__(self) -> None:
+        """Refuse a network on which task managers may never hear in time."""
+        if self.faults.longest_delay > SLOWEST * self.pace.resend:
+            found = f"messages take up to {self.faults.longest_delay} s, resend is {self.pace.resend} s"
+            raise InputError("pace", found, f"at most {SLOWEST} times resend")
+
+
+class Fate(StrEnum):
+    """How units ended."""
+
+    ENDED = "ended"
+    KILLED = "killed"
+    CRASHED = "crashed"
+    RUNNING = "running"
+
+
+@dataclass(slots=True)
+class UnitRun:
+    """Units of a job's attempt that ran on a node in `[start, end)`."""
+
+    job: JobId
+    attempt: int
+    node: int
+    units: int
+    start: int
+    end: int
+    fate: Fate = Fate.RUNNING
+
+
+@dataclass
+class Host:
+    """A living host process: its machine, and what it was told to run by (job, attempt), empty until it has begun."""
+
+    machine: RelayingHost
+    launched: dict[tuple[JobId, int], list[UnitRun]] = field(default_factory=dict)
+    released: dict[JobId, int] = field(default_factory=dict)
+    """The last attempt of each job that it has said to have released."""
+
+
+PoolMaker = Callable[..., NodePool]
+
+
+class FaultSimulation:
+    """One run of a scenario. After `run`, the attributes say what happened."""
+
+    def __init__(self, scenario: Scenario, make_pool: PoolMaker | None = None, log: Log | None = None) -> None:
+        """`make_pool`, if any, is called instead of the dispatcher's own maker of node managers."""
+        self.scenario = scenario
+        self.runs: list[UnitRun] = []
+        """All units that were ever started."""
+        self.placed: dict[JobId, Placed] = {}
+        """The last reservation that each job's task manager told of."""
+        self.told: dict[JobId, list[Deed]] = {}
+        """What task managers told of each job's end (`Done`, `Rejected`), in order."""
+        self.retaken: list[tuple[HostId, JobId, int]] = []
+        """Host, job and attempt of claims that were reserved after it was said that they were released."""
+        self.placements = 0
+        """Reservations agreed on, over all jobs."""
+        self._log = log
+        self._make_pool = make_pool or scenario.dispatcher.pool
+        self.network = VirtualNetwork(scenario.faults, scenario.seed, self._receive)
+        self._jobs = {job.number: job for job in scenario.jobs}
+        self._incarnation = [0] * (len(scenario.bounds) - 1)
+        self.hosts: list[Host | None] = [self._new_host(host) for host in all_hosts(len(scenario.bounds) - 1)]
+        cluster = Cluster(
+            scenario.platform, scenario.bounds, scenario.seed, scenario.desired, task_managers=scenario.managers,
+            reach=Reach(scenario.arity, scenario.sample),
+        )  # fmt: skip
+        self.turns = scenario.dispatcher.turns_by_message(cluster, scenario.pace)
+        self._manager_of = {job.number: self.turns.manager_of(place) for place, job in enumerate(scenario.jobs)}
+        self._interpreter = Interpreter(self, self, self)
+        self._plan()
+
+    def _new_host(self, host: HostId) -> Host:
+        scenario = self.scenario
+        first, last = scenario.bounds[host : host + 2]
+        pool = self._make_pool(
+            scenario.platform, first, last, desired=scenario.desired, host=host, seed=scenario.seed,
+            incarnation=self._incarnation[host], report_every=scenario.pace.resend,
+        )  # fmt: skip
+        return Host(RelayingHost(pool))
+
+    def _plan(self) -> None:
+        for place, job in enumerate(self.scenario.jobs):
+            self.network.at(job.submit, partial(self._submit, place, job))
+        for crash in self.scenario.crashes:
+            self.network.at(crash.at, partial(self._crash, crash))
+
+    def run(self, is_over: Callable[[], bool], most_events: int) -> bool:
+        """Let time pass until `is_over`, or nothing is left to happen; return False if neither by `most_events`."""
+        while self.network.events < most_events:
+            if is_over() or not self.network.step():
+                return True
+        return False
+
+    @property
+    def quiet(self) -> bool:
+        """Whether no living host holds a reservation or has an end to tell."""
+        return all(host is None or host.machine.pool.idle for host in self.hosts)
+
+    @property
+    def renegotiations(self) -> int:
+        """Asks and claims after the first, over all jobs."""
+        return self.turns.renegotiations
+
+    def _note(self, now: int, *words: object) -> None:
+        if self._log is not None:
+            self._log(now, " ".join(map(str, words)))
+
+    def _receive(self, to: Address, message: Message, now: int) -> None:
+        """Hand a message to a host or a task manager, by its address."""
+        if is_manager(to):
+            self._note(now, "task manager", manager_at(to), "gets", message)
+            self._interpreter.obey(to, self.turns.received(manager_at(to), message, now), now)
+            return
+        host = self.hosts[to]
+        self._note(now, "host", to, "misses" if host is None else "gets", message)
+        if host is not None:
+            self._interpreter.obey(to, host.machine.handle(message, now), now)
+
+    def _submit(self, place: int, job: Actual, now: int) -> None:
+        manager = self.turns.manager_of(place)
+        self._note(now, "task manager", manager, "gets", job)
+        self._interpreter.obey(address_of(manager), self.turns.submitted(job.asked, place, now), now)
+
+    def send(self, who: Address, said: ToHosts, now: int) -> None:
+        """Give a message for hosts to the network, or, of a host to itself, back to it."""
+        for host in receivers(said, len(self.hosts)):
+            if host == who:
+                self._receive(host, said.message, now)
+            else:
+                self.carry(host, said.message)
+
+    def carry(self, to: Address, message: Message) -> None:
+        """Give a message to the network."""
+        self.network.send(to, message)
+
+    def tell(self, who: Address, said: ToManagers, now: int) -> None:  # noqa: ARG002 (the network knows what time it is)
+        """Give a message of a host for task managers to the network."""
+        self._watch_claims(HostId(who), said.message)
+        match said:
+            case Tell(job=job):
+                addresses = [address_of(self._manager_of[job])]
+            case TellAll():
+                addresses = [address_of(manager) for manager in range(self.scenario.managers)]
+            case Return(to=to):
+                addresses = [to]
+        for address in addresses:
+            self.carry(address, said.message)
+
+    def set(self, who: Address, timer: SetTimer, now: int) -> None:  # noqa: ARG002
+        """Give the timer back in its time, if the machine lives so long."""
+        machine = self.hosts[who] if not is_manager(who) else None
+        self.network.at(timer.at, partial(self._remind, who, machine, timer.timer))
+
+    def _remind(self, who: Address, host: Host | None, timer: Timer | Reminder, now: int) -> None:
+        if is_manager(who) or self.hosts[who] is host:
+            self._receive(who, timer, now)
+
+    def execute(self, who: Address, deed: Deed, now: int) -> None:
+        """Start and kill units, and keep what is told of jobs."""
+        match deed:
+            case Launch():
+                self._launch(HostId(who), deed)
+            case Kill(job=job, attempt=attempt):
+                host = self.hosts[who]
+                assert host is not None
+                self._stop(host.launched.pop((job, attempt), []), Fate.KILLED, now)
+            case Placed(job=job):
+                assert is_manager(who)
+                self._note(now, "task manager", manager_at(who), "says", deed)
+                self.placed[job] = deed
+                self.placements += 1
+            case Done(job=job) | Rejected(job=job):
+                assert is_manager(who)
+                self._note(now, "task manager", manager_at(who), "says", deed)
+                self.told.setdefault(job, []).append(deed)
+
+    def _launch(self, address: HostId, launch: Launch) -> None:
+        host, named = self.hosts[address], (launch.job, launch.attempt)
+        assert host is not None
+        if named in host.launched:
+            raise AssertionError(f"host {address} launches attempt {launch.attempt} of job {launch.job} twice")
+        host.launched[named] = []
+        self.network.at(launch.at, partial(self._begin, address, host, launch))
+
+    def _watch_claims(self, address: HostId, message: Message) -> None:
+        host = self.hosts[address]
+        assert host is not None
+        match message:
+            case Released(job=job, attempt=attempt):
+                host.released[job] = max(attempt, host.released.get(job, attempt))
+            case Reserved(job=job, attempt=attempt) if attempt <= host.released.get(job, -1):
+                self.retaken.append((address, job, attempt))
+
+    def _begin(self, address: HostId, host: Host, launch: Launch, now: int) -> None:
+        begun = host.launched.get((launch.job, launch.attempt))
+        if begun is None:
+            return
+        end = min(now + self._jobs[launch.job].duration, launch.until)
+        for node, units in zip(launch.nodes.tolist(), launch.units.tolist(), strict=True):
+            begun.append(UnitRun(launch.job, launch.attempt, node, units, now, end))
+        self.runs += begun
+        self._note(now, "host", address, "starts", launch, "for", end - now, "s")
+        self.network.at(end, partial(self._end, address, host, launch))
+
+    def _end(self, address: HostId, host: Host, launch: Launch, now: int) -> None:
+        ended = host.launched.pop((launch.job, launch.attempt), None)
+        if ended is not None:
+            self._stop(ended, Fate.ENDED, now)
+            self._receive(address, Ended(launch.job, 0), now)
+
+    @staticmethod
+    def _stop(runs: list[UnitRun], fate: Fate, now: int) -> None:
+        for run in runs:
+            run.end, run.fate = now, fate
+
+    def _crash(self, crash: Crash, now: int) -> None:
+        host = self.hosts[crash.host]
+        if host is None:
+            return
+        self._note(now, "host", crash.host, "crashes")
+        for runs in host.launched.values():
+            self._stop(runs, Fate.CRASHED, now)
+        host.launched.clear()
+        self.hosts[crash.host] = None
+        news = HostDown(crash.host, self._incarnation[crash.host])
+        for manager, heard in enumerate(crash.heard):
+            self.network.at(heard, partial(self._receive, address_of(manager), news))
+        if crash.back is not None:
+            self.network.at(crash.back, partial(self._restart, crash.host))
+
+    def _restart(self, host: HostId, now: int) -> None:
+        self._note(now, "host", host, "is back")
+        self._incarnation[host] += 1
+        self.hosts[host] = self._new_host(host)

@@ -1,0 +1,226 @@
+"""Overlapped rounds in virtual time: on every rank node managers and task managers, who talk in waves.
+
+Who asks and claims in a wave is decided by `turns.overlapped`; here what is said goes from rank to rank, and jobs end.
+What is decided depends on how many jobs are in flight and, with samples, on the number of task managers (each knows
+what it has placed), but not on ranks: with one job in flight it is what turns in the order of jobs decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from heapq import heappop, heappush
+
+from dardis.engine.clock import cpu_ns, monotonic_s
+from dardis.model.addresses import ONLY_MANAGER, Address, HostId, JobId
+from dardis.model.errors import ProtocolError
+from dardis.model.job import Actual
+from dardis.node_manager import NodePool
+from dardis.node_manager.relay import take_claims, take_questions
+from dardis.sim.recorder import Recorder
+from dardis.sim.simulation import Progress
+from dardis.task_manager.local_rounds import taken_apart, together
+from dardis.transport.base import receivers
+from dardis.transport.local_transport import Interpreter
+from dardis.transport.peers import Batch, Peers
+from dardis.turns import OverlappedTurns
+from dardis.wire.effects import Placed, Tell, ToHosts, ToManagers
+from dardis.wire.messages import Ask, Confirm, Ended, JointAsk, JointOffers, Message, Offers, Release
+
+Note = Callable[[Sequence[ToHosts], Sequence[Message]], object]
+"""Told what each job of the rank has sent in a wave, and what it was answered."""
+MOST_ROWS_SAID = 1 << 20
+"""Rows of offers (48 MiB) that are kept before they are told of: to tell takes time, best when all is over."""
+
+
+class OverlappedRounds:
+    """One rank's part of a run; job i is served by task manager i mod M, and that by rank i mod M mod R."""
+
+    def __init__(
+        self, jobs: Sequence[Actual], turns: OverlappedTurns, pool: NodePool, peers: Peers, note: Note | None = None
+    ) -> None:
+        """`turns` are of all M, of which this rank uses its own; `pool` are the nodes that this rank holds."""
+        self.jobs = jobs
+        self._turns = turns
+        self._pool = pool
+        self._peers = peers
+        self._host = HostId(peers.rank)
+        self._place = {job.number: place for place, job in enumerate(jobs)}
+        self._ending: list[tuple[int, int]] = []
+        self.placed: dict[int, Placed] = {}
+        """What this rank's jobs have reserved, by place."""
+        self.rejected: dict[int, str] = {}
+        self.waves = 0
+        self._note = note
+        self._said: list[tuple[list[ToHosts], list[Message]]] = []
+        self._rows_said = 0
+        self.noting_s = 0.0
+        """Wall-clock time that `note` took, and CPU time."""
+        self.noting_ns = 0
+        self.cpu_ns = 0
+        """CPU time inside the machines of this rank."""
+        self._interpreter = Interpreter(self)
+        self._letters: list[Batch] = []
+        """What is said now, by rank, with the number of the job that it is about."""
+        self._asks: list[list[Ask]] = []
+        """What is asked now, by rank."""
+
+    @property
+    def refusals(self) -> int:
+        """Claims of this rank's jobs that were refused."""
+        return self._turns.refusals
+
+    def run(self, progress: Progress | None = None) -> None:
+        """Place all jobs. The clock stands at the submission of the first job in flight."""
+        entered = settled = oldest = 0
+        while settled < len(self.jobs):
+            now = self.jobs[oldest].submit
+            self._letters = self._blank()
+            self._end_until(now)
+            begun = cpu_ns()
+            following = min(self._turns.may_fly(settled), len(self.jobs))
+            for place in range(entered, following):
+                if self._rank_of(place) == self._peers.rank:
+                    self._turns.submitted(self.jobs[place].asked, place, now)
+            self.cpu_ns += cpu_ns() - begun
+            entered = following
+            mine = self._wave(now)
+            everybody = self._peers.share(mine, self._turns.oldest(entered))
+            settled += int(everybody[:, 0].sum())
+            oldest = int(everybody[:, 1].min())
+            self.waves += 1
+            if self._rows_said > MOST_ROWS_SAID:
+                self.note_said()
+            if progress is not None:
+                progress(settled, len(self.jobs))
+
+    def note_said(self) -> None:
+        """Tell `note` what has been said since it was told last."""
+        begun, spent = monotonic_s(), cpu_ns()
+        if self._note is not None:
+            for sends, answers in self._said:
+                self._note(sends, answers)
+        self._said.clear()
+        self._rows_said = 0
+        self.noting_s += monotonic_s() - begun
+        self.noting_ns += cpu_ns() - spent
+
+    def _blank(self) -> list[Batch]:
+        return [[] for _ in range(self._peers.size)]
+
+    def _end_until(self, now: int) -> None:
+        """Let jobs of this rank end that have run, and tell their nodes."""
+        while self._ending and self._ending[0][0] <= now:
+            place = heappop(self._ending)[1]
+            self._interpreter.obey(ONLY_MANAGER, self._turns.ended(self.jobs[place].number, place), now)
+
+    def _wave(self, now: int) -> int:
+        """Let all in flight ask, be answered, and claim; return how many of this rank's jobs are settled by it."""
+        self._asks = [[] for _ in range(self._peers.size)]
+        self._interpreter.obey(ONLY_MANAGER, self._turns.begin(), now)
+        outgoing = [
+            [*first, *((_first_job(ask), ask) for ask in together(then))]
+            for first, then in zip(self._letters, self._asks, strict=True)
+        ]
+        answers = self._serve(self._peers.exchange(outgoing), now)
+        claims = self._decide(self._peers.exchange(answers), now)
+        verdicts = self._judge(self._peers.exchange(claims), now)
+        for number, _ in self._peers.exchange(verdicts):
+            self._turns.refused(self._place[number])
+        return self._settle(now)
+
+    def send(self, who: Address, said: ToHosts, now: int) -> None:  # noqa: ARG002
+        """Take what a task manager says to hosts."""
+        for host in receivers(said, self._peers.size):
+            if isinstance(said.message, Ask):
+                self._asks[host].append(said.message)
+            else:
+                self._letters[host].append((_about(said.message), said.message))
+
+    def tell(self, who: Address, said: ToManagers, now: int) -> None:  # noqa: ARG002
+        """Take what this rank's host says to a job."""
+        if not isinstance(said, Tell):  # there is no tree here, and nobody publishes
+            raise ProtocolError(f"host {who} says {type(said.message).__name__} to no job")
+        self._letters[self._rank_of(self._place[said.job])].append((said.job, said.message))
+
+    def _serve(self, batch: Batch, now: int) -> list[Batch]:
+        """Let this rank's nodes take what was sent; what they answer, by rank."""
+        self._letters = self._blank()
+        begun = cpu_ns()
+        for said in take_questions(self._pool, [message for _, message in batch], now):
+            self._interpreter.obey(self._host, said, now)
+        self.cpu_ns += cpu_ns() - begun
+        return self._letters
+
+    def _decide(self, batch: Batch, now: int) -> list[Batch]:
+        """Let this rank's task managers take the answers; what they claim, by rank. Asks wait for the next wave."""
+        begun = cpu_ns()
+        heard: dict[int, list[Message]] = {}
+        for number, message in batch:
+            if isinstance(message, JointOffers):
+                for job, offers in taken_apart(message):
+                    heard.setdefault(self._place[job], []).append(offers)
+            else:
+                heard.setdefault(self._place[number], []).append(message)
+        self._turns.answered(heard, now)
+        self.cpu_ns += cpu_ns() - begun
+        for place, asks in self._turns.asks():
+            said = heard.get(place, [])
+            self._said.append((asks, said))
+            self._rows_said += sum(len(answer.rows) for answer in said if isinstance(answer, Offers))
+        self._letters = self._blank()
+        for claims in self._turns.claims():
+            self._said.append((claims, []))
+            self._interpreter.obey(ONLY_MANAGER, claims, now)
+        return self._letters
+
+    def _judge(self, batch: Batch, now: int) -> list[Batch]:
+        """Let this rank's nodes take claims in the order of jobs; who is refused, by rank."""
+        self._letters = self._blank()
+        claims = [message for _, message in sorted(batch, key=lambda about: self._place[about[0]])]
+        begun = cpu_ns()
+        for said in take_claims(self._pool, claims, now):
+            self._interpreter.obey(self._host, said, now)
+        self.cpu_ns += cpu_ns() - begun
+        return self._letters
+
+    def _settle(self, now: int) -> int:
+        """Keep the record of those who are out of the wave for good; return how many these are."""
+        begun = cpu_ns()
+        settled = self._turns.settle(now)
+        self.cpu_ns += cpu_ns() - begun
+        for place, flying in settled.items():
+            if flying.rejected is not None:
+                self.rejected[place] = flying.rejected
+            if flying.claim is not None:
+                self.placed[place] = flying.claim
+                heappush(self._ending, (flying.claim.start + self.jobs[place].duration, place))
+        return len(settled)
+
+    def _rank_of(self, place: int) -> int:
+        return self._turns.manager_of(place) % self._peers.size
+
+    def record(self) -> Recorder | None:
+        """What became of all jobs, on rank 0; None elsewhere. All ranks call it."""
+        rows = [[place, placed.start, placed.nodes, placed.units] for place, placed in sorted(self.placed.items())]
+        gathered = self._peers.gather([rows, [[place, reason] for place, reason in self.rejected.items()]])
+        if gathered is None:
+            return None
+        recorder = Recorder(len(self.jobs))
+        for placed_rows, rejected in gathered:
+            for place, start, nodes, units in placed_rows:
+                recorder.placed(place, start, nodes, units)
+                recorder.ended(place, start + self.jobs[place].duration)
+            for place, reason in rejected:
+                recorder.rejected(place, reason)
+        return recorder
+
+
+def _about(message: Message) -> JobId:
+    """The job of a claim, of what is given back, or of an end."""
+    assert isinstance(message, Confirm | Release | Ended)
+    return message.job
+
+
+def _first_job(ask: Ask | JointAsk) -> JobId:
+    """A job that the message is about: all are of one rank."""
+    return JobId(int((ask.ask if isinstance(ask, JointAsk) else ask).job[0]))

@@ -1,0 +1,499 @@
+"""Late binding in lock-step: jobs start in the agreed order, in turns that their task managers are given.
+
+Each task manager holds its own waiting jobs, and a view of what nodes have published. The oldest of the old goes first;
+the first that can't start reserves. Nobody else holds anything. A job that only sleeping nodes keep from starting is as
+good as started: it binds itself to nodes from when they can be up.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from dataclasses import replace
+from heapq import heapify, heappop, heappush
+
+import numpy as np
+
+from dardis.kernels import job_queue as columns
+from dardis.kernels import late_order as kernel
+from dardis.kernels import passes
+from dardis.kernels.placer import Placer
+from dardis.model.addresses import FIRST_HOST, ONLY_MANAGER, HostId, JobId, ManagerAddress
+from dardis.model.arrays import Ints
+from dardis.model.job import FOREVER, NO_TIME, Job
+from dardis.model.local_queries import Bound, LocalNodes
+from dardis.task_manager.claims import FinalClaims
+from dardis.task_manager.late.backlog import Backlog
+from dardis.task_manager.late.local_turns import NOBODY, Alone, picks
+from dardis.task_manager.late.order import Key, Order, View
+from dardis.task_manager.layout import Layout
+from dardis.task_manager.negotiation import Negotiation
+from dardis.task_manager.rounds import JobState, Pick, Round
+from dardis.task_manager.search_windows import Search, in_hours, open_window
+from dardis.task_manager.setups import EVERY_HOST, LateSetUp, Reach
+from dardis.wire import messages as say
+from dardis.wire.effects import Effect, Placed, Rejected, SendAll, ToHosts
+
+_FEW = 64
+"""So few entries of jobs that have no turns any more are left where they are."""
+Old = tuple[int, int, JobId]
+"""Since when a job has been old, when it was submitted, and its number: the least is the oldest."""
+
+
+class LateByTurns:
+    """The agents of some jobs that bind late. Turns are given to the managers in the order of their jobs' keys."""
+
+    def __init__(
+        self,
+        setup: LateSetUp,
+        layout: Layout,
+        seed: int,
+        reach: Reach = EVERY_HOST,
+        address: ManagerAddress = ONLY_MANAGER,
+        *,
+        pool: LocalNodes | None = None,
+    ) -> None:
+        """Hold no jobs; `address` is where hosts of a tree send their answers, less than 0.
+
+        `pool`: all nodes, where they are in this process and there is no other task manager: it gives jobs their turns.
+        """
+        self._negotiation = Negotiation(setup.search, layout, seed, reach, address, FinalClaims(), self._conclude)
+        self._rules = self._negotiation.rules
+        self._order = Order(layout)
+        self._backlog = Backlog(layout, address, setup)
+        self._old_at: dict[JobId, int] = {}
+        """From when on waiting jobs are old."""
+        self._ageing: list[Old] = []
+        """The same, least first, of jobs that have turns; those that have none any more fall out at its head."""
+        self._undated: list[Job] = []
+        """Jobs of which that is not known yet."""
+        self._oldest: JobId | None = None
+        """Of all jobs of the system the one that goes first."""
+        self._view = view = View(setup, self._rules, layout, seed)
+        self._placer = Placer(view, view.rules, len(layout.kinds), view.waiting.slots)
+        self._alone = None if pool is None else Alone(setup, self._rules, view, pool)
+        self._later: list[tuple[int, JobId, Job]] = []
+        """From when on jobs have turns that may not start yet, or find no start before the profile changes."""
+        self._waking: set[JobId] = set()
+        """Jobs that ask for a start at which nodes that are down are up."""
+        self._heads: dict[JobId, Ints] = {}
+        """Who holds the reservation, as announced."""
+        self._count = 0
+        """How many of its waiting jobs have turns since the last opening, first in the list."""
+        self._fresh = 0
+        """The place of the first new one among them; as many as they are: there is none."""
+        self._opened_at = NO_TIME
+
+    @property
+    def at_once(self) -> bool:
+        """Whether the only pool gives its jobs their turns."""
+        return self._alone is not None
+
+    @property
+    def messages(self) -> int:
+        """Messages between its jobs and node managers, one for each node."""
+        return self._negotiation.messages
+
+    @property
+    def renegotiations(self) -> int:
+        """Asks and claims after the first, over its jobs."""
+        return self._negotiation.renegotiations
+
+    def hosts(self, number: JobId) -> tuple[HostId, ...]:
+        """The hosts of its reservation, ascending; none without one."""
+        return self._negotiation.states[number].hosts
+
+    def to_all(self, message: say.Message) -> ToHosts:
+        """A message that all hosts answer."""
+        return self._negotiation.to_all(message)
+
+    def submit(self, job: Job, now: int) -> list[Effect]:
+        """Take a new job; it waits for its turn."""
+        if rejected := self._negotiation.cannot_hold(self._negotiation.add(job)):
+            return rejected
+        self._backlog.waits(job)
+        self._undated.append(job)
+        opens = self._rules.starts_of(job).opens(max(job.earliest, now))
+        if opens > now:
+            heappush(self._later, (opens, job.number, job))
+        else:
+            self._enlist(job)
+        return []
+
+    def adopt(self, job: Job, nodes: Ints, now: int) -> list[Effect]:
+        """Take a job that runs already, a unit on each of these nodes, for its walltime from now on."""
+        state = self._negotiation.add(job)
+        state.asks = 1  # names the claim
+        self._backlog.waits(job)
+        self._backlog.bound(job.number, now)
+        return self._negotiation.take(state, defaultdict(int), Pick(0, now, nodes, np.ones_like(nodes)), now)
+
+    def _enlist(self, job: Job) -> None:
+        """Put a job among those that have turns."""
+        slot, waiting = self._view.add(job), self._view.waiting
+        self._age(job)
+        self._placer.see_slots(waiting.slots)
+        waiting.queue.lists[columns.RULE, waiting.queue.size[columns.RULE]] = slot
+        waiting.queue.size[columns.RULE] += 1
+
+    def ended(self, number: JobId, now: int) -> None:
+        """Drop a job that has ended."""
+        self._backlog.ended(number, now)
+        self.forget(number)
+
+    def forget(self, number: JobId) -> None:
+        """Drop a job that is not to run."""
+        self._negotiation.forget(number)
+        self._backlog.gone(number)
+        self._old_at.pop(number, None)
+        if self._undated:
+            self._undated = [job for job in self._undated if job.number != number]
+
+    def withdraw(self, number: JobId) -> list[Effect]:
+        """Let a job that has not bound itself wait no more, and give back what it holds."""
+        if number in self._view.slots:
+            queue = self._view.waiting.queue
+            slots = queue.lists[columns.RULE, : queue.size[columns.RULE]]
+            kept = slots[slots != self._view.slots[number]]
+            queue.lists[columns.RULE, : len(kept)] = kept
+            queue.size[columns.RULE] = len(kept)
+            self._bind(number)
+        self._later = [later for later in self._later if later[1] != number]
+        heapify(self._later)
+        effects = self._negotiation.states[number].give_back()
+        self.forget(number)
+        return effects + self._called_off(number)
+
+    def _called_off(self, number: JobId) -> list[Effect]:
+        """Tell all nodes that a job holds no reservation any more, if it does by what was announced."""
+        head = self._heads.get(number)
+        return [] if head is None else self._announce(head, standing=False)
+
+    def _announce(self, head: Ints, *, standing: bool) -> list[Effect]:
+        """Tell all nodes of a reservation, and by them all others; who is alone notes it himself."""
+        if self._alone is None:
+            return [SendAll(say.Announce(head, standing))]
+        if standing:
+            self._heads[JobId(int(head[0]))] = head
+        else:
+            del self._heads[JobId(int(head[0]))]
+        return []
+
+    def handle(self, message: say.Message, now: int) -> list[Effect]:
+        """Take a message at time `now`; return what is to be done."""
+        if not isinstance(message, say.Published):
+            return self._negotiation.handle(message, now)
+        self._view.see(message)
+        self._backlog.hear(message.backlogs, now)
+        # Nodes forget a reservation whose start has passed; who was not woken for it holds it yet.
+        held = {number: head for number, head in self._heads.items() if self._holds(number)}
+        published = {JobId(int(row[0])): row for row in message.heads}
+        self._heads = published | {number: head for number, head in held.items() if number not in published}
+        self._negotiation.messages += len(message.node)
+        return []
+
+    # ------------------------------------------------------------------------------------------------------------------
+    # Turns.
+
+    @property
+    def has_undated(self) -> bool:
+        """Whether it has jobs of which it is not known from when on they are old."""
+        return len(self._undated) > 0
+
+    def tell_backlog(self) -> list[Effect]:
+        """Tell all others how much work its jobs are."""
+        return [self._backlog.tell()]
+
+    def date(self, now: int) -> None:
+        """Fix from when on new jobs are old: a while after the work that is there could be done."""
+        if self._undated:
+            old_after = self._backlog.old_after(now)
+            for job in self._undated:
+                self._old_at[job.number] = job.submit + old_after
+                self._age(job)
+            self._undated = []
+
+    def _age(self, job: Job) -> None:
+        """Let a job grow old, if it is known when that is."""
+        if job.number in self._old_at:
+            heappush(self._ageing, (self._old_at[job.number], job.submit, job.number))
+            if len(self._ageing) > 2 * len(self._view.slots) + _FEW:  # who waits long at the head keeps others in
+                self._ageing = [one for one in self._ageing if self._counts(one)]
+                heapify(self._ageing)
+
+    def admit(self, now: int) -> None:
+        """Give turns to those whose time to start has come."""
+        while self._later and self._later[0][0] <= now:
+            self._enlist(heappop(self._later)[2])
+
+    def oldest(self, now: int) -> Old | None:
+        """The oldest of its old jobs that may start now, and since when it has been old."""
+        ageing, slots = self._ageing, self._view.slots
+        while ageing and not self._counts(ageing[0]):
+            heappop(ageing)
+        if not self._rules.hours:
+            return ageing[0] if ageing and ageing[0][0] < now else None
+        old = [one for one in ageing if one[0] < now and self._counts(one) and not self._is_closed(slots[one[-1]], now)]
+        return min(old, default=None)
+
+    def _counts(self, one: Old) -> bool:
+        """Whether a job still has turns, and that age: one that came again, under its number, may have another."""
+        return one[-1] in self._view.slots and self._old_at.get(one[-1]) == one[0]
+
+    def open(self, now: int, *, whole: bool, oldest: JobId | None) -> None:
+        """Begin a wake-up: put waiting jobs in order, `oldest` first. All are tried if it is `whole`, else new ones."""
+        queue, state = self._view.waiting.queue, self._placer.room.state
+        count = int(queue.size[0])
+        self._opened_at, self._oldest = now, oldest
+        state[columns.PLACE] = state[columns.LOOKED_AT] = 0
+        state[columns.WHOLE] = whole
+        if self._rules.hours:  # who may not start now has no turn, and gives back what it holds with the others
+            slots = queue.lists[columns.RULE, :count]
+            closed = np.array([self._is_closed(slot, now) for slot in slots.tolist()], dtype=np.bool_)
+            slots[:] = np.concatenate([slots[~closed], slots[closed]])
+            count -= int(closed.sum())
+        self._count = self._fresh = count
+        if count:
+            self._fresh = self._order.sort(queue, count, now, oldest)
+
+    def _is_closed(self, slot: int, now: int) -> bool:
+        """Whether the queue of a waiting job lets it not start now."""
+        return self._rules.starts_of(self._view.waiting.jobs[slot]).opens(now) > now
+
+    def give_all_turns(self) -> None:
+        """Let all that wait be tried in this wake-up, not only new ones."""
+        state = self._placer.room.state
+        state[columns.WHOLE] = True
+        state[columns.LOOKED_AT] = 0
+
+    def knows_old(self, now: int) -> bool:
+        """Whether something has changed by itself since nodes published."""
+        return any(change <= now for change in self._view.next_change.values())
+
+    def overtakes(self, now: int) -> bool:
+        """Whether a new job goes before one that holds a reservation, so that all must have their turn again."""
+        if not self._heads or self._fresh >= self._count:
+            return False
+        heads = self._heads.items()
+        worst = max(self._order.key(head, now, aged=number == self._oldest) for number, head in heads)
+        return self._key_at(self._fresh) < worst
+
+    def _key_at(self, place: int) -> Key:
+        return self._order.key_at(self._view.waiting.queue, place, self._oldest)
+
+    def waits(self, number: JobId) -> bool:
+        """Whether the job has not bound itself yet: what it holds it may give back."""
+        return number in self._view.slots
+
+    @property
+    def anybody_waits(self) -> bool:
+        """Whether any job has not bound itself yet."""
+        return len(self._view.slots) > 0
+
+    def next_key(self) -> Key | None:
+        """The key of the job whose turn is next; None when all have had theirs."""
+        return self._key_at(int(self._placer.room.state[columns.PLACE])) if self.has_turns else None
+
+    @property
+    def has_turns(self) -> bool:
+        """Whether not all have had theirs."""
+        return bool(self._placer.room.state[columns.PLACE] < self._count)
+
+    def turn(self, until: Key | None, now: int) -> list[Effect]:
+        """Let jobs start, in order, while they go before `until`; stop at one that reserves or wakes nodes."""
+        stop = self._count if until is None else bisect_left(range(self._count), until, key=self._key_at)
+        reserving = 0 if self._heads else stop
+        state, waiting = self._placer.room.state, self._view.waiting
+        passes.count_free(self._view.profiles, self._placer.room.free, now)
+        state[columns.STARTED] = 0
+        somebody_reserves = self._pass(now, stop, reserving)
+        effects: list[Effect] = []
+        for slot in self._placer.room.started[: state[columns.STARTED]].tolist():
+            effects += self._start(waiting.jobs[slot].number, slot, now)
+        if somebody_reserves:
+            job = waiting.jobs[int(waiting.queue.lists[columns.RULE, state[columns.PLACE]])]
+            state[columns.PLACE] += 1
+            effects += self._reserve(self._negotiation.states[job.number], now)
+        return effects
+
+    def _pass(self, now: int, stop: int, reserving: int) -> bool:
+        """Find nodes for jobs up to the place `stop`; return whether it stops at one that is to reserve."""
+        view, placer = self._view, self._placer
+        state = placer.room.state
+        awake, delay = view.awake(now)
+        while True:
+            answer = placer.run(kernel.take_turn, view.waiting.queue, awake, now, stop, reserving)
+            if answer == kernel.ASLEEP and not self._wakes(now, delay):
+                if state[columns.PLACE] < reserving:
+                    return True
+                state[columns.PLACE] += 1
+            else:
+                return answer in (kernel.BLOCKED, kernel.ASLEEP)
+
+    def _wakes(self, now: int, delay: int) -> bool:
+        """Whether the job at the turn's place, which only sleeping nodes keep from starting, can still start then."""
+        waiting = self._view.waiting
+        slot = int(waiting.queue.lists[columns.RULE, self._placer.room.state[columns.PLACE]])
+        number = waiting.jobs[slot].number
+        state = self._negotiation.states[number]
+        state.if_all_were_up = min(state.if_all_were_up, now)
+        opens = self._rules.starts_of(state.job).opens(now + delay)
+        if opens == now + delay and self._view.fits(number, now, delay):
+            self._waking.add(number)
+        return number in self._waking
+
+    def _start(self, number: JobId, slot: int, now: int) -> list[Effect]:
+        """Bind a job to the nodes that its turn has found."""
+        nodes, units = self._view.waiting.nodes_of(slot)
+        state = self._negotiation.states[number]
+        state.asks += 1  # names the claim
+        state.search = None
+        effects = self._negotiation.take(state, self._view.incarnations, Pick(0, now, nodes, units), now)
+        self._bind(number)
+        self._backlog.bound(number, now)
+        return effects
+
+    def _bind(self, number: JobId) -> None:
+        """Give a job no more turns."""
+        self._view.remove(number)
+        self._waking.discard(number)
+
+    # ------------------------------------------------------------------------------------------------------------------
+    # Turns of one who is alone.
+
+    def bind(self, now: int, *, drop: bool) -> list[Effect]:
+        """Let the pool give all that have not had theirs a turn; first, to `drop`, the reservation is given back.
+
+        Takes note of who has started or reserved; sees to the reservation of who is blocked.
+        """
+        assert self._alone is not None
+        dropped = self._drop() if drop else NOBODY
+        state = self._placer.room.state
+        place, whole = int(state[columns.PLACE]), bool(state[columns.WHOLE])
+        bound = self._alone.bind(place, self._count, dropped, now, whole=whole, reserves=not self._heads)
+        return self._take_bound(self._alone, bound, now)
+
+    def _drop(self) -> JobId:
+        """Hold no reservation any more; who had one."""
+        for number in self._heads:
+            state = self._negotiation.states[number]
+            if state.nodes is not None:
+                state.give_back()
+                self._heads = {}
+                return number
+        return NOBODY
+
+    def _take_bound(self, alone: Alone, bound: Bound, now: int) -> list[Effect]:
+        negotiation = self._negotiation
+        negotiation.messages += bound.told
+        self._view.next_change[FIRST_HOST] = bound.next_change
+        effects: list[Effect] = []
+        for number, pick in picks(bound):
+            state = negotiation.states[number]
+            if pick.start > now:
+                negotiation.count_rounds(state, bound.rounds, bound.rounds * negotiation.nodes)
+                negotiation.hold(state, pick)
+                self._note_reserved(state.job, pick.start)
+            else:
+                state.asks += 1  # names the claim
+                negotiation.hold(state, pick)
+                self._bind(number)
+                self._backlog.bound(number, now)
+                effects.append(Placed(number, now, pick.nodes, pick.units))
+        at = self._placer.room.state
+        if bound.blocked < 0:
+            at[columns.PLACE] = self._count
+            return effects
+        place = alone.place_of(bound.blocked)
+        at[columns.PLACE] = place + 1
+        waiting = self._view.waiting
+        job = waiting.jobs[int(waiting.queue.lists[columns.RULE, place])]
+        return effects + self._reserve(negotiation.states[job.number], now)
+
+    def _note_reserved(self, job: Job, start: int) -> None:
+        """Take note of who has reserved."""
+        self._heads[job.number] = self._order.head(job, start)
+        self._view.waiting.queue.table[self._view.slots[job.number], columns.START] = start
+
+    # ------------------------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """End a wake-up: what has been tried is not new any more, what has started waits no more."""
+        queue = self._view.waiting.queue
+        if count := int(queue.size[columns.RULE]):
+            queue.size[columns.RULE] = kernel.end_turns(queue.table, queue.lists[columns.RULE, :count])
+        self._count = 0
+
+    def wake(self) -> int:
+        """The next time at which a waiting job's turn may come without an event (FOREVER: never)."""
+        soonest = self._later[0][0] if self._later else FOREVER
+        queue = self._view.waiting.queue
+        if not queue.size[0]:
+            return soonest
+        # Where the queues of all that wait are closed, nodes do not publish what changes next.
+        for change in self._view.next_change.values():
+            if self._opened_at < change < soonest:
+                soonest = change
+        for starts in self._rules.hours.values():
+            soonest = min(soonest, starts.changes(self._opened_at))
+        soonest = min(soonest, self._view.next_up(self._opened_at))
+        for number in self._heads:
+            state = self._negotiation.states.get(number)
+            if state is not None and state.nodes is not None:
+                soonest = min(soonest, state.start)
+        if self._rules.desired_binds and self._rules.soft:
+            latest = queue.table[queue.lists[columns.RULE, : queue.size[0]], columns.LATEST]
+            soonest = min(soonest, int(latest[latest > self._opened_at].min(initial=FOREVER)))
+        return soonest
+
+    # ------------------------------------------------------------------------------------------------------------------
+    # Reservations.
+
+    def _reserve(self, state: JobState, now: int) -> list[Effect]:
+        """Ask for the earliest start; one that had a reservation asks up to its start first."""
+        search = Search(0, now, None, now, now, self._rules.binds_at(state.job, now), quota=False)
+        search = open_window(search, state.job, self._rules, now)
+        if state.claims and state.start > now:
+            search = in_hours(replace(search, last=state.start), state.job, self._rules) or search
+        return self._negotiation.ask_for(state, search, now)
+
+    def _conclude(self, this: Round, now: int) -> list[Effect]:
+        """Reserve the start that a round has found, or look on."""
+        state, search = this.states[0], this.searches[0]
+        job, chosen = state.job, next(self._negotiation.found(this), None)
+        if chosen is None:
+            return self._negotiation.look_on(this, now) or self._wait_for_change(this, now)
+        if job.latest is not None and chosen.start > job.latest and self._rules.soft and search.desired_binds:
+            # A deadline counts more than a soft profile.
+            free = open_window(replace(search, earliest=now, desired_binds=False), job, self._rules, now)
+            return self._negotiation.ask_for(state, free, now)
+        effects = self._negotiation.claim(this, chosen, now)
+        if chosen.start == now or job.number in self._waking:
+            self._bind(job.number)
+            self._backlog.bound(job.number, chosen.start)
+            return effects
+        self._heads[job.number] = self._order.head(job, chosen.start)
+        return [*effects, *self._announce(self._heads[job.number], standing=True)]
+
+    def _wait_for_change(self, this: Round, now: int) -> list[Effect]:
+        """Have no turns until the profile or capacity changes; be rejected if they never will."""
+        waiting = self._negotiation.nowhere(this, now)
+        job = self._view.remove(this.states[0].job.number)
+        change = min(self._view.next_change.values())
+        if change == FOREVER:
+            return [Rejected(job.number, self._negotiation.outside_desired)]
+        heappush(self._later, (change, job.number, job))
+        return waiting
+
+    def drop_reservations(self) -> list[Effect]:
+        """Give back what its waiting jobs hold: in a whole wake-up reservations are worked out anew."""
+        effects: list[Effect] = []
+        for number in [*self._heads]:
+            if self._holds(number):
+                effects += [*self._negotiation.states[number].give_back(), *self._called_off(number)]
+        return effects
+
+    def _holds(self, number: JobId) -> bool:
+        """Whether the job is one of its own that waits, and has reserved."""
+        state = self._negotiation.states.get(number)
+        return state is not None and state.nodes is not None and self.waits(number)

@@ -1,0 +1,67 @@
+"""The turns of all waiting jobs by one call, for the only task manager of a machine whose pool is in its process.
+
+What comes out is what turns by what nodes publish would bring, and what these would have said is counted as said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from dardis.kernels import job_queue as columns
+from dardis.kernels import late_order as kernel
+from dardis.model.addresses import JobId
+from dardis.model.arrays import Ints
+from dardis.model.choices import NodeChoice
+from dardis.model.local_queries import BIND_COLUMNS, Bind, Bound, LocalNodes
+from dardis.model.offer_rows import ASKER_RESERVES, HOST_RESERVES, NOBODY_RESERVES
+from dardis.task_manager.late.order import View
+from dardis.task_manager.rounds import Pick
+from dardis.task_manager.search_windows import SearchRules
+from dardis.task_manager.setups import LateSetUp
+
+NOBODY = JobId(-1)
+
+
+class Alone:
+    """Puts waiting jobs to the pool, in order."""
+
+    def __init__(self, setup: LateSetUp, rules: SearchRules, view: View, pool: LocalNodes) -> None:
+        """Work on the waiting jobs of a view.
+
+        The pool looks for the earliest start, at any hour, without a profile that would have to give way; nor does it
+        know how often a job has asked, which keys draws.
+        """
+        simple = not rules.desired_binds and not rules.hours and setup.node_choice is not NodeChoice.RANDOM
+        self._reserves = HOST_RESERVES if simple else ASKER_RESERVES
+        self._view, self._pool = view, pool
+        self._places: Ints = np.zeros(0, dtype=np.int64)
+        """Where the jobs of the last question stand in the order."""
+
+    def bind(self, begin: int, count: int, dropped: JobId, now: int, *, whole: bool, reserves: bool) -> Bound:
+        """Give the first `count` that wait their turn, from place `begin` on: all if it is `whole`, or new ones."""
+        queue, rules = self._view.waiting.queue, self._view.rules
+        if len(self._places) < count:
+            self._places = np.zeros(2 * count, dtype=np.int64)
+        rows = np.empty((count - begin, BIND_COLUMNS + queue.table.shape[1] - columns.REQUEST), dtype=np.int64)
+        slots = queue.lists[columns.RULE, :count]
+        tried = kernel.list_tried(queue.table, slots, begin, whole, rows, self._places)
+        behind = tried > 0 and int(self._places[tried - 1]) < count - 1
+        bind = Bind(
+            rows[:tried], dropped, self._reserves if reserves else NOBODY_RESERVES, behind, rules.choice,
+            rules.distinct, rules.binding == columns.BOUND_THROUGHOUT, rules.soft,
+        )  # fmt: skip
+        return self._pool.bind(bind, now)
+
+    def place_of(self, place: int) -> int:
+        """Where the job at a place of the last question stands in the order."""
+        return int(self._places[place])
+
+
+def picks(bound: Bound) -> Iterator[tuple[JobId, Pick]]:
+    """Who has got nodes, by number."""
+    low = 0
+    for place, number, start, _, count in bound.jobs.tolist():
+        yield number, Pick(place, start, bound.nodes[low : low + count], bound.units[low : low + count])
+        low += count

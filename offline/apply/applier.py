@@ -1,0 +1,180 @@
+"""Carries wishes out: looks at nodes when anything changes, asks for what lacks, and looks again until it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from math import inf
+from typing import Final, Protocol, TypeVar
+
+from offline.apply.apply_steps import NO_LIMIT, Action, Deed, Seen, Wish, Wishes, next_actions
+from offline.apply.redfish_client import ControllerError
+
+T = TypeVar("T")
+R = TypeVar("R")
+MOST_POLLS: Final = 16
+"""Who does not answer is asked again after one poll, then after two, four and so on, up to so many."""
+RESET_S: Final = 600
+"""A reset that was asked for has so long to come about before it is asked for again."""
+
+
+class AsksControllers(Protocol):
+    """What `redfish.Controllers` does, for several nodes at once; each raises ControllerError."""
+
+    def see(self, node: str) -> Seen:
+        """What is so."""
+
+    def set_limit(self, node: str, limit_w: float) -> None:
+        """Limit it."""
+
+    def reset(self, node: str, deed: Deed) -> None:
+        """Begin a shut-down or a boot."""
+
+
+@dataclass(frozen=True)
+class World:
+    """All that is outside: time (Unix s), controllers, whether a node is idle, what is kept, and what is told."""
+
+    clock: Callable[[], float]
+    sleep: Callable[[float], None]
+    controllers: AsksControllers
+    is_idle: Callable[[str], bool]
+    keep: Callable[[Mapping[str, Seen], set[str]], None]
+    log: Callable[[str], None]
+
+
+@dataclass
+class Applier:
+    """Nodes as they were found, and as they were last seen."""
+
+    world: World
+    most_w: Mapping[str, float]
+    poll_s: int
+    at_once: int
+    found: dict[str, Seen] = field(default_factory=dict)
+    shut_down: set[str] = field(default_factory=set)
+    """Whom we have shut down since."""
+    _seen: dict[str, Seen] = field(default_factory=dict)
+    _failures: dict[str, int] = field(default_factory=dict)
+    """How often in turn a controller has failed."""
+    _again: dict[str, float] = field(default_factory=dict)
+    """When it is asked again."""
+    _reset_at: dict[Action, float] = field(default_factory=dict)
+    _busy: set[str] = field(default_factory=set)
+
+    def run(self, wishes: Wishes, give_up_s: int) -> list[str]:
+        """Carry them out at their times, to `give_up_s` after the end at most; answer who is not as is wished then."""
+        looked_at = None
+        while True:
+            now = self.world.clock()
+            begun = [time for time in wishes.times if time <= now]
+            wished = wishes.at(int(now))
+            self._round(wished, look_at_all=len(begun) != looked_at)
+            looked_at = len(begun)
+            left, coming = self._pending(wished), wishes.times[len(begun) :]
+            if not coming and (not left or now >= wishes.end + give_up_s):
+                return left
+            until = min(coming[0] if coming else inf, now + self.poll_s if left else inf)
+            self.world.sleep(max(until - self.world.clock(), 0.0))
+
+    def roll_back(self, give_up_s: int) -> list[str]:
+        """Give limits back as they were found, and power on whom we have shut down; answer who is not so in the end."""
+        wished = {
+            node: Wish(seen.limit_w, True if node in self.shut_down and seen.on else None)
+            for node, seen in self.found.items()
+        }
+        end = self.world.clock() + give_up_s
+        self._round(wished, look_at_all=True)
+        while (left := self._pending(wished)) and self.world.clock() < end:
+            self.world.sleep(self.poll_s)
+            self._round(wished, look_at_all=False)
+        return left
+
+    def _pending(self, wished: Mapping[str, Wish]) -> list[str]:
+        return [node for node, wish in wished.items() if not self._seen.get(node, Seen()).fulfils(wish)]
+
+    def _round(self, wished: Mapping[str, Wish], *, look_at_all: bool) -> None:
+        """Look at nodes, all or those that are not as is wished, and ask for what lacks."""
+        now = self.world.clock()
+        absent = set() if look_at_all else {node for node, again in self._again.items() if again > now}
+        due = [node for node in (wished if look_at_all else self._pending(wished)) if node not in absent]
+        for node, seen in self._each(due, self.world.controllers.see).items():
+            if isinstance(seen, ControllerError):
+                absent.add(node)
+                self._failed(node, seen)
+                continue
+            self._seen[node] = seen
+            if seen.fulfils(wished[node]):
+                self._succeeded(node)
+        if new := {node: self._seen[node] for node in due if node in self._seen and node not in self.found}:
+            self.found |= new
+            self.world.keep(self.found, self.shut_down)  # before anything is changed there
+        tried: set[Action] = set()
+
+        def may(action: Action) -> bool:
+            waits = now - self._reset_at.get(action, -inf) < RESET_S
+            return action not in tried and action.node not in absent and not waits
+
+        while actions := next_actions(wished, self._seen, self.most_w, may):
+            tried |= set(actions)
+            self._do(actions)
+
+    def _do(self, actions: Sequence[Action]) -> None:
+        if shut := {action.node for action in actions if action.deed is Deed.SHUT_DOWN} - self.shut_down:
+            self.shut_down |= shut
+            self.world.keep(self.found, self.shut_down)
+        for action, done in self._each(actions, self._ask).items():
+            node = action.node
+            if isinstance(done, ControllerError):
+                self._seen[node] = Seen()  # it may have done it, and said nothing
+                self._failed(node, done)
+            elif not done:
+                if node not in self._busy:
+                    self.world.log(f"{node}: busy, not shut down yet")
+                self._busy.add(node)
+            elif action.limit_w is not None:
+                self._seen[node] = self._seen[node]._replace(limit_w=action.limit_w)
+                self._succeeded(node)
+                self.world.log(f"{node}: {'no limit' if action.limit_w == NO_LIMIT else f'limit {action.limit_w:g} W'}")
+            else:
+                # What it draws counts from now on, though it takes its time.
+                self._seen[node] = self._seen[node]._replace(on=None)
+                self._reset_at[action] = self.world.clock()
+                self._busy.discard(node)
+                self.world.log(f"{node}: {action.deed}")
+
+    def _ask(self, action: Action) -> bool:
+        """Whether it was asked for: a node that is busy is not shut down."""
+        if action.deed is Deed.SHUT_DOWN and not self.world.is_idle(action.node):
+            return False
+        if action.deed is Deed.LIMIT:
+            assert action.limit_w is not None
+            self.world.controllers.set_limit(action.node, action.limit_w)
+        else:
+            self.world.controllers.reset(action.node, action.deed)
+        return True
+
+    def _each(self, things: Sequence[T], work: Callable[[T], R]) -> dict[T, R | ControllerError]:
+        """What came of the work for each of them, several at once."""
+
+        def one(thing: T) -> R | ControllerError:
+            try:
+                return work(thing)
+            except ControllerError as error:
+                return error
+
+        if not things:
+            return {}
+        with ThreadPoolExecutor(max_workers=self.at_once) as pool:
+            return dict(zip(things, pool.map(one, things), strict=True))
+
+    def _succeeded(self, node: str) -> None:
+        if self._failures.pop(node, 0):
+            self._again.pop(node)
+            self.world.log(f"{node}: does what it is asked again")
+
+    def _failed(self, node: str, error: ControllerError) -> None:
+        times = self._failures[node] = self._failures.get(node, 0) + 1
+        self._again[node] = self.world.clock() + self.poll_s * min(2 ** (times - 1), MOST_POLLS)
+        self.world.log(f"{node}: failed ({error}); asked again in {self._again[node] - self.world.clock():.0f} s")

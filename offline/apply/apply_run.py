@@ -1,0 +1,195 @@
+"""`dardis apply` from its request to the end of the plan, or back to what was found."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn
+
+from dardis.engine.clock import monotonic_s, unix_now
+from dardis.model.errors import CapError, DardisError, InputError
+from dardis.model.hostlist import hostlist
+from dardis.model.out_folder import locked
+from offline.apply.applier import Applier, World
+from offline.apply.apply_files import STATE_FILE, read_controllers, read_requests, read_state, write_state
+from offline.apply.apply_steps import NO_LIMIT, Wish, Wishes, first_excess
+from offline.apply.redfish_client import Controller, Controllers
+
+CHECK_S = 30.0
+"""How long a program that says whether a node is idle may take."""
+
+
+class NotAppliedError(DardisError):
+    """Some nodes are not as they should be."""
+
+
+@dataclass(frozen=True)
+class ApplyRequest:
+    """The arguments of `dardis apply`."""
+
+    requests: Path
+    controllers: Path
+    credentials: Path
+    state: Path | None = None
+    """Folder for what was found; None: beside the requests."""
+    idle_check: str | None = None
+    """A command that ends with 0 if the node for which `{node}` stands is idle."""
+    poll_s: int = 60
+    timeout_s: float = 10.0
+    at_once: int = 32
+    give_up_s: int = 600
+
+    @property
+    def folder(self) -> Path:
+        """Where what was found is kept."""
+        return self.state or self.requests.with_name(self.requests.name + ".state")
+
+
+def run_apply(request: ApplyRequest, log: Callable[[str], None]) -> None:
+    """Carry the requests out at their times. Raises InputError, CapError, NotAppliedError, OSError."""
+    wishes = _wishes(request)
+    now = int(unix_now())
+    if now >= wishes.end:
+        raise InputError(request.requests, f"its day was over at {_utc(wishes.end)}", "a plan whose day is to come")
+    _check_cap(request, wishes, now)
+    _applied(request, wishes, log, lambda applier: applier.run(wishes, request.give_up_s))
+
+
+def roll_back(request: ApplyRequest, log: Callable[[str], None]) -> None:
+    """Give limits back as they were found, and power on whom we have shut down. Raises InputError, NotAppliedError."""
+    wishes = _wishes(request)
+    if not (request.folder / STATE_FILE).is_file():
+        log("nothing to undo: nothing was begun")
+        return
+    _applied(request, wishes, log, lambda applier: applier.roll_back(request.give_up_s))
+    (request.folder / STATE_FILE).unlink()
+
+
+def dry_run(request: ApplyRequest) -> list[str]:
+    """What would be asked of whom and when, a line each; nobody is asked. Raises InputError, CapError."""
+    wishes = _wishes(request)
+    _check_cap(request, wishes, wishes.begin)
+    controllers = read_controllers(request.controllers, request.credentials, wishes, wishes.nodes)
+    lines = []
+    before: dict[str, Wish] = {}
+    for moment in wishes.times:
+        now = wishes.at(moment)
+        for node, wish in now.items():
+            was = before.get(node, Wish())
+            if wish.on is False and was.on is not False:
+                lines.append(_line(moment, controllers[node], node, "GracefulShutdown, once it is idle"))
+            if wish.limit_w is not None and wish.limit_w != was.limit_w:
+                told = "no limit" if wish.limit_w == NO_LIMIT else f"limit {wish.limit_w:g} W"
+                lines.append(_line(moment, controllers[node], node, told))
+            if wish.on and not was.on:
+                lines.append(_line(moment, controllers[node], node, "On"))
+        before = now
+    return lines
+
+
+def _check_cap(request: ApplyRequest, wishes: Wishes, now: int) -> None:
+    """Raise CapError if the nodes can draw more than the cap at any time from `now` on."""
+    if (found := first_excess(wishes, now)) is not None:
+        time, excess_w = found
+        cap_w = wishes.cap_at(time)
+        raise CapError(
+            f"{request.requests}: the cap of {cap_w:g} W at {_utc(time)} cannot be kept: the nodes can draw "
+            f"{excess_w:g} W more; nothing was changed"
+        )
+
+
+def _utc(moment: int) -> str:
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _line(moment: int, controller: Controller, node: str, what: str) -> str:
+    return f"{_utc(moment)} {node} at {controller.url}: {what}"
+
+
+def _wishes(request: ApplyRequest) -> Wishes:
+    wishes = read_requests(request.requests)
+    if request.idle_check is None and any(not on for steps in wishes.switched.values() for _, on in steps):
+        found = "shuts nodes down, and nothing says whether they are idle"
+        raise InputError(request.requests, found, "--idle-check COMMAND, or an export with --limits-only")
+    if request.idle_check is not None:
+        _checked_command(request.idle_check)
+    return wishes
+
+
+def _checked_command(text: str) -> list[str]:
+    """The words of the command. Raises InputError for one that asks of no node."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise InputError("--idle-check", f"{text!r}: {error}", "a command with {node} in it") from None
+    if not any("{node}" in word for word in words[1:]):
+        raise InputError("--idle-check", repr(text), "a command with {node} in it")
+    return words
+
+
+def _applied(
+    request: ApplyRequest,
+    wishes: Wishes,
+    log: Callable[[str], None],
+    work: Callable[[Applier], list[str]],
+) -> None:
+    """Do it as the only one who does. Raises InputError where somebody else does, NotAppliedError."""
+    folder = request.folder
+    read_controllers(request.controllers, request.credentials, wishes, wishes.nodes)  # before anything is made
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"--state {folder}", error.strerror or "can't be made", "a folder that can be written"
+        ) from None
+    with locked(folder, f"--state {folder}"):
+        found, shut_down = read_state(folder)
+        unknown = sorted({*found, *shut_down} - set(wishes.most_w))
+        if unknown:
+            raise InputError(folder / STATE_FILE, f"node {unknown[0]}", "what was found of nodes of this machine")
+        nodes = [node for node in wishes.most_w if node in {*wishes.nodes, *found}]
+        asked = Controllers(
+            read_controllers(request.controllers, request.credentials, wishes, nodes),
+            request.timeout_s,
+            monotonic_s,
+            limits=bool(wishes.limits) or any(seen.limit_w is not None for seen in found.values()),
+            switches=bool(wishes.switched) or any(seen.on is not None for seen in found.values()),
+        )
+        world = World(
+            unix_now, time.sleep, asked, partial(_is_idle, request.idle_check or "", log),
+            partial(write_state, folder), log,
+        )  # fmt: skip
+        applier = Applier(world, wishes.most_w, request.poll_s, request.at_once, found, shut_down)
+        before = signal.signal(signal.SIGTERM, _interrupt)
+        try:
+            left = work(applier)
+        except KeyboardInterrupt:
+            log("interrupted: run it again to go on, or with --rollback to undo")
+            raise
+        finally:
+            signal.signal(signal.SIGTERM, before)
+            asked.close()
+        if left:
+            raise NotAppliedError(f"{request.requests}: not as they should be: {hostlist(left)} ({len(left)} nodes)")
+
+
+def _interrupt(*_: Any) -> NoReturn:  # noqa: ANN401 (what signals hand in)
+    raise KeyboardInterrupt
+
+
+def _is_idle(command: str, log: Callable[[str], None], node: str) -> bool:
+    """Whether the site's program says so; where it fails nobody knows, so no."""
+    words = [word.replace("{node}", node) for word in _checked_command(command)]
+    try:
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=CHECK_S, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        log(f"{node}: --idle-check failed ({type(error).__name__})")
+        return False
+    return done.returncode == 0

@@ -1,0 +1,208 @@
+"""The door to httpx: asks a node's controller by Redfish, and believes it only what it says when it is asked again."""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+
+from dardis.model.errors import DardisError, InputError
+from offline.apply.apply_steps import NO_LIMIT, Deed, Seen
+
+_LONGEST: Final = 1 << 20
+"""Bytes of an answer."""
+_NOT_THERE: Final = frozenset({404, 405, 501})
+POWER, METRICS = "Power", "EnvironmentMetrics"
+
+
+class ControllerError(DardisError):
+    """A controller does not answer, refuses, or does not do what it says; the text has no secrets."""
+
+
+@dataclass(frozen=True)
+class Controller:
+    """A node's controller, and what the node is called there. `limits`: the resource with them; None: find out."""
+
+    url: str
+    system: str
+    chassis: str
+    limits: str | None
+    ca: Path | None
+    user: str = field(repr=False)
+    password: str = field(repr=False)
+
+    def path(self, resource: str) -> str:
+        """Where a resource of the chassis is, or the system."""
+        if resource == "":
+            return f"/redfish/v1/Systems/{self.system}"
+        return f"/redfish/v1/Chassis/{self.chassis}/{resource}"
+
+
+class _Answer:
+    """What came back: the status, a JSON object (empty where there was none) and its version."""
+
+    def __init__(self, status: int, body: dict[str, Any], etag: str | None) -> None:
+        self.status, self.body = status, body
+        stated = etag or body.get("@odata.etag")
+        self.etag = stated if isinstance(stated, str) and stated.isascii() and stated.isprintable() else None
+
+
+class Controllers:
+    """Asks the controllers of nodes; may be used by several threads, for different nodes."""
+
+    def __init__(
+        self,
+        controllers: Mapping[str, Controller],
+        timeout_s: float,
+        clock: Callable[[], float],
+        *,
+        limits: bool,
+        switches: bool,
+    ) -> None:
+        """`clock` tells seconds that pass evenly. Only who `limits` or `switches` nodes asks for that."""
+        self._controllers = controllers
+        self._timeout_s, self._clock = timeout_s, clock
+        self._limits, self._switches = limits, switches
+        self._clients = {ca: _client(ca, timeout_s) for ca in {one.ca for one in controllers.values()}}
+        self._resource: dict[str, str] = {}
+        """Which resource of each node holds its limit, where that was found out."""
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        for client in self._clients.values():
+            client.close()
+
+    def see(self, node: str) -> Seen:
+        """What the controller says. Raises ControllerError."""
+        on = None
+        if self._switches:
+            system = self._asked(node, "GET", self._controllers[node].path("")).body
+            on = {"On": True, "Off": False}.get(str(system.get("PowerState")))
+        return Seen(self._limit(node)[0] if self._limits else None, on)
+
+    def set_limit(self, node: str, limit_w: float) -> None:
+        """Limit it, and see that it holds. Raises ControllerError."""
+        for again in (False, True):
+            _, resource, etag = self._limit(node)
+            path = self._controllers[node].path(resource)
+            answer = self._ask(node, "PATCH", path, _limit_body(resource, limit_w), etag)
+            if answer.status == httpx.codes.PRECONDITION_FAILED and not again:
+                continue  # somebody else has changed it meanwhile
+            _see_that(answer, "PATCH", path)
+            break
+        is_now = self._limit(node)[0]
+        if is_now != limit_w:
+            raise ControllerError(f"PATCH {path}: answered {answer.status}, but the limit is {_watts(is_now)}")
+
+    def reset(self, node: str, deed: Deed) -> None:
+        """Begin a shut-down or a boot, which take their time. Raises ControllerError."""
+        path = self._controllers[node].path("") + "/Actions/ComputerSystem.Reset"
+        _see_that(self._ask(node, "POST", path, {"ResetType": deed.value}, None), "POST", path)
+
+    def _limit(self, node: str) -> tuple[float, str, str | None]:
+        """The limit, where it stands, and the version of that."""
+        controller = self._controllers[node]
+        known = self._resource.get(node, controller.limits)
+        for resource in (known,) if known else (POWER, METRICS):
+            path = controller.path(resource)
+            answer = self._ask(node, "GET", path)
+            if known is None and answer.status in _NOT_THERE:
+                continue
+            _see_that(answer, "GET", path)
+            self._resource[node] = resource
+            return _limit_of(resource, answer.body, path), resource, answer.etag
+        raise ControllerError(f"has neither {POWER} nor {METRICS} at {controller.path('')}")
+
+    def _asked(self, node: str, method: str, path: str) -> _Answer:
+        answer = self._ask(node, method, path)
+        _see_that(answer, method, path)
+        return answer
+
+    def _ask(
+        self, node: str, method: str, path: str, body: dict[str, Any] | None = None, etag: str | None = None
+    ) -> _Answer:
+        controller = self._controllers[node]
+        headers = {"If-Match": etag} if etag and body is not None else {}
+        late = self._clock() + self._timeout_s
+        try:
+            with self._clients[controller.ca].stream(
+                method, controller.url + path, json=body, headers=headers, auth=(controller.user, controller.password)
+            ) as answer:
+                content = b""
+                for part in answer.iter_bytes():
+                    content += part
+                    if len(content) > _LONGEST:
+                        raise ControllerError(f"{method} {path}: its answer does not end")
+                    if self._clock() > late:
+                        raise ControllerError(f"{method} {path}: no answer within {self._timeout_s:g} s")
+                return _Answer(answer.status_code, _object(content), answer.headers.get("ETag"))
+        except httpx.TimeoutException:
+            raise ControllerError(f"{method} {path}: no answer within {self._timeout_s:g} s") from None
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise ControllerError(f"{method} {path}: {error}") from None
+
+
+def _client(ca: Path | None, timeout_s: float) -> httpx.Client:
+    """One that checks certificates, follows nobody elsewhere, and asks no proxy. Raises InputError."""
+    try:
+        trusted = ssl.create_default_context(cafile=ca)
+    except ssl.SSLError:
+        raise InputError(str(ca), "holds no certificates", "those that controllers are signed with, in PEM") from None
+    # Who asks says how many at once.
+    unlimited = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+    return httpx.Client(
+        verify=trusted, timeout=timeout_s, limits=unlimited, follow_redirects=False, trust_env=False
+    )  # fmt: skip
+
+
+def _object(content: bytes) -> dict[str, Any]:
+    """The JSON object that an answer holds, or none."""
+    try:
+        value = json.loads(content)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _see_that(answer: _Answer, method: str, path: str) -> None:
+    """Raise ControllerError for an answer that refuses."""
+    if not httpx.codes.is_success(answer.status):
+        raise ControllerError(f"{method} {path}: answered {answer.status}")
+
+
+def _limit_of(resource: str, body: dict[str, Any], path: str) -> float:
+    """The limit that a resource states."""
+    match resource, body:
+        case "Power", {"PowerControl": [dict(first), *_]}:
+            limit = first.get("PowerLimit")
+            stated = limit.get("LimitInWatts") if isinstance(limit, dict) else None
+        case "EnvironmentMetrics", _:
+            limit = body.get("PowerLimitWatts")
+            stated = limit.get("SetPoint") if isinstance(limit, dict) else None
+            if isinstance(limit, dict) and limit.get("ControlMode") == "Disabled":
+                stated = None
+        case _:
+            raise ControllerError(f"GET {path}: tells of no power control")
+    if stated is None:
+        return NO_LIMIT
+    if isinstance(stated, bool) or not isinstance(stated, int | float) or not stated >= 0:
+        raise ControllerError(f"GET {path}: a limit of {stated!r}"[:200])
+    return float(stated)
+
+
+def _limit_body(resource: str, limit_w: float) -> dict[str, Any]:
+    watts = None if limit_w == NO_LIMIT else int(limit_w)
+    if resource == POWER:
+        return {"PowerControl": [{"PowerLimit": {"LimitInWatts": watts, "LimitException": "LogEventOnly"}}]}
+    if watts is None:
+        return {"PowerLimitWatts": {"ControlMode": "Disabled"}}
+    return {"PowerLimitWatts": {"SetPoint": watts, "ControlMode": "Automatic"}}
+
+
+def _watts(limit_w: float) -> str:
+    return "none" if limit_w == NO_LIMIT else f"{limit_w:g} W"

@@ -1,0 +1,142 @@
+"""Which jobs of a history held what, when, and on nodes of which group, as far as anybody can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from dardis.model.arrays import Bools, Floats, Ints, Sets
+from dardis.model.errors import InputError
+from dardis.model.node_sets import bits_of, units_in
+from dardis.model.platform import Platform
+from dardis.workload.recorded_nodes import read_places
+from dardis.workload.trace import Trace
+from dardis.workload.trace_jobs import groups_of, in_units
+from dardis.workload.trace_reader import read_trace
+
+STILL_RUNS = 1 << 50
+"""The end of a job that ran when the history was written."""
+_ANY = 1 << 30
+"""Units on a node that ask for nothing of a kind."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """Jobs that began, arrays of shape (jobs,): `[start, end)` on the history's clock.
+
+    `nodes` is on how many nodes a job was (0: nobody knows), `total` (jobs, kinds) what it held of all of them.
+    `groups` is a bit set of those that it may have been on (0: it was elsewhere); where it is one group and `nodes` are
+    known, that is certain. `places` are the nodes by number of jobs of which these are known.
+    """
+
+    number: Ints
+    start: Ints
+    end: Ints
+    nodes: Ints
+    total: Floats
+    groups: Sets
+    places: Mapping[int, Sequence[int]]
+    notes: tuple[str, ...] = ()
+
+    def take(self, rows: Bools) -> Ran:
+        """Only those rows."""
+        columns = ("number", "start", "end", "nodes", "total", "groups")
+        return replace(self, **{name: getattr(self, name)[rows] for name in columns})
+
+    @property
+    def is_certain(self) -> Bools:
+        """Whose group is known, and on how many of its nodes they were."""
+        return np.asarray((self.nodes > 0) & (self.groups & (self.groups - 1) == 0))
+
+    @property
+    def has_place(self) -> Bools:
+        """Whose nodes are known."""
+        return np.isin(self.number, np.fromiter(self.places, np.int64, len(self.places)))
+
+    @property
+    def a_node(self) -> Floats:
+        """What a job held of each of its nodes, in the mean of these, (jobs, kinds)."""
+        return np.asarray(self.total / np.maximum(self.nodes, 1)[:, None])
+
+
+def read_ran(path: Path, platform: Platform, names: Sequence[str]) -> tuple[Trace, Ran]:
+    """The history, and what ran of it; `names` are those of the nodes by their numbers. InputError: nothing ran."""
+    trace = read_trace(path, not_ended=True, flop_per_s=platform.flop_per_s)
+    notes = list(trace.notes)
+    began = trace.wait >= 0
+    if not began.any():
+        raise InputError(path, "says of no job when it began", "a history with recorded starts (waits)")
+    if lacking := int((trace.has_ended & ~began).sum()):
+        notes.append(f"{lacking:,} jobs whose start is not recorded are left out")
+    trace = in_units(trace.take(began), platform)
+    ran = _by_groups(trace, platform)
+    places = _places(path, {name: number for number, name in enumerate(names)}, notes)
+    ran = _placed(ran, {job: nodes for job, nodes in places.items() if job not in trace.requests}, platform)
+    if unclear := int(((ran.nodes == 0) & (ran.groups > 0)).sum()):
+        notes.append(f"{unclear:,} jobs fit no node of the platform, or have parts: nobody knows where they ran")
+    return trace, replace(ran, notes=tuple(notes))
+
+
+def _by_groups(trace: Trace, platform: Platform) -> Ran:
+    """By what the platform says of who may run where, with as many units on a node as fit.
+
+    A job of parts is of no certain shape, and one that fits nowhere ran all the same: both may have been anywhere.
+    """
+    nothing = np.zeros(len(trace), dtype=np.int64)
+    unit = np.column_stack([trace.request.get(kind, nothing) for kind in platform.kinds])
+    asked = [*zip(groups_of(trace, platform).tolist(), map(tuple, unit.tolist()), strict=True)]
+    able = {key: platform.sets.able(*key) for key in {*asked}}
+    held = {key: _held(platform, bits, key[1]) for key, bits in able.items()}
+    groups = np.array([able[key] for key in asked], dtype=object)
+    on_one = np.array([held[key] for key in asked], dtype=np.int64)
+    nodes = np.where(on_one > 0, -(-trace.units // np.maximum(on_one, 1)), 0)
+    unclear = np.isin(trace.number, np.fromiter(trace.requests, np.int64, len(trace.requests))) | (nodes == 0)
+    start = trace.submit + trace.wait
+    return Ran(
+        number=trace.number,
+        start=start,
+        end=np.where(trace.has_ended, start + trace.runtime, STILL_RUNS),
+        nodes=np.where(unclear, 0, nodes),
+        total=(unit * trace.units[:, None]).astype(np.float64),
+        groups=np.where(unclear, platform.all_groups, groups),
+        places={},
+    )
+
+
+def _held(platform: Platform, bits: int, unit: Sequence[int]) -> int:
+    """Units that a node of the last group of a set holds; 0 for no group."""
+    groups = platform.sets.groups(bits)[-1:]
+    return int(units_in(platform.group_capacity[groups], unit).sum()) if any(unit) else _ANY * len(groups)
+
+
+def _places(path: Path, numbers: Mapping[str, int], notes: list[str]) -> dict[int, list[int]]:
+    """The nodes of jobs by number, where all of a job's are known; none for who ran on nodes that the platform lacks.
+
+    InputError where no node of any job is the platform's.
+    """
+    found: dict[int, list[int]] = {}
+    unknown: set[str] = set()
+    stated = read_places(path)
+    for job, names in stated.items():
+        here = [numbers[name] for name in names if name in numbers]
+        unknown.update(name for name in names if name not in numbers)
+        if len(here) in {0, len(names)}:
+            found[job] = here
+    if unknown and numbers.keys().isdisjoint(name for names in stated.values() for name in names):
+        raise InputError(path, f"no node of its jobs is the platform's, such as {min(unknown)!r}", "--names FILE")
+    if unknown:
+        notes.append(f"{len(unknown):,} nodes of jobs are not the platform's, such as {min(unknown)}")
+    return found
+
+
+def _placed(ran: Ran, places: Mapping[int, Sequence[int]], platform: Platform) -> Ran:
+    """With what the places say: how many nodes, and of which groups."""
+    nodes, groups = ran.nodes.copy(), ran.groups.copy()
+    for row in np.flatnonzero(np.isin(ran.number, [*places])).tolist():
+        here = places[int(ran.number[row])]
+        nodes[row] = len(here)
+        groups[row] = bits_of(platform.group_of_node[here].tolist())
+    return replace(ran, nodes=nodes, groups=groups, places=places)

@@ -1,0 +1,87 @@
+"""What a day hands to the online half: the cores to aim at by hour, what stays on, and the rules that say why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dardis.model.arrays import Ints
+from dardis.model.branch import Branch
+from dardis.model.platform import Platform
+from dardis.model.resources import CORES
+from dardis.model.step_function import ZERO, StepFunction
+from dardis.model.target import Switching
+from offline.day.hindsight import Hindsight
+from offline.day.hours_before import Known
+from offline.day.idle_reserve import spares_of_day, thesis_switching, thesis_target, wait_joules
+from offline.day.plan_spec import DaySpec, SwitchingRule
+from offline.site.calendar import HOUR_S
+
+NONE_SWITCHED = "idle nodes draw no more than those that are off: none is switched"
+
+
+@dataclass(frozen=True)
+class Aims:
+    """What is handed to the online half, and the rules (by heading) and notes that say why."""
+
+    cores: StepFunction
+    switching: Switching | None
+    rules: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    notes: tuple[str, ...] = ()
+    trees: tuple[tuple[str, Branch], ...] = ()
+    """The same rules as trees to be drawn."""
+
+
+def aims_of_day(hindsight: Hindsight, known: Known, day: int, options: DaySpec, planned: StepFunction) -> Aims:
+    """What online is to aim at on a day whose plan has so many cores in use: as learned, or by algorithm 8."""
+    platform = known.platform
+    if options.switching is SwitchingRule.ALGORITHM8:
+        cores = thesis_target(known, day, options.offset, planned)
+        thesis = thesis_switching(cores, platform)
+        return Aims(cores, thesis, notes=() if thesis else (NONE_SWITCHED,))
+    tree, learned = hindsight.target(known, day, options.seed)
+    rules, notes, trees = [], [], []
+    if tree is None:
+        notes.append("too few days of history with weather and prices to learn what to aim at: the plan's own use is")
+    else:
+        learned_by, naive = (f"{100 * error:.1f} %" for error in (tree.cv_error, tree.naive_error))
+        error = f"error {learned_by} of the cores on days not seen, {naive} by their mean"
+        rules.append((f"Use to aim at ({error})", tree.rules))
+        trees.append(("The tree: use to aim at", tree.drawn))
+        if tree.cv_error > tree.naive_error:
+            learned = ZERO
+            notes.append("the tree of the use to aim at is worse than the mean on days not seen: the plan's own use is")
+    spare, switching = ZERO, None
+    if options.switching is SwitchingRule.SPARE:
+        wait_j = wait_joules(options.wait_price, hindsight.site, hindsight.site.conditions(day))
+        found = spares_of_day(known, day, hindsight.demands, wait_j)
+        switching = found.switching if found.switching.spares else None
+        notes += found.rule.notes if switching else [NONE_SWITCHED]
+        error = "" if found.rule.cv_error is None else f" (error {found.rule.cv_error:.1f} nodes on days not seen)"
+        rules.append((f"Spare nodes{error}", tuple(found.rule.rules())))
+        trees += [(f"The tree: spare nodes of {name}", drawn) for name, drawn in found.rule.drawn()]
+        spare = _spare_cores(found.switching, platform)
+    start, end = known.calendar.day(day)
+    hours = np.arange(start, end + 1, HOUR_S, dtype=np.int64)
+    cores = hourly_target(planned, learned, spare, hours, platform.cores)
+    return Aims(cores, switching, tuple(rules), tuple(notes), tuple(trees))
+
+
+def _spare_cores(switching: Switching, platform: Platform) -> StepFunction:
+    """Cores of all spare nodes over time."""
+    cores = platform.group_capacity[:, platform.kinds.index(CORES)]
+    parts = (StepFunction(f.times, cores[group] * f.values) for group, f in switching.spares.items())
+    return StepFunction.sum_of(parts)
+
+
+def hourly_target(
+    planned: StepFunction, learned: StepFunction, spare: StepFunction, hours: Ints, most: int
+) -> StepFunction:
+    """Cores to aim at in each hour: the most that is planned or learned to be right, and the spare nodes'.
+
+    `hours` (hours + 1,) bound the hours; `most` cores are wished before and after, and never more.
+    """
+    begins = hours[:-1]
+    aims = np.maximum(planned.max_over(begins, hours[1:]), learned.at(begins)) + spare.at(begins)
+    return StepFunction.from_steps(most, zip(hours.tolist(), [*np.minimum(aims, most).tolist(), most], strict=True))

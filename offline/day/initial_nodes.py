@@ -1,0 +1,173 @@
+"""How the nodes stand when a day begins, as a site says or a plan of the day before leaves them: off, closed, busy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from dardis.config.node_states import NodeStates
+from dardis.model.arrays import Bools, Ints
+from dardis.model.errors import InputError
+from dardis.model.job import FOREVER
+from dardis.model.platform import Maintenance, NodeGroup, Platform
+from dardis.model.schedule import Downtime, boot_and_shutdown
+from offline.folder.plan_folder import read_plan
+from offline.folder.tables import utc_texts
+from offline.planner.day_problem import Running
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The nodes of a machine when a day begins. Who is neither `closed` nor in `down` is on.
+
+    `busy` and `closed` have shape (nodes,): nodes that held jobs when somebody looked, and nodes that take none, until
+    nobody knows when. `down` has at most one span a node, from before the beginning on: `FOREVER` where it is off
+    until it is booted, else it boots already. Times are s of the trace's clock.
+    """
+
+    busy: Bools
+    closed: Bools
+    down: Downtime
+
+    @classmethod
+    def all_on(cls, nodes: int) -> Standing:
+        """Of which nobody said anything."""
+        nothing = np.zeros(nodes, dtype=np.bool_)
+        return cls(nothing, nothing, Downtime.none())
+
+    @property
+    def is_off(self) -> Bools:
+        """Which nodes are off until they are booted, shape (nodes,)."""
+        off = np.zeros(len(self.busy), dtype=np.bool_)
+        off[self.down.node[self.down.up >= FOREVER]] = True
+        return off
+
+    def soonest_up(self, platform: Platform, start: int) -> Ints:
+        """When each node of `down` can be up, were it booted from `start` on."""
+        boot_s, shutdown_s = (times[self.down.node] for times in boot_and_shutdown(platform))
+        return np.asarray(np.minimum(self.down.up, np.maximum(self.down.down + shutdown_s, start) + boot_s))
+
+    def may_be_booted(self, platform: Platform, start: int) -> dict[int, int]:
+        """The nodes that are off and take jobs, and when each can be up."""
+        mine = self.is_off[self.down.node] & ~self.closed[self.down.node]
+        soonest = self.soonest_up(platform, start)
+        return dict(zip(self.down.node[mine].tolist(), soonest[mine].tolist(), strict=True))
+
+    def joined(self, switched: Downtime, start: int, soonest: dict[int, int]) -> Downtime:
+        """What is switched from `start` on, and what was down before: who is off and never switched is booted then."""
+        since = {node: down for node, down, _ in self.down.rows}
+        rows, stays = [], set()
+        for node, down, up in switched.rows:
+            was_off = down == start and node in soonest
+            stays |= {node} if was_off else set()
+            rows.append((node, since[node] if was_off else down, up))
+        rows += [(node, down, soonest.get(node, up)) for node, down, up in self.down.rows if node not in stays]
+        return Downtime.of(rows)
+
+    def seated(self, running: Running, platform: Platform) -> tuple[Running, Standing, int]:
+        """What runs, on nodes that can be the ones it has; and how many of these were said to be off.
+
+        A history says on how many nodes of a group jobs are, not on which. They are put on as many of the same group,
+        in their order: those that are said to hold jobs, then those that are on, in either case first the nodes that
+        they have. Jobs that share a node go on doing so, and who holds a job is on.
+        """
+        used = np.unique(running.placed.nodes)
+        off = self.is_off
+        boots = np.zeros(len(off), dtype=np.bool_)
+        boots[self.down.node] = ~off[self.down.node]
+        last_choice = np.select([off, boots, self.busy, self.closed], [4, 3, 0, 2], 1)
+        seat = np.arange(len(off))
+        for group in np.unique(platform.group_of_node[used]).tolist():
+            mine = used[platform.group_of_node[used] == group]
+            nodes = np.flatnonzero(platform.group_of_node == group)
+            best = nodes[np.lexsort((~np.isin(nodes, mine), last_choice[nodes]))[: len(mine)]]
+            seat[mine] = np.sort(best)
+        taken = seat[used]
+        stays = ~np.isin(self.down.node, taken)
+        down = Downtime(self.down.node[stays], self.down.down[stays], self.down.up[stays])
+        moved = replace(running, placed=replace(running.placed, nodes=seat[running.placed.nodes]))
+        return moved, replace(self, down=down), int(off[taken].sum())
+
+    def without_idle_closed(self, platform: Platform, since: int, until: int) -> Platform:
+        """The machine without the nodes that hold no job and take none."""
+        idle = tuple(np.flatnonzero(self.closed & ~self.busy).tolist())
+        if not idle:
+            return platform
+        return replace(platform, maintenance=(*platform.maintenance, Maintenance(idle, since, until)))
+
+    def closed_until(self, platform: Platform, start: int, end: int) -> Platform:
+        """The machine, closed to jobs to `end` where a node takes none, and till it can be up where one is down."""
+        until = np.where(self.closed, end, start)
+        until[self.down.node] = np.maximum(until[self.down.node], self.soonest_up(platform, start))
+        windows = tuple(
+            Maintenance(tuple(np.flatnonzero(until == edge).tolist()), start, int(edge))
+            for edge in np.unique(until[until > start]).tolist()
+        )
+        return replace(platform, maintenance=(*platform.maintenance, *windows)) if windows else platform
+
+    def notes(self, found_on: int = 0, held: int | None = None) -> Iterator[str]:
+        """What people should know of it.
+
+        `found_on` nodes that were said to be off hold jobs; so do `held` by the history when somebody looked.
+        """
+        busy = int(self.busy.sum())
+        if busy and held is not None and not busy <= 2 * held <= 4 * busy:
+            yield f"{busy} nodes hold jobs by --state, {held} by the history: one of the two may be old or not whole"
+        off, closed = int(self.is_off.sum()), int(self.closed.sum())
+        booting = len(self.down.node) - off
+        if off or booting:
+            yield f"of {len(self.busy)} nodes {off} are off and {booting} booting when the day begins"
+        if found_on:
+            yield f"{found_on} nodes are said to be off, and hold jobs by the history: taken as on"
+        if closed:
+            yield f"{closed} nodes take no jobs (drained, down, reserved): the plan leaves them alone all day"
+
+
+def as_said(states: NodeStates, platform: Platform, now: int, start: int) -> Standing:
+    """How nodes stand at `start` if none is switched from `now` on, the time of these states; boots end meanwhile.
+
+    A node that is down has been so for a second at least, also where it needs no time to shut down.
+    """
+    boot_s, shutdown_s = boot_and_shutdown(platform)
+    off = states.off | states.shutting_down
+    node = np.flatnonzero(off | (states.booting & (now + boot_s > start)))
+    up = np.where(off[node], FOREVER, now + boot_s[node])
+    ends_later = states.shutting_down[node] & (shutdown_s[node] > 0)
+    down = np.where(ends_later, now, now - np.maximum(shutdown_s[node], 1))
+    return Standing(states.busy, states.closed, Downtime(node, down, up))
+
+
+def left_by(folder: Path, platform: Platform, start: int, offset: int) -> Downtime:
+    """Who is not up at `start` if a plan was carried out that ends then; `offset` is Unix time less the trace's.
+
+    Raises InputError for a plan of another machine, or that ends at another time.
+    """
+    plan = read_plan(folder)
+    if [_nodes(group) for group in plan.platform.groups] != [_nodes(group) for group in platform.groups]:
+        raise InputError(f"--after {folder}", f"has other nodes than platform {platform.name}", "a plan for it")
+    ends, wanted = utc_texts(np.array([plan.profile.end + plan.offset, start + offset]))
+    if ends != wanted:
+        raise InputError(f"--after {folder}", f"the plan ends at {ends}", f"{wanted}, when the planned day begins")
+    boot_s, shutdown_s = boot_and_shutdown(platform)
+    found: dict[int, tuple[int, int]] = {}
+    moved = plan.offset - offset
+    told = plan.onoff
+    for time, node, boots in zip(told.time.tolist(), told.node.tolist(), told.on.tolist(), strict=True):
+        at = time + moved
+        if at >= start:
+            continue
+        if not boots:
+            found[node] = at, FOREVER
+        elif (up := at + int(boot_s[node])) > start:
+            found[node] = found.get(node, (at - max(int(shutdown_s[node]), 1), 0))[0], up
+        else:
+            found.pop(node, None)
+    return Downtime.of((node, down, up) for node, (down, up) in found.items())
+
+
+def _nodes(group: NodeGroup) -> tuple[str, int, dict[str, int]]:
+    """What makes nodes the same, whatever is known of their power."""
+    return group.prefix, group.count, group.resources

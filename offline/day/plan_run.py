@@ -1,0 +1,142 @@
+"""`dardis plan` from its request to its folder."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, date, datetime, time
+from functools import partial
+from typing import NamedTuple
+
+from dardis.config.clocks import parse_utc
+from dardis.config.node_fields import node_names
+from dardis.config.node_states import read_node_states
+from dardis.engine.clock import monotonic_s
+from dardis.model.errors import InputError
+from dardis.model.moments import states_offset
+from dardis.model.out_folder import PLAN_FOLDER
+from dardis.model.target import Target
+from dardis.runs.run_objects import NOTHING, Objects
+from dardis.workload.trace import Trace
+from dardis.workload.trace_summary import not_ended
+from offline.day.cap_cost import limit_asked, what_if
+from offline.day.day import plan_day
+from offline.day.hindsight import Hindsight
+from offline.day.initial_nodes import Standing, as_said, left_by
+from offline.day.plan_files import notes_of, write_day
+from offline.day.plan_spec import DaySpec, PlanSpec
+from offline.folder.plan_folder import PlanFolder
+from offline.planner.budget import SearchProgress, tell_nobody
+from offline.site.calendar import DAY_S, Calendar
+from offline.site.current_jobs import Moment, freshness, hour_after, last_event
+from offline.site.history import past_of
+from offline.site.site_inputs import Site, load_site
+
+
+class Planned(NamedTuple):
+    """A plan, what the online half aims at, and notes for people."""
+
+    plan: PlanFolder
+    target: Target
+    notes: tuple[str, ...]
+
+
+def run_plan(request: PlanSpec, progress: SearchProgress | None, have: Objects = NOTHING) -> Planned:
+    """Plan the day and write its folder. Objects may stand for files. Raises InputError, OSError."""
+    begun = monotonic_s()
+    wanted = request.wanted_day
+    if request.what_if is not None:
+        limit_asked(request.what_if, 0)
+    with PLAN_FOLDER.held(request.out, force=request.force):
+        site = load_site(request, partial(_moment, request), have)
+        number = _number_of(wanted, site.calendar)
+        start, now = site.calendar.day(number)[0], site.now
+        assert now is not None
+        before = [job for job in site.jobs if job.submit < now]
+        if not before:
+            found = f"no job was submitted before day {number} ({site.calendar.text(now)})"
+            option = "--day" if isinstance(wanted, int) else "--date"
+            raise InputError(option, found, "a day with history before it")
+        site.conditions(number)
+        site = replace(site, notes=(*site.notes, *site.price_note(number)))
+        stale = freshness(site.trace.submit, now, site.record_begins(now)).stale
+        if stale and not (request.accept_stale or request.force):
+            raise InputError(
+                request.history,
+                f"{stale}: it is stale",
+                "one that reaches up to now, or --accept-stale or --force",
+            )
+        past = past_of(before, site.trace, site.platform, now)
+        hindsight = Hindsight(replace(site, jobs=past.jobs), past.schedule, start - now)
+        standing, unsaid = _standing(request, site, start)
+        left_s = max(request.time_limit - (monotonic_s() - begun), 0.0)
+        limit_s = left_s if request.what_if is None else left_s / 2
+        options = request.model_copy(update={"time_limit": limit_s})
+        tell = progress or tell_nobody
+        day = plan_day(hindsight, number, options, tell, standing=standing)
+        limited = None if request.what_if is None else what_if(request.what_if, day, hindsight, options, tell, standing)
+        settings = request.record() | request.model_dump(mode="json", by_alias=True, include={*DaySpec.model_fields})
+        settings |= {"day": number, "cap": request.cap}
+        settings |= {"now": site.calendar.text(now), "stale": stale}
+        files = {"state": request.state, "after": request.after, "names": request.names}
+        settings |= {key: None if file is None else str(file) for key, file in files.items()}
+        with PLAN_FOLDER.written_together(request.out) as part:
+            plan, target = write_day(
+                part, site, day, settings, cap=request.cap, what_if=limited, report=not request.no_report
+            )
+    return Planned(plan, target, (*unsaid, *notes_of(replace(site, notes=(past.source, *site.notes)), day)))
+
+
+def _standing(request: PlanSpec, site: Site, start: int) -> tuple[Standing | None, tuple[str, ...]]:
+    """How nodes stand when the day begins, if anybody says so, and notes. Raises InputError."""
+    platform, offset = site.platform, site.calendar.offset
+    assert site.now is not None
+    standing, notes = None, list[str]()
+    if request.state is not None:
+        states = read_node_states(request.state, platform, node_names(platform, request.names))
+        standing = as_said(states, platform, site.now, start)
+        notes += states.notes
+        if states.unnamed:
+            told = f"{request.state} says nothing of {states.unnamed} of {platform.node_count} nodes"
+            notes.append(f"{told}: taken as on")
+    if request.after is not None:
+        down = left_by(request.after, platform, start, offset)
+        standing = replace(standing or Standing.all_on(platform.node_count), down=down)
+        if request.state is not None:
+            notes.append("who is off when the day begins is taken from --after, who is busy or closed from --state")
+    return standing, tuple(notes)
+
+
+def _number_of(day: int | date, calendar: Calendar) -> int:
+    """The number of a UTC day. Raises InputError for a date where nobody knows dates."""
+    if isinstance(day, int):
+        return day
+    if not calendar.is_known:
+        raise InputError("--date", "the trace does not say when it began", "--calendar-start, or the day's number")
+    return calendar.number_of(int(datetime.combine(day, time(), UTC).timestamp()))
+
+
+def _moment(request: PlanSpec, trace: Trace, calendar: Calendar) -> Moment:
+    """When the plan is made: as it is said, or with the first whole hour after the history's last event.
+
+    Never after the day begins; a history that ends more than a day before is one of that day's beginning.
+    """
+    start = calendar.day(_number_of(request.wanted_day, calendar))[0]
+    counted = not_ended(trace)
+    if request.now is not None:
+        if not calendar.is_known:
+            raise InputError("--now", "the trace does not say when it began", "--calendar-start beside it")
+        now = calendar.from_unix(parse_utc(request.now, "--now"))
+        earliest = calendar.text(start - DAY_S)
+        if not start - DAY_S <= now <= start:
+            raise InputError("--now", calendar.text(now), f"{earliest} to {calendar.text(start)}, when that day begins")
+        notes = [f"--now {request.now} states no offset: taken as UTC"] if not states_offset(request.now) else []
+    else:
+        now, notes = min(hour_after(trace, calendar), start), []
+        if now < start - DAY_S:
+            now = start
+        elif now < start:
+            last = calendar.text(last_event(trace))
+            notes = [f"--now not given, and the history's last event is of {last}: planned as of {calendar.text(now)}"]
+    if counted:
+        notes.append(f"of the jobs of the history {counted} at {calendar.text(now)}")
+    return Moment(now, tuple(notes))

@@ -1,0 +1,144 @@
+"""The options of `dardis plan`, and the rules by which nodes are switched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from dardis.config import option_texts
+from dardis.config.option import FILE, Option, reader_of, word
+from dardis.config.option_texts import LARGEST_SEED
+from dardis.config.toml_file import Table
+from dardis.model.errors import InputError
+from dardis.model.numbers import whole_number
+from offline.forecast import DEFAULT
+from offline.site.site_spec import SiteSpec
+
+REACTIVE = "reactive"
+MOST_S = 1_000_000
+"""The longest that a node is to idle, and the most spares, that may be asked for."""
+
+
+class SwitchingRule(StrEnum):
+    """How nodes are switched."""
+
+    SPARE = "spare"
+    """A few spare nodes stay on, learned by hour; everything else is off when idle (the default)."""
+    ALGORITHM8 = "algorithm8"
+    """The thesis's: a share of what was unused in the last 24 hours stays on."""
+    OFF = "off"
+    """All nodes are always on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reactive:
+    """What Slurm does by itself: nodes that idled for so long are off, but for so many idle ones that stay on."""
+
+    idle_s: int
+    spares: int = 0
+
+    def __str__(self) -> str:
+        """As it is asked for."""
+        return f"{REACTIVE}:{self.idle_s}" + (f",{self.spares}" if self.spares else "")
+
+
+def loop_switching(text: str) -> tuple[SwitchingRule, Reactive | None]:
+    """The rule by which days are planned, and the one that switches in its place. Raises InputError.
+
+    The second is asked for as `reactive:SECONDS`, with or without `,SPARES`; then nothing is planned to be switched.
+    """
+    name, colon, rest = text.partition(":")
+    if name != REACTIVE:
+        try:
+            return SwitchingRule(text), None
+        except ValueError:
+            expected = f"{'|'.join(SwitchingRule)}|{REACTIVE}:SECONDS[,SPARES]"
+            raise InputError("--switching", repr(text), expected) from None
+    try:
+        numbers = [whole_number(part, 0, MOST_S) for part in rest.split(",")] if colon else []
+        return SwitchingRule.OFF, Reactive(*numbers)
+    except (TypeError, ValueError):
+        expected = f"{REACTIVE}:SECONDS or {REACTIVE}:SECONDS,SPARES, whole numbers from 0 to {MOST_S}"
+        raise InputError("--switching", repr(text), expected) from None
+
+
+def wait_cost(price: float, seconds: float) -> float:
+    """What it costs that jobs wait for so many seconds in all."""
+    return price * seconds / 3600
+
+
+def _hours(text: str) -> int:
+    if text not in {"24", "48"}:
+        raise ValueError(f"{text!r}; expected 24 or 48")
+    return int(text)
+
+
+class DayRule(Table):
+    """How days are planned, whoever switches nodes."""
+
+    offset: Annotated[
+        int, Field(ge=0, le=100), Option("algorithm8: share of the unused nodes that stays on.", "PERCENT")
+    ] = 70
+    forecast_method: Annotated[
+        str, Field(serialization_alias="method"), Option("Forecast method (see dardis forecast).", "NAME")
+    ] = DEFAULT
+    time_limit: Annotated[float, Field(ge=0), Option("Limit on the wall clock of a day's plan, s.", "S")] = 120.0
+    seed: Annotated[int, Field(ge=0, le=LARGEST_SEED), Option(option_texts.SEED, "N")] = 1
+    wait_price: Annotated[
+        float, Field(ge=0), Option("What an hour costs that a job waits, in the platform's currency.", "EUR")
+    ] = 0.0
+
+
+class DaySpec(DayRule):
+    """How a day is planned."""
+
+    switching: Annotated[SwitchingRule, word(SwitchingRule), Option("spare, algorithm8 or off.", "RULE")] = (
+        SwitchingRule.SPARE
+    )
+    hours: Annotated[int, reader_of(_hours), Option("How far the forecast reaches.", "24|48")] = 24
+
+
+def _date(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text!r}; expected a UTC day as 2023-07-15") from None
+
+
+class PlanSpec(DaySpec, SiteSpec):
+    """A plan of a UTC day, as `dardis plan` takes it."""
+
+    out: Annotated[Path, FILE, Option("Folder for the plan.", "DIR")]
+    day: Annotated[int | None, Field(ge=0), Option("UTC day to plan, from 0.", "N")] = None
+    date_: Annotated[date | None, reader_of(_date), Option("Or its date, as 2023-07-15.", "DATE")] = None
+    now: Annotated[
+        str | None, Option("UTC; what comes later is forecast (default: the history's last event).", "TIME")
+    ] = None
+    state: Annotated[Path | None, FILE, Option("How nodes stand now: scontrol show node -o, or a CSV.", "FILE")] = None
+    names: Annotated[Path | None, FILE, Option(option_texts.NODE_NAMES, "FILE")] = None
+    after: Annotated[
+        Path | None,
+        FILE,
+        Option("The day before's plan: nodes that it leaves off are off at first.", "PLAN_DIR"),
+    ] = None
+    cap: Annotated[bool, Option("Write the cores to aim at into target.json, too.")] = False
+    force: Annotated[bool, Option("Replace the plan in DIR; accept a stale history.")] = False
+    accept_stale: Annotated[bool, Option("Plan though the history seems to have ended before its time.")] = False
+    what_if: Annotated[str | None, Option("Say what a limit on power would cost, as 80kW 17-19 (UTC).", "LIMIT")] = None
+    no_report: Annotated[bool, Option(option_texts.NO_REPORT)] = False
+
+    @property
+    def wanted_day(self) -> int | date:
+        """The day by its number or its date. Raises InputError unless one of the two is stated."""
+        if self.day is not None and self.date_ is not None:
+            raise InputError("--date", f"beside --day {self.day}", "one of the two")
+        if self.day is not None:
+            return self.day
+        if self.date_ is None:
+            raise InputError("dardis plan", "neither --day nor --date", "one of the two")
+        return self.date_

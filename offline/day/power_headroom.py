@@ -1,0 +1,78 @@
+"""Plans that use the room which nodes that are off leave below a limit on power.
+
+The searches count all nodes as on. Where those that the plan has off leave room, the limit is eased for the search by
+as much; the plan that comes of it stands if it keeps to the limit with its nodes off, and brings more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from dardis.model.schedule import Downtime
+from dardis.power.account import Account
+from dardis.power.conditions import Tariff
+from offline.planner.day_planner import Plans
+from offline.planner.day_problem import Problem, StoppedBy
+from offline.planner.money import account_of
+from offline.planner.power_limits import must_be_kept
+
+ROUNDS: Final = 4
+WORTH_WHILE: Final = 0.01
+"""Room that is not looked at, as a share of the limit."""
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What was planned, the nodes that are down with it, and its accounts with all nodes on and with these down."""
+
+    plans: Plans
+    all_on: Account
+    downtime: Downtime
+    account: Account
+
+
+def fill_room(problem: Problem, first: Settled, settle: Callable[[Tariff], Settled]) -> Settled:
+    """The best of the first plan and of those that `settle` makes under a tariff whose limits are eased.
+
+    No more are made once a search was ended by the user or the time.
+    """
+    if not must_be_kept(problem) or not len(first.downtime.node):
+        return first
+    best, share = first, 1.0
+    eased, found = problem.tariff, first
+    for _ in range(ROUNDS):
+        wider = _eased(problem, best, eased, share)
+        if wider == eased or found.plans.best.stopped_by in {StoppedBy.USER, StoppedBy.TIME}:
+            break
+        found = settle(wider)
+        if found.account.feasible and found.account.profit > best.account.profit:
+            best, eased = found, wider
+        else:
+            share /= 2
+    return best
+
+
+def _eased(problem: Problem, plan: Settled, tariff: Tariff, share: float) -> Tariff:
+    """A tariff with a share of the room that a plan leaves added to its limits."""
+
+    def room(start: int, end: int, most_kw: float) -> float:
+        day = problem.conditions
+        if start >= day.end or end <= day.start:
+            return 0.0
+        during = replace(problem, conditions=day.between(max(start, day.start), min(end, day.end)))
+        left = most_kw - account_of(during, plan.plans.best.start, plan.downtime).peak_kw
+        return share * left if left > WORTH_WHILE * most_kw else 0.0
+
+    limits = tuple(
+        replace(now, most_kw=now.most_kw + room(limit.start, limit.end, limit.most_kw))
+        if limit.penalty_per_kwh is None
+        else now
+        for limit, now in zip(problem.tariff.limits, tariff.limits, strict=True)
+    )
+    contracted = tariff.contracted_kw
+    if contracted is not None and tariff.contract_penalty_per_kwh is None:
+        assert problem.tariff.contracted_kw is not None
+        contracted += room(problem.conditions.start, problem.conditions.end, problem.tariff.contracted_kw)
+    return replace(tariff, limits=limits, contracted_kw=contracted)

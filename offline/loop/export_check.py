@@ -1,0 +1,313 @@
+"""What an export of a plan would have brought: moved to the days before it, and played under EASY with their jobs.
+
+The days are played one after the other with all nodes on (`offline.loop.past_day`); from what runs and waits at each
+midnight the day is played in each mode, and by Slurm's own rule. What came of it is moved to the plan's day, to its
+weather and prices. Only what is done in the day counts: work that a mode has left for later is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from dardis.config.clocks import parse_utc
+from dardis.metrics.power import platform_cooling, tariff_of
+from dardis.model.arrays import Floats
+from dardis.model.errors import InputError, LossError
+from dardis.model.moments import utc_text
+from dardis.model.platform import Platform
+from dardis.model.step_function import StepFunction
+from dardis.model.target import Switching
+from dardis.power.account import account, work_of
+from dardis.power.conditions import Conditions
+from dardis.power.cooling import Plant
+from dardis.power.node_power import MachinePower
+from dardis.workload.trace_jobs import to_jobs
+from dardis.workload.trace_reader import read_equal_units
+from offline.day.idle_reserve import break_even_seconds, reactive_switching
+from offline.day.plan_spec import Reactive, wait_cost
+from offline.day.promise import moved_downtime, moved_work
+from offline.export.exporter import absences
+from offline.export.slurm_export import Mode, mode_of
+from offline.folder.plan_folder import PlanFolder
+from offline.loop.past_day import PlayedDay, arrivals_of, play_day
+from offline.site.calendar import DAY_S, calendar_of
+from offline.site.current_jobs import as_known
+from offline.site.history import Past, past_of, trace_that_fits
+
+MOST_DAYS: Final = 7
+BEFORE_S: Final = 28 * DAY_S
+"""What ran so long before the first of the days has no part in it."""
+IDLE_FACTORS: Final = (1.0, 0.5, 2.0, 4.0)
+"""Idle times of plain power saving that are tried, in break-even times."""
+ALL_ON: Final = "all nodes on"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The days under a rule: arrays of shape (days,). Times are means of the jobs that were submitted in a day, s."""
+
+    name: str
+    wait_s: Floats
+    boot_delay_s: Floats
+    delayed_share: Floats
+    income: Floats
+    energy_kwh: Floats
+    """Of IT and cooling."""
+    profit: Floats
+    wait_cost: Floats
+    """What the waits cost, by the price of an hour."""
+    mode: Mode | None = None
+    """The mode that the days were played in; None: no mode that can be exported."""
+    switching: Switching | None = None
+    """Of SUSPEND_TIME: its rule."""
+
+    @property
+    def worth(self) -> Floats:
+        """The profit less what the waits cost."""
+        return self.profit - self.wait_cost
+
+
+@dataclass(frozen=True)
+class Check:
+    """Outcomes of all rules, the one with all nodes on first; `days` are the dates."""
+
+    days: tuple[str, ...]
+    outcomes: tuple[Outcome, ...]
+    currency: str
+    notes: tuple[str, ...]
+
+    def gain(self, mode: Mode) -> Floats:
+        """What a mode brings over all nodes on, less what the waits cost, by day."""
+        return self.of(mode).worth - self.outcomes[0].worth
+
+    def of(self, mode: Mode) -> Outcome:
+        """The outcome of a mode that was played. Raises InputError where it was not."""
+        found = next((outcome for outcome in self.outcomes if outcome.mode is mode), None)
+        if found is None:
+            played = [outcome.mode for outcome in self.outcomes if outcome.mode is not None]
+            raise InputError(f"--mode {mode}", "was not played: no node can be switched so", ", ".join(played))
+        return found
+
+    @property
+    def best(self) -> Mode:
+        """The mode that is worth most on average, of several alike the first in the table."""
+        return max(self._by_mode, key=lambda mode: self._by_mode[mode])
+
+    @property
+    def _by_mode(self) -> dict[Mode, float]:
+        return {one.mode: float(one.worth.mean()) for one in self.outcomes if one.mode is not None}
+
+    def choice(self, mode: Mode) -> str:
+        """A line that names a mode, and how far it is from the best other one."""
+        self.of(mode)
+        others = {other: worth for other, worth in self._by_mode.items() if other is not mode}
+        line = f"  mode {mode}"
+        if not others:
+            return f"{line}, the only one"
+        other = max(others, key=lambda one: others[one])
+        more = self._by_mode[mode] - others[other]
+        than = f"{other} ({self.of(other).name})" if other is Mode.SUSPEND_TIME else other
+        return f"{line}: {abs(more):,.2f} {self.currency} a day {'more' if more >= 0 else 'less'} than {than}"
+
+    def see_that_it_pays(self, mode: Mode) -> None:
+        """Raise LossError where the mode loses on average."""
+        gain = float(self.gain(mode).mean())
+        if gain < 0:
+            raise LossError(
+                f"--mode {mode} would have lost {-gain:,.2f} {self.currency} a day on the {len(self.days)} days before "
+                "the plan; nothing is written (--anyway writes it all the same)"
+            )
+
+    @property
+    def table(self) -> list[str]:
+        """Lines for people: means of a day."""
+        span = self.days[0] if len(self.days) == 1 else f"{len(self.days)} days, {self.days[0]} to {self.days[-1]}"
+        lines = [f"  played under EASY on {span}, at the plan's weather and prices; means of a day:"]
+        priced = any(outcome.wait_cost.any() for outcome in self.outcomes)
+        head = ["", "mean wait", "for boots", "jobs delayed", "income", "energy", "profit", "gain", "worst day"]
+        lines.append(_line([*head[:7], *(["waits cost"] if priced else []), *head[7:]]))
+        for outcome in self.outcomes:
+            gain = outcome.worth - self.outcomes[0].worth
+            waits = (f"{outcome.wait_s.mean():,.0f} s", f"{outcome.boot_delay_s.mean():,.1f} s")
+            share = f"{100 * outcome.delayed_share.mean():.1f} %"
+            paid = (outcome.wait_cost.mean(),) if priced else ()
+            figures = (outcome.income.mean(), outcome.profit.mean(), *paid, gain.mean(), gain.min())
+            money = [f"{x:,.2f}" for x in figures]
+            energy = f"{outcome.energy_kwh.mean():,.0f} kWh"
+            lines.append(_line((outcome.name, *waits, share, money[0], energy, *money[1:])))
+        less = ", less what waits cost more than there" if priced else ""
+        return [*lines, f"  money in {self.currency}; gain is over {ALL_ON}{less}"]
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"    {cells[0]:<18}" + "".join(f" {cell:>12}" for cell in cells[1:])
+
+
+def check_export(
+    plan: PlanFolder, history: Path | None, progress: Callable[[str], None] | None = None,
+    wait_price: float | None = None,
+) -> Check:  # fmt: skip
+    """Play the modes that a plan can be exported in on the days before it. Raises InputError.
+
+    `history` stands for the one that the plan was made of, `wait_price` for its price of an hour that a job waits.
+    """
+    price = plan.wait_price if wait_price is None else wait_price
+    past, first_submit, now, path, platform = _past(plan, history)
+    plan = replace(plan, platform=platform)
+    start = plan.profile.start
+    begins = [start - ago * DAY_S for ago in range(1, MOST_DAYS + (start - now) // DAY_S + 2)]
+    begins = [one for one in begins if first_submit <= one and one + DAY_S <= now][:MOST_DAYS]
+    if not begins:
+        raise InputError(path, "tells of no whole day before the plan's", "a history that reaches back a day or more")
+    notes = [past.source] if len(begins) == MOST_DAYS else [past.source, f"only {len(begins)} days before the plan"]
+    rules = _rules(plan)
+    figures: dict[str, list[tuple[float, ...]]] = {name: [] for name in rules}
+    before = past
+    for begin in reversed(begins):
+        if progress is not None:
+            progress(f"playing {_date(plan, begin)}")
+        arrivals = arrivals_of(past, begin)
+        later = plan.profile.start - begin
+        played = {name: rule.play(later)(before, arrivals, plan.platform, begin) for name, rule in rules.items()}
+        before = played[ALL_ON].left
+        for name, day in played.items():
+            figures[name].append(_figures(plan, day, later, price))
+    found = [
+        replace(Outcome(name, *np.array(rows).T), mode=rules[name].mode, switching=rules[name].switching)
+        for name, rows in figures.items()
+    ]
+    plain = [outcome for outcome in found if outcome.mode is Mode.SUSPEND_TIME]
+    best = max(plain, key=lambda outcome: float(outcome.worth.mean()), default=None)
+    outcomes = tuple(outcome for outcome in found if outcome.mode is not Mode.SUSPEND_TIME or outcome is best)
+    dates = tuple(_date(plan, begin) for begin in reversed(begins))
+    return Check(dates, outcomes, plan.platform.currency, tuple(notes))
+
+
+def _date(plan: PlanFolder, moment: int) -> str:
+    return utc_text(moment + plan.offset)[:10]
+
+
+def _past(plan: PlanFolder, history: Path | None) -> tuple[Past, int, int, Path, Platform]:
+    """What ran before the plan, the first submission, when the plan was made, the file, and the machine of these jobs.
+
+    Raises InputError.
+    """
+    settings, platform = plan.settings, plan.platform
+    path = history or (Path(str(settings["history"])) if "history" in settings else None)
+    if path is None:
+        raise InputError("--check", "the plan does not say of what history it was made", "--history TRACE")
+    if history is None and not path.exists():
+        raise InputError(path, "the plan's history, is not there", "--history TRACE")
+    whole = read_equal_units(path, strict=bool(settings.get("strict")), not_ended=True, flop_per_s=platform.flop_per_s)
+    stated = settings.get("calendar_start")
+    begins = platform.facility.begins(None if stated is None else parse_utc(str(stated), "calendar_start"))
+    calendar, _ = calendar_of(whole, begins)
+    if calendar.offset != plan.offset:
+        expected = "the history of the plan, or one that begins with the same job"
+        raise InputError(path, f"its clock is {calendar.offset - plan.offset} s ahead of the plan's", expected)
+    now = plan.profile.start
+    if "now" in settings:
+        now = calendar.from_unix(parse_utc(str(settings["now"]), "now"))
+    trace, _ = trace_that_fits(as_known(whole, now), platform)
+    platform = platform.with_partitions(trace.named_partitions)
+    since = now - BEFORE_S
+    jobs = [job for job in to_jobs(trace, platform).jobs if since <= job.submit < now]
+    if not jobs:
+        raise InputError(path, "no job in the four weeks before the plan", "a history that reaches up to the plan")
+    return past_of(jobs, trace, platform, now), int(trace.submit.min()), now, path, platform
+
+
+class _Rule(NamedTuple):
+    """A way to play a day so many seconds earlier than the plan's."""
+
+    play: Callable[[int], Callable[..., PlayedDay]]
+    mode: Mode | None = None
+    switching: Switching | None = None
+
+    @classmethod
+    def of_switching(cls, mode: Mode, switching: Switching) -> _Rule:
+        """Nodes are switched when they idle."""
+        return cls(lambda later: partial(play_day, switching=_earlier(switching, later)), mode, switching)
+
+
+def _rules(plan: PlanFolder) -> dict[str, _Rule]:
+    """All rules by their names in the table: plain power saving once for each idle time that is tried."""
+    platform, profile = plan.platform, plan.profile
+    rules = {ALL_ON: _Rule(lambda _: play_day)}
+    even = break_even_seconds(platform)
+    for idle_s in dict.fromkeys(max(round(even * factor), min(even, 1)) for factor in IDLE_FACTORS):
+        if (plain := reactive_switching(Reactive(idle_s), platform, profile.start)) is not None:
+            rules[f"SuspendTime {idle_s} s"] = _Rule.of_switching(Mode.SUSPEND_TIME, plain)
+    if mode_of(plan, None) is Mode.SPARES and (ours := plan.switching) is not None:
+        rules[Mode.SPARES] = _Rule.of_switching(Mode.SPARES, ours)
+    gone = [*absences(plan.onoff, MachinePower.of_platform(platform).boot_s, profile.start, profile.end)]
+    rules[Mode.WINDOWS] = _Rule(
+        lambda later: partial(play_day, closed=[(since - later, until - later, node) for since, until, node in gone]),
+        Mode.WINDOWS,
+    )
+    return rules
+
+
+def in_mode(plan: PlanFolder, mode: Mode, found: Check | None) -> PlanFolder:
+    """The plan as it is exported in a mode: for SUSPEND_TIME with that rule, if it was checked with the best idle time.
+
+    Raises InputError where no node is switched.
+    """
+    if mode is not Mode.SUSPEND_TIME:
+        return plan
+    if found is not None:
+        return replace(plan, switching=found.of(mode).switching)
+    plain = reactive_switching(Reactive(break_even_seconds(plan.platform)), plan.platform, plan.profile.start)
+    if plain is None:
+        raise InputError(f"--mode {mode}", "no node of the platform is switched", "--mode windows")
+    return replace(plan, switching=plain)
+
+
+def _earlier(rule: Switching, seconds: int) -> Switching:
+    """The same spares so much earlier."""
+    spares = {
+        group: StepFunction.from_steps(
+            int(wanted.values[0]), zip((wanted.times[1:] - seconds).tolist(), wanted.values[1:].tolist(), strict=True)
+        )
+        for group, wanted in rule.spares.items()
+    }
+    return replace(rule, spares=spares)
+
+
+def _figures(plan: PlanFolder, played: PlayedDay, later: int, price: float) -> tuple[float, ...]:
+    """The fields of an `Outcome` after its name, of one day."""
+    profile, platform, schedule = plan.profile, plan.platform, played.schedule
+    conditions = Conditions(profile.edges, profile.temp_c, profile.price_per_kwh, profile.gco2_per_kwh, plan.offset)
+    stated = plan.settings.get("cooling")
+    cooling = platform_cooling(platform, None if stated is None else str(stated)) or platform_cooling(
+        platform, Plant.AIR
+    )
+    assert cooling is not None
+    work = moved_work(work_of(schedule, platform), profile.start - later, profile.end - later, later)
+    told = account(
+        work,
+        moved_downtime(played.downtime, later),
+        MachinePower.of_platform(platform),
+        conditions,
+        cooling,
+        tariff_of(platform.facility, plan.offset),
+    )
+    of_day = played.of_day & schedule.ran
+    waits = (schedule.start - schedule.submit)[of_day]
+    delays = played.boot_delay[of_day]
+    count = max(len(waits), 1)
+    return (
+        waits.sum() / count,
+        delays.sum() / count,
+        (delays > 0).sum() / count,
+        told.income_eur,
+        told.energy_kwh + told.cooling_kwh,
+        told.profit,
+        wait_cost(price, float(waits.sum())),
+    )

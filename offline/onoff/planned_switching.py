@@ -1,0 +1,330 @@
+"""Which nodes are off, and when: as many as the demand allows, counted by dynamic programming."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
+
+from dardis.model.arrays import Bools, Floats, Ints
+from dardis.model.errors import InputError
+from dardis.model.job import FOREVER
+from dardis.model.platform import NodePower, Platform
+from dardis.model.schedule import Downtime
+from dardis.model.series import Series
+from dardis.model.step_function import StepFunction
+from dardis.power.node_power import MachinePower
+from offline.onoff.spans import Spans, idle_gaps
+from offline.site.calendar import DAY_S
+
+STEP_S = 300
+"""The step in which numbers of nodes are planned, where no stay must be longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reserve:
+    """Nodes to keep on beyond the busy ones: so many spares, and a share of those that no job uses (70 and 50 % rules).
+
+    The larger of both counts.
+    """
+
+    spares: StepFunction
+    share_of_unused: float = 0.0
+
+    def need(self, busy: StepFunction, count: int) -> StepFunction:
+        """Nodes to keep on over time, of `count`, when so many are busy."""
+
+        def kept(in_use: Ints, spares: Ints) -> Ints:
+            share = np.ceil((count - in_use) * self.share_of_unused - 1e-9).astype(np.int64)
+            return np.asarray(np.minimum(in_use + np.maximum(spares, share), count))
+
+        return StepFunction.combined(kept, busy, self.spares)
+
+
+class NodeSwitch(NamedTuple):
+    """One row of `onoff.csv`: what is done to a node, `off` or `on`. A node turned on is up one boot time later."""
+
+    time_s: int
+    node: int
+    action: str
+
+
+def plan_switching(
+    busy: Spans,
+    platform: Platform,
+    reserves: dict[int, Reserve],
+    joule_cost: Series,
+    limits: Limits,
+    off: dict[int, int] | None = None,
+) -> Downtime:
+    """When each node is down during `joule_cost`, for a plan in which nodes are busy as `busy` says.
+
+    `off` has the nodes that are off when it begins, and when each can be up at the earliest: no job is on it before.
+
+    For each group in `reserves` that is not `always_on`, `nodes_on` finds how many nodes to keep on at each step of
+    `STEP_S` (or longer, if stays must be); then the longest idle gaps take what may be off. A node is up when its next
+    reservation begins. All other nodes are up at the start. Raises InputError for a demand that can't be met, and for a
+    plan in which a node is switched more often than `limits.most_switches` in a day.
+    """
+    start, end = joule_cost.start, joule_cost.end
+    off = off or {}
+    gaps = idle_gaps(busy, platform.node_count, start, end)
+    machine = MachinePower.of_platform(platform)
+    parts: list[tuple[int, int, int]] = []
+    for group, reserve in sorted(reserves.items()):
+        of_group = platform.groups[group]
+        power = of_group.power or NodePower()
+        if of_group.stays_on:
+            continue
+        nodes = platform.group_of_node == group
+        mine = nodes[busy.node]
+        in_use = StepFunction.from_spans(busy.start[mine], busy.end[mine])
+        need = reserve.need(in_use, of_group.count)
+        on_before = of_group.count - sum(bool(nodes[node]) for node in off)
+        floor = _floor(need, of_group.count, joule_cost, power, limits, on_before)
+        least_s = max(ceil(machine.break_even_s[nodes].max()), limits.min_off_s, 1)
+        inside = nodes[gaps.node]
+        idle = Spans(gaps.node[inside], gaps.start[inside], gaps.end[inside])
+        taken = _taken(idle, floor, of_group.count, (start, end), least_s, limits.min_on_s, off)
+        taken = _to_reservations(taken, idle, need, of_group.count, end, limits)
+        ramped = _ramped(taken, power, limits, start, off)
+        parts += [part for part in ramped if part[2] - part[1] >= least_s or (part[1] <= start and part[0] in off)]
+    downtime = Downtime.of(parts)
+    refuse_many_switches(downtime, platform, limits.most_switches)
+    return downtime
+
+
+def _floor(
+    need: StepFunction, count: int, joule_cost: Series, power: NodePower, limits: Limits, on_before: int
+) -> StepFunction:
+    """How many nodes to keep on: optimal for the most that is needed in each step."""
+    start, end = joule_cost.start, joule_cost.end
+    step_s = max(STEP_S, limits.step_s(power))
+    if end - start < step_s:
+        return StepFunction.from_steps(count, [])
+    edges = start + step_s * np.arange((end - start) // step_s + 1)
+    edges[-1] = end  # what is left of a step makes the last one longer
+    most = need.max_over(edges[:-1], edges[1:])
+    if on_before < count:  # no more than can be booted until then
+        most = np.minimum(most, on_before + int(limits.on_per_min * step_s / 60) * np.arange(1, len(edges)))
+    on = nodes_on(most, edges, joule_cost.means(edges), count, power, limits, on_before)
+    return StepFunction.from_steps(count, zip(edges[:-1].tolist(), on.tolist(), strict=True))
+
+
+def _taken(
+    gaps: Spans, floor: StepFunction, count: int, window: tuple[int, int], least_s: int, min_on_s: int,
+    off: dict[int, int],
+) -> list[tuple[int, int, int]]:  # fmt: skip
+    """Times down (node, down, up) within gaps, the longest first, that leave the nodes on that `floor` asks for.
+
+    Those that are `off` come before them all: each stays so from the start for as long as may be, and at least until
+    it can be up.
+    """
+    start, end = window
+    shut = np.minimum(gaps.end, end)
+    soonest = [up for up in off.values() if up < end]
+    edges = np.unique(np.concatenate([[start, end], gaps.start, shut, floor.times[1:], soonest])).astype(np.int64)
+    room = count - floor.at(edges[:-1])
+    by_node: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    stays = np.isin(gaps.node, list(off)) & (gaps.start == start)
+    for gap in np.lexsort((gaps.node, gaps.start, gaps.start - shut, ~stays)).tolist():
+        node, until = int(gaps.node[gap]), int(gaps.end[gap])
+        first, last = np.searchsorted(edges, [gaps.start[gap], shut[gap]]).tolist()
+        if stays[gap]:
+            full = np.flatnonzero((room[first:last] <= 0) & (edges[first:last] >= off[node]))
+            back = first + int(full[0]) if len(full) else last
+            by_node[node].append((start, until if back == last else int(edges[back])))
+            room[first:back] -= 1
+            first = back
+        for low, high in _runs(room[first:last] > 0):
+            down = int(edges[first + low])
+            up = until if first + high == last else int(edges[first + high])
+            near = any(down < u + min_on_s and d < up + min_on_s for d, u in by_node[node])
+            if up - down >= least_s and not near:
+                by_node[node].append((down, up))
+                room[first + low : first + high] -= 1
+    return [(node, down, up) for node, spans in by_node.items() for down, up in spans]
+
+
+def _to_reservations(
+    taken: list[tuple[int, int, int]], gaps: Spans, need: StepFunction, count: int, end: int, limits: Limits
+) -> list[tuple[int, int, int]]:
+    """The same times down, where they stop within a step of a job on the node extended up to it, as far as needs allow.
+
+    So a node is turned on one boot time before a reservation, not at the step before it.
+    """
+    gap_of: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for node, start, until in zip(gaps.node.tolist(), gaps.start.tolist(), gaps.end.tolist(), strict=True):
+        gap_of[node].append((start, until))
+    stays: dict[int, set[tuple[int, int]]] = defaultdict(set)
+    for node, down, up in taken:
+        stays[node].add((down, up))
+    inner = np.array([part[1:] for part in taken], dtype=np.int64).ravel()
+    times = np.unique(np.concatenate([need.times, gaps.start, np.minimum(gaps.end, end), inner]))
+    room = count - need.at(times)
+    for _, down, up in taken:
+        room[np.searchsorted(times, down) : np.searchsorted(times, up)] -= 1
+
+    def granted(node: int, since: int, until: int) -> bool:
+        """Whether the node may be down in `[since, until)`, too; if so, it is."""
+        span = slice(*np.searchsorted(times, [since, until]).tolist())
+        near = any(since < u + limits.min_on_s and d < until + limits.min_on_s for d, u in stays[node])
+        may = 0 < until - since < STEP_S and not near and bool((room[span] > 0).all())
+        room[span] -= may
+        return may
+
+    longer = []
+    for node, down, up in taken:
+        first, last = next(gap for gap in gap_of[node] if gap[0] <= down and up <= gap[1])
+        stays[node].remove((down, up))
+        stay = (first if granted(node, first, down) else down, last if granted(node, up, last) else up)
+        stays[node].add(stay)
+        longer.append((node, *stay))
+    return longer
+
+
+def _runs(free: Bools) -> Iterator[tuple[int, int]]:
+    """Where `free` holds without a break, as half-open ranges."""
+    turns = np.flatnonzero(np.diff(np.concatenate([[False], free, [False]])))
+    return zip(turns[::2].tolist(), turns[1::2].tolist(), strict=True)
+
+
+def _ramped(
+    taken: list[tuple[int, int, int]], power: NodePower, limits: Limits, start: int, off: dict[int, int]
+) -> Iterator[tuple[int, int, int]]:
+    """The same times down with no more switches a minute than allowed: some begin later, some end earlier.
+
+    Who is `off` at the start need not be shut down; nobody is booted before it, as many as there are at it.
+    """
+    downs, boots = _Ramp(limits.off_per_min), _Ramp(limits.on_per_min)
+    stays = {(node, start) for node in off}
+    later = [
+        (node, down if (node, down) in stays else downs.at(down, 1), up)
+        for node, down, up in sorted(taken, key=lambda t: (t[1], t[0]))
+    ]
+    for node, down, up in sorted(later, key=lambda t: (-t[2], t[0])):
+        soonest = off[node] if (node, down) in stays else start
+        yield node, down, up if up >= FOREVER else max(boots.at(up - power.boot_s, -1) + power.boot_s, soonest)
+
+
+class _Ramp:
+    """Hands out moments, so many a minute (or one in several minutes)."""
+
+    def __init__(self, per_min: float) -> None:
+        self._slot_s = 60 if per_min >= 1 else ceil(60 / per_min)
+        self._most = max(int(per_min), 1)
+        self._used: dict[int, int] = {}
+
+    def at(self, wished: int, way: int) -> int:
+        """The wished moment, or the nearest free one later (`way` 1) or earlier (-1)."""
+        slot = wished // self._slot_s
+        while self._used.get(slot, 0) >= self._most:
+            slot += way
+        self._used[slot] = self._used.get(slot, 0) + 1
+        moved = slot != wished // self._slot_s
+        return slot * self._slot_s + (0 if way > 0 else self._slot_s - 1) if moved else wished
+
+
+def refuse_many_switches(downtime: Downtime, platform: Platform, most: int) -> None:
+    """Raise InputError when a node is shut down or turned on more than `most` times in any 86,400 s."""
+    switches: dict[int, list[int]] = defaultdict(list)
+    for switch in switch_table(downtime, platform):
+        switches[switch.node].append(switch.time_s)
+    for node, times in sorted(switches.items()):
+        for first, beyond in zip(times, times[most:], strict=False):
+            if beyond - first < DAY_S:
+                found = (
+                    f"{platform.node_name(node)} would be switched more than {most} times in the day from {first} s on"
+                )
+                raise InputError("node switching", found, "fewer: a longer stay off or on, or a higher limit")
+
+
+def switch_table(downtime: Downtime, platform: Platform) -> list[NodeSwitch]:
+    """What to do and when, by (time, node): nodes are turned on one boot time before they are up."""
+    boot_s = MachinePower.of_platform(platform).boot_s
+    table = []
+    for node, down, up in downtime.rows:
+        table.append(NodeSwitch(down, node, "off"))
+        if up < FOREVER:
+            table.append(NodeSwitch(up - int(boot_s[node]), node, "on"))
+    return sorted(table)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How fast and how often nodes may be switched."""
+
+    off_per_min: float = 60.0
+    on_per_min: float = 300.0
+    min_on_s: int = 0
+    min_off_s: int = 0
+    most_switches: int = 48
+    """Shut-downs and turn-ons of one node in any day (86,400 s); a plan with more is refused."""
+
+    def step_s(self, power: NodePower) -> int:
+        """The shortest step at which whatever numbers are chosen can be kept by real nodes: no stay is cut short."""
+        return max(self.min_on_s, self.min_off_s, power.shutdown_s + power.boot_s, 1)
+
+
+def nodes_on(
+    need: Ints, edges: Ints, joule_cost: Floats, count: int, power: NodePower, limits: Limits,
+    on_before: int | None = None,
+) -> Ints:  # fmt: skip
+    """How many of `count` nodes to keep on in each step `[edges[i], edges[i+1])`, shape (steps,), at least `need[i]`.
+
+    `joule_cost` (steps,) is what a joule costs then, cooling included; below 0 it pays to keep nodes on, yet boots are
+    never a gain. A node that is on in a step and was not before has booted in the step before; one that is not any more
+    shuts down at the step's beginning. `on_before` nodes are on before the first step (None: all). The numbers are
+    optimal: nothing that keeps within the limits costs less in these steps. Raises InputError when the need is beyond
+    the nodes, or rises faster than nodes may be turned on; ValueError for steps shorter than `limits.step_s`, at which
+    stays could be cut short.
+    """
+    lengths = np.diff(edges)
+    if len(lengths) and lengths.min() < limits.step_s(power):
+        raise ValueError(f"steps must be {limits.step_s(power)} s at least")
+    if np.any(need > count):
+        raise InputError(
+            "node switching", f"{int(need.max())} nodes needed of {count}", "a demand that the nodes can meet"
+        )
+    before = count if on_before is None else on_before
+    every = np.arange(count + 1)
+    cost = np.where(every == before, 0.0, np.inf)
+    came_from = np.empty((len(lengths), count + 1), dtype=np.int64)
+    boot_j = max(power.boot_w - power.off_w, 0) * power.boot_s
+    stop_j = max(power.shutdown_w - power.off_w, 0) * power.shutdown_s
+    paid = np.maximum(joule_cost, 0)
+    for step, length in enumerate(lengths.tolist()):
+        up, down = boot_j * paid[max(step - 1, 0)], stop_j * paid[step]
+        most_on, most_off = (int(per_min * length / 60) for per_min in (limits.on_per_min, limits.off_per_min))
+        cost, came_from[step] = _step(cost, up, down, most_on, most_off)
+        cost = cost + every * (power.idle_w - power.off_w) * length * joule_cost[step]
+        cost[every < need[step]] = np.inf
+    if not np.isfinite(cost).any():
+        raise InputError("node switching", "the demand rises faster than nodes may be turned on", "a faster ramp")
+    chosen = np.empty(len(lengths), dtype=np.int64)
+    now = int(cost.argmin())
+    for step in range(len(lengths) - 1, -1, -1):
+        chosen[step] = now
+        now = int(came_from[step, now])
+    return chosen
+
+
+def _step(cost: Floats, up: float, down: float, most_on: int, most_off: int) -> tuple[Floats, Ints]:
+    """The least cost of reaching each number of nodes, and the number it comes from.
+
+    Costs are convex in the number (the sum of convex costs and straight ones, on a range), so among the numbers from
+    which one may come the best is the one next to the best of all.
+    """
+    every = np.arange(len(cost))
+    from_below = cost - up * every
+    from_above = cost + down * every
+    last = len(cost) - 1
+    low = np.clip(int(from_below.argmin()), np.maximum(every - most_on, 0), every)
+    high = np.clip(int(from_above.argmin()), every, np.minimum(every + most_off, last))
+    rising, falling = from_below[low] + up * every, from_above[high] - down * every
+    better = rising < falling
+    return np.where(better, rising, falling), np.where(better, low, high)

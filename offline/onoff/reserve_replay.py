@@ -1,0 +1,149 @@
+"""What keeping spare nodes on would have brought and cost in a past schedule: exact for the rule as stated below.
+
+The rule (of one node group): jobs take the node that idled last; so many idle nodes are kept on as spares; a further
+node is shut down once it has held no job for `idle_s`; when spares are used, others are booted at once. A job that
+needs a node which is not up waits until it is, and that moves nothing else.
+
+Then the group's nodes are layers: the l-th one is busy exactly while l nodes or more are. Nodes on or booting are
+`min(count, max(most nodes busy in the last idle_s, busy + spares))`, and a layer is up once it has been on for the
+boot time. So no events need to be played; all is arithmetic on step functions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dardis.model.arrays import Floats, Ints
+from dardis.model.job import NO_TIME
+from dardis.model.placements import indexes_of
+from dardis.model.platform import NodePower, Platform
+from dardis.model.schedule import Schedule
+from dardis.model.step_function import StepFunction
+from offline.onoff.spans import Busy, busy_spans_of
+
+
+@dataclass(frozen=True)
+class Demand:
+    """The nodes that jobs took in one node group. Arrays have shape (job starts,), ascending by start.
+
+    `level` is how many nodes are busy right after a job's start (with those that start with it and before it), 0 where
+    the job found no node idle: it shares nodes that were busy.
+    """
+
+    count: int
+    busy: StepFunction
+    start: Ints
+    level: Ints
+
+    def before(self, end: int) -> Demand:
+        """What of it was known by `end`: the starts before; nodes are busy as long as they were."""
+        first = int(np.searchsorted(self.start, end))
+        last = int(np.searchsorted(self.busy.times, end))
+        busy = StepFunction(self.busy.times[:last], self.busy.values[:last])
+        return Demand(self.count, busy, self.start[:first], self.level[:first])
+
+
+def demands_of(schedule: Schedule, platform: Platform) -> dict[int, Demand]:
+    """The demand of every node group in a finished schedule."""
+    busy = busy_spans_of(schedule)
+    job = schedule.placed.job_of
+    job_group, busy_group = platform.group_of_node[schedule.placed.nodes], platform.group_of_node[busy.node]
+    found = {}
+    for group, nodes in enumerate(platform.groups):
+        mine = busy_group == group
+        of_group = Busy(busy.node[mine], busy.start[mine], busy.end[mine], busy.opener[mine])
+        found[group] = _demand(nodes.count, of_group, np.unique(job[job_group == group]), schedule.start)
+    return found
+
+
+def _demand(count: int, spans: Busy, jobs: Ints, start: Ints) -> Demand:
+    """The demand of a group: its busy spans, the jobs that have nodes there, and the starts of all jobs."""
+    jobs = jobs[np.lexsort((jobs, start[jobs]))]
+    busy = StepFunction.from_spans(spans.start, spans.end)
+    fresh = np.bincount(spans.opener, minlength=len(start))[jobs]
+    begins = start[jobs]
+    # Nodes busy when all that starts at this instant has started, less what starts after the job.
+    so_far = np.cumsum(fresh)
+    last_of_instant = np.searchsorted(begins, begins, side="right") - 1
+    level = busy.at(begins) - (so_far[last_of_instant] - so_far)
+    return Demand(count, busy, begins, np.where(fresh > 0, level, 0))
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What came of a number of spares over `[edges[0], edges[-1])`, by span between edges and by job start."""
+
+    saved_j: Floats
+    """Energy saved in each span against all nodes on, by not idling, less that of boots and shut-downs; (spans,)."""
+    boots: Ints
+    delay: Ints
+    """How long each job start of the window waits for a boot, s."""
+    nodes_on: StepFunction
+    """Nodes that are on or booting, from a boot before the window on."""
+
+    @property
+    def mean_delay_s(self) -> float:
+        """Mean over all jobs of the window, those that do not wait included."""
+        return float(self.delay.mean()) if len(self.delay) else 0.0
+
+    @property
+    def delayed_share(self) -> float:
+        """Share of the jobs that wait for a boot."""
+        return float((self.delay > 0).mean()) if len(self.delay) else 0.0
+
+
+class PastDemand:
+    """A group's demand over `[edges[0], edges[-1])`, prepared so that many numbers of spares can be replayed."""
+
+    def __init__(self, demand: Demand, power: NodePower, idle_s: int, edges: Ints) -> None:
+        """`edges` (spans + 1,) are times at which results are cut, and spares may change."""
+        self.demand, self.power, self.edges = demand, power, edges
+        times = demand.busy.times[1:]
+        grid = np.concatenate([edges, times, times + idle_s])
+        begin = int(edges[0]) - power.boot_s
+        self._times = np.unique(np.append(grid[(grid > begin) & (grid < edges[-1])], begin))
+        self._ends = np.append(self._times[1:], edges[-1])
+        self._busy = demand.busy.at(self._times)
+        self._recent = demand.busy.max_over(self._times - idle_s, self._times + 1)
+        self._span = np.searchsorted(edges, self._times, side="right") - 1
+        first, last = np.searchsorted(demand.start, [edges[0], edges[-1]])
+        self.start, self._level = demand.start[first:last], demand.level[first:last]
+        self.span_of_start = np.searchsorted(edges, self.start, side="right") - 1
+        self._pair_job, self._pair_piece = self._looks_back()
+
+    def _looks_back(self) -> tuple[Ints, Ints]:
+        """Every (job that takes idle nodes, piece of time within a boot before its start), by job, then time."""
+        takes = np.flatnonzero(self._level)
+        since, until = self.start[takes] - self.power.boot_s, self.start[takes]
+        first = np.searchsorted(self._ends, since, side="right")
+        last = np.searchsorted(self._times, until)
+        lengths = np.maximum(last - first, 0)
+        return np.repeat(takes, lengths), indexes_of(first, lengths)
+
+    def replay(self, spares: Ints | int, floors: Ints | int = 0) -> Replay:
+        """Keep so many spares on, and so many nodes at least: one number, or one for each span."""
+        kept, least = np.broadcast_arrays(spares, floors, self.edges[:-1])[:2]
+        place = np.maximum(self._span, 0)
+        wished = np.maximum(self._busy + kept[place], least[place])
+        on = np.minimum(self.demand.count, np.maximum(self._recent, wished)).astype(np.int64)
+        rise = np.diff(on, prepend=on[0])
+        inside = self._span >= 0
+        spans = len(kept)
+        boots = np.bincount(self._span[inside], np.maximum(rise, 0)[inside], spans).astype(np.int64)
+        downs = np.bincount(self._span[inside], np.maximum(-rise, 0)[inside], spans)
+        off_s = np.bincount(self._span[inside], ((self.demand.count - on) * (self._ends - self._times))[inside], spans)
+        p = self.power
+        saved = off_s * (p.idle_w - p.off_w)
+        saved -= boots * (p.boot_w - p.idle_w) * p.boot_s + downs * (p.shutdown_w - p.off_w) * p.shutdown_s
+        nodes_on = StepFunction(np.append(NO_TIME, self._times[1:]), on)
+        return Replay(np.asarray(saved, dtype=np.float64), boots, self._delays(on), nodes_on)
+
+    def _delays(self, on: Ints) -> Ints:
+        """How long after its start the last node of each job is up, given the nodes on or booting by piece of time."""
+        short = on[self._pair_piece] < self._level[self._pair_job]
+        begun = np.full(len(self.start), NO_TIME, dtype=np.int64)
+        # The last piece that lacks the job's highest layer: its boot begins when that piece ends.
+        np.maximum.at(begun, self._pair_job[short], self._ends[self._pair_piece[short]])
+        return np.maximum(np.minimum(begun, self.start) + self.power.boot_s - self.start, 0)

@@ -1,0 +1,157 @@
+"""What jobs may take together, in sums over nodes: necessary for every plan, and nearly enough to pack one.
+
+Jobs that may only run on some node groups never take more than these groups have, and of units that fill more than half
+of a node each takes a node of its own. What runs already and maintenance are taken off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import combinations, pairwise
+from operator import or_
+
+import numpy as np
+
+from dardis.model.arrays import Bools, Ints
+from dardis.model.step_function import StepFunction
+from offline.planner.day_problem import Problem
+
+MOST_UNIONS = 31
+"""Sets of node groups that are looked at: all unions of what jobs ask for, while they are no more than this."""
+
+_BEFORE_ALL = -(1 << 61)
+_AFTER_ALL = 1 << 61
+
+
+@dataclass(frozen=True)
+class Row:
+    """The `demand` (jobs,) of the jobs that run at a time is never above `free` then."""
+
+    demand: Ints
+    free: StepFunction
+
+    def fixed(self) -> tuple[int, Ints, Ints, Ints]:
+        """The most that is ever free, and where less is: start, end and what is missing, arrays (spans,)."""
+        most = int(self.free.values.max())
+        ends = np.append(self.free.times[1:], _AFTER_ALL)
+        less = np.flatnonzero(self.free.values < most)
+        return most, self.free.times[less], ends[less], most - self.free.values[less]
+
+    def means(self, edges: Ints) -> Ints:
+        """Integral of what is free over each `[edges[i], edges[i+1])`."""
+        return np.array([self.free.integral(int(a), int(b)) for a, b in pairwise(edges)])
+
+
+def rows(problem: Problem) -> list[Row]:
+    """All rows that some jobs could break. Jobs that no node holds are in none."""
+    jobs, platform = problem.jobs, problem.platform
+    capacity = platform.group_capacity
+    able = able_groups(problem)
+    taken = Taken.of_problem(problem)
+    found = []
+    for union in _unions(able):
+        inside = np.array([bits > 0 and bits & ~union == 0 for bits in able])
+        nodes = platform.sets.nodes(union)
+        most = capacity[platform.sets.groups(union)].max(axis=0)
+        for kind in range(len(platform.kinds)):
+            request = jobs.request[:, kind]
+            demand = np.where(inside, jobs.units * request, 0)
+            found.append(_row(demand, platform.capacity[:, kind], nodes, *taken.amounts(kind)))
+            half = int(most[kind]) // 2
+            large = np.where(inside & (request > half), jobs.units, 0)
+            holds = (platform.capacity[:, kind] > half).astype(np.int64)
+            found.append(_row(large, holds, nodes, *taken.whole(kind, half, platform.capacity[:, kind])))
+    return [row for row in found if row is not None]
+
+
+def able_groups(problem: Problem) -> list[int]:
+    """By job the node groups that it may use and whose nodes hold a unit of it, as bits."""
+    jobs = problem.jobs
+    asked = [*zip(jobs.groups.tolist(), map(tuple, jobs.request.tolist()), strict=True)]
+    able = {key: problem.platform.sets.able(*key) for key in {*asked}}
+    return [able[key] for key in asked]
+
+
+def _unions(able: Sequence[int]) -> list[int]:
+    """Sets of groups such that what is asked of them is asked of nobody else."""
+    masks = sorted({*able} - {0})
+    if 2 ** len(masks) - 1 > MOST_UNIONS:
+        return sorted({*masks, reduce(or_, masks)})
+    joined = (chosen for size in range(1, len(masks) + 1) for chosen in combinations(masks, size))
+    return sorted({reduce(or_, chosen) for chosen in joined})
+
+
+def _row(demand: Ints, capacity: Ints, nodes: Bools, node: Ints, start: Ints, end: Ints, amount: Ints) -> Row | None:
+    """A row over some nodes, less what is taken of them; None where all jobs together keep it."""
+    there = nodes[node]
+    used = StepFunction.from_spans(start[there], end[there], amount[there])
+    free = StepFunction(used.times, np.maximum(int(capacity[nodes].sum()) - used.values, 0))
+    return Row(demand, free) if int(demand.sum()) > int(free.values.min()) else None
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Spans `[start, end)` in which a node isn't free, without overlap of the two sorts: closed, or partly in use."""
+
+    closed: tuple[Ints, Ints, Ints]
+    """Node, start, end."""
+    used: tuple[Ints, Ints, Ints]
+    request: Ints
+    """(spans in use, kinds)."""
+    capacity: Ints
+
+    @classmethod
+    def of_problem(cls, problem: Problem) -> Taken:
+        """What runs and maintenance; in maintenance nothing runs."""
+        platform, running = problem.platform, problem.running
+        in_maintenance = sorted({node for window in platform.maintenance for node in window.nodes})
+        spans = {node: platform.closed_spans(node) for node in in_maintenance}
+        job = running.placed.job_of
+        pieces = [
+            (node, *piece, place)
+            for place, node in enumerate(running.placed.nodes.tolist())
+            for piece in _outside(int(running.start[job[place]]), int(running.finish[job[place]]), spans.get(node, []))
+        ]
+        node, start, end, place = np.array(pieces, dtype=np.int64).reshape(-1, 4).T
+        closed = [(n, *span) for n, windows in spans.items() for span in windows]
+        columns = np.array(closed, dtype=np.int64).reshape(-1, 3).T
+        request = running.placed.units[place, None] * running.request[job[place]]
+        return cls((columns[0], columns[1], columns[2]), (node, start, end), request, platform.capacity)
+
+    def amounts(self, kind: int) -> tuple[Ints, Ints, Ints, Ints]:
+        """Node, start, end and amount of a kind that is taken."""
+        return self._joined(self.capacity[self.closed[0], kind], self.request[:, kind])
+
+    def whole(self, kind: int, half: int, capacity: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+        """The same in nodes that hold more than `half` when empty, and no more than that now."""
+        large = capacity > half
+        left = capacity[self.used[0]] - self.request[:, kind]
+        alone = _first_of_node(*self.used, large[self.used[0]] & (left <= half))
+        return self._joined(large[self.closed[0]].astype(np.int64), alone.astype(np.int64))
+
+    def _joined(self, closed: Ints, used: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+        node, start, end = (np.concatenate(pair) for pair in zip(self.closed, self.used, strict=True))
+        return node, start, end, np.concatenate([closed, used])
+
+
+def _first_of_node(node: Ints, start: Ints, end: Ints, blocks: Bools) -> Bools:
+    """Of the spans that block a node those that don't overlap an earlier one, so that none counts twice."""
+    kept = np.zeros(len(node), dtype=bool)
+    busy_until: dict[int, int] = {}
+    for place in np.lexsort((start, node)).tolist():
+        if blocks[place] and start[place] >= busy_until.get(int(node[place]), _BEFORE_ALL):
+            kept[place] = True
+            busy_until[int(node[place])] = int(end[place])
+    return kept
+
+
+def _outside(start: int, end: int, closed: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """What of `[start, end)` lies outside of spans that ascend and don't overlap."""
+    for begin, until in closed:
+        if start < min(begin, end):
+            yield start, min(begin, end)
+        start = max(start, until)
+    if start < end:
+        yield start, end

@@ -1,0 +1,123 @@
+"""Plans a day: rules and multi-search as yardsticks, our search from the best, and a proven bound."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dardis.model.job import NO_TIME, Status
+from dardis.model.placements import Placements
+from dardis.model.schedule import Schedule
+from offline.planner.budget import Effort, SearchProgress, Watch, never, tell_nobody
+from offline.planner.day_problem import Plan, Problem, StoppedBy
+from offline.planner.improve import improve
+from offline.planner.money import rank_of
+from offline.planner.power_limits import closed_to_limits, must_be_kept
+from offline.planner.searches import multi_search, rule_plans
+
+MULTI_SHARE, BOUND_SHARE = 0.5, 0.4
+"""Shares of the time that multi-search and the bound may take at most; our search has what is left."""
+GROUPS = 6000
+"""Groups of jobs that our search rebuilds."""
+POLISHES = 2
+"""Times that the solver moves some hundred large jobs."""
+PROOF_S = 5.0
+"""Deterministic seconds of each solver that works on the bound."""
+CLOSED = 1e-6
+"""A plan this near to the bound, relative to it, is taken for optimal."""
+
+
+@dataclass(frozen=True)
+class Plans:
+    """The best plan, with its bound, and what multi-search and the best of the rules made of the same jobs."""
+
+    best: Plan
+    multi_search: Plan
+    rule: Plan
+
+
+def plan(
+    problem: Problem,
+    *,
+    time_limit: float = 60.0,
+    seed: int = 1,
+    progress: SearchProgress = tell_nobody,
+    stop: Callable[[], bool] = never,
+) -> Plans:
+    """The best plan that the searches find: the same for the same seed, unless it says that the time limit (s) fired.
+
+    Ctrl-C or `stop` ends it with the best so far. There is always a plan: that of a rule or of the first order,
+    whatever the time. So none ranks (`rank_of`) below multi-search or any rule.
+    """
+    most: float | None = None
+
+    def tell(doing: str, best: float | None, _: float | None) -> None:
+        progress(doing, best, most)
+
+    whole = Watch(time_limit, tell, stop)
+    whole.progress("rules", None, None)
+    rank, _, rule = max((rank_of(problem, rule.start)[0], rule.search, rule) for rule in rule_plans(problem))
+    multi, _ = multi_search(problem, whole.part(MULTI_SHARE))
+    best = rule if rank > rank_of(problem, multi.start)[0] else multi
+    reasons = [multi.stopped_by]
+    if must_be_kept(problem) and multi.stopped_by is not StoppedBy.USER:
+        kept, _ = multi_search(closed_to_limits(problem), whole.part(MULTI_SHARE))
+        best = max(best, kept, key=lambda plan: rank_of(problem, plan.start)[0])
+        reasons.append(kept.stopped_by)
+    if StoppedBy.USER not in reasons:
+        part = whole.part(BOUND_SHARE)
+        most = _bound(problem, part)
+        reasons.append(part.stopped_by)
+    if StoppedBy.USER not in reasons:
+        best = improve(problem, best, Effort(GROUPS, seed), whole.part(1.0), polishes=POLISHES)
+        reasons.append(best.stopped_by)
+    return Plans(replace(best, bound=most, stopped_by=_reason(best.profit, most, reasons)), multi, rule)
+
+
+def _bound(problem: Problem, watch: Watch) -> float | None:
+    """What no plan exceeds; None where there is no time to prove anything."""
+    from offline.planner.cp.bound import bound
+
+    found = None
+    with watch.interruptible():
+        if not watch.over():
+            found = bound(problem, deterministic_s=PROOF_S, guard_s=watch.left_s)
+            watch.over()
+    return found if found is not None and math.isfinite(found) else None
+
+
+def _reason(profit: float, bound: float | None, reasons: list[StoppedBy]) -> StoppedBy:
+    """Why planning ended, of why its parts did."""
+    if bound is not None and bound - profit <= CLOSED * abs(bound):
+        return StoppedBy.OPTIMAL
+    return next((reason for reason in (StoppedBy.USER, StoppedBy.TIME) if reason in reasons), StoppedBy.DONE)
+
+
+def schedule_of(problem: Problem, plan: Plan) -> Schedule:
+    """All jobs of a plan and those that run already, by submission; what is expected to run is taken as what ran."""
+    jobs, running = problem.jobs, problem.running
+    number, submit = np.concatenate([jobs.number, running.number]), np.concatenate([jobs.submit, running.submit])
+    order = np.lexsort((number, submit))
+    start = np.concatenate([plan.start, running.start])
+    finish = np.concatenate([plan.start + jobs.duration, running.finish])
+    count = len(order)
+    return Schedule(
+        kinds=problem.platform.kinds,
+        number=number[order],
+        submit=submit[order],
+        earliest=np.concatenate([jobs.earliest, running.start])[order],
+        latest=np.concatenate([jobs.latest, np.full(len(running.number), NO_TIME)])[order],
+        walltime=(finish - start)[order],
+        units=np.concatenate([jobs.units, running.placed.units_of_jobs])[order],
+        request=np.concatenate([jobs.request, running.request])[order],
+        status=np.full(count, Status.COMPLETED, dtype=np.int8),
+        start=start[order],
+        finish=finish[order],
+        attempts=np.ones(count, dtype=np.int64),
+        placed=Placements.of_parts([plan.placed, running.placed]).take(order),
+        queue=[""] * count,
+        user=[""] * count,
+    )

@@ -1,0 +1,36 @@
+"""What a plan takes of the machine over time: cores, and nodes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dardis.model.arrays import Ints
+from dardis.model.placements import Placements, offsets_of
+from dardis.model.resources import CORES
+from dardis.model.step_function import StepFunction
+from offline.onoff.spans import Busy, Spans, busy_spans
+from offline.planner.day_problem import Plan, Problem
+from offline.planner.money import cores_of
+
+
+def cores_used(problem: Problem, start: Ints) -> StepFunction:
+    """Cores that planned and running jobs hold."""
+    running = problem.running
+    busy = running.placed.units_of_jobs * running.request[:, problem.platform.kinds.index(CORES)]
+    return StepFunction.from_spans(
+        np.concatenate([running.start, start]),
+        np.concatenate([running.finish, start + problem.jobs.duration]),
+        np.concatenate([busy, cores_of(problem)]),
+    )
+
+
+def node_spans(problem: Problem, plan: Plan, more: Spans | None = None) -> Busy:
+    """When each node holds a job that is planned or runs already, or is taken as `more` says."""
+    running = problem.running
+    taken = more or Spans(*[np.zeros(0, dtype=np.int64)] * 3)
+    each = np.ones(len(taken.node), dtype=np.int64)
+    return busy_spans(
+        np.concatenate([plan.start, running.start, taken.start]),
+        np.concatenate([plan.start + problem.jobs.duration, running.finish, taken.end]),
+        Placements.of_parts([plan.placed, running.placed, Placements(offsets_of(each), taken.node, each)]),
+    )

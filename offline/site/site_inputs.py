@@ -1,0 +1,225 @@
+"""What planning starts from, read and checked: machine, history, calendar, weather, prices, cooling, contract."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+
+from dardis.config.platform_file import load_platform
+from dardis.metrics.power import Reader, Surroundings, platform_cooling, tariff_of
+from dardis.model.errors import InputError
+from dardis.model.job import Actual
+from dardis.model.moments import states_offset, utc_text
+from dardis.model.platform import Facility, Platform
+from dardis.model.schedule import Schedule
+from dardis.model.series import Series
+from dardis.power.conditions import Conditions, Tariff, check_cover
+from dardis.power.cooling import Cooling, Plant
+from dardis.power.node_power import MachinePower, full_watts
+from dardis.runs.run_objects import NOTHING, Objects
+from dardis.workload.trace import UNKNOWN, Trace
+from dardis.workload.trace_jobs import to_jobs
+from dardis.workload.trace_reader import of_equal_units, read_equal_units
+from offline.site.calendar import DAY_S, Calendar, calendar_of, moved
+from offline.site.current_jobs import Moment, as_known
+from offline.site.history import jobs_that_fit, known_ends, record_begins, trace_that_fits
+from offline.site.site_spec import SiteSpec
+
+HELD_S = 7200
+"""A day-ahead market's day is one of Central Europe, and so over an hour or two before the UTC day is."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """The machine and all that is around it. `jobs` are those of the whole trace; `notes` are for people."""
+
+    platform: Platform
+    trace: Trace
+    jobs: list[Actual]
+    calendar: Calendar
+    around: Surroundings
+    cooling: Cooling
+    tariff: Tariff
+    notes: tuple[str, ...]
+    now: int | None = None
+    """When it is, on the trace's clock: jobs that have not ended are as known then. None: only ended jobs are there."""
+
+    def record_begins(self, now: int) -> int:
+        """From when on the trace tells of all jobs, as far as is known at a moment."""
+        trace = self.trace
+        return record_begins(trace.submit, known_ends(trace.submit, trace.wait, trace.runtime), now)
+
+    def waited(self, past: Schedule) -> Trace:
+        """The trace with the waits that its jobs have in a schedule; unknown where one has none."""
+        order = np.argsort(past.number)
+        number = self.trace.number
+        place = order[np.minimum(np.searchsorted(past.number[order], number), len(order) - 1)]
+        known = (past.number[place] == number) & past.ran[place]
+        return replace(self.trace, wait=np.where(known, past.start[place] - past.submit[place], UNKNOWN))
+
+    def known_ahead(self, first: int, last: int) -> tuple[dict[str, Series], tuple[str, ...]]:
+        """Temperature, price and, where it is charged, CO2 of UTC days (both included), by the names that rules use.
+
+        They are on the trace's clock. One value for all the time is left out; so is, with a note, a file that lacks
+        some of these days.
+        """
+        span = self.calendar.to_unix(self.calendar.day(first)[0]), self.calendar.to_unix(self.calendar.day(last)[1])
+        files: dict[str, tuple[str | float | None, Reader]] = {
+            "temperature": (self.around.weather, self.around.weather_over),
+            "price": (self.around.prices, self.around.prices_over),
+        }
+        if self.tariff.co2_per_t:
+            files["CO2"] = (self.around.carbon, self.around.carbon_over)
+        found, notes = {}, []
+        for name, (stated, load) in files.items():
+            if not isinstance(stated, str):
+                continue
+            try:
+                series = load(Path(stated), span)
+                check_cover(stated, series, *span)
+            except InputError as error:
+                notes.append(f"rules do not look at the {name}, which is not known of all past days ({error})")
+            else:
+                found[name] = series.shifted(-self.calendar.offset)
+        return found, tuple(notes)
+
+    def price_note(self, day: int) -> tuple[str, ...]:
+        """A note where the end of a UTC day has the last price that is known."""
+        if not isinstance(self.around.prices, str):
+            return ()
+        end = self.calendar.to_unix(self.calendar.day(day)[1])
+        known = self.around.known_prices(Path(self.around.prices), (end - DAY_S, end)).end
+        return (f"prices end at {utc_text(known)}: until {utc_text(end)} the last one holds",) if known < end else ()
+
+    def conditions(self, day: int, days: int = 1) -> Conditions:
+        """Conditions of UTC days.
+
+        InputError when weather or prices don't cover them, or where nobody knows what cooling takes then, up to the
+        machine's full power.
+        """
+        start, end = self.calendar.day(day)[0], self.calendar.day(day + days - 1)[1]
+        found = self.around.over(start, end)
+        self.cooling.watts(found.temp_c, full_watts(self.platform))  # a measured plant refuses what was not measured
+        return found
+
+
+def _of_clock(stated: str | None, calendar: Calendar) -> str | None:
+    """What people should know of a calendar's start that is not plainly UTC."""
+    if stated is None:
+        return None
+    day_0 = calendar.text(calendar.day(0)[0])[:10]
+    if not states_offset(stated):
+        return f"--calendar-start {stated} states no offset: taken as UTC, so that day 0 is {day_0}"
+    if not datetime.fromisoformat(stated).utcoffset():
+        return None
+    return f"--calendar-start {stated} is not UTC: day 0 is {day_0}, from midnight to midnight UTC"
+
+
+def _never_switched(platform: Platform) -> list[str]:
+    """Which groups no plan of a day switches, though they might be, and why."""
+    notes = []
+    for group in platform.groups:
+        if group.power is None or group.always_on:
+            continue
+        takes = group.power.shutdown_s + group.power.boot_s
+        if takes >= DAY_S:
+            why = f"shutting one down and booting it takes {takes} s, a day or more"
+        elif group.stays_on:
+            why = f"idle one draws {group.power.idle_w:g} W, off {group.power.off_w:g} W"
+        else:
+            continue
+        notes.append(f"no plan of a day switches nodes {group.prefix}*: {why}")
+    return notes
+
+
+def _boots_at_once(platform: Platform) -> list[str]:
+    """Whose time to boot nobody says, though plans switch them."""
+    groups = [group for group in platform.groups if group.power and not group.stays_on and not group.power.boot_s]
+    names = ", ".join(f"{group.prefix}*" for group in groups)
+    return [f"the platform has no boot_s for nodes {names}: they are taken to boot at once"] if groups else []
+
+
+def _history(request: SiteSpec, made: Trace | None, flop_per_s: float | None, *, not_ended: bool) -> Trace:
+    """The history that was made in Python, or that of the file. Raises InputError."""
+    if made is not None:
+        return of_equal_units(request.history, made, not_ended=not_ended)
+    return read_equal_units(request.history, strict=request.strict, not_ended=not_ended, flop_per_s=flop_per_s)
+
+
+def _series(request: SiteSpec, facility: Facility) -> tuple[str | float, str | float, str | float | None]:
+    """Weather, prices and carbon, as the request or the platform names them. Raises InputError."""
+    weather, prices, carbon = (
+        str(stated) if stated else of_platform
+        for stated, of_platform in (
+            (request.weather, facility.weather), (request.prices, facility.prices), (request.carbon, facility.carbon)
+        )
+    )  # fmt: skip
+    for name, value in (("weather", weather), ("prices", prices)):
+        if value is None:
+            raise InputError(f"--{name}", "not given, and the platform names none", f"--{name} FILE.csv")
+    assert weather is not None
+    assert prices is not None
+    return weather, prices, carbon
+
+
+def load_site(
+    request: SiteSpec, moment_of: Callable[[Trace, Calendar], Moment] | None = None, have: Objects = NOTHING
+) -> Site:
+    """Read everything that the request names, but for the objects that stand for it. Raises InputError.
+
+    With `moment_of`, which says when it is, jobs that have not ended are the machine's state then; without it they are
+    left out.
+    """
+    platform = have.platform or load_platform(request.platform)
+    if platform.reservations:
+        raise InputError(f"{request.platform}: reservations", "a plan ahead knows of none", "a machine without them")
+    facility = platform.facility
+    stated = facility.begins(request.begins)
+    weather, prices, carbon = _series(request, facility)
+    whole = _history(request, have.trace, platform.flop_per_s, not_ended=moment_of is not None)
+    calendar, assumed = calendar_of(whole, stated)
+    moment = None if moment_of is None else moment_of(whole, calendar)
+    if moment is not None:
+        whole = as_known(whole, moment.now)
+    platform = platform.on_clock(calendar.offset, calendar.first_submit)
+    trace, left_out = trace_that_fits(whole, platform)
+    if assumed and (isinstance(weather, str) or isinstance(prices, str)):
+        raise InputError("--calendar-start", f"not given, and {assumed}", "the UTC moment of its first submit")
+    platform = platform.with_partitions(trace.named_partitions)
+    workload = to_jobs(trace, platform)
+    clock = _of_clock(request.calendar_start, calendar)
+    notes = [*workload.notes, *(note for note in (assumed, clock, moved(whole, calendar), left_out) if note)]
+    if homeless := len(workload.jobs) - len(jobs_that_fit(workload.jobs, platform)):
+        notes.append(
+            f"left out: {homeless:,} jobs whose units no nodes of {platform.name} hold, even empty: "
+            "a core of the platform should be what the trace counts as one"
+        )
+    if moment is not None:
+        notes += moment.notes
+    notes += [f"{request.history}: {note}" for note in whole.notes]
+    if not MachinePower.of_platform(platform).stated:
+        notes.append(
+            f"platform {platform.name} states no power figures for some of its nodes: the thesis's hold for them "
+            "(9.455 W a busy core, no idle power)"
+        )
+    if not platform.states_income:
+        earns = f"{platform.income_per_core_h:g} {platform.currency}"
+        notes.append(f"nobody says what a core-hour earns (income_eur_per_core_h): {earns}, as the thesis has it")
+    notes += [*_never_switched(platform), *_boots_at_once(platform)]
+    cooling = platform_cooling(platform, request.cooling)
+    if cooling is None:
+        notes.append("no cooling is stated: an air-cooled plant of the machine's size")
+        cooling = platform_cooling(platform, Plant.AIR)
+    assert cooling is not None
+    if whole.skipped:
+        notes.append(f"{request.history}: {len(whole.skipped)} lines are no jobs")
+    held_s = 0 if moment is None else HELD_S
+    around = Surroundings(weather, prices, carbon, calendar.offset, platform.money, held_s)
+    return Site(
+        platform, trace, workload.jobs, calendar, around, cooling, tariff_of(facility, calendar.offset), tuple(notes),
+        None if moment is None else moment.now,
+    )  # fmt: skip
