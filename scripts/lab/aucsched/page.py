@@ -33,7 +33,7 @@ class Change(NamedTuple):
 
 
 def page(found: Found, hours: float) -> str:
-    """What came out, as Markdown in the form of its section of docs/reproduction.md."""
+    """Tables of docs/reproduction/aucsched*.csv, as Markdown."""
     tables = list(dict.fromkeys(case.table for case, _ in found))
     parts = [["### What came out", "", _LEAD.format(hours=hours)]]
     parts.append(["#### What the auction changes", "", *_changes(found, tables), "", _CHANGES])
