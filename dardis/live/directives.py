@@ -1,6 +1,6 @@
-"""What a job is asked for in texts: `#DARDIS` and `#SBATCH` lines of a script, and options, each with its place.
+"""Options of jobs: `#DARDIS` and `#SBATCH` lines of scripts, and command options, with positions.
 
-They stand at its head, before the first line that is neither empty nor a comment. What has no meaning here is told.
+Lines count up to the first line that is neither empty nor a comment. Options without meaning cause warnings.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from dardis.model.numbers import whole_number
 VALUES: Final = (
     "array", "time", "cpus", "gpus", "mem", "nodes", "after", "export", "chdir", "output", "error", "name", "grace",
 )  # fmt: skip
-"""Options with a value, by name."""
+"""Options with a value."""
 FLAGS: Final = ("requeue", "hold", "wait")
-"""Options without one; NO takes back what was said elsewhere."""
+"""Options without a value; NO overrides."""
 YES, NO = "yes", "no"
 _OWN: Final = frozenset({"DARDIS_JOB_ID", "DARDIS_ARRAY_INDEX", "DARDIS_ARRAY_JOB_ID", "DARDIS_HOSTFILE", "DARDIS_RUN"})
-"""What a job's own service tells it, and no job that it hands in."""
+"""Variables set by the service for a job, not passed on to its submissions."""
 
 
 class Said(NamedTuple):
-    """The text of an option, and where it stands."""
+    """Text and position of an option."""
 
     text: str
     place: str
 
 
 class Asked(NamedTuple):
-    """A job as it was asked for, its environment, and what its asker should know."""
+    """A job request, its environment, and warnings."""
 
     job: JobAsked
     environment: dict[str, str]
@@ -46,10 +46,7 @@ class Asked(NamedTuple):
 
 
 def asked_of(said: Mapping[str, Said], argv: Sequence[str], name: str, environment: Mapping[str, str]) -> Asked:
-    """The job that these options ask for, with this name unless they say another; `chdir` is made absolute.
-
-    Raises InputError, at the place of the option.
-    """
+    """Return the job request for options; `name` is the default name, `chdir` becomes absolute. Raises InputError."""
     export, values = job_request.read_export(*said.get("export", Said(job_request.ALL, "--export")))
     handed_on, warnings = _environment(export, values, environment)
     chdir = said.get("chdir")
@@ -80,12 +77,12 @@ def asked_of(said: Mapping[str, Said], argv: Sequence[str], name: str, environme
 
 
 def is_set(said: Mapping[str, Said], flag: str) -> bool:
-    """Whether a flag was said, and not taken back."""
+    """Return whether a flag is set."""
     return flag in said and said[flag].text == YES
 
 
 def whole_of(said: Said, least: int, most: int) -> int:
-    """The whole number that an option says. Raises InputError."""
+    """Return the integer value of an option. Raises InputError."""
     try:
         return whole_number(said.text, least, most)
     except ValueError:
@@ -97,7 +94,7 @@ def _whole(said: Mapping[str, Said], option: str, least: int, most: int) -> int 
 
 
 def _grace(said: Said) -> int:
-    """Seconds, which a number alone means; or a time with its unit."""
+    """Return seconds; a number without unit is in seconds."""
     return int(said.text) if said.text.isdecimal() and len(said.text) < 10 else job_request.read_time(*said)
 
 
@@ -111,14 +108,14 @@ def _folder(said: Said) -> str:
 def _environment(
     export: Sequence[str] | str, given: Mapping[str, str], present: Mapping[str, str]
 ) -> tuple[dict[str, str], list[str]]:
-    """What of the environment is handed on, and what is said of what can't be."""
+    """Return exported variables, and warnings."""
     names = list(present) if export == job_request.ALL else [] if export == job_request.NONE else list(export)
     folder = present.get("DARDIS_FOLDER") if "DARDIS_RUN" in present else None
     within = f"{folder}/" if folder else "\0"
     found: dict[str, str] = {}
     warnings = []
     for name in names:
-        own = name in _OWN or present.get(name, "").startswith(within)  # its nodes' files, for its MPI
+        own = name in _OWN or present.get(name, "").startswith(within)  # MPI files of the current job
         if name in given or (own and export == job_request.ALL):
             continue
         if name not in present:
@@ -135,7 +132,7 @@ def _environment(
 
 
 MOST_BYTES: Final = 4 << 20
-"""Of a script."""
+"""Bytes of a script."""
 STDIN: Final = Path("-")
 _OURS: Final = {**dict.fromkeys(VALUES, True), **dict.fromkeys(FLAGS, False)}
 _SLURM: Final = {
@@ -144,7 +141,7 @@ _SLURM: Final = {
     "ntasks": "ntasks", "ntasks-per-node": "ntasks-per-node", "mem-per-cpu": "mem-per-cpu", "gpus": "gpus",
     "gpus-per-node": "gpus-per-node", "gres": "gres",
 }  # fmt: skip
-"""Options of sbatch with a value, and what we call them; names of its own are worked out by `_by_node`."""
+"""Options of sbatch with a value; per-node values come from `_by_node`."""
 _SLURM_FLAGS: Final = {
     "requeue": ("requeue", YES), "no-requeue": ("requeue", NO), "hold": ("hold", YES), "wait": ("wait", YES),
 }  # fmt: skip
@@ -157,21 +154,21 @@ _KINDS: Final = {"afterok": "ok", "afterany": "any", "afternotok": "fail"}
 
 @dataclass(slots=True)
 class Directives:
-    """What the lines of a script say, ours and Slurm's, and what of Slurm's is left out."""
+    """Options in a script, from DARDIS and Slurm lines, and warnings."""
 
     ours: dict[str, Said] = field(default_factory=dict)
     slurm: dict[str, Said] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
     def under(self, given: Mapping[str, Said]) -> dict[str, Said]:
-        """All that is said: what was given beats our lines, these beat Slurm's."""
+        """Return all options. `given` overrides DARDIS lines; these override Slurm lines."""
         better = {**self.ours, **given}
         said = {**self.slurm, **better}
         said.update({name: one for name, one in self._by_node(said).items() if name not in better})
         return {name: one for name, one in said.items() if name in _OURS}
 
     def _by_node(self, said: Mapping[str, Said]) -> dict[str, Said]:
-        """What each node of the job is asked for, of what Slurm counts by tasks, by cores and in all."""
+        """Return requests per node, from Slurm values per task, per core and per job."""
         slurm, found = self.slurm, {}
         nodes = whole_of(said["nodes"], 1, MOST_NODES) if "nodes" in said else 1
         counts = {
@@ -194,7 +191,7 @@ class Directives:
 
 
 def read_script(path: Path) -> str:
-    """The text of a script that can be run; `STDIN` is standard input. Raises InputError."""
+    """Return the text of a script; `STDIN` reads standard input. Raises InputError."""
     try:
         data = sys.stdin.buffer.read(MOST_BYTES + 1) if path == STDIN else path.read_bytes()
     except (OSError, ValueError) as error:
@@ -217,7 +214,7 @@ def read_script(path: Path) -> str:
 
 
 def read_directives(text: str, path: Path) -> Directives:
-    """What a script's lines say. Raises InputError, at the line, for one of ours that is none, or has no sense."""
+    """Read the options in a script. Raises InputError for a bad DARDIS line."""
     found = Directives()
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip() and not line.startswith("#"):
@@ -247,7 +244,7 @@ def read_directives(text: str, path: Path) -> Directives:
 
 
 def _note_slurm(found: Directives, name: str, said: Said) -> None:
-    """Take over what an option of sbatch says, in our words."""
+    """Translate an option of sbatch."""
     ours = _SLURM[name]
     if ours == "after":
         said = said._replace(text=",".join(_after(part, said) for part in said.text.split(",")))
@@ -274,7 +271,7 @@ def _after(part: str, said: Said) -> str:
 
 
 def _gpus(found: Directives, said: Said) -> Said:
-    """The number alone of `a100:2`, `a100` or `2`."""
+    """Return the number in `a100:2`, `a100` or `2`."""
     kind, _, number = said.text.rpartition(":")
     if not kind and not number.isdecimal():
         kind, number = number, "1"
@@ -286,7 +283,7 @@ def _gpus(found: Directives, said: Said) -> Said:
 def _options(
     line: str, known: Mapping[str, bool], short: Mapping[str, str], place: str
 ) -> Iterator[tuple[str, str | None, str]]:
-    """The options of a line: as written, by name (None: unknown) and with their values; `known` says which have one."""
+    """Yield options as written, names (None: unknown) and values. `known` tells whether a value follows."""
     try:
         words = shlex.split(line, comments=True)[::-1]
     except ValueError as error:
