@@ -57,7 +57,7 @@ class Admission:
         self._to_admit.extend(jobs)
 
     def has(self, job: LiveJob) -> bool:
-        """Return whether the decider has a job, or soon will."""
+        """Whether the decider has a job, or soon will."""
         return job.number in self._admitted
 
     def withdraw(self, job: LiveJob) -> None:
@@ -124,7 +124,6 @@ class Admission:
         return Decided(starts, refused, Instant(happened, tuple(starts), *on).text())
 
     def _forget(self) -> None:
-        """Forget all admitted jobs; queue all waiting jobs."""
         self._news = _News()
         self._to_admit.clear()
         self._admitted = set()
@@ -136,7 +135,6 @@ class Admission:
             self._to_admit.extend(job for job in one.jobs if job.state is State.WAITING)
 
     def _admit(self) -> tuple[Asks, ...]:
-        """Admit queued jobs."""
         submitted = []
         while self._to_admit:
             job = self._to_admit.popleft()

@@ -46,7 +46,6 @@ class Agent:
         self._talk: _Talk | None = None
         self._looked_ms = boot_ms()
         self.leaving = asyncio.Event()
-        """Set when the agent should exit."""
 
     def hear(self, payload: bytes) -> None:
         """Handle a message of the service."""
@@ -86,7 +85,6 @@ class _Talk:
 
     def __init__(self, connect: Connect, say: Callable[..., object]) -> None:
         self.asked: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-        """Requests to forward, in order."""
         self._connect, self._say = connect, say
         self._over = False
         self._passing = asyncio.create_task(self._pass_on())
@@ -126,7 +124,6 @@ class _Talk:
             self._say(**answer | {"id": id})
 
     def see(self) -> None:
-        """Raise unexpected errors."""
         if self._passing.done() and not self._passing.cancelled():
             self._passing.result()
 
@@ -137,7 +134,6 @@ class _Talk:
             self._say(event="over", record=record)
 
     def end(self, why: str) -> None:
-        """End the connection."""
         if not self._over:
             self._over = True
             self._say(lost=why)

@@ -42,7 +42,6 @@ MOST_PIECES: Final = 1000
 SEE_GONE_S: Final = 10.0
 """Interval of checks whether a waiting client is connected, s."""
 MOST_NUMBER: Final = (1 << 63) - 1
-"""Highest possible job number."""
 
 Answer = Awaitable[web.StreamResponse]
 
@@ -57,12 +56,10 @@ class Api:
         self._limits = Limits(user_jobs, self._open)
         self._callers = Callers()
         self._listing = defaultdict[int, asyncio.Semaphore](lambda: asyncio.Semaphore(MOST_BODIES))
-        """By user."""
         self._looking = asyncio.Lock()
-        """Held during searches in the history."""
 
     def app(self) -> web.Application:
-        """Return the application with all routes."""
+        """Application with all routes."""
         app = web.Application(middlewares=[self._guard])
         app.add_routes(
             [
@@ -96,7 +93,6 @@ class Api:
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Callable[[web.Request], Answer]) -> web.StreamResponse:
-        """Check the user of a request; turn errors into answers."""
         try:
             request["uid"], request["gid"] = self._asker(request)
             return await handler(request)
@@ -124,7 +120,6 @@ class Api:
         return request["uid"] in (job.of.asker.uid, self._me)
 
     def _owned(self, request: web.Request, job: LiveJob) -> LiveJob:
-        """Return the job if the user may change or inspect it."""
         if not self._owns(request, job):
             raise web.HTTPForbidden(text=f"job {job.number} is {job.of.asker.name}'s")
         return job
@@ -133,7 +128,6 @@ class Api:
         return self._owned(request, self._found(request))
 
     def _led(self, request: web.Request) -> None:
-        """Check for the user of the service."""
         if request["uid"] != self._me:
             raise web.HTTPForbidden(text="only who runs the service may do that")
 
@@ -161,7 +155,6 @@ class Api:
         return await self._queue(request, user, limit)
 
     async def _queue(self, request: web.Request, user: str | None, most: int) -> web.StreamResponse:
-        """Stream unfinished jobs in pieces, as fast as read."""
         response = web.StreamResponse(headers={"Content-Type": "application/json; charset=utf-8"})
         async with self._listing[request["uid"]]:
             jobs = self._service.gateway.jobs()
@@ -181,7 +174,7 @@ class Api:
         return response
 
     async def _history(self, request: web.Request, most: int, *, only_over: bool) -> web.Response:
-        """Return recent jobs below a number, newest first, and where to continue.
+        """Recent jobs below a number, newest first, and where to continue.
 
         Searches run singly and yield to other requests.
         """
@@ -232,7 +225,6 @@ class Api:
                 return web.json_response(self._told(request, ended))
 
     async def _change(self, request: web.Request) -> web.Response:
-        """Change a job, or all jobs of an array."""
         job, do = self._mine(request), request.match_info["do"]
         self._service.see_ready()
         jobs = self._service.array(job.of.first) if request.query.get("array") == "1" else [job]
@@ -243,7 +235,6 @@ class Api:
         return web.json_response(self._told(request, self._found(request)))
 
     def _changed(self, job: LiveJob, do: str) -> bool:
-        """Change a job; return whether possible."""
         service = self._service
         if do == "release":
             return service.release(job)
@@ -275,7 +266,6 @@ class Api:
         return await self._nodes(request)
 
     async def _give_up(self, request: web.Request) -> web.Response:
-        """Give up an unreachable host."""
         self._led(request)
         self._service.see_ready()
         name = request.match_info["name"]
@@ -310,7 +300,6 @@ def _asker_of(uid: int, gid: int) -> Asker:
 
 
 def _submission(told: dict[str, Any], asker: Asker) -> Submission:
-    """Return a checked submission. Raises InputError."""
     asked = JobAsked.from_dict(told.get("jobs"))
     script, key, cwd = told.get("script", ""), told.get("key"), told.get("cwd")
     environment = told.get("environment", {})

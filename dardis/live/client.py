@@ -26,7 +26,6 @@ MOST_SOCKET_BYTES: Final = 107
 ANSWER_S: Final = 60.0
 """Longest answer, s."""
 DELETE_S: Final = 5.0
-"""Longest answer to DELETE, s."""
 AGAIN_S: Final = 30.0
 """Longest absence of a service; several hosts need 10 s or more, s."""
 AWAY_S: Final = 600.0
@@ -35,12 +34,9 @@ _WAIT_S: Final = 30
 """Longest wait for a job per request, s."""
 _PAUSE_S: Final = 0.05
 _REFUSALS: Final = 300
-"""First status of refusals."""
 _NOT_READY: Final = 503
 STARTING: Final = "is starting"
-"""Error text of a starting service; the client retries."""
 _MISTAKES: Final = frozenset({400, 403, 404, 405, 413, 422})
-"""Statuses of user errors."""
 
 
 class AwayError(DardisError):
@@ -57,7 +53,7 @@ class _Gone(Exception):  # noqa: N818 (it is no failure yet)
 
 
 def place_of(folder: Path | None, environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the folder of the service: named, from the environment, or the default of the user."""
+    """Folder of the service: named, from the environment, or the default of the user."""
     if folder is not None:
         return Path(os.path.abspath(folder))  # noqa: PTH100 (links stay as they were named)
     if named := environment.get("DARDIS_FOLDER"):
@@ -68,7 +64,7 @@ def place_of(folder: Path | None, environment: Mapping[str, str] = os.environ) -
 
 
 def socket_of(folder: Path) -> Path:
-    """Return the socket of a service. Raises InputError for a long path."""
+    """Socket of a service. Raises InputError for a long path."""
     path = folder / SOCKET
     over = len(os.fsencode(path)) - MOST_SOCKET_BYTES
     if over > 0:
@@ -78,7 +74,7 @@ def socket_of(folder: Path) -> Path:
 
 
 def here() -> str:
-    """Return the current folder. Raises InputError if removed."""
+    """Current folder. Raises InputError if removed."""
     try:
         return os.getcwd()  # noqa: PTH109 (as it is named, without a look at it)
     except FileNotFoundError:
@@ -131,13 +127,13 @@ class Client:
         return self.post("/jobs", body)
 
     def job(self, number: int) -> dict[str, Any]:
-        """Return a job."""
+        """Job by number."""
         return self.get(f"/jobs/{number}")
 
     def history(
         self, limit: int | None = None, *, state: str, user: str | None = None, since_ms: int | None = None
     ) -> list[dict[str, Any]]:
-        """Return recent jobs, newest first. `since_ms`: earliest end, Unix ms. `state`: over or all."""
+        """Recent jobs, newest first. `since_ms`: earliest end, Unix ms. `state`: over or all."""
         told: list[dict[str, Any]] = []
         before = None
         while limit is None or len(told) < limit:
@@ -227,7 +223,6 @@ class Client:
             raise _Gone(str(error) or type(error).__name__) from None
 
     def _value(self, status: int, told: bytes) -> dict[str, Any]:
-        """Return the object of an answer. Raises refusals."""
         try:
             value = json.loads(told)
         except ValueError:
@@ -248,7 +243,6 @@ class Client:
 
 
 def _read(answer: HTTPResponse, *, line: bool = False) -> bytes:
-    """Read an answer, or a line. Raises _Gone and TimeoutError."""
     try:
         return answer.readline() if line else answer.read()
     except TimeoutError:
@@ -258,7 +252,7 @@ def _read(answer: HTTPResponse, *, line: bool = False) -> bytes:
 
 
 def is_over(job: Mapping[str, Any]) -> bool:
-    """Return whether a job has ended."""
+    """Whether a job has ended."""
     return job["state"] not in {"held", "waiting", "running"}
 
 
@@ -270,7 +264,6 @@ class _UnixConnection(HTTPConnection):
         self._path = path
 
     def connect(self) -> None:
-        """Connect to the socket."""
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(self.timeout)
         self.sock.connect(self._path)

@@ -18,7 +18,6 @@ from dardis.live.socket_server import BACKLOG, Who, peer_of
 MOST_CONNECTIONS: Final = 512
 """Connections per user on all hosts; more are closed."""
 MOST_BYTES: Final = 64 << 20
-"""Bytes of a request body."""
 MOST_BODIES: Final = 4
 """Bodies of a user read at a time; others wait."""
 BODY_S: Final = 60.0
@@ -29,10 +28,8 @@ class Callers:
     """All current connections."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self._of = WeakKeyDictionary[asyncio.BaseTransport, Who]()
         self._connections = defaultdict[int, WeakSet[asyncio.BaseTransport]](WeakSet)
-        """By user."""
         self._reading = defaultdict[int, asyncio.Semaphore](lambda: asyncio.Semaphore(MOST_BODIES))
 
     async def listen(self, server: web.Server, listener: socket.socket) -> asyncio.Server:
@@ -46,7 +43,7 @@ class Callers:
         await asyncio.get_running_loop().connect_accepted_socket(entry, connection)
 
     def who(self, request: web.Request) -> Who | None:
-        """Return the user of a request, or None."""
+        """User of a request, or None."""
         return None if request.transport is None else self._of.get(request.transport)
 
     async def body(self, request: web.Request) -> Any:  # noqa: ANN401 (as JSON has it)

@@ -22,11 +22,9 @@ class Open:
     waits_for: set[int] = field(default_factory=set)
     """Unfinished jobs in dependencies; the first job of an array stands for the array."""
     admitted: int = 0
-    """Number of jobs known to the decider, or running."""
     behind: deque[LiveJob] = field(default_factory=deque)
     """Jobs behind the array limit."""
     left: int = 0
-    """Number of unfinished jobs."""
 
     @property
     def is_full(self) -> bool:
@@ -76,7 +74,7 @@ class Dependencies:
                 self._dependents.setdefault(after.id, []).append(one)
 
     def _states(self, number: int) -> list[State]:
-        """Return states of an open job, or of an array by its first job; []: not open."""
+        """States of an open job, or of an array by its first job; []: not open."""
         job = self._jobs.get(JobId(number))
         if job is None:
             return []
@@ -84,7 +82,7 @@ class Dependencies:
         return [one.state for one in (jobs if number == job.of.first else [job])]
 
     def met_by(self, job: LiveJob) -> list[int]:
-        """Return dependency numbers met by the end of a job."""
+        """Dependency numbers met by the end of a job."""
         met: list[int] = [] if job.number == job.of.first else [job.number]
         if self._submissions[job.of.first].left == 0:
             met.append(job.of.first)
@@ -109,7 +107,7 @@ class Dependencies:
 
 
 def meets(kind: str, states: Iterable[State]) -> bool:
-    """Return whether end states meet a dependency."""
+    """Whether end states meet a dependency."""
     match kind:
         case "ok":
             return all(state is State.COMPLETED for state in states)
@@ -142,11 +140,11 @@ class Reruns:
         self._over.discard(host)
 
     def hosts(self) -> set[str]:
-        """Return the hosts of remaining runs."""
+        """Hosts of remaining runs."""
         return {host for job in self._jobs.values() for host in job.hosts}
 
     def waiting(self) -> list[LiveJob]:
-        """Return all jobs to rerun."""
+        """All jobs to rerun."""
         return list(self._jobs.values())
 
     def looked_at(self) -> Iterator[tuple[LiveJob, str]]:

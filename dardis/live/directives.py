@@ -22,7 +22,6 @@ from dardis.model.numbers import whole_number
 VALUES: Final = (
     "array", "time", "cpus", "gpus", "mem", "nodes", "after", "export", "chdir", "output", "error", "name", "grace",
 )  # fmt: skip
-"""Options with a value."""
 FLAGS: Final = ("requeue", "hold", "wait")
 """Options without a value; NO overrides."""
 YES, NO = "yes", "no"
@@ -46,7 +45,7 @@ class Asked(NamedTuple):
 
 
 def asked_of(said: Mapping[str, Said], argv: Sequence[str], name: str, environment: Mapping[str, str]) -> Asked:
-    """Return the job request for options; `name` is the default name, `chdir` becomes absolute. Raises InputError."""
+    """Job request for options; `name` is the default name, `chdir` becomes absolute. Raises InputError."""
     export, values = job_request.read_export(*said.get("export", Said(job_request.ALL, "--export")))
     handed_on, warnings = _environment(export, values, environment)
     chdir = said.get("chdir")
@@ -77,12 +76,12 @@ def asked_of(said: Mapping[str, Said], argv: Sequence[str], name: str, environme
 
 
 def is_set(said: Mapping[str, Said], flag: str) -> bool:
-    """Return whether a flag is set."""
+    """Whether a flag is set."""
     return flag in said and said[flag].text == YES
 
 
 def whole_of(said: Said, least: int, most: int) -> int:
-    """Return the integer value of an option. Raises InputError."""
+    """Integer value of an option. Raises InputError."""
     try:
         return whole_number(said.text, least, most)
     except ValueError:
@@ -94,7 +93,6 @@ def _whole(said: Mapping[str, Said], option: str, least: int, most: int) -> int 
 
 
 def _grace(said: Said) -> int:
-    """Return seconds; a number without unit is in seconds."""
     return int(said.text) if said.text.isdecimal() and len(said.text) < 10 else job_request.read_time(*said)
 
 
@@ -108,7 +106,6 @@ def _folder(said: Said) -> str:
 def _environment(
     export: Sequence[str] | str, given: Mapping[str, str], present: Mapping[str, str]
 ) -> tuple[dict[str, str], list[str]]:
-    """Return exported variables, and warnings."""
     names = list(present) if export == job_request.ALL else [] if export == job_request.NONE else list(export)
     folder = present.get("DARDIS_FOLDER") if "DARDIS_RUN" in present else None
     within = f"{folder}/" if folder else "\0"
@@ -132,7 +129,6 @@ def _environment(
 
 
 MOST_BYTES: Final = 4 << 20
-"""Bytes of a script."""
 STDIN: Final = Path("-")
 _OURS: Final = {**dict.fromkeys(VALUES, True), **dict.fromkeys(FLAGS, False)}
 _SLURM: Final = {
@@ -161,14 +157,13 @@ class Directives:
     warnings: list[str] = field(default_factory=list)
 
     def under(self, given: Mapping[str, Said]) -> dict[str, Said]:
-        """Return all options. `given` overrides DARDIS lines; these override Slurm lines."""
+        """All options. `given` overrides DARDIS lines; these override Slurm lines."""
         better = {**self.ours, **given}
         said = {**self.slurm, **better}
         said.update({name: one for name, one in self._by_node(said).items() if name not in better})
         return {name: one for name, one in said.items() if name in _OURS}
 
     def _by_node(self, said: Mapping[str, Said]) -> dict[str, Said]:
-        """Return requests per node, from Slurm values per task, per core and per job."""
         slurm, found = self.slurm, {}
         nodes = whole_of(said["nodes"], 1, MOST_NODES) if "nodes" in said else 1
         counts = {
@@ -191,7 +186,7 @@ class Directives:
 
 
 def read_script(path: Path) -> str:
-    """Return the text of a script; `STDIN` reads standard input. Raises InputError."""
+    """Text of a script; `STDIN` reads standard input. Raises InputError."""
     try:
         data = sys.stdin.buffer.read(MOST_BYTES + 1) if path == STDIN else path.read_bytes()
     except (OSError, ValueError) as error:
@@ -244,7 +239,6 @@ def read_directives(text: str, path: Path) -> Directives:
 
 
 def _note_slurm(found: Directives, name: str, said: Said) -> None:
-    """Translate an option of sbatch."""
     ours = _SLURM[name]
     if ours == "after":
         said = said._replace(text=",".join(_after(part, said) for part in said.text.split(",")))
@@ -271,7 +265,6 @@ def _after(part: str, said: Said) -> str:
 
 
 def _gpus(found: Directives, said: Said) -> Said:
-    """Return the number in `a100:2`, `a100` or `2`."""
     kind, _, number = said.text.rpartition(":")
     if not kind and not number.isdecimal():
         kind, number = number, "1"

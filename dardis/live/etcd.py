@@ -28,7 +28,6 @@ ANSWER_S: Final = 2.0
 PATIENCE_S: Final = 6.0
 """Longest wait for all endpoints, s."""
 PAGE: Final = 64
-"""Keys per read."""
 _PAUSE_S: Final = 0.1
 _NOT_NOW: Final = frozenset({500, 502, 503, 504})
 _EXPECTED: Final = "etcd://HOST[:PORT],HOST…[/NAME]"
@@ -42,7 +41,6 @@ class Place:
 
     endpoints: tuple[tuple[str, int], ...]
     name: str
-    """Name of the journal."""
     tls: ssl.SSLContext | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
@@ -53,7 +51,7 @@ class Place:
 def journal_place(
     text: str | None, ca: Path | None, cert: Path | None, key: Path | None, *, users: bool = False
 ) -> Callable[[], Place] | None:
-    """Return a function that loads the certificates and returns the address; None without `text`.
+    """Function that loads the certificates and returns the address; None without `text`.
 
     Raises InputError, also for missing certificates. With `users`, certificates are required: local users could write
     to etcd and run jobs as others.
@@ -155,7 +153,6 @@ class Found:
     key: bytes
     value: bytes
     revision: int
-    """Revision of the last write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,14 +162,12 @@ class Done:
     as_expected: bool
     found: dict[bytes, Found]
     revision: int
-    """Revision after the transaction."""
 
 
 class Etcd:
     """Client for a single thread; keeps a connection."""
 
     def __init__(self, place: Place, patience_s: float = PATIENCE_S) -> None:
-        """Initialize without a request."""
         self._place, self._patience_s = place, patience_s
         self._at = 0
         self._connection: HTTPConnection | None = None
@@ -197,7 +192,7 @@ class Etcd:
             begin = rows[-1].key + b"\0"
 
     def ask(self, what: str, body: Json) -> Json:
-        """Return the answer of any endpoint. Raises JournalError for a refusal or no answer."""
+        """Answer of any endpoint. Raises JournalError for a refusal or no answer."""
         data = json.dumps(body).encode()
         until = monotonic_s() + self._patience_s
         while True:
@@ -214,7 +209,6 @@ class Etcd:
             sleep(_PAUSE_S)
 
     def _asked(self, what: str, data: bytes) -> Json:
-        """Ask the current endpoint. Raises OSError, HTTPException or ValueError without an answer."""
         if self._connection is None:
             (host, port), tls = self._place.endpoints[self._at], self._place.tls
             self._connection = (

@@ -42,7 +42,6 @@ WAIT_S: Final = 2 * LEASE_S + 2.0
 PIECE: Final = 1 << 20
 """Bytes per write; etcd accepts requests of 1.5 MiB."""
 PIECES: Final = 8
-"""Pieces per read."""
 MOST_LOG: Final = 16 << 20
 """Bytes of log that cause compaction, unless the rows are larger."""
 KEPT: Final = 10_000
@@ -205,7 +204,6 @@ class EtcdJournal(Journal):
         self._certain_s = asked_s
 
     def _as_mine(self, etcd: Etcd, do: Sequence[Json]) -> Done:
-        """Run a transaction as leader. Raises SupersededError and JournalError."""
         done = etcd.transact([self._mine], do)
         if not done.as_expected:
             raise SupersededError(f"{self._place}: another service has taken this journal over")
@@ -256,7 +254,6 @@ class EtcdJournal(Journal):
         return there == value
 
     def _catch_up(self) -> bool:
-        """Update the copy; return whether any records were new."""
         at, size, is_new = self._applied, self._size, False
         with self._writing():
             for found in self._etcd.read(self._key("log", at + 1), self._root + b"log0"):
@@ -307,7 +304,6 @@ class EtcdJournal(Journal):
         self._applied, self._size = record, 0
 
     def _see_size(self) -> None:
-        """Compact a long log in the background."""
         if self._cutting is not None and self._cutting.done():
             (cut, rows), self._cutting = self._cutting.result(), None
             self._size -= cut
@@ -368,14 +364,12 @@ class EtcdJournal(Journal):
 
 
 def _text(batch: Batch) -> bytes:
-    """Return a batch as a line. Raises ValueError for invalid text."""
     rows = list(map(in_order, batch.submissions))
     told = {"submissions": rows, "jobs": batch.jobs, "drains": batch.drains}
     return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def _rows(db: sqlite3.Connection) -> Iterator[bytes]:
-    """Yield all rows to keep, a batch a line."""
     yield _text(Batch(drains=dict(db.execute("SELECT node, why FROM drains")))) + b"\n"
     some = "SELECT first, count, asker, key, over, value FROM submissions"
     last = db.execute("SELECT first FROM submissions WHERE over = 1 ORDER BY first DESC LIMIT 1 OFFSET ?", (KEPT - 1,))
@@ -386,7 +380,6 @@ def _rows(db: sqlite3.Connection) -> Iterator[bytes]:
 
 
 def _pieces(texts: Iterable[bytes]) -> Iterator[bytes]:
-    """Split texts into pieces; at least a single piece."""
     held = b""
     for text in texts:
         held += text
@@ -397,7 +390,6 @@ def _pieces(texts: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Join pieces and yield lines."""
     held = b""
     for piece in pieces:
         *whole, held = (held + piece).split(b"\n")

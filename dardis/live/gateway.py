@@ -85,23 +85,23 @@ class Gateway:
         return sum(job.state is State.RUNNING for job in self._jobs.values())
 
     def job(self, number: int) -> LiveJob | None:
-        """Return a job of an open submission."""
+        """Job of an open submission."""
         return self._jobs.get(JobId(number))
 
     def array(self, first: int) -> list[LiveJob]:
-        """Return the jobs of an open submission, by its first job."""
+        """Jobs of an open submission, by its first job."""
         return self._open[first].jobs if first in self._open else []
 
     def jobs(self) -> list[LiveJob]:
-        """Return unfinished jobs by number."""
+        """Unfinished jobs by number."""
         return [job for _, one in sorted(self._open.items()) for job in one.jobs if not job.state.is_over]
 
     def nodes(self) -> list[dict[str, Any]]:
-        """Return the nodes as JSON values."""
+        """Nodes as JSON values."""
         return told_nodes(self.machine, self._free, self._running(lambda _: True), self.drained, self.hearing.silent)
 
     def why_waits(self, job: LiveJob) -> str:
-        """Return why a waiting job does not start; empty if not waiting."""
+        """Why a waiting job does not start; empty if not waiting."""
         if job.state is not State.WAITING:
             return ""
         if refusing := ", ".join(sorted(self.hearing.refusing)):
@@ -261,7 +261,6 @@ class Gateway:
         self._admission.begin_anew()
 
     def _follow(self, host: str, marks: Sequence[str]) -> None:
-        """Update the host of steps after a host was renamed."""
         for job in [*self._running(lambda _: True), *self._reruns.waiting()]:
             for there, led in [*job.hosts.items()]:
                 runs_there = job.state is State.RUNNING and there == job.host
@@ -331,12 +330,11 @@ class Gateway:
         return [job for job in self._jobs.values() if job.state is State.RUNNING and is_meant(job)]
 
     def running_as(self, run: str) -> LiveJob | None:
-        """Return the running job of a run."""
+        """Running job of a run."""
         job = self._jobs.get(job_and_attempt(run)[0])
         return job if job is not None and job.run == run and job.state is State.RUNNING else None
 
     def _has_part(self, run: str, marks: Sequence[str]) -> LiveJob | None:
-        """Return the running job of a step on a host with incarnations `marks`."""
         job = self.running_as(job_run(run))
         return job if job is not None and any(led.mark in marks for led in job.hosts.values()) else None
 
@@ -373,7 +371,6 @@ class Gateway:
         self._reruns.add(job)
 
     def _end_unknown(self, job: LiveJob, why: str, now_ms: int) -> None:
-        """Requeue a job with unknown end, or end the job as unknown."""
         if job.of.asked.requeue and not job.cancelled:
             self._wait_again(job)
         else:
@@ -393,7 +390,6 @@ class Gateway:
                 met.extend(self._over(vain, State.CANCELLED, why, now_ms))
 
     def _over(self, job: LiveJob, state: State, why: str, now_ms: int) -> list[int]:
-        """End a job. Return the numbers of met dependencies."""
         if job.state is State.WAITING:
             self._admission.withdraw(job)
         job.ended_ms, job.hosts = now_ms, {}
@@ -405,7 +401,6 @@ class Gateway:
         return self._dependencies.met_by(job)
 
     def _leave(self, job: LiveJob) -> None:
-        """Free the nodes of an ended run."""
         if self.parts.leave(job):
             self._admission.close()
         for share in job.shares:
@@ -452,7 +447,6 @@ class Gateway:
             self._become(self._jobs[number], State.HELD, why)
 
     def _look_at_reruns(self, now_ms: int) -> None:
-        """Admit jobs whose last run is over everywhere."""
         for job, why in self._reruns.looked_at():
             if why == FORGOTTEN:
                 self._end(job, State.UNKNOWN, why, now_ms)
@@ -464,7 +458,6 @@ class Gateway:
                 self._admission.may_begin([job])
 
     def _closed(self) -> tuple[int, ...]:
-        """Return nodes closed to new jobs."""
         if self._stops or self.hearing.refusing:
             return tuple(range(len(self.machine.names)))
         beside = self._strays.nodes.union(*(self._beside(self._jobs[number]) for number in self._strange))
@@ -474,7 +467,7 @@ class Gateway:
         )  # fmt: skip
 
     def _beside(self, job: LiveJob) -> set[str]:
-        """Return nodes that a job on removed nodes may use. A renamed host may have renamed its nodes."""
+        """Nodes that a job on removed nodes may use. A renamed host may have renamed its nodes."""
         nodes = {share.node for share in job.shares}
         hosts = job.hosts.keys() & set(self.machine.hosts) if not nodes.issubset(self.machine.names) else ()
         return nodes.union(*map(self.machine.nodes, hosts))
@@ -493,7 +486,7 @@ class Gateway:
     # ------------------------------------------------------------------------------------------------------------------
 
     def take(self) -> Taken:
-        """Return new batches and orders since the last call, which must be in the journal.
+        """New batches and orders since the last call, which must be in the journal.
 
         Submissions that end with this batch stay known until the next call.
         """
@@ -515,7 +508,7 @@ class Gateway:
         return taken
 
     def _stands(self, order: Order) -> bool:
-        """Return whether to send an order. Unreachable hosts report their runs first."""
+        """Whether to send an order. Unreachable hosts report their runs first."""
         stale = isinstance(order, StartRun) and self.running_as(order.run) is None
         return self.hearing.is_heard(order.host) and not stale
 

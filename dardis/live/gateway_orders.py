@@ -45,4 +45,3 @@ class Taken:
     orders: list[Order]
     jobs: list[LiveJob]
     parts: set[str]
-    """Job steps with news."""

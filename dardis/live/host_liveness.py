@@ -18,7 +18,6 @@ class Hearing:
     """Liveness, refusals and incarnations of hosts."""
 
     def __init__(self, hosts: Sequence[str]) -> None:
-        """All hosts are unreachable until their first report."""
         self._hosts = hosts
         self.silent = set(hosts)
         """Unreachable hosts; nothing starts on their nodes."""
@@ -50,21 +49,21 @@ class Hearing:
         return {HostId(number) for number, host in enumerate(self._hosts) if host in self.silent}
 
     def is_heard(self, host: str) -> bool:
-        """Return whether a host is part of the machine and reachable."""
+        """Whether a host is part of the machine and reachable."""
         return host in self._hosts and host not in self.silent
 
     def twin(self, marks: Sequence[str]) -> str | None:
-        """Return a reachable host with a common incarnation: a copied folder."""
+        """Reachable host with a common incarnation: a copied folder."""
         heard = (host for host in self._marks if self.is_heard(host))
         return next((host for host in heard if not set(marks).isdisjoint(self._marks[host])), None)
 
     def missed(self, down: Sequence[HostId]) -> set[str]:
-        """Return hosts without an answer. If all in `down` are unreachable already: all others but the first."""
+        """Hosts without an answer. If all in `down` are unreachable already: all others but the first."""
         hosts = self._hosts
         return {hosts[host] for host in down} - self.silent or set(hosts[FIRST_HOST + 1 :]) - self.silent
 
     def why_lost(self, job: LiveJob) -> str:
-        """Return why a running job is lost; empty if reachable."""
+        """Why a running job is lost; empty if reachable."""
         if job.state is not State.RUNNING or self.is_heard(job.host):
             return ""
         return f"its host {job.host} " + ("is silent" if job.host in self.silent else "is not there any more")
@@ -112,7 +111,6 @@ class Said:
     folder: str
     """Folder of the service; the value of the first rank counts."""
     key: str
-    """Public key."""
 
     def as_list(self) -> list[Any]:
         """Convert to JSON values."""
@@ -137,7 +135,7 @@ class Seat:
 
 
 def seats_of(said: Sequence[Said], *, bound: bool) -> list[Seat]:
-    """Return the hosts of all ranks. Raises InputError.
+    """Hosts of all ranks. Raises InputError.
 
     Ranks on the same machine share memory evenly, and processors if `bound`. The first rank gets all GPUs.
     """
@@ -167,10 +165,10 @@ def seats_of(said: Sequence[Said], *, bound: bool) -> list[Seat]:
 
 
 def further(place: int) -> str:
-    """Return the folder name of a further host on the same machine."""
+    """Folder name of a further host on the same machine."""
     return f"host-{place}"
 
 
 def on_one_machine(said: Sequence[Said]) -> bool:
-    """Return whether all ranks share a machine."""
+    """Whether all ranks share a machine."""
     return len({one.boot for one in said}) == 1

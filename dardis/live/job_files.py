@@ -22,7 +22,6 @@ _WITHIN_REACH = 0o711
 """Mode of folders: files open only by known name."""
 _LIMITS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EROFS, errno.EIO})
 MOST_OLD: Final = 100_000
-"""Most old files in an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +29,6 @@ class SmallFile:
     """A file in the folder of a host."""
 
     path: str
-    """Relative path."""
     text: str
     mode: int
     owner: tuple[int, int] | None = None
@@ -48,24 +46,24 @@ class SmallFile:
 
 
 def script_file(script: str, asker: Asker) -> SmallFile:
-    """Return the script of a job, private to its user."""
+    """Script of a job, private to its user."""
     return SmallFile(f"scripts/{asker.uid}/{_name(script)}", script, 0o500, (asker.uid, asker.gid))
 
 
 def host_file(job: LiveJob) -> SmallFile:
-    """Return the host file for Open MPI, a line per node; shared by jobs with the same nodes."""
+    """Host file for Open MPI, a line per node; shared by jobs with the same nodes."""
     text = "".join(f"{share.node} slots={len(share.cores)}\n" for share in job.shares)
     return SmallFile(f"hosts/{_name(text)}", text, 0o644)
 
 
 def launcher_file(job: LiveJob) -> SmallFile:
-    """Return the host file for MPICH."""
+    """Host file for MPICH."""
     text = "".join(f"{share.node}:{len(share.cores)}\n" for share in job.shares)
     return SmallFile(f"hosts/{_name(text)}", text, 0o644)
 
 
 def remote_shell() -> SmallFile:
-    """Return a substitute for ssh that runs MPI launch commands by `dardis exec`."""
+    """Substitute for ssh that runs MPI launch commands by `dardis exec`."""
     place = str(Path(__file__).resolve().parents[2])
     program = f"import sys; sys.path.insert(0, {place!r}); from dardis.live.remote_shell import main; sys.exit(main())"
     # Isolated from the environment of the job.
@@ -96,7 +94,7 @@ def put_files(folder: Path, files: Iterable[SmallFile]) -> dict[str, str]:
 
 
 def _holds(path: Path, data: bytes) -> bool:
-    """Return whether a file has this content; its owner may have changed the file. Never blocks."""
+    """Whether a file has this content; its owner may have changed the file. Never blocks."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, BlockingIOError):
@@ -123,7 +121,7 @@ def _put(folder: Path, file: SmallFile) -> None:
 
 
 def old_files(folder: Path, before_ms: int) -> list[str]:
-    """Return up to `MOST_OLD` small files older than `before_ms`."""
+    """Up to `MOST_OLD` small files older than `before_ms`."""
     found: list[str] = []
     for path in chain(folder.glob("hosts/*"), folder.glob("scripts/*/*")):
         with suppress(OSError):

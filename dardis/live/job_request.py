@@ -15,9 +15,7 @@ from dardis.model.errors import InputError
 from dardis.model.numbers import whole_number
 
 MOST_ELEMENTS: Final = 100_000
-"""Most jobs of an array."""
 MOST_SPANS: Final = 1000
-"""Most spans of an array."""
 LARGEST_INDEX: Final = 10**9
 MOST_NODES: Final = 1 << 20
 MOST_CPUS: Final = 1 << 20
@@ -61,7 +59,6 @@ class Array:
     most: int | None = None
 
     def __str__(self) -> str:
-        """Return the text of the option."""
         return self._text
 
     @cached_property
@@ -82,7 +79,6 @@ class After:
     id: int
 
     def __str__(self) -> str:
-        """Return the text of the option."""
         return f"{self.kind}:{self.id}"
 
 
@@ -118,7 +114,6 @@ class JobAsked:
     """Time from SIGTERM to SIGKILL; None: default."""
 
     def __post_init__(self) -> None:
-        """Fill in defaults and check values."""
         usual = "dardis-%j.out" if self.array is None else "dardis-%A_%a.out"
         output = self.output or usual
         left = {"name": self.name or PurePath(*self.argv[:1]).name or "job", "output": output}
@@ -200,7 +195,7 @@ _KINDS_OF: Final[dict[str, tuple[type, ...]]] = {
 
 
 def read_time(text: str, place: str) -> int:
-    """Return seconds of a time, in a format of `TIMES`. Raises InputError."""
+    """Seconds of a time, in a format of `TIMES`. Raises InputError."""
     seconds = None
     if match := _UNIT_TIME.fullmatch(text):
         seconds = int(match[1]) * _UNIT_S[match[2]]
@@ -224,7 +219,7 @@ def read_time(text: str, place: str) -> int:
 
 
 def time_text(seconds: int) -> str:
-    """Return a readable time for `read_time`: `1:00:00`, `2-00:00:00`."""
+    """Readable time for `read_time`: `1:00:00`, `2-00:00:00`."""
     days, rest = divmod(seconds, 86400)
     hours, rest = divmod(rest, 3600)
     minutes, second = divmod(rest, 60)
@@ -232,7 +227,7 @@ def time_text(seconds: int) -> str:
 
 
 def read_memory(text: str, place: str) -> int:
-    """Return MiB, rounded up, in a format of `MEMORIES`. Raises InputError."""
+    """MiB, rounded up, in a format of `MEMORIES`. Raises InputError."""
     match = _MEMORY.fullmatch(text)
     if match is not None and len(match[1]) < 20:
         mib = -(-int(match[1]) * _UNIT_KIB[(match[2] or "M").upper()] // 1024)
@@ -242,7 +237,7 @@ def read_memory(text: str, place: str) -> int:
 
 
 def read_array(text: str, place: str) -> Array:
-    """Return an array, in the format of `ARRAYS`. Raises InputError."""
+    """Array, in the format of `ARRAYS`. Raises InputError."""
     said, percent, most = text.partition("%")
     _check_spans(place, said.count(",") + 1)
     if percent and _MOST.fullmatch(most) is None:
@@ -261,7 +256,7 @@ def read_array(text: str, place: str) -> Array:
 
 
 def read_after(text: str, place: str) -> tuple[After, ...]:
-    """Return dependencies, in the format of `AFTERS`: `ok:1:3-4` is `ok:1,ok:3,ok:4`. Raises InputError."""
+    """Dependencies, in the format of `AFTERS`: `ok:1:3-4` is `ok:1,ok:3,ok:4`. Raises InputError."""
     found: list[After] = []
     for part in text.split(","):
         kind, *ids = part.split(":")
@@ -279,7 +274,7 @@ def read_after(text: str, place: str) -> tuple[After, ...]:
 
 
 def read_export(text: str, place: str) -> tuple[tuple[str, ...] | Literal["all", "none"], dict[str, str]]:
-    """Return exported names and given values, in the format of `EXPORTS`. Raises InputError."""
+    """Exported names and given values, in the format of `EXPORTS`. Raises InputError."""
     names: list[str] = []
     values: dict[str, str] = {}
     whole: Literal["all", "none"] | None = None
@@ -324,7 +319,7 @@ def filled_in(pattern: str, job: int, first: int | None, index: int | None, name
 def paths_of(
     asked: JobAsked, job: int, first: int | None, index: int | None, user: str, cwd: str
 ) -> tuple[str, str, str]:
-    """Return absolute paths: working directory, output, error output."""
+    """Absolute paths: working directory, output, error output."""
     chdir = PurePath(cwd, asked.chdir or "")
     output, error = (
         str(chdir / filled_in(pattern, job, first, index, asked.name, user)) for pattern in (asked.output, asked.error)
@@ -333,7 +328,7 @@ def paths_of(
 
 
 def is_utf8(text: str) -> bool:
-    """Return whether a text is valid UTF-8."""
+    """Whether a text is valid UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -43,7 +43,6 @@ class Part:
     run: str
     host: str
     mark: str
-    """Incarnation of the supervisor."""
     gone: bool = False
     """Start ordered or reported."""
     record: Mapping[str, Any] | None = None
@@ -51,7 +50,6 @@ class Part:
     lost: bool = False
     """The host was given up; the output is lost."""
     clients: int = 0
-    """Number of connected clients."""
     unwanted: bool = False
     """The client has the exit record, or wants none."""
     alone_s: float | None = None
@@ -66,14 +64,12 @@ class Parts:
         """Start empty. `strays` receives steps of ended jobs, `order` receives orders."""
         self._strays, self._order = strays, order
         self._of: dict[str, dict[str, Part]] = {}
-        """By run of the job and name."""
         self._done: dict[str, set[str]] = {}
         """Names of finished steps, which must not start again."""
         self.news: set[str] = set()
-        """Names of changed steps."""
 
     def get(self, run: str) -> Part | None:
-        """Return a step by name."""
+        """Step by name."""
         return self._of.get(job_run(run), {}).get(run)
 
     def going(self) -> Iterator[Part]:
@@ -178,29 +174,27 @@ class Parts:
 
 
 def unknown(run: str, why: str) -> Mapping[str, Any]:
-    """Return an exit record for an unknown end."""
+    """Exit record for an unknown end."""
     return {"run": run, "state": "unknown", "code": None, "signal": None, "why": why}
 
 
 STREAMS: Final = ("out", "err")
-"""Output streams, each with a file."""
 FOLDER: Final = "parts"
 MOST_PIECE: Final = 1 << 16
-"""Bytes per read."""
 
 
 def part_files(run: str, asker: Asker) -> list[SmallFile]:
-    """Return the output files of a step, empty, for the user only."""
+    """Output files of a step, empty, for the user only."""
     return [SmallFile(part_path(run, stream), "", 0o600, (asker.uid, asker.gid)) for stream in STREAMS]
 
 
 def part_path(run: str, stream: str) -> str:
-    """Return the path of a stream in the folder of the host."""
+    """Path of a stream in the folder of the host."""
     return f"{FOLDER}/{run}.{stream}"
 
 
 def read_pieces(folder: Path, run: str, offsets: Mapping[str, int]) -> dict[str, str]:
-    """Return new output in base64, by stream."""
+    """New output in base64, by stream."""
     pieces = {stream: _piece(folder / part_path(run, stream), offsets[stream]) for stream in STREAMS}
     return {stream: b64encode(piece).decode() for stream, piece in pieces.items() if piece}
 

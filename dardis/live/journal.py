@@ -61,13 +61,11 @@ class SubmissionRow:
     asker: int
     """User ID."""
     key: str | None
-    """Unique per user."""
     over: bool
     value: str
 
 
 in_order: Final = attrgetter("first", "count", "asker", "key", "over", "value")
-"""Columns of a submission."""
 
 
 @dataclass(slots=True)
@@ -77,14 +75,12 @@ class Batch:
     submissions: list[SubmissionRow] = field(default_factory=list)
     """New, or with a changed `over`."""
     jobs: list[tuple[int, str]] = field(default_factory=list)
-    """States of jobs."""
     instants: list[str] = field(default_factory=list)
     """Inputs and outputs of the decider."""
     drains: dict[str, str] = field(default_factory=dict)
     """Reasons of drained nodes; empty: resumed."""
 
     def __bool__(self) -> bool:
-        """Return whether there is anything to write."""
         return bool(self.submissions or self.jobs or self.instants or self.drains)
 
 
@@ -154,7 +150,7 @@ class Journal:
         self._instants += len(batch.instants)
 
     def settle(self) -> bool:
-        """Return whether more was stored than `write` reported. Raises JournalError."""
+        """Whether more was stored than `write` reported. Raises JournalError."""
         return False
 
     def _agree(self, batch: Batch) -> None:
@@ -162,7 +158,6 @@ class Journal:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Run a transaction. Raises JournalError."""
         db = self._db
         try:
             db.execute("BEGIN IMMEDIATE")
@@ -197,12 +192,12 @@ class Journal:
         return monotonic_s()
 
     def next_job(self) -> int:
-        """Return the first unused job number."""
+        """First unused job number."""
         (last,) = self._reads.execute("SELECT coalesce(max(first + count), 1) FROM submissions").fetchone()
         return int(last)
 
     def find(self, asker: int, key: str) -> tuple[int, int] | None:
-        """Return first number and count of a user's submission by key."""
+        """First number and count of a user's submission by key."""
         select = "SELECT first, count FROM submissions WHERE asker = ? AND key = ?"
         found: tuple[int, int] | None = self._reads.execute(select, (asker, key)).fetchone()
         return found
@@ -213,7 +208,7 @@ class Journal:
             yield row, self.become(row.first, row.count)
 
     def holder(self, job: int) -> tuple[SubmissionRow, str | None] | None:
-        """Return submission and state of a job."""
+        """Submission and state of a job."""
         for row in self._submissions("WHERE first <= ? ORDER BY first DESC LIMIT 1", job):
             if job < row.first + row.count:
                 return row, self.become(job, 1).get(job)
@@ -222,7 +217,7 @@ class Journal:
     def history(
         self, before: int, most: int, user: str | None, since_ms: int | None
     ) -> tuple[list[tuple[SubmissionRow, dict[int, str]]], int]:
-        """Return recent submissions with job states, and the lowest number searched.
+        """Recent submissions with job states, and the lowest number searched.
 
         Searches `most` numbers below `before`, newest first; 0: none are left. Filters: `user` of the submission, and
         `since_ms` as earliest end of the job.
@@ -243,7 +238,7 @@ class Journal:
         return told, begin
 
     def drains(self) -> dict[str, str]:
-        """Return the reasons of drained nodes."""
+        """Reasons of drained nodes."""
         return dict(self._reads.execute("SELECT node, why FROM drains WHERE why <> ''"))
 
     def _submissions(self, where: str, *values: int | str) -> Sequence[SubmissionRow]:
@@ -251,14 +246,14 @@ class Journal:
         return [SubmissionRow(*row) for row in rows]
 
     def become(self, first: int, count: int) -> dict[int, str]:
-        """Return known states of the jobs [first, first + count)."""
+        """Known states of the jobs [first, first + count)."""
         return _become(self._reads, first, count)
 
     # ------------------------------------------------------------------------------------------------------------------
     # Pruning, in the thread of `write`.
 
     def over_after(self, first: int) -> SubmissionRow | None:
-        """Return the next finished submission after `first`, except the last of all. Raises JournalError.
+        """Next finished submission after `first`, except the last of all. Raises JournalError.
 
         The last submission fixes the next job number.
         """
@@ -268,12 +263,12 @@ class Journal:
         return None if row is None else SubmissionRow(*row)
 
     def become_over(self, row: SubmissionRow) -> dict[int, str]:
-        """Return the job states of a submission. Raises JournalError."""
+        """Job states of a submission. Raises JournalError."""
         with self._reading():
             return _become(self._db, row.first, row.count)
 
     def first_instants(self, most: int) -> list[tuple[int, str]]:
-        """Return the first `most` instants with numbers. Raises JournalError."""
+        """First `most` instants with numbers. Raises JournalError."""
         with self._reading():
             return self._db.execute("SELECT number, value FROM instants ORDER BY number LIMIT ?", (most,)).fetchall()
 
@@ -315,7 +310,7 @@ def see_local(folder: Path) -> None:
 
 
 def network_file_system(folder: Path) -> str:
-    """Return the type of a network file system; empty if local or unknown."""
+    """Type of a network file system; empty if local or unknown."""
     try:
         lines = Path("/proc/self/mountinfo").read_text().splitlines()
     except OSError:

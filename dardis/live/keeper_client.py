@@ -55,21 +55,17 @@ class LedOtherwiseError(KeeperError):
 Heard = Callable[[Mapping[str, Any] | None], None]
 """Called with each exit record, and with None at the end of the connection."""
 Connect = Callable[[Heard], Awaitable["Keeper"]]
-"""Connects to a supervisor. Raises KeeperError."""
 
 
 class Keeper(ABC):
     """Connection to a job supervisor. Refusals and missing answers raise KeeperError."""
 
     def __init__(self, heard: Heard) -> None:
-        """Initialize."""
         self._heard = heard
         self._asked: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._last = 0
         self.lost = asyncio.Event()
-        """Set at the end of the connection."""
         self.why = ""
-        """Reason of the end."""
         self.now_ms = 0
         """Last clock value of the host, ms of CLOCK_BOOTTIME."""
         self.told_s = 0.0
@@ -118,7 +114,7 @@ class Keeper(ABC):
         """
 
     async def old_files(self, before_ms: int) -> Sequence[str]:
-        """Return small files older than `before_ms` (Unix ms)."""
+        """Small files older than `before_ms` (Unix ms)."""
         paths: Sequence[str] = (await self.ask("old files", before_ms=before_ms))["files"]
         return paths
 
@@ -128,7 +124,7 @@ class Keeper(ABC):
 
     @abstractmethod
     async def read(self, run: str, offsets: Mapping[str, int], wait_s: float) -> Mapping[str, str]:
-        """Return the output of a step beyond the offsets, as `job_steps.read_pieces`. Waits up to `wait_s`."""
+        """Output of a step beyond the offsets, as `job_steps.read_pieces`. Waits up to `wait_s`."""
 
     async def go(self, runs: Sequence[str]) -> Mapping[str, str]:
         """Start announced runs. Return the reasons of refused runs."""
@@ -169,7 +165,6 @@ class KeeperClient(Keeper):
     """Connection to the supervisor of a local folder."""
 
     def __init__(self, folder: Path, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, heard: Heard) -> None:
-        """Use an open connection."""
         super().__init__(heard)
         self._folder, self._reader, self._writer = folder, reader, writer
         self._listening = asyncio.create_task(self._listen())
@@ -285,12 +280,10 @@ def _led_otherwise(highest: int, epoch: int | None) -> str:
 
 
 def _path() -> str:
-    """Return an absolute PYTHONPATH for this package."""
     return os.pathsep.join(str(Path(place).absolute()) for place in sys.path)
 
 
 def _said(folder: Path) -> str:
-    """Return the last message of a supervisor."""
     try:
         lines = (folder / "keeper.out").read_text(errors="replace").strip().splitlines()
     except OSError:

@@ -103,7 +103,6 @@ class Post:
             await asyncio.sleep(self._pause_s)
 
     async def _listen(self) -> None:
-        """Report to the gateway until the connection is lost. Raises KeeperError."""
         self._records = []
         keeper = await self._home.connect(self._hear)
         try:
@@ -128,7 +127,6 @@ class Post:
             self._gateway.fell_silent(self._home.name)
 
     def _hear(self, record: Mapping[str, Any] | None) -> None:
-        """Handle an exit record, or the end of the connection (None)."""
         if record is not None:
             self._records.append(record)
         self._due()
@@ -186,7 +184,6 @@ class Post:
             self._ask(self._begun(intended.keeper, runs))
 
     async def _intended(self, keeper: Keeper, talk: Awaitable[Mapping[str, str]]) -> None:
-        """Handle refusals. A known run forces a reconnection."""
         with self._losing(keeper):
             refused = await talk
             if KNOWN in refused.values():
@@ -198,7 +195,6 @@ class Post:
                 self._due()
 
     async def _begun(self, keeper: Keeper, runs: Sequence[str]) -> None:
-        """Reconnect after a new refusal."""
         with self._losing(keeper):
             refused, now_ms = await keeper.go(runs), unix_ms()
             for run in runs:
@@ -236,7 +232,7 @@ class Post:
         return None
 
     async def read(self, run: str, offsets: Mapping[str, int], wait_s: float) -> Mapping[str, str]:
-        """Return the output of a step. Raises KeeperError if unreachable."""
+        """Output of a step. Raises KeeperError if unreachable."""
         if self._keeper is None:
             raise KeeperError(self.trouble)
         return await self._keeper.read(run, offsets, wait_s)
@@ -252,7 +248,6 @@ class Post:
 
     @contextmanager
     def _losing(self, keeper: Keeper) -> Iterator[None]:
-        """Reconnect after a refusal or a missing answer."""
         try:
             yield
         except KeeperError as error:
@@ -275,7 +270,7 @@ class Post:
     # Leases.
 
     def _lease(self, keeper: Keeper) -> dict[str, int] | None:
-        """Return a new lease; None: another service may lead.
+        """New lease; None: another service may lead.
 
         The start is an earlier clock value of the supervisor. So the lease ends there before `_over_s` here, despite
         delays.
@@ -290,7 +285,6 @@ class Post:
         return None if lease is None else {f"lease_{name}": value for name, value in lease.items()}
 
     async def _see_to_leases(self) -> None:
-        """Renew leases; report expired leases of an unreachable host."""
         renewed_s = 0.0
         while True:
             await asyncio.sleep(LOOK_S)
@@ -326,7 +320,7 @@ class Post:
 
 
 def leases_over_s() -> float:
-    """Return the end of all leases given so far, monotonic s."""
+    """End of all leases given so far, monotonic s."""
     return monotonic_s() + CERTAIN_S + LEASE_S + MARGIN_S
 
 
@@ -345,7 +339,6 @@ def messages(starts: Iterable[LiveJob]) -> Iterator[list[LiveJob]]:
 
 
 def _not_started(run: str, why: str, now_ms: int) -> Mapping[str, Any]:
-    """Return the exit record of a failed start."""
     return {
         "run": run, "state": "over", "pid": None, "started_ms": None, "ended_ms": now_ms, "code": None,
         "signal": None, "why": FAILED + why,

@@ -16,13 +16,13 @@ BASE_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 def files_of(job: LiveJob) -> list[SmallFile]:
-    """Return the files of a job."""
+    """Files of a job."""
     script = job.of.script
     return [*_host_files(job), *([script_file(script, job.of.asker)] if script else [])]
 
 
 def part_files_of(run: str, job: LiveJob) -> list[SmallFile]:
-    """Return the files of a job step."""
+    """Files of a job step."""
     return [*_host_files(job), *part_files(run, job.of.asker)]
 
 
@@ -31,7 +31,7 @@ def _host_files(job: LiveJob) -> list[SmallFile]:
 
 
 def run_of(job: LiveJob, machine: Machine, folder: Path, *, as_root: bool) -> dict[str, Any]:
-    """Return the start request for the first host of a job. `folder` is the folder of that host."""
+    """Start request for the first host of a job. `folder` is the folder of that host."""
     submission, asked = job.of, job.of.asked
     asker = submission.asker
     script = [str(folder / script_file(submission.script, asker).path)] if submission.script else []
@@ -48,7 +48,7 @@ def run_of(job: LiveJob, machine: Machine, folder: Path, *, as_root: bool) -> di
 def part_of(
     run: str, job: LiveJob, node: str, asked: PartAsked, machine: Machine, folder: Path, *, as_root: bool
 ) -> dict[str, Any]:  # fmt: skip
-    """Return the start request for a job step on `node`. `folder` is the folder of its host.
+    """Start request for a job step on `node`. `folder` is the folder of its host.
 
     The time limit is that of the job; the end of the job also ends the step.
     """
@@ -75,7 +75,6 @@ def _bound(share: Share, machine: Machine) -> Iterable[int] | None:
 
 
 def _given(job: LiveJob, share: Share, folder: Path) -> dict[str, str]:
-    """Return environment variables for all processes of a job on a node."""
     environment = {
         "DARDIS_JOB_ID": str(job.number),
         "DARDIS_JOB_NAME": job.of.asked.name,
@@ -93,7 +92,6 @@ def _given(job: LiveJob, share: Share, folder: Path) -> dict[str, str]:
 
 
 def _for_mpi(job: LiveJob, folder: Path) -> Mapping[str, str]:
-    """Return environment variables that let `mpirun` reach other nodes."""
     if len(job.shares) == 1:
         return {}
     shell, hosts = str(folder / REMOTE_SHELL), str(folder / host_file(job).path)

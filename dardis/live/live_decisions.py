@@ -64,9 +64,7 @@ class Happened:
     at: int
     """Unix s."""
     ended: tuple[JobId, ...] = ()
-    """Ended jobs with free nodes."""
     withdrawn: tuple[JobId, ...] = ()
-    """Withdrawn waiting jobs."""
     closed: tuple[int, ...] | None = None
     """Nodes closed from now on; None: unchanged."""
     runs: tuple[Runs, ...] = ()
@@ -153,17 +151,17 @@ def warm() -> None:
 
 
 def plan_of_hosts(platform: Platform, bounds: tuple[int, ...]) -> dict[str, Any]:
-    """Return the data that a host needs for its nodes, as JSON values."""
+    """Data that a host needs for its nodes, as JSON values."""
     return host_plan(platform, None, bounds, SEED)
 
 
 def host_of_plan(plan: dict[str, Any], host: HostId) -> RelayingHost:
-    """Return the node managers of a host."""
+    """Node managers of a host."""
     return host_from_plan(plan, host, find_dispatcher(DISPATCHER).with_settings(SETTINGS).pool)
 
 
 def hosts_here(platform: Platform, bounds: tuple[int, ...]) -> Hosts:
-    """Return all hosts, in this process."""
+    """All hosts, in this process."""
     plan = plan_of_hosts(platform, bounds)
     hosts = [host_of_plan(plan, host) for host in all_hosts(len(bounds) - 1)]
     return LocalHosts(hosts) if len(hosts) > 1 else LocalPool(hosts[0].pool)
@@ -187,7 +185,6 @@ class Decider:
         self._closed: tuple[int, ...] = ()
         self._waiting: dict[JobId, Job] = {}
         self._running: dict[JobId, tuple[Job, tuple[int, ...], int]] = {}
-        """Job, nodes and end."""
         self._starts: list[Start] = []
         self._refused: dict[JobId, str] = {}
         self._last = 0
@@ -199,7 +196,7 @@ class Decider:
         return min(wake if wake < NOBODY_KNOWS else FOREVER, ends if self._waiting else FOREVER)
 
     def decide(self, happened: Happened) -> tuple[list[Start], dict[JobId, str]]:
-        """Return starts, and refused jobs with reasons. Time never decreases here.
+        """Starts, and refused jobs with reasons. Time never decreases here.
 
         Raises HostDownError without an answer; then discard the decider.
         """
@@ -233,7 +230,6 @@ class Decider:
                 del self._waiting[job]
 
     def _close(self, nodes: tuple[int, ...], now: int) -> None:
-        """Close nodes to new jobs. Running jobs keep their resources."""
         self._closed = nodes
         capacity = self._platform.capacity
         less = {node: capacity[node].copy() for node in nodes}
@@ -245,14 +241,12 @@ class Decider:
         self._take(self._turns.changed(LaidOutAnew(machine), now), now)
 
     def _adopt(self, job: Job, nodes: tuple[int, ...], left: int, now: int) -> None:
-        """Add a running job with `left` remaining seconds."""
         left = max(left, OVERRUN_S)
         self._running[job.number] = job, nodes, now + left
         placed = np.array(nodes, dtype=np.int64)
         self._take(self._turns.adopted(replace(job, walltime=left), placed, now), now)
 
     def _extend(self, now: int) -> None:
-        """Extend jobs past their end."""
         late = [(number, job, nodes) for number, (job, nodes, end) in self._running.items() if end <= now]
         for number, job, nodes in late:
             self._take(self._turns.ended([number], now), now)
@@ -263,7 +257,7 @@ class Decider:
             self._lockstep.hold(turn.talk, now)
 
     def _job(self, asks: Asks) -> Job:
-        """Return a job submitted by now, even if clocks differ."""
+        """Job submitted by now, even if clocks differ."""
         submit = min(asks.submit, self._last)
         return Job(asks.job, submit, submit, None, asks.walltime, asks.nodes, asks.request, self._platform.all_groups)
 

@@ -109,7 +109,6 @@ class Led:
 
     mark: str
     leased: bool
-    """Whether runs end with the lease."""
 
 
 @dataclass(slots=True)
@@ -120,7 +119,6 @@ class LiveJob:
     of: Submission
     state: State = State.WAITING
     why: str = ""
-    """Reason of the state."""
     attempt: int = 0
     """Number of start orders."""
     host: str = ""
@@ -159,7 +157,7 @@ class LiveJob:
         return None if indices is None else indices[self.number - self.of.first]
 
     def ended_how(self, why: str, *, lacked_memory: bool) -> tuple[State, str]:
-        """Return state and reason for an end reason of the supervisor.
+        """State and reason for an end reason of the supervisor.
 
         `lacked_memory`: the kernel killed a process at the memory limit.
         """
@@ -175,7 +173,7 @@ class LiveJob:
         return State.FAILED, f"something of it was killed at its limit of {limit} MiB memory" if lacked_memory else ""
 
     def text(self) -> str:
-        """Return the state as text for the journal."""
+        """State as text for the journal."""
         shares = [[share.node, share.cores, share.gpus] for share in self.shares]
         hosts = {host: [led.mark, led.leased] for host, led in self.hosts.items()}
         return json.dumps([
@@ -185,7 +183,7 @@ class LiveJob:
 
     @staticmethod
     def end_in(text: str) -> int | None:
-        """Return the end in a journal text, ms; None: not ended or unknown."""
+        """End in a journal text, ms; None: not ended or unknown."""
         state, *_, ended_ms, _code, _signal, _cancelled = json.loads(text)
         return ended_ms if State(state).is_over and state != State.UNKNOWN else None
 
@@ -215,7 +213,7 @@ class LiveJob:
 
 
 def job_of(submission: Submission, number: int, become: str | None) -> LiveJob:
-    """Return a job with its journal state; None: new."""
+    """Job with its journal state; None: new."""
     hold = submission.asked.hold
     job = LiveJob(JobId(number), submission, State.HELD if hold else State.WAITING, "held by its asker" if hold else "")
     if become is not None:
@@ -224,11 +222,11 @@ def job_of(submission: Submission, number: int, become: str | None) -> LiveJob:
 
 
 def jobs_of(submission: Submission, become: Mapping[int, str]) -> list[LiveJob]:
-    """Return all jobs with journal states."""
+    """All jobs with journal states."""
     numbers = range(submission.first, submission.first + submission.count)
     return [job_of(submission, number, become.get(number)) for number in numbers]
 
 
 def new_jobs(submission: Submission) -> list[LiveJob]:
-    """Return all jobs as new."""
+    """All jobs as new."""
     return jobs_of(submission, {})

@@ -42,7 +42,6 @@ class Machine:
 
     platform: Platform
     names: tuple[str, ...]
-    """Names of nodes."""
     cores: tuple[tuple[int, ...], ...] = ()
     hosts: tuple[str, ...] = ()
     """Hosts of the nodes. Raises InputError for duplicate names."""
@@ -50,7 +49,6 @@ class Machine:
     """Host h has the nodes [bounds[h], bounds[h+1])."""
 
     def __post_init__(self) -> None:
-        """Check the host names."""
         if twice := sorted(name for name, count in Counter(self.hosts).items() if count > 1):
             raise InputError("hosts", f"two are called {twice[0]}", "each by a name of its own")
 
@@ -59,26 +57,26 @@ class Machine:
         return {name: node for node, name in enumerate(self.names)}
 
     def node(self, name: str) -> int | None:
-        """Return the number of a node, or None."""
+        """Number of a node, or None."""
         return self._numbers.get(name)
 
     def host(self, name: str) -> str | None:
-        """Return the host of a node, or None."""
+        """Host of a node, or None."""
         node = self.node(name)
         return None if node is None else self.hosts[bisect_right(self.bounds, node) - 1]
 
     def nodes(self, host: str) -> tuple[str, ...]:
-        """Return the nodes of a host."""
+        """Nodes of a host."""
         number = self.hosts.index(host)
         return self.names[self.bounds[number] : self.bounds[number + 1]]
 
     def request(self, asked: JobAsked) -> tuple[int, ...]:
-        """Return the request per node, by kind."""
+        """Request per node, by kind."""
         needs = {CORES: asked.cpus, MEMORY: asked.memory_mib or 0, GPU: asked.gpus}
         return tuple(needs.get(kind, 0) for kind in self.platform.kinds)
 
     def refusal(self, asked: JobAsked) -> str:
-        """Return why the machine can never run a job; empty if possible."""
+        """Why the machine can never run a job; empty if possible."""
         platform = self.platform
         for kind, need in ((GPU, asked.gpus), (MEMORY, asked.memory_mib or 0)):
             if need and kind not in platform.kinds:
@@ -93,7 +91,7 @@ class Machine:
 
 
 def machine_of(hosts: Sequence[HostFacts]) -> Machine:
-    """Return a machine with a node for each host."""
+    """Machine with a node for each host."""
     alike: list[list[HostFacts]] = []
     for host in hosts:
         if alike and _holds(alike[-1][0]) == _holds(host):
@@ -112,7 +110,7 @@ def _holds(host: HostFacts) -> dict[str, int]:
 
 
 def many_nodes(platform: Platform, hosts: Sequence[str] = ("localhost",)) -> Machine:
-    """Return a machine that shares out the nodes of a platform between hosts; cores are only counted."""
+    """Machine that shares out the nodes of a platform between hosts; cores are only counted."""
     names = tuple(platform.node_name(node) for node in range(platform.node_count))
     return Machine(platform, names, (), tuple(hosts), even_bounds(platform.node_count, len(hosts)))
 
@@ -121,7 +119,6 @@ class Free:
     """Free cores and GPUs of each node."""
 
     def __init__(self, machine: Machine) -> None:
-        """Start with all free."""
         capacity = machine.platform.capacity.tolist()
         kinds = machine.platform.kinds
         gpu = kinds.index(GPU) if GPU in kinds else None
@@ -152,14 +149,14 @@ class Free:
             self._gpus[share.node].update(gpus.intersection(share.gpus))
 
     def has(self, share: Share) -> bool:
-        """Return whether the machine has a share."""
+        """Whether the machine has a share."""
         if share.node not in self._all:
             return False
         cores, gpus = self._all[share.node]
         return cores.issuperset(share.cores) and gpus.issuperset(share.gpus)
 
     def cores(self, node: str) -> int:
-        """Return the number of free cores of a node."""
+        """Number of free cores of a node."""
         return len(self._cores[node])
 
 
@@ -172,7 +169,7 @@ def _lowest(free: set[int], count: int) -> tuple[int, ...]:
 def told_nodes(
     machine: Machine, free: Free, running: Iterable[LiveJob], drained: Mapping[str, str], silent: Container[str | None]
 ) -> list[dict[str, Any]]:
-    """Return the nodes as JSON values. `drained`: reasons by node. `silent`: unreachable hosts."""
+    """Nodes as JSON values. `drained`: reasons by node. `silent`: unreachable hosts."""
     jobs: dict[str, list[int]] = {}
     for job in running:
         for share in job.shares:
@@ -194,7 +191,7 @@ def told_nodes(
 
 
 def strangers(machine: Machine, free: Free, jobs: Iterable[LiveJob]) -> set[JobId]:
-    """Return running jobs on more resources than the machine has now."""
+    """Running jobs on more resources than the machine has now."""
     left, found = dict(zip(machine.names, machine.platform.capacity.tolist(), strict=True)), set()
     for job in jobs:
         if job.state is not State.RUNNING:

@@ -14,7 +14,6 @@ class Strays:
     """Live orphaned runs, and used attempt numbers."""
 
     def __init__(self, machine: Machine) -> None:
-        """Start empty."""
         self._machine = machine
         self._leaving: dict[str, tuple[str, tuple[str, ...]]] = {}
         """Hosts and possible nodes of live orphaned runs."""
@@ -27,11 +26,11 @@ class Strays:
         return {node for _, nodes in self._leaving.values() for node in nodes}
 
     def hosts_of(self, job: LiveJob) -> set[str]:
-        """Return hosts with orphaned runs of a job."""
+        """Hosts with orphaned runs of a job."""
         return {host for run, (host, _) in self._leaving.items() if job_and_attempt(run)[0] == job.number}
 
     def hosts(self) -> set[str]:
-        """Return hosts with orphaned runs."""
+        """Hosts with orphaned runs."""
         return {host for host, _ in self._leaving.values()}
 
     def told(self, run: str, host: str, job: LiveJob | None, *, over: bool) -> Order:
@@ -46,7 +45,6 @@ class Strays:
         return EndRun(run, host)
 
     def _nodes(self, run: str, host: str, job: LiveJob | None) -> tuple[str, ...]:
-        """Return the nodes; empty if unknown or used by a newer attempt."""
         if job is None or job.run != job_run(run):
             return ()
         nodes = tuple(share.node for share in job.shares)
@@ -57,21 +55,21 @@ class Strays:
         self._leaving = {run: place for run, place in self._leaving.items() if not is_meant(*place)}
 
     def next_attempt(self, job: LiveJob) -> int:
-        """Return the next attempt number unknown to all supervisors."""
+        """Next attempt number unknown to all supervisors."""
         return max(job.attempt, self._known.pop(job.number, 0)) + 1
 
 
 def job_and_attempt(run: str) -> tuple[JobId, int]:
-    """Return job and attempt of a run or step."""
+    """Job and attempt of a run or step."""
     number, attempt, *_ = run.split(".")
     return JobId(int(number)), int(attempt)
 
 
 def job_run(run: str) -> str:
-    """Return the run of a step; a run returns itself."""
+    """Run of a step; a run returns itself."""
     return ".".join(run.split(".")[:2])
 
 
 def is_part(run: str) -> bool:
-    """Return whether a run is a job step."""
+    """Whether a run is a job step."""
     return run.count(".") > 1

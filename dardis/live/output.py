@@ -19,7 +19,7 @@ _LOOKS_A_QUESTION: Final = 5
 
 
 def path_of(job: Mapping[str, Any], *, error: bool) -> Path:
-    """Return the path of the output or error file. Raises DardisError if hidden from the user."""
+    """Path of the output or error file. Raises DardisError if hidden from the user."""
     if not (said := job["error" if error else "output"]):
         raise DardisError(f"job {job['id']} is {job['user']}'s: where it writes is told to nobody else")
     pattern = filled_in(said, job["id"], job["array"], job["index"], job["name"], job["user"])

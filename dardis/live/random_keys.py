@@ -6,10 +6,10 @@ import secrets
 
 
 def fresh_key() -> str:
-    """Return 128 random bits in hexadecimal."""
+    """128 random bits in hexadecimal."""
     return secrets.token_hex(16)
 
 
 def fresh_number() -> int:
-    """Return a random number of 63 bits."""
+    """Random number of 63 bits."""
     return secrets.randbits(63)

@@ -144,7 +144,7 @@ def _agent(stack: ExitStack, asked: Serving, folder: Path, keys: Keys) -> tuple[
 
 
 def reach_of(machine: Machine, switchboard: Switchboard) -> Reach:
-    """Return a function that connects to node managers; local for the first host and unreachable hosts."""
+    """Function that connects to node managers; local for the first host and unreachable hosts."""
     plan = plan_of_hosts(machine.platform, machine.bounds)
     sessions = count(1)
 
@@ -156,7 +156,6 @@ def reach_of(machine: Machine, switchboard: Switchboard) -> Reach:
 
 
 def _address(said: Sequence[Said], asked: str | None) -> tuple[str, str]:
-    """Return the numeric address of the first rank, and the address for other ranks."""
     if asked is None:
         return (LOOPBACK if on_one_machine(said) else ANYWHERE), said[FIRST_HOST].facts.name
     try:
@@ -171,7 +170,6 @@ def _address(said: Sequence[Said], asked: str | None) -> tuple[str, str]:
 
 
 def _hold(stack: ExitStack, folder: Path, name: str) -> None:
-    """Hold the lock of a folder during the stack. Raises InputError if taken."""
     until = monotonic_s() + LOCK_S
     while True:
         try:
@@ -185,13 +183,12 @@ def _hold(stack: ExitStack, folder: Path, name: str) -> None:
 
 
 def _everybody(comm: Communicator, value: object) -> list[Any]:
-    """Return values of all ranks, on all ranks."""
     told: list[Any] = broadcast(comm, MpiPeers(comm).gather(value))
     return told
 
 
 def _agreed(comm: Communicator, name: str, prepare: Callable[[], tuple[Work, Any]]) -> tuple[Work, Any]:
-    """Return the work of this rank, and data of the first. Raises errors of any rank on all ranks."""
+    """Work of this rank, and data of the first. Raises errors of any rank on all ranks."""
     work: Work | None = None
     told, failure = None, None
     try:

@@ -22,22 +22,18 @@ FIRST_S: Final = 1.0
 SILENT_S: Final = 10.0
 """Time without a message that makes a host unreachable, s."""
 LOOK_S: Final = 1.0
-"""Interval of checks, s."""
 LEAVE: Final = "leave"
-"""Order to an agent to exit."""
 
 
 class Talks:
     """Connections to the agents of hosts, at most one per host, with increasing numbers."""
 
     def __init__(self, switchboard: Switchboard) -> None:
-        """Start without connections."""
         self._switchboard = switchboard
         self._talks: dict[HostId, FarKeeper] = {}
         self._last = 0
         self._left: dict[HostId, asyncio.Event] = {}
         self.doors = FarDoors(self.say, self.is_silent)
-        """Forwarded client connections."""
 
     def listen(self) -> None:
         """Receive messages of agents in the running loop. Call first."""
@@ -54,7 +50,7 @@ class Talks:
         self._switchboard.say(host, json.dumps(told).encode())
 
     def is_silent(self, host: HostId) -> bool:
-        """Return whether a host has sent nothing for too long."""
+        """Whether a host has sent nothing for too long."""
         return self._switchboard.silent_s(host) > SILENT_S
 
     def _hear(self, host: HostId, payload: bytes) -> None:
@@ -87,7 +83,6 @@ class FarKeeper(Keeper):
     """Connection to a supervisor of another host; ends if the host is unreachable or messages may be lost."""
 
     def __init__(self, talks: Talks, host: HostId, heard: Heard) -> None:
-        """Begin a connection."""
         super().__init__(heard)
         self._talks, self._host = talks, host
         self._number = talks.begin(host, self)

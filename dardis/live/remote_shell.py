@@ -101,7 +101,6 @@ def _lines(service: Client, path: str, asked: Mapping[str, Any]) -> Iterator[dic
 
 @contextmanager
 def _signals_raised() -> Iterator[None]:
-    """Raise the first fatal signal; ignore later signals."""
 
     def tell(number: int, _: FrameType | None) -> None:
         for one in _SIGNALS:
@@ -126,14 +125,12 @@ def _restore(handlers: Mapping[signal.Signals, Any]) -> None:
 
 
 def _job(environment: Mapping[str, str]) -> tuple[int, int]:
-    """Return job and attempt of this process."""
     if (found := _RUN.fullmatch(environment.get("DARDIS_RUN", ""))) is None:
         raise InputError("DARDIS_RUN", "not set: this is no process of a job", "to be asked within one")
     return int(found[1]), int(found[2])
 
 
 _OPTIONS: Final = "46AaCfGgKkMNnqsTtVvXxYyB:b:c:D:E:e:F:I:i:J:L:l:m:O:o:P:p:Q:R:S:W:w:"
-"""Options of ssh, ignored here."""
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -147,7 +144,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def node_and_command(words: Sequence[str]) -> tuple[str, str]:
-    """Return node and shell command. Raises InputError."""
+    """Node and shell command. Raises InputError."""
     try:
         _, left = getopt.getopt(list(words), _OPTIONS)
     except getopt.GetoptError as error:

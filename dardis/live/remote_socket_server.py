@@ -16,7 +16,6 @@ from dardis.model.addresses import HostId
 MOST: Final = 256
 """Most connections of a user at once, on all hosts; more wait."""
 LOOK_S: Final = 1.0
-"""Interval of liveness checks, s."""
 LEAVE_S: Final = 1.0
 """Longest wait for last answers, s."""
 
@@ -33,7 +32,6 @@ class FarDoors:
         self._say = say
         self._of: dict[HostId, Tunnels] = {}
         self._room = defaultdict[int, asyncio.Semaphore](lambda: asyncio.Semaphore(MOST))
-        """By user."""
         self._answer: Answer | None = None
 
     def hear(self, host: HostId, told: Mapping[str, Any]) -> None:
@@ -77,7 +75,6 @@ class FarDoors:
 
     @asynccontextmanager
     async def _answered(self, who: Who) -> AsyncIterator[socket.socket]:
-        """Yield the local end of a connection."""
         async with self._room[who.uid]:
             if self._answer is None:
                 raise ConnectionError

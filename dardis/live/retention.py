@@ -24,9 +24,7 @@ DAY_MS: Final = 86_400_000
 MOST: Final = 200
 """Jobs, instants or files per turn; arrays are never split."""
 BREATH_S: Final = 0.1
-"""Pause between turns."""
 PAUSE_S: Final = 3600.0
-"""Pause between sweeps."""
 
 
 async def keep_pruning(service: Service, days: int) -> None:
@@ -47,7 +45,6 @@ async def _prune_journal(service: Service, before_ms: int) -> None:
 
 
 async def _prune_files(service: Service, before_ms: int) -> None:
-    """Remove small files on reachable hosts."""
     while service.trouble == STARTING:  # noqa: ASYNC110 (nobody says that they have been)
         await asyncio.sleep(BREATH_S)
     for keeper in service.keepers:
@@ -84,6 +81,6 @@ def prune(journal: Journal, after: int, before_ms: int) -> int | None:
 
 
 def unneeded(paths: Iterable[str], jobs: Iterable[LiveJob]) -> list[str]:
-    """Return small files that no running job uses. New runs write their files again."""
+    """Small files that no running job uses. New runs write their files again."""
     needed = {file.path for job in jobs if job.state is State.RUNNING for file in files_of(job)}
     return [path for path in paths if path not in needed]

@@ -45,17 +45,13 @@ class Serving:
     """Returns the journal address, with certificates of the serving host; None: the folder."""
     users: bool
     user_jobs: int
-    """Most unfinished jobs per user."""
     keep_days: int | None
     """Days to keep finished jobs; None: for ever."""
     epoch: int
-    """Lowest epoch."""
     keepers_apart: bool
-    """Whether supervisors are started separately."""
     address: str | None
     """Address of the first rank for other ranks; None: host name."""
     begun: Callable[[Service], None]
-    """Called once the service listens."""
 
 
 def prepare_folder(folder: Path, *, users: bool) -> Path:
@@ -101,14 +97,14 @@ def see_no_others(folder: Path, hosts: int) -> None:
 
 
 def this_host() -> HostFacts:
-    """Return this host: usable processors, memory and NVIDIA GPUs."""
+    """This host: usable processors, memory and NVIDIA GPUs."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
     gpus = sum(1 for _ in Path("/dev").glob("nvidia[0-9]*"))
     return HostFacts(socket.gethostname(), tuple(sorted(os.sched_getaffinity(0))), memory, gpus)
 
 
 def home_here(folder: Path, name: str, asked: Serving) -> Home:
-    """Return the local host. With the journal in etcd, runs have leases, because another service may take over."""
+    """Local host. With the journal in etcd, runs have leases, because another service may take over."""
     connect = partial(KeeperClient.connect, folder, apart=asked.keepers_apart)
     return Home(name, folder, connect, leased=asked.etcd is not None)
 
@@ -159,7 +155,6 @@ async def serving(service: Service, asked: Serving, doors: FarDoors | None = Non
 
 
 async def _run(service: Service) -> None:
-    """Serve while this service has the journal."""
     both = [asyncio.create_task(service.run())]
     if isinstance(service.journal, EtcdJournal):
         both.append(asyncio.create_task(service.journal.superseded()))

@@ -68,9 +68,7 @@ class Service:
         self._keys: dict[tuple[int, str], range] = {}
         """Submissions not yet in the journal, by user and key."""
         self._waiting: dict[int, list[asyncio.Future[LiveJob]]] = {}
-        """Clients waiting for the end of jobs."""
         self._following: dict[str, list[asyncio.Event]] = {}
-        """Clients following job steps."""
         self._next = journal.next_job()
         self._gone_s = leases_over_s()
         """End of all leases on removed hosts, monotonic s; inf: the gateway knows."""
@@ -131,7 +129,7 @@ class Service:
         return [post.keeper for post in self._posts.values() if post.keeper is not None]
 
     def find(self, number: int) -> LiveJob | None:
-        """Return a job, unfinished or finished."""
+        """Job, unfinished or finished."""
         if (job := self.gateway.job(number)) is not None or (found := self.journal.holder(number)) is None:
             return job
         return job_of(Submission.from_row(found[0]), number, found[1])
@@ -144,7 +142,7 @@ class Service:
         return jobs_of(submission, self.journal.become(submission.first, submission.count))
 
     def array(self, first: int) -> list[LiveJob]:
-        """Return the jobs of a submission, by its first job."""
+        """Jobs of a submission, by its first job."""
         return self.gateway.array(first) or self._over(first)
 
     def _how_ended(self, number: int) -> list[State]:
@@ -153,7 +151,7 @@ class Service:
         return states if jobs and jobs[0].number == number else [job.state for job in jobs if job.number == number]
 
     def history(self, before: int, most: int, user: str | None, since_ms: int | None) -> tuple[list[LiveJob], int]:
-        """Return recent jobs below a number, newest first, and the lowest number searched; see `Journal.history`.
+        """Recent jobs below a number, newest first, and the lowest number searched; see `Journal.history`.
 
         Includes all jobs known to the gateway, whenever ended.
         """
@@ -197,7 +195,7 @@ class Service:
                     del self._waiting[number]
 
     def post(self, host: str) -> Post | None:
-        """Return the mailbox of a host, or None."""
+        """Mailbox of a host, or None."""
         return self._posts.get(host)
 
     @contextmanager
@@ -261,7 +259,6 @@ class Service:
         self._next = max(self._next, self.journal.next_job())
 
     async def _serve(self) -> None:
-        """Run the main loop."""
         if await self.between_writes(self.journal.settle):
             self._recall()
         self._posts = {home.name: self._post(home) for home in self._homes}
@@ -298,7 +295,6 @@ class Service:
             self._due.clear()
 
     async def _gather(self) -> None:
-        """Wait for all supervisors; a late supervisor causes new decisions."""
         tried = [asyncio.create_task(post.tried.wait()) for post in self._posts.values()]
         try:
             await asyncio.wait(tried, timeout=GATHER_S)
@@ -307,7 +303,6 @@ class Service:
                 task.cancel()
 
     async def _sleep(self) -> None:
-        """Sleep until the next event."""
         longest = LOOK_S if any(self.gateway.parts.going()) else LONGEST_SLEEP_S
         patience = min(self.gateway.wake() - unix_now(), self._gone_s - monotonic_s(), longest)
         with suppress(TimeoutError):
@@ -330,7 +325,6 @@ class Service:
                 news.set()
 
     def _intend(self, orders: list[Order]) -> list[tuple[Post, Intended]]:
-        """Announce starts to supervisors."""
         starts: dict[str, list[LiveJob]] = {}
         for order in orders:
             if isinstance(order, StartRun):
@@ -339,7 +333,6 @@ class Service:
         return [(post, intended) for post, intended in told if intended is not None]
 
     def _order(self, orders: list[Order], intended: list[tuple[Post, Intended]]) -> None:
-        """Send durable orders without waiting."""
         ends: dict[str, list[str]] = {}
         known: dict[str, list[str]] = {}
         for order in orders:
@@ -389,7 +382,6 @@ class Service:
         await asyncio.gather(*(post.end(stop=stop) for post in posts.values()))
 
     async def _close(self) -> None:
-        """Stop idle supervisors and close the journal."""
         await self._end_posts(stop=True)
         self._writer.shutdown()
         self.journal.close()

@@ -20,7 +20,6 @@ from dardis.model.errors import InputError
 MOST: Final = 128
 """Forwarded connections per user and host; more are closed."""
 BACKLOG: Final = 128
-"""Pending connections."""
 AGAIN_S: Final = 1.0
 """Pause when the system has no room for a connection, s."""
 
@@ -33,7 +32,7 @@ class Who(NamedTuple):
 
 
 def peer_of(connection: socket.socket) -> Who:
-    """Return the user of a Unix socket connection, from the kernel."""
+    """User of a Unix socket connection, from the kernel."""
     told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     _, uid, gid = struct.unpack("3i", told)
     return Who(uid, gid)
@@ -70,7 +69,6 @@ class Door:
         self._listener, self._send = listener, say
         self._tunnels = Tunnels(self._say)
         self._of = Counter[int]()
-        """By user."""
         self._last = 0
         self._taking = asyncio.create_task(self._take())
 
@@ -105,7 +103,6 @@ class Door:
                 self._carry(connection)
 
     def _carry(self, connection: socket.socket) -> None:
-        """Forward a connection, or close it without a link or above the limit."""
         who = peer_of(connection)
         self._of[who.uid] += 1
 

@@ -34,21 +34,19 @@ class PartDoor:
         self._service, self._owned, self._body = service, owned, body
 
     def routes(self) -> list[web.RouteDef]:
-        """Return the routes."""
+        """Routes of job steps."""
         return [
             web.post("/jobs/{id}/parts", self._follow),
             web.delete(r"/jobs/{id}/parts/{attempt:\d+}.{number:\d+}", self._leave),
         ]
 
     async def _leave(self, request: web.Request) -> web.Response:
-        """Release a step."""
         job, told = self._owned(request), request.match_info
         if (part := self._service.gateway.parts.get(f"{job.number}.{told['attempt']}.{told['number']}")) is not None:
             self._service.leave_part(part)
         return web.json_response({})
 
     async def _follow(self, request: web.Request) -> web.StreamResponse:
-        """Start a step unless started, and stream output beyond the offsets."""
         number, told = self._owned(request).number, await self._body(request)
         run = f"{number}.{_whole(told, 'attempt')}.{_whole(told, 'number')}"
         offsets = {stream: _whole(told, stream) for stream in STREAMS}
@@ -69,7 +67,7 @@ class PartDoor:
         return response
 
     def _part(self, run: str, told: Mapping[str, Any]) -> Part | None:
-        """Return the requested step; None: unknown end."""
+        """Requested step; None: unknown end."""
         gateway = self._service.gateway
         job = gateway.running_as(run.rpartition(".")[0])
         if job is None:
@@ -96,7 +94,6 @@ class PartDoor:
         return part
 
     async def _tell(self, response: web.StreamResponse, part: Part, offsets: dict[str, int]) -> None:
-        """Stream until the end. Raises KeeperError and ConnectionError."""
         with self._service.following(part.run) as news:
             while self._service.gateway.parts.get(part.run) is part:
                 news.clear()
@@ -113,7 +110,7 @@ class PartDoor:
     async def _more(
         self, part: Part, offsets: Mapping[str, int], news: asyncio.Event, *, over: bool
     ) -> Mapping[str, str]:  # fmt: skip
-        """Return new output; unless `over`, wait for output or news. Raises KeeperError if unreachable."""
+        """New output; unless `over`, wait for output or news. Raises KeeperError if unreachable."""
         post = self._service.post(part.host)
         if post is None:
             raise KeeperError("nobody talks with its keeper")
@@ -145,7 +142,6 @@ def _whole(told: Mapping[str, Any], name: str) -> int:
 
 
 def _asked(told: Mapping[str, Any]) -> PartAsked:
-    """Read the command of a step. Raises InputError."""
     argv, environment, cwd = told.get("argv"), told.get("environment", {}), told.get("cwd")
     if not isinstance(argv, list) or not argv:
         raise InputError("argv", "there is no command", "its words")

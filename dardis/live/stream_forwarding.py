@@ -15,19 +15,16 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
 
 PIECE: Final = 1 << 16
-"""Most bytes of a message."""
 PIECES: Final = 4
 """Most unacknowledged messages."""
 
 Say = Callable[[Mapping[str, Any]], object]
-"""Sends a message to the other end."""
 
 
 class Tunnels:
     """Local ends of connections over a link, numbered by the opener."""
 
     def __init__(self, say: Say) -> None:
-        """Start empty."""
         self._say = say
         self._open: dict[int, tuple[_End, asyncio.Task[None]]] = {}
 
@@ -76,15 +73,12 @@ class _End:
         self._say = say
         self._free = asyncio.Semaphore(PIECES)
         self._sent = 0
-        """Pieces sent."""
         self._heard = 0
-        """Pieces received."""
         self._came: asyncio.Queue[bytes | None] = asyncio.Queue()
         """Pieces; empty: end of data; None: closed."""
         self._both_ways = 2
 
     def hear(self, told: Mapping[str, Any]) -> None:
-        """Handle a message of the other end."""
         if "took" in told:
             self._free.release()
         elif told.get("piece") == self._heard:
@@ -94,7 +88,6 @@ class _End:
             self._came.put_nowait(None)
 
     async def carry(self, opened: AbstractAsyncContextManager[socket.socket]) -> None:
-        """Forward until either side closes; send a notice unless cancelled."""
         try:
             async with opened as here, asyncio.TaskGroup() as both:
                 both.create_task(self._send(here))
@@ -133,7 +126,7 @@ class _End:
 
 
 def _is_closed(here: socket.socket) -> bool:
-    """Return whether the peer is closed in both directions."""
+    """Whether the peer is closed in both directions."""
     look = select.poll()
     look.register(here, 0)
     return any(event & select.POLLHUP for _, event in look.poll(0))

@@ -26,7 +26,6 @@ class Limits:
         self._jobs: Counter[int] = Counter()
         self._bytes: Counter[int] = Counter()
         self._counted: set[int] = set()
-        """Users counted at least once."""
 
     def see(self, submission: Submission) -> None:
         """Add a submission. Raises InputError above a limit."""

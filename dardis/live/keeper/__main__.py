@@ -29,7 +29,6 @@ USAGE: Final = "expected FOLDER [--foreground | --step] [--cgroups=auto|v2|v1|no
 FOREGROUND, STEP = "--foreground", "--step"
 MISTAKE: Final = 2
 LONGEST_SOCKET: Final = 107
-"""Bytes of a Unix socket path."""
 LOCK_TRIES, LOCK_PAUSE_S = 40, 0.05
 """A child of a killed supervisor may hold the lock for a moment."""
 
@@ -75,7 +74,6 @@ def _read(words: list[str]) -> tuple[Path, str | None, str]:
 
 
 def _in_background(folder: Path, setting: str) -> int:
-    """Start a background process; return once ready or failed."""
     here, there = os.pipe2(os.O_CLOEXEC)
     if os.fork() == 0:
         os.close(here)
@@ -90,7 +88,6 @@ def _in_background(folder: Path, setting: str) -> int:
 
 
 def _be_detached(folder: Path, setting: str, teller: BinaryIO) -> NoReturn:
-    """Supervise in the background. Startup errors go to `teller`, later output to `keeper.out`."""
     code = MISTAKE
     try:
         os.setsid()
@@ -117,7 +114,6 @@ def _be_detached(folder: Path, setting: str, teller: BinaryIO) -> NoReturn:
 
 
 def _keep(folder: Path, cgroups: str, teller: BinaryIO | None, *, step: bool) -> None:
-    """Serve. `teller` receives "ready"."""
     os.umask(0o077)
     os.chdir("/")
     lock = _lock(folder)
@@ -166,7 +162,6 @@ def _is_changed(number: signal.Signals) -> bool:
 
 
 def _lock(folder: Path) -> int:
-    """Lock the folder. Raises MistakeError."""
     file = os.open(folder / "keeper.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     for _ in range(LOCK_TRIES):
         with suppress(BlockingIOError):

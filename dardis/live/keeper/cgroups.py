@@ -51,7 +51,7 @@ def find_groups(name: str, setting: str) -> Groups:
 
 
 def _own(controller: str | None) -> str | None:
-    """Return the cgroup of the supervisor, in version 2 (None) or for a controller of version 1."""
+    """Cgroup of the supervisor, in version 2 (None) or for a controller of version 1."""
     mount = None
     for line in Path("/proc/self/mounts").read_text().splitlines():
         _, place, kind, options, *_ = line.split()
@@ -68,7 +68,7 @@ def _own(controller: str | None) -> str | None:
 
 
 def _usable(path: str, needed: str) -> str | None:
-    """Return the cgroup if a child can enter a nested cgroup and the file `needed` exists."""
+    """Cgroup if a child can enter a nested cgroup and the file `needed` exists."""
     within = f"{path}/trial"
     try:
         make(path)
@@ -94,7 +94,6 @@ def _usable(path: str, needed: str) -> str | None:
 
 
 def _offers_memory(base: str, path: str) -> bool:
-    """Enable memory limits in version 2; return whether possible."""
     if "memory" not in _read(f"{path}/cgroup.controllers").split():
         if "memory" not in _read(f"{base}/cgroup.controllers").split():
             return False
@@ -138,7 +137,7 @@ def hold_memory(path: str, size: int, version: str | None) -> None:
 
 
 def lacked_memory(path: str) -> bool:
-    """Return whether the kernel killed a process at the memory limit."""
+    """Whether the kernel killed a process at the memory limit."""
     for name in ("memory.events", "memory.oom_control"):
         for line in _read(f"{path}/{name}").splitlines():
             word, _, count = line.partition(" ")

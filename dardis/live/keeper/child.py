@@ -30,7 +30,6 @@ class Setting:
     keeper: str
     boot: str
     to_default: Sequence[signal.Signals]
-    """Signals handled or ignored by the supervisor."""
     files: tuple[int, int]
     """Original limits on open files."""
     lock: int
@@ -42,7 +41,6 @@ class Place:
     """Resources of a run."""
 
     begun: str
-    """Path of the start file."""
     joins: Sequence[str]
     """Cgroups to join after the fork."""
     address_space: int | None

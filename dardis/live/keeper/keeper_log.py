@@ -75,7 +75,6 @@ class Log:
         self._tidy()
 
     def _cut(self) -> None:
-        """Remove the rest of a failed write."""
         if self._uncut:
             os.ftruncate(self._file, self._size)
             os.fdatasync(self._file)

@@ -80,7 +80,7 @@ def set_timer(timer: int, boot_ms: int | None) -> None:
 
 
 def exit_status(pidfd: int) -> int | None:
-    """Return the wait status of a dead process, or None if not reaped.
+    """Wait status of a dead process, or None if not reaped.
 
     Raises OSError before Linux 6.13. Linux 6.13 and 6.14 always return None.
     """

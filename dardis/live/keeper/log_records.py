@@ -23,7 +23,6 @@ from typing import Any, Final
 
 VERSION: Final = 1
 MOST_MARKS: Final = 1000
-"""Incarnations kept."""
 
 Entry = Sequence[Any]
 
@@ -88,12 +87,12 @@ class Known:
 
 
 def waits_for_disk(entries: Iterable[Entry]) -> bool:
-    """Return whether a commit must survive a power failure."""
+    """Whether a commit must survive a power failure."""
     return any(entry[0] in _WAIT for entry in entries)
 
 
 def line_of(entries: Iterable[Entry]) -> bytes:
-    """Return the log line of a commit."""
+    """Log line of a commit."""
     text = json.dumps(list(entries), separators=(",", ":")).encode()
     return b"%08x %s\n" % (zlib.crc32(text), text)
 
@@ -157,21 +156,19 @@ class Begun:
     unix_ms: int
     boot_ms: int
     failed: str | None = None
-    """Reason of a failed start."""
     lease: bool = False
-    """The lease had expired."""
 
 
 _FORM: Final = '{"pid": %d, "start": %d, "boot": "%s", "unix_ms": %d, "boot_ms": %d}\n'
 
 
 def begun_text(pid: int, start: int, boot: str, unix_ms: int, boot_ms: int) -> bytes:
-    """Return the text of a start record."""
+    """Text of a start record."""
     return (_FORM % (pid, start, boot, unix_ms, boot_ms)).encode()
 
 
 def failure_text(why: str) -> bytes:
-    """Return the line for a failed start."""
+    """Line for a failed start."""
     return _FAILURE + why.encode(errors="replace") + b"\n"
 
 
@@ -199,7 +196,7 @@ class Fate(Enum):
 
 
 def fate(intent_boot: str, boot: str, begun: Begun | None, *, lives: bool) -> Fate:
-    """Return the state of a run. No start record may appear after `begun` was read."""
+    """State of a run. No start record may appear after `begun` was read."""
     if intent_boot != boot:  # the start file may not have reached the disk
         return Fate.HOST_RESTARTED
     if begun is None:

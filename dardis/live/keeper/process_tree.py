@@ -29,7 +29,6 @@ class Seen:
     dead: bool
     """No thread is left. /proc shows only the state of the first thread."""
     run: str | None
-    """From the environment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ class Root:
 
 
 def start_of(pid: int) -> int | None:
-    """Return the start of a process in ticks, or None."""
+    """Start of a process in ticks, or None."""
     fields = _stat(pid)
     return None if fields is None else int(fields[19])
 
@@ -76,7 +75,7 @@ class Forest:
         self._children = f"/proc/self/task/{os.getpid()}/children"
 
     def children(self) -> list[int]:
-        """Return child processes, including adopted orphans."""
+        """Child processes, including adopted orphans."""
         try:
             with open(self._children, "rb") as file:
                 return list(map(int, file.read().split()))
@@ -84,7 +83,7 @@ class Forest:
             return [one.pid for one in self.survey().values() if one.parent == os.getpid()]
 
     def see(self, pid: int) -> Seen | None:
-        """Return a process, or None."""
+        """Process, or None."""
         fields = _stat(pid)
         if fields is None:
             return None
@@ -96,7 +95,7 @@ class Forest:
         return Seen(pid, parent, int(fields[3]), start, over and threads <= 1, run)
 
     def survey(self) -> dict[int, Seen]:
-        """Return all live processes."""
+        """All live processes."""
         found = (self.see(int(name)) for name in os.listdir("/proc") if name.isdigit())
         return {one.pid: one for one in found if one is not None and not one.dead}
 
@@ -114,7 +113,7 @@ class Forest:
 
 
 def members(root: Root, all_seen: dict[int, Seen]) -> set[int]:
-    """Return the processes of a run, by tree, session and environment."""
+    """Processes of a run, by tree, session and environment."""
     number = None if root.over and root.pid in all_seen else root.pid
     found = {
         one.pid
@@ -148,7 +147,6 @@ def _threads(pid: int) -> list[str]:
 
 
 def _stat(pid: int) -> list[bytes] | None:
-    """Return fields of /proc/PID/stat from the state on, or None. Raises OSError."""
     try:
         file = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:

@@ -19,7 +19,6 @@ class StartAmissError(AskedAmissError):
     """A malformed request for a named run; other runs are unaffected."""
 
     def __init__(self, run: str, why: str) -> None:
-        """Set the reason `why`."""
         super().__init__(f"run {run}: {why}")
         self.run, self.why = run, why
 
@@ -110,7 +109,7 @@ def read_starts(said: Iterable[object]) -> tuple[dict[str, Start], dict[str, str
 
 
 def read_lease(start: object, length: object, now_ms: int) -> int:
-    """Return the end of a lease, ms of CLOCK_BOOTTIME. Raises AskedAmissError."""
+    """End of a lease, ms of CLOCK_BOOTTIME. Raises AskedAmissError."""
     if not (_is_count(start) and _is_count(length)):
         raise AskedAmissError("a lease begins at some ms and has a length in ms")
     assert isinstance(start, int)

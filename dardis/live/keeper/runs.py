@@ -39,7 +39,6 @@ class Ended:
     signal: int | None = None
     unix_ms: int | None = None
     why: str | None = None
-    """Takes precedence over other reasons."""
 
 
 @dataclass(slots=True)
@@ -51,7 +50,6 @@ class Run:
     grace_ms: int
     cgroup: str | None
     memory: str | None
-    """Cgroup of the memory limit."""
     leased: bool
     unix_ms: int | None = None
     boot_ms: int = 0
@@ -59,14 +57,12 @@ class Run:
     start: int = 0
     """Earliest start of the first process, in ticks."""
     pidfd: int | None = None
-    """For an adopted run."""
     over: tuple[int, int] | None = None
     """First seen dead: ms of CLOCK_BOOTTIME and Unix ms."""
     adopted: bool = False
     outlived: bool = False
     """Lease expired before the exit was known."""
     why: str | None = None
-    """Reason for ending the run."""
     due: int | None = None
     """Next action, ms of CLOCK_BOOTTIME."""
     ended: Ended | None = None
@@ -110,7 +106,7 @@ class Runs:
     # ------------------------------------------------------------------------------------------------------------------
 
     def record(self, name: str) -> Mapping[str, Any]:
-        """Return the record of a known run."""
+        """Record of a known run."""
         over = self._log.known.runs[name].over
         if over is not None:
             return over
@@ -121,15 +117,15 @@ class Runs:
         }  # fmt: skip
 
     def records(self) -> list[Mapping[str, Any]]:
-        """Return records of all runs started or failed."""
+        """Records of all runs started or failed."""
         return [self.record(name) for name in self._log.known.runs if name in self.live or self.is_over(name)]
 
     def intended(self) -> list[str]:
-        """Return runs that are intended but not started."""
+        """Runs that are intended but not started."""
         return [name for name, kept in self._log.known.runs.items() if kept.over is None and name not in self.live]
 
     def is_over(self, name: str) -> bool:
-        """Return whether the exit is durable."""
+        """Whether the exit is durable."""
         kept = self._log.known.runs.get(name)
         return kept is not None and kept.over is not None
 
@@ -155,7 +151,7 @@ class Runs:
     # Beginning.
 
     def intent(self, start: Start) -> Entry:
-        """Return the entry to commit before the run starts."""
+        """Entry to commit before the run starts."""
         own, limited = self._groups, start.memory_bytes is not None
         cgroup = None if own.whole is None else f"{own.whole}/{start.run}"
         memory = f"{own.memory}/{start.run}" if limited and own.memory is not None else None
@@ -312,7 +308,6 @@ class Runs:
             self._take_status(self._by_pidfd.pop(pidfd))
 
     def _take_status(self, run: Run) -> None:
-        """Read the exit status of an adopted run; retry until reaped."""
         assert run.pidfd is not None
         try:
             status = kernel.exit_status(run.pidfd)
@@ -354,7 +349,6 @@ class Runs:
         return Ended(code, number, when) if why is None else Ended(unix_ms=when, why=f"{FAILED}{why}")
 
     def _was_guards(self, run: Run, number: int | None) -> bool:
-        """Return whether the watchdog sent the fatal signal `number`."""
         if not run.leased:
             return False
         if number == signal.SIGKILL and (run.outlived or self._guards.lease.end_ms <= boot_ms()):
@@ -478,7 +472,6 @@ class Runs:
         return {}
 
     def _own_first(self, run: Run) -> set[int]:
-        """Return the first process if a child of this supervisor, perhaps not yet in the cgroup."""
         return {pid for pid in (run.pid,) if pid is not None and self._by_pid.get(pid) is run}
 
     def look(self) -> None:
@@ -507,7 +500,6 @@ class Runs:
             run.pause = min(run.pause * 2, LOOK_MS[1])
 
     def _left_in_forest(self) -> set[str]:
-        """Kill remaining processes outside cgroups. Return the names of affected runs."""
         leaving = {run.name: run for run in self._leaving.values() if run.cgroup is None}
         left: set[str] = set()
         strays = [pid for pid in self._forest.children() if pid not in self._by_pid and pid != self._guards.pid]
@@ -538,7 +530,7 @@ class Runs:
         return max(owners, key=lambda run: run.boot_ms).name if owners else None
 
     def _may_be_needed(self, seen: process_tree.Seen) -> bool:
-        """Return whether a process may belong to an older live run."""
+        """Whether a process may belong to an older live run."""
         return any(run.ended is None and run.start <= seen.start for run in self.live.values())
 
     def _over(self, run: Run) -> None:

@@ -25,7 +25,6 @@ from dardis.live.keeper.run_request import AskedAmissError, Start, read_lease, r
 from dardis.live.keeper.runs import Runs
 
 MOST_BYTES: Final = 1 << 20
-"""Bytes per read."""
 LONGEST: Final = 64 << 20
 """Longest line and most unsent bytes."""
 MOMENT_S: Final = 0.02
@@ -46,9 +45,7 @@ class Connection:
 
     socket: socket.socket
     epoch: int | None = None
-    """Set by an accepted hello."""
     intended: dict[str, Start] = field(default_factory=dict)
-    """Runs that this connection may start."""
     unread: bytearray = field(default_factory=bytearray)
     unsent: bytearray = field(default_factory=bytearray)
     waits: bool = False
@@ -137,14 +134,13 @@ class Server:
                 self._stopping = self._stopping or not runs.live
 
     def _is_told_to_leave(self, events: list[tuple[int, int]]) -> bool:
-        """Return whether SIGTERM asks to end all runs. Call before handling exits."""
+        """Whether SIGTERM asks to end all runs. Call before handling exits."""
         others = {self._listener.fileno(), self._timer, *self._connections}
         if not self._stops and not self._leaving and any(file not in others for file, _ in events):
             time.sleep(MOMENT_S)
         return bool(self._stops)
 
     def _leave(self, runs: Runs) -> None:
-        """End all runs and close connections. The next supervisor reports the exits."""
         self._stops.clear()
         runs.end(list(runs.live), WORDS[Fate.HOST_ENDS])
         runs.disbelieve(WORDS[Fate.HOST_ENDS])
@@ -222,7 +218,6 @@ class Server:
         return Turn(connection, number, lambda: {"error": said})
 
     def _asked(self, connection: Connection, number: int, asked: Message, runs: Runs) -> Turn:
-        """Read a request. Raises AskedAmissError, or TypeError for a wrong type."""
         match asked.get("do"):
             case "hello":
                 return self._hello(connection, number, asked.get("epoch"), asked.get("mark"), runs)
@@ -259,7 +254,6 @@ class Server:
         return {}
 
     def _refused(self, connection: Connection) -> Message | None:
-        """Return the error for a connection that does not lead."""
         if connection.epoch is None:
             return {"error": "hello comes first"}
         if connection.epoch < self._log.known.epoch:
@@ -306,7 +300,6 @@ class Server:
         lease_end_ms: int | None,
         runs: Runs,
     ) -> Turn:
-        """Intend `starts`, by run. Known runs join `refused`."""
 
         def needs() -> list[Entry]:
             if self._refused(connection) is not None:

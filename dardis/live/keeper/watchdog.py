@@ -88,7 +88,7 @@ class Guards:
             self._older = None
 
     def has_ended(self, pidfd: int) -> bool:
-        """Return whether the readable file belongs to the watchdog, now ended."""
+        """Whether the readable file belongs to the watchdog, now ended."""
         if self.pid is None or pidfd != self._pidfd:
             return False
         os.close(pidfd)
@@ -123,7 +123,6 @@ def _mark(begun: Sequence[str]) -> None:
 
 
 def _be_guard(folder: str, keeper: str, boot: str, lease: Lease, maker: int) -> NoReturn:
-    """Run the watchdog in a fork of the supervisor."""
     try:
         kernel.close_files()  # includes the lock and the connections of the supervisor
         os.setsid()
@@ -243,7 +242,7 @@ def _living(begun: Begun, processes: process_tree.Forest) -> int | None:
 
 
 def _strays(meant: Sequence[_Meant], seen: Mapping[int, process_tree.Seen], maker: int, since: int) -> set[int]:
-    """Return orphaned processes of unknown runs, unless from a run without a lease.
+    """Orphaned processes of unknown runs, unless from a run without a lease.
 
     Skips processes started since the tick `since`: `meant` may lack their runs.
     """
