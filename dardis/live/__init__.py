@@ -1,1 +1,1 @@
-"""Live service: real jobs on real nodes, with the decisions of the simulation."""
+"""Live service: real jobs on real nodes."""

@@ -1,4 +1,4 @@
-"""Jobs known to the decider, events since the last decision, and restarts of the decider. Pure."""
+"""Jobs known to the decider, and new events. Pure."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from dardis.model.addresses import HostId, JobId
 from dardis.transport.base import Hosts
 
 LAG_S: Final = 2
-"""Longest delay of a start after its order, and of free nodes after a kill, s."""
+"""Longest delay of a start, and of free nodes after a kill, s."""
 
 Reach = Callable[[AbstractSet[HostId]], Hosts]
-"""Connects to hosts, given the unreachable hosts."""
+"""Connects to hosts; the argument names unreachable hosts."""
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ class _News:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """Starts, refused jobs with reasons, and the instant as journal text."""
+    """Starts, reasons of refused jobs, and journal text."""
 
     starts: list[Start]
     refused: dict[JobId, str]
@@ -39,13 +39,12 @@ class Decided:
 
 
 class Admission:
-    """Passes startable jobs to the decider, within the limits of arrays."""
+    """Passes startable jobs to the decider."""
 
     def __init__(self, machine: Machine, submissions: Mapping[int, Open], reach: Reach | None) -> None:
-        """Start without a decider. `submissions` are all open submissions, updated by the caller."""
+        """`submissions`: all open submissions, updated by the caller."""
         self._machine, self._submissions, self._reach = machine, submissions, reach
         self._decider: Decider | None = None
-        """None: the next decision creates a decider."""
         self._news = _News()
         self._to_admit: deque[LiveJob] = deque()
         self._admitted: set[JobId] = set()
@@ -53,11 +52,11 @@ class Admission:
     # ------------------------------------------------------------------------------------------------------------------
 
     def may_begin(self, jobs: Iterable[LiveJob]) -> None:
-        """Add jobs without other obstacles than dependencies and array limits."""
+        """Add startable jobs, subject to dependencies and array limits."""
         self._to_admit.extend(jobs)
 
     def has(self, job: LiveJob) -> bool:
-        """Whether the decider has a job, or soon will."""
+        """Whether the decider has a job, now or soon."""
         return job.number in self._admitted
 
     def withdraw(self, job: LiveJob) -> None:
@@ -72,7 +71,7 @@ class Admission:
         self.leave(job)
 
     def leave(self, job: LiveJob) -> None:
-        """Admit the next job of the array in place of a job."""
+        """Admit the next job of the array."""
         self._admitted.discard(job.number)
         one = self._submissions[job.of.first]
         one.admitted -= 1
@@ -84,22 +83,22 @@ class Admission:
         self._news.closed = True
 
     def begin_anew(self) -> None:
-        """Discard the decider; the next decision starts anew."""
+        """Discard the decider."""
         self._decider = None
 
     # ------------------------------------------------------------------------------------------------------------------
 
     def wake(self) -> int:
-        """Next time to decide without an event, Unix s (FOREVER: never)."""
+        """Next decision without an event, Unix s (FOREVER: never)."""
         return 0 if self._decider is None else self._decider.wake()
 
     def decide(
         self, now: int, closed: Callable[[], tuple[int, ...]], running: Iterable[LiveJob], silent: AbstractSet[HostId]
     ) -> Decided | None:
-        """Pass events to the decider and return its decisions; None: no events.
+        """Pass events to the decider; None: no events.
 
-        `closed` returns nodes closed to new jobs. `running` is used only by a new decider. Raises HostDownError; then
-        the decider is discarded.
+        `closed` returns closed nodes. Only a new decider reads `running`. Raises HostDownError and discards the
+        decider.
         """
         machine, decider, anew = self._machine, self._decider, self._decider is None
         if anew:

@@ -1,4 +1,4 @@
-"""Agent of a host: forwards messages between the service and the local job supervisor.
+"""Agent of a host: forwards messages between service and job supervisor.
 
 Also runs node managers and a socket server. Keeps no state across restarts.
 """
@@ -24,15 +24,14 @@ if TYPE_CHECKING:
     from dardis.transport.links import Link
 
 LOOK_S: Final = 1.0
-"""Interval of time checks, s."""
 STOPPED_S: Final = 5.0
-"""Gap that shows a stopped process; older messages may be outdated, s."""
+"""Gap that proves a stopped process, s."""
 PART_S: Final = 0.3
 """Longest wait for the last message, s."""
 
 
 class Agent:
-    """Forwards messages of the newest connection of the service."""
+    """Forwards messages of the newest connection."""
 
     def __init__(
         self,
@@ -40,7 +39,7 @@ class Agent:
         say: Callable[[bytes], object],
         door: Callable[[Mapping[str, Any]], None] = lambda _: None,
     ) -> None:
-        """`connect` reaches the supervisor. `say` gets messages for the service, `door` for the socket server."""
+        """`connect` reaches the supervisor. `say` sends to the service, `door` to the socket server."""
         self._connect, self._say, self._door = connect, say, door
         self._number = 0
         self._talk: _Talk | None = None
@@ -143,10 +142,9 @@ class _Talk:
 async def be_agent(
     folder: Path, link: Link, answer: Callable[[bytes], bytes], *, users: bool = False, apart: bool = False
 ) -> None:
-    """Run the agent until stopped by the service or a signal. `answer` answers turns.
+    """Run an agent until stopped. Raises InputError without a socket.
 
-    `users`: the socket is open to all. `apart`: the supervisor is started separately. Raises InputError without a
-    socket.
+    `answer` answers turns. `users`: open to all users. `apart`: the supervisor is started separately.
     """
     with listening(folder, users=users) as listener:
         door = Door(listener, link.say)

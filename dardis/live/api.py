@@ -1,4 +1,4 @@
-"""HTTP API of the service: JSON on a Unix socket, with users from the kernel."""
+"""HTTP API of the service: JSON on a Unix socket, users from the kernel."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from dardis.model.errors import DardisError, InputError
 MOST_TOLD: Final = 1_000_000
 """Most unfinished jobs in an answer."""
 MOST_AT_ONCE: Final = 500
-"""Most other jobs in an answer; clients then request the next."""
+"""Most other jobs in an answer."""
 PIECE: Final = 50
-"""Jobs processed before other requests get a turn."""
+"""Jobs processed per turn."""
 MOST_PIECES: Final = 1000
-"""Most pieces searched for an answer."""
+"""Most pieces per answer."""
 SEE_GONE_S: Final = 10.0
-"""Interval of checks whether a waiting client is connected, s."""
+"""Interval of checks for lost clients, s."""
 MOST_NUMBER: Final = (1 << 63) - 1
 
 Answer = Awaitable[web.StreamResponse]
@@ -50,7 +50,7 @@ class Api:
     """HTTP API of the service."""
 
     def __init__(self, service: Service, user_jobs: int) -> None:
-        """Initialize. `user_jobs`: most unfinished jobs per user, except for the user of the service."""
+        """`user_jobs`: most unfinished jobs of another user."""
         self._service = service
         self._me = os.geteuid()
         self._limits = Limits(user_jobs, self._open)
@@ -80,7 +80,7 @@ class Api:
 
     @asynccontextmanager
     async def answering(self, listener: socket.socket, doors: FarDoors | None = None) -> AsyncIterator[None]:
-        """Answer local connections, and connections forwarded from other hosts."""
+        """Answer local and forwarded connections."""
         runner = web.AppRunner(self.app(), access_log=None, shutdown_timeout=1.0, auto_decompress=False)
         await runner.setup()
         assert runner.server is not None

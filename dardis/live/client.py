@@ -1,7 +1,6 @@
-"""Client of a service: HTTP and JSON on a Unix socket, with the standard library.
+"""Client of a service: HTTP and JSON on a Unix socket.
 
-Requests are repeated if the service ends without an answer and another starts. Repetition is harmless; submissions have
-a key.
+Repeats requests if the service restarts; submissions have a key.
 """
 
 from __future__ import annotations
@@ -22,16 +21,16 @@ from dardis.model.errors import DardisError, InputError
 
 SOCKET: Final = "gateway.sock"
 MOST_SOCKET_BYTES: Final = 107
-"""Bytes of a socket path (sun_path has 108, including the terminator)."""
+"""Bytes of a socket path, without terminator."""
 ANSWER_S: Final = 60.0
 """Longest answer, s."""
 DELETE_S: Final = 5.0
 AGAIN_S: Final = 30.0
-"""Longest absence of a service; several hosts need 10 s or more, s."""
+"""Longest absence of a service, s."""
 AWAY_S: Final = 600.0
-"""Longest absence while waiting for a job, s."""
+"""Longest absence during `ended`, s."""
 _WAIT_S: Final = 30
-"""Longest wait for a job per request, s."""
+"""Longest wait per request, s."""
 _PAUSE_S: Final = 0.05
 _REFUSALS: Final = 300
 _NOT_READY: Final = 503
@@ -40,7 +39,7 @@ _MISTAKES: Final = frozenset({400, 403, 404, 405, 413, 422})
 
 
 class AwayError(DardisError):
-    """The service is gone and has not returned in time."""
+    """The service has not returned in time."""
 
 
 class _Gone(Exception):  # noqa: N818 (it is no failure yet)
@@ -53,7 +52,7 @@ class _Gone(Exception):  # noqa: N818 (it is no failure yet)
 
 
 def place_of(folder: Path | None, environment: Mapping[str, str] = os.environ) -> Path:
-    """Folder of the service: named, from the environment, or the default of the user."""
+    """Folder of the service: named, from the environment, or default."""
     if folder is not None:
         return Path(os.path.abspath(folder))  # noqa: PTH100 (links stay as they were named)
     if named := environment.get("DARDIS_FOLDER"):
@@ -82,7 +81,7 @@ def here() -> str:
 
 
 class Client:
-    """Client of a service; a connection per request."""
+    """Client of a service."""
 
     def __init__(self, folder: Path) -> None:
         """Initialize. Raises InputError for a long path."""
@@ -91,7 +90,7 @@ class Client:
         self._was_there = False
 
     def get(self, path: str, *, patience_s: float = 0, **query: str | int | None) -> dict[str, Any]:
-        """Send GET. `patience_s` extends the time limit; None queries are dropped."""
+        """Send GET. `patience_s` extends the time limit; drops None queries."""
         said = urlencode({name: value for name, value in query.items() if value is not None})
         return self._ask("GET", f"{path}?{said}" if said else path, None, ANSWER_S + patience_s)
 
@@ -104,7 +103,7 @@ class Client:
         return self._ask("DELETE", path, None, DELETE_S, again=False)
 
     def lines(self, path: str, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """Yield the lines of a streamed answer until its end; nothing if the service is not ready.
+        """Yield lines of a streamed answer; none if the service is not ready.
 
         Raises InputError and DardisError for refusals.
         """
@@ -133,7 +132,7 @@ class Client:
     def history(
         self, limit: int | None = None, *, state: str, user: str | None = None, since_ms: int | None = None
     ) -> list[dict[str, Any]]:
-        """Recent jobs, newest first. `since_ms`: earliest end, Unix ms. `state`: over or all."""
+        """Recent jobs, newest first. `since_ms`: earliest end. `state`: over or all."""
         told: list[dict[str, Any]] = []
         before = None
         while limit is None or len(told) < limit:
@@ -145,7 +144,7 @@ class Client:
         return told
 
     def ended(self, number: int) -> dict[str, Any]:
-        """Wait for the end of a job. Raises AwayError after `AWAY_S` without a service."""
+        """Wait for the end of a job. Raises AwayError after `AWAY_S` without service."""
         path = f"/jobs/{number}/wait?timeout={_WAIT_S}"
         while not is_over(job := self._ask("GET", path, None, ANSWER_S + _WAIT_S, away_s=AWAY_S)):
             sleep(_PAUSE_S)
@@ -163,7 +162,7 @@ class Client:
         self, method: str, path: str, body: Mapping[str, Any] | None, patience_s: float, *, again: bool = True,
         away_s: float | None = None,
     ) -> dict[str, Any]:  # fmt: skip
-        """Send a request. `away_s` is the longest absence of a known service."""
+        """`away_s`: longest absence of a known service."""
         begun, died = away_s is not None and self._was_there, False
         last: float | None = None
         while True:

@@ -16,10 +16,10 @@ from aiohttp import web
 from dardis.live.socket_server import BACKLOG, Who, peer_of
 
 MOST_CONNECTIONS: Final = 512
-"""Connections per user on all hosts; more are closed."""
+"""Per user, on all hosts; more are closed."""
 MOST_BYTES: Final = 64 << 20
 MOST_BODIES: Final = 4
-"""Bodies of a user read at a time; others wait."""
+"""Bodies of a user read at a time."""
 BODY_S: Final = 60.0
 """Longest reading of a body, s."""
 
@@ -47,7 +47,7 @@ class Callers:
         return None if request.transport is None else self._of.get(request.transport)
 
     async def body(self, request: web.Request) -> Any:  # noqa: ANN401 (as JSON has it)
-        """Read a JSON body. Raises ConnectionError for an incomplete body."""
+        """Read a JSON body. Raises ConnectionError if incomplete."""
         who = self.who(request)
         if who is None:
             raise ConnectionError

@@ -1,4 +1,4 @@
-"""Obstacles of jobs: dependencies, array limits and remains of an earlier run. Pure."""
+"""Obstacles of jobs: dependencies, array limits, earlier runs. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Open:
     submission: Submission
     jobs: list[LiveJob]
     waits_for: set[int] = field(default_factory=set)
-    """Unfinished jobs in dependencies; the first job of an array stands for the array."""
+    """Unfinished dependencies; the first job stands for an array."""
     admitted: int = 0
     behind: deque[LiveJob] = field(default_factory=deque)
     """Jobs behind the array limit."""
@@ -51,7 +51,7 @@ class Dependencies:
     def see(self, one: Open, how: Callable[[int], list[State]]) -> None:
         """Add the dependencies of a new submission. `how` returns end states of finished jobs.
 
-        Raises InputError for an unknown job, or an end that rules out a start.
+        Raises InputError for an unknown job or a start ruled out.
         """
         for after in one.submission.asked.after:
             states = self._states(after.id) or how(after.id)
@@ -74,7 +74,7 @@ class Dependencies:
                 self._dependents.setdefault(after.id, []).append(one)
 
     def _states(self, number: int) -> list[State]:
-        """States of an open job, or of an array by its first job; []: not open."""
+        """States of an open job or array; []: not open."""
         job = self._jobs.get(JobId(number))
         if job is None:
             return []
@@ -89,7 +89,7 @@ class Dependencies:
         return [number for number in met if number in self._dependents]
 
     def met(self, number: int) -> tuple[list[LiveJob], list[LiveJob]]:
-        """Meet a dependency. Return the jobs that can never start, and the jobs with fewer dependencies."""
+        """Meet a dependency. Return jobs that can never start, and jobs with fewer dependencies."""
         in_vain: list[LiveJob] = []
         free: list[LiveJob] = []
         states = self._states(number)
@@ -117,10 +117,10 @@ def meets(kind: str, states: Iterable[State]) -> bool:
 
 
 class Reruns:
-    """Jobs to rerun. A job starts once no host can still run its last run."""
+    """Jobs to rerun once no host can still run their last run."""
 
     def __init__(self, strays: Strays, hearing: Hearing, forgotten: str) -> None:
-        """Start empty. `forgotten` is the reason for a run unknown to a reachable host; such jobs do not rerun."""
+        """`forgotten`: reason of runs unknown to a reachable host; such jobs do not rerun."""
         self._strays, self._hearing, self._forgotten = strays, hearing, forgotten
         self._jobs: dict[JobId, LiveJob] = {}
         self._over: set[str] = set()
@@ -136,7 +136,7 @@ class Reruns:
         self._over.add(host)
 
     def heard(self, host: str) -> None:
-        """Report that a host is reachable; new leases are possible."""
+        """Report that a host is reachable."""
         self._over.discard(host)
 
     def hosts(self) -> set[str]:
@@ -148,7 +148,7 @@ class Reruns:
         return list(self._jobs.values())
 
     def looked_at(self) -> Iterator[tuple[LiveJob, str]]:
-        """Yield waiting jobs with reasons. Empty: may start and is removed."""
+        """Yield waiting jobs with reasons. Empty: may start; removed."""
         for job in self.waiting():
             why = self._why(job) if job.state is State.WAITING else ""
             if not why or why == self._forgotten:

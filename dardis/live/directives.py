@@ -1,6 +1,6 @@
-"""Options of jobs: `#DARDIS` and `#SBATCH` lines of scripts, and command options, with positions.
+"""Job options in `#DARDIS` and `#SBATCH` lines, and on the command line.
 
-Lines count up to the first line that is neither empty nor a comment. Options without meaning cause warnings.
+Lines count up to the first command. Unsupported Slurm options cause warnings.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FLAGS: Final = ("requeue", "hold", "wait")
 """Options without a value; NO overrides."""
 YES, NO = "yes", "no"
 _OWN: Final = frozenset({"DARDIS_JOB_ID", "DARDIS_ARRAY_INDEX", "DARDIS_ARRAY_JOB_ID", "DARDIS_HOSTFILE", "DARDIS_RUN"})
-"""Variables set by the service for a job, not passed on to its submissions."""
+"""Variables of the current job, not passed to submissions."""
 
 
 class Said(NamedTuple):
@@ -45,7 +45,7 @@ class Asked(NamedTuple):
 
 
 def asked_of(said: Mapping[str, Said], argv: Sequence[str], name: str, environment: Mapping[str, str]) -> Asked:
-    """Job request for options; `name` is the default name, `chdir` becomes absolute. Raises InputError."""
+    """Job request for options; `name` is a default, `chdir` becomes absolute. Raises InputError."""
     export, values = job_request.read_export(*said.get("export", Said(job_request.ALL, "--export")))
     handed_on, warnings = _environment(export, values, environment)
     chdir = said.get("chdir")
@@ -137,7 +137,7 @@ _SLURM: Final = {
     "ntasks": "ntasks", "ntasks-per-node": "ntasks-per-node", "mem-per-cpu": "mem-per-cpu", "gpus": "gpus",
     "gpus-per-node": "gpus-per-node", "gres": "gres",
 }  # fmt: skip
-"""Options of sbatch with a value; per-node values come from `_by_node`."""
+"""Options of sbatch with a value."""
 _SLURM_FLAGS: Final = {
     "requeue": ("requeue", YES), "no-requeue": ("requeue", NO), "hold": ("hold", YES), "wait": ("wait", YES),
 }  # fmt: skip
@@ -150,14 +150,14 @@ _KINDS: Final = {"afterok": "ok", "afterany": "any", "afternotok": "fail"}
 
 @dataclass(slots=True)
 class Directives:
-    """Options in a script, from DARDIS and Slurm lines, and warnings."""
+    """DARDIS and Slurm options in a script, and warnings."""
 
     ours: dict[str, Said] = field(default_factory=dict)
     slurm: dict[str, Said] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
     def under(self, given: Mapping[str, Said]) -> dict[str, Said]:
-        """All options. `given` overrides DARDIS lines; these override Slurm lines."""
+        """All options: `given` first, then DARDIS lines, then Slurm lines."""
         better = {**self.ours, **given}
         said = {**self.slurm, **better}
         said.update({name: one for name, one in self._by_node(said).items() if name not in better})
@@ -186,7 +186,7 @@ class Directives:
 
 
 def read_script(path: Path) -> str:
-    """Text of a script; `STDIN` reads standard input. Raises InputError."""
+    """Text of a script; `STDIN`: standard input. Raises InputError."""
     try:
         data = sys.stdin.buffer.read(MOST_BYTES + 1) if path == STDIN else path.read_bytes()
     except (OSError, ValueError) as error:
@@ -209,7 +209,7 @@ def read_script(path: Path) -> str:
 
 
 def read_directives(text: str, path: Path) -> Directives:
-    """Read the options in a script. Raises InputError for a bad DARDIS line."""
+    """Read options in a script. Raises InputError for a bad DARDIS line."""
     found = Directives()
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip() and not line.startswith("#"):
@@ -276,7 +276,7 @@ def _gpus(found: Directives, said: Said) -> Said:
 def _options(
     line: str, known: Mapping[str, bool], short: Mapping[str, str], place: str
 ) -> Iterator[tuple[str, str | None, str]]:
-    """Yield options as written, names (None: unknown) and values. `known` tells whether a value follows."""
+    """Yield option texts, names (None: unknown) and values. `known` tells whether a value follows."""
     try:
         words = shlex.split(line, comments=True)[::-1]
     except ValueError as error:

@@ -1,6 +1,6 @@
-"""Client of etcd: HTTP/JSON with the standard library; blocking.
+"""Blocking client of etcd by HTTP/JSON.
 
-A request without an answer goes to the next endpoint, so repetition must be harmless.
+Requests without an answer are repeated, so repetition must be harmless.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dardis.model.errors import InputError
 
 PORT: Final = 2379
 ANSWER_S: Final = 2.0
-"""Longest wait for an endpoint; a new leader needs about a second, s."""
+"""Longest wait for an endpoint, s."""
 PATIENCE_S: Final = 6.0
 """Longest wait for all endpoints, s."""
 PAGE: Final = 64
@@ -51,10 +51,10 @@ class Place:
 def journal_place(
     text: str | None, ca: Path | None, cert: Path | None, key: Path | None, *, users: bool = False
 ) -> Callable[[], Place] | None:
-    """Function that loads the certificates and returns the address; None without `text`.
+    """Function that loads certificates and returns the address; None without `text`.
 
-    Raises InputError, also for missing certificates. With `users`, certificates are required: local users could write
-    to etcd and run jobs as others.
+    Raises InputError, also for missing certificates. `users` requires certificates, or local users could run jobs as
+    others.
     """
     files = {"--journal-ca": ca, "--journal-cert": cert, "--journal-key": key}
     missing = [option for option, file in files.items() if file is None]
@@ -127,7 +127,7 @@ def is_value(key: bytes, value: bytes) -> Json:
 
 
 def is_as_seen(key: bytes, revision: int) -> Json:
-    """Condition: the key was last written in this revision; 0: missing."""
+    """Condition: the last write had this revision; 0: missing."""
     return {"key": as_text(key), "target": "MOD", "result": "EQUAL", "mod_revision": str(revision)}
 
 
@@ -157,7 +157,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """Result of a transaction: conditions met, and keys read."""
+    """Result of a transaction, with keys read."""
 
     as_expected: bool
     found: dict[bytes, Found]
@@ -165,7 +165,7 @@ class Done:
 
 
 class Etcd:
-    """Client for a single thread; keeps a connection."""
+    """Client for a single thread."""
 
     def __init__(self, place: Place, patience_s: float = PATIENCE_S) -> None:
         self._place, self._patience_s = place, patience_s
@@ -174,7 +174,7 @@ class Etcd:
         self._cluster = ""
 
     def transact(self, expected: Sequence[Json], do: Sequence[Json], otherwise: Sequence[Json] = ()) -> Done:
-        """Do `do` if all conditions hold, else `otherwise`. Raises JournalError without an answer."""
+        """Do `do` if all conditions hold, else `otherwise`. Raises JournalError."""
         told = self.ask("kv/txn", {"compare": list(expected), "success": list(do), "failure": list(otherwise)})
         rows = [row for one in told.get("responses", ()) for row in one.get("response_range", {}).get("kvs", ())]
         found = {one.key: one for one in map(_found, rows)}
@@ -192,7 +192,7 @@ class Etcd:
             begin = rows[-1].key + b"\0"
 
     def ask(self, what: str, body: Json) -> Json:
-        """Answer of any endpoint. Raises JournalError for a refusal or no answer."""
+        """Answer of any endpoint. Raises JournalError."""
         data = json.dumps(body).encode()
         until = monotonic_s() + self._patience_s
         while True:

@@ -1,14 +1,14 @@
-r"""A journal in etcd, for a head that may lose its disk: what is in etcd is acknowledged; a copy on the disk is read.
+r"""Journal in etcd, for hosts with unsafe disks: writes go to etcd, reads use a local copy.
 
-Keys, all below `dardis/NAME/`:
+Keys below `dardis/NAME/`:
 
     service           version and name of the journal
-    epoch             of the service that leads, and its own key: whatever is written expects this to be its own
-    leader            who leads, while his lease lasts
-    log/N             record N, a batch: "P\n" and the last of its text
-    part/N/I          I of the P pieces that come before, if a request can't hold it
-    base              "N P": all up to record N is in the rows, of P pieces, and not in the log any more
-    rows/N/I          piece I of these: a batch a line
+    epoch             epoch and key of the leader; each write requires an unchanged value
+    leader            leader, until its lease ends
+    log/N             record N, a batch: "P\n" and the last piece of the text
+    part/N/I          piece I of P earlier pieces, if a request cannot hold the text
+    base              "N P": records up to N are in P pieces of rows, not in the log
+    rows/N/I          piece I of the rows: a batch a line
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ from dardis.live.random_keys import fresh_key
 from dardis.model.errors import DardisError, InputError
 
 LEASE_S: Final = 6
-"""Time after the last renewal when a leader counts as dead, s."""
+"""Time until a silent leader counts as dead, s."""
 RENEW_S: Final = 1.5
 """Interval of renewals, s."""
 WAIT_S: Final = 2 * LEASE_S + 2.0
-"""Time to wait for the leader: a new leader of etcd renews all leases, s."""
+"""Longest wait for a dead leader; a new leader of etcd renews its lease, s."""
 PIECE: Final = 1 << 20
-"""Bytes per write; etcd accepts requests of 1.5 MiB."""
+"""Bytes per write; etcd accepts 1.5 MiB."""
 PIECES: Final = 8
 MOST_LOG: Final = 16 << 20
-"""Bytes of log that cause compaction, unless the rows are larger."""
+"""Bytes of log that cause compaction, unless rows are larger."""
 KEPT: Final = 10_000
 """Finished submissions kept in rows."""
 _RECORD: Final = 1024
-"""Approximate overhead of a record, bytes."""
+"""Overhead of a record, bytes."""
 
 
 def open_journal(folder: Path, etcd: Place | None, least_epoch: int = 1) -> Journal:
@@ -69,13 +69,13 @@ class EtcdJournal(Journal):
     def __init__(self, folder: Path, place: Place, least_epoch: int = 1) -> None:
         """Lead with a new epoch and update the local copy.
 
-        Waits for a dead leader, not for a live leader. Raises InputError, or JournalError without an answer.
+        Waits for a dead leader. Raises InputError for a live leader, and JournalError without an answer.
         """
         self._place, self._etcd, self._renewing = place, Etcd(place), Etcd(place, RENEW_S)
         self._root = f"dardis/{place.name}/".encode()
         self._certain_s = -inf
         self._unsure = False
-        """Whether the next record may be on its way or stored."""
+        """Whether the next record may be stored."""
         self._leader = Thread(target=self._lead_on, name="leader", daemon=True)
         self._closing = Event()
         self._superseded = Future[None]()
@@ -83,7 +83,7 @@ class EtcdJournal(Journal):
         self._cutter = ThreadPoolExecutor(1, "cutter")
         self._cutting: Future[tuple[int, int]] | None = None
         self._cut_at = 0
-        """Last record in written rows, valid or not."""
+        """Last record in written rows."""
         self._most = MOST_LOG
         with ExitStack() as stack:
             stack.callback(self._etcd.close)
@@ -133,7 +133,7 @@ class EtcdJournal(Journal):
         return epoch
 
     def _lead(self, owner: str, floor: int) -> tuple[int, str]:
-        """Take an epoch above `floor`. Return epoch and name of the journal. `owner`: last owner of this folder."""
+        """Take an epoch above `floor`. Return epoch and journal name. `owner`: last owner of the folder."""
         self._owner = fresh_key()
         self._said = f"{self._owner} process {os.getpid()} on {os.uname().nodename}".encode()
         service_key, epoch_key, leader_key = (self._key(name) for name in ("service", "epoch", "leader"))
@@ -188,7 +188,7 @@ class EtcdJournal(Journal):
             self._superseded.set_exception(error)
 
     async def superseded(self) -> None:
-        """Wait for the loss of leadership. Raises SupersededError."""
+        """Wait for a takeover. Raises SupersededError."""
         await asyncio.wrap_future(self._superseded)
 
     def certain_s(self) -> float:
@@ -215,7 +215,7 @@ class EtcdJournal(Journal):
     def write(self, batch: Batch) -> None:
         """Write a batch durably. Raises JournalError, or SupersededError after a takeover.
 
-        A failed write may still be stored. Call `settle` next; otherwise the next write may fail.
+        A failed write may still be stored: call `settle` next.
         """
         if self.settle():
             raise JournalError(f"{self._place}: has taken what it gave no answer to; that holds now")
@@ -224,7 +224,7 @@ class EtcdJournal(Journal):
         self._see_size()
 
     def settle(self) -> bool:
-        """Resolve a write without an answer; return whether records are new. Raises JournalError or SupersededError."""
+        """Resolve a write without an answer; return whether records are new. Raises JournalError."""
         if self._unsure:
             self._append(_text(Batch()))
         return self._applied < self._record and self._catch_up()
@@ -237,7 +237,7 @@ class EtcdJournal(Journal):
         self._db.execute(f"UPDATE {COPY} SET record = ?, size = ?", (self._record, self._size))  # noqa: S608
 
     def _append(self, text: bytes) -> bool:
-        """Append a record; return whether the stored record is this. Raises JournalError if unknown."""
+        """Append a record; return whether stored unchanged. Raises JournalError if unknown."""
         number = self._record + 1
         self._unsure = True
         *pieces, last = _pieces([text])
@@ -272,7 +272,7 @@ class EtcdJournal(Journal):
         return is_new
 
     def _read_pieces(self, kind: str, number: int, count: int) -> Iterator[bytes]:
-        """Yield `count` pieces. Later pieces are remains of failed writes."""
+        """Yield `count` pieces; ignore remains of failed writes."""
         begin, seen = self._key(kind, number), 0
         for found in islice(self._etcd.read(begin + b"/", begin + b"0", page=PIECES), count):
             seen += found.key == self._key(kind, number, seen)
@@ -312,10 +312,7 @@ class EtcdJournal(Journal):
             self._cutting = self._cutter.submit(self._cut, self._size)
 
     def _cut(self, size: int) -> tuple[int, int]:
-        """Replace the log by rows. Return bytes removed from the log and bytes of rows.
-
-        Runs beside writes. A failure changes nothing.
-        """
+        """Replace the log by rows, beside writes. Return removed bytes of the log, and bytes of rows."""
         etcd, key, rows, at = Etcd(self._place), self._key("base"), 0, 0
         with (
             suppress(JournalError, SupersededError, sqlite3.Error),
@@ -349,7 +346,7 @@ class EtcdJournal(Journal):
         return 0, 0
 
     def close(self) -> None:
-        """Close the journal and release leadership. Repeated calls have no effect."""
+        """Close the journal and release leadership."""
         if self._closing.is_set():
             return
         self._closing.set()

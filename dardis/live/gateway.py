@@ -1,7 +1,6 @@
-"""Decisions of the gateway: submission, start, end and cancellation of jobs.
+"""Decisions of the gateway about jobs.
 
-Pure: events and times are arguments. The caller must write each batch to the journal before its orders and answers
-leave.
+Pure: events and times are arguments. The caller writes each batch to the journal before its orders and answers leave.
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ class Gateway:
         self, machine: Machine, unfinished: Iterable[tuple[Submission, Mapping[int, str]]] = (),
         drained: Mapping[str, str] | None = None, reach: Reach | None = None, leased: AbstractSet[str] = frozenset(),
     ) -> None:  # fmt: skip
-        """Restore the state of the journal: unfinished submissions with job states, and reasons of drained nodes.
+        """Restore journal state: unfinished submissions and drained nodes.
 
-        `reach` connects to hosts; None: all in this process. Hosts are unreachable until their first report. Jobs that
-        may rerun get a lease on hosts in `leased`.
+        `reach` connects to hosts; None: all local. Hosts in `leased` get leases for jobs that may rerun. All hosts are
+        unreachable until their first report.
         """
         self.machine, self._leased = machine, leased
         self.drained = {name: why for name, why in (drained or {}).items() if name in machine.names}
@@ -56,12 +55,12 @@ class Gateway:
         self._dirty: dict[JobId, LiveJob] = {}
         self._changed: dict[int, Open] = {}
         self._closing: list[int] = []
-        """Submissions whose end is being written."""
+        """Finished submissions, being written."""
         self._instants: list[str] = []
         self._drains: dict[str, str] = {}
         self._stops = False
         self._strange: set[JobId] = set()
-        """Running jobs on removed nodes or cores; nothing starts beside them."""
+        """Running jobs on removed nodes or cores."""
         for submission, become in unfinished:
             self._recall(submission, become)
         self._strange |= strangers(machine, self._free, self._jobs.values())
@@ -101,7 +100,7 @@ class Gateway:
         return told_nodes(self.machine, self._free, self._running(lambda _: True), self.drained, self.hearing.silent)
 
     def why_waits(self, job: LiveJob) -> str:
-        """Why a waiting job does not start; empty if not waiting."""
+        """Why a waiting job does not start."""
         if job.state is not State.WAITING:
             return ""
         if refusing := ", ".join(sorted(self.hearing.refusing)):
@@ -120,10 +119,9 @@ class Gateway:
     # What happens.
 
     def submit(self, submission: Submission, how: Callable[[int], list[State]]) -> None:
-        """Accept a submission.
+        """Accept a submission. Raises InputError for an impossible request or dependency.
 
-        `how` returns the end states of a finished job, or of an array by its first job; []: unknown. Raises InputError
-        for an impossible request or dependency.
+        `how` returns end states of a finished job or array; []: unknown.
         """
         if refusal := self.machine.refusal(submission.asked):
             raise InputError("submit", refusal, "no more than the machine has (dardis nodes)")
@@ -145,7 +143,7 @@ class Gateway:
             self._end(job, State.CANCELLED, "cancelled before it began", now_ms)
 
     def hold(self, job: LiveJob) -> bool:
-        """Hold a waiting job. Return whether the job is now held."""
+        """Hold a job. Return whether held."""
         if job.state is not State.WAITING:
             return job.state is State.HELD
         self._admission.withdraw(job)
@@ -153,7 +151,7 @@ class Gateway:
         return True
 
     def release(self, job: LiveJob) -> bool:
-        """Release a held job, or requeue an unknown job. Return whether possible."""
+        """Release a held job or requeue an unknown job. Return whether possible."""
         if job.state is State.UNKNOWN:
             one = self._open[job.of.first]
             if one.left == 0:  # the journal records the end, or soon will
@@ -186,10 +184,7 @@ class Gateway:
             job.started_ms = started_ms
 
     def told(self, record: Mapping[str, Any], now_ms: int, host: str) -> None:
-        """Handle a run record of a reachable host.
-
-        Another host than the ordered host may report an intent never written.
-        """
+        """Handle a run record of a reachable host, perhaps not the ordered host."""
         run, state = record["run"], record["state"]
         marks = self.hearing.marks[host]
         if is_part(run) and (job := self._has_part(run, marks)) is not None:
@@ -229,20 +224,17 @@ class Gateway:
             self._end(job, *how, record["ended_ms"] or now_ms)
 
     def heard(self, records: Iterable[Mapping[str, Any]], now_ms: int, host: str, marks: Sequence[str]) -> None:
-        """Handle the first report of a host: all runs known to its supervisor, and all its incarnations `marks`.
+        """Handle the first report of a host: all runs and incarnations known to its supervisor.
 
-        A missing run ordered on this host and incarnation has not started and never will: the job waits again. Other
-        missing runs are unknown and may still run, so their jobs end as unknown. Causes: a lost, copied or restored
-        folder.
+        Missing runs ordered on this host and incarnation never start: their jobs wait again. Other missing runs, e.g.
+        after a folder was lost or copied, may still run: their jobs end as unknown.
         """
         told = list(records)
         runs = {record["run"] for record in told}
         self.hearing.knows(host, marks)
         self._reruns.heard(host)
         self._strays.drop(lambda there, _: there == host)
-        self.parts.heard(
-            host, runs, marks, FORGOTTEN
-        )  # a step not started is no orphaned run if the report ends its job
+        self.parts.heard(host, runs, marks, FORGOTTEN)  # first, so a step not started is not taken for orphaned
         for record in told:
             self.told(record, now_ms, host)
         self._follow(host, marks)
@@ -275,9 +267,9 @@ class Gateway:
             self._admission.begin_anew()
 
     def led_otherwise(self, host: str) -> None:
-        """Handle a refusal: the supervisor has accepted a higher epoch, so jobs may run elsewhere.
+        """Handle a refusal: the supervisor accepted a higher epoch, so jobs may run elsewhere.
 
-        Nothing starts on any host before this host reports or is given up.
+        Nothing starts until this host reports or is given up.
         """
         if self.hearing.refuses(host):
             self._admission.close()
@@ -285,7 +277,7 @@ class Gateway:
     def give_up(self, name: str, now_ms: int) -> int:
         """Give up an unreachable host or node. Return the number of affected jobs.
 
-        Jobs there end as unknown and rerun only on request. Jobs elsewhere lose their steps there.
+        Jobs there end as unknown. Other jobs lose their steps there.
         """
         is_heard = self.hearing.is_heard
         is_lost = not is_heard(self.machine.host(name) or name)
@@ -313,10 +305,7 @@ class Gateway:
         return len(lost) + without
 
     def lease_is_over(self, host: str) -> int:
-        """Handle the end of all leases on an unreachable host. Return the number of jobs that wait again.
-
-        Runs without a lease stay as they are.
-        """
+        """Handle the end of all leases on an unreachable host. Return the number of requeued jobs."""
         if self.hearing.is_heard(host):
             return 0
         self._reruns.leases_are_over(host)
@@ -339,10 +328,9 @@ class Gateway:
         return job if job is not None and any(led.mark in marks for led in job.hosts.values()) else None
 
     def begin_part(self, job: LiveJob, run: str, host: str, mark: str | None) -> Part | None:
-        """Start a step of a running job on a reachable host. `mark` is the incarnation of an earlier request.
+        """Start a step of a running job on a reachable host. Raises InputError.
 
-        None: the step is unknown, because the host was given up or its supervisor is new. Raises InputError for a
-        refusal.
+        `mark` is the incarnation of an earlier request. None: unknown step, after loss of the host or its supervisor.
         """
         marks = self.hearing.marks[host]
         if host not in job.hosts or {job.hosts[host].mark, mark or marks[-1]}.difference(marks):
@@ -350,7 +338,7 @@ class Gateway:
         return self.parts.begin(job, run, host, marks[-1])
 
     def end_parts_alone(self, now_s: float) -> None:
-        """End steps without clients. A client may be on an unreachable host of the job; such steps continue."""
+        """End steps without clients, if all hosts of the job are reachable."""
 
         def may_follow(part: Part) -> bool:
             job = self.running_as(job_run(part.run))
@@ -377,7 +365,7 @@ class Gateway:
             self._end(job, State.UNKNOWN, why, now_ms)
 
     def _end(self, job: LiveJob, state: State, why: str, now_ms: int) -> None:
-        """End a job, and jobs with a failed dependency. A loop, because chains may be long."""
+        """End a job and jobs that depend in vain. A loop, because chains may be long."""
         met = deque(self._over(job, state, why, now_ms))
         while met:
             number = met.popleft()
@@ -415,13 +403,13 @@ class Gateway:
     # ------------------------------------------------------------------------------------------------------------------
 
     def wake(self) -> int:
-        """Next time to decide without an event, Unix s (FOREVER: never)."""
+        """Next decision without an event, Unix s (FOREVER: never)."""
         return FOREVER if self.hearing.all_silent else self._admission.wake()
 
     def decide(self, now: int) -> None:
-        """Pass events to the decider and order the starts. `now` in Unix s.
+        """Pass events to the decider and order starts. `now` in Unix s.
 
-        Hosts without an answer become unreachable. Raises HostDownError if none is left; the next call starts anew.
+        Hosts without an answer become unreachable. Raises HostDownError if none is left.
         """
         while not self.hearing.all_silent:
             try:
@@ -467,7 +455,7 @@ class Gateway:
         )  # fmt: skip
 
     def _beside(self, job: LiveJob) -> set[str]:
-        """Nodes that a job on removed nodes may use. A renamed host may have renamed its nodes."""
+        """Possible nodes of a job on removed nodes; a renamed host may have renamed nodes."""
         nodes = {share.node for share in job.shares}
         hosts = job.hosts.keys() & set(self.machine.hosts) if not nodes.issubset(self.machine.names) else ()
         return nodes.union(*map(self.machine.nodes, hosts))
@@ -486,9 +474,9 @@ class Gateway:
     # ------------------------------------------------------------------------------------------------------------------
 
     def take(self) -> Taken:
-        """New batches and orders since the last call, which must be in the journal.
+        """New batches and orders. The last result must be in the journal.
 
-        Submissions that end with this batch stay known until the next call.
+        Submissions that end here stay known until the next call.
         """
         for first in self._closing:
             if (one := self._open[first]).left == 0:
@@ -508,12 +496,12 @@ class Gateway:
         return taken
 
     def _stands(self, order: Order) -> bool:
-        """Whether to send an order. Unreachable hosts report their runs first."""
+        """Whether to send an order. Unreachable hosts report first."""
         stale = isinstance(order, StartRun) and self.running_as(order.run) is None
         return self.hearing.is_heard(order.host) and not stale
 
     def reopen(self, submission: Submission, become: Mapping[int, str]) -> None:
-        """Reopen a finished submission to rerun a job."""
+        """Reopen a finished submission."""
         self._recall(submission, become)
         self._changed[submission.first] = self._open[submission.first]
 

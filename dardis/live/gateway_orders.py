@@ -1,4 +1,4 @@
-"""Orders of the gateway to job supervisors. Hosts are given by name."""
+"""Orders of the gateway to job supervisors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dardis.live.live_jobs import LiveJob
 
 @dataclass(frozen=True, slots=True)
 class StartRun:
-    """Start a run. The job's data are valid when the order is taken."""
+    """Start a run."""
 
     job: LiveJob
     host: str
@@ -28,7 +28,7 @@ class EndRun:
 
 @dataclass(frozen=True, slots=True)
 class ForgetRun:
-    """Forget a run: its record is in the journal."""
+    """Forget a recorded run."""
 
     run: str
     host: str
@@ -39,7 +39,7 @@ Order = StartRun | EndRun | ForgetRun
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A batch to write, the orders that follow, and finished jobs."""
+    """A batch, the orders after its write, and finished jobs."""
 
     batch: Batch
     orders: list[Order]

@@ -1,4 +1,4 @@
-"""Reachable and unreachable hosts, and hosts of MPI ranks. Pure."""
+"""Reachable hosts, and hosts of MPI ranks. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Hearing:
     def __init__(self, hosts: Sequence[str]) -> None:
         self._hosts = hosts
         self.silent = set(hosts)
-        """Unreachable hosts; nothing starts on their nodes."""
+        """Nothing starts on their nodes."""
         self._refusing: set[str] = set()
         self._excused: set[str] = set()
         """Hosts given up despite their refusal."""
@@ -30,12 +30,12 @@ class Hearing:
 
     @property
     def marks(self) -> Mapping[str, Sequence[str]]:
-        """Incarnations of the supervisors of reported hosts, old and new."""
+        """Incarnations of supervisors, old and new."""
         return self._marks
 
     @property
     def refusing(self) -> frozenset[str]:
-        """Hosts whose supervisors accepted a higher epoch; they block all starts."""
+        """Hosts with a higher epoch; they block all starts."""
         return frozenset(self._refusing)
 
     @property
@@ -58,7 +58,7 @@ class Hearing:
         return next((host for host in heard if not set(marks).isdisjoint(self._marks[host])), None)
 
     def missed(self, down: Sequence[HostId]) -> set[str]:
-        """Hosts without an answer. If all in `down` are unreachable already: all others but the first."""
+        """Hosts without an answer. If `down` names only unreachable hosts: all but the first."""
         hosts = self._hosts
         return {hosts[host] for host in down} - self.silent or set(hosts[FIRST_HOST + 1 :]) - self.silent
 
@@ -81,7 +81,7 @@ class Hearing:
         self._excused.discard(host)
 
     def falls_silent(self, host: str) -> bool:
-        """Mark a host as unreachable; return whether this is new."""
+        """Mark a host as unreachable; return whether new."""
         is_new = host not in self.silent
         self.silent.add(host)
         return is_new
@@ -105,11 +105,11 @@ class Said:
 
     version: str
     boot: str
-    """Boot ID; equal for ranks on the same machine."""
+    """Boot ID; equal on the same machine."""
     facts: HostFacts
     """Resources available to the rank."""
     folder: str
-    """Folder of the service; the value of the first rank counts."""
+    """Folder of the service, set by the first rank."""
     key: str
 
     def as_list(self) -> list[Any]:
@@ -137,7 +137,7 @@ class Seat:
 def seats_of(said: Sequence[Said], *, bound: bool) -> list[Seat]:
     """Hosts of all ranks. Raises InputError.
 
-    Ranks on the same machine share memory evenly, and processors if `bound`. The first rank gets all GPUs.
+    Ranks on a machine share memory evenly, and processors if `bound`. The first rank gets all GPUs.
     """
     first = said[FIRST_HOST]
     ranks = Counter(one.boot for one in said)
@@ -165,7 +165,7 @@ def seats_of(said: Sequence[Said], *, bound: bool) -> list[Seat]:
 
 
 def further(place: int) -> str:
-    """Folder name of a further host on the same machine."""
+    """Folder name of a further host on a machine."""
     return f"host-{place}"
 
 

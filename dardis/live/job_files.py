@@ -1,4 +1,4 @@
-"""Files of jobs on their host, scripts and host files, named by content."""
+"""Script and host files of jobs, named by content."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dardis.live.live_jobs import Asker, LiveJob
 
 REMOTE_SHELL: Final = "remote-shell"
 _WITHIN_REACH = 0o711
-"""Mode of folders: files open only by known name."""
+"""Files open only by known name."""
 _LIMITS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EROFS, errno.EIO})
 MOST_OLD: Final = 100_000
 
@@ -51,7 +51,7 @@ def script_file(script: str, asker: Asker) -> SmallFile:
 
 
 def host_file(job: LiveJob) -> SmallFile:
-    """Host file for Open MPI, a line per node; shared by jobs with the same nodes."""
+    """Host file for Open MPI, shared by jobs with equal nodes."""
     text = "".join(f"{share.node} slots={len(share.cores)}\n" for share in job.shares)
     return SmallFile(f"hosts/{_name(text)}", text, 0o644)
 
@@ -63,7 +63,7 @@ def launcher_file(job: LiveJob) -> SmallFile:
 
 
 def remote_shell() -> SmallFile:
-    """Substitute for ssh that runs MPI launch commands by `dardis exec`."""
+    """Substitute for ssh in MPI launchers; uses `dardis exec`."""
     place = str(Path(__file__).resolve().parents[2])
     program = f"import sys; sys.path.insert(0, {place!r}); from dardis.live.remote_shell import main; sys.exit(main())"
     # Isolated from the environment of the job.
@@ -76,25 +76,20 @@ def _name(text: str) -> str:
 
 
 def put_files(folder: Path, files: Iterable[SmallFile]) -> dict[str, str]:
-    """Write files. Return errors by path.
-
-    Raises OSError at limits of the host, because jobs should not fail for these.
-    """
+    """Write files. Return errors by path. Raises OSError at limits of the host."""
     amiss = {}
     for file in files:
         try:
             _put(folder, file)
         except OSError as error:
-            if error.errno in _LIMITS or (
-                error.errno == errno.EDQUOT and os.geteuid() != 0
-            ):  # EDQUOT as root: quota of the owner
+            if error.errno in _LIMITS or (error.errno == errno.EDQUOT and os.geteuid() != 0):  # not the quota of a job
                 raise
             amiss[file.path] = f"{error.filename}: {error.strerror}" if error.filename else str(error)
     return amiss
 
 
 def _holds(path: Path, data: bytes) -> bool:
-    """Whether a file has this content; its owner may have changed the file. Never blocks."""
+    """Whether a file has this content. Never blocks."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, BlockingIOError):

@@ -53,7 +53,7 @@ _UNIT_KIB: Final = {"K": 1, "M": 1 << 10, "G": 1 << 20, "T": 1 << 30}
 
 @dataclass(frozen=True)
 class Array:
-    """Array indices in spans; at most `most` jobs run at once."""
+    """Array indices; at most `most` jobs run at once."""
 
     spans: tuple[range, ...]
     most: int | None = None
@@ -73,7 +73,7 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class After:
-    """Dependency on a job or array: any end, success (`ok`) or failure (`fail`)."""
+    """Dependency on any end, success (`ok`) or failure (`fail`) of a job or array."""
 
     kind: str
     id: int
@@ -84,10 +84,7 @@ class After:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobAsked:
-    """Request of a job. `cpus`, `memory_mib` and `gpus` are per node.
-
-    Raises InputError naming the option.
-    """
+    """Request of a job, with resources per node. Raises InputError naming the option."""
 
     argv: tuple[str, ...]
     """Command; with a script only arguments."""
@@ -101,11 +98,11 @@ class JobAsked:
     gpus: int = 0
     after: tuple[After, ...] = ()
     export: tuple[str, ...] | Literal["all", "none"] = "all"
-    """Variables passed from the environment of the user."""
+    """Exported variables."""
     chdir: str | None = None
-    """Working directory; None: folder of the submission."""
+    """None: folder of the submission."""
     output: str = ""
-    """Path pattern relative to `chdir`; empty: default."""
+    """Path pattern; empty: default."""
     error: str = ""
     """Path pattern; empty: equal to output."""
     requeue: bool = False
@@ -303,7 +300,7 @@ def check_pattern(place: str, pattern: str) -> None:
 def filled_in(pattern: str, job: int, first: int | None, index: int | None, name: str, user: str) -> str:
     """Fill in a path pattern; `first` is the first job of the array.
 
-    A number after % is the least number of digits. Without an array, the job is its own first job with index 0.
+    A number after % is the least number of digits. A single job has itself as first job and index 0.
     """
     values = {
         "j": str(job), "A": str(job if first is None else first), "a": str(index or 0), "x": name, "u": user, "%": "%",
@@ -319,7 +316,7 @@ def filled_in(pattern: str, job: int, first: int | None, index: int | None, name
 def paths_of(
     asked: JobAsked, job: int, first: int | None, index: int | None, user: str, cwd: str
 ) -> tuple[str, str, str]:
-    """Absolute paths: working directory, output, error output."""
+    """Absolute paths of working directory, output and error output."""
     chdir = PurePath(cwd, asked.chdir or "")
     output, error = (
         str(chdir / filled_in(pattern, job, first, index, asked.name, user)) for pattern in (asked.output, asked.error)

@@ -1,7 +1,7 @@
-"""Job steps: commands that a running job starts on its nodes, and their output.
+"""Job steps: commands of a running job on its nodes, and their output.
 
-A step is a run with a random number from its client, so a repeated request means the same step. The journal has no
-steps; supervisors report them. A step that outlives the run of its job is an orphaned run.
+A step is a run with a random number from its client. The journal has no steps; supervisors report them. A step that
+outlives its job is an orphaned run.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dardis.model.errors import InputError
 ALONE_S: Final = 60.0
 """Longest life without a client, s."""
 MOST_PARTS: Final = 100_000
-"""Most steps of a run. Names are kept until the run is over."""
+"""Most steps of a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +48,12 @@ class Part:
     record: Mapping[str, Any] | None = None
     """Exit record; None: not over."""
     lost: bool = False
-    """The host was given up; the output is lost."""
+    """The host was given up."""
     clients: int = 0
     unwanted: bool = False
-    """The client has the exit record, or wants none."""
+    """Not needed by the client."""
     alone_s: float | None = None
-    """First time without a client, monotonic s."""
+    """First time without client, monotonic s."""
     told_to_end: bool = False
 
 
@@ -61,11 +61,11 @@ class Parts:
     """Steps of all running jobs."""
 
     def __init__(self, strays: Strays, order: Callable[[Order], None]) -> None:
-        """Start empty. `strays` receives steps of ended jobs, `order` receives orders."""
+        """`strays` receives steps of ended jobs, `order` receives orders."""
         self._strays, self._order = strays, order
         self._of: dict[str, dict[str, Part]] = {}
         self._done: dict[str, set[str]] = {}
-        """Names of finished steps, which must not start again."""
+        """Finished steps, which must not start again."""
         self.news: set[str] = set()
 
     def get(self, run: str) -> Part | None:
@@ -93,7 +93,7 @@ class Parts:
         return part.gone
 
     def told(self, record: Mapping[str, Any], job: LiveJob, host: str, mark: str) -> None:
-        """Handle a report about a step of a running job."""
+        """Handle a report about a step."""
         run = record["run"]
         part = self._of.setdefault(job.run, {}).setdefault(run, Part(run, host, mark))
         part.host, part.mark, part.gone = host, mark, True
@@ -103,7 +103,7 @@ class Parts:
             self._order(EndRun(run, host))
 
     def heard(self, host: str, told: Container[str], marks: Container[str], why: str) -> None:
-        """Handle a complete report of a host. `why` is the reason for missing steps."""
+        """Handle a complete report of a host. `why`: reason for missing steps."""
         for part in [part for parts in self._of.values() for part in parts.values() if part.host == host]:
             if part.run in told or part.record is not None:
                 continue
@@ -113,7 +113,7 @@ class Parts:
                 self._end(part, unknown(part.run, why))
 
     def wanted_no_more(self, part: Part) -> None:
-        """End or forget a step without interest."""
+        """End or forget an unwanted step."""
         part.unwanted = True
         if part.record is not None:
             self._forget(part)
@@ -129,7 +129,7 @@ class Parts:
                 self._order(EndRun(part.run, part.host))
 
     def leave(self, job: LiveJob) -> bool:
-        """Turn the steps of an ended run into orphaned runs. Return whether any are live."""
+        """Turn steps of an ended run into orphaned runs. Return whether any live."""
         goes_on = False
         for part in self._of.pop(job.run, {}).values():
             self.news.add(part.run)
@@ -147,7 +147,7 @@ class Parts:
                 self._end(part, part.record or unknown(part.run, why))
 
     def end_alone(self, now_s: float, may_follow: Callable[[Part], bool]) -> None:
-        """End steps that have lacked a client for too long. `now_s` is monotonic time."""
+        """End steps without clients. `now_s` is monotonic."""
         for part in self.going():
             if part.clients or not may_follow(part):
                 part.alone_s, part.told_to_end = None, False

@@ -1,7 +1,4 @@
-"""Journal of acknowledged state in SQLite. A returned `write` is durable and atomic.
-
-Stores numbers, keys and texts; the gateway defines their meaning.
-"""
+"""Journal in SQLite: durable, atomic writes. The gateway defines the contents."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ _NETWORK: Final = frozenset({
     "9p", "afs", "beegfs", "ceph", "cifs", "coda", "fuse.glusterfs", "fuse.sshfs", "gfs2", "glusterfs", "gpfs",
     "lustre", "nfs", "nfs4", "ocfs2", "orangefs", "panfs", "pvfs2", "smb3", "smbfs", "virtiofs", "wekafs",
 })  # fmt: skip
-"""File systems without shared memory for the write-ahead log, or writable by other machines."""
+"""File systems without shared memory, or shared with other machines."""
 _TABLES: Final = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE submissions (
@@ -38,14 +35,14 @@ CREATE TABLE drains (node TEXT PRIMARY KEY, why TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE instants (number INTEGER PRIMARY KEY, value TEXT NOT NULL);
 """
 COPY: Final = "copy"
-"""Table of a journal that copies another journal."""
+"""Table in copies of another journal."""
 
 
 _SUBMISSIONS: Final = "SELECT first, count, asker, key, over, value FROM submissions"
 
 
 class JournalError(DardisError):
-    """A failed write; nothing was stored, as far as known."""
+    """A failed write."""
 
 
 class DamagedError(InputError):
@@ -54,7 +51,7 @@ class DamagedError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class SubmissionRow:
-    """Jobs [first, first + count) of a submission; `over`: all have ended."""
+    """Jobs [first, first + count) of a submission."""
 
     first: int
     count: int
@@ -88,9 +85,9 @@ class Journal:
     """Journal of a service. Another thread may call `write`."""
 
     def __init__(self, folder: Path, least_epoch: int = 1) -> None:
-        """Open or create the journal and begin a higher epoch, at least `least_epoch`.
+        """Open or create the journal; begin a higher epoch, at least `least_epoch`.
 
-        Raises InputError for a damaged file, another version or a network file system.
+        Raises InputError for damage, another version or a network file system.
         """
         self._path = folder / FILE
         see_local(folder)
@@ -141,7 +138,7 @@ class Journal:
         return DamagedError(self._path, f"is damaged ({error})", "a journal of dardis, or none; a copy may be put back")
 
     def write(self, batch: Batch) -> None:
-        """Write a batch durably. Raises JournalError; then nothing is written."""
+        """Write a batch, or nothing and raise JournalError."""
         with self._writing():
             self._put(batch)
             numbered = enumerate(batch.instants, self._instants + 1)
@@ -154,7 +151,7 @@ class Journal:
         return False
 
     def _agree(self, batch: Batch) -> None:
-        """Hook for agreement with other copies before the commit."""
+        """Hook before the commit."""
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -188,7 +185,7 @@ class Journal:
         )
 
     def certain_s(self) -> float:
-        """Last time this service surely led, monotonic s. The locked folder makes this now."""
+        """Last time this service surely led, monotonic s: now."""
         return monotonic_s()
 
     def next_job(self) -> int:
@@ -219,8 +216,7 @@ class Journal:
     ) -> tuple[list[tuple[SubmissionRow, dict[int, str]]], int]:
         """Recent submissions with job states, and the lowest number searched.
 
-        Searches `most` numbers below `before`, newest first; 0: none are left. Filters: `user` of the submission, and
-        `since_ms` as earliest end of the job.
+        Searches `most` numbers below `before`, newest first; 0: none left. `since_ms` is the earliest end of jobs.
         """
         below = "WHERE first < ? ORDER BY first DESC LIMIT 1"
         if not (last := self._submissions(below, before)):
@@ -253,7 +249,7 @@ class Journal:
     # Pruning, in the thread of `write`.
 
     def over_after(self, first: int) -> SubmissionRow | None:
-        """Next finished submission after `first`, except the last of all. Raises JournalError.
+        """Next finished submission after `first`, except the last. Raises JournalError.
 
         The last submission fixes the next job number.
         """
@@ -290,7 +286,7 @@ class Journal:
             raise JournalError(f"{self._path}: {error}") from None
 
     def close(self) -> None:
-        """Close the journal. Repeated calls have no effect."""
+        """Close the journal."""
         self._reads.close()
         self._db.close()
 
@@ -304,13 +300,13 @@ def _become(db: sqlite3.Connection, first: int, count: int, since_ms: int | None
 
 
 def see_local(folder: Path) -> None:
-    """Raise InputError for a folder on a network file system."""
+    """Raise InputError for a network file system."""
     if kind := network_file_system(folder):
         raise InputError(folder, f"is on a file system of another machine ({kind})", "a folder on a local disk")
 
 
 def network_file_system(folder: Path) -> str:
-    """Type of a network file system; empty if local or unknown."""
+    """Type of a network file system; empty: local or unknown."""
     try:
         lines = Path("/proc/self/mountinfo").read_text().splitlines()
     except OSError:
@@ -333,7 +329,7 @@ def _see_version(db: sqlite3.Connection, path: Path) -> None:
 
 
 def told_instants(folder: Path) -> Iterator[str]:
-    """Yield the instants of a journal, also of a running service. Raises InputError without a readable journal."""
+    """Yield the instants of a journal. Raises InputError."""
     path = folder / FILE
     if not path.is_file():
         raise InputError(path, "is not there", "the folder of a service (dardis serve)")

@@ -1,4 +1,4 @@
-"""Clients of job supervisors, and start of a local supervisor. For the protocol see the package `keeper`."""
+"""Clients of job supervisors, and start of a local supervisor."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from dardis.live.random_keys import fresh_key
 from dardis.model.errors import DardisError
 
 KEEPER: Final = "keeper"
-"""Folder of the supervisor in the folder of its host."""
 PATIENCE_S: Final = 10.0
 """Longest start, s."""
 ANSWER_S: Final = 30.0
@@ -30,13 +29,13 @@ ANSWER_S: Final = 30.0
 LONGEST_LINE: Final = 64 << 20
 """Longest line of an answer, bytes."""
 OPEN_FILES: Final = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-"""Original limit on open files, for supervisors and jobs."""
+"""Original limit on open files."""
 PAUSE_S: Final = (0.005, 0.25)
-"""First and longest pause between reads of step output, s."""
+"""First and longest pause between reads, s."""
 
 GONE: Final = "the keeper is gone"
 LED_OTHERWISE: Final = "epoch"
-"""Error text for an epoch below the accepted epoch."""
+"""Error text for a low epoch."""
 
 
 class KeeperError(DardisError):
@@ -47,18 +46,18 @@ class LedOtherwiseError(KeeperError):
     """The supervisor has accepted a higher epoch."""
 
     def __init__(self, highest: int, epoch: int | None) -> None:
-        """`epoch` is that of the request; None: the service led until now."""
+        """`epoch` of the request; None: the service led until now."""
         super().__init__(_led_otherwise(highest, epoch))
         self.highest = highest
 
 
 Heard = Callable[[Mapping[str, Any] | None], None]
-"""Called with each exit record, and with None at the end of the connection."""
+"""Called with each exit record, and with None at the end."""
 Connect = Callable[[Heard], Awaitable["Keeper"]]
 
 
 class Keeper(ABC):
-    """Connection to a job supervisor. Refusals and missing answers raise KeeperError."""
+    """Connection to a job supervisor. Refusals and timeouts raise KeeperError."""
 
     def __init__(self, heard: Heard) -> None:
         self._heard = heard
@@ -67,7 +66,7 @@ class Keeper(ABC):
         self.lost = asyncio.Event()
         self.why = ""
         self.now_ms = 0
-        """Last clock value of the host, ms of CLOCK_BOOTTIME."""
+        """Last clock value, ms of CLOCK_BOOTTIME."""
         self.told_s = 0.0
         """Arrival of `now_ms`, monotonic s."""
 
@@ -91,7 +90,7 @@ class Keeper(ABC):
         return told
 
     async def hello(self, epoch: int) -> tuple[Sequence[Mapping[str, Any]], Sequence[str]]:
-        """Begin to lead. Return the records of all runs, and the incarnations.
+        """Begin to lead. Return all run records, and incarnations.
 
         Raises KeeperError, also for another protocol version.
         """
@@ -107,10 +106,9 @@ class Keeper(ABC):
     async def intend(
         self, runs: Sequence[Mapping[str, Any]], files: Sequence[SmallFile], lease: Mapping[str, int]
     ) -> Mapping[str, str]:
-        """Announce runs and files. Return the reasons of refused runs.
+        """Announce runs and files. Return reasons of refused runs.
 
-        `files` of a run lists required paths; a missing file refuses only that run. `lease` holds the lease fields, or
-        is empty.
+        A missing file refuses only its runs. `lease` holds lease fields or is empty.
         """
 
     async def old_files(self, before_ms: int) -> Sequence[str]:
@@ -124,10 +122,10 @@ class Keeper(ABC):
 
     @abstractmethod
     async def read(self, run: str, offsets: Mapping[str, int], wait_s: float) -> Mapping[str, str]:
-        """Output of a step beyond the offsets, as `job_steps.read_pieces`. Waits up to `wait_s`."""
+        """Output of a step beyond the offsets, see `job_steps.read_pieces`. Waits up to `wait_s`."""
 
     async def go(self, runs: Sequence[str]) -> Mapping[str, str]:
-        """Start announced runs. Return the reasons of refused runs."""
+        """Start announced runs. Return reasons of refused runs."""
         refused: Mapping[str, str] = (await self.ask("go", runs=runs)).get("refused", {})
         return refused
 
@@ -162,7 +160,7 @@ class Keeper(ABC):
 
 
 class KeeperClient(Keeper):
-    """Connection to the supervisor of a local folder."""
+    """Connection to a local supervisor."""
 
     def __init__(self, folder: Path, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, heard: Heard) -> None:
         super().__init__(heard)
@@ -171,7 +169,7 @@ class KeeperClient(Keeper):
 
     @classmethod
     async def connect(cls, folder: Path, heard: Heard, *, apart: bool = False) -> KeeperClient:
-        """Connect to the supervisor of a host's folder. Raises KeeperError.
+        """Connect to a local supervisor. Raises KeeperError.
 
         Starts a missing supervisor, unless `apart`.
         """
@@ -255,12 +253,7 @@ class KeeperClient(Keeper):
 def start_keeper(folder: Path) -> subprocess.Popen[bytes]:
     """Start a supervisor as an independent process."""
     folder.mkdir(mode=0o700, exist_ok=True)
-    words = [
-        "/bin/sh",
-        "-c",
-        f'ulimit -S -n {OPEN_FILES} && exec "$@"',
-        "sh",
-    ]  # code between fork and exec may deadlock
+    words = ["/bin/sh", "-c", f'ulimit -S -n {OPEN_FILES} && exec "$@"', "sh"]  # code in a fork may deadlock
     words += [sys.executable, "-m", "dardis.live.keeper", str(folder)]
     with (folder / "keeper.out").open("ab") as out:
         return subprocess.Popen(

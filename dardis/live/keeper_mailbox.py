@@ -1,7 +1,4 @@
-"""Mailbox of a host: messages between the gateway and the job supervisor, with reconnection.
-
-A host is unreachable before the first report of its supervisor and after a lost connection.
-"""
+"""Mailbox of a host: messages between gateway and job supervisor, with reconnection."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ STEADY_S: Final = 60.0
 MOST_STARTS: Final = 256
 """Runs per message."""
 MOST_TEXT: Final = 8 << 20
-"""Bytes of texts per message. JSON may need six times as many; the supervisor reads 64 MiB."""
+"""Bytes of texts per message."""
 STOP_S: Final = 5.0
 """Longest stop of a supervisor, s."""
 NOT_CERTAIN: Final = "it is not certain who leads"
@@ -42,9 +39,9 @@ LEASE_S: Final = 60
 RENEW_S: Final = LEASE_S / 6
 """Interval of renewals, s."""
 CERTAIN_S: Final = 10.0
-"""Longest time since this service surely led, for a new lease, s."""
+"""Longest time since certain leadership, for a new lease, s."""
 MARGIN_S: Final = 10
-"""Longest survival of processes after the lease, until the watchdog has killed all, s."""
+"""Longest survival of processes after the lease, s."""
 LOOK_S: Final = 1.0
 """Interval of lease checks, s."""
 
@@ -55,14 +52,13 @@ class Home:
 
     name: str
     folder: Path
-    """Folder of the supervisor and of small files."""
     connect: Connect
     leased: bool = False
-    """Whether runs that may rerun have a lease, since the host may be cut off from the journal."""
+    """Whether runs that may rerun have a lease."""
 
 
 class Intended(NamedTuple):
-    """Runs announced on a connection, perhaps lost by now."""
+    """Announced runs."""
 
     keeper: Keeper
     runs: Sequence[str]
@@ -74,7 +70,7 @@ class Post:
     def __init__(
         self, home: Home, gateway: Gateway, journal: Journal, due: Callable[[], None], *, as_root: bool
     ) -> None:  # fmt: skip
-        """Start to connect. `due` is called after each event."""
+        """`due` is called after each event."""
         self._home, self._gateway, self._journal, self._due, self._as_root = home, gateway, journal, due, as_root
         self.trouble = STARTING
         """Why the host is unreachable; empty: reachable."""
@@ -152,7 +148,7 @@ class Post:
             self._gateway.told(record, now_ms, self._home.name)
 
     def drop(self) -> None:
-        """Drop the connection, because the node managers do not answer. Repeated drops lengthen the pause."""
+        """Drop the connection, as node managers do not answer. Repeated drops lengthen the pause."""
         if self._keeper is not None:
             self._rest()
             self._keeper.close("it does not say where jobs could start")
@@ -161,7 +157,7 @@ class Post:
         self._pause_s = min(2 * self._pause_s, MOST_PAUSE_S)
 
     def intend(self, jobs: Iterable[LiveJob]) -> Intended | None:
-        """Announce the starts of jobs without waiting. None: connection lost."""
+        """Announce starts without waiting. None: connection lost."""
         if (keeper := self._keeper) is None:
             return None
         names: list[str] = []
@@ -215,7 +211,7 @@ class Post:
     async def _part_begun(
         self, keeper: Keeper, part: Part, run: Mapping[str, Any], files: Sequence[SmallFile]
     ) -> None:  # fmt: skip
-        """Start after the intent is durable, unless the job has ended."""
+        """Start after the intent is durable, unless the job ended."""
         with self._losing(keeper):
             lease = self._told_lease(keeper) if run["lease"] else {}
             if lease is None:
@@ -272,8 +268,7 @@ class Post:
     def _lease(self, keeper: Keeper) -> dict[str, int] | None:
         """New lease; None: another service may lead.
 
-        The start is an earlier clock value of the supervisor. So the lease ends there before `_over_s` here, despite
-        delays.
+        Starts at an earlier clock value of the supervisor, so the lease ends there before `_over_s` here.
         """
         if monotonic_s() - self._journal.certain_s() > CERTAIN_S:
             return None

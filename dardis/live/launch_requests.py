@@ -1,4 +1,4 @@
-"""Requests to start jobs and job steps: command, environment, files and limits. Pure."""
+"""Start requests for jobs and job steps. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _host_files(job: LiveJob) -> list[SmallFile]:
 
 
 def run_of(job: LiveJob, machine: Machine, folder: Path, *, as_root: bool) -> dict[str, Any]:
-    """Start request for the first host of a job. `folder` is the folder of that host."""
+    """Start request for the first host of a job, with the folder of the host."""
     submission, asked = job.of, job.of.asked
     asker = submission.asker
     script = [str(folder / script_file(submission.script, asker).path)] if submission.script else []
@@ -48,9 +48,9 @@ def run_of(job: LiveJob, machine: Machine, folder: Path, *, as_root: bool) -> di
 def part_of(
     run: str, job: LiveJob, node: str, asked: PartAsked, machine: Machine, folder: Path, *, as_root: bool
 ) -> dict[str, Any]:  # fmt: skip
-    """Start request for a job step on `node`. `folder` is the folder of its host.
+    """Start request for a job step on `node`, with the folder of its host.
 
-    The time limit is that of the job; the end of the job also ends the step.
+    The time limit is that of the job. The end of the job also ends the step.
     """
     share = next(share for share in job.shares if share.node == node)
     output, error = (str(folder / part_path(run, stream)) for stream in ("out", "err"))

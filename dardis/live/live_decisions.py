@@ -1,6 +1,6 @@
-"""Start decisions for live jobs, and replay of a journal. Pure.
+"""Start decisions for live jobs, and replay. Pure.
 
-Equal `Happened` values in equal order give equal starts; `dardis journal replay` relies on this.
+Equal `Happened` values in equal order give equal starts.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ OVERRUN_S: Final = 30
 
 @dataclass(frozen=True, slots=True)
 class Asks:
-    """Request of a job: `nodes` nodes, each with `request` by kind, for `walltime` s."""
+    """Request of a job: `request` per node by kind, `walltime` in s."""
 
     job: JobId
     submit: int
@@ -50,7 +50,7 @@ class Asks:
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """A running job, its nodes, and its remaining seconds `left`."""
+    """A running job with `left` remaining seconds."""
 
     asks: Asks
     nodes: tuple[int, ...]
@@ -59,7 +59,7 @@ class Runs:
 
 @dataclass(frozen=True, slots=True)
 class Happened:
-    """Events of an instant, in order of processing."""
+    """Events of an instant."""
 
     at: int
     """Unix s."""
@@ -151,7 +151,7 @@ def warm() -> None:
 
 
 def plan_of_hosts(platform: Platform, bounds: tuple[int, ...]) -> dict[str, Any]:
-    """Data that a host needs for its nodes, as JSON values."""
+    """Data for a host about its nodes, as JSON values."""
     return host_plan(platform, None, bounds, SEED)
 
 
@@ -190,15 +190,15 @@ class Decider:
         self._last = 0
 
     def wake(self) -> int:
-        """Next time to decide without an event, Unix s (FOREVER: never)."""
+        """Next decision without an event, Unix s (FOREVER: never)."""
         ends = min((end for _, _, end in self._running.values()), default=FOREVER)
         wake = self._turns.wake() if self._waiting else FOREVER
         return min(wake if wake < NOBODY_KNOWS else FOREVER, ends if self._waiting else FOREVER)
 
     def decide(self, happened: Happened) -> tuple[list[Start], dict[JobId, str]]:
-        """Starts, and refused jobs with reasons. Time never decreases here.
+        """Starts, and reasons of refused jobs. Time never decreases here.
 
-        Raises HostDownError without an answer; then discard the decider.
+        Raises HostDownError; then discard the decider.
         """
         now = self._last = max(happened.at, self._last)
         turns = self._turns
@@ -275,7 +275,7 @@ class Decider:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """Result of a replay. `differs` describes the first difference."""
+    """Result of a replay. `differs`: first difference."""
 
     instants: int
     starts: int
@@ -284,7 +284,7 @@ class Replayed:
 
 
 def replay(texts: Iterable[str]) -> Replayed:
-    """Replay the instants of a journal, from the first start of a service."""
+    """Replay a journal from the first start of a service."""
     decider = None
     instants = starts = services = 0
     for text in texts:

@@ -25,7 +25,7 @@ class State(StrEnum):
     TIMEOUT = "timeout"
     CANCELLED = "cancelled"
     UNKNOWN = "unknown"
-    """The end, or even the start, is unknown. Reruns only on request of the user."""
+    """Start or end unknown. Reruns only on request."""
 
     @property
     def is_over(self) -> bool:
@@ -59,7 +59,7 @@ class Submission:
 
     @property
     def size(self) -> int:
-        """Bytes of command, environment and script per job."""
+        """Bytes of command, environment and script."""
         texts = [*self.asked.argv, *self.environment, *self.environment.values(), self.script]
         return sum(map(len, map(str.encode, texts)))
 
@@ -105,7 +105,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Led:
-    """Incarnation of a supervisor for a job, at its start or latest report."""
+    """Incarnation of a supervisor at the start or latest report of a job."""
 
     mark: str
     leased: bool
@@ -122,18 +122,18 @@ class LiveJob:
     attempt: int = 0
     """Number of start orders."""
     host: str = ""
-    """Host of the last run; empty: none since the job began to wait."""
+    """Host of the last run; empty: none since waiting."""
     hosts: dict[str, Led] = field(default_factory=dict)
-    """Hosts that may still run processes of the last run. A rerun waits for these."""
+    """Hosts that may still run the last run. A rerun waits for these."""
     shares: tuple[Share, ...] = ()
     started_ms: int | None = None
     ended_ms: int | None = None
     code: int | None = None
     signal: int | None = None
     cancelled: bool = field(default=False)
-    """Whether the job was cancelled by a user."""
+    """Cancelled by a user."""
     rests: bool = field(default=False)
-    """Whether the job waits for the end of its last run."""
+    """Waits for the end of the last run."""
 
     @property
     def run(self) -> str:
@@ -157,7 +157,7 @@ class LiveJob:
         return None if indices is None else indices[self.number - self.of.first]
 
     def ended_how(self, why: str, *, lacked_memory: bool) -> tuple[State, str]:
-        """State and reason for an end reason of the supervisor.
+        """State and reason, given an end reason.
 
         `lacked_memory`: the kernel killed a process at the memory limit.
         """

@@ -1,4 +1,4 @@
-"""Machine of a live service: hosts and nodes by name, and free cores and GPUs."""
+"""Hosts and nodes of a live service, and free resources."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class HostFacts:
 class Machine:
     """A platform with real hosts.
 
-    `cores` are the processors of each node; empty: cores are only counted, and jobs are not bound.
+    `cores`: processors of each node; empty: only counted, not bound.
     """
 
     platform: Platform
     names: tuple[str, ...]
     cores: tuple[tuple[int, ...], ...] = ()
     hosts: tuple[str, ...] = ()
-    """Hosts of the nodes. Raises InputError for duplicate names."""
+    """Raises InputError for duplicate names."""
     bounds: tuple[int, ...] = ()
     """Host h has the nodes [bounds[h], bounds[h+1])."""
 
@@ -76,7 +76,7 @@ class Machine:
         return tuple(needs.get(kind, 0) for kind in self.platform.kinds)
 
     def refusal(self, asked: JobAsked) -> str:
-        """Why the machine can never run a job; empty if possible."""
+        """Why the machine can never run a job; empty: possible."""
         platform = self.platform
         for kind, need in ((GPU, asked.gpus), (MEMORY, asked.memory_mib or 0)):
             if need and kind not in platform.kinds:
@@ -110,7 +110,7 @@ def _holds(host: HostFacts) -> dict[str, int]:
 
 
 def many_nodes(platform: Platform, hosts: Sequence[str] = ("localhost",)) -> Machine:
-    """Machine that shares out the nodes of a platform between hosts; cores are only counted."""
+    """Machine that shares nodes between hosts; cores are only counted."""
     names = tuple(platform.node_name(node) for node in range(platform.node_count))
     return Machine(platform, names, (), tuple(hosts), even_bounds(platform.node_count, len(hosts)))
 
@@ -130,7 +130,7 @@ class Free:
         self._all = {name: (frozenset(cores), frozenset(self._gpus[name])) for name, cores in self._cores.items()}
 
     def take(self, node: str, cores: int, gpus: int) -> Share:
-        """Take the lowest free numbers of a node, which must have enough."""
+        """Take the lowest free numbers of a node."""
         taken = Share(node, _lowest(self._cores[node], cores), _lowest(self._gpus[node], gpus))
         self.hold(taken)
         return taken
@@ -191,7 +191,7 @@ def told_nodes(
 
 
 def strangers(machine: Machine, free: Free, jobs: Iterable[LiveJob]) -> set[JobId]:
-    """Running jobs on more resources than the machine has now."""
+    """Running jobs on more than the machine has now."""
     left, found = dict(zip(machine.names, machine.platform.capacity.tolist(), strict=True)), set()
     for job in jobs:
         if job.state is not State.RUNNING:

@@ -1,4 +1,4 @@
-"""Orphaned runs: known to job supervisors but not part of a job. They are ended, and their nodes are closed. Pure."""
+"""Orphaned runs: known to supervisors but not part of a job. Ended, with closed nodes. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Strays:
         self._leaving: dict[str, tuple[str, tuple[str, ...]]] = {}
         """Hosts and possible nodes of live orphaned runs."""
         self._known: dict[JobId, int] = {}
-        """Attempts known to supervisors but missing in the journal; never started."""
+        """Attempts missing in the journal; never started."""
 
     @property
     def nodes(self) -> set[str]:
@@ -34,7 +34,7 @@ class Strays:
         return {host for host, _ in self._leaving.values()}
 
     def told(self, run: str, host: str, job: LiveJob | None, *, over: bool) -> Order:
-        """Handle a report about an orphaned run of `job`. Return the order for the host."""
+        """Handle a report about an orphaned run. Return the order."""
         number, attempt = job_and_attempt(run)
         if job is None or job.attempt < attempt:
             self._known[number] = max(attempt, self._known.get(number, 0))

@@ -19,7 +19,7 @@ _LOOKS_A_QUESTION: Final = 5
 
 
 def path_of(job: Mapping[str, Any], *, error: bool) -> Path:
-    """Path of the output or error file. Raises DardisError if hidden from the user."""
+    """Path of the output or error file. Raises DardisError if hidden."""
     if not (said := job["error" if error else "output"]):
         raise DardisError(f"job {job['id']} is {job['user']}'s: where it writes is told to nobody else")
     pattern = filled_in(said, job["id"], job["array"], job["index"], job["name"], job["user"])
@@ -27,7 +27,7 @@ def path_of(job: Mapping[str, Any], *, error: bool) -> Path:
 
 
 def copied(service: Client, job: dict[str, Any], path: Path, *, follow: bool) -> Iterator[bytes]:
-    """Yield the content of the file; with `follow`, until the job is over. Raises DardisError without a file."""
+    """Yield the content; with `follow`, until the job is over. Raises DardisError without a file."""
     looks = 0
     file: BinaryIO | None = None
     with ExitStack() as stack:

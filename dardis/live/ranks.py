@@ -1,7 +1,7 @@
-"""Service on the ranks of an MPI launcher: the first rank serves, others are agents.
+"""Service on MPI ranks: the first rank serves, others are agents.
 
-MPI starts the ranks, exchanges addresses, and is finalized before service. So a dead or stopped rank blocks no other
-rank. But a launcher may end all ranks after a loss.
+MPI exchanges addresses and is finalized before service, so a dead rank blocks no other rank. A launcher may end all
+ranks after a loss.
 """
 
 from __future__ import annotations
@@ -55,15 +55,15 @@ LOCK_S: Final = 5.0
 LEAVE_S: Final = 5.0
 """Longest wait for agents to exit, s."""
 STAYING: Final = 3
-"""Exit status of a stopped service with agents left; the launcher should end these."""
+"""Exit status with agents left, for the launcher to end."""
 LOOPBACK, ANYWHERE = "127.0.0.1", "0.0.0.0"  # noqa: S104 (access requires a key of this start)
 
 Work = Callable[[Any], int]
-"""Work of a rank, given the data of the first rank. Returns the exit status."""
+"""Work of a rank, given the data of the first. Returns the exit status."""
 
 
 def serve_ranks(comm: Communicator, asked: Serving) -> int:
-    """Serve with all ranks until stopped; return the exit status. Errors of a rank are raised on all ranks."""
+    """Serve with all ranks until stopped; return the exit status. All ranks raise the error of any."""
     os.umask(0o077)  # protects the locks; public files get their mode explicitly
     open_files()
     keys = new_keys()
@@ -144,7 +144,7 @@ def _agent(stack: ExitStack, asked: Serving, folder: Path, keys: Keys) -> tuple[
 
 
 def reach_of(machine: Machine, switchboard: Switchboard) -> Reach:
-    """Function that connects to node managers; local for the first host and unreachable hosts."""
+    """Function that connects to node managers."""
     plan = plan_of_hosts(machine.platform, machine.bounds)
     sessions = count(1)
 
@@ -188,7 +188,7 @@ def _everybody(comm: Communicator, value: object) -> list[Any]:
 
 
 def _agreed(comm: Communicator, name: str, prepare: Callable[[], tuple[Work, Any]]) -> tuple[Work, Any]:
-    """Work of this rank, and data of the first. Raises errors of any rank on all ranks."""
+    """Work of this rank, and data of the first. All ranks raise the error of any."""
     work: Work | None = None
     told, failure = None, None
     try:

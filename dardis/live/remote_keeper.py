@@ -1,4 +1,4 @@
-"""Connections to job supervisors of other hosts, through agents."""
+"""Connections to remote job supervisors, through agents."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from dardis.transport.links import Switchboard
 
 FIRST_S: Final = 1.0
-"""Longest wait for the first message of a host, s."""
+"""Longest wait for a first message, s."""
 SILENT_S: Final = 10.0
-"""Time without a message that makes a host unreachable, s."""
+"""Time without message until unreachable, s."""
 LOOK_S: Final = 1.0
 LEAVE: Final = "leave"
 
 
 class Talks:
-    """Connections to the agents of hosts, at most one per host, with increasing numbers."""
+    """Connections to agents, at most one per host."""
 
     def __init__(self, switchboard: Switchboard) -> None:
         self._switchboard = switchboard
@@ -36,7 +36,7 @@ class Talks:
         self.doors = FarDoors(self.say, self.is_silent)
 
     def listen(self) -> None:
-        """Receive messages of agents in the running loop. Call first."""
+        """Receive messages of agents. Call first."""
         self._switchboard.listen(self._hear, self._break)
 
     def begin(self, host: HostId, talk: FarKeeper) -> int:
@@ -80,7 +80,7 @@ class Talks:
 
 
 class FarKeeper(Keeper):
-    """Connection to a supervisor of another host; ends if the host is unreachable or messages may be lost."""
+    """Connection to a remote supervisor. Ends if messages may be lost."""
 
     def __init__(self, talks: Talks, host: HostId, heard: Heard) -> None:
         super().__init__(heard)

@@ -1,4 +1,4 @@
-"""Remote commands: run a command on another node of the current job, also as remote shell of MPI launchers.
+"""Remote commands on nodes of the current job, also as remote shell of MPI.
 
 Forwards each output byte once, despite restarts of the service.
 """
@@ -23,7 +23,7 @@ from dardis.live.random_keys import fresh_number
 from dardis.model.errors import DardisError, InputError
 
 FAILED: Final = 255
-"""Exit status of a failed or unknown command, as for ssh."""
+"""Exit status of a failure, as for ssh."""
 _RUN: Final = re.compile(r"(\d+)\.(\d+)(?:\.\d+)?@.*", re.ASCII | re.DOTALL)
 _SIGNALS: Final = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 _PAUSE_S: Final = (0.05, 2.0)
@@ -41,7 +41,7 @@ class _Signalled(BaseException):
 def run_on(service: Client, node: str, argv: Sequence[str]) -> int:
     """Run a command on a node; return the exit status. Raises InputError and DardisError.
 
-    A fatal signal to this process also ends the command.
+    A fatal signal also ends the command.
     """
     job, attempt = _job(os.environ)
     number = fresh_number()
@@ -65,7 +65,7 @@ def run_on(service: Client, node: str, argv: Sequence[str]) -> int:
 
 
 class NotRunError(DardisError):
-    """The command failed to start, or its end is unknown."""
+    """Not started, or unknown end."""
 
     exit_status = FAILED
 

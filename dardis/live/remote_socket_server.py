@@ -1,4 +1,4 @@
-"""Forwarded client connections from other hosts, at the service."""
+"""Client connections forwarded from other hosts."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from dardis.live.stream_forwarding import Tunnels
 from dardis.model.addresses import HostId
 
 MOST: Final = 256
-"""Most connections of a user at once, on all hosts; more wait."""
+"""Per user, on all hosts; more wait."""
 LOOK_S: Final = 1.0
 LEAVE_S: Final = 1.0
 """Longest wait for last answers, s."""
 
 Answer = Callable[[socket.socket, Who], Awaitable[None]]
-"""Answers a socket for a user, then closes the socket."""
+"""Answers a socket for a user, then closes."""
 
 
 class FarDoors:
-    """Connections from other hosts. They close with the link, or when the host is unreachable."""
+    """Connections from other hosts. They close with the link."""
 
     def __init__(self, say: Callable[..., None], is_silent: Callable[[HostId], bool]) -> None:
         """`say` sends a message to an agent."""
@@ -54,7 +54,7 @@ class FarDoors:
 
     @asynccontextmanager
     async def answering(self, answer: Answer) -> AsyncIterator[None]:
-        """Answer connections; at the end, finish current answers."""
+        """Answer connections; finally finish current answers."""
         self._answer = answer
         looking = asyncio.create_task(self._look())
         try:

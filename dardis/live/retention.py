@@ -1,7 +1,6 @@
-"""Removal of old finished jobs from journal and folders, in small portions.
+"""Removal of old finished jobs, in small portions.
 
-Kept for ever: unknown jobs, because a user may rerun these; the last submission, because its numbers must stay unique;
-and submissions newer than the limit.
+Unknown jobs stay, for a rerun. The last submission stays, because it fixes the next job number.
 """
 
 from __future__ import annotations
@@ -81,6 +80,6 @@ def prune(journal: Journal, after: int, before_ms: int) -> int | None:
 
 
 def unneeded(paths: Iterable[str], jobs: Iterable[LiveJob]) -> list[str]:
-    """Small files that no running job uses. New runs write their files again."""
+    """Small files without a running job."""
     needed = {file.path for job in jobs if job.state is State.RUNNING for file in files_of(job)}
     return [path for path in paths if path not in needed]

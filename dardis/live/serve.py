@@ -1,4 +1,4 @@
-"""Start of a service: a single service per folder, on a local disk, for its user or (as root) for all."""
+"""Start of a service: only a single service per folder."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ class Serving:
 
     folder: Path
     platform: Path | None
-    """Platform shared out between the hosts; None: a node per host."""
+    """Shared between the hosts; None: a node per host."""
     etcd: Callable[[], Place] | None
-    """Returns the journal address, with certificates of the serving host; None: the folder."""
+    """Returns the journal address; None: the folder."""
     users: bool
     user_jobs: int
     keep_days: int | None
-    """Days to keep finished jobs; None: for ever."""
+    """Time to keep finished jobs; None: for ever."""
     epoch: int
     keepers_apart: bool
     address: str | None
-    """Address of the first rank for other ranks; None: host name."""
+    """Address of the first rank; None: host name."""
     begun: Callable[[Service], None]
 
 
@@ -81,9 +81,9 @@ def prepare_folder(folder: Path, *, users: bool) -> Path:
 
 
 def see_no_others(folder: Path, hosts: int) -> None:
-    """Raise InputError if a former further host of this machine has runs on now shared processors.
+    """Raise InputError if a former host of this machine has runs on shared processors.
 
-    `hosts`: number of hosts on this machine now.
+    `hosts`: hosts on this machine now.
     """
     for place in count(max(hosts, 1)):
         runs = folder / further(place) / KEEPER / "runs"
@@ -104,7 +104,7 @@ def this_host() -> HostFacts:
 
 
 def home_here(folder: Path, name: str, asked: Serving) -> Home:
-    """Local host. With the journal in etcd, runs have leases, because another service may take over."""
+    """Local host. Runs have leases if the journal is in etcd."""
     connect = partial(KeeperClient.connect, folder, apart=asked.keepers_apart)
     return Home(name, folder, connect, leased=asked.etcd is not None)
 
@@ -112,7 +112,7 @@ def home_here(folder: Path, name: str, asked: Serving) -> Home:
 def serve_here(asked: Serving) -> None:
     """Serve with this machine until stopped. Raises InputError.
 
-    With a platform, all nodes are on this host; cores are only counted.
+    With a platform, all nodes are local; cores are only counted.
     """
     host = this_host()
     machine = machine_of([host]) if asked.platform is None else many_nodes(load_platform(asked.platform), [host.name])
@@ -135,10 +135,7 @@ def serve_here(asked: Serving) -> None:
 
 
 async def serving(service: Service, asked: Serving, doors: FarDoors | None = None) -> None:
-    """Serve from a prepared and locked folder until stopped.
-
-    `doors`: forwarded connections of other hosts.
-    """
+    """Serve from a prepared, locked folder until stopped."""
     for which in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(which, service.stopping.set)
     api = Api(service, asked.user_jobs)

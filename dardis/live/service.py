@@ -1,9 +1,8 @@
-"""Live service: moves decisions from the gateway to journal and job supervisors, and events back.
+"""Live service: carries decisions to journal and job supervisors, and events back.
 
-Supervisors store intents while the journal is written, so both disk writes overlap. Runs start once the journal is
-durable.
+Supervisors store intents while the journal is written. Runs start once the journal is durable.
 
-Crash-only: after a failed write, the service restores its state from journal and supervisors.
+Crash-only: after a failed write, the service restores its state.
 """
 
 from __future__ import annotations
@@ -34,30 +33,29 @@ _T = TypeVar("_T")
 AGAIN_S: Final = 1.0
 """Pause after a failure, s."""
 GATHER_S: Final = 2.0
-"""Longest wait for supervisors before the first decision, s."""
+"""Longest wait before the first decision, s."""
 LONGEST_SLEEP_S: Final = 3600.0
 
 
 class Service:
-    """Service of one or several hosts. Single-threaded, except for journal writes."""
+    """Service of one or several hosts. A single thread, except for journal writes."""
 
     def __init__(
         self, folder: Path, machine: Machine, homes: Sequence[Home], journal: Journal, reach: Reach | None = None,
         *, users: bool = False,
     ) -> None:  # fmt: skip
-        """Restore the state of the journal.
+        """Restore journal state.
 
-        `homes` are the hosts of the machine, in order. `reach` connects to node managers; None: in this process. With
-        `users`, jobs run as their users.
+        `homes`: hosts in order. `reach` connects to node managers; None: local. `users`: jobs run as their users.
         """
         self.folder, self.machine, self.journal, self.users = folder, machine, journal, users
         self._homes, self._reach = homes, reach
         self.gateway = self._recalled()
         self.trouble = STARTING
-        """Why nothing can be acknowledged or started; empty: ready."""
+        """Why not ready; empty: ready."""
         self.stopping = asyncio.Event()
         self.stopped = False
-        """Whether a client requested the stop; signals also come from a launcher after a host loss."""
+        """Stopped by a client, not by a signal."""
         self._ending = False
         """Whether starts are disabled for good."""
         self._posts: dict[str, Post] = {}
@@ -66,12 +64,12 @@ class Service:
         self._unwritten: list[asyncio.Future[None]] = []
         """Requests waiting for the journal."""
         self._keys: dict[tuple[int, str], range] = {}
-        """Submissions not yet in the journal, by user and key."""
+        """Unwritten submissions, by user and key."""
         self._waiting: dict[int, list[asyncio.Future[LiveJob]]] = {}
         self._following: dict[str, list[asyncio.Event]] = {}
         self._next = journal.next_job()
         self._gone_s = leases_over_s()
-        """End of all leases on removed hosts, monotonic s; inf: the gateway knows."""
+        """End of leases on removed hosts, monotonic s; inf: handled."""
 
     def _recalled(self) -> Gateway:
         rows = [(Submission.from_row(row), become) for row, become in self.journal.unfinished()]
@@ -82,7 +80,7 @@ class Service:
     # Requests.
 
     async def submit(self, submission: Submission, may: Callable[[], None]) -> range:
-        """Submit jobs and return their numbers once durable. A known key returns the same numbers.
+        """Submit jobs; return durable numbers. A known key returns the same numbers.
 
         Raises InputError, errors of `may` for new jobs, and JournalError.
         """
@@ -151,9 +149,9 @@ class Service:
         return states if jobs and jobs[0].number == number else [job.state for job in jobs if job.number == number]
 
     def history(self, before: int, most: int, user: str | None, since_ms: int | None) -> tuple[list[LiveJob], int]:
-        """Recent jobs below a number, newest first, and the lowest number searched; see `Journal.history`.
+        """Recent jobs below a number, newest first, and the lowest number searched.
 
-        Includes all jobs known to the gateway, whenever ended.
+        See `Journal.history`. Includes all jobs known to the gateway.
         """
         told: list[LiveJob] = []
         rows, begin = self.journal.history(before, most, user, since_ms)
@@ -175,7 +173,7 @@ class Service:
         return mine is not None and self.gateway.release(mine)
 
     async def ended(self, number: int, patience_s: float | None) -> LiveJob | None:
-        """Wait for the end of a job, durable, or for `patience_s`. None: no such job."""
+        """Wait for a durable end, up to `patience_s`. None: no such job."""
         job = self.find(number)
         if job is None or job.state.is_over:
             if job is not None and self.gateway.job(number) is not None:
@@ -200,7 +198,7 @@ class Service:
 
     @contextmanager
     def following(self, run: str) -> Iterator[asyncio.Event]:
-        """Yield an event set by news of a job step."""
+        """Event set by news of a job step."""
         news = asyncio.Event()
         self._following.setdefault(run, []).append(news)
         try:
@@ -211,7 +209,7 @@ class Service:
                 del self._following[run]
 
     def leave_part(self, part: Part) -> None:
-        """Release a job step: its client has the end, or wants the end."""
+        """Release a job step no longer needed."""
         self.gateway.parts.wanted_no_more(part)
         self._due.set()
 
@@ -352,9 +350,9 @@ class Service:
         return asyncio.get_running_loop().run_in_executor(self._writer, work, *more)
 
     async def stop(self, *, kill: bool) -> None:
-        """Stop the service. With `kill`, first end all runs, then supervisors; otherwise runs continue.
+        """Stop the service. With `kill`, first end all runs and supervisors.
 
-        Ignores runs on unreachable hosts. Raises JournalError if the cancellations cannot be written.
+        Ignores unreachable hosts. Raises JournalError if cancellations cannot be written.
         """
         if kill:
             self.see_ready()

@@ -1,4 +1,4 @@
-"""Socket for commands. On hosts of agents, connections are forwarded to the service with the user."""
+"""Socket for commands; agents forward connections to the service."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from dardis.live.stream_forwarding import Tunnels
 from dardis.model.errors import InputError
 
 MOST: Final = 128
-"""Forwarded connections per user and host; more are closed."""
+"""Per user and host; more are closed."""
 BACKLOG: Final = 128
 AGAIN_S: Final = 1.0
-"""Pause when the system has no room for a connection, s."""
+"""Pause without room for a connection, s."""
 
 
 class Who(NamedTuple):
@@ -62,10 +62,10 @@ def listening(folder: Path, *, users: bool) -> Iterator[socket.socket]:
 
 
 class Door:
-    """Forwards connections on the host of an agent to the service."""
+    """Forwards connections to the service."""
 
     def __init__(self, listener: socket.socket, say: Callable[[bytes], bool]) -> None:
-        """Accept connections. `say` sends a message and returns whether a link exists."""
+        """`say` sends a message and returns whether a link exists."""
         self._listener, self._send = listener, say
         self._tunnels = Tunnels(self._say)
         self._of = Counter[int]()
@@ -77,7 +77,7 @@ class Door:
         self._tunnels.hear(told)
 
     def look(self) -> None:
-        """Report open connections, because the service may have closed some."""
+        """Report open connections; the service may have closed some."""
         if self._taking.done():
             self._taking.result()  # raises unexpected errors
         if (numbers := self._tunnels.numbers) and not self._say({"door": 0, "open": numbers}):

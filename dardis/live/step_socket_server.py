@@ -1,4 +1,4 @@
-"""HTTP API for job steps: start, streamed output and exit."""
+"""HTTP API for job steps."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from dardis.live.service import Service
 from dardis.model.errors import InputError
 
 QUIET_S: Final = 5.0
-"""Longest silence towards a client, to show that both are connected, s."""
+"""Longest silence towards a client, s."""
 MOST_NUMBER: Final = 1 << 63
 
 
 class PartDoor:
-    """Routes for job steps; repeated requests start a step only once."""
+    """Repeated requests start a step only once."""
 
     def __init__(
         self, service: Service, owned: Callable[[web.Request], LiveJob], body: Callable[[web.Request], Awaitable[Any]]
     ) -> None:  # fmt: skip
-        """`owned` returns the job of a request after an access check, `body` the body."""
+        """`owned` returns the job of a request, after a check; `body` the body."""
         self._service, self._owned, self._body = service, owned, body
 
     def routes(self) -> list[web.RouteDef]:
@@ -110,7 +110,7 @@ class PartDoor:
     async def _more(
         self, part: Part, offsets: Mapping[str, int], news: asyncio.Event, *, over: bool
     ) -> Mapping[str, str]:  # fmt: skip
-        """New output; unless `over`, wait for output or news. Raises KeeperError if unreachable."""
+        """New output; unless `over`, wait for output or news. Raises KeeperError."""
         post = self._service.post(part.host)
         if post is None:
             raise KeeperError("nobody talks with its keeper")

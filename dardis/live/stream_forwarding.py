@@ -1,7 +1,6 @@
-"""Stream forwarding: connections carried over a link as messages, in order.
+"""Stream forwarding: connections carried over a link as messages.
 
-Unacknowledged data are bounded, so slow readers stop writers. A connection with lost data is closed; nothing is sent
-again.
+Unacknowledged data are bounded. A connection with lost data is closed.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ Say = Callable[[Mapping[str, Any]], object]
 
 
 class Tunnels:
-    """Local ends of connections over a link, numbered by the opener."""
+    """Local ends of connections over a link."""
 
     def __init__(self, say: Say) -> None:
         self._say = say
@@ -39,7 +38,7 @@ class Tunnels:
         return [task for _, task in self._open.values()]
 
     def begin(self, number: int, opened: AbstractAsyncContextManager[socket.socket]) -> asyncio.Task[None]:
-        """Forward a non-blocking socket until the returned task ends; a socket that cannot be opened is closed."""
+        """Forward a non-blocking socket until the returned task ends."""
         end = _End(lambda **told: self._say({"door": number, **told}))
         task = asyncio.create_task(end.carry(opened))
         self._open[number] = end, task

@@ -18,7 +18,7 @@ _BYTES_EACH: Final = 100
 
 
 class Limits:
-    """Upper bounds of usage per user; counted exactly near a limit."""
+    """Usage per user, counted exactly only near a limit."""
 
     def __init__(self, most_jobs: int, open_jobs: Callable[[], Iterable[LiveJob]]) -> None:
         """`open_jobs` returns all unfinished jobs."""

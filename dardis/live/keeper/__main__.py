@@ -1,6 +1,6 @@
 """Command `python -m dardis.live.keeper FOLDER [--foreground | --step] [--cgroups=auto|v2|v1|none]`.
 
-With `--step`, e.g. as a step of Slurm, SIGTERM also ends all runs.
+With `--step`, e.g. in Slurm, SIGTERM also ends all runs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FOREGROUND, STEP = "--foreground", "--step"
 MISTAKE: Final = 2
 LONGEST_SOCKET: Final = 107
 LOCK_TRIES, LOCK_PAUSE_S = 40, 0.05
-"""A child of a killed supervisor may hold the lock for a moment."""
+"""A child of a killed supervisor may hold the lock briefly."""
 
 
 class MistakeError(Exception):

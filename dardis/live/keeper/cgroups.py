@@ -1,4 +1,4 @@
-"""Cgroups, given by path: end a run with all descendants and limit memory. Detects support by trying."""
+"""Cgroups, by path: end whole runs and limit memory."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def find_groups(name: str, setting: str) -> Groups:
 
 
 def _own(controller: str | None) -> str | None:
-    """Cgroup of the supervisor, in version 2 (None) or for a controller of version 1."""
+    """Cgroup of the supervisor, in version 2 (None) or for a controller."""
     mount = None
     for line in Path("/proc/self/mounts").read_text().splitlines():
         _, place, kind, options, *_ = line.split()
@@ -68,7 +68,7 @@ def _own(controller: str | None) -> str | None:
 
 
 def _usable(path: str, needed: str) -> str | None:
-    """Cgroup if a child can enter a nested cgroup and the file `needed` exists."""
+    """Cgroup if a child can enter a nested cgroup and `needed` exists."""
     within = f"{path}/trial"
     try:
         make(path)
@@ -175,7 +175,7 @@ def kill(path: str) -> None:
 
 
 def remove(path: str) -> bool:
-    """Remove a cgroup with nested cgroups. False while processes remain."""
+    """Remove a cgroup and nested cgroups. False while processes remain."""
     try:
         os.rmdir(path)
     except FileNotFoundError:

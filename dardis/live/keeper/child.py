@@ -1,4 +1,4 @@
-"""Forked child up to `exec`. Never returns to the code of the supervisor."""
+"""Forked child up to `exec`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Setting:
     files: tuple[int, int]
     """Original limits on open files."""
     lock: int
-    """Held by the child until the start file exists, so no new supervisor misses the run."""
+    """Held until the start file exists, so no new supervisor misses the run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ SLACK: Final = 2000
 
 
 class Log:
-    """Log of a folder. `known` is the current state."""
+    """Log of a folder."""
 
     def __init__(self, folder: Path) -> None:
         """Open or create the log; cut a torn end. Raises OSError and DamagedLogError."""
@@ -49,10 +49,7 @@ class Log:
         self._tidy()
 
     def commit(self, entries: Iterable[Entry]) -> None:
-        """Commit entries atomically; important entries wait for the disk.
-
-        Raises OSError if nothing was committed.
-        """
+        """Commit entries atomically. Raises OSError if nothing was committed."""
         entries = list(entries)
         left = memoryview(line_of(entries))
         length = len(left)

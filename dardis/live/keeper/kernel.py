@@ -41,10 +41,9 @@ def call_process(name: bytes) -> None:
 
 
 def fork_into(cgroup: int) -> int:
-    """Fork into an open cgroup of version 2. Returns 0 in the child.
+    """Fork into an open cgroup of version 2; 0 in the child. Raises OSError.
 
-    Entering a cgroup later takes milliseconds. For single-threaded processes: Python's hooks for forks do not run.
-    Raises OSError on old kernels.
+    Faster than a later entry. Only for a single thread: skips Python's fork hooks.
     """
     asked = struct.pack("11Q", _CLONE_INTO_CGROUP, 0, 0, 0, signal.SIGCHLD, 0, 0, 0, 0, 0, cgroup)
     return _checked(_C.syscall(ctypes.c_long(_CLONE3), asked, ctypes.c_size_t(len(asked))))
@@ -80,9 +79,9 @@ def set_timer(timer: int, boot_ms: int | None) -> None:
 
 
 def exit_status(pidfd: int) -> int | None:
-    """Wait status of a dead process, or None if not reaped.
+    """Wait status of a dead process; None: not reaped.
 
-    Raises OSError before Linux 6.13. Linux 6.13 and 6.14 always return None.
+    Raises OSError before Linux 6.13; 6.13 and 6.14 always return None.
     """
     asked = bytearray(struct.pack("Q", _PIDFD_INFO_EXIT)) + bytearray(56)
     fcntl.ioctl(pidfd, _PIDFD_INFO, asked)

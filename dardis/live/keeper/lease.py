@@ -1,4 +1,4 @@
-"""End of the leases, in shared memory and a file, and clocks in ms."""
+"""End of the leases in shared memory, and clocks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WORDS: Final = struct.calcsize("3Q")
 class Lease:
     """Common end of all leases of a supervisor.
 
-    A renewal is an atomic memory write and survives the writer. A restart of the host resets the lease.
+    Renewals are atomic memory writes. A restart of the host resets the lease.
     """
 
     def __init__(self, path: str, boot: str) -> None:

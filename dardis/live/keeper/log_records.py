@@ -87,7 +87,7 @@ class Known:
 
 
 def waits_for_disk(entries: Iterable[Entry]) -> bool:
-    """Whether a commit must survive a power failure."""
+    """Whether a commit must wait for the disk."""
     return any(entry[0] in _WAIT for entry in entries)
 
 
@@ -107,7 +107,7 @@ class Read:
 
 
 def read_log(data: bytes) -> Read:
-    """Read a log up to a torn line. Raises DamagedLogError for other damage, also of the first line."""
+    """Read a log up to a torn line. Raises DamagedLogError for other damage."""
     known, good, count, number = Known(), 0, 0, 0
     while good < len(data):
         number += 1
@@ -137,11 +137,11 @@ FAILED: Final = "failed to start: "
 UNKNOWN: Final = "unknown: "
 NEVER_BEGUN: Final = FAILED + "the keeper died"
 KNOWN: Final = "it is known already"
-"""Refusal of a run already intended or started."""
+"""Refusal of a known run."""
 LEASE: Final = "lease"
 """End reason of an expired lease."""
 LEASE_MARK: Final = b"lease\n"
-"""Line for the start file of a leased run to be killed."""
+"""Line for the start file of a killed run."""
 _FAILURE: Final = b"failed: "
 
 
@@ -151,7 +151,7 @@ class Begun:
 
     pid: int
     start: int
-    """Kernel ticks. Unique together with `pid` and `boot`."""
+    """Kernel ticks; unique with `pid` and `boot`."""
     boot: str
     unix_ms: int
     boot_ms: int
@@ -185,7 +185,7 @@ def read_begun(text: bytes) -> Begun | None:
 
 
 class Fate(Enum):
-    """Possible states of a run after a restart of the supervisor."""
+    """States of a run after a supervisor restart."""
 
     RUNS = auto()
     NEVER_BEGAN = auto()

@@ -27,7 +27,7 @@ class Seen:
     start: int
     """Ticks since boot."""
     dead: bool
-    """No thread is left. /proc shows only the state of the first thread."""
+    """No thread is left. /proc shows only the first thread."""
     run: str | None
 
 
@@ -39,7 +39,7 @@ class Root:
     pid: int | None
     start: int
     over: bool = False
-    """The first process is over; a reused number belongs to a new session."""
+    """Over; a reused number belongs to a new session."""
 
 
 def start_of(pid: int) -> int | None:
@@ -49,7 +49,7 @@ def start_of(pid: int) -> int | None:
 
 
 def open_process(pid: int, start: int) -> int | None:
-    """Open a process if its start matches, else return None. Raises OSError if unknown."""
+    """Open a process if its start matches, else None. Raises OSError."""
     try:
         file = os.pidfd_open(pid)
     except OSError as error:

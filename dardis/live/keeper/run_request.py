@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 RUN_FORM: Final = re.compile(r"[0-9]{1,20}\.[0-9]{1,20}(\.[0-9]{1,20})?")
-"""Job, attempt and, for a step, a number. Also a file name."""
+"""Job, attempt and, for a step, a number."""
 
 
 class AskedAmissError(Exception):
@@ -16,7 +16,7 @@ class AskedAmissError(Exception):
 
 
 class StartAmissError(AskedAmissError):
-    """A malformed request for a named run; other runs are unaffected."""
+    """A malformed request for a named run."""
 
     def __init__(self, run: str, why: str) -> None:
         super().__init__(f"run {run}: {why}")
@@ -43,7 +43,7 @@ class Start:
     chdir: str
     output: str
     error: str
-    """Absolute path, opened as the user with mode 0600. Equal paths share an open file."""
+    """Absolute path, opened as the user. Equal paths share a file."""
     append: bool
     cores: list[int] | None
     """None: any."""

@@ -1,4 +1,4 @@
-"""Runs of a job supervisor. For the order of durable writes see `server`."""
+"""Runs of a job supervisor. For durable writes see `server`."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ UNSEEN: Final = UNKNOWN + "its keeper died before it ended"
 KILL_AGAIN_MS: Final = 1000
 """Pause before the next SIGKILL, ms."""
 TAKEN_IN_MS: Final = 5000
-"""Longest wait for the parent of an adopted process to reap the process, ms."""
+"""Longest wait for the reaping of an adopted process, ms."""
 SLACK: Final = 1000
 """Outdated agenda entries that cause a rebuild."""
 LOOK_MS: Final = (2, 500)
-"""First and longest pause between checks for remaining processes, ms."""
+"""First and longest pause between checks, ms."""
 
 
 @dataclass(slots=True)
@@ -61,7 +61,7 @@ class Run:
     """First seen dead: ms of CLOCK_BOOTTIME and Unix ms."""
     adopted: bool = False
     outlived: bool = False
-    """Lease expired before the exit was known."""
+    """Lease expired before the known exit."""
     why: str | None = None
     due: int | None = None
     """Next action, ms of CLOCK_BOOTTIME."""
@@ -79,16 +79,15 @@ class Run:
 
 
 class Runs:
-    """All runs of a folder. Entries in `unsaid` wait for the log."""
+    """All runs of a folder. `unsaid` holds uncommitted entries."""
 
     def __init__(
         self, folder: Path, log: Log, setting: Setting, own: cgroups.Groups, watch: Callable[[int], None],
         hold_ms: int = 0,
     ) -> None:  # fmt: skip
-        """Initialize.
+        """`watch` gets a process file that is readable at exit; then call `has_ended`.
 
-        `watch` receives a process file that is readable at exit; then call `has_ended`. A SIGKILL from outside is
-        trusted after `hold_ms`: the supervisor may be killed next.
+        A SIGKILL from outside is trusted after `hold_ms`.
         """
         self._hold_ms = hold_ms
         self._folder, self._log, self._setting, self._groups, self._watch = folder, log, setting, own, watch
@@ -130,16 +129,10 @@ class Runs:
         return kept is not None and kept.over is not None
 
     def forget(self, names: Iterable[str]) -> None:
-        """Forget runs that are over.
-
-        The start file goes first, because a run with a start file must stay known.
-        """
+        """Forget runs that are over. The start file must go first."""
         for name in names:
             if self.is_over(name):
-                for path in (
-                    self._begun(name),
-                    f"{self._begun(name)}.new",
-                ):  # `.new` remains if the child was killed while starting
+                for path in (self._begun(name), f"{self._begun(name)}.new"):  # `.new`: killed while starting
                     with suppress(OSError):
                         os.unlink(path)
                 self.unsaid.append(["forget", name])
@@ -161,7 +154,7 @@ class Runs:
         }]  # fmt: skip
 
     def begin(self, starts: Sequence[Start]) -> None:
-        """Fork runs whose intents are durable."""
+        """Fork runs with durable intents."""
         handled = {signal.SIGTERM, signal.SIGCHLD}  # the child must not lose signals meant for the job
         signal.pthread_sigmask(signal.SIG_BLOCK, handled)
         try:
@@ -279,7 +272,7 @@ class Runs:
             self._end_first(run, Ended(why=WORDS[what]))
 
     def _what_begun(self, name: str) -> Begun | None:
-        """Read the start file; if missing, create an empty file to block a later start."""
+        """Read the start file; if missing, create an empty file to block a start."""
         with suppress(FileExistsError):
             os.close(os.open(self._begun(name), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         return begun_at(self._begun(name))
@@ -475,7 +468,7 @@ class Runs:
         return {pid for pid in (run.pid,) if pid is not None and self._by_pid.get(pid) is run}
 
     def look(self) -> None:
-        """Kill remaining processes of ended runs; runs without processes are over."""
+        """Kill remaining processes of ended runs; record runs without processes."""
         left = {run.name for run in self._leaving.values() if run.cgroup is None}
         if left:
             with suppress(OSError):  # unreadable processes may still exist

@@ -1,6 +1,6 @@
 """Main loop of the job supervisor.
 
-Each turn commits all requests and events in a single write, forks runs, commits failures, and then sends answers.
+Each turn commits requests and events, forks runs, commits failures, and sends answers.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ MOST_BYTES: Final = 1 << 20
 LONGEST: Final = 64 << 20
 """Longest line and most unsent bytes."""
 MOMENT_S: Final = 0.02
-"""Possible lag of SIGTERM to the supervisor after SIGTERM to the runs, s."""
+"""Possible lag of SIGTERM behind the runs, s."""
 HOLD_MS: Final = 1000
-"""Possible lag of SIGKILL to the supervisor after SIGKILL to the runs, s."""
+"""Possible lag of SIGKILL behind the runs, ms."""
 MOST_CONNECTIONS: Final = 64
 """Runs need the remaining open files."""
 RETRY_MS: Final = 1000
@@ -57,14 +57,14 @@ class Connection:
 
 @dataclass(slots=True)
 class Turn:
-    """A request: required log entries, and the action once durable."""
+    """A request: log entries, and the action once durable."""
 
     connection: Connection
     number: int | None
     act: Callable[[], Message]
     needs: Callable[[], list[Entry]] = list
     alone: bool = False
-    """Do not check other requests before this request is done."""
+    """Handled apart from other requests."""
 
 
 class Server:
@@ -73,10 +73,9 @@ class Server:
     def __init__(
         self, log: Log, listener: socket.socket, wake: socket.socket, host: Message, stops: list[int], *, step: bool
     ) -> None:  # fmt: skip
-        """Initialize.
+        """`wake` is readable after a signal, `host` is sent to clients, `stops` collects SIGTERM.
 
-        `wake` is readable after a signal, `host` is part of each hello, `stops` collects SIGTERM. With `step`, SIGTERM
-        also ends all runs.
+        With `step`, SIGTERM also ends all runs.
         """
         self._log, self._listener, self._wake, self._host, self._stops = log, listener, wake, host, stops
         self._step, self._leaving = step, False
@@ -91,7 +90,7 @@ class Server:
         """Runs intended this turn."""
         self._stopping = False
         self._marked = False
-        """Whether this process has accepted a hello."""
+        """Whether a hello was accepted."""
 
     def watch(self, file: int) -> None:
         """Also poll a file."""
@@ -179,7 +178,7 @@ class Server:
     def _commit(self, runs: Runs, asked: list[Entry]) -> str | None:
         """Commit requests with events, or events alone. Return the error of the requests.
 
-        Exits need not wait for the disk: an exit lost in a power failure is unknown.
+        Exits need not wait for the disk: a lost exit is unknown.
         """
         trouble = None
         for entries in ([*runs.unsaid, *asked], list(runs.unsaid)):

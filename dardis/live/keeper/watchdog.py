@@ -1,7 +1,6 @@
-"""Watchdog: kills runs after their lease, even if the job supervisor is dead.
+"""Watchdog: kills runs after their lease, even without a job supervisor.
 
-After the lease, the job may start on another host. The watchdog reads only the log and the start files. Each supervisor
-replaces the previous watchdog; two at the same time do no harm.
+The jobs may then start on another host. Reads only log and start files. A new supervisor replaces the watchdog.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class Guards:
     def __init__(self, folder: str, keeper: str, boot: str, watch: Callable[[int], None]) -> None:
         """Open the lease. Raises OSError.
 
-        `watch` receives a process file that is readable when the watchdog ends; then call `has_ended`.
+        `watch` gets a process file that is readable at exit; then call `has_ended`.
         """
         self._folder, self._keeper, self._boot, self._watch = folder, keeper, boot, watch
         self.lease = Lease(f"{folder}/lease", boot)
@@ -68,7 +67,7 @@ class Guards:
         self._watch(self._pidfd)
 
     def keep(self, *, needed: bool) -> None:
-        """Start the watchdog if needed; end an unused watchdog after a delay."""
+        """Start a needed watchdog; end an unused watchdog later."""
         now = boot_ms()
         if needed == (self.pid is not None):
             self.due = None
@@ -88,7 +87,7 @@ class Guards:
             self._older = None
 
     def has_ended(self, pidfd: int) -> bool:
-        """Whether the readable file belongs to the watchdog, now ended."""
+        """Whether the readable file belongs to the watchdog."""
         if self.pid is None or pidfd != self._pidfd:
             return False
         os.close(pidfd)
@@ -103,7 +102,7 @@ class Guards:
 
 
 def _mark(begun: Sequence[str]) -> None:
-    """Add the end reason to start files. A child process writes, because the disk may hang."""
+    """Add the end reason to start files, in a child because the disk may hang."""
     pid = os.fork()
     if pid == 0:
         try:
@@ -182,7 +181,7 @@ class _Meant:
 def end_leased(
     folder: str, boot: str, lease: Lease, processes: process_tree.Forest, maker: int, marked: set[str]
 ) -> bool:
-    """Kill leased runs. Return whether processes were alive. Raises OSError and DamagedLogError.
+    """Kill leased runs. Return whether any lived. Raises OSError and DamagedLogError.
 
     `marked`: runs with the end reason in the start file.
     """
@@ -244,7 +243,7 @@ def _living(begun: Begun, processes: process_tree.Forest) -> int | None:
 def _strays(meant: Sequence[_Meant], seen: Mapping[int, process_tree.Seen], maker: int, since: int) -> set[int]:
     """Orphaned processes of unknown runs, unless from a run without a lease.
 
-    Skips processes started since the tick `since`: `meant` may lack their runs.
+    Skips processes since tick `since`, because `meant` may lack their runs.
     """
     firsts = {run.begun.pid for run in meant if run.begun is not None}
     return {
