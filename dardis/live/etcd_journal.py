@@ -114,7 +114,7 @@ class EtcdJournal(Journal):
             raise InputError(self._path, "has jobs that are not in etcd", "a folder without a journal of its own")
         before = db.execute("SELECT value FROM meta WHERE name = 'epoch'").fetchone() or (0,)
         epoch, service = self._lead(owner, max(before[0], least_epoch - 1))
-        if not is_copy:  # late: without etcd, the folder may still be served alone
+        if not is_copy:  # last: without etcd, the folder may still be served alone
             with self._writing():
                 db.execute(f"CREATE TABLE {COPY} (of TEXT, record INTEGER, size INTEGER, owner TEXT)")
                 db.execute(f"INSERT INTO {COPY} VALUES ('', 0, 0, '')")  # noqa: S608

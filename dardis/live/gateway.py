@@ -100,7 +100,7 @@ class Gateway:
         return told_nodes(self.machine, self._free, self._running(lambda _: True), self.drained, self.hearing.silent)
 
     def why_waits(self, job: LiveJob) -> str:
-        """Why a waiting job does not start."""
+        """Why a waiting job does not start; empty: not waiting."""
         if job.state is not State.WAITING:
             return ""
         if refusing := ", ".join(sorted(self.hearing.refusing)):
@@ -277,7 +277,7 @@ class Gateway:
     def give_up(self, name: str, now_ms: int) -> int:
         """Give up an unreachable host or node. Return the number of affected jobs.
 
-        Jobs there end as unknown. Other jobs lose their steps there.
+        Jobs there end as unknown and rerun only on request. Other jobs lose their steps there; reruns stop waiting.
         """
         is_heard = self.hearing.is_heard
         is_lost = not is_heard(self.machine.host(name) or name)

@@ -82,7 +82,7 @@ def put_files(folder: Path, files: Iterable[SmallFile]) -> dict[str, str]:
         try:
             _put(folder, file)
         except OSError as error:
-            if error.errno in _LIMITS or (error.errno == errno.EDQUOT and os.geteuid() != 0):  # not the quota of a job
+            if error.errno in _LIMITS or (error.errno == errno.EDQUOT and os.geteuid() != 0):  # root: quota of user
                 raise
             amiss[file.path] = f"{error.filename}: {error.strerror}" if error.filename else str(error)
     return amiss

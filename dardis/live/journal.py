@@ -185,7 +185,7 @@ class Journal:
         )
 
     def certain_s(self) -> float:
-        """Last time this service surely led, monotonic s: now."""
+        """Last time this service surely led, monotonic s: now, as the folder is locked."""
         return monotonic_s()
 
     def next_job(self) -> int:

@@ -30,7 +30,7 @@ STEADY_S: Final = 60.0
 MOST_STARTS: Final = 256
 """Runs per message."""
 MOST_TEXT: Final = 8 << 20
-"""Bytes of texts per message."""
+"""Bytes of texts per message. JSON may need six times as many; a supervisor reads 64 MiB."""
 STOP_S: Final = 5.0
 """Longest stop of a supervisor, s."""
 NOT_CERTAIN: Final = "it is not certain who leads"
@@ -41,7 +41,7 @@ RENEW_S: Final = LEASE_S / 6
 CERTAIN_S: Final = 10.0
 """Longest time since certain leadership, for a new lease, s."""
 MARGIN_S: Final = 10
-"""Longest survival of processes after the lease, s."""
+"""Longest survival of processes after the lease, until the watchdog has killed all, s."""
 LOOK_S: Final = 1.0
 """Interval of lease checks, s."""
 
@@ -58,7 +58,7 @@ class Home:
 
 
 class Intended(NamedTuple):
-    """Announced runs."""
+    """Announced runs of a connection, perhaps lost by now."""
 
     keeper: Keeper
     runs: Sequence[str]

@@ -1,4 +1,4 @@
-"""Start of a service: only a single service per folder."""
+"""Start of a service: a single service per folder, on a local disk, for its user or (as root) for all users."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Supervisors store intents while the journal is written. Runs start once the journal is durable.
 
-Crash-only: after a failed write, the service restores its state.
+Crash-only: after a failed write, the service restores its state from journal and supervisors.
 """
 
 from __future__ import annotations

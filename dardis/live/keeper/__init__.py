@@ -14,16 +14,17 @@ The socket carries JSON, an object a line. Each request has an `id`. Answers com
     last 1000 are kept. A missing incarnation means another supervisor or an older copy of the folder.
     `memory` null: the memory limit is RLIMIT_AS, per process. Events go to the last accepted connection; older
     connections are closed. Runs missing from `runs` never start. An epoch below the highest accepted epoch gets
-    `{"id", "error": "epoch", "highest": H}`, now and later.
+    `{"id", "error": "epoch", "highest": H}` for this and later requests.
 `{"id", "do": "intend", "runs": [START]}` (START: `run_request.Start`) → `{"id", "refused": {RUN: WHY}}` once the other
-    intents are durable. Refused: malformed, duplicate or known runs. An unnamed run fails the whole request.
+    intents are durable. Refused: malformed, duplicate or known runs. An unnamed run or a
+    failed write fails the whole request.
 `{"id", "do": "go", "runs": [RUN]}` → `{"id", "refused": {RUN: WHY}}`: starts runs. Refused: runs not intended on this
     connection. The next hello drops intended runs.
 `{"id", "do": "lease", "from": NOW, "ms": LENGTH}` → `{"id"}`: extends the lease to NOW + LENGTH. NOW comes from an
-    answer. The end of the lease kills all runs with `lease`, `why` = `lease`. An expired lease stays expired. `intend`
-    of such a run has `"lease_from"` and `"lease_ms"`.
+    answer. The end of the lease kills all runs with `lease`, `why` = `lease`. An expired lease stays expired. Runs
+    started later end likewise. `intend` with such a run has `"lease_from"` and `"lease_ms"`.
 `{"id", "do": "end", "runs": [RUN], "why": TEXT}` → `{"id"}`: SIGTERM, and SIGKILL after the grace time. The first
-    reason counts.
+    reason counts. Other runs are ignored, also below.
 `{"id", "do": "forget", "runs": [RUN]}` → `{"id"}`: forgets runs that are over.
 `{"id", "do": "stop"}` → `{"id"}`, then exit; or `{"id", "error": "running", "runs": [RUN]}`.
 

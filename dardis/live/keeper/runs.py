@@ -87,7 +87,7 @@ class Runs:
     ) -> None:  # fmt: skip
         """`watch` gets a process file that is readable at exit; then call `has_ended`.
 
-        A SIGKILL from outside is trusted after `hold_ms`.
+        A SIGKILL from outside is trusted after `hold_ms`, because the supervisor may be killed next.
         """
         self._hold_ms = hold_ms
         self._folder, self._log, self._setting, self._groups, self._watch = folder, log, setting, own, watch

@@ -28,9 +28,9 @@ MOST_BYTES: Final = 1 << 20
 LONGEST: Final = 64 << 20
 """Longest line and most unsent bytes."""
 MOMENT_S: Final = 0.02
-"""Possible lag of SIGTERM behind the runs, s."""
+"""Longest delay of SIGTERM to the supervisor after SIGTERM to its runs, s."""
 HOLD_MS: Final = 1000
-"""Possible lag of SIGKILL behind the runs, ms."""
+"""Longest delay of SIGKILL to the supervisor after SIGKILL to its runs, ms."""
 MOST_CONNECTIONS: Final = 64
 """Runs need the remaining open files."""
 RETRY_MS: Final = 1000

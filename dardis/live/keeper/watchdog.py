@@ -1,6 +1,7 @@
 """Watchdog: kills runs after their lease, even without a job supervisor.
 
-The jobs may then start on another host. Reads only log and start files. A new supervisor replaces the watchdog.
+The jobs may then start on another host. Reads only log and start files. A new supervisor replaces the
+watchdog. Without a supervisor, a watchdog named in the lease file continues until all leased runs are dead.
 """
 
 from __future__ import annotations
