@@ -126,7 +126,7 @@ class _Talk:
         if self._passing.done() and not self._passing.cancelled():
             self._passing.result()
 
-    def _heard(self, record: Any) -> None:  # noqa: ANN401 (as the keeper tells it)
+    def _heard(self, record: Any) -> None:  # noqa: ANN401 (a record in JSON)
         if record is None:
             self.end("its keeper is gone")
         else:

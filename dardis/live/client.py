@@ -42,7 +42,7 @@ class AwayError(DardisError):
     """The service has not returned in time."""
 
 
-class _Gone(Exception):  # noqa: N818 (it is no failure yet)
+class _Gone(Exception):  # noqa: N818 (not yet an error)
     """No answer, or a broken connection."""
 
     def __init__(self, why: str, *, refused: bool = False) -> None:
@@ -54,7 +54,7 @@ class _Gone(Exception):  # noqa: N818 (it is no failure yet)
 def place_of(folder: Path | None, environment: Mapping[str, str] = os.environ) -> Path:
     """Folder of the service: named, from the environment, or default."""
     if folder is not None:
-        return Path(os.path.abspath(folder))  # noqa: PTH100 (links stay as they were named)
+        return Path(os.path.abspath(folder))  # noqa: PTH100 (keep links)
     if named := environment.get("DARDIS_FOLDER"):
         return Path(os.path.abspath(named))  # noqa: PTH100
     state = environment.get("XDG_STATE_HOME", "")
@@ -75,7 +75,7 @@ def socket_of(folder: Path) -> Path:
 def here() -> str:
     """Current folder. Raises InputError if removed."""
     try:
-        return os.getcwd()  # noqa: PTH109 (as it is named, without a look at it)
+        return os.getcwd()  # noqa: PTH109 (no file access)
     except FileNotFoundError:
         raise InputError(".", "the folder is not there any more", "one that is") from None
 

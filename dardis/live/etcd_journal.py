@@ -184,7 +184,7 @@ class EtcdJournal(Journal):
             while not self._closing.wait(RENEW_S):
                 with suppress(JournalError):  # writes meet the same error
                     self._renew()
-        except BaseException as error:  # noqa: BLE001 (it is raised where somebody waits for it)
+        except BaseException as error:  # noqa: BLE001 (raised by `superseded`)
             self._superseded.set_exception(error)
 
     async def superseded(self) -> None:

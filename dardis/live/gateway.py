@@ -116,7 +116,7 @@ class Gateway:
         """Whether reachable hosts run job steps or orphaned runs."""
         return any(map(self.hearing.is_heard, self._strays.hosts() | {part.host for part in self.parts.going()}))
 
-    # What happens.
+    # Events.
 
     def submit(self, submission: Submission, how: Callable[[int], list[State]]) -> None:
         """Accept a submission. Raises InputError for an impossible request or dependency.

@@ -261,7 +261,7 @@ class Decider:
         submit = min(asks.submit, self._last)
         return Job(asks.job, submit, submit, None, asks.walltime, asks.nodes, asks.request, self._platform.all_groups)
 
-    def execute(self, who: Address, deed: Deed, now: int) -> None:  # noqa: ARG002 (whoever says it)
+    def execute(self, who: Address, deed: Deed, now: int) -> None:  # noqa: ARG002 (interface)
         """Record a start or refusal."""
         match deed:
             case Placed(job=number, nodes=placed) if number in self._waiting:

@@ -199,7 +199,7 @@ def _agreed(comm: Communicator, name: str, prepare: Callable[[], tuple[Work, Any
         failure = 1, f"{error.filename}: {error.strerror}" if error.filename else str(error)
     except KeyboardInterrupt:
         failure = INTERRUPTED, "interrupted"
-    except BaseException as error:  # noqa: BLE001 (whatever it is, the other ranks must not wait for it)
+    except BaseException as error:  # noqa: BLE001 (the other ranks must not wait)
         traceback.print_exc()
         failure = 1, f"{type(error).__name__}: {error}"
     heard = _everybody(comm, [told, name, failure])

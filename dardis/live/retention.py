@@ -44,7 +44,7 @@ async def _prune_journal(service: Service, before_ms: int) -> None:
 
 
 async def _prune_files(service: Service, before_ms: int) -> None:
-    while service.trouble == STARTING:  # noqa: ASYNC110 (nobody says that they have been)
+    while service.trouble == STARTING:  # noqa: ASYNC110 (no event)
         await asyncio.sleep(BREATH_S)
     for keeper in service.keepers:
         with suppress(KeeperError):

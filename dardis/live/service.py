@@ -363,7 +363,7 @@ class Service:
             await self.written()
             self._ending = True
             await asyncio.gather(*(self._over_or_lost(job.number) for job in running))
-            while self.trouble or self.gateway.goes_on:  # noqa: ASYNC110 (it is seldom, and nobody waits for less)
+            while self.trouble or self.gateway.goes_on:  # noqa: ASYNC110 (rare)
                 await asyncio.sleep(AGAIN_S / 10)
         self.stopped = True
         self.stopping.set()

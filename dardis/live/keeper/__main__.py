@@ -106,7 +106,7 @@ def _be_detached(folder: Path, setting: str, teller: BinaryIO) -> NoReturn:
             said = f"{error.filename or folder}: {error.strerror}" if isinstance(error, OSError) else str(error)
             with suppress(OSError):
                 teller.write(said.encode())
-    except BaseException:  # noqa: BLE001 (it is told as Python tells it)
+    except BaseException:  # noqa: BLE001 (printed as a traceback)
         sys.excepthook(*sys.exc_info())
         code = 1
     finally:

@@ -133,7 +133,7 @@ def _be_guard(folder: str, keeper: str, boot: str, lease: Lease, maker: int) -> 
         with suppress(OSError):
             os.nice(-10)  # high priority on a busy host
         _watch_over(folder, keeper, boot, lease, maker)
-    except BaseException:  # noqa: BLE001 (it is told as Python tells it)
+    except BaseException:  # noqa: BLE001 (printed as a traceback)
         sys.excepthook(*sys.exc_info())
     finally:
         os._exit(1)
