@@ -1,4 +1,4 @@
-"""The docs' site: where links of a page lead, tables of CSV files, diagrams, and that pages need no other host."""
+"""The docs' site: where links of a page lead, diagrams, and that pages need no other host."""
 
 import os
 import re
@@ -11,7 +11,6 @@ import typer.main
 
 from dardis.cli.main import app_of
 from scripts.docs_site.commands import page_of_commands
-from scripts.docs_site.csv_files import with_csv_tables
 from scripts.docs_site.links import for_the_site, from_other_hosts
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -43,16 +42,6 @@ def test_links_lead_to_pages_of_the_site_or_stay(page, written, at_site):
 )
 def test_what_a_page_loads_from_another_host_is_found(html, foreign):
     assert from_other_hosts(html) == foreign
-
-
-def test_csv_files_are_folded_tables(tmp_path):
-    (tmp_path / "a.csv").write_text('rule\n"<first, come>"\n-1.5\n')
-    page = with_csv_tables("- [Waits](a.csv) <!-- csv -->\n[Waits](a.csv)", tmp_path)
-    rows = ["<tr><th>rule</th></tr>", "<tr><td>&lt;first, come&gt;</td></tr>", '<tr><td align="right">-1.5</td></tr>']
-    assert re.findall("<summary>.*?</summary>|<tr>.*", page) == ["<summary>Waits</summary>", *rows]
-    for name in ("late", "reproduction"):
-        page = with_csv_tables((ROOT / f"docs/{name}.md").read_text(encoding="utf-8"), ROOT / "docs")
-        assert page.count("<details>") == len([*(ROOT / "docs" / name).glob("*.csv")]) > 0
 
 
 DRAWN = """
