@@ -1,4 +1,4 @@
-"""PCP'20 (003): who starts when and where in one model, whose variables don't grow with the machine."""
+"""PCP'20 (003): starts and positions in a model with variables independent of machine size."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ from dardis.dispatch.cp.search_effort import Effort, search
 from dardis.engine.clock import cpu_timed
 
 MOST_BOXES = 600
-"""Boxes of the largest model that is built unless more are allowed, of all kinds, those that stand included.
+"""Default maximum boxes of all kinds in a model, with fixed boxes.
 
-Decisions of Eurora-2014 have 542 at most. On 1,173 nodes 451 took 1.1 CPU seconds, 1,288 took 37, for 0.05
-deterministic ones.
+Decisions of Eurora-2014 have at most 542. On 1,173 nodes, 451 boxes took 1.1 CPU seconds and 1,288 took 37, for 0.05
+deterministic seconds.
 """
 MOST_AREA = 1 << 60
-"""Positions times seconds of the largest model that is built: no sum of areas may be too large for 64 bits."""
+"""Maximum positions times seconds in a model: sums of areas must fit 64 bits."""
 EFFORT = Effort(first_s=0.05, longest_s=0.8, conflicts=200, linear=2, presolve=False)
-"""A deterministic second takes 7 of a processor's on decisions of Eurora-2014, and up to 60 and more on 1,173 nodes.
+"""A deterministic second takes 7 CPU seconds on Eurora-2014, and 60 or more on 1,173 nodes.
 
-With the whole relaxation bounds are half as high again there (0.55 against 0.37 of the kernel's objective). No time
-bounds presolve: with it, a model of 451 boxes on 1,173 nodes took over 25 CPU seconds for 0.05 deterministic ones.
-With 1,000 conflicts HPC2N's first 300 jobs took three times the time, and started when they start with 200.
+The full relaxation raises bounds by half there (0.55 instead of 0.37 of the kernel's objective). Time limits do not
+bound presolve: 451 boxes on 1,173 nodes then took over 25 CPU seconds for 0.05 deterministic seconds. With 1,000
+conflicts HPC2N's first 300 jobs took three times as long, with the same starts as with 200.
 """
 
 
 @dataclass(frozen=True)
 class Pcp20:
-    """PCP'20: jobs that fit now, each by itself, are in the model, as in PCP'19's version 3."""
+    """PCP'20: a model of the jobs that each fit now, as in version 3 of PCP'19."""
 
     knows_shapes: ClassVar[bool] = False
     effort: Effort = field(default_factory=lambda: EFFORT)
     most_boxes: int = MOST_BOXES
-    """A model of more boxes is not built."""
+    """Maximum boxes in a model."""
     shortcuts: bool = True
-    """Whether an answer of ours comes first; else the solver is asked always, and is told of none."""
+    """Whether a heuristic answer comes first and hints the solver."""
 
     def answer(self, problem: Problem, seed: int) -> Answer:
-        """As `Model` has it."""
+        """Return planned starts."""
         taken = Taken.of_problem(problem)
         plan = first_plan(problem, taken)
         case = _Case.of_places(problem, list(plan))
@@ -61,7 +61,7 @@ class Pcp20:
         return self._solved(case, lines, list(plan.values()), bound, seed)
 
     def _solved(self, case: _Case, lines: Lines, plan: list[Placed], bound: float, seed: int) -> Answer:
-        """The better of our plan and what the solver finds; without shortcuts that alone."""
+        """The better of heuristic and solver; without shortcuts the solver alone."""
         (boxes, posted), build_s = cpu_timed(lambda: self._built(case, lines, plan))
         solved, spent = search(boxes.model, self.effort, seed)
         best = plan if self.shortcuts else None
@@ -80,7 +80,6 @@ class Pcp20:
         )
 
     def _built(self, case: _Case, lines: Lines, plan: list[Placed]) -> tuple[Boxes, Posted]:
-        """The model, and its objective."""
         boxes = Boxes(case.problem, lines, plan if self.shortcuts else [])
         posted = case.objective.post(boxes.model, boxes.runs.start, case.horizon, None)
         boxes.model.minimize(posted.expression)
@@ -89,12 +88,12 @@ class Pcp20:
 
 @dataclass(frozen=True)
 class _Case:
-    """The jobs of a model, in the order of their priorities, and what their starts are worth."""
+    """Jobs of a model by priority, with the objective."""
 
     problem: Problem
-    """With nobody else waiting."""
+    """Restricted to the model's waiting jobs."""
     places: list[int]
-    """Of whom in the whole problem's `waiting`."""
+    """Places in the full problem's `waiting`."""
     objective: Delay
 
     @classmethod
@@ -104,16 +103,15 @@ class _Case:
 
     @property
     def horizon(self) -> int:
-        """In s from now."""
         return self.problem.horizon - self.problem.now
 
     @property
     def least(self) -> float:
-        """What the objective is when all start now."""
+        """Objective if all jobs start now."""
         return self.objective.value(np.zeros(len(self.places), dtype=np.int64))
 
     def least_beside(self, taken: Taken) -> float:
-        """What no answer undercuts beside what is taken."""
+        """Lower bound beside `taken`."""
         platform, jobs = self.problem.platform, self.problem.waiting
         return least_of_groups(
             self.objective.least,
@@ -124,11 +122,10 @@ class _Case:
         )
 
     def value(self, plan: Sequence[Placed]) -> float:
-        """What a plan makes of the objective."""
         return self.objective.value(np.array([placed.start for placed in plan], dtype=np.int64))
 
     def answer(self, plan: Sequence[Placed] | None, bound: float | None = None) -> Answer:
-        """What the dispatcher is told of a plan, if there is one; all starting now bounds it if nothing else does."""
+        """The answer of a plan, if any; by default bounded by all jobs starting now."""
         jobs = self.problem.waiting
         variables = len(jobs) + sum(waiting.job.units for waiting in jobs) * len(self.problem.platform.kinds)
         bound = self.least if bound is None else bound
