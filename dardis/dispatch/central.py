@@ -1,7 +1,6 @@
 """The central dispatcher: rules, EASY and conservative backfilling over nodes.
 
-A job starts only if its units fit beside all reservations for its expected duration, by default the walltime.
-`kernels.passes` decides; this module prepares and triggers passes.
+A job starts only if its units fit beside all reservations for its expected duration. `kernels.passes` decides.
 """
 
 from __future__ import annotations
@@ -40,7 +39,6 @@ class CentralDispatcher:
     """Dispatcher of all jobs of a machine."""
 
     def __init__(self, setup: QueueSetUp, platform: Platform, desired: DesiredProfile | None, seed: int) -> None:
-        """Begin with empty nodes and queue."""
         self._setup = setup
         self._desired = desired
         self._seed = seed
@@ -76,12 +74,10 @@ class CentralDispatcher:
         kinds = len(platform.kinds)
         self._nodes = NodeProfiles(platform, 0, platform.node_count, desired)
         self._changes = self._nodes.changes
-        """When capacity or desired profile change."""
         binds_all = desired is not None and setup.profile is ProfileRule.HARD and not setup.checks_starts_only
         self._binding = self._changes if binds_all else sorted({window.start for window in platform.maintenance})
         """When limits for running jobs may change."""
         self._table = JobTable(platform.sets, [*platform.hours.values()])
-        """Waiting and running jobs."""
         self._probe = JobTable(platform.sets)
         """A single job to test."""
         self._placer = Placer(self._nodes, rules, kinds, self._table.slots)
@@ -91,18 +87,16 @@ class CentralDispatcher:
         )
         """The empty machine."""
         self._shapes = Shapes(platform, distinct=self._distinct)
-        """Feasible requests."""
         self._most: dict[tuple[tuple[int, ...], int], int] = {}
         self._running: dict[JobId, int] = {}
-        """Slots of running jobs."""
         self._expected_ends: list[tuple[int, JobId]] = []
-        """Expected ends before the walltime, with job numbers; also of ended jobs."""
+        """Expected ends before the walltime; also of ended jobs."""
         self._durations = np.zeros((self._table.slots, 2), dtype=np.int64)
         """Expected duration and walltime by slot, in s."""
         self._passing: set[int] = set()
-        """Slots of jobs without a start after the last change of the desired profile."""
+        """Slots of jobs without late start in the desired profile."""
         self._early: list[tuple[int, JobId, int]] = []
-        """Earliest start, number and slot of jobs not yet in the queue."""
+        """Earliest start, number and slot of jobs outside the queue."""
         self._arrived: list[int] = []
         self._ended: list[int] = []
         """Slots not yet reported to a pass."""
@@ -116,13 +110,13 @@ class CentralDispatcher:
         return self._pass.keeps_closed
 
     def occupy(self, nodes: Ints, units: Ints, request: Ints, start: int, end: int) -> None:
-        """Reserve external use during `[start, end)`, before any submission."""
+        """Reserve external use, before any submission."""
         if not self._nodes.reserve(nodes, units, request, start, end, start):
             raise ProtocolError("what is held already does not fit")
         self._changes = sorted({*self._changes, end})
 
     def submit(self, job: Job, now: int) -> Rejected | None:
-        """Take a new job; return a rejection if the job can never run."""
+        """Take a new job; reject an infeasible job."""
         self._numbering.hear_of(job)
         if job.requests:
             return self._submit_shaped(job, now)
@@ -163,7 +157,6 @@ class CentralDispatcher:
         return None
 
     def _enter(self, job: Job, span: int) -> int:
-        """Write the row of a job with duration `span` s; return the slot."""
         slot = self._table.add(job, span, self._level_of(job), self._platform.hours_of(job.queue))
         if self._predicts:
             if slot >= len(self._durations):
@@ -179,7 +172,6 @@ class CentralDispatcher:
         return could_hold(job, self._platform.sets, distinct=self._distinct)
 
     def _fits_alone(self, job: Job, first: int, now: int) -> bool:
-        """Whether the job alone finds a start in the desired profile."""
         assert self._alone is not None
         slot = self._probe.add(job, job.walltime)
         if self._rules.binding == job_queue.BOUND_AT_START:
@@ -209,7 +201,6 @@ class CentralDispatcher:
             self._drop(slot, now)
 
     def _go_on_with(self, machine: Platform, now: int) -> None:
-        """Keep running jobs on the same nodes of a changed machine."""
         old = self._table
         held = [(old.jobs[slot], int(self._queue.table[slot, job_queue.START]), self._held(slot)) for slot in
                 self._running.values()]  # fmt: skip
@@ -218,7 +209,7 @@ class CentralDispatcher:
             self.go_on(job, start, taken, parts, now)
 
     def go_on(self, job: Job, start: int, taken: int, parts: Sequence[tuple[Ints, Ints]], now: int) -> None:
-        """Adopt a job running since `start`, with nodes and units of each part."""
+        """Adopt a running job with nodes and units of parts."""
         # No job may rely on an earlier end, since the window may differ.
         if job.requests:
             slot = self._table.add_shaped(job, {taken: range(len(parts))}, 0, 0)
@@ -265,7 +256,6 @@ class CentralDispatcher:
         return [*lost, *begun]
 
     def _pass_over(self, whole: bool, now: int) -> list[Placed | Solved]:
-        """Report events to the kernels, and run a pass."""
         jobs, placer = self._queue, self._placer
         state = placer.room.state
         outrun: list[int] = []
@@ -299,7 +289,7 @@ class CentralDispatcher:
         return [*[self._begun(slot, now) for slot in started], *told]
 
     def _outrun(self, now: int) -> list[int]:
-        """Slots of jobs past the expected end, with spans raised."""
+        """Raise the spans of jobs past the expected end."""
         slots = []
         while self._expected_ends and self._expected_ends[0][0] <= now:
             number = heappop(self._expected_ends)[1]
@@ -310,7 +300,6 @@ class CentralDispatcher:
         return slots
 
     def _raised(self, slot: int, now: int) -> int:
-        """New expected duration of a job past the expected end."""
         elapsed = now - int(self._queue.table[slot, job_queue.START])
         if not self._by_steps:
             return elapsed + 1  # PCP'19, section 4
@@ -318,16 +307,15 @@ class CentralDispatcher:
         return max(corrected(expected, walltime, elapsed), elapsed + 1)  # booting may exceed the walltime
 
     def _next_expiry(self) -> int:
-        """Next expected end of a running job."""
         ends = self._expected_ends
         while ends and ends[0][1] not in self._running:
             heappop(ends)
         return ends[0][0] if ends else FOREVER
 
     def _see_to_spans(self, now: int) -> None:
-        """Set spans of waiting jobs to the expected duration.
+        """Set spans of waiting jobs to expected durations.
 
-        If a job started now might run into a limit, the span is the walltime: no limit kills the job earlier.
+        Before a limit, the span is the walltime: no limit kills a job earlier.
         """
         jobs, state = self._queue, self._placer.room.state
         slots = np.concatenate(
@@ -351,7 +339,6 @@ class CentralDispatcher:
             heappush(self._expected_ends, (start + span, job.number))
 
     def _see_to_hours(self, now: int) -> None:
-        """Take jobs of closed queues off the queue."""
         jobs = self._queue
         waiting = jobs.lists[job_queue.RULE, : jobs.size[job_queue.RULE]]
         for slot in waiting[jobs.table[waiting, job_queue.HOURS] > 0].tolist():
@@ -372,7 +359,7 @@ class CentralDispatcher:
         return self._platform.starts_of(self._table.jobs[slot].queue).opens(now)
 
     def _see_to_passing(self, now: int) -> list[Rejected]:
-        """Release jobs without future start from a soft profile; reject such jobs under a hard profile.
+        """Release jobs without future start from a soft profile, or reject.
 
         Otherwise these jobs would block others forever.
         """
@@ -391,7 +378,6 @@ class CentralDispatcher:
         return lost
 
     def _drop(self, slot: int, now: int) -> None:
-        """Withdraw a waiting job and its reservation."""
         self._placer.change(passes.withdraw, self._queue, slot, now)
         self._placer.room.state[job_queue.FREED] = 1
         self._arrived = [other for other in self._arrived if other != slot]

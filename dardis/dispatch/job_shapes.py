@@ -23,10 +23,10 @@ MOST_ORDERS: Final = 24
 
 
 class Shapes:
-    """The empty machine without maintenance or desired profile, built on first use."""
+    """The empty machine, built on first use."""
 
     def __init__(self, platform: Platform, *, distinct: bool, failed: Sequence[int] = ()) -> None:
-        """`distinct`: units of a job are on different nodes. `failed` nodes are unusable."""
+        """`distinct`: units are on different nodes. `failed` nodes are unusable."""
         closed = (Maintenance(tuple(failed), 0, NOBODY_KNOWS),) if failed else ()
         self._platform = replace(platform, maintenance=closed)
         self._rules = Rules(False, False, 0, UNBOUND, False, distinct, FIRST_FIT, 0)
@@ -36,10 +36,9 @@ class Shapes:
         """Order of parts (None: infeasible)."""
 
     def held(self, job: Job) -> dict[int, list[int]]:
-        """Return feasible requests of a job, by place, with the order of parts.
+        """Feasible requests of a job, by place, with the order of parts.
 
-        The later placement uses the same search, so no job waits forever. Orders with the hardest parts first are tried
-        first.
+        Placement later uses the same search, so no job waits forever.
         """
         orders = {}
         for place, request in enumerate(job.requests):

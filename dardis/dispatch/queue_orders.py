@@ -1,7 +1,6 @@
-"""Orders of waiting jobs: rules of the thesis (2.2.1, 5.5, 6.3), and time-dependent orders.
+"""Orders of waiting jobs: rules (thesis 2.2.1, 5.5, 6.3), and time-dependent orders.
 
-The lowest number goes first, ties by submission and job number. Predictions replace walltimes. Time-dependent orders
-are computed at each decision.
+The lowest number goes first, ties by submission and job number. Predictions replace walltimes.
 """
 
 from __future__ import annotations
@@ -20,16 +19,15 @@ from dardis.model.resources import CORES, POWER
 
 
 class Waiting(NamedTuple):
-    """Data of waiting jobs, an entry each."""
+    """Data of waiting jobs."""
 
     wait: Floats
     """Waiting time, s."""
     since: Floats
     """Submission since the first submission, s."""
     expected: Floats
-    """Expected duration, by default the walltime, s."""
+    """Expected duration, s."""
     cores: Floats
-    """Of all units."""
     level: Floats
     """Rank of the queue's priority."""
 
@@ -44,7 +42,7 @@ class Clocked:
 
 
 class Weights(NamedTuple):
-    """Weights of the `multifactor` factors, each from 0 to 1."""
+    """Weights of `multifactor`."""
 
     age: int = 1000
     size: int = 1000
@@ -81,8 +79,7 @@ def _f1(who: Waiting) -> Floats:
 def _multifactor(weights: Weights, platform: Platform) -> Clocked:
     """Slurm's priority/multifactor with age, job size and partition.
 
-    A partition's factor is its priority over the largest. Size is the share of cores; Slurm also averages the share of
-    nodes, unknown here before the start.
+    Slurm's size also counts the share of nodes, unknown here before the start.
     """
     priorities = np.array(sorted({0, *(queue.priority for queue in platform.queues)}))
     of_queue = priorities / max(1, np.abs(priorities).max())
@@ -140,7 +137,7 @@ def _area(job: Job, platform: Platform) -> int:
 
 
 def _watts(job: Job, platform: Platform) -> float:
-    """Stated power, or power of the cores on eligible nodes."""
+    """Stated power, or power of cores on eligible nodes."""
     if POWER in platform.kinds and (stated := job.amounts[platform.kinds.index(POWER)]):
         return float(stated)
     groups = [platform.groups[place] for place in platform.sets.groups(job.groups).tolist()] or platform.groups
@@ -172,7 +169,6 @@ RULES: dict[str, tuple[str, Rule]] = {
 ORDERS = {name: about for name, (about, _) in [*RULES.items(), *CLOCKED.items()]} | {
     f"{MOST}KIND": "The most of a resource kind: `most:gpu` (thesis 4.2.1)."
 }
-"""Orders, with the job to go first."""
 
 
 def order_name(text: str) -> str:
@@ -183,12 +179,12 @@ def order_name(text: str) -> str:
 
 
 def order_of(name: str, platform: Platform, weights: Weights) -> Rule | Clocked:
-    """Return the named order. Raises InputError for an unknown resource kind."""
+    """Return an order. Raises InputError for an unknown resource kind."""
     return CLOCKED[name][1](weights, platform) if name in CLOCKED else rule_of(name, platform)
 
 
 def rule_of(name: str, platform: Platform) -> Rule:
-    """Return the named rule. Raises InputError for an unknown resource kind."""
+    """Return a rule. Raises InputError for an unknown resource kind."""
     if not name.startswith(MOST):
         return RULES[name][1]
     kind = name.removeprefix(MOST)

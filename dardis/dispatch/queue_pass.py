@@ -54,13 +54,10 @@ class Pass(Protocol):
         """Whether the order weighs queue priorities."""
 
     def see_empty(self, platform: Platform, placer: Placer) -> None:
-        """Read the empty machine, at first and after a layout change."""
+        """Read the empty machine."""
 
     def go_over(self, placer: Placer, jobs: JobTable, now: int) -> Sequence[Solved]:
-        """Process queue events and start jobs; slots are in the placer's room.
-
-        Returns the records of decisions.
-        """
+        """Process queue events and start jobs; slots are in the placer's room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +92,14 @@ def see_done(answer: int) -> None:
 
 
 class Numbering:
-    """Computes sort keys: by rules once, by time-dependent orders at each decision."""
+    """Computes sort keys."""
 
     def __init__(self, orders: tuple[Rule | Clocked, Rule | Clocked]) -> None:
-        """`orders` are the queue's and backfilling's."""
         both = [*zip((RULE, BACK), orders, strict=True)]
         self._rules = [(which, order) for which, order in both if not isinstance(order, Clocked)]
         self._clocked = [(which, order) for which, order in both if isinstance(order, Clocked)]
         self._known = np.zeros((0, 4))
-        """By slot: submission, s on the trace's clock, and the last three of `Waiting`."""
+        """By slot: submission, and the last three of `Waiting`."""
         self._first = NO_TIME
 
     def hear_of(self, job: Job) -> None:
@@ -141,7 +137,6 @@ class Numbering:
 
 
 def _in_order(queue: Queue, which: int, slots: Ints) -> Ints:
-    """Places in the order of `kernels.in_order`."""
     keys, below = queue.keys[slots, which], -queue.table[slots, LEVEL]
     places = np.lexsort((keys, below))  # cheap if almost sorted
     sorted_keys, sorted_below = keys[places], below[places]

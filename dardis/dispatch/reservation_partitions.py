@@ -21,10 +21,9 @@ class _Apart:
 
 
 class Apart:
-    """A central dispatcher for each part of a machine."""
+    """A dispatcher for each part of a machine."""
 
     def __init__(self, make: Callable[[Platform], Decider], machine: Platform) -> None:
-        """`make` builds the dispatcher of a part."""
         self._parts = {name: _Apart(part, make(part.machine)) for name, part in parts(machine).items()}
         self._homes: dict[JobId, _Apart] = {}
         """Part of each job."""
@@ -74,7 +73,6 @@ class Apart:
 
 
 def _within(job: Job, first: int) -> Job:
-    """The job with node groups renumbered for the part."""
     if first == 0:
         return job
     requests = tuple(

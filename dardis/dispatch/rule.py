@@ -1,7 +1,6 @@
-"""Base of custom dispatchers: subclasses define order and placement.
+"""Base of custom dispatchers.
 
-Each start fits, is open and was submitted before, whatever the rule. Plain NumPy, for experiments with thousands of
-jobs.
+Each start is feasible, whatever the rule. Plain NumPy, for experiments with thousands of jobs.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ class Rule:
     """
 
     strict: ClassVar[bool] = False
-    """Whether a job without room stops later jobs; if not, later jobs may pass forever."""
+    """Whether a job without room stops later jobs."""
     seeded: ClassVar[bool] = True
-    """Whether schedules depend on the seed; if not, a comparison runs a single seed."""
+    """Whether schedules depend on the seed."""
 
     setup: Any
     platform: Platform
@@ -71,7 +70,7 @@ class Rule:
         return np.asarray(np.diff(np.minimum(np.cumsum(room), job.units), prepend=0))
 
     def submit(self, job: Job, now: int) -> Rejected | None:  # noqa: ARG002 (who waits is asked for later)
-        """Take a new job; return a rejection if the job can never run."""
+        """Take a new job; reject an infeasible job."""
         could = could_hold(job, self.platform.sets, distinct=self._distinct)
         if could < job.units:
             return Rejected(job.number, too_large(job, self.platform.kinds, could))
@@ -109,7 +108,6 @@ class Rule:
         return np.asarray(np.minimum(room, 1) if self._distinct else room)
 
     def _kept(self, start: int, end: int) -> Ints:
-        """Peak use by maintenance and reservations, shaped as `free`."""
         windows = [window for window in self.platform.maintenance if window.start < end and start < window.end]
         most = np.zeros_like(self.free)
         for instant in {max(window.start, start) for window in windows}:
@@ -130,7 +128,6 @@ class Rule:
         return min((time for time in times if time > self._now), default=FOREVER)
 
     def _ordered(self, job: Job, now: int) -> Any:  # noqa: ANN401 (as `key`)
-        """A valid key. Raises ProtocolError."""
         key = self.key(job, now)
         parts = key if isinstance(key, tuple) else (key,)
         if any(part is None or (isinstance(part, float | np.floating) and np.isnan(part)) for part in parts):
@@ -145,7 +142,6 @@ class Rule:
         return self.platform.starts_of(job.queue).opens(max(job.earliest, self._now))
 
     def _chosen(self, job: Job, room: Ints) -> Ints:
-        """A valid placement. Raises ProtocolError."""
         units = np.asarray(self.choose(job, room.copy()))
         if units.shape != room.shape or not np.issubdtype(units.dtype, np.integer):
             found = f"{units.dtype} of shape {units.shape}"

@@ -1,7 +1,7 @@
 """Central dispatchers by name, with settings.
 
-`central.py` implements all: jobs behind the first blocked job wait (strict), may start (relaxed), or may start beside
-reservations for the first `backfill_depth` blocked jobs (backfilling: 1 for EASY, all for conservative).
+Jobs behind the first blocked job wait (strict), may start (relaxed), or may start beside reservations for the first
+`backfill_depth` blocked jobs (1 for EASY, all for conservative).
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class QueueSetUp(AnySetUp):
 
     @property
     def seeded(self) -> bool:
-        """Whether node choice, prediction or passes use the seed."""
+        """Whether schedules use the seed."""
         drawn = self.node_choice is NodeChoice.RANDOM or self.expected is Expecting.LEARNED
         return drawn or self.seeded_pass
 
@@ -166,15 +166,14 @@ class CentralSetUp(QueueSetUp):
 
     @property
     def _keeps_reservations(self) -> bool:
-        """Whether reservations of all jobs persist.
+        """Whether reservations persist.
 
-        Under predictions each pass recomputes reservations, so none waits for a vanished obstacle. With a window, a job
-        outside the window must hold none.
+        Predictions are no promise: each pass recomputes reservations. With a window, jobs outside must hold none.
         """
         return self.expected is Expecting.WALLTIME and self.backfill_window == 0
 
     def checked(self) -> CentralSetUp:
-        """Check settings; without backfilling, a single order serves for all."""
+        """Check and normalise settings."""
         if self.backfill is OnOff.ON and self.ordering is Ordering.RELAXED:
             found = "skips who can't start, so that nobody is left to backfill behind"
             raise InputError("--set ordering=relaxed", found, "backfill=off")

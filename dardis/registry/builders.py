@@ -1,4 +1,4 @@
-"""Builders of dispatchers: planning task managers, late-binding task managers, and a central queue.
+"""Builders of the three kinds of dispatchers.
 
 Imports are local: a run loads only the selected dispatcher.
 """
@@ -28,7 +28,7 @@ class Planned(Builder):
     """Task managers that reserve at submission; set up by `SetUp`."""
 
     def turns(self, setup: SetUp, cluster: Cluster) -> Turns:
-        """By submission; a local pool processes whole rounds."""
+        """By submission."""
         from dardis.task_manager import PlannedManager
         from dardis.turns import PlannedTurns
 
@@ -57,7 +57,7 @@ class Late(Builder):
     """Task managers with late binding; set up by `LateSetUp`."""
 
     def turns(self, setup: LateSetUp, cluster: Cluster) -> Turns:
-        """In order of keys; a local pool serves a sole task manager directly.
+        """In order of keys.
 
         With events one by one, nodes may publish before all ends of an instant: then messages are needed.
         """
@@ -87,7 +87,6 @@ class Central(Builder):
     """A central queue; set up by an `AnySetUp` without node queries."""
 
     def __init__(self, make: Callable[[Any, Platform, DesiredProfile | None, int], Decider]) -> None:
-        """`make` takes set-up, platform, optional desired profile and seed."""
         self._make = make
 
     def turns(self, setup: AnySetUp, cluster: Cluster) -> Turns:

@@ -1,4 +1,4 @@
-"""A dispatcher for running: name, capabilities and construction."""
+"""Dispatchers, their construction and context."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Cluster:
 
     @property
     def called_pool(self) -> LocalNodes | None:
-        """The pool, if calls may replace whole rounds: without switching, and with queries to all nodes."""
+        """The pool, if calls may replace whole rounds."""
         return self.pool if self.reach == EVERY_HOST and self.switching is None else None
 
     def each(self, make: Callable[..., Manager]) -> list[Manager]:
@@ -68,10 +68,7 @@ class Cluster:
 
 
 class Builder(Protocol):
-    """Builds dispatchers of a kind from a set-up of the same kind.
-
-    A builder without node queries needs only `turns`.
-    """
+    """Builds dispatchers of a kind; without node queries, `turns` suffices."""
 
     @abstractmethod
     def turns(self, setup: Any, cluster: Cluster) -> Turns:  # noqa: ANN401 (its own kind of set-up)
@@ -94,7 +91,7 @@ class Builder(Protocol):
 
 @dataclass(frozen=True)
 class Dispatcher:
-    """A dispatcher with capabilities in `setup` and construction in `builder`."""
+    """A dispatcher with settings."""
 
     name: str
     setup: AnySetUp
@@ -105,11 +102,11 @@ class Dispatcher:
     """Top module of the package."""
 
     def with_settings(self, settings: Iterable[str]) -> Dispatcher:
-        """Return a copy with `KEY=VALUE` settings. Raises InputError with the known keys or values."""
+        """Return a copy with `KEY=VALUE` settings. Raises InputError."""
         return self.with_setup(with_settings(self.setup, settings))
 
     def with_setup(self, setup: AnySetUp) -> Dispatcher:
-        """Return a copy with another set-up. Raises InputError for incompatible settings."""
+        """Return a copy with another set-up. Raises InputError."""
         return replace(self, setup=setup.checked())
 
     def turns(self, cluster: Cluster) -> Turns:
@@ -117,11 +114,11 @@ class Dispatcher:
         return self.builder.turns(self.setup, cluster)
 
     def overlapped(self, cluster: Cluster, overlap: int) -> OverlappedTurns:
-        """Return overlapping turns. Raises InputError without rounds."""
+        """Overlapping turns. Raises InputError."""
         return self.builder.overlapped(self.setup, cluster, overlap)
 
     def turns_by_message(self, cluster: Cluster, pace: Pace) -> TurnsByMessage:
-        """Return turns with message delays. Raises InputError without node queries."""
+        """Turns with message delays. Raises InputError."""
         if cluster.switching is not None:
             raise InputError("dispatcher", "switches nodes", "a target without switching, where messages take time")
         return self.builder.turns_by_message(self.setup, cluster, pace)

@@ -28,7 +28,7 @@ from dardis.registry.builders import CENTRAL, LATE, PLANNED, Central
 from dardis.registry.dispatcher import Builder, Dispatcher
 
 GROUP: Final = "dardis.dispatchers"
-"""Entry-point group; each entry is a `Dispatcher` with the same name."""
+"""Entry-point group of `Dispatcher` objects."""
 _KINDS: Final[tuple[tuple[str, str, Builder, tuple[str, ...]], ...]] = (
     (
         "dardis.task_manager", "SETUPS", PLANNED,
@@ -54,7 +54,7 @@ _KINDS: Final[tuple[tuple[str, str, Builder, tuple[str, ...]], ...]] = (
         ("pcp14", "pcp19", "hcp19", "pcp20", "cp-eurora", "portfolio", "aucsched"),
     ),
 )  # fmt: skip
-"""Set-up module and table, builder and names of each kind."""
+"""Module, table, builder and names by kind."""
 
 
 class _Ours(Mapping[str, Dispatcher]):
@@ -92,7 +92,7 @@ def dispatcher_names() -> tuple[str, ...]:
 
 
 def all_dispatchers() -> tuple[list[Dispatcher], list[InputError]]:
-    """Return all dispatchers with default settings, built-in first, and load errors."""
+    """All dispatchers with defaults, and load errors."""
     found, wrong = list(OURS.values()), [mistake for name in OURS for mistake in taken(name)]
     for name in _others():
         try:
@@ -103,7 +103,7 @@ def all_dispatchers() -> tuple[list[Dispatcher], list[InputError]]:
 
 
 def is_known(name: str) -> bool:
-    """Whether the name may denote a dispatcher, even if loading fails."""
+    """Whether the name may denote a dispatcher."""
     return name in dispatcher_names() or is_of_module(name)
 
 
@@ -119,7 +119,7 @@ def is_local(name: str) -> bool:
 
 @contextmanager
 def local_dispatchers(classes: Iterable[type]) -> Iterator[None]:
-    """Register classes of this process as dispatchers within the context.
+    """Register classes of this process within the context.
 
     Raises InputError for an invalid class or a used name.
     """
@@ -138,20 +138,20 @@ def local_dispatchers(classes: Iterable[type]) -> Iterator[None]:
 
 
 def local_name(kind: type) -> str:
-    """Name of a class in `local_dispatchers`, beginning with a letter as needed in tables."""
+    """Name of a class in `local_dispatchers`, beginning with a letter."""
     return kind.__name__.lstrip("_0123456789").rstrip("_") or "Rule"
 
 
 def find_dispatcher(name: str, settings: Iterable[str] = ()) -> Dispatcher:
-    """Return the named dispatcher with `KEY=VALUE` settings.
+    """Return a dispatcher with `KEY=VALUE` settings.
 
-    Raises InputError with the known names, keys or values, or if loading fails.
+    Raises InputError with known names, keys or values.
     """
     return _as_registered(name).with_settings(settings)
 
 
 def at_hand(what: type | Dispatcher) -> Dispatcher:
-    """Return the dispatcher of a class or dispatcher object, with origin unless built in. Raises InputError."""
+    """The dispatcher of a class or object, with origin. Raises InputError."""
     found = of_class(what)
     ours = OURS.get(found.name)
     if found.origin or (ours is not None and _parts(found) == _parts(ours)):
@@ -164,7 +164,7 @@ def _parts(dispatcher: Dispatcher) -> tuple[object, ...]:
 
 
 def taken(name: str) -> list[InputError]:
-    """Return errors for packages with a name already in use."""
+    """Errors for packages with a name already in use."""
     points = _registered().get(name, [])
     if not points:
         return []
@@ -174,10 +174,7 @@ def taken(name: str) -> list[InputError]:
 
 
 def dispatcher_origin(name: str) -> dict[str, str]:
-    """Return the origin for a run's record: package and version, if not built in.
-
-    For `module:object`, the module's file and digest.
-    """
+    """Origin for a run's record, if not built in: package and version, or file and digest."""
     if name in _LOCAL:
         return {"dispatcher_of": _LOCAL[name].origin}
     if name not in _registered() and is_of_module(name):
@@ -186,7 +183,6 @@ def dispatcher_origin(name: str) -> dict[str, str]:
 
 
 def _as_registered(name: str) -> Dispatcher:
-    """The named dispatcher with default settings; built-in names come first. Raises InputError."""
     if name in OURS:
         return OURS[name]
     if name in _LOCAL:
@@ -207,7 +203,6 @@ def _as_registered(name: str) -> Dispatcher:
 
 
 def _see_setting(name: str, text: str) -> None:
-    """Report an error in a setting after the colon. Raises InputError."""
     if "=" in text:
         raise InputError(f"--dispatcher {name}:{text}", "a name with a setting", f"{name}, and --set {text}")
     _as_registered(name).with_settings([text])
@@ -219,7 +214,6 @@ def _others() -> list[str]:
 
 @cache
 def _registered() -> dict[str, list[EntryPoint]]:
-    """Entry points by name, not loaded."""
     points: dict[str, list[EntryPoint]] = {}
     for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, _package(point))):
         points.setdefault(point.name, []).append(point)
@@ -235,7 +229,6 @@ def _package(point: EntryPoint) -> str:
 
 
 _DIGITS: Final = 16
-"""Digits of a digest to distinguish versions."""
 _NAME: Final = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*")
 _OF_THE_CLASS: Final = frozenset({"strict", "seeded"})
 """Class attributes that are no settings."""
@@ -251,7 +244,7 @@ def is_of_module(name: str) -> bool:
 
 
 def of_module(name: str) -> Dispatcher:
-    """Return the dispatcher of `package.module:Class`; the current folder is searched last.
+    """Load `package.module:Class`, also from the current folder.
 
     Reloads a changed module. Raises InputError.
     """
@@ -285,7 +278,7 @@ def origin_of(name: str) -> str:
 
 
 def of_class(what: type | Dispatcher) -> Dispatcher:
-    """Return the dispatcher of a class or dispatcher object. Raises InputError."""
+    """The dispatcher of a class or object. Raises InputError."""
     if isinstance(what, Dispatcher):
         return what
     if not isinstance(what, type):
@@ -301,7 +294,7 @@ def of_class(what: type | Dispatcher) -> Dispatcher:
 def loaded(
     point: EntryPoint, place: str, origin: Callable[[], str], before: Callable[[str], None] = lambda _: None
 ) -> Dispatcher:
-    """Load the dispatcher of an entry point; `before` gets the module. Raises InputError."""
+    """Load an entry point; `before` gets the module. Raises InputError."""
 
     def load() -> object:
         before(point.module)
@@ -322,7 +315,7 @@ def _had(load: Callable[[], object], place: str) -> Dispatcher:
 
 
 class _NoneError(Exception):
-    """Why an object is no dispatcher, as arguments of InputError."""
+    """Arguments of an InputError."""
 
 
 def _checked(found: object, place: str) -> Dispatcher:
@@ -350,7 +343,7 @@ def _missing(thing: object, kind: type) -> list[str]:
 
 
 def _of_class(kind: type, place: str) -> Dispatcher:
-    """A central dispatcher with annotated attributes as settings. Raises _NoneError."""
+    """A central dispatcher with annotated attributes as settings."""
     if missing := _missing(kind, Decider):
         raise _NoneError(place, f"has no {', '.join(missing)}", "a dardis.Rule, or a class with these methods")
     ours = Rule if issubclass(kind, Rule) else Decider
@@ -384,7 +377,6 @@ def _of_class(kind: type, place: str) -> Dispatcher:
 
 
 def _with_defaults(setup: AnySetUp, place: str) -> AnySetUp:
-    """Parse the defaults. Raises _NoneError."""
     for name, value in plain_settings(setup).items():
         try:
             setup = with_settings(setup, [f"{name}={value}"])
@@ -409,7 +401,6 @@ def _made_again(kind: type, settings: list[str], name: str, origin: str, module:
 
 
 def _reading(hint: object, place: str) -> dict[str, Any]:
-    """Parser options of a setting. Raises _NoneError."""
     if hint is int or (isinstance(hint, type) and issubclass(hint, StrEnum)):
         return {}
     if hint is float or hint is str:

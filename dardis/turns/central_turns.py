@@ -1,7 +1,6 @@
-"""Turns of a central dispatcher: after each instant or event, and on request.
+"""Turns of a central dispatcher.
 
-The dispatcher ignores nodes that are down: such starts wait for booting. To keep reservations valid, all jobs get
-longer by the maximum boot time.
+The dispatcher ignores nodes that are down. To keep reservations valid, all jobs get longer by the maximum boot time.
 """
 
 from __future__ import annotations
@@ -32,12 +31,10 @@ class CentralTurns:
     messages = renegotiations = 0
 
     def __init__(self, event_order: EventOrder, dispatcher: Decider, switcher: Switcher | None = None) -> None:
-        """Batched events give a decision per instant, otherwise per event."""
         self.batched = event_order is EventOrder.BATCHED
         self._dispatcher = dispatcher
         self._switches = Switches(switcher, _NO_HOSTS)
         self._waiting: set[int] = set()
-        """Numbers of jobs neither placed nor rejected."""
 
     def wake(self) -> int:
         """The dispatcher's next request (FOREVER: never)."""
@@ -80,7 +77,6 @@ class CentralTurns:
         return self._say(self._dispatcher.decide(now), now)
 
     def _say(self, effects: object, now: int) -> tuple[Turn, ...]:
-        """A turn with valid effects. Raises ProtocolError."""
         if not isinstance(effects, (list, tuple)):
             raise ProtocolError(f"at {now} s it decides {type(effects).__name__}, which is no list")
         said: list[Placed | Rejected | Solved] = []
@@ -103,7 +99,6 @@ class CentralTurns:
         return (Turn((*said,)),) if said else ()
 
     def _once_up(self, placed: Placed) -> Placed:
-        """Delay the start until nodes are up."""
         start = self._switches.up_from(placed.start, placed.nodes)
         self._switches.reserved(placed.job, start, placed.nodes)
         return placed if start == placed.start else replace(placed, start=start, boot_delay=start - placed.start)
@@ -118,7 +113,6 @@ class CentralTurns:
 
 
 def _held_longer(job: Job, seconds: int) -> Job:
-    """The job with longer durations."""
     if not seconds:
         return job
     requests = tuple(replace(request, walltime=request.walltime + seconds) for request in job.requests)

@@ -1,7 +1,7 @@
-"""Turns of late-binding task managers: after events, in order of job keys.
+"""Turns of late-binding task managers, in order of job keys.
 
 Emulates message delays: a better key speaks earlier, and each speaker sees earlier claims. After an instant with
-events, nodes publish capacity, and waiting jobs get turns.
+events, nodes publish capacity.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ class LateTurns:
         self, event_order: EventOrder, managers: Sequence[LateByTurns], bounds: Sequence[int],
         switcher: Switcher | None = None,
     ) -> None:  # fmt: skip
-        """Host h holds the nodes [bounds[h], bounds[h+1])."""
         self.batched = event_order is EventOrder.BATCHED
         self._managers = managers
         self._switches = Switches(switcher, np.array(bounds))
@@ -41,9 +40,8 @@ class LateTurns:
         self._ends: list[Effect] = []
         """Ends not yet sent to nodes."""
         self._news = True
-        """Whether nodes may have news."""
         self._whole = self._is_woken = False
-        """Whether all waiting jobs get turns, not only new jobs; whether a wake-up is due."""
+        """Whether all waiting jobs get turns; whether a wake-up is due."""
 
     @property
     def messages(self) -> int:
@@ -72,9 +70,9 @@ class LateTurns:
             yield from self._turns_of_all(now, whole=True)
 
     def adopted(self, job: Job, nodes: Ints, now: int) -> Iterable[Turn]:
-        """Adopt a running job, a unit on each node, until the walltime from now.
+        """Adopt a running job, a unit on each node, for its walltime.
 
-        Drops reservations and gives all waiting jobs turns.
+        Drops reservations.
         """
         self._whole = self._news = True
         yield from self._tell_ends()
@@ -95,7 +93,6 @@ class LateTurns:
         return () if self.batched else self._turns_of_all(now, whole=True)
 
     def _free(self, job: JobId, now: int) -> None:
-        """End a job; nodes hear before the next exchange."""
         self._switches.ended(job, now)
         manager = self._homes.pop(job)
         self._ends += [Send(host, Ended(job, 0)) for host in manager.hosts(job)]
@@ -111,7 +108,7 @@ class LateTurns:
         yield ends
 
     def changed(self, change: Change, now: int) -> Iterable[Turn]:
-        """Withdraw jobs or adopt a layout; give all waiting jobs turns."""
+        """Withdraw jobs or adopt a layout."""
         self._whole = self._news = True
         yield from self._tell_ends()
         if isinstance(change, LaidOutAnew):
@@ -139,13 +136,12 @@ class LateTurns:
             yield from self.switch(now)
 
     def _turns_of_all(self, now: int, *, whole: bool) -> Iterator[Turn]:
-        """Give turns to all waiting jobs, or only new jobs if nothing was freed."""
         if self._managers[0].at_once:
             return self._bind(self._managers[0], now, whole=whole)
         return self._take_turns(now, whole=whole)
 
     def _bind(self, manager: LateByTurns, now: int, *, whole: bool) -> Iterator[Turn]:
-        """Give turns in the local pool of a sole task manager."""
+        """Use the local pool of a sole task manager."""
         manager.admit(now)
         oldest = manager.oldest(now)
         manager.open(now, whole=whole, oldest=None if oldest is None else oldest[-1])
@@ -160,7 +156,7 @@ class LateTurns:
         manager.close()
 
     def _take_turns(self, now: int, *, whole: bool) -> Iterator[Turn]:
-        """Give turns by key, with publications between."""
+        """Give turns by key."""
         managers = self._managers
         yield from self._tell_ends()
         for manager in managers:
@@ -198,7 +194,7 @@ class LateTurns:
             yield Turn(talk(best, best.turn(until, now), self._heed, now))
 
     def _date(self, now: int) -> Iterator[Turn]:
-        """Date new jobs by the total backlog; a sole manager needs no messages."""
+        """Date new jobs by the total backlog."""
         managers = self._managers
         if not any(manager.has_undated for manager in managers):
             return
@@ -228,7 +224,7 @@ class LateTurns:
         return [effect for effect in effects if self._is_final(effect)]
 
     def _is_final(self, effect: Effect) -> bool:
-        """Record an effect; return whether final. Reservations are not, starts are."""
+        """Record an effect; return whether final."""
         match effect:
             case Placed(job=job, start=start, nodes=nodes):
                 self._switches.reserved(job, start, nodes)
@@ -242,7 +238,7 @@ class LateTurns:
         return self._switches.wake()
 
     def switch(self, now: int) -> Iterable[Turn]:
-        """Switch nodes, and publish: booting nodes wake waiting jobs."""
+        """Switch nodes, and publish."""
         switched = yield from self._switches.switch(now)
         if switched:
             self._news = True

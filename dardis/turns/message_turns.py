@@ -37,7 +37,6 @@ class TurnsByMessage:
 
     @staticmethod
     def _forgotten(manager: PlannedManager | LateByTimers, effects: list[Effect]) -> list[Effect]:
-        """Forget finished jobs."""
         for effect in effects:
             if isinstance(effect, Done | Rejected):
                 manager.forget(effect.job)

@@ -1,8 +1,8 @@
 """Overlapping turns: concurrent rounds of many jobs.
 
-The first unplaced jobs in (submit, number) order are in flight. In each *wave* all query the same state, then jobs with
-a decision claim, and hosts take claims in job order. A refused job releases everything and retries in the next wave.
-The first job is never refused, so no job starves; no job waits for another, so no deadlock occurs.
+The first unplaced jobs in (submit, number) order are in flight. In each *wave* all query the same state, then decided
+jobs claim in order. A refused job releases everything and retries. The first job is never refused and no job waits for
+another: neither starvation nor deadlock.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dardis.wire.messages import Ask, Ended, Message
 
 @dataclass(slots=True)
 class InFlight:
-    """An unplaced job: next effects, queries and claim of the wave, and a reason for rejection."""
+    """An unplaced job, with effects, queries and claim of the wave."""
 
     number: JobId
     manager: PlannedManager
@@ -48,7 +48,7 @@ class OverlappedTurns:
     """Jobs in flight, by place in the order of all jobs."""
 
     def __init__(self, managers: Sequence[PlannedManager], overlap: int) -> None:
-        """Begin empty; manager i mod M serves job i, with up to `overlap` jobs in flight."""
+        """Manager i mod M serves job i, with up to `overlap` jobs in flight."""
         self._managers = managers
         self._overlap = overlap
         self._flying: dict[int, InFlight] = {}
@@ -84,9 +84,9 @@ class OverlappedTurns:
         return [send for flying in self._flying.values() for send in flying.say()]
 
     def answered(self, answers: Mapping[int, Sequence[Message]], now: int) -> None:
-        """Deliver answers, by place.
+        """Deliver answers, in job order.
 
-        In job order, since a reservation is a hint for the next job's sample.
+        A reservation is a hint for the next job's sample.
         """
         for place in sorted(answers):
             flying = self._flying[place]
@@ -99,7 +99,7 @@ class OverlappedTurns:
             yield place, flying.asks
 
     def claims(self) -> Iterator[list[ToHosts]]:
-        """Yield claims of decided jobs in turn; others query again."""
+        """Yield claims of decided jobs."""
         for flying in self._flying.values():
             if any(isinstance(effect, Placed | Rejected | Waiting) for effect in flying.effects):
                 yield flying.say()
@@ -109,7 +109,7 @@ class OverlappedTurns:
         self._flying[place].refused = True
 
     def settle(self, now: int) -> dict[int, InFlight]:
-        """End a wave: return settled jobs; refused jobs release and retry."""
+        """End a wave; return settled jobs."""
         settled = {}
         for place, flying in list(self._flying.items()):
             if flying.claim is not None and flying.refused:

@@ -1,7 +1,6 @@
 """Turns of planning task managers, in (submit, job number) order.
 
-A job queries at submission. After a release, waiting jobs query again, then jobs that may move earlier: the next jobs
-on the freed nodes, or all, by backfill scope and depth.
+After a release, waiting jobs query again, then jobs that may move earlier, by backfill scope and depth.
 """
 
 from __future__ import annotations
@@ -27,8 +26,6 @@ from dardis.wire.messages import Ended, Later
 
 @dataclass(slots=True)
 class _Agent:
-    """A job in the system, with order and reservation."""
-
     manager: PlannedManager
     submit: int
     walltime: int
@@ -43,7 +40,6 @@ class PlannedTurns:
     def __init__(
         self, setup: SetUp, managers: Sequence[PlannedManager], bounds: Sequence[int], switcher: Switcher | None = None
     ) -> None:
-        """Host h holds the nodes [bounds[h], bounds[h+1])."""
         self.batched = setup.event_order is EventOrder.BATCHED
         self._managers = managers
         self._switches = Switches(switcher, np.array(bounds))
@@ -52,13 +48,12 @@ class PlannedTurns:
         self._depth = setup.backfill_depth
         self._agents: dict[JobId, _Agent] = {}
         self._ahead: set[JobId] = set()
-        """Jobs not begun at the last check, for scope of all nodes only."""
+        """Jobs not begun, for scope of all nodes only."""
         self._waiting: dict[JobId, str] = {}
         """Reasons of jobs without a start."""
         self._moved_until = 0
         """End of reservations that moved jobs have left."""
         self._notices = 0
-        """Messages of node managers after early ends."""
 
     @property
     def messages(self) -> int:
@@ -108,7 +103,7 @@ class PlannedTurns:
         yield from self.ended([job for job in change.jobs if job in self._agents], now)
 
     def _free(self, job: JobId, agent: _Agent, reserved_until: int, later: set[JobId], now: int) -> Talk:
-        """End a job; add to `later` the jobs that nodes notify."""
+        """End a job; add notified jobs to `later`."""
         self._switches.ended(job, now)
         self._ahead.discard(job)
         tells = now < reserved_until and self._backfills and not self._of_all_nodes
@@ -122,7 +117,7 @@ class PlannedTurns:
             later.update(answer.jobs.tolist())
 
     def _repair(self, later: set[JobId], freed_until: int, now: int) -> Iterator[Turn]:
-        """Query again for waiting jobs, then for jobs with later starts."""
+        """Query again for waiting jobs, then for later starts."""
         if self._waiting:
             yield from self._ask_again(self._waiting, freed_until, now)
         if not self._backfills:
@@ -136,7 +131,7 @@ class PlannedTurns:
             yield from self._ask_again(self._waiting, self._moved_until, now)
 
     def _ask_again(self, jobs: Iterable[JobId], freed_until: int, now: int, most: int = 0) -> Iterator[Turn]:
-        """Query again by submission, for the first `most` jobs (0: all)."""
+        """Query again for the first `most` jobs (0: all)."""
         order = sorted(jobs, key=self._place_in_order)[: most or None]
         for _, group in groupby(order, key=lambda job: id(self._agents[job].manager)):
             mine = list(group)
@@ -167,7 +162,7 @@ class PlannedTurns:
                 self._waiting[job] = reason
 
     def over(self, now: int, *, last: bool) -> Iterable[Turn]:
-        """Reject waiting jobs if no change will follow, and switch nodes."""
+        """Reject jobs without future start, and switch nodes."""
         if last and self._waiting:
             return chain([Turn(self._give_up(), upkeep=True)], self._switches.switch(now))
         return self._switches.switch(now) if self._switches.due(now) else ()

@@ -1,4 +1,4 @@
-"""Interface of turns, and node switching. Pure: time is an argument."""
+"""Interface of turns, and node switching. Pure."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from dardis.wire.messages import Closures, Message, Switch
 
 
 def manager_of(place: int, managers: int) -> int:
-    """Index of the task manager for the `place`-th job, in rotation."""
+    """Task manager for the `place`-th job."""
     return place % managers
 
 
 @dataclass(slots=True)
 class Turn:
-    """An exclusive action: a complete talk with hosts, or effects without answers."""
+    """An exclusive action: a talk with hosts, or effects."""
 
     talk: Talk | tuple[Effect, ...]
     upkeep: bool = False
-    """Whether the turn belongs to no decision, such as ends or switching."""
+    """Whether the turn belongs to no decision."""
 
 
 class Speaker(Protocol):
@@ -41,7 +41,7 @@ class Speaker(Protocol):
 
 
 def talk(manager: Speaker, effects: list[Effect], heed: Callable[[list[Effect]], list[Effect]], now: int) -> Talk:
-    """Run a task manager until no effects remain; `heed` sees and filters effects."""
+    """Run a task manager until no effects remain; `heed` filters effects."""
     while effects:
         answers = yield heed(effects)
         effects = [effect for answer in answers for effect in manager.handle(answer, now)]
@@ -69,7 +69,7 @@ def _tell_closures(machine: Platform) -> Talk:
 
 
 class Turns(Protocol):
-    """Source of turns at events; each turn ends before the next is taken."""
+    """Source of turns at events."""
 
     batched: bool
     """Whether ends of an instant are reported together, before arrivals."""
@@ -113,7 +113,6 @@ class Switches:
     """Optional switching of a machine's nodes over hosts."""
 
     def __init__(self, switcher: Switcher | None, bounds: Ints) -> None:
-        """Host h holds the nodes [bounds[h], bounds[h+1])."""
         self._switcher = switcher
         self._bounds = bounds
 

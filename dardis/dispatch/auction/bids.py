@@ -19,16 +19,15 @@ if TYPE_CHECKING:
 
 
 class Class(StrEnum):
-    """Class of a bid, by nodes."""
+    """Class of a bid."""
 
     A = "A"
-    """Adjacent, at an end of a run of free nodes."""
+    """Adjacent, at an end of a free run."""
     B = "B"
     """Adjacent, inside a run."""
     C = "C"
     """In several neighbouring runs."""
     SLURM = "slurm"
-    """As in Slurm's best fit."""
 
 
 _WEIGHTS = {
@@ -39,11 +38,11 @@ _WEIGHTS = {
     (False, Class.B): (0.5, 0.0, 0.0),
     (False, Class.C): (0.5, 0.0, 0.5),
 }
-"""k₁, k₂ and k₃ (table 3), by type of job (true: type 1, cores only) and class."""
+"""k₁, k₂ and k₃ (table 3), by type 1 and class."""
 
 
 def preference(of: Class, *, cores_only: bool, nodes: int, of_nodes: int, sets: int, of_sets: int) -> float:
-    """Return F of a bid (eq. 12) on `nodes` of `of_nodes` nodes, in `sets` of `of_sets` nodesets."""
+    """F of a bid (eq. 12)."""
     k1, k2, k3 = (0.0, 0.0, 0.0) if of is Class.SLURM else _WEIGHTS[cores_only, of]
     return 1.0 - k1 - k2 * nodes / (of_nodes + 1) - k3 * sets / (of_sets + 1)
 
@@ -55,29 +54,27 @@ class Bid:
     job: int
     """Place in the window."""
     request: int
-    """Number of the job's request."""
     of: Class
     preference: float
     level: int
     """Level of `Free` for the job's duration."""
     nodes: Ints
-    """Ascending."""
     fixed: Ints
-    """Minimum use of each node, (nodes, kinds)."""
+    """Minimum use, (nodes, kinds)."""
     spare: int
-    """Further units of `unit`, on any of the nodes (r of the paper)."""
+    """Further units, on any nodes (r of the paper)."""
     unit: tuple[int, ...]
     held: Held | None
     """Placement; None: the programme spreads `spare`."""
 
     def put(self, more: Ints) -> Held:
-        """Return the placement with `more` spare units on the nodes."""
+        """The placement with `more` spare units."""
         return self.request, ((self.nodes, more + 1),)
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A request of a single part, with the current capacity of each node."""
+    """A request of a single part, with node capacities."""
 
     job: int
     request: int
@@ -87,13 +84,12 @@ class Asked:
     exact: int
     """Number of nodes (types 2 and 3); 0: any number (type 1)."""
     single: bool
-    """Whether a node holds at most a single unit."""
     most: Ints
-    """Units that each node can hold, (nodes,)."""
+    """Units per node, (nodes,)."""
 
     @property
     def flexible(self) -> bool:
-        """Whether the programme may spread units: a unit is a single core or other resource."""
+        """Whether the programme may spread units: each is a single core or resource."""
         return sum(self.part.request) == 1 and not self.single
 
     @property
@@ -102,9 +98,9 @@ class Asked:
         return self.exact == 0
 
     def bid(self, of: Class, nodes: Ints, worth: float, left: Ints | None = None) -> Bid | None:
-        """Return a bid on all these nodes, with room for the units; None if nodes outnumber units.
+        """Return a bid on all these nodes; None if nodes outnumber units.
 
-        `left`: free units on each node, (nodes,), for a fixed placement.
+        `left`: free units, (nodes,), for a fixed placement.
         """
         units, count = self.part.units, len(nodes)
         if count > units:
@@ -123,7 +119,7 @@ class Asked:
 
 
 def spread(most: Ints, units: int) -> Ints:
-    """Spread units over nodes of capacity `most`, at least a unit on each, first nodes first."""
+    """Spread units, at least a unit on each node, first nodes first."""
     left = units - len(most)
     taken = np.minimum(np.cumsum(most - 1), left)
     spread_out: Ints = np.diff(taken, prepend=0) + 1
@@ -131,7 +127,7 @@ def spread(most: Ints, units: int) -> Ints:
 
 
 def asked_of(problem: Problem, free: Free, place: int, job: int) -> Iterator[Asked]:
-    """Yield the single-part requests of the waiting job at `place`; `job` is the place in the window."""
+    """Yield the single-part requests of the job at `place`, as `job` of the window."""
     for at, request in problem.waiting[place].requests:
         if len(request.parts) == 1:
             yield _asked(problem, free, request, job, at)
@@ -154,24 +150,22 @@ class Worth:
     """Context of preferences."""
 
     nodes: int
-    """Nodes of the machine."""
     sets: int
-    """Number of nodesets."""
 
     def of(self, what: Class, *, cores_only: bool, nodes: int, sets: int) -> float:
-        """Return the preference of a bid on `sets` runs of nodes.
+        """Preference of a bid on `sets` runs.
 
-        Runs may outnumber nodesets, which count cores only once; preferences stay above 0.
+        Runs may outnumber nodesets; preferences stay above 0.
         """
         of_sets = max(self.sets, sets)
         return preference(what, cores_only=cores_only, nodes=nodes, of_nodes=self.nodes, sets=sets, of_sets=of_sets)
 
 
 def bids_of(asked: Asked, worth: Worth, count: int, cursor: int, *, contiguous: bool) -> list[Bid]:
-    """Return up to `count` bids of classes A, B and C, best first, on different nodes.
+    """Return up to `count` bids of classes A, B and C, best first.
 
-    The paper prints no order. Here the tightest runs come first, with both ends in turn. The middle is searched from
-    `cursor`, different for each job, to avoid conflicts. Several bids include at least a bid each of class B and C.
+    The paper prints no order. Here the tightest runs come first, both ends in turn, and the middle from `cursor` on.
+    Classes B and C get at least a bid each.
     """
     windows = _Windows(asked)
     lists = [list(_aligned(windows, cursor)), list(_inside(windows, cursor))]
@@ -216,25 +210,21 @@ class _Windows:
         return bisect_left(self._ends, end) - bisect_right(self._ends, first) + 1
 
     def from_first(self, first: int, end: int) -> tuple[int, int] | None:
-        """The window from `first` on, if within `end`."""
         units, exact = self.asked.part.units, self.asked.exact
         behind = first + exact if exact else int(np.searchsorted(self.sums, self.sums[first] + units))
         return (first, behind) if behind <= end and self.sums[behind] - self.sums[first] >= units else None
 
     def to_end(self, first: int, end: int) -> tuple[int, int] | None:
-        """The window up to `end`, if not before `first`."""
         units, exact = self.asked.part.units, self.asked.exact
         begin = end - exact if exact else int(np.searchsorted(self.sums, self.sums[end] - units, side="right")) - 1
         return (begin, end) if begin >= first and self.sums[end] - self.sums[begin] >= units else None
 
     def tightest(self) -> list[tuple[int, int]]:
-        """Runs with room, tightest first."""
         enough = [(a, b) for a, b in self.runs if self.sums[b] - self.sums[a] >= self.asked.part.units]
         return sorted(enough, key=lambda run: (int(self.sums[run[1]] - self.sums[run[0]]), run))
 
 
 def _aligned(windows: _Windows, turn: int) -> Iterator[tuple[int, int]]:
-    """Windows of class A."""
     for at, (first, end) in enumerate(windows.tightest()):
         both = [windows.from_first(first, end), windows.to_end(first, end)]
         yield from (window for window in (both if (at + turn) % 2 == 0 else both[::-1]) if window is not None)
@@ -261,7 +251,7 @@ def _inside(windows: _Windows, cursor: int) -> Iterator[tuple[int, int]]:
 def _across(windows: _Windows) -> Iterator[tuple[int, int]]:
     """Windows of class C: fewest runs, then smallest span.
 
-    A job of cores also bids for all nodes of the runs, with a core for each, to fill fragments.
+    Bids of cores also take all nodes of the runs, to fill fragments.
     """
     asked, usable = windows.asked, windows.usable
     ends = [end for _, end in windows.runs]
@@ -287,9 +277,9 @@ def _across(windows: _Windows) -> Iterator[tuple[int, int]]:
 
 
 def slurm_nodes(asked: Asked, most: Ints) -> Ints | None:
-    """Nodes of Slurm's best fit, by free units; None if too few or not contiguous.
+    """Nodes of Slurm's best fit, if possible.
 
-    Takes the smallest sufficient run, else all of the largest run, and repeats for the rest.
+    The smallest sufficient run, else all of the largest run, then again for the rest.
     """
     free = np.minimum(most, 1) if asked.exact else most.copy()
     left = asked.exact or asked.part.units
@@ -310,10 +300,9 @@ def slurm_nodes(asked: Asked, most: Ints) -> Ints | None:
 
 @dataclass(frozen=True)
 class Free:
-    """Free capacity by time: `amounts[l]` (nodes, kinds) lasts for `until[l]` s.
+    """Free capacity `amounts[l]` (nodes, kinds) for `until[l]` s.
 
-    `until` ascends, and amounts fall. The last level also serves longer durations. 001 has a single level (eq. 5 and
-    6), without closures.
+    `until` ascends, amounts fall. 001 has a single level (eq. 5 and 6), without closures.
     """
 
     until: tuple[int, ...]
@@ -322,7 +311,7 @@ class Free:
 
     @classmethod
     def of_steps(cls, steps: list[tuple[Ints, Ints]], longest: int) -> Free:
-        """Build from the steps of `Machine.free`; `longest` is the longest duration."""
+        """Build from `Machine.free`."""
         least = [(time, np.minimum.accumulate(value, axis=0)) for time, value in steps]
         drops = sorted(
             {
@@ -344,7 +333,7 @@ class Free:
 
 
 class Nodeset(NamedTuple):
-    """First and last node, total free cores, and minimum of the other kinds on each node."""
+    """First and last node, free cores, and minimum of other kinds."""
 
     first: int
     last: int
@@ -353,7 +342,7 @@ class Nodeset(NamedTuple):
 
 
 def nodesets(free: Ints, levels: list[tuple[int, ...]]) -> list[Nodeset]:
-    """Return all nodesets by level and node: longest runs with a core and `levels[i]` of other kinds.
+    """All nodesets by level and node: longest runs with a core and `levels[i]` of other kinds.
 
     `free` has shape (nodes, kinds), cores first.
     """
@@ -368,6 +357,6 @@ def nodesets(free: Ints, levels: list[tuple[int, ...]]) -> list[Nodeset]:
 
 
 def runs(holds: Bools) -> tuple[list[int], list[int]]:
-    """Return first nodes of runs of true values, and nodes after the last."""
+    """Runs of true values: first nodes, and nodes after the last."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], holds, [False]]))).tolist()
     return edges[::2], edges[1::2]

@@ -65,13 +65,13 @@ class Terms:
 
 @dataclass(frozen=True)
 class Aucsched:
-    """Decides by auction about starts now, without plans for later."""
+    """Decides by auction about starts now."""
 
     terms: Terms
     knows_shapes: ClassVar[bool] = True
 
     def answer(self, problem: Problem, seed: int) -> Answer:
-        """Return the starts; the objective is the negative value of the winning bids."""
+        """Return the starts; the objective is the negative value of bids."""
         window = self._window(problem)
         auction, build_s = cpu_timed(lambda: auction_of(problem, window, self.terms))
         if not auction.bids:
@@ -93,7 +93,7 @@ class Aucsched:
         )
 
     def _window(self, problem: Problem) -> list[int]:
-        """Places of the bidding jobs: the queue's head, by P."""
+        """Places of the bidding jobs, by P."""
         waiting, platform = problem.waiting, problem.platform
         front = [(-platform.level_of(one.job.queue), one.arrival) for one in waiting]
         window = sorted(range(len(waiting)), key=lambda place: front[place])[: self.terms.window]
@@ -101,7 +101,6 @@ class Aucsched:
         return [place for _, place in sorted(zip(order, window, strict=True), key=lambda one: (one[0], front[one[1]]))]
 
     def _cleared(self, auction: Auction, seed: int) -> Cleared:
-        """The better of the greedy auction and the solver's."""
         first = greedy(auction)
         more = handed_out(auction, first)
         if more is None:
@@ -140,7 +139,7 @@ class Cleared:
 
     @classmethod
     def of(cls, auction: Auction, winners: list[int], more: Sequence[Ints]) -> Cleared:
-        """Build from winners with spare units on each node."""
+        """Build from winners and spare units."""
         held = []
         for place, units in zip(winners, more, strict=True):
             bid = auction.bids[place]
@@ -149,7 +148,7 @@ class Cleared:
 
 
 def priority(waiting: Waiting, platform: Platform, now: int, terms: Terms) -> int:
-    """Return P of a job, at least 1, by machine share and wait as in Slurm; the paper prints none."""
+    """P of a job, by share and wait as in Slurm; the paper prints none."""
     capacity = np.maximum(platform.capacity.sum(axis=0), 1)
     share = float((np.array(waiting.amounts) / capacity).max())
     hours = (now - waiting.job.submit) / HOUR_S
@@ -157,7 +156,7 @@ def priority(waiting: Waiting, platform: Platform, now: int, terms: Terms) -> in
 
 
 def auction_of(problem: Problem, window: Sequence[int], terms: Terms) -> Auction:
-    """Return the auction of jobs at these places, most important first."""
+    """The auction of jobs, most important first."""
     jobs = [problem.waiting[place] for place in window]
     free = Free.of_steps(Machine(problem, ()).free(), max((one.duration for one in jobs), default=1))
     asked = [list(asked_of(problem, free, place, job)) for job, place in enumerate(window)]
@@ -182,13 +181,12 @@ def auction_of(problem: Problem, window: Sequence[int], terms: Terms) -> Auction
 
 
 def _levels(jobs: Sequence[Waiting]) -> list[tuple[int, ...]]:
-    """Demand of units beyond cores, with zero."""
     asked = {part.request[1:] for one in jobs for _, request in one.requests for part in request.parts}
     return sorted(asked | {tuple(0 for _ in jobs[0].job.request[1:])}) if jobs else []
 
 
 def _slurm(asked: Sequence[Sequence[Asked]], free: Free, worth: Worth) -> list[Bid]:
-    """Bids for Slurm's placement of each job in turn, as the first request that fits."""
+    """Bids for Slurm's placement of each job in turn."""
     left, bids = free.amounts.copy(), []
     for requests in asked:
         for one in requests:
@@ -210,9 +208,9 @@ def _slurm(asked: Sequence[Sequence[Asked]], free: Free, worth: Worth) -> list[B
 
 
 def _whole(problem: Problem, place: int, job: int, free: Free, worth: Worth) -> list[Bid]:
-    """Bids for jobs of several parts, placed in sequence if possible now.
+    """Bids for jobs of several parts; not in the paper.
 
-    Not in the paper; the preference is class C's on as many nodesets as blocks.
+    The preference is class C's on as many nodesets as blocks.
     """
     waiting, bids = problem.waiting[place], []
     for at, request in waiting.requests:

@@ -1,10 +1,8 @@
-"""The programme of an auction (001, eq. 1 to 8): at most a single bid of each job wins, within free capacity.
+"""The programme of an auction (001, eq. 1 to 8).
 
 As printed, each job and node has two variables: 102,650 for 50 jobs of 5 bids on 1,024 nodes, here about 1,500
-(`scripts/lab/run bench --parts auction`). Here nodes with the same bids form a cell. A bid uses all its nodes, so eq. 3
-needs no variables; as printed, eq. 3 also empties the nodes of losing bids. Units beyond the first of each node are
-continuous by job and cell. Sums suffice for integer splits over a cell's nodes, since both form polymatroids.
-`handed_out` splits the sums.
+(`scripts/lab/run bench --parts auction`). Nodes with the same bids form a cell. A bid uses all its nodes, so eq. 3
+needs no variables. Further units are continuous by job and cell; sums suffice for integer splits (polymatroids).
 """
 
 from __future__ import annotations
@@ -24,47 +22,45 @@ from dardis.solver.milp import LinearProgram, largest_flow
 
 @dataclass(frozen=True)
 class Auction:
-    """Bids of a window's jobs, and free capacity."""
+    """Bids and free capacity."""
 
     free: Free
     priorities: tuple[int, ...]
-    """P of each job, at least 1."""
+    """P of each job."""
     bids: tuple[Bid, ...]
     alpha: float
     """α: weight of preferences."""
 
     @cached_property
     def worth(self) -> Floats:
-        """Value of each bid (eq. 1), (bids,)."""
+        """Value of each bid (eq. 1)."""
         return np.array([self.priorities[bid.job] + self.alpha * bid.preference for bid in self.bids])
 
     def value(self, winners: Sequence[int]) -> float:
-        """Return the total value of bids."""
+        """Total value of bids."""
         return float(self.worth[np.array(winners, dtype=np.int64)].sum())
 
 
 def alpha_of_paper(priorities: Sequence[int], bids: int) -> float:
     """Eq. 10: all preferences weigh less than the lowest priority.
 
-    Priorities can still lose: of two jobs with a bid each, 11 with preference 0.3 loses to 10 with 1.0, by 12.0 to
-    13.3.
+    Priorities can still lose: 11 with preference 0.3 loses to 10 with 1.0, by 12.0 to 13.3.
     """
     return min(priorities) / (bids + 1)
 
 
 def alpha_exact(priorities: Sequence[int]) -> float:
-    """α such that preferences never outweigh a difference of priorities, which are integers."""
+    """α such that preferences never outweigh a difference of priorities."""
     return gcd(*priorities) / (len(priorities) + 1)
 
 
 @dataclass(frozen=True)
 class Cells:
-    """Nodes in bids, grouped into cells by the same bids."""
+    """Nodes grouped by the same bids."""
 
     nodes: list[Ints]
-    """The nodes of each cell."""
     of_bid: list[list[tuple[int, Ints]]]
-    """Cells of each bid, with minimum use of each node, (kinds,)."""
+    """Cells of each bid, with minimum use of nodes."""
 
 
 def cells_of(auction: Auction) -> Cells:
@@ -114,7 +110,7 @@ class Rows:
         self.high.append(high)
 
     def program(self, objective: Floats, upper: Floats) -> LinearProgram:
-        """Return the programme with variables from 0 to `upper`."""
+        """The programme with variables from 0 to `upper`."""
         return LinearProgram(
             objective, np.zeros(len(upper)), upper, np.array(self.row, dtype=np.int64),
             np.array(self.column, dtype=np.int64), np.array(self.value), np.array(self.low), np.array(self.high),
@@ -123,7 +119,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Merged:
-    """The programme: first variables for bids, then spare units of jobs in cells."""
+    """The programme: variables for bids, then spare units."""
 
     program: LinearProgram
     whole: Bools
@@ -132,7 +128,7 @@ class Merged:
     """Variable by job, request and cell."""
 
     def values(self, auction: Auction, winners: Sequence[int], more: Sequence[Ints]) -> Floats:
-        """Return the variables for winners with spare units on each node."""
+        """The variables for winners and spare units."""
         values = np.zeros(self.variables)
         values[np.array(winners, dtype=np.int64)] = 1.0
         for place, units in zip(winners, more, strict=True):
@@ -171,14 +167,13 @@ def merged(auction: Auction) -> Merged:
 
 
 def _cells_hold(auction: Auction, cells: Cells, spare: dict[tuple[int, int, int], int], rows: Rows) -> None:
-    """Limit use of cells to free capacity (eq. 5 and 6), for each node and in total."""
+    """Limit use of cells to free capacity (eq. 5 and 6)."""
     bids, amounts = auction.bids, auction.free.amounts
     in_cell: list[list[tuple[int, Ints]]] = [[] for _ in cells.nodes]
     for place, of_bid in enumerate(cells.of_bid):
         for cell, fixed in of_bid:
             in_cell[cell].append((place, fixed))
     beside: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
-    """By cell: variable, level and kind of spare units."""
     like = {(bid.job, bid.request): bid for bid in bids}
     for (job, request, cell), variable in spare.items():
         bid = like[job, request]
@@ -226,9 +221,9 @@ def _spare_of_job(
 
 
 def handed_out(auction: Auction, winners: Sequence[int]) -> list[Ints] | None:
-    """Return integer spare units of winning bids on each node; None if the bids do not fit.
+    """Integer spare units of winning bids by node; None if infeasible.
 
-    A flow from bids through nodes, within the free capacity of each bid's duration. Longer bids count for shorter too.
+    A flow from bids through nodes; longer bids also count for shorter.
     """
     left = auction.free.amounts.copy()
     for place in winners:
@@ -248,7 +243,6 @@ def handed_out(auction: Auction, winners: Sequence[int]) -> list[Ints] | None:
 
 
 def _flows(auction: Auction, left: Ints, some: list[int]) -> dict[int, Ints] | None:
-    """Spare units of a kind; `left` has shape (levels, nodes)."""
     levels, nodes = left.shape
     bids = [auction.bids[place] for place in some]
     source, sink = 0, 1
@@ -275,7 +269,7 @@ def _flows(auction: Auction, left: Ints, some: list[int]) -> dict[int, Ints] | N
 
 
 def greedy(auction: Auction) -> list[int]:
-    """Return bids that fit together, by priority and then value, as a lower bound."""
+    """Bids that fit together, by priority and then value."""
     left = auction.free.amounts.copy()
     order = sorted(range(len(auction.bids)), key=lambda place: (*_rank(auction, place), place))
     winners: list[int] = []

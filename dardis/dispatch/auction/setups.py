@@ -57,7 +57,7 @@ class AuctionSetUp(AskingSetUp):
 
     @property
     def again_s(self) -> int:
-        """The next auction, since an auction has a window of jobs."""
+        """The next auction."""
         return self.step
 
     def model(self) -> Aucsched:

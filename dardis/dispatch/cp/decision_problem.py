@@ -17,35 +17,32 @@ from dardis.solver.result import Result
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A running job with `units[i]` units on `nodes[i]` until `end`, in s; `end` is never before now.
-
-    A job of several parts has an entry for each part.
-    """
+    """A running job with `units[i]` units on `nodes[i]` until `end`, in s, not before now; an entry per part."""
 
     job: Job
     end: int
     foreseen: int
-    """The end expected at first, possibly past."""
+    """The end expected at first."""
     nodes: Ints
     units: Ints
     positions: Ints | None = None
-    """Positions of the units, shape (kinds, units), for PCP'20; −1 without demand."""
+    """Shape (kinds, units), for PCP'20; −1 without demand."""
     part: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A waiting job with the time to hold nodes, in s."""
+    """A waiting job."""
 
     job: Job
     duration: int
     """The longest of all requests."""
     orders: Mapping[int, Sequence[int]] = field(default_factory=dict)
-    """Feasible requests by place, each with the order in which parts get nodes."""
+    """Feasible requests by place, with orders of parts."""
 
     @property
     def requests(self) -> tuple[tuple[int, Request], ...]:
-        """Feasible requests, by place; units on any nodes form a request of a single part."""
+        """Feasible requests, by place; plain units form a single part."""
         if self.job.requests:
             return tuple((place, self.job.requests[place]) for place in self.orders)
         part = Part(self.job.units, self.job.request, self.job.groups)
@@ -53,19 +50,19 @@ class Waiting:
 
     @property
     def amounts(self) -> tuple[int, ...]:
-        """Total demand of the first request, by kind."""
+        """Demand of the first request."""
         return self.job.requests[next(iter(self.orders))].amounts if self.job.requests else self.job.amounts
 
     @property
     def least_amounts(self) -> tuple[int, ...]:
-        """Minimum demand over all requests, by kind."""
+        """Minimum demand over requests."""
         if len(self.orders) < 2:
             return self.amounts
         return tuple(map(min, *(request.amounts for _, request in self.requests)))
 
     @property
     def least_duration(self) -> int:
-        """Shortest duration over all requests."""
+        """Minimum duration over requests."""
         return min(request.walltime for _, request in self.requests) if len(self.orders) > 1 else self.duration
 
     @property
@@ -74,13 +71,13 @@ class Waiting:
         return self.job.submit, self.job.number
 
     def priority(self, now: int) -> tuple[float, int, int]:
-        """Sort key by slowdown if started now, highest first (002, section 4)."""
+        """Sort key: highest slowdown first (002, section 4)."""
         return -(now - self.job.submit + self.duration) / self.duration, *self.arrival
 
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """Capacity closed or outside the desired profile during `[start, end)`, by kind."""
+    """Capacity closed or outside the desired profile, by kind."""
 
     node: int
     start: int
@@ -106,7 +103,7 @@ class Problem:
     def horizon(self) -> int:
         """A time by which all jobs can have run in sequence (002, 2.2).
 
-        Afterwards only permanent blocks remain. No optimal answer starts a job later.
+        No optimal answer starts a job later.
         """
         running = max((job.end for job in self.running), default=self.now)
         blocked = max((block.end for block in self.blocked if block.end < FOREVER), default=self.now)
@@ -118,7 +115,7 @@ class Problem:
         return self.platform.starts_of(job.queue) if self.keeps_hours else ALWAYS
 
     def groups_of(self, job: Job | Part) -> int:
-        """Node groups that hold a unit when empty, as bits."""
+        """Node groups for a unit, as bits."""
         return self.platform.sets.able(job.groups, job.request)
 
     def units_on(self, job: Job | Part, node: int) -> int:
@@ -175,42 +172,40 @@ def _asked(one: Job | Part, platform: Platform) -> dict[str, Any]:
 
 
 Held = tuple[int, tuple[tuple[Ints, Ints], ...]]
-"""Placement: the request's place, and nodes, ascending, with units for each part."""
+"""Placement: request, and nodes, ascending, with units for each part."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Planned starts by place in the problem's `waiting`; other jobs are postponed."""
+    """Planned starts by place in `waiting`; others are postponed."""
 
     starts: dict[int, int]
-    """In s of the trace's clock, in order of allocation."""
+    """In s of the trace's clock, by allocation."""
     objective: float
     """Infinity without an answer."""
     bound: float = -inf
-    """Lower bound of the objective."""
     where: dict[int, Held] | None = None
-    """Placements of jobs that start now; None: the dispatcher chooses nodes."""
+    """For starts now; None: the dispatcher chooses nodes."""
     positions: dict[int, Ints] | None = None
-    """As in `Running`, for jobs that start now."""
+    """For starts now, as in `Running`."""
     result: Result | None = None
-    """The solver's last run, if any."""
     deterministic_s: float = 0.0
     """Of all solver runs."""
     solver_cpu_s: float = 0.0
     check_cpu_s: float = 0.0
-    """CPU time to check feasibility of jobs."""
+    """Of feasibility checks."""
     build_cpu_s: float = 0.0
     variables: int = 0
-    """Decision variables as counted in the model's paper."""
+    """As counted in the model's paper."""
     too_large: bool = False
     """Whether the size limit prevented a model."""
 
 
 class Model(Protocol):
-    """A pure decision model: CPU time never changes the answer."""
+    """A pure decision model."""
 
     knows_shapes: ClassVar[bool]
-    """Whether the model handles jobs with shapes; if not, such jobs start before if possible."""
+    """Whether the model handles shapes; others start before if possible."""
 
     def answer(self, problem: Problem, seed: int) -> Answer:
         """Return planned starts."""

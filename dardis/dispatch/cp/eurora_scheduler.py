@@ -1,7 +1,7 @@
-"""The Eurora scheduler (T chapter 4): a model of all waiting jobs. Size and effort adapt to the last cycle (4.4).
+"""The Eurora scheduler (T chapter 4): a model of all waiting jobs, adapted to the last cycle (4.4).
 
-First a heuristic searches an order on sums over nodes and makes a list schedule. The solver gets the earliest jobs of
-the schedule, up to the size limit; the other jobs follow. The cheaper answer wins.
+A heuristic searches an order on sums over nodes and makes a list schedule. The solver gets the earliest jobs, up to the
+size limit. The cheaper answer wins.
 """
 
 from __future__ import annotations
@@ -42,40 +42,40 @@ LONGEST_S = 300.0
 LEAST_S = 1e-9
 """Minimum δ."""
 FIRST_ONLY_S = 60.0
-"""If δ is above, the first solution ends the search."""
+"""Above this δ, the first solution suffices."""
 WITHOUT_GAIN_S = 10.0
 """Maximum search time without improvement."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """State for the next cycle: δ, and how often to halve the queue."""
+    """δ of the next cycle, and halvings of the queue."""
 
     delta: float
     halvings: int = 0
 
     def of_queue(self, waiting: int) -> int:
-        """Number of jobs to consider from the queue's head."""
+        """Number of jobs to consider."""
         return max(min(waiting, 1), waiting >> self.halvings)
 
 
 @dataclass(frozen=True, slots=True)
 class Pacing:
-    """K₁, K₂ and M of T section 4.4, not printed there."""
+    """K₁, K₂ and M, not printed in T (section 4.4)."""
 
     k1: float = 1.0
     """Time added to the first solution's, in s."""
     k2: float = 2.0
-    """Factor on the limit after a run without solution."""
+    """Factor on the limit without solution."""
     m: int = 3
     """Maximum number of runs."""
 
     def begin(self) -> Pace:
-        """Return the first pace, with δ = K₁."""
+        """The first pace, with δ = K₁."""
         return Pace(min(self.k1, LONGEST_S))
 
     def after(self, pace: Pace, first_s: float | None) -> Pace:
-        """Return the pace after a cycle; `first_s` is the time to the first solution, if any.
+        """The pace after a cycle with the time to the first solution, if any.
 
         A failure halves the queue; a success restores the queue.
         """
@@ -84,7 +84,7 @@ class Pacing:
         return Pace(min(first_s + self.k1, LONGEST_S))
 
     def limits(self, pace: Pace) -> list[float]:
-        """Return the limits of runs without solution."""
+        """The limits of runs without solution."""
         found = [pace.delta]
         while len(found) < self.m:
             found.append(max(LEAST_S, min(found[-1] * self.k2, LONGEST_S)))
@@ -93,7 +93,7 @@ class Pacing:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """The last answer, total time, and time to the first solution."""
+    """The last answer and times."""
 
     answer: SolverAnswer
     spent_s: float
@@ -103,7 +103,7 @@ class Searched:
 def search(
     model: CpModel, pacing: Pacing, pace: Pace, seed: int, conflicts: int | None = None, guard_s: float = inf
 ) -> Searched:
-    """Run the solver within δ; without solution repeat with K₂ · δ, up to M runs."""
+    """Run the solver up to M times, with limits of `pacing`."""
     runs = _Runs(model, seed, conflicts, guard_s)
     for limit in pacing.limits(pace):
         # A long first run stops at the first solution; later runs check progress.
@@ -120,7 +120,6 @@ class _Runs:
         self._model, self._seed, self._conflicts, self._guard_s = model, seed, conflicts, guard_s
         self.spent_s = self.cpu_s = self.last_s = 0.0
         self.first_s: float | None = None
-        """Time to the first solution in its run."""
 
     def run(self, limit: float, *, first_only: bool = False) -> SolverAnswer:
         budget = Budget(
@@ -135,7 +134,7 @@ class _Runs:
         return answer
 
     def improve(self, answer: SolverAnswer, left: float) -> SolverAnswer:
-        """Continue for up to `left` s while runs improve the objective."""
+        """Continue while runs improve the objective."""
         while left > 0 and not answer.result.proven:
             begin_with(self._model, answer)
             better = self.run(min(left, WITHOUT_GAIN_S))
@@ -154,20 +153,16 @@ class Means:
 
     pacing: Pacing = field(default_factory=Pacing)
     most_places: int = MOST_PLACES
-    """Maximum pairs of job and node in a model."""
     exchanges: int = 2000
-    """Number of orders to try."""
     plan_jobs: int = 100
-    """Number of jobs to reorder."""
     conflicts: int | None = None
-    """Maximum for a run."""
     guard_s: float = inf
     shortcuts: bool = True
-    """Whether a heuristic answer comes first and hints the solver."""
+    """Whether a heuristic answer hints the solver."""
 
 
 class Eurora:
-    """Decides by the model of T section 4.3, with state from the last cycle."""
+    """Decides by the model of T section 4.3."""
 
     knows_shapes: ClassVar[bool] = True
 
@@ -175,7 +170,7 @@ class Eurora:
         self._means = means
         self._pace = means.pacing.begin()
         self._last: dict[JobId, int] = {}
-        """Place of each job in the last order."""
+        """Places in the last order."""
         self._cycles = 0
 
     def answer(self, problem: Problem, seed: int) -> Answer:
@@ -209,7 +204,6 @@ class Eurora:
         return replace(solved, plan=_best(case, ours, head, solved.plan))
 
     def _ours(self, case: _Case, seed: int) -> Plan | None:
-        """The better of two schedules, if any."""
         task, weight = case.task, 1.0 / case.objective.denominators
         order = best_order(
             task,
@@ -229,7 +223,7 @@ class Eurora:
         )
 
     def _known(self, case: _Case) -> list[int]:
-        """The last order, with new jobs merged by duration over weight."""
+        """Merge new jobs into the last order by duration over weight."""
         numbers = [waiting.job.number for waiting in case.task.jobs]
         length = (case.task.durations * case.objective.denominators).tolist()
         old = sorted(
@@ -244,7 +238,6 @@ class Eurora:
         return [*merged, *new] if old else []
 
     def _head(self, case: _Case, ours: Plan) -> list[int]:
-        """The earliest jobs, up to the size limit."""
         by_start: list[int] = np.argsort(ours.starts, kind="stable").tolist()
         sizes = case.task.sizes()
         nodes = [sizes[job] for job in by_start]
@@ -266,7 +259,6 @@ class Eurora:
 
 
 def _best(case: _Case, ours: Plan, head: Sequence[int], of_head: Plan | None) -> Plan:
-    """The best of the heuristic plan, the solver's plan, and a list schedule behind the solver's jobs."""
     plans = [ours]
     if of_head is not None:
         first = [head[job] for job in of_head.order]
@@ -305,7 +297,7 @@ class _Case:
 
     @classmethod
     def of_problem(cls, problem: Problem) -> _Case:
-        """Leave out jobs without feasible start: such jobs make the model infeasible."""
+        """Leave out infeasible jobs."""
         order = sorted(possible(problem), key=lambda place: problem.waiting[place].arrival)
         task = Task(problem, tuple(order), problem.running, problem.horizon - problem.now)
         first = task.machine().earliest(problem.horizon)
@@ -320,7 +312,6 @@ class _Case:
 
     @property
     def bound(self) -> float:
-        """Lower bound from earliest starts alone."""
         return self.objective.value(self.first)
 
     def told(self, found: _Found, check_s: float) -> Answer:
@@ -342,18 +333,18 @@ class _Case:
 WIDTH_POWERS = (0.0, 0.5, 1.0)
 """Initial orders: duration times a power of the machine share, over weight.
 
-At the peak of 700 jobs on 65 nodes (266 wait) these cost 998, 979 and 1,020, arrival order 1,717; after 1,000 exchanges
-951, 938 and 960. No order costs less than 819.
+For 266 waiting jobs on 65 nodes these cost 998, 979 and 1,020, arrival order 1,717; after 1,000 exchanges 951, 938 and
+960. No order costs less than 819.
 """
 
 
 def best_order(
     task: Task, weight: Floats, first: Ints, tries: int, most: int, seed: int, cycle: int, known: Sequence[int] = ()
 ) -> tuple[int, ...]:
-    """Return jobs by start in the best plan found, also from the order `known`.
+    """Jobs by start in the best plan found, starting also from `known`.
 
-    `tries` exchanges are drawn by seed and cycle among the first `most` jobs. `weight` is the cost of a second of
-    delay. `first` are earliest starts in s from now.
+    `tries` exchanges are drawn by seed and cycle among the first `most` jobs. `weight` is the cost of a second. `first`
+    are earliest starts in s from now.
     """
     count = len(task.jobs)
     ahead = _ahead(task, weight, first)

@@ -34,10 +34,9 @@ class Plan:
     starts: Ints
     where: list[Held]
     order: tuple[int, ...]
-    """Places by order of allocation."""
 
     def only(self, jobs: Sequence[int]) -> Plan:
-        """Return the plan of some jobs, renumbered."""
+        """The plan of some jobs, renumbered."""
         place_of = {job: place for place, job in enumerate(jobs)}
         where = [self.where[job] for job in jobs]
         return Plan(
@@ -48,7 +47,7 @@ class Plan:
 
 
 class Machine:
-    """The nodes of a problem with running jobs, blocks and waiting jobs."""
+    """A problem's nodes, with waiting jobs."""
 
     def __init__(self, problem: Problem, jobs: Sequence[Waiting], running: Sequence[Running] | None = None) -> None:
         # The problem already lists closures as blocks.
@@ -102,7 +101,7 @@ class Machine:
             self._nodes.grow()
 
     def earliest(self, last: int = FOREVER) -> Ints:
-        """Earliest start of each job without other waiting jobs, in s from now; FOREVER if after `last`.
+        """Earliest start of each job alone, in s from now; FOREVER if after `last`.
 
         `last` is in the trace's clock. Parts of a job may not all find nodes by then.
         """
@@ -113,7 +112,7 @@ class Machine:
         return np.where(found == FOREVER, FOREVER, found - self._now)
 
     def free(self) -> list[tuple[Ints, Ints]]:
-        """Times in s from now, and free amounts, for each node; shapes (steps, [kinds])."""
+        """Times in s from now, and free amounts (steps, kinds), by node."""
         rows, now = self._nodes.profiles, self._now
         found = []
         for low, size in zip(rows.head.tolist(), rows.size.tolist(), strict=True):
@@ -123,9 +122,9 @@ class Machine:
         return found
 
     def place(self, order: Sequence[int]) -> Plan | None:
-        """Schedule or postpone jobs by `order`; return None if a job never finds nodes.
+        """Schedule or postpone jobs by `order`; return None if infeasible.
 
-        The jobs keep the nodes, so call only once.
+        Call only once: jobs keep the nodes.
         """
         slots = self._slots[np.array(order, dtype=np.int64)]
         freer = np.arange(len(self._nodes.member))
@@ -134,7 +133,7 @@ class Machine:
         return self._plan(slots, placer.run(schedule_or_postpone.start_or_postpone, queue, slots, freer, walk))
 
     def put(self, order: Sequence[int]) -> Plan | None:
-        """Start each job as early as possible, in `order`; see `place`."""
+        """Start jobs as early as possible by `order`; see `place`."""
         slots = self._slots[np.array(order, dtype=np.int64)]
         return self._plan(
             slots, self._placer.run(schedule_or_postpone.start_in_turn, self._table.queue, slots, self._now)
@@ -156,7 +155,7 @@ class Machine:
 
 
 class Work(NamedTuple):
-    """Demand of jobs and available capacity; times in s from now."""
+    """Demand and capacity; times in s from now."""
 
     duration: Ints
     """(jobs,)"""
@@ -174,10 +173,10 @@ def least_of_groups(
     first: Ints,
     free_of: Callable[[int], tuple[Ints, Ints]],
 ) -> float:
-    """Highest bound over sets of node groups, from the jobs confined to each set.
+    """Highest bound over sets of node groups, from the jobs confined to each.
 
-    `least` bounds by earliest starts and work (`Objective.least`). `groups` are each job's eligible groups, as bits.
-    `free_of` returns time and free capacity, as in `Work`, of groups.
+    `least` is an `Objective.least`. `groups` are eligible groups by job, as bits. `free_of` returns the time and free
+    capacity of groups.
     """
     duration = np.array([waiting.least_duration for waiting in jobs], dtype=np.int64)
     need = np.array([waiting.least_amounts for waiting in jobs], dtype=np.int64)
@@ -189,7 +188,7 @@ def least_of_groups(
 
 
 def least_weighted_starts(weight: Floats, first: Ints, work: Work) -> float:
-    """Lower bound of the sum of `weight · start`, by the scarcest kind."""
+    """Lower bound of the sum of `weight · start`."""
     alone = weight * first
     found = [float(alone.sum())]
     for kind in range(work.need.shape[1]):
@@ -223,7 +222,7 @@ def _of_kind(weight: Floats, duration: Ints, need: Ints, time: Ints, free: Ints)
 
 
 def _done(amount: Floats, time: Ints, free: Ints) -> tuple[Floats, Floats]:
-    """Earliest completion of work, and moments until then, ∫ t dw."""
+    """Completion times of work, and moments, ∫ t dw."""
     edges = np.append(time, FOREVER).astype(np.float64)
     # Work and moment grow linearly and quadratically within each step.
     done = np.concatenate([[0.0], np.cumsum(np.diff(edges[:-1]) * free[:-1])])

@@ -1,15 +1,13 @@
 """The model with units as intervals on nodes (T equations 3.4 to 3.8; 002, section 2.2).
 
-The papers give job i on node n optional intervals for the p(i, n) units that fit at once. Four changes keep the optimum
-and make search and proof easier (beside sums over nodes, as in PCP'19):
+The papers give job i on node n optional intervals for p(i, n) units. Here, without loss:
 
 - All intervals of a job share the start variable.
-- If p(i, n) is above 1, a number of units replaces the interchangeable intervals.
-- Nodes of a group with the same use over time are used in turn: the first k jobs, fewest units first, use at most as
-  many nodes as the jobs have units.
-- Equal jobs start in order of due times, if this is never worse.
+- If p(i, n) is above 1, a number of units replaces equal intervals.
+- Equal nodes are used in turn: the first k jobs, fewest units first, use at most as many nodes as units.
+- Equal jobs start in order of due times, if never worse.
 
-Parts of a job share the start (T equation 4.7). A job of several requests runs as exactly one.
+Parts of a job share the start (T equation 4.7). A job runs as exactly one request.
 """
 
 from __future__ import annotations
@@ -57,17 +55,16 @@ class Row:
 
 @dataclass(frozen=True)
 class Task:
-    """The part of a problem for a model to decide."""
+    """A model's part of a problem."""
 
     problem: Problem
     places: tuple[int, ...]
-    """Jobs by place in the problem's `waiting`, by priority."""
+    """Places in the problem's `waiting`, by priority."""
     running: tuple[Running, ...]
-    """As seen by the model."""
     latest: int
-    """The last start, in s from now."""
+    """In s from now."""
     lean: bool = True
-    """Whether to omit constraints that always hold."""
+    """Whether to omit redundant constraints."""
 
     @cached_property
     def jobs(self) -> tuple[Waiting, ...]:
@@ -75,7 +72,7 @@ class Task:
         return tuple(self.problem.waiting[place] for place in self.places)
 
     def machine(self) -> Machine:
-        """A new machine with the running jobs."""
+        """A new machine."""
         return Machine(self.problem, self.jobs, self.running)
 
     @cached_property
@@ -85,7 +82,7 @@ class Task:
 
     @cached_property
     def free(self) -> list[tuple[Ints, Ints]]:
-        """Free capacity of each node, as in `Machine.free`."""
+        """As `Machine.free`."""
         return self.machine().free()
 
     @cached_property
@@ -100,11 +97,11 @@ class Task:
 
     @cached_property
     def fits(self) -> list[list[int]]:
-        """Units on an empty node, lists (rows, groups)."""
+        """Units on empty nodes, (rows, groups)."""
         return [units_by_group(self.problem, row.asks) for row in self.rows]
 
     def possible(self) -> list[bool]:
-        """Whether the empty machine holds all parts of some request, for each job."""
+        """Whether the empty machine holds each job."""
         counts = [group.count for group in self.problem.platform.groups]
         short = {
             (row.job, row.request)
@@ -115,7 +112,7 @@ class Task:
         return [job in held for job in range(len(self.jobs))]
 
     def sizes(self) -> list[int]:
-        """Number of candidate nodes of each job, over all rows."""
+        """Number of candidate nodes, by job."""
         counts = np.array([group.count for group in self.problem.platform.groups])
         found = [0] * len(self.jobs)
         for row, of in zip(self.rows, self.fits, strict=True):
@@ -140,7 +137,7 @@ class Task:
         return found
 
     def hours(self, first: Ints) -> Open:
-        """Open spans of each job's queue between `first` and the last start."""
+        """Open spans from `first` to the last start, by job."""
         now, found = self.problem.now, []
         for waiting, soonest in zip(self.jobs, first.tolist(), strict=True):
             starts = self.problem.starts_of(waiting.job)
@@ -150,7 +147,7 @@ class Task:
 
     @property
     def end(self) -> int:
-        """Time when all jobs have ended, in s from now."""
+        """Last end, in s from now."""
         return self.latest + int(self.durations.max(initial=0))
 
     def groups_of(self, job: int) -> int:
@@ -161,25 +158,25 @@ class Task:
         return reduce(or_, map(self.problem.groups_of, parts))
 
     def free_of(self, groups: int) -> tuple[Ints, Ints]:
-        """Total free capacity of groups: times, and amounts from each on."""
+        """Total free capacity over time."""
         nodes = np.flatnonzero(self.problem.platform.sets.nodes(groups))
         return sum_of_columns([self.free[node] for node in nodes])
 
     def least(self, objective: Objective, first: Ints) -> float:
-        """Lower bound of the objective with starts from `first` on."""
+        """Lower bound of the objective."""
         groups = [self.groups_of(job) for job in range(len(self.jobs))]
         return least_of_groups(objective.least, self.jobs, groups, first, self.free_of)
 
     @property
     def variables(self) -> int:
-        """Number of decision variables as in the papers: |Q| + Σ p(i, n)."""
+        """Variables as in the papers: |Q| + Σ p(i, n)."""
         counts = [group.count for group in self.problem.platform.groups]
         units = sum(count * most for fits in self.fits for count, most in zip(counts, fits, strict=True))
         return len(self.jobs) + units
 
 
 def units_by_group(problem: Problem, part: Part) -> list[int]:
-    """Units of a part on an empty node of each group (T equation 3.6)."""
+    """Units on an empty node, by group (T equation 3.6)."""
     first, found = 0, []
     for group in problem.platform.groups:
         found.append(problem.units_on(part, first) if group.count else 0)
@@ -189,7 +186,7 @@ def units_by_group(problem: Problem, part: Part) -> list[int]:
 
 @dataclass(frozen=True)
 class Alike:
-    """Nodes of a group with the same use over time; capacity and use by kind."""
+    """Equal nodes, with capacity and use by kind."""
 
     nodes: list[int]
     group: int
@@ -199,7 +196,7 @@ class Alike:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Up to `most` units of a row on each of the first `used` nodes."""
+    """Up to `most` units on each of the first `used` nodes."""
 
     row: int
     alike: Alike
@@ -210,7 +207,7 @@ class Share:
 def alike_nodes(
     problem: Problem, free: list[tuple[Ints, Ints]], end: int, *, tell_apart: bool = False
 ) -> list[Alike]:  # fmt: skip
-    """Group equal nodes by free capacity until `end`; `tell_apart` separates all nodes."""
+    """Group equal nodes; `tell_apart` separates all."""
     found: dict[tuple[int, bytes, bytes, int], Alike] = {}
     group_of, capacity = problem.platform.group_of_node.tolist(), problem.platform.capacity
     for node, (time, value) in enumerate(free):
@@ -231,18 +228,16 @@ def _spans(time: Ints, amounts: Ints, end: int) -> list[Spans]:
 
 @dataclass(frozen=True)
 class Built:
-    """A model with the variables to read."""
+    """A model to solve."""
 
     model: CpModel
     rows: Sequence[Row]
     start: Sequence[IntVar]
-    """By job."""
     places: list[Place]
-    """By row."""
     posted: Posted
 
     def read(self, solved: Solved) -> Plan:
-        """Return the solver's starts and placements."""
+        """The solver's starts and placements."""
         starts = solved.values(self.start)
         found = solved.values(place.units for place in self.places).tolist()
         on: list[dict[int, int]] = [{} for _ in self.rows]
@@ -260,13 +255,12 @@ class Built:
 
 
 Limits = Sequence[tuple["Objective", float]]
-"""Objectives with upper bounds."""
 
 
 def build(
     task: Task, shares: list[Share], objective: Objective, limits: Limits, first: Ints, hint: Plan | None
 ) -> Built:
-    """Build a task's model; `first` are earliest starts, `hint` is a complete answer."""
+    """Build a model; `first` are earliest starts, `hint` is complete."""
     model = new_model()
     at = None if hint is None else hint.starts
     runs = variables.runs(model, task.durations, first, task.latest, at, task.hours(first))
@@ -288,7 +282,6 @@ def build(
 
 
 def _present(model: CpModel, task: Task, hint: Plan | None) -> dict[tuple[int, int], IntVar]:
-    """Variables for the chosen request of each job."""
     found: dict[tuple[int, int], IntVar] = {}
     for job, waiting in enumerate(task.jobs):
         requests = [place for place, _ in waiting.requests]
@@ -320,7 +313,6 @@ def _allocation(
     present: dict[tuple[int, int], IntVar],
     hint: Plan | None,
 ) -> list[Place]:
-    """Place all units within the capacity of nodes."""
     hinted = None if hint is None else _renamed(task, shares, hint)
     of_row: list[list[Place]] = [[] for _ in task.rows]
     on_node: dict[int, list[Place]] = defaultdict(list)
@@ -348,7 +340,6 @@ def _allocation(
 def _on_nodes_as_asked(
     model: CpModel, row: Row, found: list[Place], present: IntVar | None, hinted: dict[tuple[int, int], int] | None
 ) -> None:
-    """Constrain node count and contiguity."""
     hints = [None if hinted is None else hinted.get((place.run, place.node), 0) for place in found]
     used = [variables.presence(model, place, hint) for place, hint in zip(found, hints, strict=True)]
     if row.asks.nodes:
@@ -372,10 +363,7 @@ def _node_holds(model: CpModel, task: Task, alike: Alike, there: list[Place]) ->
 
 
 def _pool_holds(model: CpModel, task: Task, groups: int, runs: Runs) -> None:
-    """Constrain total use of groups by kind (PCP'19; 003, section 2.2).
-
-    Implied by the single nodes, but tightens bounds sooner.
-    """
+    """Limit total use of groups, to tighten bounds (003, section 2.2)."""
     nodes = np.flatnonzero(task.problem.platform.sets.nodes(groups))
     times, free = task.free_of(groups)
     inside = [row for row, one in enumerate(task.rows) if task.problem.groups_of(one.asks) & ~groups == 0]
@@ -389,7 +377,7 @@ def _pool_holds(model: CpModel, task: Task, groups: int, runs: Runs) -> None:
 
 
 def _renamed(task: Task, shares: list[Share], plan: Plan) -> dict[tuple[int, int], int]:
-    """Units by row and node, with interchangeable nodes renamed for use in turn."""
+    """Units by row and node, with equal nodes renamed."""
     units: dict[tuple[int, int], int] = {}
     names: dict[int, int] = {}
     named: dict[int, int] = defaultdict(int)
@@ -411,7 +399,7 @@ def _renamed(task: Task, shares: list[Share], plan: Plan) -> dict[tuple[int, int
 
 
 def _kin(task: Task, objective: Objective) -> list[list[int]]:
-    """Jobs that differ only in due time, earliest first."""
+    """Jobs that differ only in due time."""
     alike: dict[object, list[tuple[int, int]]] = defaultdict(list)
     for place, waiting in enumerate(task.jobs):
         kin = objective.kin(place)

@@ -1,8 +1,7 @@
 """Objectives of the models, in integers for the solver.
 
-Starts are s from now, by job. The solver needs integers, so weights like 1 / 7 are multiplied by a scale and truncated.
-The scale is the least common multiple of the denominators if small enough: then nothing is lost. Otherwise the scale
-keeps sums below 2^52, exact in a float: then a weight loses under 1 / scale, and bounds stay valid.
+Starts are s from now, by job. Weights like 1 / 7 are scaled by the least common multiple of denominators, if small.
+Otherwise the scale keeps sums below 2^52, exact in a float: a weight loses under 1 / scale, and bounds stay valid.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ MOST = 1 << 52
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """An objective in a model: `expression` is `scale` times the value, `at_hint` the hint's."""
+    """A posted objective: `expression` is `scale` times the value."""
 
     expression: LinearExpr | int
     scale: float
@@ -46,21 +45,21 @@ class Objective(Protocol):
         ...
 
     def post(self, model: CpModel, starts: Sequence[IntVar], latest: int, hint: Ints | None) -> Posted:
-        """Add the objective to a model; `hint` are the starts of a complete answer."""
+        """Add the objective to a model; `hint` is complete."""
         ...
 
     def least(self, first: Ints, work: Work) -> float:
-        """Lower bound for starts not before `first`."""
+        """Lower bound for starts from `first` on."""
         ...
 
     def kin(self, place: int) -> tuple[int, int] | None:
-        """Return a class and a rank, or None: in a class of equal demand, the lowest rank best starts first."""
+        """Class and rank, or None: in a class of equal demand, ranks ascend."""
         ...
 
 
 @dataclass(frozen=True)
 class Makespan:
-    """The last end, in s from now (T equation 3.9), at least `busy_until`."""
+    """The last end, in s from now (T equation 3.9)."""
 
     durations: Ints
     busy_until: int = 0
@@ -70,7 +69,7 @@ class Makespan:
         return float(self._end(starts))
 
     def post(self, model: CpModel, starts: Sequence[IntVar], latest: int, hint: Ints | None) -> Posted:
-        """Add the objective to a model."""
+        """Add the objective."""
         last = latest + int(self.durations.max(initial=0))
         end = model.new_int_var(self.busy_until, max(last, self.busy_until), "")
         for start, duration in zip(starts, self.durations.tolist(), strict=True):
@@ -106,7 +105,7 @@ class Delay:
         return float((self.numerator * np.maximum(starts - self.due, 0) / self.denominators).sum())
 
     def post(self, model: CpModel, starts: Sequence[IntVar], latest: int, hint: Ints | None) -> Posted:
-        """Add the objective to a model."""
+        """Add the objective."""
         weights, scale = self.weights(latest)
         parts: list[IntVar] = []
         factors: list[int] = []
@@ -132,7 +131,7 @@ class Delay:
     def least(self, first: Ints, work: Work) -> float:
         """Lower bound, maximum of three.
 
-        Jobs due by now, or all jobs, count with `start − due`; the others with the delay at `first`.
+        Jobs due by now, or all jobs, count with `start − due`; others with the delay at `first`.
         """
 
         def least_of(some: Bools) -> float:
@@ -146,11 +145,11 @@ class Delay:
         return max(self.value(first), least_of(self.due <= 0), least_of(np.ones_like(self.due, dtype=np.bool_)))
 
     def kin(self, place: int) -> tuple[int, int]:
-        """Delays are convex: due time is the rank."""
+        """Due time is the rank."""
         return int(self.denominators[place]), int(self.due[place])
 
     def only(self, jobs: Ints) -> Delay:
-        """Return the objective of some jobs."""
+        """The objective of some jobs."""
         return Delay(self.numerator, self.denominators[jobs], self.due[jobs])
 
     def most(self, latest: int) -> int:
@@ -162,7 +161,7 @@ class Delay:
         )
 
     def weights(self, latest: int) -> tuple[list[int], int]:
-        """Return scaled integer weights and the scale."""
+        """Scaled integer weights, and the scale."""
         denominators = self.denominators.tolist()
         scale, exact = max(1, MOST // self.most(latest)), 1
         for denominator in denominators:
@@ -175,7 +174,7 @@ class Delay:
 
 @dataclass(frozen=True)
 class WeightedStarts:
-    """The sum of `weight · start`, for positive weights."""
+    """The sum of positive `weight · start`."""
 
     weight: Floats
 
@@ -184,7 +183,7 @@ class WeightedStarts:
         return float((self.weight * starts).sum())
 
     def post(self, model: CpModel, starts: Sequence[IntVar], latest: int, hint: Ints | None) -> Posted:  # noqa: ARG002
-        """Add the objective; a power of 2 as scale truncates weights without rounding."""
+        """Add the objective; a power of 2 avoids rounding."""
         most = max(1, latest) * float(self.weight.sum())
         scale = 2.0 ** floor(log2(MOST / most)) if most else 1.0
         weights = [int(weight * scale) for weight in self.weight.tolist()]
@@ -196,7 +195,7 @@ class WeightedStarts:
         return least_weighted_starts(self.weight, first, work)
 
     def kin(self, place: int) -> None:  # noqa: ARG002
-        """None: weights are seldom equal."""
+        """Weights are seldom equal."""
         return
 
 
@@ -212,7 +211,7 @@ class LateJobs:
         return float((starts > self.due).sum())
 
     def post(self, model: CpModel, starts: Sequence[IntVar], latest: int, hint: Ints | None) -> Posted:
-        """Add the objective to a model."""
+        """Add the objective."""
         late: list[IntVar] = []
         certain = 0
         for place, (start, due) in enumerate(zip(starts, self.due.tolist(), strict=True)):
@@ -227,34 +226,31 @@ class LateJobs:
         return Posted(expression, 1, None if hint is None else int((hint > self.due).sum()))
 
     def least(self, first: Ints, work: Work) -> float:  # noqa: ARG002
-        """Lower bound from earliest starts."""
+        """Lower bound."""
         return self.value(first)
 
     def kin(self, place: int) -> None:  # noqa: ARG002
-        """None: a late job may as well be last."""
+        """Late jobs may be last."""
         return
 
 
 @dataclass(frozen=True)
 class Executed:
-    """Within a machine reservation (T equation 4.4): run most jobs in time, then minimise delay.
-
-    A job outside the reservation costs more than all delays.
-    """
+    """Within a machine reservation (T equation 4.4): run most jobs in time, then minimise delay."""
 
     delay: Delay
     late: LateJobs
     latest: int
-    """The last start, in s from now."""
+    """In s from now."""
 
     @property
     def denominators(self) -> Ints:
-        """Denominators of the delays."""
+        """Of the delays."""
         return self.delay.denominators
 
     @property
     def price(self) -> int:
-        """Cost of a job outside the reservation."""
+        """Cost of an outside job, above all delays."""
         return self.delay.most(self.latest)
 
     def value(self, starts: Ints) -> float:
@@ -262,7 +258,7 @@ class Executed:
         return self.delay.value(starts) + self.price * self.late.value(starts)
 
     def post(self, model: CpModel, starts: Sequence[IntVar], latest: int, hint: Ints | None) -> Posted:
-        """Add the objective to a model."""
+        """Add the objective."""
         delay, late = self.delay.post(model, starts, latest, hint), self.late.post(model, starts, latest, hint)
         price = int(self.price * delay.scale)
         at_hint = None
@@ -275,21 +271,21 @@ class Executed:
         return self.delay.least(first, work) + self.price * self.late.least(first, work)
 
     def kin(self, place: int) -> None:  # noqa: ARG002
-        """None: a job outside may as well be last."""
+        """Outside jobs may be last."""
         return
 
     def only(self, jobs: Ints) -> Executed:
-        """Return the objective of some jobs."""
+        """The objective of some jobs."""
         return Executed(self.delay.only(jobs), LateJobs(self.late.due[jobs]), self.latest)
 
 
 def makespan(jobs: Sequence[Waiting], busy_until: int) -> Makespan:
-    """T equation 3.9; `busy_until` is the last end of running jobs, from now."""
+    """T equation 3.9."""
     return Makespan(_durations(jobs), busy_until)
 
 
 def weighted_tardiness(jobs: Sequence[Waiting], now: int) -> Delay:
-    """T equation 3.10, also PCP'19's (002, section 2.2): delay beyond the expected wait, relative to the wait."""
+    """T equation 3.10, also PCP'19's (002, section 2.2): relative delay beyond the expected wait."""
     waits = _expected_waits(jobs)
     return Delay(1, waits, _submits(jobs) + waits - now)
 
@@ -318,7 +314,7 @@ def queue_waiting(jobs: Sequence[Waiting], platform: Platform, now: int) -> Dela
 
 
 def executed(jobs: Sequence[Waiting], platform: Platform, now: int, latest: int) -> Executed | Delay:
-    """T equation 4.2, or 4.4 within a reservation; `latest` is the last start, from now."""
+    """T equation 4.2, or 4.4 within a reservation."""
     delay = queue_waiting(jobs, platform, now)
     if platform.ends is None:
         return delay
@@ -329,7 +325,7 @@ HOUR_S = 3600
 
 
 def wait_of_queue(job: Job, platform: Platform) -> int:
-    """Expected or maximum wait of the job's queue, in s; else the job's window, else an hour."""
+    """Wait of the job's queue, in s; else the job's window, else an hour."""
     queue = platform.queue_of.get(job.queue)
     if queue is not None and (queue.expected_wait_s or queue.longest_wait_s):
         return queue.expected_wait_s or queue.longest_wait_s or HOUR_S
@@ -337,7 +333,7 @@ def wait_of_queue(job: Job, platform: Platform) -> int:
 
 
 def expected_wait(job: Job) -> int:
-    """Window of a job, at least 1 s, since the papers divide by the expected wait. Raises InputError."""
+    """Window of a job, at least 1 s, since papers divide by it. Raises InputError."""
     if job.latest is None:
         raise InputError(f"job {job.number}", "it has no deadline", "deadlines: this objective needs expected waits")
     return max(1, job.latest - job.earliest)

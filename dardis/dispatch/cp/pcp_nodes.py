@@ -26,10 +26,10 @@ from dardis.solver.result import Ended, Result, SolverStatus
 MOST_PLACES = 1_500
 """Default maximum pairs of job and node in a model.
 
-For 2,400 jobs of Eurora-2014, models of up to 1,300 took at most 0.5 CPU seconds; 2,100 to 3,000 took 1 to 6.
+Models of Eurora-2014 up to 1,300 took at most 0.5 CPU seconds; 2,100 to 3,000 took 1 to 6.
 """
 CONFLICTS = 200
-"""Default per run: fifty times as many improved nothing for 40 jobs on 64 nodes."""
+"""Fifty times as many improved nothing for 40 jobs on 64 nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,8 @@ class Means:
 
     effort: Effort = field(default_factory=lambda: Effort(conflicts=CONFLICTS))
     most_places: int = MOST_PLACES
-    """Maximum pairs of job and node in a model."""
     shortcuts: bool = True
-    """Whether a heuristic answer comes first and hints the solver."""
+    """Whether a heuristic answer hints the solver."""
 
 
 class Aim(Choice):
@@ -53,10 +52,10 @@ class Aim(Choice):
 
 @dataclass(frozen=True)
 class Pcp14:
-    """PCP'14: a model of all waiting jobs, in order of arrival.
+    """PCP'14: a model of all waiting jobs, by arrival.
 
-    A composite minimises an objective and bounds the others by a factor of the respective optimum (T 3.12 to 3.14). If
-    no known answer keeps the bounds, they widen to the nearest answer, so the solver always has a complete hint.
+    A composite bounds the other objectives by a factor of the best value found for each alone (T 3.12 to 3.14). If no
+    known answer is valid, bounds widen to the nearest.
     """
 
     knows_shapes: ClassVar[bool] = True
@@ -65,8 +64,7 @@ class Pcp14:
     deltas: tuple[float, float] = (1.0, 1.0)
     """δ₀ and δ₁ for the other objectives in order of `Aim`; the thesis prints none.
 
-    With 1, 1.5 and 4 the first 2,600 jobs of Eurora-2014 waited 972, 983 and 995 s, with slowdowns of 4.71, 4.82 and
-    4.86; with the makespan alone 985 s and 4.81.
+    With 1, 1.5 and 4 the first 2,600 jobs of Eurora-2014 waited 972, 983 and 995 s; with the makespan alone 985 s.
     """
     means: Means = field(default_factory=Means)
 
@@ -102,8 +100,8 @@ class Pcp19:
     """PCP'19 by version (002, table 1).
 
     0: all waiting jobs. 1: jobs that could start now, without redundant constraints. 2: jobs past the expected end run
-    at least one more second; before, such jobs use nothing and shorten the horizon, perhaps too much (002, section 4).
-    3: durations in objective and priority.
+    at least one more second; before, such jobs use nothing and shorten the horizon (002, section 4). 3: durations as
+    weights.
     """
 
     knows_shapes: ClassVar[bool] = True
@@ -141,7 +139,7 @@ class Pcp19:
 
 
 def possible(problem: Problem) -> list[int]:
-    """Places of jobs that could ever start, each without the other waiting jobs."""
+    """Places of jobs that could ever start, each alone."""
     held = Task(problem, tuple(range(len(problem.waiting))), (), 0).possible()
     if any(block.end == FOREVER for block in problem.blocked):
         first = Machine(problem, problem.waiting).earliest(problem.horizon)
@@ -153,7 +151,7 @@ def possible(problem: Problem) -> list[int]:
 
 
 def _holds_together(problem: Problem, waiting: Waiting) -> bool:
-    """Whether all parts of a request find nodes together by the horizon."""
+    """Whether all parts of a request fit together by the horizon."""
     if all(len(request.parts) == 1 for _, request in waiting.requests):
         return True
     alone = Machine(problem, (waiting,)).put([0])
@@ -171,7 +169,7 @@ class _Found:
     too_large: bool = False
 
     def after(self, others: Sequence[_Found]) -> _Found:
-        """Add the effort of earlier models, and report an expired guard."""
+        """Add the effort of earlier models."""
         results = [one.result for one in (self, *others) if one.result is not None]
         guarded = [result for result in results if result.ended is Ended.GUARD]
         return replace(
@@ -189,13 +187,11 @@ class _Case:
         self._means = means
         self._seed = seed
         self._first: Ints = np.zeros(len(task.jobs), dtype=np.int64)
-        """Earliest starts."""
         if means.shortcuts:
             self._first = task.machine().earliest()
 
     @cached_property
     def _ours(self) -> Plan | None:
-        """The heuristic answer, if valid in the model."""
         plan = self.task.machine().place(range(len(self.task.jobs)))
         return plan if plan is not None and (plan.starts <= self.task.latest).all() else None
 
@@ -205,14 +201,12 @@ class _Case:
 
     @cached_property
     def is_decided(self) -> bool:
-        """Whether no model could start more jobs."""
         if not self._means.shortcuts or self._ours is None:
             return False
         return bool((self._first > 0).all() or (self._ours.starts == 0).all())
 
     @property
     def _is_hopeless(self) -> bool:
-        """Whether an earliest start is after the last start."""
         return int(self._first.max(initial=0)) > self.task.latest
 
     def solve(self, objective: Objective, limits: Limits = (), known: Sequence[Plan] = ()) -> _Found:
@@ -265,7 +259,7 @@ class _Case:
         )
 
     def _that_fit(self, plan: Plan) -> list[int]:
-        """Jobs in order, without starts on nodes in use by jobs that the model omits."""
+        """Jobs in order, without starts on nodes in use outside the model."""
         problem = self.task.problem
         if self.task.running is problem.running:
             return list(plan.order)
@@ -282,7 +276,6 @@ class _Case:
         return fit
 
     def _asked(self, job: int, held: Held) -> dict[int, Ints]:
-        """Use by node and kind."""
         taken, parts = held
         request = dict(self.task.jobs[job].requests)[taken]
         asked: dict[int, Ints] = defaultdict(lambda: np.zeros(len(request.amounts), dtype=np.int64))
@@ -293,7 +286,7 @@ class _Case:
 
 
 def _admitting(objective: Objective, limits: Limits, known: Sequence[Plan]) -> tuple[Limits, Plan | None]:
-    """The limits, widened to the nearest known answer, and the best valid answer."""
+    """Widen the limits to the nearest known answer."""
     if not known:
         return limits, None
 

@@ -28,16 +28,15 @@ if TYPE_CHECKING:
     from dardis.solver.cpsat import CpModel
 
 CONFLICTS = 1_000
-"""Default per run."""
 
 
 @dataclass(frozen=True)
 class Hcp19:
-    """HCP'19 by version (002, table 1). Jobs outside the model are postponed.
+    """HCP'19 by version (002, table 1). Other jobs are postponed.
 
     0: the first m jobs, with the others fixed at the end of the horizon, perhaps infeasibly. 1: of the first m, jobs
     that fit the free sums; no unused kinds. 2: jobs past the expected end run at least one more second; before, such
-    jobs use nothing and shorten the horizon (002, section 4). 3: durations in objective and priority.
+    jobs use nothing and shorten the horizon (002, section 4). 3: durations as weights.
     """
 
     knows_shapes: ClassVar[bool] = True
@@ -46,7 +45,7 @@ class Hcp19:
     """m: number of jobs, by arrival."""
     effort: Effort = field(default_factory=lambda: Effort(conflicts=CONFLICTS))
     shortcuts: bool = True
-    """Whether a heuristic answer comes first and hints the solver."""
+    """Whether a heuristic answer hints the solver."""
 
     def answer(self, problem: Problem, seed: int) -> Answer:
         """Return planned starts."""
@@ -62,14 +61,13 @@ class Hcp19:
         return _Case(self, problem, pool, places, late).answer(seed)
 
     def objective(self, jobs: Sequence[Waiting], now: int) -> Delay:
-        """Return the objective."""
+        """The objective."""
         return (objectives.slowdown if self.version >= 3 else objectives.weighted_waiting)(jobs, now)
 
     def _priority(self, waiting: Waiting, now: int) -> tuple[float, ...]:
         """Sort key, fixed for a decision.
 
-        Before version 3 by `max(ewt) / ewt · (t − q)`; the first factor changes no order. Ties go to lower demand (002,
-        section 2.2, allocation).
+        Before version 3 by `max(ewt) / ewt · (t − q)`, then by demand (002, section 2.2, allocation).
         """
         if self.version >= 3:
             return waiting.priority(now)
@@ -79,7 +77,7 @@ class Hcp19:
 
 @dataclass(frozen=True)
 class _Pool:
-    """Free sums over all nodes, in s from now, and demand of waiting jobs."""
+    """Free sums over all nodes, and demand."""
 
     time: Ints
     free: Ints
@@ -87,11 +85,10 @@ class _Pool:
     needs: Ints
     """(jobs, kinds)"""
     latest: int
-    """The last start."""
 
     @classmethod
     def of_problem(cls, problem: Problem, *, mended: bool) -> _Pool:
-        """`mended`: jobs past the expected end keep resources (002, section 4)."""
+        """`mended`: late jobs keep resources (002, section 4)."""
         kinds = len(problem.platform.kinds)
         ends = [job.end if mended else job.foreseen for job in problem.running]
         running = [replace(job, end=end) for job, end in zip(problem.running, ends, strict=True)]
@@ -107,7 +104,7 @@ class _Pool:
 
 
 def _need(waiting: Waiting, free: Ints) -> tuple[int, ...]:
-    """Demand of the first request that fits the free sums, else of the first."""
+    """Demand of the first request that fits, else of the first."""
     if len(waiting.orders) < 2:
         return waiting.amounts
     asked = [request.amounts for _, request in waiting.requests]
@@ -115,8 +112,6 @@ def _need(waiting: Waiting, free: Ints) -> tuple[int, ...]:
 
 
 class _Case:
-    """A decision on jobs by priority."""
-
     def __init__(self, model: Hcp19, problem: Problem, pool: _Pool, places: list[int], late: list[int]) -> None:
         self._model, self._problem, self._pool = model, problem, pool
         self._places, self._late = places, late
@@ -135,7 +130,6 @@ class _Case:
         return self._solved(ours, seed)
 
     def _ours(self) -> Ints | None:
-        """Schedule-or-postpone, if valid in the model."""
         steps, kinds = self._pool.free.shape
         room = steps + len(self._jobs) + 1
         time, free = np.zeros(room, dtype=np.int64), np.zeros((room, kinds), dtype=np.int64)
@@ -191,14 +185,13 @@ class Sums:
     first: Ints
     """Earliest starts, (jobs,)."""
     latest: int
-    """The last start."""
     late: Sequence[tuple[int, list[int]]] = ()
-    """Durations and demand of jobs that end at `latest`."""
+    """Durations and demand of jobs fixed at the end."""
     lean: bool = True
-    """Whether to omit constraints that always hold."""
+    """Whether to omit redundant constraints."""
 
     def improve(self, objective: Objective, ours: Ints | None, bound: float, effort: Effort, seed: int) -> Improved:
-        """Ask the solver to improve on `ours`; `bound` is a known lower bound."""
+        """Ask the solver to improve on `ours`."""
         (model, runs, posted), build_s = cpu_timed(lambda: self._built(objective, ours))
         solved, spent = search(model, effort, seed)
         result = solved.result

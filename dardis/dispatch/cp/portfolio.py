@@ -29,7 +29,7 @@ class Method(StrEnum):
     """A decision method."""
 
     RULE = "rule"
-    """First jobs that fit, shortest walltime first."""
+    """Shortest walltime first."""
     MODEL = "model"
     """The Eurora scheduler."""
     BACKFILLING = "backfilling"
@@ -38,32 +38,28 @@ class Method(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """Working ranges, by units submitted within a day and number of nodes."""
+    """Working ranges, by units of a day and nodes."""
 
     light: int
     """Minimum units per node for the model."""
     heavy: int
-    """Minimum units · nodes for backfilling: the size of a model."""
+    """Minimum units · nodes for backfilling."""
 
     def method(self, units: int, nodes: int) -> Method:
-        """Return the method for this load."""
+        """The method for this load."""
         if units * nodes >= self.heavy:
             return Method.BACKFILLING
         return Method.MODEL if units >= self.light * nodes else Method.RULE
 
 
 class Portfolio:
-    """Passes over a queue by the method of the working range.
-
-    All methods take jobs of closed queues off the list, so a change of method needs no correction.
-    """
+    """Passes over a queue by the method of the working range."""
 
     keys: Final = _SHORTEST
     keeps_closed: Final = False
     weighs_levels: Final = False
 
     def __init__(self, asking: Asking, ranges: Ranges) -> None:
-        """Begin with the rule."""
         self._asking, self._ranges = asking, ranges
         self._nodes = 0
         self._plain = {
@@ -72,7 +68,7 @@ class Portfolio:
         }
         self.method = Method.RULE
         self._submitted: dict[JobId, tuple[int, int]] = {}
-        """Submission time and units of the last day's jobs; a requeued job counts once."""
+        """Submission and units of a day's jobs; requeued jobs count once."""
 
     @property
     def _now_by(self) -> InOrder | Asking:
@@ -99,7 +95,7 @@ class Portfolio:
         return self._now_by.window
 
     def see_empty(self, platform: Platform, placer: Placer) -> None:
-        """Prepare the model for the empty machine."""
+        """Prepare the model."""
         self._nodes = platform.node_count
         self._asking.see_empty(platform, placer)
 
@@ -113,7 +109,6 @@ class Portfolio:
         return self._now_by.go_over(placer, jobs, now)
 
     def _units(self, jobs: JobTable, now: int) -> int:
-        """Units submitted within a day, also to closed queues."""
         self._submitted |= {
             job.number: (job.submit, job.units) for job in jobs.jobs.values() if job.number not in self._submitted
         }

@@ -15,28 +15,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """Bounds of a search, in deterministic seconds: similar to real time, and equal on any machine."""
+    """Bounds of a search, in machine-independent deterministic seconds."""
 
     first_s: float = 1.0
     """δ: limit of the first run."""
     longest_s: float = 16.0
     """δ_max: limit of all runs."""
     restarts: int = 2
-    """k: maximum further runs without progress."""
+    """k: maximum runs without progress."""
     conflicts: int = 1_000_000
-    """Per run: deterministic time alone does not bound large models."""
+    """Per run, since time alone does not bound large models."""
     guard_s: float = inf
     """Wall-clock limit per run."""
     linear: int | None = None
-    """Level of linear relaxation, 0 to 2 (None: solver's default)."""
+    """Linear relaxation, 0 to 2 (None: default)."""
     presolve: bool = True
-    """Whether the solver presolves; no limit here bounds presolving."""
+    """Whether to presolve, without any limit."""
 
 
 def search(model: CpModel, effort: Effort, seed: int) -> tuple[Answer, float]:
-    """Run the solver until a solution or a limit; return the last answer and the deterministic time of all runs.
+    """Run the solver until a solution or a limit.
 
-    With a complete hint the first run has a solution. The answer holds the CPU time of all runs.
+    Returns the last answer with the CPU time of all runs, and the deterministic time of all runs.
     """
     spent, cpu_s, limit, runs = 0.0, 0.0, effort.first_s, 0
     while True:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 NEWEST = 3
-"""The last version of PCP'19 and HCP'19 (002, table 1)."""
+"""The last version of PCP'19 and HCP'19."""
 
 
 class DecisionCost(Choice):
@@ -62,7 +62,7 @@ def _version(text: str) -> int:
 
 
 MANY_CONFLICTS = 1_000_000
-"""Without a heuristic answer: a short search finds nothing."""
+"""Without a heuristic answer."""
 _SECONDS = "deterministic seconds above 0"
 _TOO_LARGE = "in the largest model that is built. Above it our own answer stands, and `solver.csv` says `too_large`."
 _VERSION = (
@@ -73,7 +73,7 @@ _VERSION = (
 
 @dataclass(frozen=True, slots=True)
 class SearchingSetUp(QueueSetUp):
-    """Search limits of dispatchers with a solver."""
+    """Search limits."""
 
     delta: float = setting(1.0, values=_SECONDS, parse=_positive, about="Limit of a first search (δ).")
     delta_max: float = setting(16.0, values=_SECONDS, parse=_positive, about="Limit of every search (δ_max).")
@@ -97,7 +97,7 @@ class SearchingSetUp(QueueSetUp):
     )
 
     few_conflicts: ClassVar[int] = pools.CONFLICTS
-    """With a heuristic answer: more conflicts rarely improve."""
+    """With a heuristic answer."""
 
     @property
     def answers_first(self) -> bool:
@@ -111,7 +111,7 @@ class SearchingSetUp(QueueSetUp):
         return Effort(self.delta, self.delta_max, self.restarts, conflicts, float(self.guard_s or inf))
 
     def checked(self) -> Self:
-        """Check that settings are compatible."""
+        """Check the settings."""
         if self.delta > self.delta_max:
             raise InputError(f"--set delta={self.delta:g}", f"is above delta_max={self.delta_max:g}", "at most that")
         return self
@@ -119,23 +119,22 @@ class SearchingSetUp(QueueSetUp):
 
 @dataclass(frozen=True, slots=True)
 class AskingSetUp(QueueSetUp):
-    """Base of dispatchers with a decision model."""
+    """Base of model dispatchers."""
 
     obeys_shapes: ClassVar[bool] = True
     keeps_closed: ClassVar[bool] = False
-    """Whether problems contain jobs of closed queues."""
 
     @property
     def seeded_pass(self) -> bool:
-        """True: searches use the seed."""
+        """Searches use the seed."""
         return True
 
     def new_pass(self, platform: Platform, seed: int) -> Pass:  # noqa: ARG002 (it is shown the machine)
-        """A pass with a model."""
+        """A model pass."""
         return self.asking(seed)
 
     def asking(self, seed: int) -> Asking:
-        """A pass with a model."""
+        """A model pass."""
         return Asking(
             self.model(),
             seed,
@@ -148,12 +147,12 @@ class AskingSetUp(QueueSetUp):
 
     @property
     def asks_if_somebody_could_start(self) -> bool:
-        """Whether the model runs only if a job could start."""
+        """Whether a possible start is required."""
         return True
 
     @property
     def again_s(self) -> int | None:
-        """Time to the next decision after a start; None: at the next event."""
+        """Time to a repeated decision after a start, if any."""
         return None
 
     @abstractmethod
@@ -163,7 +162,7 @@ class AskingSetUp(QueueSetUp):
 
 @dataclass(frozen=True, slots=True)
 class CpSetUp(AskingSetUp, SearchingSetUp):
-    """Base of dispatchers with a constraint solver."""
+    """Base of solver dispatchers."""
 
     shortcuts: OnOff = setting(
         OnOff.ON, about="Whether our own answer comes first, and the solver is asked only where it may not be the best."
@@ -188,7 +187,7 @@ class CpSetUp(AskingSetUp, SearchingSetUp):
 
 @dataclass(frozen=True, slots=True)
 class OnNodesSetUp(CpSetUp):
-    """Base of models with alternatives on nodes."""
+    """Base of node models."""
 
     few_conflicts: ClassVar[int] = pcp_nodes.CONFLICTS
     most_places: int = setting(pcp_nodes.MOST_PLACES, about=f"Pairs of job and node {_TOO_LARGE}")
@@ -218,7 +217,7 @@ class Pcp14SetUp(OnNodesSetUp):
 
     @property
     def needs_deadlines(self) -> bool:
-        """Tardiness and late jobs need expected waits."""
+        """Tardiness needs expected waits."""
         return self.composite is OnOff.ON or self.objective is not Aim.MAKESPAN
 
     def model(self) -> Pcp14:
@@ -231,12 +230,11 @@ class Pcp19SetUp(OnNodesSetUp):
     """PCP'19 (002)."""
 
     correction: Correction = Correction.SECOND
-    """As in the paper (section 4)."""
     version: int = setting(NEWEST, values="0|1|2|3", parse=_version, about=_VERSION)
 
     @property
     def needs_deadlines(self) -> bool:
-        """Versions 0 to 2 need expected waits."""
+        """Earlier versions need expected waits."""
         return self.version < NEWEST
 
     def model(self) -> Pcp19:
@@ -249,13 +247,12 @@ class Hcp19SetUp(CpSetUp):
     """HCP'19 (002)."""
 
     correction: Correction = Correction.SECOND
-    """As in the paper (section 4)."""
     version: int = setting(NEWEST, values="0|1|2|3", parse=_version, about=_VERSION)
     model_jobs: int = setting(100, about="Jobs in the model (m): the first to have arrived.")
 
     @property
     def needs_deadlines(self) -> bool:
-        """Versions 0 to 2 need expected waits."""
+        """Earlier versions need expected waits."""
         return self.version < NEWEST
 
     def model(self) -> Hcp19:
@@ -268,9 +265,8 @@ class Pcp20SetUp(CpSetUp):
     """PCP'20 (003)."""
 
     bears_failures: ClassVar[bool] = False
-    """Running jobs may hold positions needed elsewhere."""
+    """Needed nodes may have other positions."""
     correction: Correction = Correction.SECOND
-    """As in PCP'19, for comparison."""
     delta: float = setting(pcp20.EFFORT.first_s, values=_SECONDS, parse=_positive)
     delta_max: float = setting(pcp20.EFFORT.longest_s, values=_SECONDS, parse=_positive)
     few_conflicts: ClassVar[int] = pcp20.EFFORT.conflicts
@@ -284,7 +280,7 @@ class Pcp20SetUp(CpSetUp):
 
 @dataclass(frozen=True, slots=True)
 class WithEuroraSetUp(CpSetUp):
-    """Base of dispatchers with the Eurora model: δ follows search times (thesis 4.4)."""
+    """Base of Eurora dispatchers: δ follows search times (thesis 4.4)."""
 
     few_conflicts: ClassVar[int] = pcp_nodes.CONFLICTS
     # The model always follows the desired profile; K₁, K₂ and M replace the hidden settings.

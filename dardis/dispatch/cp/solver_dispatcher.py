@@ -1,4 +1,4 @@
-"""Runs a decision model whenever a waiting job could start, and carries out the answer."""
+"""Runs a decision model whenever a waiting job could start."""
 
 from __future__ import annotations
 
@@ -28,8 +28,6 @@ from dardis.wire.effects import Solved
 
 @dataclass(frozen=True, slots=True)
 class _Begin:
-    """A start to carry out, with placement and positions if decided."""
-
     job: Job
     where: Held | None
     positions: Ints | None
@@ -56,11 +54,11 @@ class Asking:
         keeps_closed: bool = False,
         again_s: int | None = None,
     ) -> None:
-        """Set the model and the options.
+        """Set the model and options.
 
-        `distinct`: units of a job are on different nodes. `shortcuts`: run the model only if a waiting job could start.
-        `takes_time`: starts take effect after the deterministic seconds. `keeps_closed`: the problem includes jobs of
-        closed queues. `again_s`: time to the next decision after a start, for models with a window of jobs.
+        `distinct`: units of a job are on different nodes. `shortcuts`: run only if a job could start. `takes_time`:
+        starts wait for the deterministic seconds. `keeps_closed`: include closed queues. `again_s`: repeat after a
+        start, for a window of jobs.
         """
         self._platform: Platform
         self._model = model
@@ -71,11 +69,9 @@ class Asking:
         self.keeps_closed: Final = keeps_closed
         self._again_s = again_s
         self._blocked: list[Blocked] = []
-        """Unusable capacity of the empty machine."""
         self._positions: dict[JobId, Ints] = {}
-        """Of running jobs, if the model uses positions."""
         self._due: list[_Begin] | None = None
-        """Starts when the pending decision takes effect; None: no decision is pending."""
+        """Starts of the pending decision, if any."""
         self._asked_at = NO_TIME
 
     def see_empty(self, platform: Platform, placer: Placer) -> None:
@@ -108,7 +104,6 @@ class Asking:
         return self._due is not None
 
     def _has_changed(self, now: int) -> bool:
-        """Whether blocks or open queues changed since the last decision."""
         if self.keeps_closed and any(one.changes(self._asked_at) <= now for one in self._platform.hours.values()):
             return True
         return any(self._asked_at < edge <= now for block in self._blocked for edge in (block.start, block.end))
@@ -140,9 +135,9 @@ class Asking:
         return (replace(solved, update_cpu_s=update_cpu_s, commit_cpu_s=commit_cpu_s),)
 
     def _see_that_something_happens(self, placer: Placer, jobs: JobTable, now: int) -> None:
-        """If no job runs or is to start, start jobs that fit, by arrival.
+        """If the machine is idle, start jobs that fit, by arrival.
 
-        Needed if a search finds nothing, or if sums hold a job but nodes do not. Otherwise no job might ever start.
+        Otherwise no job might ever start, after a fruitless search or if sums hold a job but nodes do not.
         """
         queue, table = jobs.queue, jobs.queue.table
         runs = any(table[slot, GONE] and table[slot, START] != NO_TIME for slot in jobs.jobs)
@@ -151,7 +146,6 @@ class Asking:
                 placer.run(selected_jobs.begin_if_it_fits, queue, slot, now)
 
     def _bound(self, placer: Placer, jobs: JobTable, waiting: list[int], now: int) -> list[int]:
-        """Jobs bound by the desired profile."""
         table = jobs.queue.table
         return [slot for slot in waiting if node_search.binding_of(placer.rules, table, slot, now) != UNBOUND]
 
@@ -181,7 +175,6 @@ class Asking:
         return replace(problem, blocked=blocked)
 
     def _begins(self, jobs: JobTable, slots: list[int], answer: Answer, now: int) -> list[_Begin]:
-        """Jobs to start now, in order of allocation."""
         where, positions = answer.where or {}, answer.positions or {}
         return [
             _Begin(jobs.jobs[slots[place]], where.get(place), positions.get(place))
@@ -190,11 +183,10 @@ class Asking:
         ]
 
     def _is_closed(self, slot: int, jobs: JobTable, now: int) -> bool:
-        """Whether the job's queue is closed."""
         return self._platform.starts_of(jobs.jobs[slot].queue).opens(now) > now
 
     def _begin(self, placer: Placer, jobs: JobTable, begins: list[_Begin], now: int) -> None:
-        """Start jobs as the model places, or by best fit; the rest wait."""
+        """Start jobs as the model places, or by best fit."""
         queue = jobs.queue
         running = {job.number for job in jobs.jobs.values()} if self._positions else set()
         self._positions = {job: at for job, at in self._positions.items() if job in running}
@@ -228,7 +220,6 @@ def _waits(jobs: JobTable, slot: int) -> Waiting:
 
 
 def _in_parts(job: Job, held: Held, start: int) -> Iterator[Running]:
-    """The parts of a running job, each as a job."""
     taken, places = held
     request = job.requests[taken]
     for place, (part, (nodes, units)) in enumerate(zip(request.parts, places, strict=True)):
@@ -240,7 +231,7 @@ def _in_parts(job: Job, held: Held, start: int) -> Iterator[Running]:
 
 
 def _blocked(placer: Placer, capacity: Ints) -> list[Blocked]:
-    """Closed capacity, and capacity outside the desired profile, without running jobs."""
+    """Capacity closed or outside the desired profile."""
     rows, kinds = placer.nodes.profiles, capacity.shape[1]
     found = []
     for node, (head, size) in enumerate(zip(rows.head.tolist(), rows.size.tolist(), strict=True)):
@@ -259,7 +250,7 @@ def _blocked(placer: Placer, capacity: Ints) -> list[Blocked]:
 
 
 def told(problem: Problem, answer: Answer, cpu_s: float, started: int) -> Solved:
-    """Return the record of a decision; `cpu_s` excludes the solver."""
+    """Record of a decision; `cpu_s` excludes the solver."""
     result = answer.result
     return Solved(
         waiting=len(problem.waiting),

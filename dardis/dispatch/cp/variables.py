@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """Starts, durations and intervals (τ of the papers) of jobs."""
+    """Starts, durations and intervals (τ) of jobs."""
 
     start: list[IntVar]
     duration: list[int]
@@ -24,13 +24,13 @@ class Runs:
 
 
 Open = Sequence[Sequence[tuple[int, int]] | None]
-"""Open spans `[a, b)` of each job's queue, not empty; None: always open."""
+"""Open spans `[a, b)` of queues; None: always open."""
 
 
 def runs(
     model: CpModel, durations: Ints, first: Ints, latest: int, hint: Ints | None, hours: Open | None = None
 ) -> Runs:
-    """Add an interval for each job, from `first[i]` to `latest`, within open hours (T section 4.3.1)."""
+    """Add an interval for each job, within open hours (T section 4.3.1)."""
     start = [
         model.new_int_var(low, latest, "")
         if spans is None
@@ -46,7 +46,7 @@ def runs(
 
 
 def one_of(model: CpModel, count: int, hint: int | None) -> list[IntVar]:
-    """Add variables for a choice of exactly one request."""
+    """Choose exactly one request."""
     literals = [model.new_bool_var("") for _ in range(count)]
     model.add_exactly_one(literals)
     for place, literal in enumerate(literals if hint is not None else ()):
@@ -56,7 +56,7 @@ def one_of(model: CpModel, count: int, hint: int | None) -> list[IntVar]:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Units of a run on a node, with an interval that counts for each unit (υ of the papers)."""
+    """Units of a run on a node, with an interval (υ)."""
 
     run: int
     node: int
@@ -65,12 +65,12 @@ class Place:
     interval: IntervalVar
 
     def takes(self, amount: int) -> LinearExpr | int:
-        """Use of the node if a unit needs `amount`."""
+        """Use of the node, from a unit's `amount`."""
         return amount if self.most == 1 else self.units * amount
 
 
 def presence(model: CpModel, there: Place, hint: int | None) -> IntVar:
-    """Add a variable for any unit on the node; `hint` is the number of units."""
+    """Whether any unit is on the node."""
     if there.most == 1:
         return there.units
     literal = model.new_bool_var("")
@@ -84,8 +84,8 @@ def presence(model: CpModel, there: Place, hint: int | None) -> IntVar:
 def place(model: CpModel, of: Runs, run: int, node: int, most: int, hint: int | None) -> Place:
     """Add up to `most` units of a run on a node.
 
-    A single unit is an optional interval; several are an integer. For 40 jobs on 64 nodes, this gives 1,200 variables
-    instead of 4,400, and 1,000 conflicts take 0.6 to 1.1 s instead of 1.7 to 5.7.
+    Several units are an integer instead of optional intervals. 40 jobs on 64 nodes have 1,200 instead of 4,400
+    variables, and 1,000 conflicts take 0.6 to 1.1 s instead of 1.7 to 5.7.
     """
     if most == 1:
         units = model.new_bool_var("")
@@ -98,16 +98,15 @@ def place(model: CpModel, of: Runs, run: int, node: int, most: int, hint: int | 
 
 
 Taken = Sequence[tuple[int, int, int]]
-"""Start, end and amount of fixed use."""
 
 
 def alternative(model: CpModel, units: Sequence[IntVar], of_job: LinearExpr | int) -> None:
-    """Place all units of a job (T equation 3.7); intervals share the start."""
+    """Place all units (T equation 3.7)."""
     model.add(weighted_sum(units, [1] * len(units)) == of_job)
 
 
 def side_by_side(model: CpModel, there: Sequence[tuple[int, IntVar, bool | None]]) -> None:
-    """Use only adjacent nodes; nodes ascend and have optional hints."""
+    """Use only adjacent nodes."""
     begins = []
     before: tuple[int, IntVar | int, bool | None] = (-2, 0, False)
     for node, used, hint in there:
@@ -124,7 +123,7 @@ def side_by_side(model: CpModel, there: Sequence[tuple[int, IntVar, bool | None]
 def cumulative(
     model: CpModel, intervals: Sequence[IntervalVar], demands: Sequence[LinearExpr | int], taken: Taken, capacity: int
 ) -> None:
-    """Limit use to the capacity of a node or pool (T equation 3.8)."""
+    """Limit use to a capacity (T equation 3.8)."""
     fixed = [model.new_fixed_size_interval_var(start, end - start, "") for start, end, _ in taken]
     amounts = [amount for _, _, amount in taken]
     model.add_cumulative([*intervals, *fixed], [*demands, *amounts], capacity)

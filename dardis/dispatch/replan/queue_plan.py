@@ -1,4 +1,4 @@
-"""Plans of a queue by exchanges, improved by a constraint solver."""
+"""Plans of a queue by exchanges and solver."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from dardis.wire.effects import Solved
 
 
 class Replan:
-    """Passes over a queue by a plan of the jobs with highest weight."""
+    """Passes by a plan of the heaviest jobs."""
 
     keys: Final = (RULES["fcfs"][1], RULES["fcfs"][1])
     """Ties by arrival."""
@@ -36,18 +36,16 @@ class Replan:
     backfill: Final = True
     depth: Final = 1
     window: Final = 0
-    """A single reservation, for the first due job without nodes."""
+    """A reservation for the first blocked job."""
     keeps_closed: Final = False
     weighs_levels: Final = False
 
     def __init__(self, planning: replan.Planning, effort: Effort, seed: int) -> None:
-        """Set the planning; if passes pause, the solver improves plans within `effort`."""
         self._planning = planning
         self._effort = effort
         self._seed = seed
         self._ahead: Ahead | None = None
         self._sums: tuple[Ints, Ints]
-        """Times, and total capacity from each on, without running jobs."""
 
     def see_empty(self, platform: Platform, placer: Placer) -> None:  # noqa: ARG002 (sums are those of the profiles)
         """Read the total capacity."""
@@ -70,7 +68,6 @@ class Replan:
         return () if told is None else (replace(told, started=int(placer.room.state[STARTED])),)
 
     def _see_to_room(self, slots: int) -> Ahead:
-        """Allocate plans, keeping the last order."""
         most = min(self._planning.jobs, slots)
         if self._ahead is None:
             self._ahead = make_ahead(*self._sums, most, slots)
@@ -81,7 +78,7 @@ class Replan:
         return self._ahead
 
     def _improve(self, queue: Queue, ahead: Ahead, cpu_s: float, now: int) -> Solved | None:
-        """Improve the plan if a job could start now; return the record without the number of starts."""
+        """Improve the plan; return the record without the number of starts."""
         plan = PlanAhead.of_ahead(ahead, now)
         if not (plan.soonest == 0).any():
             return None
@@ -110,7 +107,6 @@ class Replan:
 
 
 def _sums(placer: Placer) -> tuple[Ints, Ints]:
-    """Total capacity over time, without running jobs."""
     rows = placer.nodes.profiles
     spans = [slice(head, head + size) for head, size in zip(rows.head.tolist(), rows.size.tolist(), strict=True)]
     return sum_of_columns([(rows.time[span], rows.value[span]) for span in spans])
@@ -118,12 +114,11 @@ def _sums(placer: Placer) -> tuple[Ints, Ints]:
 
 @dataclass(frozen=True)
 class PlanAhead:
-    """Jobs of a plan with a start; times in s from `now`."""
+    """Jobs with a planned start; times in s from `now`."""
 
     ahead: Ahead
     now: int
     places: Ints
-    """Places in the plan's arrays, in order."""
 
     @classmethod
     def of_ahead(cls, ahead: Ahead, now: int) -> PlanAhead:
@@ -147,12 +142,12 @@ class PlanAhead:
 
     @property
     def cost(self) -> float:
-        """The sum of weights times starts."""
+        """Weighted sum of starts."""
         return self._objective.value(self.starts)
 
     @property
     def is_best(self) -> bool:
-        """Whether all jobs start as early as alone."""
+        """Whether all starts are earliest."""
         return bool((self.starts == self.soonest).all())
 
     def improve(self, effort: Effort, seed: int) -> Improved:
@@ -165,7 +160,7 @@ class PlanAhead:
         return sums.improve(objective, self.starts, objective.least(soonest, work), effort, seed)
 
     def order_by(self, starts: Ints) -> Ints:
-        """Return the order by new starts; jobs without start come last.
+        """The order by new starts, then jobs without start.
 
         A list schedule in order of starts delays no job.
         """

@@ -22,7 +22,7 @@ class Weights(Choice):
 
 @dataclass(frozen=True, slots=True)
 class ReplanSetUp(SearchingSetUp):
-    """A plan of waiting jobs, made anew at each event."""
+    """A plan of waiting jobs."""
 
     obeys_shapes: ClassVar[bool] = True
 

@@ -1,7 +1,7 @@
 """Boxes fixed before a decision: running jobs and blocked capacity.
 
-Resources of a kind form a line in node order (PCP'20, section 3, figure 2). Here a position is a node and an offset;
-times are s from the decision.
+Resources of a kind form a line (PCP'20, section 3, figure 2). A position here is a node and an offset; times are s from
+the decision.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _FIELDS = 6
 
 @dataclass(frozen=True)
 class Taken:
-    """Disjoint boxes as rows: node, kind, first offset, offset after the last, start, end."""
+    """Disjoint boxes: node, kind, first offset, offset after the last, start, end."""
 
     rows: Ints
     """(boxes, 6)"""
 
     @classmethod
     def of_problem(cls, problem: Problem) -> Taken:
-        """Return boxes of running jobs and blocks.
+        """Boxes of running jobs and blocks.
 
-        A running job without positions gets the lowest free offsets, by job number; in pieces if necessary. Blocks use
-        the highest free offsets; if too few, the offsets free first.
+        Running jobs without positions get the lowest free offsets, by job number. Blocks use the highest, or those free
+        first.
         """
         base = first_positions(problem.platform)
         known = [_known(job, problem.now, base) for job in problem.running if job.positions is not None]
@@ -56,13 +56,13 @@ class Taken:
         return self.rows[order, 5], self.rows[order, 0]
 
     def later(self, nodes: int) -> Bools:
-        """Whether a node has boxes that begin later, (nodes,)."""
+        """Whether nodes have later boxes, (nodes,)."""
         there = np.zeros(nodes, dtype=bool)
         there[self.rows[self.rows[:, 4] > 0, 0]] = True
         return there
 
     def free_of(self, platform: Platform, groups: int) -> tuple[Ints, Ints]:
-        """Total free capacity of groups: times, and amounts by kind from each on."""
+        """Total free capacity over time."""
         inside = platform.sets.nodes(groups)
         rows = self.rows[inside[self.rows[:, 0]]]
         kind, amount = rows[:, 1], rows[:, 3] - rows[:, 2]
@@ -75,7 +75,7 @@ class Taken:
 
 
 def first_positions(platform: Platform) -> Ints:
-    """First position of each node and kind, (nodes, kinds)."""
+    """First positions, (nodes, kinds)."""
     return np.cumsum(platform.capacity, axis=0) - platform.capacity
 
 
@@ -94,13 +94,10 @@ def _known(running: Running, now: int, base: Ints) -> Ints:
 
 
 class _Spare:
-    """Free capacity of nodes while boxes are added."""
-
     def __init__(self, problem: Problem, rows: Ints) -> None:
         self._now = problem.now
         self._capacity = problem.platform.capacity
         self._pieces: dict[tuple[int, int], list[Piece]] = defaultdict(list)
-        """By node and kind, ascending."""
         for node, kind, *piece in rows.tolist():
             self._pieces[node, kind].append((piece[0], piece[1], piece[2], piece[3]))
         for pieces in self._pieces.values():
@@ -112,7 +109,6 @@ class _Spare:
         return np.array(rows, dtype=np.int64).reshape(-1, _FIELDS)
 
     def settle(self, running: Running) -> None:
-        """Give a running job positions."""
         for node in np.repeat(running.nodes, running.units).tolist():
             for kind, request in enumerate(running.job.request):
                 gaps = _gaps(self._pieces[node, kind], int(self._capacity[node, kind]))
@@ -123,7 +119,7 @@ class _Spare:
                 self._pieces[node, kind].sort()
 
     def block(self, blocked: Iterable[Blocked]) -> None:
-        """Give blocks positions, node by node; simultaneous amounts add up."""
+        """Give blocks positions; simultaneous amounts add up."""
         of_node: dict[int, list[Blocked]] = defaultdict(list)
         for block in blocked:
             of_node[block.node].append(block)
@@ -151,7 +147,6 @@ class _Spare:
 
 
 def _gaps(pieces: list[Piece], capacity: int) -> list[tuple[int, int]]:
-    """Gaps between ascending disjoint pieces."""
     gaps, low = [], 0
     for first, after, *_ in (*pieces, (capacity, capacity)):
         if first > low:
@@ -161,7 +156,6 @@ def _gaps(pieces: list[Piece], capacity: int) -> list[tuple[int, int]]:
 
 
 def _first(gaps: list[tuple[int, int]], amount: int) -> list[tuple[int, int]]:
-    """The lowest positions, in pieces."""
     chosen = []
     for low, high in gaps:
         most = min(amount, high - low)

@@ -1,7 +1,6 @@
-"""The machine as lines of positions by kind (PCP'20, 003), and the kernel's plan.
+"""Lines of positions by kind (PCP'20, 003), and the kernel's plan.
 
-Amounts are divided by the greatest common divisor. On adjacent equal nodes, positions are linear in the node: `capacity
-* node + shift`.
+Amounts are divided by the greatest common divisor. On adjacent equal nodes, a position is `capacity * node + shift`.
 """
 
 from __future__ import annotations
@@ -18,16 +17,15 @@ from dardis.model.arrays import Bools, Ints
 from dardis.model.job import NO_TIME, Job
 
 Box = tuple[int, int, int, int]
-"""First position, position after the last, start and end in s from now."""
+"""First position, position after the last, start and end."""
 Row = tuple[int, int]
-"""First and last of adjacent nodes with equal capacity for a job."""
+"""First and last of adjacent equal nodes."""
 
 
 class Lines:
-    """The lines of requested kinds, and use of candidate nodes."""
+    """Lines of requested kinds."""
 
     def __init__(self, problem: Problem, taken: Taken, jobs: list[Job]) -> None:
-        """Build the lines, with amounts and positions divided by common divisors."""
         platform = problem.platform
         self._sets = platform.sets
         asked = np.array([job.request for job in jobs])
@@ -41,17 +39,17 @@ class Lines:
         """(kinds,)"""
         self._capacity = platform.capacity // self._unit
         self._base = np.cumsum(self._capacity, axis=0) - self._capacity
-        """First position of each node, (nodes, kinds)."""
+        """First positions, (nodes, kinds)."""
         usable = np.logical_or.reduce([self._able(job) for job in jobs])
         self.total: Ints = self._capacity[usable].sum(axis=0)
-        """Total capacity of candidate nodes, (kinds,)."""
+        """Capacity of candidate nodes, (kinds,)."""
         self._taken = rows[usable[rows[:, 0]]]
         self._boxes = {kind: self._joined(kind) for kind in self.kinds}
         self._asked = sum(job.units * np.count_nonzero(job.request) for job in jobs)
 
     @property
     def box_count(self) -> int:
-        """Number of boxes of all lines, with jobs."""
+        """Boxes of all lines, with jobs."""
         return int(self._asked) + sum(map(len, self._boxes.values()))
 
     @property
@@ -60,12 +58,12 @@ class Lines:
         return int(self._capacity.sum(axis=0).max())
 
     def request(self, job: Job) -> Ints:
-        """Demand of a unit on each line, (kinds,)."""
+        """Demand of a unit, (kinds,)."""
         request: Ints = np.array(job.request) // self._unit
         return request
 
     def rows(self, job: Job) -> list[Row]:
-        """Nodes that hold a unit when empty, as rows."""
+        """Candidate nodes as rows."""
         able = np.flatnonzero(self._able(job))
         held = self._capacity[np.ix_(able, np.flatnonzero(job.request))]
         new = (np.diff(able) > 1) | (held[1:] != held[:-1]).any(axis=1)
@@ -78,11 +76,11 @@ class Lines:
         return capacity, int(self._base[row[0], kind]) - capacity * row[0]
 
     def boxes(self, kind: int) -> list[Box]:
-        """Use of a line, with adjacent boxes merged."""
+        """Merged use of a line."""
         return self._boxes[kind]
 
     def position(self, kind: int, node: Ints, offset: Ints) -> Ints:
-        """Position on the line of an unscaled offset in a node."""
+        """Position of an unscaled offset."""
         at: Ints = self._base[node, kind] + offset // self._unit[kind]
         return at
 
@@ -110,17 +108,17 @@ class Lines:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Start of a job, in s from the decision, and unit positions."""
+    """Start, in s from the decision, and units of a job."""
 
     start: int
     nodes: Ints
     """(units,), ascending."""
     offsets: Ints
-    """(units, kinds): first offset within the node, ascending; −1 without demand."""
+    """(units, kinds), ascending within the node; −1 without demand."""
 
 
 Plan = dict[int, Placed]
-"""By place in the problem's `waiting`, in order of priority."""
+"""By place in `waiting`, in order of priority."""
 
 
 def by_priority(problem: Problem) -> list[int]:
@@ -129,7 +127,7 @@ def by_priority(problem: Problem) -> list[int]:
 
 
 def first_plan(problem: Problem, taken: Taken) -> Plan:
-    """The kernel's plan of all jobs that each fit now beside `taken`."""
+    """The kernel's plan of jobs that each fit now."""
     places = by_priority(problem)
     platform, jobs = problem.platform, [problem.waiting[place] for place in places]
     later = taken.later(platform.node_count)
@@ -165,12 +163,12 @@ def first_plan(problem: Problem, taken: Taken) -> Plan:
 
 
 def on_nodes(placed: Placed) -> tuple[Ints, Ints]:
-    """Nodes of a job, ascending, and units on each."""
+    """Nodes, ascending, and units on each."""
     nodes, units = np.unique(placed.nodes, return_counts=True)
     return nodes, units.astype(np.int64)
 
 
 def on_machine(problem: Problem, placed: Placed) -> Ints:
-    """Positions on the machine, (kinds, units), as in `Running`."""
+    """Positions, as in `Running`."""
     base = first_positions(problem.platform)[placed.nodes]
     return np.ascontiguousarray(np.where(placed.offsets < 0, -1, base + placed.offsets).T)

@@ -1,4 +1,4 @@
-"""PCP'20 (003): starts and positions in a model with variables independent of machine size."""
+"""PCP'20 (003): starts and positions, with variables independent of machine size."""
 
 from __future__ import annotations
 
@@ -19,32 +19,29 @@ from dardis.dispatch.cp.search_effort import Effort, search
 from dardis.engine.clock import cpu_timed
 
 MOST_BOXES = 600
-"""Default maximum boxes of all kinds in a model, with fixed boxes.
+"""Default maximum boxes in a model.
 
-Decisions of Eurora-2014 have at most 542. On 1,173 nodes, 451 boxes took 1.1 CPU seconds and 1,288 took 37, for 0.05
-deterministic seconds.
+Eurora-2014 has at most 542. On 1,173 nodes, 451 boxes took 1.1 CPU seconds and 1,288 took 37.
 """
 MOST_AREA = 1 << 60
-"""Maximum positions times seconds in a model: sums of areas must fit 64 bits."""
+"""Maximum positions times seconds: sums of areas must fit 64 bits."""
 EFFORT = Effort(first_s=0.05, longest_s=0.8, conflicts=200, linear=2, presolve=False)
 """A deterministic second takes 7 CPU seconds on Eurora-2014, and 60 or more on 1,173 nodes.
 
-The full relaxation raises bounds by half there (0.55 instead of 0.37 of the kernel's objective). Time limits do not
-bound presolve: 451 boxes on 1,173 nodes then took over 25 CPU seconds for 0.05 deterministic seconds. With 1,000
-conflicts HPC2N's first 300 jobs took three times as long, with the same starts as with 200.
+The full relaxation raises bounds there from 0.37 to 0.55 of the kernel's objective. Nothing bounds presolve: 451 boxes
+took over 25 CPU seconds. With 1,000 conflicts HPC2N's first 300 jobs took three times as long, without another start.
 """
 
 
 @dataclass(frozen=True)
 class Pcp20:
-    """PCP'20: a model of the jobs that each fit now, as in version 3 of PCP'19."""
+    """PCP'20: a model of the jobs that each fit now."""
 
     knows_shapes: ClassVar[bool] = False
     effort: Effort = field(default_factory=lambda: EFFORT)
     most_boxes: int = MOST_BOXES
-    """Maximum boxes in a model."""
     shortcuts: bool = True
-    """Whether a heuristic answer comes first and hints the solver."""
+    """Whether a heuristic answer hints the solver."""
 
     def answer(self, problem: Problem, seed: int) -> Answer:
         """Return planned starts."""
@@ -61,7 +58,6 @@ class Pcp20:
         return self._solved(case, lines, list(plan.values()), bound, seed)
 
     def _solved(self, case: _Case, lines: Lines, plan: list[Placed], bound: float, seed: int) -> Answer:
-        """The better of heuristic and solver; without shortcuts the solver alone."""
         (boxes, posted), build_s = cpu_timed(lambda: self._built(case, lines, plan))
         solved, spent = search(boxes.model, self.effort, seed)
         best = plan if self.shortcuts else None
@@ -88,12 +84,10 @@ class Pcp20:
 
 @dataclass(frozen=True)
 class _Case:
-    """Jobs of a model by priority, with the objective."""
-
     problem: Problem
-    """Restricted to the model's waiting jobs."""
+    """With the model's jobs only."""
     places: list[int]
-    """Places in the full problem's `waiting`."""
+    """Places in the full problem."""
     objective: Delay
 
     @classmethod
@@ -111,7 +105,6 @@ class _Case:
         return self.objective.value(np.zeros(len(self.places), dtype=np.int64))
 
     def least_beside(self, taken: Taken) -> float:
-        """Lower bound beside `taken`."""
         platform, jobs = self.problem.platform, self.problem.waiting
         return least_of_groups(
             self.objective.least,
@@ -125,7 +118,6 @@ class _Case:
         return self.objective.value(np.array([placed.start for placed in plan], dtype=np.int64))
 
     def answer(self, plan: Sequence[Placed] | None, bound: float | None = None) -> Answer:
-        """The answer of a plan, if any; by default bounded by all jobs starting now."""
         jobs = self.problem.waiting
         variables = len(jobs) + sum(waiting.job.units for waiting in jobs) * len(self.problem.platform.kinds)
         bound = self.least if bound is None else bound
