@@ -15,7 +15,7 @@ class Decider(Protocol):
     """Decides when and where jobs run, without runtimes or a clock."""
 
     def submit(self, job: Job, now: int) -> Rejected | None:
-        """Take a new job; reject an infeasible job."""
+        """Take a new job; return a rejection if the job can never run."""
         ...
 
     def ended(self, number: JobId, now: int) -> None:
@@ -27,7 +27,7 @@ class Decider(Protocol):
         ...
 
     def decide(self, now: int) -> Sequence[Placed | Rejected | Solved]:
-        """Return starts, rejections, and records."""
+        """Return starts, final rejections, and records of decisions."""
         ...
 
     def wake(self) -> int:

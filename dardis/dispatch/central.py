@@ -94,7 +94,7 @@ class CentralDispatcher:
         self._durations = np.zeros((self._table.slots, 2), dtype=np.int64)
         """Expected duration and walltime by slot, in s."""
         self._passing: set[int] = set()
-        """Slots of jobs without late start in the desired profile."""
+        """Slots of jobs without a start after the last change of the desired profile."""
         self._early: list[tuple[int, JobId, int]] = []
         """Earliest start, number and slot of jobs outside the queue."""
         self._arrived: list[int] = []
@@ -110,13 +110,13 @@ class CentralDispatcher:
         return self._pass.keeps_closed
 
     def occupy(self, nodes: Ints, units: Ints, request: Ints, start: int, end: int) -> None:
-        """Reserve external use, before any submission."""
+        """Reserve external use during `[start, end)`, before any submission."""
         if not self._nodes.reserve(nodes, units, request, start, end, start):
             raise ProtocolError("what is held already does not fit")
         self._changes = sorted({*self._changes, end})
 
     def submit(self, job: Job, now: int) -> Rejected | None:
-        """Take a new job; reject an infeasible job."""
+        """Take a new job; return a rejection if the job can never run."""
         self._numbering.hear_of(job)
         if job.requests:
             return self._submit_shaped(job, now)
@@ -180,7 +180,7 @@ class CentralDispatcher:
         self._probe.remove(slot)
         return found
 
-    def ended(self, number: JobId, now: int) -> None:  # noqa: ARG002 (a pass frees it from its own time on)
+    def ended(self, number: JobId, now: int) -> None:  # noqa: ARG002 (the pass knows the time)
         """Handle the end of a job."""
         self._ended.append(self._running.pop(number))
 
@@ -315,7 +315,7 @@ class CentralDispatcher:
     def _see_to_spans(self, now: int) -> None:
         """Set spans of waiting jobs to expected durations.
 
-        Before a limit, the span is the walltime: no limit kills a job earlier.
+        If the walltime might reach a limit, the span is the walltime: no limit kills a job earlier.
         """
         jobs, state = self._queue, self._placer.room.state
         slots = np.concatenate(
@@ -359,7 +359,7 @@ class CentralDispatcher:
         return self._platform.starts_of(self._table.jobs[slot].queue).opens(now)
 
     def _see_to_passing(self, now: int) -> list[Rejected]:
-        """Release jobs without future start from a soft profile, or reject.
+        """Handle jobs without future start: a soft profile stops binding, a hard profile rejects.
 
         Otherwise these jobs would block others forever.
         """

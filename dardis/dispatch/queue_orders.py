@@ -24,9 +24,9 @@ class Waiting(NamedTuple):
     wait: Floats
     """Waiting time, s."""
     since: Floats
-    """Submission since the first submission, s."""
+    """Time from the first submission to the job's, s."""
     expected: Floats
-    """Expected duration, s."""
+    """Expected duration, by default the walltime, s."""
     cores: Floats
     level: Floats
     """Rank of the queue's priority."""

@@ -51,10 +51,10 @@ class Pass(Protocol):
 
     @property
     def weighs_levels(self) -> bool:
-        """Whether the order weighs queue priorities."""
+        """Whether the order weighs queue priorities, instead of following the priorities first."""
 
     def see_empty(self, platform: Platform, placer: Placer) -> None:
-        """Read the empty machine."""
+        """Read the empty machine, at first and after a layout change."""
 
     def go_over(self, placer: Placer, jobs: JobTable, now: int) -> Sequence[Solved]:
         """Process queue events and start jobs; slots are in the placer's room."""
@@ -73,7 +73,7 @@ class InOrder:
 
     @property
     def keeps_closed(self) -> bool:
-        """If all waiting jobs have reservations."""
+        """Whether all waiting jobs have reservations."""
         return self.backfill and self.depth in (0, FOREVER) and not self.window
 
     def see_empty(self, platform: Platform, placer: Placer) -> None:

@@ -32,9 +32,9 @@ class Rule:
     """
 
     strict: ClassVar[bool] = False
-    """Whether a job without room stops later jobs."""
+    """Whether a job without room stops later jobs; if not, later jobs may pass forever."""
     seeded: ClassVar[bool] = True
-    """Whether schedules depend on the seed."""
+    """Whether schedules depend on the seed; if not, a comparison runs a single seed."""
 
     setup: Any
     platform: Platform
@@ -45,7 +45,7 @@ class Rule:
     running: dict[JobId, tuple[Ints, Ints]]
     """Nodes and use of running jobs, shape (nodes of the job, kinds)."""
 
-    def __init__(self, setup: AnySetUp, platform: Platform, desired: DesiredProfile | None, seed: int) -> None:  # noqa: ARG002 (what every dispatcher is made with)
+    def __init__(self, setup: AnySetUp, platform: Platform, desired: DesiredProfile | None, seed: int) -> None:  # noqa: ARG002 (the signature of all dispatchers)
         self.setup = setup
         self.platform = platform
         self.seed = seed
@@ -54,7 +54,7 @@ class Rule:
         self.running = {}
         self._now = 0
 
-    def key(self, job: Job, now: int) -> Any:  # noqa: ANN401, ARG002 (whatever can be compared; ours is always the same)
+    def key(self, job: Job, now: int) -> Any:  # noqa: ANN401, ARG002 (any comparable value; the default ignores the time)
         """Return the sort key at `now`, lowest first; ties go by submission and number.
 
         `job` has `number`, `submit`, `earliest`, `walltime` and `expected` (s), `units`, `request` (of a unit) and
@@ -69,20 +69,20 @@ class Rule:
         """
         return np.asarray(np.diff(np.minimum(np.cumsum(room), job.units), prepend=0))
 
-    def submit(self, job: Job, now: int) -> Rejected | None:  # noqa: ARG002 (who waits is asked for later)
-        """Take a new job; reject an infeasible job."""
+    def submit(self, job: Job, now: int) -> Rejected | None:  # noqa: ARG002 (decided later)
+        """Take a new job; return a rejection if the job can never run."""
         could = could_hold(job, self.platform.sets, distinct=self._distinct)
         if could < job.units:
             return Rejected(job.number, too_large(job, self.platform.kinds, could))
         self.waiting.append(job)
         return None
 
-    def ended(self, number: JobId, now: int) -> None:  # noqa: ARG002 (its nodes are free at once)
+    def ended(self, number: JobId, now: int) -> None:  # noqa: ARG002 (nodes are free at once)
         """Handle the end of a job."""
         nodes, taken = self.running.pop(number)
         self.free[nodes] += taken
 
-    def changed(self, change: Change, now: int) -> None:  # noqa: ARG002 (nothing depends on when)
+    def changed(self, change: Change, now: int) -> None:  # noqa: ARG002 (the time has no effect)
         """Withdraw jobs."""
         gone = {*getattr(change, "jobs", ())}
         self.waiting = [job for job in self.waiting if job.number not in gone]

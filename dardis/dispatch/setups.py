@@ -143,7 +143,7 @@ class CentralSetUp(QueueSetUp):
     profile_check: ProfileCheck = ProfileCheck.INSTANT
     node_choice: NodeChoice = NodeChoice.FIRST_FIT
 
-    def new_pass(self, platform: Platform, seed: int) -> InOrder:  # noqa: ARG002 (nothing is drawn)
+    def new_pass(self, platform: Platform, seed: int) -> InOrder:  # noqa: ARG002 (no random draws)
         """Job by job."""
         from dardis.dispatch.queue_pass import InOrder  # loads kernels, not needed for settings
 

@@ -71,7 +71,7 @@ class Builder(Protocol):
     """Builds dispatchers of a kind; without node queries, `turns` suffices."""
 
     @abstractmethod
-    def turns(self, setup: Any, cluster: Cluster) -> Turns:  # noqa: ANN401 (its own kind of set-up)
+    def turns(self, setup: Any, cluster: Cluster) -> Turns:  # noqa: ANN401 (the builder's kind of set-up)
         """Return turns at events without message delay."""
 
     def overlapped(self, setup: Any, cluster: Cluster, overlap: int) -> OverlappedTurns:  # noqa: ANN401, ARG002
@@ -82,7 +82,7 @@ class Builder(Protocol):
         """Return turns with message delays. Raises InputError without node queries."""
         raise InputError("dispatcher", "asks no nodes", "one that does, where messages take time")
 
-    def pool(self, setup: Any) -> Callable[..., NodePool]:  # noqa: ANN401, ARG002 (what is asked says all)
+    def pool(self, setup: Any) -> Callable[..., NodePool]:  # noqa: ANN401, ARG002 (the default ignores the set-up)
         """Factory of a host's node managers, called as `NodePool`."""
         from dardis.node_manager import NodePool
 
@@ -91,7 +91,7 @@ class Builder(Protocol):
 
 @dataclass(frozen=True)
 class Dispatcher:
-    """A dispatcher with settings."""
+    """A dispatcher with capabilities in `setup` and construction in `builder`."""
 
     name: str
     setup: AnySetUp
@@ -102,11 +102,11 @@ class Dispatcher:
     """Top module of the package."""
 
     def with_settings(self, settings: Iterable[str]) -> Dispatcher:
-        """Return a copy with `KEY=VALUE` settings. Raises InputError."""
+        """Return a copy with `KEY=VALUE` settings. Raises InputError with the known keys or values."""
         return self.with_setup(with_settings(self.setup, settings))
 
     def with_setup(self, setup: AnySetUp) -> Dispatcher:
-        """Return a copy with another set-up. Raises InputError."""
+        """Return a copy with another set-up. Raises InputError for incompatible settings."""
         return replace(self, setup=setup.checked())
 
     def turns(self, cluster: Cluster) -> Turns:
@@ -114,11 +114,11 @@ class Dispatcher:
         return self.builder.turns(self.setup, cluster)
 
     def overlapped(self, cluster: Cluster, overlap: int) -> OverlappedTurns:
-        """Overlapping turns. Raises InputError."""
+        """Return overlapping turns. Raises InputError without rounds."""
         return self.builder.overlapped(self.setup, cluster, overlap)
 
     def turns_by_message(self, cluster: Cluster, pace: Pace) -> TurnsByMessage:
-        """Turns with message delays. Raises InputError."""
+        """Return turns with message delays. Raises InputError without node queries."""
         if cluster.switching is not None:
             raise InputError("dispatcher", "switches nodes", "a target without switching, where messages take time")
         return self.builder.turns_by_message(self.setup, cluster, pace)

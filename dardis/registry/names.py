@@ -103,7 +103,7 @@ def all_dispatchers() -> tuple[list[Dispatcher], list[InputError]]:
 
 
 def is_known(name: str) -> bool:
-    """Whether the name may denote a dispatcher."""
+    """Whether the name may denote a dispatcher; loading may still fail."""
     return name in dispatcher_names() or is_of_module(name)
 
 
@@ -244,7 +244,7 @@ def is_of_module(name: str) -> bool:
 
 
 def of_module(name: str) -> Dispatcher:
-    """Load `package.module:Class`, also from the current folder.
+    """Return the dispatcher of `package.module:Class`; the current folder is searched last.
 
     Reloads a changed module. Raises InputError.
     """
@@ -309,7 +309,7 @@ def _had(load: Callable[[], object], place: str) -> Dispatcher:
         return _checked(load(), place)
     except _NoneError as error:
         raise InputError(*error.args) from None
-    except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever goes wrong there, it is one line here)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 (any failure becomes a single line)
         what = f"can't be loaded ({type(error).__name__}: {error})"
         raise InputError(place, what, "a package that can be imported, and settings that go together") from None
 
@@ -366,7 +366,7 @@ def _of_class(kind: type, place: str) -> Dispatcher:
     )  # fmt: skip
     about = cleandoc(kind.__doc__ or "").partition("\n")[0].rstrip(".")
 
-    def make(given: Any, *others: Any) -> Decider:  # noqa: ANN401 (what every dispatcher is made with)
+    def make(given: Any, *others: Any) -> Decider:  # noqa: ANN401 (the signature of all dispatchers)
         made = kind.__new__(kind, given, *others)
         for name in stated:
             setattr(made, name, getattr(given, name))

@@ -1,4 +1,4 @@
-"""Turns: who acts at a submission, an end, a change or a due time. Pure."""
+"""Turns at submissions, ends, changes and due times. Pure."""
 
 from typing import TYPE_CHECKING
 

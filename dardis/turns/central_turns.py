@@ -43,7 +43,7 @@ class CentralTurns:
     def woken(self, now: int) -> None:
         """Decide at the end of the instant."""
 
-    def submitted(self, job: Job, place: int, now: int) -> Iterable[Turn]:  # noqa: ARG002 (all jobs are its own)
+    def submitted(self, job: Job, place: int, now: int) -> Iterable[Turn]:  # noqa: ARG002 (a single dispatcher)
         """Submit the job."""
         self._waiting.add(job.number)
         rejected = self._dispatcher.submit(_held_longer(job, self._switches.longest_s), now)
@@ -66,7 +66,7 @@ class CentralTurns:
         self._dispatcher.changed(change, now)
         return () if self.batched else self._decide(now)
 
-    def over(self, now: int, *, last: bool) -> Iterable[Turn]:  # noqa: ARG002 (who waits for a change has told when)
+    def over(self, now: int, *, last: bool) -> Iterable[Turn]:  # noqa: ARG002 (`wake` covers waiting jobs)
         """Decide, and switch nodes."""
         turns = self._decide(now)
         if (wake := self._dispatcher.wake()) <= now:

@@ -57,7 +57,7 @@ class LateTurns:
         """Next turn without an event (FOREVER: never)."""
         return min(manager.wake() for manager in self._managers)
 
-    def woken(self, now: int) -> None:  # noqa: ARG002 (turns come when the instant is over)
+    def woken(self, now: int) -> None:  # noqa: ARG002 (turns follow at the end of the instant)
         """Give all waiting jobs turns."""
         self._whole = self._is_woken = self._news = True
 
@@ -125,7 +125,7 @@ class LateTurns:
         if not self.batched:
             yield from self._turns_of_all(now, whole=True)
 
-    def over(self, now: int, *, last: bool) -> Iterable[Turn]:  # noqa: ARG002 (who waits for a change has told when)
+    def over(self, now: int, *, last: bool) -> Iterable[Turn]:  # noqa: ARG002 (`wake` covers waiting jobs)
         """Give turns, and switch nodes."""
         whole, is_woken = self._whole, self._is_woken
         self._whole = self._is_woken = False
@@ -141,7 +141,7 @@ class LateTurns:
         return self._take_turns(now, whole=whole)
 
     def _bind(self, manager: LateByTurns, now: int, *, whole: bool) -> Iterator[Turn]:
-        """Use the local pool of a sole task manager."""
+        """Give turns in the local pool of a sole task manager."""
         manager.admit(now)
         oldest = manager.oldest(now)
         manager.open(now, whole=whole, oldest=None if oldest is None else oldest[-1])

@@ -99,7 +99,7 @@ class OverlappedTurns:
             yield place, flying.asks
 
     def claims(self) -> Iterator[list[ToHosts]]:
-        """Yield claims of decided jobs."""
+        """Yield claims of decided jobs in turn; others query again."""
         for flying in self._flying.values():
             if any(isinstance(effect, Placed | Rejected | Waiting) for effect in flying.effects):
                 yield flying.say()
@@ -109,7 +109,7 @@ class OverlappedTurns:
         self._flying[place].refused = True
 
     def settle(self, now: int) -> dict[int, InFlight]:
-        """End a wave; return settled jobs."""
+        """End a wave; return settled jobs. Refused jobs release and retry."""
         settled = {}
         for place, flying in list(self._flying.items()):
             if flying.claim is not None and flying.refused:

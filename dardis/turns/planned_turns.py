@@ -131,7 +131,7 @@ class PlannedTurns:
             yield from self._ask_again(self._waiting, self._moved_until, now)
 
     def _ask_again(self, jobs: Iterable[JobId], freed_until: int, now: int, most: int = 0) -> Iterator[Turn]:
-        """Query again for the first `most` jobs (0: all)."""
+        """Query again by submission, for the first `most` jobs (0: all)."""
         order = sorted(jobs, key=self._place_in_order)[: most or None]
         for _, group in groupby(order, key=lambda job: id(self._agents[job].manager)):
             mine = list(group)
@@ -162,7 +162,7 @@ class PlannedTurns:
                 self._waiting[job] = reason
 
     def over(self, now: int, *, last: bool) -> Iterable[Turn]:
-        """Reject jobs without future start, and switch nodes."""
+        """Reject waiting jobs if no change will follow, and switch nodes."""
         if last and self._waiting:
             return chain([Turn(self._give_up(), upkeep=True)], self._switches.switch(now))
         return self._switches.switch(now) if self._switches.due(now) else ()

@@ -26,11 +26,11 @@ def manager_of(place: int, managers: int) -> int:
 
 @dataclass(slots=True)
 class Turn:
-    """An exclusive action: a talk with hosts, or effects."""
+    """An exclusive action: a complete talk with hosts, or effects without answers."""
 
     talk: Talk | tuple[Effect, ...]
     upkeep: bool = False
-    """Whether the turn belongs to no decision."""
+    """Whether the turn belongs to no decision, such as ends or switching."""
 
 
 class Speaker(Protocol):
@@ -69,7 +69,7 @@ def _tell_closures(machine: Platform) -> Talk:
 
 
 class Turns(Protocol):
-    """Source of turns at events."""
+    """Source of turns at events; each turn ends before the next is taken."""
 
     batched: bool
     """Whether ends of an instant are reported together, before arrivals."""

@@ -38,11 +38,11 @@ _WEIGHTS = {
     (False, Class.B): (0.5, 0.0, 0.0),
     (False, Class.C): (0.5, 0.0, 0.5),
 }
-"""k₁, k₂ and k₃ (table 3), by type 1 and class."""
+"""k₁, k₂ and k₃ (table 3), by cores only (type 1) and class."""
 
 
 def preference(of: Class, *, cores_only: bool, nodes: int, of_nodes: int, sets: int, of_sets: int) -> float:
-    """F of a bid (eq. 12)."""
+    """Return F of a bid (eq. 12) on `nodes` of `of_nodes` nodes, in `sets` of `of_sets` nodesets."""
     k1, k2, k3 = (0.0, 0.0, 0.0) if of is Class.SLURM else _WEIGHTS[cores_only, of]
     return 1.0 - k1 - k2 * nodes / (of_nodes + 1) - k3 * sets / (of_sets + 1)
 
@@ -74,7 +74,7 @@ class Bid:
 
 @dataclass(frozen=True)
 class Asked:
-    """A request of a single part, with node capacities."""
+    """A request of a single part, with present node capacities."""
 
     job: int
     request: int
@@ -89,7 +89,7 @@ class Asked:
 
     @property
     def flexible(self) -> bool:
-        """Whether the programme may spread units: each is a single core or resource."""
+        """Whether the programme may spread units: a unit is a single core or other resource."""
         return sum(self.part.request) == 1 and not self.single
 
     @property
@@ -147,7 +147,7 @@ def _asked(problem: Problem, free: Free, request: Request, job: int, at: int) ->
 
 @dataclass(frozen=True)
 class Worth:
-    """Context of preferences."""
+    """The size of the machine and number of nodesets, for preferences."""
 
     nodes: int
     sets: int
@@ -277,7 +277,7 @@ def _across(windows: _Windows) -> Iterator[tuple[int, int]]:
 
 
 def slurm_nodes(asked: Asked, most: Ints) -> Ints | None:
-    """Nodes of Slurm's best fit, if possible.
+    """Nodes of Slurm's best fit; None if too few, or not contiguous as requested.
 
     The smallest sufficient run, else all of the largest run, then again for the rest.
     """
@@ -311,7 +311,7 @@ class Free:
 
     @classmethod
     def of_steps(cls, steps: list[tuple[Ints, Ints]], longest: int) -> Free:
-        """Build from `Machine.free`."""
+        """Build from the steps of `Machine.free`; `longest` is the longest duration."""
         least = [(time, np.minimum.accumulate(value, axis=0)) for time, value in steps]
         drops = sorted(
             {

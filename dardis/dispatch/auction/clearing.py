@@ -186,7 +186,7 @@ def _levels(jobs: Sequence[Waiting]) -> list[tuple[int, ...]]:
 
 
 def _slurm(asked: Sequence[Sequence[Asked]], free: Free, worth: Worth) -> list[Bid]:
-    """Bids for Slurm's placement of each job in turn."""
+    """Bids for Slurm's placement of each job, beside earlier placements."""
     left, bids = free.amounts.copy(), []
     for requests in asked:
         for one in requests:

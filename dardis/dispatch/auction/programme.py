@@ -56,7 +56,7 @@ def alpha_exact(priorities: Sequence[int]) -> float:
 
 @dataclass(frozen=True)
 class Cells:
-    """Nodes grouped by the same bids."""
+    """Nodes, grouped into cells by equal bids."""
 
     nodes: list[Ints]
     of_bid: list[list[tuple[int, Ints]]]

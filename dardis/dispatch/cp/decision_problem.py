@@ -22,7 +22,7 @@ class Running:
     job: Job
     end: int
     foreseen: int
-    """The end expected at first."""
+    """The end expected at first, possibly past."""
     nodes: Ints
     units: Ints
     positions: Ints | None = None
@@ -32,7 +32,7 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A waiting job."""
+    """A waiting job, to hold nodes for `duration` s."""
 
     job: Job
     duration: int
@@ -50,12 +50,12 @@ class Waiting:
 
     @property
     def amounts(self) -> tuple[int, ...]:
-        """Demand of the first request."""
+        """Demand of the first request, by kind."""
         return self.job.requests[next(iter(self.orders))].amounts if self.job.requests else self.job.amounts
 
     @property
     def least_amounts(self) -> tuple[int, ...]:
-        """Minimum demand over requests."""
+        """Minimum demand over requests, by kind."""
         if len(self.orders) < 2:
             return self.amounts
         return tuple(map(min, *(request.amounts for _, request in self.requests)))
@@ -77,7 +77,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """Capacity closed or outside the desired profile, by kind."""
+    """Amounts closed or outside the desired profile during `[start, end)`, by kind."""
 
     node: int
     start: int
@@ -115,7 +115,7 @@ class Problem:
         return self.platform.starts_of(job.queue) if self.keeps_hours else ALWAYS
 
     def groups_of(self, job: Job | Part) -> int:
-        """Node groups for a unit, as bits."""
+        """Node groups able to hold a unit, as bits."""
         return self.platform.sets.able(job.groups, job.request)
 
     def units_on(self, job: Job | Part, node: int) -> int:
@@ -180,32 +180,32 @@ class Answer:
     """Planned starts by place in `waiting`; others are postponed."""
 
     starts: dict[int, int]
-    """In s of the trace's clock, by allocation."""
+    """In s of the trace's clock, in order of allocation."""
     objective: float
     """Infinity without an answer."""
     bound: float = -inf
     where: dict[int, Held] | None = None
-    """For starts now; None: the dispatcher chooses nodes."""
+    """Placements of starts now; None: the dispatcher chooses nodes."""
     positions: dict[int, Ints] | None = None
-    """For starts now, as in `Running`."""
+    """Positions of starts now, as in `Running`."""
     result: Result | None = None
     deterministic_s: float = 0.0
     """Of all solver runs."""
     solver_cpu_s: float = 0.0
     check_cpu_s: float = 0.0
-    """Of feasibility checks."""
+    """CPU time of feasibility checks."""
     build_cpu_s: float = 0.0
     variables: int = 0
-    """As counted in the model's paper."""
+    """Decision variables, counted as in the model's paper."""
     too_large: bool = False
     """Whether the size limit prevented a model."""
 
 
 class Model(Protocol):
-    """A pure decision model."""
+    """A pure decision model: equal problem and seed give an equal answer."""
 
     knows_shapes: ClassVar[bool]
-    """Whether the model handles shapes; others start before if possible."""
+    """Whether the model handles shapes; if not, such jobs start before, if possible."""
 
     def answer(self, problem: Problem, seed: int) -> Answer:
         """Return planned starts."""

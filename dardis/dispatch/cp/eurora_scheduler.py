@@ -55,7 +55,7 @@ class Pace:
     halvings: int = 0
 
     def of_queue(self, waiting: int) -> int:
-        """Number of jobs to consider."""
+        """Number of jobs to consider, from the head of the queue."""
         return max(min(waiting, 1), waiting >> self.halvings)
 
 
@@ -103,7 +103,7 @@ class Searched:
 def search(
     model: CpModel, pacing: Pacing, pace: Pace, seed: int, conflicts: int | None = None, guard_s: float = inf
 ) -> Searched:
-    """Run the solver up to M times, with limits of `pacing`."""
+    """Run the solver with each limit of `pacing` until a solution."""
     runs = _Runs(model, seed, conflicts, guard_s)
     for limit in pacing.limits(pace):
         # A long first run stops at the first solution; later runs check progress.
@@ -162,7 +162,7 @@ class Means:
 
 
 class Eurora:
-    """Decides by the model of T section 4.3."""
+    """Decides by the model of T section 4.3, with state from the last cycle."""
 
     knows_shapes: ClassVar[bool] = True
 
@@ -297,7 +297,7 @@ class _Case:
 
     @classmethod
     def of_problem(cls, problem: Problem) -> _Case:
-        """Leave out infeasible jobs."""
+        """Leave out jobs without feasible start: such jobs make the model infeasible."""
         order = sorted(possible(problem), key=lambda place: problem.waiting[place].arrival)
         task = Task(problem, tuple(order), problem.running, problem.horizon - problem.now)
         first = task.machine().earliest(problem.horizon)

@@ -47,7 +47,7 @@ class Plan:
 
 
 class Machine:
-    """A problem's nodes, with waiting jobs."""
+    """The nodes of a problem with running jobs and blocks, for waiting jobs."""
 
     def __init__(self, problem: Problem, jobs: Sequence[Waiting], running: Sequence[Running] | None = None) -> None:
         # The problem already lists closures as blocks.
@@ -101,7 +101,7 @@ class Machine:
             self._nodes.grow()
 
     def earliest(self, last: int = FOREVER) -> Ints:
-        """Earliest start of each job alone, in s from now; FOREVER if after `last`.
+        """Earliest start of each job beside running jobs and blocks only, in s from now; FOREVER if after `last`.
 
         `last` is in the trace's clock. Parts of a job may not all find nodes by then.
         """
@@ -188,7 +188,7 @@ def least_of_groups(
 
 
 def least_weighted_starts(weight: Floats, first: Ints, work: Work) -> float:
-    """Lower bound of the sum of `weight · start`."""
+    """Lower bound of the sum of `weight · start`, for starts from `first` on."""
     alone = weight * first
     found = [float(alone.sum())]
     for kind in range(work.need.shape[1]):

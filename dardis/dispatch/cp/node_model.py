@@ -62,7 +62,7 @@ class Task:
     """Places in the problem's `waiting`, by priority."""
     running: tuple[Running, ...]
     latest: int
-    """In s from now."""
+    """The last start, in s from now."""
     lean: bool = True
     """Whether to omit redundant constraints."""
 
@@ -72,7 +72,7 @@ class Task:
         return tuple(self.problem.waiting[place] for place in self.places)
 
     def machine(self) -> Machine:
-        """A new machine."""
+        """A new machine with the running jobs."""
         return Machine(self.problem, self.jobs, self.running)
 
     @cached_property
@@ -82,7 +82,7 @@ class Task:
 
     @cached_property
     def free(self) -> list[tuple[Ints, Ints]]:
-        """As `Machine.free`."""
+        """Free capacity, as in `Machine.free`."""
         return self.machine().free()
 
     @cached_property
@@ -101,7 +101,7 @@ class Task:
         return [units_by_group(self.problem, row.asks) for row in self.rows]
 
     def possible(self) -> list[bool]:
-        """Whether the empty machine holds each job."""
+        """Whether the empty machine holds some request of each job."""
         counts = [group.count for group in self.problem.platform.groups]
         short = {
             (row.job, row.request)
@@ -158,12 +158,12 @@ class Task:
         return reduce(or_, map(self.problem.groups_of, parts))
 
     def free_of(self, groups: int) -> tuple[Ints, Ints]:
-        """Total free capacity over time."""
+        """Total free capacity of groups over time."""
         nodes = np.flatnonzero(self.problem.platform.sets.nodes(groups))
         return sum_of_columns([self.free[node] for node in nodes])
 
     def least(self, objective: Objective, first: Ints) -> float:
-        """Lower bound of the objective."""
+        """Lower bound of the objective for starts from `first` on."""
         groups = [self.groups_of(job) for job in range(len(self.jobs))]
         return least_of_groups(objective.least, self.jobs, groups, first, self.free_of)
 
@@ -196,7 +196,7 @@ class Alike:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Up to `most` units on each of the first `used` nodes."""
+    """Up to `most` units of a row on each of the first `used` nodes."""
 
     row: int
     alike: Alike
@@ -207,7 +207,7 @@ class Share:
 def alike_nodes(
     problem: Problem, free: list[tuple[Ints, Ints]], end: int, *, tell_apart: bool = False
 ) -> list[Alike]:  # fmt: skip
-    """Group equal nodes; `tell_apart` separates all."""
+    """Group nodes by equal capacity until `end`; `tell_apart` separates all."""
     found: dict[tuple[int, bytes, bytes, int], Alike] = {}
     group_of, capacity = problem.platform.group_of_node.tolist(), problem.platform.capacity
     for node, (time, value) in enumerate(free):
@@ -260,7 +260,7 @@ Limits = Sequence[tuple["Objective", float]]
 def build(
     task: Task, shares: list[Share], objective: Objective, limits: Limits, first: Ints, hint: Plan | None
 ) -> Built:
-    """Build a model; `first` are earliest starts, `hint` is complete."""
+    """Build a model; `first` are earliest starts, `hint` is a complete answer."""
     model = new_model()
     at = None if hint is None else hint.starts
     runs = variables.runs(model, task.durations, first, task.latest, at, task.hours(first))

@@ -30,7 +30,7 @@ MOST = 1 << 52
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """A posted objective: `expression` is `scale` times the value."""
+    """A posted objective: `expression` is `scale` times the value, `at_hint` the hint's."""
 
     expression: LinearExpr | int
     scale: float
@@ -45,7 +45,7 @@ class Objective(Protocol):
         ...
 
     def post(self, model: CpModel, starts: Sequence[IntVar], latest: int, hint: Ints | None) -> Posted:
-        """Add the objective to a model; `hint` is complete."""
+        """Add the objective to a model; `hint` is a complete answer."""
         ...
 
     def least(self, first: Ints, work: Work) -> float:
@@ -53,13 +53,13 @@ class Objective(Protocol):
         ...
 
     def kin(self, place: int) -> tuple[int, int] | None:
-        """Class and rank, or None: in a class of equal demand, ranks ascend."""
+        """Class and rank of a job, or None. Among jobs of equal demand and class, the lower rank best starts first."""
         ...
 
 
 @dataclass(frozen=True)
 class Makespan:
-    """The last end, in s from now (T equation 3.9)."""
+    """The last end, in s from now, at least `busy_until` (T equation 3.9)."""
 
     durations: Ints
     busy_until: int = 0
@@ -83,7 +83,7 @@ class Makespan:
         """Lower bound."""
         return max(self.value(first), float(least_end(work)))
 
-    def kin(self, place: int) -> tuple[int, int]:  # noqa: ARG002 (all alike)
+    def kin(self, place: int) -> tuple[int, int]:  # noqa: ARG002 (all jobs are alike)
         """All jobs are alike."""
         return 0, 0
 
@@ -145,7 +145,7 @@ class Delay:
         return max(self.value(first), least_of(self.due <= 0), least_of(np.ones_like(self.due, dtype=np.bool_)))
 
     def kin(self, place: int) -> tuple[int, int]:
-        """Due time is the rank."""
+        """Due time is the rank, since delays are convex."""
         return int(self.denominators[place]), int(self.due[place])
 
     def only(self, jobs: Ints) -> Delay:
@@ -230,7 +230,7 @@ class LateJobs:
         return self.value(first)
 
     def kin(self, place: int) -> None:  # noqa: ARG002
-        """Late jobs may be last."""
+        """None: a late job may as well be last."""
         return
 
 
@@ -241,16 +241,16 @@ class Executed:
     delay: Delay
     late: LateJobs
     latest: int
-    """In s from now."""
+    """The last start, in s from now."""
 
     @property
     def denominators(self) -> Ints:
-        """Of the delays."""
+        """Denominators of the delays."""
         return self.delay.denominators
 
     @property
     def price(self) -> int:
-        """Cost of an outside job, above all delays."""
+        """Cost of a job outside the reservation, above all delays."""
         return self.delay.most(self.latest)
 
     def value(self, starts: Ints) -> float:
@@ -271,7 +271,7 @@ class Executed:
         return self.delay.least(first, work) + self.price * self.late.least(first, work)
 
     def kin(self, place: int) -> None:  # noqa: ARG002
-        """Outside jobs may be last."""
+        """None: a job outside the reservation may as well be last."""
         return
 
     def only(self, jobs: Ints) -> Executed:
@@ -280,7 +280,7 @@ class Executed:
 
 
 def makespan(jobs: Sequence[Waiting], busy_until: int) -> Makespan:
-    """T equation 3.9."""
+    """T equation 3.9; running jobs end by `busy_until`, in s from now."""
     return Makespan(_durations(jobs), busy_until)
 
 
@@ -314,7 +314,7 @@ def queue_waiting(jobs: Sequence[Waiting], platform: Platform, now: int) -> Dela
 
 
 def executed(jobs: Sequence[Waiting], platform: Platform, now: int, latest: int) -> Executed | Delay:
-    """T equation 4.2, or 4.4 within a reservation."""
+    """T equation 4.2, or 4.4 within a reservation; `latest` is the last start, from now."""
     delay = queue_waiting(jobs, platform, now)
     if platform.ends is None:
         return delay

@@ -29,7 +29,7 @@ MOST_PLACES = 1_500
 Models of Eurora-2014 up to 1,300 took at most 0.5 CPU seconds; 2,100 to 3,000 took 1 to 6.
 """
 CONFLICTS = 200
-"""Fifty times as many improved nothing for 40 jobs on 64 nodes."""
+"""Default per run: fifty times as many improved nothing for 40 jobs on 64 nodes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ class Method(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """Working ranges, by units of a day and nodes."""
+    """Working ranges, by units submitted within a day and number of nodes."""
 
     light: int
     """Minimum units per node for the model."""

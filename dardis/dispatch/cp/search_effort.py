@@ -20,9 +20,9 @@ class Effort:
     first_s: float = 1.0
     """δ: limit of the first run."""
     longest_s: float = 16.0
-    """δ_max: limit of all runs."""
+    """δ_max: limit of each run."""
     restarts: int = 2
-    """k: maximum runs without progress."""
+    """k: maximum further runs without progress."""
     conflicts: int = 1_000_000
     """Per run, since time alone does not bound large models."""
     guard_s: float = inf

@@ -62,7 +62,7 @@ def _version(text: str) -> int:
 
 
 MANY_CONFLICTS = 1_000_000
-"""Without a heuristic answer."""
+"""Limit without a heuristic answer: a short search finds nothing."""
 _SECONDS = "deterministic seconds above 0"
 _TOO_LARGE = "in the largest model that is built. Above it our own answer stands, and `solver.csv` says `too_large`."
 _VERSION = (
@@ -73,7 +73,7 @@ _VERSION = (
 
 @dataclass(frozen=True, slots=True)
 class SearchingSetUp(QueueSetUp):
-    """Search limits."""
+    """Search limits of solver dispatchers."""
 
     delta: float = setting(1.0, values=_SECONDS, parse=_positive, about="Limit of a first search (δ).")
     delta_max: float = setting(16.0, values=_SECONDS, parse=_positive, about="Limit of every search (δ_max).")
@@ -97,7 +97,7 @@ class SearchingSetUp(QueueSetUp):
     )
 
     few_conflicts: ClassVar[int] = pools.CONFLICTS
-    """With a heuristic answer."""
+    """Limit with a heuristic answer: more conflicts rarely improve."""
 
     @property
     def answers_first(self) -> bool:
@@ -119,7 +119,7 @@ class SearchingSetUp(QueueSetUp):
 
 @dataclass(frozen=True, slots=True)
 class AskingSetUp(QueueSetUp):
-    """Base of model dispatchers."""
+    """Base of dispatchers with a decision model."""
 
     obeys_shapes: ClassVar[bool] = True
     keeps_closed: ClassVar[bool] = False
@@ -129,12 +129,12 @@ class AskingSetUp(QueueSetUp):
         """Searches use the seed."""
         return True
 
-    def new_pass(self, platform: Platform, seed: int) -> Pass:  # noqa: ARG002 (it is shown the machine)
-        """A model pass."""
+    def new_pass(self, platform: Platform, seed: int) -> Pass:  # noqa: ARG002 (`see_empty` gets the machine)
+        """A pass with a model."""
         return self.asking(seed)
 
     def asking(self, seed: int) -> Asking:
-        """A model pass."""
+        """A pass with a model."""
         return Asking(
             self.model(),
             seed,
@@ -147,12 +147,12 @@ class AskingSetUp(QueueSetUp):
 
     @property
     def asks_if_somebody_could_start(self) -> bool:
-        """Whether a possible start is required."""
+        """Whether the model runs only if a job could start."""
         return True
 
     @property
     def again_s(self) -> int | None:
-        """Time to a repeated decision after a start, if any."""
+        """Time to the next decision after a start; None: at the next event."""
         return None
 
     @abstractmethod
@@ -162,7 +162,7 @@ class AskingSetUp(QueueSetUp):
 
 @dataclass(frozen=True, slots=True)
 class CpSetUp(AskingSetUp, SearchingSetUp):
-    """Base of solver dispatchers."""
+    """Base of dispatchers with a constraint solver."""
 
     shortcuts: OnOff = setting(
         OnOff.ON, about="Whether our own answer comes first, and the solver is asked only where it may not be the best."
@@ -187,7 +187,7 @@ class CpSetUp(AskingSetUp, SearchingSetUp):
 
 @dataclass(frozen=True, slots=True)
 class OnNodesSetUp(CpSetUp):
-    """Base of node models."""
+    """Base of models with units on nodes."""
 
     few_conflicts: ClassVar[int] = pcp_nodes.CONFLICTS
     most_places: int = setting(pcp_nodes.MOST_PLACES, about=f"Pairs of job and node {_TOO_LARGE}")
@@ -217,7 +217,7 @@ class Pcp14SetUp(OnNodesSetUp):
 
     @property
     def needs_deadlines(self) -> bool:
-        """Tardiness needs expected waits."""
+        """Tardiness and late jobs need expected waits."""
         return self.composite is OnOff.ON or self.objective is not Aim.MAKESPAN
 
     def model(self) -> Pcp14:
@@ -265,7 +265,7 @@ class Pcp20SetUp(CpSetUp):
     """PCP'20 (003)."""
 
     bears_failures: ClassVar[bool] = False
-    """Needed nodes may have other positions."""
+    """Running jobs may hold positions that must stay free."""
     correction: Correction = Correction.SECOND
     delta: float = setting(pcp20.EFFORT.first_s, values=_SECONDS, parse=_positive)
     delta_max: float = setting(pcp20.EFFORT.longest_s, values=_SECONDS, parse=_positive)
@@ -351,7 +351,7 @@ class PortfolioSetUp(WithEuroraSetUp):
         " 270,000).",
     )
 
-    def new_pass(self, platform: Platform, seed: int) -> Portfolio:  # noqa: ARG002 (it is shown the machine)
+    def new_pass(self, platform: Platform, seed: int) -> Portfolio:  # noqa: ARG002 (`see_empty` gets the machine)
         """By working range."""
         return Portfolio(self.asking(seed), Ranges(self.light, self.heavy))
 

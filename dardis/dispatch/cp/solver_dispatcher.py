@@ -186,7 +186,7 @@ class Asking:
         return self._platform.starts_of(jobs.jobs[slot].queue).opens(now) > now
 
     def _begin(self, placer: Placer, jobs: JobTable, begins: list[_Begin], now: int) -> None:
-        """Start jobs as the model places, or by best fit."""
+        """Start jobs as the model places, or by best fit; the rest wait."""
         queue = jobs.queue
         running = {job.number for job in jobs.jobs.values()} if self._positions else set()
         self._positions = {job: at for job, at in self._positions.items() if job in running}

@@ -24,13 +24,13 @@ class Runs:
 
 
 Open = Sequence[Sequence[tuple[int, int]] | None]
-"""Open spans `[a, b)` of queues; None: always open."""
+"""Open spans `[a, b)` of each job's queue, not empty; None: always open."""
 
 
 def runs(
     model: CpModel, durations: Ints, first: Ints, latest: int, hint: Ints | None, hours: Open | None = None
 ) -> Runs:
-    """Add an interval for each job, within open hours (T section 4.3.1)."""
+    """Add an interval for each job, from `first` to `latest`, within open hours (T section 4.3.1)."""
     start = [
         model.new_int_var(low, latest, "")
         if spans is None
@@ -56,7 +56,7 @@ def one_of(model: CpModel, count: int, hint: int | None) -> list[IntVar]:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Units of a run on a node, with an interval (υ)."""
+    """Units of a run on a node, with an interval for each unit (υ of the papers)."""
 
     run: int
     node: int
@@ -65,7 +65,7 @@ class Place:
     interval: IntervalVar
 
     def takes(self, amount: int) -> LinearExpr | int:
-        """Use of the node, from a unit's `amount`."""
+        """Use of the node if a unit needs `amount`."""
         return amount if self.most == 1 else self.units * amount
 
 
@@ -101,7 +101,7 @@ Taken = Sequence[tuple[int, int, int]]
 
 
 def alternative(model: CpModel, units: Sequence[IntVar], of_job: LinearExpr | int) -> None:
-    """Place all units (T equation 3.7)."""
+    """Place all units of a job (T equation 3.7)."""
     model.add(weighted_sum(units, [1] * len(units)) == of_job)
 
 
@@ -123,7 +123,7 @@ def side_by_side(model: CpModel, there: Sequence[tuple[int, IntVar, bool | None]
 def cumulative(
     model: CpModel, intervals: Sequence[IntervalVar], demands: Sequence[LinearExpr | int], taken: Taken, capacity: int
 ) -> None:
-    """Limit use to a capacity (T equation 3.8)."""
+    """Limit use to the capacity of a node or pool (T equation 3.8)."""
     fixed = [model.new_fixed_size_interval_var(start, end - start, "") for start, end, _ in taken]
     amounts = [amount for _, _, amount in taken]
     model.add_cumulative([*intervals, *fixed], [*demands, *amounts], capacity)

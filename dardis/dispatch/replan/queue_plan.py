@@ -47,7 +47,7 @@ class Replan:
         self._ahead: Ahead | None = None
         self._sums: tuple[Ints, Ints]
 
-    def see_empty(self, platform: Platform, placer: Placer) -> None:  # noqa: ARG002 (sums are those of the profiles)
+    def see_empty(self, platform: Platform, placer: Placer) -> None:  # noqa: ARG002 (sums come from the profiles)
         """Read the total capacity."""
         self._sums = _sums(placer)
         self._ahead = None
@@ -147,7 +147,7 @@ class PlanAhead:
 
     @property
     def is_best(self) -> bool:
-        """Whether all starts are earliest."""
+        """Whether each job starts as early as alone."""
         return bool((self.starts == self.soonest).all())
 
     def improve(self, effort: Effort, seed: int) -> Improved:

@@ -49,7 +49,7 @@ class ReplanSetUp(SearchingSetUp):
         """Whether exchanges or the solver use the seed."""
         return self.exchanges > 0 or self.solver is OnOff.ON
 
-    def new_pass(self, platform: Platform, seed: int) -> Replan:  # noqa: ARG002 (sums are those of the profiles)
+    def new_pass(self, platform: Platform, seed: int) -> Replan:  # noqa: ARG002 (sums come from the profiles)
         """A pass by plan."""
         improves = self.solver is OnOff.ON
         planning = Planning(self.plan_jobs, self.exchanges, self.weights is Weights.SHORT, improves)

@@ -56,13 +56,13 @@ class Taken:
         return self.rows[order, 5], self.rows[order, 0]
 
     def later(self, nodes: int) -> Bools:
-        """Whether nodes have later boxes, (nodes,)."""
+        """Whether nodes have boxes that begin later, (nodes,)."""
         there = np.zeros(nodes, dtype=bool)
         there[self.rows[self.rows[:, 4] > 0, 0]] = True
         return there
 
     def free_of(self, platform: Platform, groups: int) -> tuple[Ints, Ints]:
-        """Total free capacity over time."""
+        """Total free capacity of groups over time."""
         inside = platform.sets.nodes(groups)
         rows = self.rows[inside[self.rows[:, 0]]]
         kind, amount = rows[:, 1], rows[:, 3] - rows[:, 2]

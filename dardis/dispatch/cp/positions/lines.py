@@ -80,7 +80,7 @@ class Lines:
         return self._boxes[kind]
 
     def position(self, kind: int, node: Ints, offset: Ints) -> Ints:
-        """Position of an unscaled offset."""
+        """Position of an unscaled offset in a node."""
         at: Ints = self._base[node, kind] + offset // self._unit[kind]
         return at
 
@@ -169,6 +169,6 @@ def on_nodes(placed: Placed) -> tuple[Ints, Ints]:
 
 
 def on_machine(problem: Problem, placed: Placed) -> Ints:
-    """Positions, as in `Running`."""
+    """Positions on the machine, as in `Running`."""
     base = first_positions(problem.platform)[placed.nodes]
     return np.ascontiguousarray(np.where(placed.offsets < 0, -1, base + placed.offsets).T)
