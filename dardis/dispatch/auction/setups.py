@@ -1,4 +1,4 @@
-"""Setup of AUCSCHED."""
+"""Set-up of AUCSCHED."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Setups of the constraint-solver dispatchers."""
+"""Set-ups of the constraint-solver dispatchers."""
 
 from __future__ import annotations
 

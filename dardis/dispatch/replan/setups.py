@@ -1,4 +1,4 @@
-"""Setup of `replan`."""
+"""Set-up of `replan`."""
 
 from __future__ import annotations
 
