@@ -1,1 +1,1 @@
-"""What could have been done had all jobs been known: a bound that no schedule undercuts, and a good schedule."""
+"""Offline optimum with all jobs known: a lower bound and a good schedule."""

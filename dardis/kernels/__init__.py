@@ -1,4 +1,1 @@
-"""The Numba kernels: hot loops over the nodes that one host process holds. Knows arrays only.
-
-The only door to Numba. Plain reference implementations of each kernel stand in the tests as oracles.
-"""
+"""Numba kernels on arrays, and the only imports of Numba. Tests hold plain reference implementations."""
