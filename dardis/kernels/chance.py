@@ -1,4 +1,4 @@
-"""Random draws keyed by (seed, job, attempt, node, purpose), and node samples.
+"""Random draws by key, and samples of nodes.
 
 The mixer is SplitMix64's finaliser (Steele, Lea and Flood, 2014).
 """
@@ -10,9 +10,9 @@ import numpy as np
 from dardis.kernels.jit import bare, inlined
 from dardis.model.arrays import Ints
 
+# An array, as constants would compile `draw_key` for each.
 PURPOSE_START, PURPOSE_PICK, PURPOSE_NODE, PURPOSE_SAMPLE, PURPOSE_PLAN = np.arange(1, 6)
-"""Purposes of draws: a node's start times, choice of a common start, order of nodes, sample of nodes, orders of a plan.
-Arrays, as constants would compile `draw_key` for each."""
+"""Purposes: start times, common start, order of nodes, sample, orders of a plan."""
 
 
 @bare
@@ -27,7 +27,7 @@ def mix(key: int, more: int) -> int:
 
 @bare
 def draw_key(seed: int, job: int, attempt: int, node: int, purpose: int) -> int:
-    """Return the key of a decision's draws."""
+    """Key of a decision's draws."""
     key = mix(np.uint64(0), np.uint64(seed))
     key = mix(mix(key, np.uint64(job)), np.uint64(attempt))
     return mix(mix(key, np.uint64(node)), np.uint64(purpose))
@@ -47,16 +47,14 @@ def unit(key: int, counter: int) -> float:
 
 DRAWS = 2
 """Draws per place of the sample."""
+# With 1,024, mean waits on 5,040 nodes were up to half as long again.
 NEIGHBOURHOOD, PLACES = 8192, 16
-"""Nodes in a sample's window: the first number, or the second per place if more. Windows wrap around.
-
-With 1,024, mean waits on 5,040 nodes were up to half as long again.
-"""
+"""Window of a sample in nodes: at least the first number, and the second per place; wraps around."""
 
 
 @inlined
 def nth_node(place: int, first: Ints, ends: Ints) -> int:
-    """Return the node at a place in the spans."""
+    """Node at a place in the spans."""
     low, high = 0, len(ends) - 1
     while low < high:
         middle = (low + high) // 2
@@ -69,9 +67,9 @@ def nth_node(place: int, first: Ints, ends: Ints) -> int:
 
 @bare
 def draw_sample(seed: int, job: int, draw: int, first: Ints, ends: Ints, hints: Ints, nodes: Ints) -> None:
-    """Fill `nodes` with distinct nodes of the spans, in draw order; the spans must hold more.
+    """Fill `nodes` with distinct nodes of the spans, in draw order.
 
-    Of each place's draws the lowest hint (at least 0) wins, ties by draw order.
+    Each place takes the draw with the lowest hint (at least 0). The spans must hold more nodes.
     """
     key = draw_key(seed, job, draw, np.int64(0), PURPOSE_SAMPLE)
     several = ends[-1]

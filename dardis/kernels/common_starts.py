@@ -1,7 +1,6 @@
-"""Common starts of a job's offers, and the nodes of a start (thesis 5.3.3 to 5.3.5, 7.5).
+"""Common starts of a job's offers, and their nodes (thesis 5.3.3 to 5.3.5, 7.5).
 
-A start is common if the nodes' whole indices sum to the units (`pack`), or as many nodes as units offer it
-(`distinct`).
+At a common start the nodes' whole indices sum to the units (`pack`), or as many nodes as units offer it (`distinct`).
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ from dardis.model.offer_rows import (
 OPEN_GAP = 1 << 33
 """Idle gap after a run if nothing follows."""
 GAP_BITS, WHOLE_BITS = 35, 27
-"""Bits of a best-fit key: idle gap in s (a thousand years), above it the whole index (134 million units a node)."""
+"""Bits of a best-fit key: idle gap in s, above it the whole index."""
 NONE = -1
 """No start."""
 
 
 class Choice(NamedTuple):
-    """Selection rule of nodes, one unit or several on each, grid in s, seed."""
+    """Selection rule, distinct nodes, grid in s, seed."""
 
     nodes: int
     distinct: bool
@@ -48,7 +47,7 @@ class Choice(NamedTuple):
 
 
 class Start(NamedTuple):
-    """Start of an ask at an instant of the grid from `first` s."""
+    """Start of an ask, on the grid from `first` s."""
 
     instant: int
     first: int
@@ -60,13 +59,13 @@ class Start(NamedTuple):
 
 @inlined
 def units_of(index: int, distinct: bool) -> int:
-    """Return the units that a node takes."""
+    """Units that a node takes."""
     return min(index >> INDEX_BITS, 1) if distinct else index >> INDEX_BITS
 
 
 @bare
 def earliest_quick(offers: Ints, units: int, distinct: bool) -> int:
-    """Return the earliest offered instant if common, else NONE."""
+    """Earliest offered instant if common, else NONE."""
     instant = FOREVER
     total = np.int64(0)
     for o in range(len(offers)):
@@ -81,7 +80,7 @@ def earliest_quick(offers: Ints, units: int, distinct: bool) -> int:
 
 @kernel
 def in_order(values: Ints) -> Ints:
-    """Return the places of the values in ascending order."""
+    """Places of the values in ascending order."""
     for place in range(1, len(values)):
         if values[place] < values[place - 1]:
             return np.argsort(values)
@@ -90,7 +89,7 @@ def in_order(values: Ints) -> Ints:
 
 @kernel
 def common_starts(offers: Ints, units: int, distinct: bool, spans: Ints) -> int:
-    """Write the spans (from, to, sum of indices) of common instants, ascending; return how many."""
+    """Write the spans (from, to, sum of indices) of common instants, ascending."""
     n = len(offers)
     opening = in_order(offers[:, FROM])
     closing = in_order(offers[:, TO])
@@ -143,7 +142,7 @@ def extend_spans(
 
 @bare
 def enough_at_best(offers: Ints, units: int, distinct: bool) -> bool:
-    """Return whether the nodes' best offers suffice at any instant: a quick test."""
+    """Quick test whether the nodes' best offers suffice."""
     left = units
     row = np.int64(0)
     while row < len(offers) and left > 0:
@@ -157,7 +156,7 @@ def enough_at_best(offers: Ints, units: int, distinct: bool) -> bool:
 
 @kernel
 def earliest_start(offers: Ints, units: int, distinct: bool) -> int:
-    """Return the earliest common instant, or NONE."""
+    """Earliest common instant, or NONE."""
     if not enough_at_best(offers, units, distinct):
         return NONE
     instant = earliest_quick(offers, units, distinct)
@@ -169,7 +168,7 @@ def earliest_start(offers: Ints, units: int, distinct: bool) -> int:
 
 @kernel
 def all_starts(offers: Ints, units: int, distinct: bool) -> Ints:
-    """Return all spans (from, to, sum of indices) of common instants, ascending."""
+    """All spans of `common_starts`."""
     spans = np.empty((2 * len(offers) + 1, 3), dtype=np.int64)
     count = common_starts(offers, units, distinct, spans) if enough_at_best(offers, units, distinct) else 0
     return spans[:count]
@@ -177,7 +176,7 @@ def all_starts(offers: Ints, units: int, distinct: bool) -> Ints:
 
 @kernel
 def drawn(seed: int, job: int, attempt: int, counter: int, bound: int) -> int:
-    """Return draw `counter` for the selection of a start, in [0, bound)."""
+    """Draw `counter` for a job's start, in [0, bound)."""
     return below(draw_key(seed, job, attempt, np.int64(0), PURPOSE_PICK), counter, bound)
 
 
@@ -185,7 +184,7 @@ def drawn(seed: int, job: int, attempt: int, counter: int, bound: int) -> int:
 def take_in_order(keys: Ints, node: Ints, whole: Ints, heap: Ints, units: int, taken: Ints) -> None:
     """Give `units` to candidates by key.
 
-    `heap` holds their places; only the needed ones are sorted.
+    `heap` holds their places; only needed ones are sorted.
     """
     size = len(whole)
     for place in range(size // 2 - 1, -1, -1):
@@ -202,10 +201,7 @@ def take_in_order(keys: Ints, node: Ints, whole: Ints, heap: Ints, units: int, t
 
 @bare
 def take_contiguous(node: Ints, whole: Ints, units: int, taken: Ints) -> None:
-    """Give `units` to runs of adjacent nodes: the shortest sufficient run, else the largest.
-
-    Ties: the lowest first node.
-    """
+    """Give `units` to runs of adjacent nodes: the shortest sufficient run, else the largest; ties by node."""
     n = len(node)
     left = units
     while left > 0:
@@ -241,7 +237,7 @@ def take_contiguous(node: Ints, whole: Ints, units: int, taken: Ints) -> None:
 
 @inlined
 def key_of(choice: Choice, start: Start, node: int, index: int, free_from: int, free_to: int) -> int:
-    """Return a node's key; the lowest goes first."""
+    """Key of a node; the lowest goes first."""
     if choice.nodes == BEST_FIT:
         begin = start.first + start.instant * choice.grain
         after = OPEN_GAP if free_to == FOREVER else free_to - begin - start.walltime
@@ -257,7 +253,7 @@ def key_of(choice: Choice, start: Start, node: int, index: int, free_from: int, 
 
 @bare
 def list_candidates(offers: Ints, start: Start, choice: Choice, node: Ints, whole: Ints, keys: Ints) -> int:
-    """Write the nodes that offer the start: node, units, key; return how many."""
+    """Write node, units and key of each offer of the start."""
     instant = start.instant
     size = 0
     for o in range(len(offers)):
@@ -273,7 +269,7 @@ def list_candidates(offers: Ints, start: Start, choice: Choice, node: Ints, whol
 def give_out(
     choice: Choice, node: Ints, whole: Ints, keys: Ints, units: int, nodes: Ints, node_units: Ints
 ) -> int:  # fmt: skip
-    """Write the nodes taken, and units; return how many."""
+    """Write the nodes taken, and units."""
     taken = np.zeros(len(node), dtype=np.int64)
     if choice.nodes == CONTIGUOUS:
         take_contiguous(node, whole, units, taken)
@@ -290,7 +286,7 @@ def give_out(
 
 @kernel
 def choose_nodes(offers: Ints, start: Start, choice: Choice, nodes: Ints, node_units: Ints) -> int:
-    """Write nodes and units of a start, ascending; return how many."""
+    """Write nodes and units of a start, ascending."""
     node = np.empty(len(offers), dtype=np.int64)
     whole = np.empty(len(offers), dtype=np.int64)
     keys = np.empty(len(offers), dtype=np.int64)
@@ -304,8 +300,7 @@ def select_first(
 ) -> None:
     """Find the first ask from `begin` on with a common start.
 
-    Writes `result` = (ask or NONE, start in s, nodes); `nodes` and `node_units` need space for the most units of an
-    ask.
+    Writes `result` = (ask or NONE, start in s, nodes).
     """
     result[0] = NONE
     for i in range(begin, len(asks.job)):

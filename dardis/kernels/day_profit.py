@@ -12,7 +12,7 @@ from dardis.model.arrays import Floats, Ints
 
 
 class Grid(NamedTuple):
-    """Spans `[edges[i], edges[i+1])`, mean W of jobs so far, and cost by mean W.
+    """Spans `[edges[i], edges[i+1])`, mean W so far, and cost by mean W.
 
     `cost[i, k]` is the cost at `k * step_w[0]`, with linear inter- and extrapolation.
     """
@@ -24,9 +24,9 @@ class Grid(NamedTuple):
 
 
 class DayProfit(NamedTuple):
-    """Two grids with additive costs; by slot the added W and the income per second.
+    """Two grids with additive costs; by slot, added W and income per second.
 
-    `hours` spans the day. A start after the latest start costs `late[0]`.
+    `hours` spans the day. `late[0]`: cost of a late start.
     """
 
     hours: Grid
@@ -34,13 +34,12 @@ class DayProfit(NamedTuple):
     added_w: Floats
     income: Floats
     soonest: Ints
-    """Earliest start by job."""
     late: Floats
 
 
 @bare
 def cost_of(grid: Grid, span: int, watts: float) -> float:
-    """Return a span's cost at a mean W."""
+    """Cost of a span at a mean W."""
     at = watts / grid.step_w[0]
     place = min(max(int(at), 0), grid.cost.shape[1] - 2)
     low = grid.cost[span, place]
@@ -49,14 +48,14 @@ def cost_of(grid: Grid, span: int, watts: float) -> float:
 
 @bare
 def added_watts(grid: Grid, span: int, start: int, end: int, watts: float) -> float:
-    """Return the mean W that `watts` over `[start, end)` add to a span."""
+    """Mean W that `watts` over `[start, end)` add to a span."""
     first, last = grid.edges[span], grid.edges[span + 1]
     return watts * max(min(end, last) - max(start, first), 0) / (last - first)
 
 
 @bare
 def part(grid: Grid, span: int, start: int, end: int, watts: float) -> float:
-    """Return the extra cost of a span for `watts` during `[start, end)`."""
+    """Extra cost of a span for `watts` over `[start, end)`."""
     more = added_watts(grid, span, start, end, watts)
     return cost_of(grid, span, grid.watts[span] + more) - cost_of(grid, span, grid.watts[span])
 
@@ -75,7 +74,7 @@ def add(grid: Grid, start: int, end: int, watts: float) -> float:
 
 @bare
 def fill_before(grid: Grid, watts: float, before: Floats) -> None:
-    """Write the extra cost of `watts` over the first i spans, for each i."""
+    """Write the extra cost of `watts` over the first i spans."""
     before[0] = 0.0
     for span in range(len(grid.edges) - 1):
         before[span + 1] = before[span] + part(grid, span, grid.edges[span], grid.edges[span + 1], watts)
@@ -83,7 +82,7 @@ def fill_before(grid: Grid, watts: float, before: Floats) -> None:
 
 @bare
 def extra(grid: Grid, before: Floats, start: int, end: int, watts: float) -> float:
-    """Return the extra cost of `watts` over `[start, end)`; `before` is from `fill_before`."""
+    """Extra cost of `watts` over `[start, end)`; `before` is from `fill_before`."""
     spans = len(grid.edges) - 1
     if spans == 0 or start >= grid.edges[spans] or end <= grid.edges[0]:
         return 0.0
@@ -97,14 +96,14 @@ def extra(grid: Grid, before: Floats, start: int, end: int, watts: float) -> flo
 
 @bare
 def earned(profit: DayProfit, slot: int, start: int, end: int) -> float:
-    """Return a job's income within the day."""
+    """Income of a job within the day."""
     edges = profit.hours.edges
     return profit.income[slot] * max(min(end, edges[-1]) - max(start, edges[0]), 0)
 
 
 @inlined
 def paid_until(paid: Floats, at: float, resource: int) -> float:
-    """Return the price integral of a resource until step `at`."""
+    """Price integral of a resource until step `at`."""
     last = len(paid) - 1
     if at >= last:
         return float(paid[last, resource])
@@ -114,7 +113,7 @@ def paid_until(paid: Floats, at: float, resource: int) -> float:
 
 @bare
 def cost_at(need: Floats, paid: Floats, start: float, end: float) -> float:
-    """Return a job's cost over the steps `[start, end)`."""
+    """Cost of a job over the steps `[start, end)`."""
     cost = 0.0
     for resource in range(len(need)):
         if need[resource] > 0.0:
@@ -126,12 +125,12 @@ def cost_at(need: Floats, paid: Floats, start: float, end: float) -> float:
 def relaxed_starts(
     earliest: Floats, span: Floats, need: Floats, weight: Floats, paid: Floats, step: float, start: Floats
 ) -> float:
-    """Write the start with the least weighted wait plus cost of each job; return the total.
+    """Write each job's start with the least weighted wait plus cost; return the total.
 
-    `earliest`, `start` and `span` are in s from the first step; `need` is (jobs, resources); `paid` (steps + 1,
-    resources) is the integral of the prices, at least 0. Between step borders of start or end, cost is linear, so only
-    borders are tried.
+    Times are in s from the first step. Shapes: `need` (jobs, resources); `paid` (steps + 1, resources), the integral of
+    prices from 0 on.
     """
+    # Between step borders of start or end, cost is linear: only borders are tried.
     total = 0.0
     last = step * (len(paid) - 1)
     for job in range(len(earliest)):
@@ -159,7 +158,7 @@ def relaxed_starts(
 
 @kernel
 def add_use(start: Floats, span: Floats, need: Floats, step: float, used: Floats) -> None:
-    """Add the jobs' use to `used`, shape (steps, resources), in unit times s."""
+    """Add the jobs' use to `used`, (steps, resources), in unit times s."""
     for job in range(len(start)):
         begin, end = start[job] / step, (start[job] + span[job]) / step
         for place in range(int(begin), min(int(end) + 1, len(used))):

@@ -1,7 +1,4 @@
-"""Fitting indices of a unit on a node (thesis 5.3), and eligible nodes.
-
-Cost grows with breakpoints, not seconds.
-"""
+"""Fitting indices of a unit on a node (thesis 5.3), and eligible nodes."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ Values = NDArray[Any]
 
 
 class Profile(NamedTuple):
-    """Profile of a node: free capacity `value[i]` from `time[i]` on, for i in `[head, stop)`."""
+    """Free capacity of a node: `value[i]` from `time[i]` on, for i in `[head, stop)`."""
 
     time: Ints
     value: Values
@@ -40,7 +37,7 @@ class Wanted(NamedTuple):
 
 @inlined
 def segment_of(profile: Profile, moment: int) -> int:
-    """Return the segment at `moment`, or the first."""
+    """Segment at `moment`, or the first."""
     time, head, stop = profile.time, profile.head, profile.stop
     place = head
     if stop - head > 16:
@@ -59,7 +56,7 @@ def segment_of(profile: Profile, moment: int) -> int:
 
 @inlined
 def index_at(value: Values, place: int, request: Ints, binds: bool) -> int:
-    """Return the index of a segment: the least desired / request over kinds, at most free div request."""
+    """Fitting index of a segment: least desired / request over kinds, at most free div request."""
     kinds = len(request)
     whole = np.int64(1) << 40
     for k in range(kinds):
@@ -84,7 +81,7 @@ def index_at(value: Values, place: int, request: Ints, binds: bool) -> int:
 
 @inlined
 def fits_at(value: Values, place: int, request: Ints, binds: bool) -> bool:
-    """Return whether a segment's index is at least 1."""
+    """Whether a segment's index is at least 1."""
     kinds = len(request)
     for k in range(kinds):
         if value[place, k] < request[k]:
@@ -96,10 +93,10 @@ def fits_at(value: Values, place: int, request: Ints, binds: bool) -> bool:
 
 @bare
 def slide(profile: Profile, wanted: Wanted, pieces: Ints, count: int, queue: Ints) -> int:
-    """Append pieces (FROM, TO, INDEX) of the starts to the first `count`; return the new count.
+    """Append pieces (FROM, TO, INDEX) of the starts to the first `count`.
 
-    A start's index is the minimum over its run's segments, from a monotonic queue; index 0 is omitted. The first
-    segment holds the first start; `queue` needs 2 columns and a row per segment.
+    An index is the minimum over a run's segments; index 0 is omitted. The first segment holds the first start. `queue`
+    needs 2 columns and a row per segment.
     """
     time, value, stop = profile.time, profile.value, profile.stop
     first, last, walltime = wanted.first, wanted.last, wanted.walltime
@@ -142,10 +139,9 @@ def slide(profile: Profile, wanted: Wanted, pieces: Ints, count: int, queue: Int
 
 @inlined
 def feasible_pieces(profile: Profile, wanted: Wanted, now: int, pieces: Ints, before: int, queue: Ints) -> int:
-    """Append pieces with an index of at least 1 to the first `before`; return the new count.
+    """Append pieces with an index of at least 1 to the first `before`.
 
-    Columns as in offers, without node. FREE_FROM (at least `now`) and FREE_TO (FOREVER: open) bound the time in which a
-    unit fits without a break.
+    FREE_FROM (at least `now`) and FREE_TO (FOREVER: open) bound the time in which a unit fits without a break.
     """
     time, value, head, stop = profile.time, profile.value, profile.head, profile.stop
     first, last, walltime = wanted.first, wanted.last, wanted.walltime
@@ -188,7 +184,7 @@ def feasible_pieces(profile: Profile, wanted: Wanted, now: int, pieces: Ints, be
 
 @inlined
 def constant_piece(profile: Profile, wanted: Wanted, now: int, pieces: Ints, before: int) -> int:
-    """Append the piece of a one-segment profile, the usual case on large machines."""
+    """Append the piece of a one-segment profile, the usual case."""
     if not fits_at(profile.value, profile.head, wanted.request, wanted.binds):
         return before
     pieces[before, FROM] = wanted.first
@@ -201,10 +197,7 @@ def constant_piece(profile: Profile, wanted: Wanted, now: int, pieces: Ints, bef
 
 @inlined
 def may_use(member: Ints, node: int, code: int) -> bool:
-    """Return whether the node is in the set `code` of `dardis.model.node_sets`.
-
-    Unknown codes, as in malformed messages, match no node.
-    """
+    """Whether the node is in the set `code` of `dardis.model.node_sets`; False for unknown codes."""
     if member.shape[1] == 1:
         return (member[node, 0] & code) != 0
     word = code >> WORD_BITS

@@ -1,6 +1,6 @@
-"""Free-capacity index: by node, until when the node can hold a unit from now on.
+"""Free-capacity index: by node, until when a unit fits from now on.
 
-Entries are updated after changes and on expiry, and kept in best-fit order: fewest units, earliest end, node number.
+Entries change after reservations and on expiry. Best-fit order: fewest units, earliest end, node number.
 """
 
 from __future__ import annotations
@@ -22,24 +22,20 @@ NODE_BITS, UNTIL_BITS, LEVEL_BITS = 24, 28, 11
 LEVEL_SHIFT: Final = UNTIL_BITS + NODE_BITS
 MOST_NODES: Final = 1 << NODE_BITS
 OPEN_END: Final = (1 << UNTIL_BITS) - 1
-"""No end; all ends beyond eight years share the value below."""
+"""No end; ends beyond eight years share the value below."""
 MOST_LEVEL: Final = (1 << LEVEL_BITS) - 1
 CHUNK: Final = 256
 BLOCK: Final = 64
 LATER: Final = np.int64(1) << 40
-"""Seconds beyond any look-ahead."""
 ANY_UNITS: Final = np.int64(1) << 40
-"""Units if the request is empty."""
 HEAP: Final = 1024
-"""Most nodes in the heap."""
 
 CHUNKS, NODES, BASE, READ, EPOCH, WHOLE = range(6)
-"""`Openings.about`: chunks in use, nodes that can start, base of times, changes read, their list, most units of a node.
-"""
+"""`Openings.about`: chunks in use, startable nodes, base of times, changes read, their list, most units of a node."""
 SOONEST, LONGEST = range(2)
 """`refused`: earliest start (s from the base) of units held longer than the second field (s)."""
 WRITTEN, ISSUE = range(2)
-"""`Changes.about`: changes written, number of the list."""
+"""`Changes.about`: changes written, list number."""
 
 
 class Changes(NamedTuple):
@@ -50,7 +46,7 @@ class Changes(NamedTuple):
 
 
 class Openings(NamedTuple):
-    """Index for one unit size; empty if unknown."""
+    """Index for one unit size; empty: unknown."""
 
     key: Ints
     """By node: key, or negative: a unit fits from `base - key - 1` on."""
@@ -61,21 +57,20 @@ class Openings(NamedTuple):
     """Shape (chunks, CHUNK): keys from 0 on, ascending in each chunk."""
     size: Ints
     order: Ints
-    """Chunks, by their keys."""
     refused: Small
-    """Shape (nodes, 2): last search for a later start; 0 if the node changed since."""
+    """Shape (nodes, 2): last search for a later start; 0: the node changed since."""
     heap: Ints
-    """Shape (3, HEAP): keys, nodes, and places in the heap."""
+    """Shape (3, HEAP): keys, nodes, places in the heap."""
     about: Ints
 
 
 def make_changes(nodes: int) -> Changes:
-    """Return an empty list."""
+    """Empty list."""
     return Changes(np.zeros(nodes // 2 + 1024, dtype=np.int32), np.zeros(2, dtype=np.int64))
 
 
 def make_openings(nodes: int) -> Openings:
-    """Return an index, computed at first use."""
+    """Empty index, computed at first use."""
     blocks = -(-nodes // BLOCK)
     chunks = nodes // (CHUNK // 2) + 8
     about = np.zeros(6, dtype=np.int64)
@@ -104,7 +99,7 @@ NO_OPENINGS: Final = Openings(
 
 @inlined
 def least_of(values: Ints, block: int) -> int:
-    """Return the minimum of a block."""
+    """Minimum of a block."""
     least = FOREVER
     for place in range(block * BLOCK, min((block + 1) * BLOCK, len(values))):
         least = min(least, values[place])
@@ -113,19 +108,19 @@ def least_of(values: Ints, block: int) -> int:
 
 @inlined
 def pack_key(level: int, until: int, node: int) -> int:
-    """Return the key of a node with `level` units at first and one until `until`."""
+    """Key of a node with `level` units first and one until `until`."""
     return (min(level, MOST_LEVEL) << LEVEL_SHIFT) | (until << NODE_BITS) | node
 
 
 @inlined
 def until_of(key: int) -> int:
-    """Return until when the node holds a unit."""
+    """Until when the node holds a unit."""
     return (key >> NODE_BITS) & OPEN_END
 
 
 @inlined
 def whole_at(rows: Rows, place: int, request: Ints) -> int:
-    """Return the units that fit into a segment."""
+    """Units that fit a segment."""
     whole = ANY_UNITS
     for k in range(len(request)):
         free, need = np.int64(rows.value[place, k]), request[k]
@@ -138,7 +133,7 @@ def whole_at(rows: Rows, place: int, request: Ints) -> int:
 
 @inlined
 def entry_of(rows: Rows, node: int, request: Ints, base: int, now: int) -> int:
-    """Return a node's entry."""
+    """Entry of a node."""
     forget_before(rows, node, now)
     place, stop = rows.head[node], rows.head[node] + rows.size[node]
     level = whole_at(rows, place, request)
@@ -159,7 +154,7 @@ def entry_of(rows: Rows, node: int, request: Ints, base: int, now: int) -> int:
 
 @inlined
 def over_at(key: int) -> int:
-    """Return when an entry expires, from the base."""
+    """When an entry expires, from the base."""
     if key < 0:
         return -1 - key
     return until_of(key) if until_of(key) < OPEN_END else LATER
@@ -178,7 +173,7 @@ def see_least(openings: Openings, block: int) -> None:
 
 @inlined
 def chunk_of(openings: Openings, key: int) -> int:
-    """Return the last chunk that begins at or before a key, or the first."""
+    """Last chunk that begins at or before a key, or the first."""
     order, chunk = openings.order, openings.chunk
     low, high = np.int64(0), openings.about[CHUNKS]
     while high - low > 1:
@@ -206,7 +201,7 @@ def place_in(openings: Openings, chunk: int, key: int) -> int:
 
 @inlined
 def seek_key(openings: Openings, key: int) -> tuple[int, int]:
-    """Return chunk and place of the first key not less than `key`."""
+    """Chunk and place of the first key not less than `key`."""
     at = chunk_of(openings, key)
     chunk = openings.order[at]
     place = place_in(openings, chunk, key)
@@ -233,7 +228,7 @@ def strike(openings: Openings, key: int) -> None:
 
 @bare
 def insert(openings: Openings, key: int) -> bool:
-    """Insert a key; False if no chunk is left."""
+    """Insert a key; False: no chunk left."""
     order, size, about = openings.order, openings.size, openings.about
     at = chunk_of(openings, key)
     chunk = order[at]
@@ -262,7 +257,7 @@ def insert(openings: Openings, key: int) -> bool:
 
 @bare
 def renew(rows: Rows, member: Ints, openings: Openings, request: Ints, groups: int, node: int, now: int) -> bool:
-    """Update a node's entry; False if space is short."""
+    """Update a node's entry; False: no chunk left."""
     about, key = openings.about, openings.key
     if not may_use(member, node, groups):
         return True
@@ -288,7 +283,7 @@ def renew(rows: Rows, member: Ints, openings: Openings, request: Ints, groups: i
 
 @bare
 def renew_over(rows: Rows, member: Ints, openings: Openings, request: Ints, groups: int, now: int) -> bool:
-    """Update expired entries; False if space is short."""
+    """Update expired entries; False: no chunk left."""
     time = now - openings.about[BASE]
     for above in range(len(openings.least_of_blocks)):
         if openings.least_of_blocks[above] > time:
@@ -306,7 +301,7 @@ def renew_over(rows: Rows, member: Ints, openings: Openings, request: Ints, grou
 
 @inlined
 def units_of_empty(capacity: Ints, node: int, request: Ints) -> int:
-    """Return the units of an empty node."""
+    """Units of an empty node."""
     whole = FOREVER
     for k in range(len(request)):
         if request[k] > 0:

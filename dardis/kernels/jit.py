@@ -1,7 +1,6 @@
-"""Compilation of kernels. Machine code is cached in a folder named by the sources.
+"""Compilation of kernels, cached in a folder named by the sources.
 
-Numba checks only a kernel's own file for changes, not files it calls. One process of a machine compiles while others
-wait; each prints a line.
+Numba checks only a kernel's own file for changes. One process of a machine compiles; others wait.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ from numba.core import event
 from numba.core.registry import cpu_target
 
 Fields = tuple[Any, ...]
-"""Named tuple's fields as a plain tuple."""
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -43,7 +41,7 @@ def _version() -> str:
 
 
 def _cache_folder() -> Path:
-    """Return the first writable folder: `NUMBA_CACHE_DIR`, or beside the kernels, in the user's cache, or temporary.
+    """First writable folder: `NUMBA_CACHE_DIR`, or DARDIS' own.
 
     Another user's folder is never used.
     """
@@ -73,13 +71,13 @@ class Turn(Protocol):
     """Lock; its holder prints the line."""
 
     def acquire(self, block: bool, /) -> bool:
-        """Return whether the lock was free."""
+        """Whether the lock was free."""
 
 
 class Teller(event.Listener):
     """Prints a line before kernels are compiled or waited for; `quiet`: never.
 
-    `turns` has a lock for each line; processes may share the locks.
+    `turns` has a lock per line; processes may share the locks.
     """
 
     def __init__(self) -> None:
@@ -105,16 +103,13 @@ event.register("numba:compile", TELLER)
 
 
 def compiles() -> bool:
-    """Return whether `NUMBA_DISABLE_JIT` is unset."""
+    """Whether `NUMBA_DISABLE_JIT` is unset."""
     return not numba.config.DISABLE_JIT  # type: ignore[attr-defined]
 
 
 @contextmanager
 def compiled_by_one(what: str) -> Iterator[bool]:
-    """Let one process of a machine compile `what`; yield True if already on disk.
-
-    Without file locks, no process waits.
-    """
+    """Let one process of a machine compile `what`; yield True if already on disk."""
     if not compiles():
         yield False
         return
@@ -143,11 +138,10 @@ def _compiled(function: Function, **options: object) -> Function:
 
 
 class _Loading:
-    """Numba's kernel cache without the preparation for compiling.
+    """Numba's kernel cache without the preparation for compiling."""
 
-    Numba would prepare SciPy's linear algebra: a third of the CPU time of a run of ten jobs. If Numba's internals
-    differ, Numba loads as usual.
-    """
+    # Numba would prepare SciPy's linear algebra: a third of the CPU time of a run of ten jobs. If Numba's internals
+    # differ, Numba loads as usual.
 
     def __init__(self, cache: Any) -> None:  # noqa: ANN401 (Numba says no types)
         self._cache = cache
@@ -156,7 +150,6 @@ class _Loading:
         return getattr(self._cache, name)
 
     def load_overload(self, sig: object, target_context: object) -> Any:  # noqa: ANN401 (Numba says no types)
-        """Return the kernel for these types, if on disk."""
         try:
             from numba.core.runtime.nrt import rtsys
 
@@ -179,24 +172,18 @@ def kernel(function: Function) -> Function:
 
 
 def bare(function: Function) -> Function:
-    """Compile a function that makes no array, without counting references.
-
-    Counting took two thirds of an ask (456 against 138 µs for 5,832 nodes of three breakpoints).
-    """
+    """Compile a function that makes no array, without counting references."""
+    # Counting took two thirds of an ask (456 against 138 µs for 5,832 nodes of three breakpoints).
     return _called_from_python(function, _nrt=False)
 
 
 def inlined(function: Function) -> Function:
-    """Compile a bare function into its callers; Python cannot call it.
-
-    Passing arrays cost half of an ask (138 against 69 µs). Unpacking for Python would double the compile time.
-    """
+    """Compile a bare function into its callers; Python cannot call it."""
+    # Passing arrays cost half of an ask (138 against 69 µs). Unpacking for Python would double the compile time.
     return _compiled(function, cache=True, _nrt=False, forceinline=True, no_cpython_wrapper=True)
 
 
 def folded(function: Function) -> Function:
-    """Insert a function into its callers before compilation, although it makes arrays.
-
-    Passing arrays counts references: a third of a central dispatcher's pass (0.84 against 0.52 s for 63,000).
-    """
+    """Insert a function into its callers before compilation, although it makes arrays."""
+    # Passing arrays counts references: a third of a central dispatcher's pass (0.84 against 0.52 s for 63,000).
     return _compiled(function, inline="always")

@@ -1,4 +1,4 @@
-"""Arrays of a job queue, for passes and turns."""
+"""Arrays of a job queue."""
 
 from __future__ import annotations
 
@@ -16,29 +16,27 @@ from dardis.model.offer_rows import OFFER_COLUMNS
 ) = range(19)  # fmt: skip
 """Columns of the table.
 
-`SPAN`: reserved time. `LEVEL`: priority. `HOURS`: the queue's hours. `IGNORES`: the desired profile does not bind.
-`FRESH`: not tried yet. `START`: reserved start. `HOLD`, `HELD`: place and number of nodes. `GONE`: started. From
-`REQUEST` on: request of a unit.
+`SPAN`: reserved time. `HOURS`: the queue's hours. `IGNORES`: the desired profile does not bind. `FRESH`: not tried yet.
+`START`: reserved start. `HOLD`, `HELD`: place and number of nodes. `GONE`: started. `REQUEST` on: request of a unit.
 
-A job with a shape (`shape_kernels`) has its nodes in the rows of its parts. `PART` and `OTHER` are slots plus 1 (0:
-none). In the job's row, `PART` is the first part taken, and `OTHER` the first request. In a part, `PART` is the next
-part; in a first part, `OTHER` is the next request. `NODES`: nodes of a part (0: any number). `ADJACENT`: neighbours.
+A job with a shape has its nodes in rows of parts. Links are slots plus 1 (0: none). In the job's row, `PART` is the
+first part taken, `OTHER` the first request. In a part, `PART` is the next part; in a first part, `OTHER` is the next
+request. `NODES`: nodes of a part (0: any).
 """
 RULE, BACK, ARRIVED, ENDED, OUTRUN = range(5)
-"""Lists of slots: waiting jobs by rule and by backfilling order; then new arrived, ended and overdue jobs."""
+"""Lists of slots: waiting jobs by rule, by backfilling order; new arrived, ended and overdue jobs."""
 UNBOUND, BOUND_AT_START, BOUND_THROUGHOUT = 0, 1, 2
 """How the desired profile binds a run: never, at its start, throughout."""
 PHASE, PLACE, BLOCKED, RESERVED, STARTED, WHOLE, FREED, LOOKED_AT, FOLLOWING, LAPSES, LAST = range(11)
-"""State of a pass. `WHOLE`: try all jobs, not only fresh ones. `FREED`: reservations may improve. `FOLLOWING`: next
-reserved start. `LAPSES`: next deadline of a soft profile. `LAST`: last job of the window."""
+"""State of a pass. `WHOLE`: try all jobs. `FREED`: reservations may improve. `FOLLOWING`: next reserved start.
+`LAPSES`: next deadline. `LAST`: last job of the window."""
 REMEMBERED = 16
-"""Failed jobs remembered to skip larger requests."""
 
 
 class Rules(NamedTuple):
     """Rules of a pass.
 
-    `depth`: most reservations, 0: all. `window`: jobs examined by backfilling, 0: all.
+    `depth`: most reservations; `window`: jobs examined by backfilling; 0: all.
     """
 
     strict: bool
@@ -55,8 +53,7 @@ class Rules(NamedTuple):
 class Queue(NamedTuple):
     """Waiting and running jobs: table, keys (slots, 2), lists (5, slots), their sizes, nodes held.
 
-    `edges`: times when hours close and open in turn, ascending; those of hours h begin at `edges_at[h]`. Hours 0 are
-    always open.
+    `edges`: times when hours close and open in turn; hours h begin at `edges_at[h]`. Hours 0 are always open.
     """
 
     table: Ints
@@ -84,7 +81,7 @@ class Room(NamedTuple):
 
 
 def make_room(kinds: int, scratch: Scratch, rows: int, slots: int) -> Room:
-    """Return space for `rows` offers and `slots` starts."""
+    """Space for `rows` offers and `slots` starts."""
     return Room(
         np.zeros(11, dtype=np.int64),
         np.zeros(slots, dtype=np.int64),
@@ -99,7 +96,7 @@ def make_room(kinds: int, scratch: Scratch, rows: int, slots: int) -> Room:
 
 
 def make_queue(slots: int, kinds: int) -> Queue:
-    """Return an empty queue for `slots` jobs on as many nodes."""
+    """Empty queue for `slots` jobs on as many nodes."""
     return Queue(
         np.zeros((slots, REQUEST + kinds), dtype=np.int64),
         np.zeros((slots, 2), dtype=np.float64),
@@ -113,7 +110,7 @@ def make_queue(slots: int, kinds: int) -> Queue:
 
 
 def wider_queue(queue: Queue, slots: int) -> Queue:
-    """Return the queue enlarged to `slots` jobs."""
+    """Queue enlarged to `slots` jobs."""
     wider = make_queue(slots, queue.table.shape[1] - REQUEST)
     count = len(queue.table)
     wider.table[:count] = queue.table

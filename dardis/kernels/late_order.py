@@ -1,4 +1,4 @@
-"""Turns of task managers with late binding: order and starts of waiting jobs."""
+"""Turns of task managers with late binding."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ from dardis.model.offer_rows import ASKER_RESERVES, HOST_RESERVES
 BLOCKED, ASLEEP = 30, 31
 """Results: the job may reserve; the job waits for sleeping nodes."""
 BOOKS_FULL, NODES_FULL = 32, 33
-"""Results: enlarge reservations, or nodes of jobs, and call again."""
+"""Results: enlarge reservations, or nodes of jobs."""
 HEAD_START_S = 86_400
-"""Added to each wait: no key begins at 0."""
+"""Added to each wait: no key is 0."""
 SAID: Final = LATEST + 1
-"""Leading table columns in rows of `list_tried`; `START` and the request follow."""
+"""Leading columns in `list_tried`; `START` and request follow."""
 
 # ----------------------------------------------------------------------------------------------------------------------
 # The order.
@@ -57,7 +57,7 @@ SAID: Final = LATEST + 1
 
 @inlined
 def goes_before(table: Ints, keys: Floats, a: int, b: int, oldest: int) -> bool:
-    """Return whether job a precedes job b."""
+    """Whether job a precedes job b."""
     if table[a, NUMBER] == oldest or table[b, NUMBER] == oldest:
         return table[a, NUMBER] == oldest
     if table[a, LEVEL] != table[b, LEVEL]:
@@ -73,7 +73,7 @@ def goes_before(table: Ints, keys: Floats, a: int, b: int, oldest: int) -> bool:
 def put_in_order(table: Ints, slots: Ints, keys: Floats, cores: int, now: int, oldest: int, spare: Ints) -> int:
     """Sort waiting jobs, `oldest` first; return the place of the first new job.
 
-    Key: `(wait + 24 h) / (walltime · √cores)`, where `cores` is the index of the kind. Sorted runs stay in place.
+    Key: `(wait + 24 h) / (walltime · √cores)`; `cores` is a kind's index. Sorted runs stay in place.
     """
     count = len(slots)
     for slot in slots:
@@ -105,7 +105,7 @@ def put_in_order(table: Ints, slots: Ints, keys: Floats, cores: int, now: int, o
 
 @bare
 def list_tried(table: Ints, slots: Ints, begin: int, whole: bool, rows: Ints, places: Ints) -> int:
-    """Write rows and places of jobs with a turn, from place `begin` on; return how many.
+    """Write rows and places of jobs with a turn, from place `begin` on.
 
     `whole`: all jobs, else new jobs.
     """
@@ -138,7 +138,7 @@ def write_tried(table: Ints, rows: Ints) -> None:
 
 @bare
 def end_turns(table: Ints, slots: Ints) -> int:
-    """Remove started jobs from the list; return how many are left."""
+    """Remove started jobs from the list; return how many stay."""
     kept = 0
     for slot in slots:
         table[slot, FRESH] = 0
@@ -156,10 +156,6 @@ def end_turns(table: Ints, slots: Ints) -> int:
 def _take_turn(
     rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, awake: Ints, now: int, stop: int, reserving: int
 ) -> int:
-    """Continue to place `stop`; return DONE, BLOCKED, ASLEEP, FULL or ROOM.
-
-    Jobs before place `reserving` may reserve. `awake` is `member` without nodes that cannot start a job now.
-    """
     table, state = queue.table, room.state
     sleeps = False
     for node in range(len(member)):
@@ -197,7 +193,10 @@ def _turn(
 def take_turn(
     rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, awake: Ints, now: int, stop: int, reserving: int
 ) -> int:
-    """Run a turn up to place `stop`; return DONE, BLOCKED or ASLEEP. After FULL or ROOM, call again."""
+    """Continue a turn to place `stop`; return DONE, BLOCKED, ASLEEP, FULL or ROOM.
+
+    Jobs before place `reserving` may reserve. `awake` is `member` without sleeping nodes.
+    """
     plain = tuple(rows), member, tuple(queue), tuple(rules), room[:-1], tuple(room.scratch)
     return _turn(*plain, awake, now, stop, reserving)
 
@@ -206,17 +205,17 @@ def take_turn(
 # All turns of an instant at once, on the nodes themselves.
 
 GOT_PLACE, GOT_NUMBER, GOT_START, GOT_END, GOT_COUNT = range(5)
-"""Result columns: place in the request, number, start, end, number of nodes."""
+"""Columns: place in the request, number, start, end, number of nodes."""
 AT, USED, BOOKED, TOLD, HEAD, ROUNDS, LONGEST, OPENED, SHOWN = range(9)
-"""`Wanted.at`: next job, node entries in use, jobs booked, nodes due to publish, job that reserved (negative: none),
-rounds, most breakpoints, begun, reservation published."""
+"""`Wanted.at`: next job, node entries in use, jobs booked, nodes due to publish, job with reservation (negative: none),
+rounds, most breakpoints, begun, published."""
 
 
 class Wanted(NamedTuple):
     """Task of `bind` and its results.
 
-    Reservations; nodes changed since `since`; state; results; rows of the jobs; reserving side; whether jobs without a
-    turn follow.
+    `jobs`: rows. `reserves`: reserving side. `behind`: jobs without a turn follow. Nodes in `changed` changed after
+    `since`.
     """
 
     books: Rows
@@ -231,7 +230,6 @@ class Wanted(NamedTuple):
 
 @folded
 def _reserve(rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, room: Room, at: Ints, now: int) -> int:
-    """Reserve a job's earliest start, first up to its old reservation."""
     table, state = queue.table, room.state
     before = table[slot, START]
     span = before - now + 1 if before > now else max(table[slot, SPAN], SHORTEST_WINDOW_S)
@@ -251,7 +249,7 @@ def _reserve(rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, ro
 
 @bare
 def note_taken(rows: Rows, queue: Queue, room: Room, wanted: Wanted, now: int) -> int:
-    """Book the jobs that got nodes; return DONE or BOOKS_FULL."""
+    """Book the jobs that got nodes."""
     table, at = queue.table, wanted.at
     while at[BOOKED] < room.state[STARTED]:
         slot = room.started[at[BOOKED]]
@@ -271,7 +269,6 @@ def note_taken(rows: Rows, queue: Queue, room: Room, wanted: Wanted, now: int) -
 
 @folded
 def _start(rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, room: Room, now: int) -> int:
-    """Start a job if it fits."""
     if hopeless(queue.table, slot, room):
         return STAYS
     if fits_now(rows, member, queue.table, slot, rules, now, AT_ONCE):
@@ -283,7 +280,7 @@ def _start(rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, room
 
 @folded
 def _bind(rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, wanted: Wanted, now: int) -> int:
-    """Start jobs that fit; the first other reserves. Nodes publish first, and after a reservation if jobs follow."""
+    # Nodes publish first, and after a reservation if jobs follow.
     table, at, count = queue.table, wanted.at, len(wanted.jobs)
     if at[OPENED] == 0:
         at[OPENED] = 1
@@ -324,10 +321,9 @@ def _bind_all(
 
 
 def bind(rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, wanted: Wanted, now: int) -> int:
-    """Start or reserve the jobs of a request on the nodes.
+    """Start jobs that fit, and let the first other job reserve.
 
-    Returns DONE, BLOCKED (the asker reserves) or NOTHING (a defect). After FULL, ROOM, BOOKS_FULL or NODES_FULL,
-    enlarge and call again.
+    Returns DONE, BLOCKED (the asker reserves) or NOTHING (a defect).
     """
     plain = tuple(rows), member, tuple(queue), tuple(rules), room[:-1], tuple(room.scratch)
     return _bind_all(*plain, tuple(wanted.books), wanted[1:], now)

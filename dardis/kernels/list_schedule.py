@@ -1,4 +1,4 @@
-"""List schedule on the summed capacity of all nodes, and exchanges that lower its cost of weighted starts.
+"""List schedule on the nodes' summed capacity, and exchanges that lower its cost.
 
 Single nodes are ignored: a job may find none at its planned time.
 """
@@ -18,42 +18,40 @@ from dardis.model.job import FOREVER
 class Ahead(NamedTuple):
     """Inputs and work space of a plan.
 
-    Profile i is the free capacity before job i is placed: `value[i]` (steps, columns) from `time[i]` (steps,) on, with
-    `steps[i]` steps. The last profile is for trials. Columns are those of nodes' profiles, summed.
+    Profile i is the free capacity before job i: `value[i]` (steps, columns) from `time[i]` on, `steps[i]` steps; the
+    last is for trials.
     """
 
     base_time: Ints
     base_value: Ints
-    """Capacity and start times of the empty machine."""
+    """Capacity and times of the empty machine."""
     time: Ints
     value: Ints
     steps: Ints
     slots: Ints
-    """Slots of planned jobs, by weight; other arrays use the same index."""
+    """Slots of planned jobs, by weight; other arrays share the index."""
     need: Ints
-    """Request by column."""
     span: Ints
     weight: Floats
-    """Cost of one second of wait."""
+    """Cost of a second of wait."""
     soonest: Ints
-    """Start without other planned jobs; each search begins there."""
+    """Start without other planned jobs."""
     least: Floats
-    """Cost of the soonest start."""
     start: Ints
     order: Ints
-    """Orders: of the plan, on trial, and kept."""
+    """Orders: of the plan, on trial, kept."""
     tried: Ints
     kept: Ints
     last: Ints
-    """By slot: number of the last planned job, and its place in the order."""
+    """By slot: number of the last planned job, and its place."""
     chosen: Ints
-    """Slots to start now, then others, each in plan order."""
+    """Slots to start now, then others."""
     count: Ints
-    """Shape (2,): how many of `chosen` are tried, and in total."""
+    """Shape (2,): number of slots tried, of all slots."""
 
 
 def make_ahead(base_time: Ints, base_value: Ints, jobs: int, slots: int) -> Ahead:
-    """Return space for plans of `jobs` jobs; waiting and running jobs have at most `slots`."""
+    """Space for plans of `jobs` jobs, with at most `slots` waiting and running."""
     columns = base_value.shape[1]
     profiles, longest = jobs + 2, len(base_time) + slots + jobs + 4
     slots_of, span, soonest, start, order, tried, kept, chosen = np.zeros((8, jobs), dtype=np.int64)
@@ -81,7 +79,7 @@ def make_ahead(base_time: Ints, base_value: Ints, jobs: int, slots: int) -> Ahea
 
 @inlined
 def earliest(time: Ints, value: Ints, begin: int, steps: int, need: Ints, span: int) -> int:
-    """Return the first step from `begin` with enough for `span` s, or `steps`."""
+    """First step from `begin` with enough for `span` s, or `steps`."""
     first = begin
     for place in range(begin, steps):
         if first < place and time[place] >= time[first] + span:
@@ -95,7 +93,7 @@ def earliest(time: Ints, value: Ints, begin: int, steps: int, need: Ints, span: 
 
 @inlined
 def fits_from(time: Ints, value: Ints, first: int, steps: int, need: Ints, span: int) -> bool:
-    """Return whether capacity suffices for `span` s from a step on."""
+    """Whether capacity suffices for `span` s from a step on."""
     for place in range(first, steps):
         if first < place and time[place] >= time[first] + span:
             break
@@ -107,7 +105,7 @@ def fits_from(time: Ints, value: Ints, first: int, steps: int, need: Ints, span:
 
 @inlined
 def use(time: Ints, value: Ints, steps: int, need: Ints, first: int, end: int) -> int:
-    """Subtract a job's request from step `first` to `end`; return the new number of steps."""
+    """Subtract a job's request from step `first` to `end`."""
     last = first + 1
     while last < steps and time[last] < end:
         last += 1
@@ -128,7 +126,7 @@ def use(time: Ints, value: Ints, steps: int, need: Ints, first: int, end: int) -
 
 @inlined
 def step_at(time: Ints, steps: int, moment: int) -> int:
-    """Return the first step at or after `moment`."""
+    """First step at or after `moment`."""
     low, high = np.int64(0), np.int64(steps)
     while low < high:
         middle = (low + high) >> 1
@@ -168,13 +166,13 @@ def copy_profile(ahead: Ahead, source: int, target: int) -> None:
 
 @inlined
 def cost_of(ahead: Ahead, job: int, start: int, now: int) -> float:
-    """Return the cost of a start, 0 for FOREVER."""
+    """Cost of a start, 0 for FOREVER."""
     return 0.0 if start == FOREVER else ahead.weight[job] * (start - now)
 
 
 @bare
 def cost_before(ahead: Ahead, count: int, now: int) -> float:
-    """Return the cost of the first `count` jobs."""
+    """Cost of the first `count` jobs."""
     cost = 0.0
     for i in range(count):
         cost += cost_of(ahead, ahead.order[i], ahead.start[ahead.order[i]], now)
@@ -183,7 +181,7 @@ def cost_before(ahead: Ahead, count: int, now: int) -> float:
 
 @bare
 def put_all(ahead: Ahead, first: int, count: int, now: int) -> float:
-    """Place the jobs from place `first` of the order on; return the total cost."""
+    """Place jobs from place `first` of the order on; return the total cost."""
     cost = cost_before(ahead, first, now)
     for i in range(first, count):
         job = ahead.order[i]
@@ -195,7 +193,7 @@ def put_all(ahead: Ahead, first: int, count: int, now: int) -> float:
 
 @bare
 def put_cheaper(ahead: Ahead, count: int, cost: float, now: int) -> float:
-    """Place all jobs in the new order, or in the kept order if cheaper; return the cost."""
+    """Place all jobs in the new or kept order, whichever is cheaper; return the cost."""
     again = put_all(ahead, 0, count, now)
     if again <= cost:
         return again
@@ -216,10 +214,8 @@ def write_least(ahead: Ahead, count: int, now: int) -> None:
 
 @inlined
 def other_order(ahead: Ahead, count: int, key: int, draw: int) -> int:
-    """Write an order with two jobs exchanged or one moved; return the first changed place.
-
-    Places near the front are preferred, as they decide the starts now.
-    """
+    """Write an order with two jobs exchanged or one moved; return the first changed place."""
+    # Places near the front are preferred: they decide the starts now.
     order, tried = ahead.order, ahead.tried
     a = min(below(key, 4 * draw, count - 1), below(key, 4 * draw + 1, count - 1))
     b = a + 1 + below(key, 4 * draw + 2, count - a - 1)
@@ -259,7 +255,7 @@ def exchange(ahead: Ahead, count: int, tries: int, key: int, cost: float, now: i
 
 @bare
 def merge_orders(ahead: Ahead, by_last: Ints, known: int, count: int) -> None:
-    """Write the last plan's order, and insert new jobs by weight.
+    """Insert new jobs into the last plan's order, by weight.
 
     `by_last` has the `known` jobs of the last plan in order, then others by weight.
     """
@@ -275,9 +271,9 @@ def merge_orders(ahead: Ahead, by_last: Ints, known: int, count: int) -> None:
 
 @kernel
 def schedule_or_postpone(time: Ints, value: Ints, steps: int, need: Ints, span: Ints, start: Ints) -> None:
-    """Start the first job that can start first (PCP'19, section 2.2); writes `start`, FOREVER for never.
+    """At each step, start all jobs that fit, in priority order (PCP'19, section 2.2).
 
-    Jobs are in priority order. `time` and `value` need one spare step a job.
+    Writes `start`, FOREVER for never. `time` and `value` need a spare step per job.
     """
     count = len(span)
     start[:] = FOREVER

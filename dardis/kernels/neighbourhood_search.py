@@ -1,7 +1,4 @@
-"""Neighbourhood search on real nodes: removes groups of jobs and re-inserts each job for the best profit.
-
-A worse group is restored. Groups of one job give coordinate descent. A plan is a queue's table and held nodes.
-"""
+"""Neighbourhood search on real nodes: removes groups of jobs, and re-inserts each for the best profit."""
 
 from __future__ import annotations
 
@@ -22,17 +19,17 @@ from dardis.model.job import FOREVER
 from dardis.model.offer_rows import FIRST
 
 GROUP, PHASE, PLACE, KEPT = range(4)
-"""State: group, phase, place in the group, number of improved groups."""
+"""State: group, phase, place in the group, improved groups."""
 OUT, BACK, UNDO, RESTORE = range(4)
-"""Phases: remove jobs, re-insert; to undo, remove again, restore."""
+"""Phases: remove, re-insert; to undo, remove again, restore."""
 GAIN, TOTAL = range(2)
 """Gains: of the group, of all kept groups."""
 SAME = 1e-9
-"""Money below this is a tie; the earlier start wins."""
+"""Smallest difference in money."""
 
 
 class Groups(NamedTuple):
-    """Groups of jobs, group i `slots[offset[i]:offset[i+1]]`, with progress and gains."""
+    """Jobs of group i: `slots[offset[i]:offset[i+1]]`; progress and gains."""
 
     offset: Ints
     slots: Ints
@@ -51,10 +48,8 @@ class Torn(NamedTuple):
 
 @kernel
 def best_of_spans(spans: Ints, found: int, first: int, duration: int, slot: int, profit: DayProfit, grain: int) -> int:
-    """Return the most profitable start in `spans[:found]` (relative to `first`), or -1 if none gains.
-
-    Tried: span ends, multiples of `grain` s, and segment edges at the job's start or end.
-    """
+    """Most profitable start in `spans[:found]` (from `first`), or -1 if none gains."""
+    # Tried: span ends, multiples of `grain` s, and segment edges at the job's start or end.
     edges = profit.hours.edges
     watts = profit.added_w[slot]
     before = np.empty(len(edges), dtype=np.float64)
@@ -88,7 +83,7 @@ def best_of_spans(spans: Ints, found: int, first: int, duration: int, slot: int,
 def find_best(
     rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, room: Room, profit: DayProfit, grain: int, now: int
 ) -> int:
-    """Find the most profitable start of the day; write `room.result` and nodes. Return FOUND, NOTHING or ROOM."""
+    """Find the day's most profitable start; write `room.result` and nodes. Return FOUND, NOTHING or ROOM."""
     table = queue.table
     longest = np.int64(0)
     for node in range(len(member)):
@@ -136,8 +131,7 @@ def account_for(queue: Queue, slot: int, profit: DayProfit, sign: int) -> float:
 def put_best(
     rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, room: Room, profit: DayProfit, grain: int, now: int
 ) -> int:
-    """Reserve a job at its best start, else the earliest after the day, or any if too late; return DONE, FULL or ROOM.
-    """
+    """Reserve a job at its best start, else after the day, or at any time if too late."""
     answered = find_best(rows, member, queue, slot, rules, room, profit, grain, now)
     if answered == NOTHING:
         day_end = profit.hours.edges[-1]
@@ -152,7 +146,7 @@ def put_best(
 
 @folded
 def tear_out(rows: Rows, queue: Queue, slot: int, profit: DayProfit, now: int, gains: Floats) -> int:
-    """Remove a job's reservation and profit; return DONE or FULL."""
+    """Remove a job's reservation and profit."""
     start = queue.table[slot, START]
     if give_back(rows, queue, slot, now) == FULL:
         return FULL
@@ -174,7 +168,7 @@ def remember(queue: Queue, slot: int, torn: Torn, i: int) -> None:
 
 @folded
 def restore(rows: Rows, queue: Queue, slot: int, torn: Torn, i: int, now: int) -> int:
-    """Restore job i of the group; return DONE or FULL."""
+    """Restore job i of the group."""
     hold, base = queue.table[slot, HOLD], torn.held[:i].sum()
     queue.table[slot, HELD] = torn.held[i]
     for k in range(torn.held[i]):
@@ -188,7 +182,7 @@ def rebuild(
     rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, profit: DayProfit, grain: int, now: int,
     groups: Groups, torn: Torn,
 ) -> int:  # fmt: skip
-    """Rebuild all groups, and restore worse ones; return DONE. After FULL or ROOM, call again."""
+    """Rebuild all groups, and restore worse ones."""
     offsets, slots, state, gains = groups
     while state[GROUP] < len(offsets) - 1:
         low = offsets[state[GROUP]]

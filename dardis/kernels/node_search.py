@@ -1,4 +1,4 @@
-"""Search for nodes and start of a waiting job beside all reservations."""
+"""Search for start and nodes of a waiting job."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ from dardis.model.job import FOREVER, NO_TIME, SHORTEST_WINDOW_S
 from dardis.model.offer_rows import FIRST, INDEX, INDEX_BITS, NODE, Asks
 
 FIRST_START, LAST_START, ALL_RUNS, ZERO = range(4)
-"""Entries of `Room.ask`: first and last start, the quota for all runs, two zeros (no draws, nothing held)."""
+"""Entries of `Room.ask`: first and last start, quota for all runs, two zeros."""
 ROOM = 3
-"""Result: scratch or offers are too small; distinct from other results."""
+"""Result: scratch or offers are too small."""
 FOUND, NOTHING = 20, 21
 """Results of a search."""
 
 
 @bare
 def binding_of(rules: Rules, table: Ints, slot: int, now: int) -> int:
-    """Return how the profile binds a job now; soft ones bind until its deadline."""
+    """How the profile binds a job now; a soft profile binds until a deadline."""
     if rules.soft and (table[slot, IGNORES] != 0 or now >= table[slot, LATEST]):
         return UNBOUND
     return rules.binding
@@ -54,7 +54,7 @@ def binding_of(rules: Rules, table: Ints, slot: int, now: int) -> int:
 
 @inlined
 def units_now(rows: Rows, node: int, request: Ints, until: int, binding: int, units: int) -> int:
-    """Return the units, up to `units`, that fit from now (first segment) to `until`."""
+    """Units, up to `units`, that fit from now (first segment) to `until`."""
     most = units
     kinds = len(request)
     place = rows.head[node]
@@ -75,7 +75,6 @@ def units_now(rows: Rows, node: int, request: Ints, until: int, binding: int, un
 
 
 AT_ONCE: Final = np.int64(0)
-"""No delay."""
 
 
 @bare
@@ -84,7 +83,7 @@ def first_nodes(
 ) -> int:  # fmt: skip
     """Write the first nodes that hold the job from now on, and units; return how many, or 0.
 
-    Starts up to `delay` s later also fit. Empty `nodes`: count only.
+    The job may start up to `delay` s later. Empty `nodes`: count only.
     """
     request = table[slot, REQUEST:]
     binding = binding_of(rules, table, slot, now)
@@ -109,13 +108,13 @@ def first_nodes(
 
 @bare
 def fits_now(rows: Rows, member: Ints, table: Ints, slot: int, rules: Rules, now: int, delay: int) -> bool:
-    """Return whether the job fits now, and up to `delay` s later."""
+    """Whether the job fits now, and up to `delay` s later."""
     return first_nodes(rows, member, table, slot, rules, now, delay, table[slot, :0], table[slot, :0]) > 0
 
 
 @inlined
 def cap_by_desired(rows: Rows, request: Ints, out: Ints, count: int) -> int:
-    """Limit offers to the desired profile now; drop those below one unit."""
+    """Limit offers to the desired profile now."""
     kinds = len(request)
     kept = 0
     for o in range(count):
@@ -135,7 +134,7 @@ def cap_by_desired(rows: Rows, request: Ints, out: Ints, count: int) -> int:
 
 @folded
 def ask_of(table: Ints, slot: int, room: Room) -> Batch:
-    """Return the job as a batch of one ask to all nodes."""
+    """Job as a batch of one ask to all nodes."""
     zeros = room.ask[ZERO : ZERO + 2]
     none = zeros[:0]
     asks = Asks(
@@ -154,7 +153,7 @@ def ask_of(table: Ints, slot: int, room: Room) -> Batch:
 
 @inlined
 def next_edge(queue: Queue, slot: int, time: int) -> int:
-    """Return the place of the job's first hours edge after `time`."""
+    """Place of the job's first hours edge after `time`."""
     hours = queue.table[slot, HOURS]
     low, high = queue.edges_at[hours], queue.edges_at[hours + 1]
     while low < high:
@@ -168,7 +167,7 @@ def next_edge(queue: Queue, slot: int, time: int) -> int:
 
 @inlined
 def opens(queue: Queue, slot: int, time: int) -> int:
-    """Return when the job's queue is next open."""
+    """When the job's queue is next open."""
     if queue.table[slot, HOURS] == 0:
         return time
     place = next_edge(queue, slot, time)
@@ -178,7 +177,7 @@ def opens(queue: Queue, slot: int, time: int) -> int:
 
 @inlined
 def closes(queue: Queue, slot: int, time: int) -> int:
-    """Return when the job's queue next closes (FOREVER: never)."""
+    """When the job's queue next closes (FOREVER: never)."""
     if queue.table[slot, HOURS] == 0:
         return FOREVER
     place = next_edge(queue, slot, time)
@@ -187,7 +186,7 @@ def closes(queue: Queue, slot: int, time: int) -> int:
 
 @inlined
 def rounds_until(start: int, first: int, span: int) -> int:
-    """Count the windows to a start; the first has `span` starts, each next twice as many."""
+    """Count windows to a start; the first has `span` starts, each next twice as many."""
     rounds, end = 1, first + span
     while start >= end:
         span *= 2
@@ -198,7 +197,7 @@ def rounds_until(start: int, first: int, span: int) -> int:
 
 @inlined
 def last_change(rows: Rows) -> int:
-    """Return the last change on any node."""
+    """Last change on any node."""
     last = np.int64(NO_TIME)
     for node in range(len(rows.size)):
         last = max(last, rows.time[rows.head[node] + rows.size[node] - 1])
@@ -210,9 +209,9 @@ def find(
     rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, slot: int, binding: int, first: int, last: int,
     now: int,
 ) -> int:  # fmt: skip
-    """Find the earliest start in `[first, last]`; write `room.result` and the nodes. Return FOUND, NOTHING or ROOM.
+    """Find the earliest start in `[first, last]`; write `room.result` and nodes. Return FOUND, NOTHING or ROOM.
 
-    BOUND_AT_START applies only if `first` equals `last`.
+    BOUND_AT_START needs `first` equal to `last`.
     """
     table = queue.table
     longest = np.int64(0)
@@ -269,7 +268,7 @@ def find_in_hours(
 
 @bare
 def take(rows: Rows, queue: Queue, slot: int, start: int, now: int) -> int:
-    """Reserve the nodes from `find`; return DONE or FULL."""
+    """Reserve the nodes from `find`."""
     table = queue.table
     low = table[slot, HOLD]
     high = low + table[slot, HELD]
@@ -283,7 +282,7 @@ def take(rows: Rows, queue: Queue, slot: int, start: int, now: int) -> int:
 
 @inlined
 def give_back_row(rows: Rows, queue: Queue, slot: int, now: int) -> int:
-    """Release a row's reservation; return DONE or FULL."""
+    """Release a row's reservation."""
     table = queue.table
     low = table[slot, HOLD]
     high = low + table[slot, HELD]
@@ -300,7 +299,7 @@ def give_back_row(rows: Rows, queue: Queue, slot: int, now: int) -> int:
 
 @bare
 def give_back(rows: Rows, queue: Queue, slot: int, now: int) -> int:
-    """Release a job's reservation with all parts; return DONE or FULL."""
+    """Release a job's reservation with all parts."""
     table = queue.table
     part = table[slot, PART]
     while part != 0:

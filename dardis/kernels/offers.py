@@ -16,13 +16,13 @@ from dardis.model.arrays import Ints
 from dardis.model.offer_rows import FIRST, FROM, NODE, OFFER_COLUMNS, TO, Asks
 
 OUT_OF_SPACE = -1
-"""Result of `answer`: enlarge `out` and call again."""
+"""Result: enlarge `out` and call again."""
 
 
 class Nodes(NamedTuple):
     """Nodes of a pool: profiles, node sets, first number.
 
-    A node offers nothing before `ready[node]` and a boot of `boot[node]` s from now. Both are empty if all are up.
+    Offers begin after `ready[node]`, and a boot of `boot[node]` s from now; empty if all nodes are up.
     """
 
     rows: Rows
@@ -45,7 +45,7 @@ class Held(NamedTuple):
 class Asked(NamedTuple):
     """Nodes asked: `node[offset[i]:offset[i+1]]`, ascending; without offsets, all.
 
-    `needed[i]`: offer only starts that all of these share.
+    `needed[i]`: offer only starts shared by all.
     """
 
     offset: Ints
@@ -62,7 +62,7 @@ class Batch(NamedTuple):
 
 
 class OfferRules(NamedTuple):
-    """Binding to the desired profile, generator code, grid in s, seed."""
+    """Desired profile binds, generator code, grid in s, seed."""
 
     binds: bool
     kind: int
@@ -83,7 +83,7 @@ class Scratch(NamedTuple):
 
 
 class Question(NamedTuple):
-    """Batch of asks at a time, work space, offers, and ends of each ask's offers."""
+    """Batch of asks at a time, work space, offers, ends of each ask's offers."""
 
     nodes: Nodes
     batch: Batch
@@ -95,7 +95,7 @@ class Question(NamedTuple):
 
 
 def make_scratch(longest: int, rows: Rows, quota: int, instants: int) -> Scratch:
-    """Return work space for profiles of `longest` breakpoints and `quota` draws of `instants` starts."""
+    """Work space for profiles of `longest` breakpoints and `quota` draws of `instants` starts."""
     longest += 4
     return Scratch(
         np.empty((2 * longest, OFFER_COLUMNS), dtype=np.int64),
@@ -113,7 +113,7 @@ def drawn_offers(
     profile: Profile, wanted: Wanted, draw: Draw, first: int, grain: int, scratch: Scratch, out: Ints, before: int,
     count: int,
 ) -> int:  # fmt: skip
-    """Replace the feasible pieces `out[before:count]` with the runs offered; return the new count."""
+    """Replace the feasible pieces `out[before:count]` with the runs offered."""
     pieces, weights, chosen = scratch.pieces, scratch.weights, scratch.chosen
     found = count - before
     for p in range(found):
@@ -137,22 +137,22 @@ def drawn_offers(
 
 @inlined
 def up_from(nodes: Nodes, node: int, now: int) -> int:
-    """Return when the node is up."""
+    """When the node is up."""
     return max(now + nodes.boot[node], nodes.ready[node]) if len(nodes.ready) > 0 else now
 
 
 @inlined
 def may_run(question: Question, i: int, node: int, up: int) -> bool:
-    """Return whether a node may run ask i's job and is up in time."""
+    """Whether a node may run ask i's job, and is up in time."""
     asks = question.batch.asks
     return may_use(question.nodes.member, node, asks.groups[i]) and (up <= question.now or up <= asks.last[i])
 
 
 @inlined
 def offers_of_node(question: Question, i: int, node: int, up: int, mine: int, before: int) -> int:
-    """Append a node's offers to ask i; return the new count.
+    """Append a node's offers to ask i.
 
-    `mine` is the job's entry in `held` (negative: none).
+    `mine`: the job's entry in `held` (negative: none).
     """
     nodes, rules, now, scratch, out = question.nodes, question.rules, question.now, question.scratch, question.out
     rows, asks, held = nodes.rows, question.batch.asks, question.batch.held
@@ -191,7 +191,7 @@ def offers_of_node(question: Question, i: int, node: int, up: int, mine: int, be
 
 @bare
 def answer_one(question: Question, i: int, low: int, high: int, before: int) -> int:
-    """Append offers of the nodes `[low, high)` to ask i, ascending; return the new count or OUT_OF_SPACE."""
+    """Append offers of the nodes `[low, high)` to ask i; return the new count or OUT_OF_SPACE."""
     nodes, now, scratch, out = question.nodes, question.now, question.scratch, question.out
     asks, held, asked = question.batch
     own, own_end = held.offset[i], held.offset[i + 1]
@@ -225,7 +225,7 @@ def answer_one(question: Question, i: int, low: int, high: int, before: int) -> 
 
 @bare
 def keep_common(spans: Ints, common: int, offers: Ints, low: int, high: int) -> int:
-    """Keep the offers in `[low, high)` that meet one of `common` spans; return the new end."""
+    """Keep offers in `[low, high)` that meet one of `common` spans."""
     kept = np.int64(low)
     for row in range(low, high):
         span = np.int64(0)
@@ -275,7 +275,7 @@ def meet(spans: Ints, common: int, offers: Ints, low: int, high: int) -> int:
 def answer(question: Question) -> int:
     """Write the offers to ask i as `out[offset[i]:offset[i+1]]`; return their count or OUT_OF_SPACE.
 
-    An ask's reservation counts as free; such an ask must have no quota.
+    An ask's reservation counts as free, and excludes a quota.
     """
     count = np.int64(0)
     question.offset[0] = 0

@@ -1,4 +1,4 @@
-"""Arrays for placing jobs; enlarged when a kernel lacks space."""
+"""Arrays for placing jobs, enlarged when a kernel lacks space."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Placer:
     """Nodes, placement rules, and work space."""
 
     def __init__(self, nodes: Growing, rules: Rules, kinds: int, slots: int = 1) -> None:
-        """Create space for `slots` starts in a pass, with `kinds` resources."""
+        """Create space for `slots` starts in a pass."""
         self.nodes = nodes
         self.rules = rules
         scratch = make_scratch(FIRST_LONGEST, nodes.profiles, 0, 0)
@@ -56,17 +56,16 @@ class Placer:
                 return answer
 
     def find(self, queue: Queue, slot: int, binding: int, first: int, last: int, now: int) -> bool:
-        """Return whether a job has a start in `[first, last]`, written to `room` and queue."""
+        """Whether a job has a start in `[first, last]`; write `room` and queue."""
         return self.run(node_search.find, queue, slot, binding, first, last, now) == node_search.FOUND
 
     def change(self, kernel: Callable[..., int], queue: Queue, *rest: object) -> int:
-        """Call a kernel without rules until space suffices; return its result."""
+        """Call a kernel without rules until space suffices."""
         while (answer := kernel(self.nodes.profiles, queue, *rest)) == FULL:
             self.nodes.grow()
         return answer
 
     def _enlarge(self) -> None:
-        """Enlarge the scratch for the longest profile, or double the offers."""
         longest = int(self.nodes.profiles.size.max(initial=0))
         if longest + 4 > len(self.room.scratch.time):
             self.room = self.room._replace(scratch=make_scratch(2 * longest, self.nodes.profiles, 0, 0))

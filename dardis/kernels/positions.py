@@ -1,8 +1,8 @@
 """Schedule-or-postpone on positions (PCP'20, section 3 "Search"): first solution of a solver.
 
-Greedy over event times, without backtracking: jobs start by priority if they fit, on the highest free positions. A box
-is positions `[low, high)` of a kind within a node during `[start, end)`. Boxes of a node and kind form a chain by
-`low`. Times count from the decision.
+Jobs start by priority on the highest free positions, at event times, without backtracking. A box has positions
+`[low, high)` of a kind within a node during `[start, end)`. Boxes of a node and kind form a chain by `low`. Times
+count from the decision.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Pool(NamedTuple):
 
 
 class Machine(NamedTuple):
-    """Capacities, shape (nodes, kinds), node sets, and whether a job's units need distinct nodes."""
+    """Capacities and node sets; `distinct`: one unit per node."""
 
     capacity: Ints
     member: Ints
@@ -41,7 +41,7 @@ class Machine(NamedTuple):
 
 
 class Shapes(NamedTuple):
-    """Distinct requests: request of a unit, shape (shapes, kinds), node groups, walltime.
+    """Distinct requests: shape (shapes, kinds), node groups, walltime.
 
     `span` is 1 if no box begins later, as walltimes then do not matter.
     """
@@ -52,7 +52,7 @@ class Shapes(NamedTuple):
 
 
 class Queue(NamedTuple):
-    """Jobs by priority: shape, units, duration, first unit row."""
+    """Jobs by priority; `first` is the first unit row."""
 
     shape: Ints
     units: Ints
@@ -77,7 +77,7 @@ class Counts(NamedTuple):
     """Shape (shapes, nodes)."""
     total: Ints
     waiting: Ints
-    """Waiting jobs; counts without any are outdated."""
+    """Waiting jobs; without any, counts are outdated."""
 
 
 def make_pool(nodes: int, kinds: int, boxes: int) -> Pool:
@@ -101,7 +101,7 @@ def put(pool: Pool, box: int, node: int, kind: int) -> None:
 
 @bare
 def runs_fit(pool: Pool, node: int, kind: int, now: int, span: int, request: int, capacity: int) -> int:
-    """Return how many runs of `request` positions are free; unlink past boxes."""
+    """Count free runs of `request` positions; unlink past boxes."""
     before, at = NOBODY, pool.head[node, kind]
     free_from, fits = 0, 0
     while at != NOBODY:
@@ -122,7 +122,7 @@ def runs_fit(pool: Pool, node: int, kind: int, now: int, span: int, request: int
 
 @bare
 def highest(pool: Pool, node: int, kind: int, now: int, span: int, request: int, capacity: int) -> int:
-    """Return the highest free run of `request` positions, or NOBODY."""
+    """First position of the highest free run of `request` positions, or `NOBODY`."""
     at, free_from, found = pool.head[node, kind], 0, NOBODY
     while at != NOBODY:
         if pool.end[at] > now and pool.start[at] < now + span:
@@ -135,7 +135,7 @@ def highest(pool: Pool, node: int, kind: int, now: int, span: int, request: int,
 
 @bare
 def units_fit(pool: Pool, machine: Machine, shapes: Shapes, shape: int, node: int, now: int) -> int:
-    """Return how many units a node holds from now on."""
+    """Units of a shape that fit a node from now on."""
     if not may_use(machine.member, node, shapes.groups[shape]):
         return 0
     fits = 1 if machine.distinct else FOREVER
@@ -169,7 +169,7 @@ def take(
     job: int,
     now: int,
 ) -> int:
-    """Start a job that fits, on the highest positions; return the new number of boxes."""
+    """Start a job that fits, on the highest positions."""
     shape, duration = queue.shape[job], queue.duration[job]
     left = queue.units[job]
     plan.start[job] = now
@@ -200,7 +200,7 @@ def take(
 
 @bare
 def next_end(ends: Ints, ended: int, queue: Queue, plan: Plan, now: int) -> int:
-    """Return the next end: of given boxes, or of a started job."""
+    """Next end of a given box or a started job."""
     soonest = ends[ended] if ended < len(ends) else FOREVER
     for job in range(len(plan.start)):
         end = plan.start[job] + queue.duration[job]
@@ -229,7 +229,7 @@ def mark_ended(queue: Queue, plan: Plan, before: int, now: int, stale: Bools) ->
 
 @bare
 def keep_fitting(counts: Counts, queue: Queue, plan: Plan, fits: Bools) -> int:
-    """Keep jobs that fit alone; return how many."""
+    """Keep jobs that fit alone."""
     fitting = 0
     for job in range(len(queue.shape)):
         plan.start[job] = NO_TIME
@@ -253,7 +253,7 @@ def schedule(
 ) -> None:
     """Start all jobs that fit, now or later, beside the first `boxes` of the pool.
 
-    `ends` ascend, on nodes `which`; `later`, shape (nodes,), marks boxes after now.
+    `ends` ascend, on nodes `which`; `later`, (nodes,), marks boxes after now.
     """
     nodes, shape_count = len(machine.member), len(shapes.span)
     on_node = np.zeros((shape_count, nodes), dtype=np.int64)

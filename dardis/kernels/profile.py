@@ -1,6 +1,6 @@
-"""Node profiles as step functions: reserve, release and measure.
+"""Node profiles as step functions.
 
-Columns: free capacity by kind, then, with a desired profile, its remaining part by kind.
+Columns: free capacity by kind; with a desired profile, its remaining part by kind.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from dardis.model.platform import Maintenance, Platform
 from dardis.model.target import DesiredProfile
 
 DONE, FULL, REFUSED = 0, 1, 2
-"""Results: reserved; arena full (grow and call again); does not fit."""
+"""Results: done; arena full; does not fit."""
 
 
 @inlined
 def split_at(rows: Rows, node: int, moment: int) -> int:
-    """Ensure a breakpoint at `moment`; return its arena index."""
+    """Ensure a breakpoint at `moment`; return its index."""
     place = find(rows, node, moment)
     if place >= rows.head[node] and rows.time[place] == moment:
         return place
@@ -36,7 +36,7 @@ def split_at(rows: Rows, node: int, moment: int) -> int:
 
 @inlined
 def same_values(rows: Rows, a: int, b: int) -> bool:
-    """Return whether two entries are equal."""
+    """Whether two entries are equal."""
     for c in range(rows.value.shape[1]):
         if rows.value[a, c] != rows.value[b, c]:
             return False
@@ -62,7 +62,7 @@ def apply(rows: Rows, node: int, start: int, end: int, request: Ints, units: int
 
 @inlined
 def holds(rows: Rows, node: int, start: int, end: int, request: Ints, units: int) -> bool:
-    """Return whether the units fit during `[start, end)`."""
+    """Whether the units fit during `[start, end)`."""
     place = np.uint64(max(find(rows, node, start), rows.head[node]))
     stop = np.uint64(rows.head[node] + rows.size[node])
     while place < stop and rows.time[place] < end:
@@ -75,7 +75,7 @@ def holds(rows: Rows, node: int, start: int, end: int, request: Ints, units: int
 
 @bare
 def reserve(rows: Rows, nodes: Ints, units: Ints, request: Ints, start: int, end: int, now: int) -> int:
-    """Reserve `units[i]` units on `nodes[i]` over `[start, end)`, all or nothing; return DONE, FULL or REFUSED."""
+    """Reserve `units[i]` on `nodes[i]` over `[start, end)`, all or nothing; return DONE, FULL or REFUSED."""
     for i in range(len(nodes)):
         forget_before(rows, nodes[i], now)
         if not holds(rows, nodes[i], start, end, request, units[i]):
@@ -90,7 +90,7 @@ def reserve(rows: Rows, nodes: Ints, units: Ints, request: Ints, start: int, end
 
 @bare
 def release(rows: Rows, nodes: Ints, units: Ints, request: Ints, start: int, end: int, now: int) -> int:
-    """Release a reservation over `[start, end)`, or its later part; return DONE or FULL."""
+    """Release a reservation over `[start, end)`, or its later part."""
     for i in range(len(nodes)):
         forget_before(rows, nodes[i], now)
         if not make_room(rows, nodes[i], np.int64(2)):
@@ -102,10 +102,7 @@ def release(rows: Rows, nodes: Ints, units: Ints, request: Ints, start: int, end
 
 @bare
 def bring_forward(rows: Rows, nodes: Ints, units: Ints, request: Ints, start: int, end: int, new: int) -> None:
-    """Move a reservation over `[start, end)` to `new`, where the units fit. Needs four slots each.
-
-    The overlap stays unchanged.
-    """
+    """Move a reservation over `[start, end)` to `new`, where the units fit. Needs four slots each."""
     until = new + end - start
     for i in range(len(nodes)):
         apply(rows, nodes[i], max(until, start), end, request, -units[i])
@@ -116,9 +113,9 @@ def bring_forward(rows: Rows, nodes: Ints, units: Ints, request: Ints, start: in
 def without(
     profile: Profile, start: int, end: int, request: Ints, units: int, out_time: Ints, out_value: Values
 ) -> int:
-    """Copy a profile without a reservation; return the length.
+    """Copy a profile without a reservation.
 
-    The copy needs space for two more entries.
+    Needs space for two more entries.
     """
     time, value, stop = profile.time, profile.value, profile.stop
     kinds = len(request)
@@ -143,7 +140,7 @@ def without(
 
 @bare
 def ends(rows: Rows, capacity: Ints, nodes: Ints) -> tuple[int, int]:
-    """Return the last breakpoint of the nodes (empty: all), and the end of their last reservation."""
+    """Last breakpoint of the nodes (empty: all), and end of their last reservation."""
     horizon = last_end = -(np.int64(1) << 62)
     for place in range(len(nodes) or len(rows.size)):
         node = nodes[place] if len(nodes) else place
@@ -163,7 +160,7 @@ def ends(rows: Rows, capacity: Ints, nodes: Ints) -> tuple[int, int]:
 
 @bare
 def book(rows: Rows, nodes: Ints, job: int, start: int, now: int) -> int:
-    """Record `job`'s start on each node (rows of starts, value = job); return DONE or FULL."""
+    """Record `job`'s start on each node."""
     for i in range(len(nodes)):
         if not make_room(rows, nodes[i], np.int64(1)):
             return FULL
@@ -230,7 +227,7 @@ class NodeProfiles:
     """Profiles of the nodes `[first, last)` of a platform."""
 
     def __init__(self, platform: Platform, first: int, last: int, desired: DesiredProfile | None) -> None:
-        """Create profiles: capacity less maintenance, and the desired profile."""
+        """Create profiles of capacity less maintenance, and the desired profile."""
         self.first = first
         self.count = last - first
         self.capacity: Ints = np.ascontiguousarray(platform.capacity[first:last])
@@ -240,7 +237,7 @@ class NodeProfiles:
         self.profiles = make_rows(self.count, 2 * kinds if desired else kinds, 8, np.int32)
         self._lay_out(platform, desired)
         self.changes = self._times()
-        """Times when capacity or desired profile change, ascending."""
+        """Times when capacity or desired profile change."""
 
     def _lay_out(self, platform: Platform, desired: DesiredProfile | None) -> None:
         kinds = len(platform.kinds)
@@ -266,7 +263,6 @@ class NodeProfiles:
                 self._take_less(window, window.less)
 
     def _take_less(self, window: Maintenance, less: tuple[int, ...]) -> None:
-        """Reduce capacity for a time."""
         mine = np.array([node for node in window.nodes if self.first <= node < self.first + self.count], dtype=np.int64)
         amounts = np.array(less, dtype=np.int64)
         if len(mine) and not self.reserve(
@@ -315,5 +311,5 @@ class NodeProfiles:
             self.grow()
 
     def ends(self, nodes: Ints = _ALL) -> tuple[int, int]:
-        """Return the last change on the nodes (empty: all), and the end of their last reservation."""
+        """Last change on the nodes (empty: all), and end of their last reservation."""
         return ends(self.profiles, self.capacity, nodes)

@@ -31,10 +31,7 @@ def tell(rows: Rows, since: int, now: int, changed: Bools) -> int:
 
 @bare
 def publish(rows: Rows, nodes: Ints, now: int, offset: Ints, time: Ints, value: Ints) -> int:
-    """Write until when each node's capacity (free and desired) stays available from now; return the steps.
-
-    If `time` is too short: minus the number needed.
-    """
+    """Write until when each node's capacity stays available from now; return the steps, or minus the space needed."""
     needed = np.int64(0)
     for i in range(len(nodes)):
         needed += rows.size[nodes[i]]
@@ -63,7 +60,7 @@ def publish(rows: Rows, nodes: Ints, now: int, offset: Ints, time: Ints, value: 
 
 @bare
 def accept(rows: Rows, nodes: Ints, offset: Ints, time: Ints, value: Ints) -> int:
-    """Replace rows with published steps; return DONE or FULL."""
+    """Replace rows with published steps."""
     for i in range(len(nodes)):
         node = nodes[i]
         steps = offset[i + 1] - offset[i]

@@ -1,7 +1,7 @@
 """Sums of offers and ranked candidates, combined in a tree of hosts.
 
-A candidate is a row (key, node, units, incarnation of the host). Merging the hosts' best gives the best of all, so
-lists are no longer than a job's units. Contiguous selection passes on all candidates, by node.
+A candidate is a row (key, node, units, incarnation of the host). The best of the hosts' best are the best of all, so
+lists stay short. Contiguous selection needs all candidates, by node.
 """
 
 from __future__ import annotations
@@ -37,12 +37,11 @@ from dardis.model.offer_rows import (
 )
 
 FEW = 128
-"""Most candidates sorted by insertion."""
 
 
 @inlined
 def goes_before(rows: Ints, a: int, b: int) -> bool:
-    """Return whether row a ranks before row b."""
+    """Whether row a ranks before row b."""
     return rows[a, BEST_KEY] < rows[b, BEST_KEY] or (
         rows[a, BEST_KEY] == rows[b, BEST_KEY] and rows[a, BEST_NODE] < rows[b, BEST_NODE]
     )
@@ -50,7 +49,7 @@ def goes_before(rows: Ints, a: int, b: int) -> bool:
 
 @bare
 def keep_best(rows: Ints, low: int, high: int, units: int) -> int:
-    """Rank a few rows in place, and cut them after `units`; return their end."""
+    """Rank a few rows in place; drop surplus."""
     end = low
     total = np.int64(0)
     for row in range(low, high):
@@ -83,7 +82,7 @@ def keep_best(rows: Ints, low: int, high: int, units: int) -> int:
 
 @kernel
 def best_of(rows: Ints, low: int, high: int, units: int, choice: int) -> int:
-    """Rank the candidates `[low, high)` in place, and cut surplus; return their end."""
+    """Rank the candidates `[low, high)` in place; drop surplus."""
     if choice == CONTIGUOUS:
         tail = rows[low:high].copy()
         order = np.argsort(tail[:, BEST_NODE])
@@ -106,8 +105,7 @@ def best_of(rows: Ints, low: int, high: int, units: int, choice: int) -> int:
 
 @kernel
 def rank_nodes(question: Question, tree: Tree, choice: Choice, start: Ints, incarnation: int, best: Ints) -> int:
-    """Write the best nodes for `start[i]` of ask i as `best[offset[i]:offset[i+1]]`; return the rows, or OUT_OF_SPACE.
-    """
+    """Write best nodes for `start[i]` of ask i to `best[offset[i]:offset[i+1]]`; return how many or OUT_OF_SPACE."""
     asks, out, offset = question.batch.asks, question.out, question.offset
     hosts, block, nodes = len(tree.children), tree.block, len(question.nodes.member)
     pending = np.empty(hosts + 1, dtype=np.int64)
@@ -142,7 +140,7 @@ def rank_nodes(question: Question, tree: Tree, choice: Choice, start: Ints, inca
 
 @kernel
 def take_best(best: Ints, units: int, choice: int, nodes: Ints, node_units: Ints) -> int:
-    """Give `units` to ranked candidates; write nodes, ascending, and units; return how many nodes."""
+    """Give `units` to ranked candidates; write nodes, ascending, and units."""
     if choice == CONTIGUOUS:
         taken = np.zeros(len(best), dtype=np.int64)
         take_contiguous(best[:, BEST_NODE], best[:, BEST_UNITS], units, taken)
@@ -167,14 +165,11 @@ def take_best(best: Ints, units: int, choice: int, nodes: Ints, node_units: Ints
 
 
 SENT, LONGEST_TO_ROOT = range(2)
-"""Counters of messages between virtual hosts: rows in total, most rows in a message to the root."""
+"""Message counters of virtual hosts: all rows, most rows to the root."""
 
 
 class Tree(NamedTuple):
-    """Virtual hosts of a pool: host h has the nodes `[h * block, (h + 1) * block)` and `children[h]` children.
-
-    Children follow their host; `counted` counts messages.
-    """
+    """Virtual hosts: host h has the nodes `[h * block, (h + 1) * block)` and `children[h]` children, which follow."""
 
     block: int
     children: Ints
@@ -202,7 +197,7 @@ def cut_at_once(steps: Ints, low: int, high: int, units: int) -> bool:
 
 @kernel
 def add_up(steps: Ints, low: int, high: int, units: int, cut: bool) -> int:
-    """Sort the steps `[low, high)` and merge equal instants, in place; return their end.
+    """Sort the steps `[low, high)` and merge equal instants, in place.
 
     `cut`: end after the first instant with `units`.
     """
@@ -235,9 +230,9 @@ def add_up(steps: Ints, low: int, high: int, units: int, cut: bool) -> int:
 
 @inlined
 def take_children(tree: Tree, host: int, pending: Ints, depth: int, end: int) -> tuple[int, int]:
-    """Pop a host's children from the stack; return the new depth, and where their rows begin.
+    """Pop a host's children from the stack; return the new depth, and the begin of their rows.
 
-    `pending[:depth]` is where each host's rows begin; `end` is the last end.
+    `pending[:depth]`: begins of each host's rows; `end`: the last end.
     """
     counted, children = tree.counted, tree.children[host]
     top = depth
@@ -250,7 +245,7 @@ def take_children(tree: Tree, host: int, pending: Ints, depth: int, end: int) ->
 
 @bare
 def steps_of(offers: Ints, count: int, distinct: bool, steps: Ints, end: int) -> int:
-    """Append the steps of `count` offers; return the end."""
+    """Append the steps of `count` offers."""
     for o in range(count):
         for side in range(2):
             sign = np.int64(1 - 2 * side)
@@ -263,10 +258,7 @@ def steps_of(offers: Ints, count: int, distinct: bool, steps: Ints, end: int) ->
 
 @kernel
 def sum_offers(question: Question, tree: Tree, cut: bool, distinct: bool, steps: Ints) -> int:
-    """Write the steps to ask i as `steps[offset[i]:offset[i+1]]`; return how many, or OUT_OF_SPACE.
-
-    `out` holds one block's offers.
-    """
+    """Write the steps to ask i as `steps[offset[i]:offset[i+1]]`; return how many, or OUT_OF_SPACE."""
     asks, out, offset = question.batch.asks, question.out, question.offset
     hosts, nodes = len(tree.children), len(question.nodes.member)
     pending = np.empty(hosts + 1, dtype=np.int64)  # begins of steps not added up yet
@@ -291,7 +283,7 @@ def sum_offers(question: Question, tree: Tree, cut: bool, distinct: bool, steps:
 
 @kernel
 def starts_of_sums(steps: Ints, units: int, spans: Ints) -> int:
-    """Write the spans of common instants, as `common_starts`; return how many."""
+    """Write the spans of common instants, as `common_starts`."""
     count = 0
     held = index_sum = np.int64(0)
     for row in range(len(steps)):

@@ -1,7 +1,6 @@
-"""Answers of a tree's host to common asks, block by block, without decoding.
+"""Answers of a tree's host to common asks, without decoding.
 
-A block is a message in wire form (`dardis.model.offer_rows`). The result is empty if a block is malformed; decode the
-message then.
+A block is a message in wire form (`dardis.model.offer_rows`). An empty result means: decode the message.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from dardis.model.job import NO_TIME
 from dardis.model.offer_rows import BEST_COLUMNS, CANDIDATES, FIRST, STEP_COLUMNS, SUMS, Asks
 
 _JOBS = offer_rows.NUMBERS + offer_rows.ASK_NUMBERS + 2 * offer_rows.ASK_ARRAYS + 1
-"""Begin of the first array of an ask; one array has two dimensions, others one."""
+"""Begin of an ask's first array."""
 _ADDED = (SUMS, CANDIDATES)
 
 
@@ -62,23 +61,23 @@ def find_arrays(block: Ints, begin: Ints, size: Ints) -> int:
 
 @folded
 def part(block: Ints, begin: Ints, length: Ints, array: int) -> Ints:
-    """Return an ask's array."""
+    """Array of an ask."""
     return block[begin[array] : begin[array] + length[array]]
 
 
 def adds_up(block: Ints) -> bool:
-    """Return whether the block is an ask for summable answers; kernels check the rest."""
+    """Whether a block is an ask with summable answers; kernels check the rest."""
     return len(block) > _JOBS and block[offer_rows.TAG] == offer_rows.ASK_TAG and block[offer_rows.WANT] in _ADDED
 
 
 def jobs_of(ask: Ints) -> Ints:
-    """Return the jobs of an ask; none if malformed."""
+    """Jobs of an ask; none if malformed."""
     return ask[_JOBS : _JOBS + max(int(ask[offer_rows.NUMBERS + offer_rows.ASK_NUMBERS + 1]), 0)]
 
 
 @folded
 def blank(block: Ints, asks: int, rows: int) -> tuple[Ints, int]:
-    """Return an answer with space for `rows` rows, and the begin of its offsets."""
+    """Answer with `rows` empty rows, and the begin of its offsets."""
     of_sums = block[offer_rows.WANT] == SUMS
     numbers, columns = (
         (offer_rows.SUMS_NUMBERS, STEP_COLUMNS) if of_sums else (offer_rows.CANDIDATES_NUMBERS, BEST_COLUMNS)
@@ -105,11 +104,9 @@ def answer_block(  # noqa: PLR0913 (as is said below)
     hosts_of: int, held_offset: Ints, held_node: Ints, held_units: Ints, held_start: Ints, held_end: Ints,
     has_desired: bool, seed: int, now: int, incarnation: int, down_until: int,
 ) -> Ints:  # fmt: skip
-    """Return a pool's answer to an ask for sums or candidates; [OUT_OF_SPACE] if `out` or `rows` is too short.
-
-    The fields of Rows, Nodes, Scratch, Tree and Held are separate arguments: unpacking named tuples takes longer than
-    all other work before the nodes.
-    """
+    """Answer of a pool to an ask for sums or candidates; [OUT_OF_SPACE] if `out` or `rows` is too short."""
+    # Separate fields of Rows, Nodes, Scratch, Tree and Held: unpacking named tuples takes longer than all other work
+    # before the nodes.
     begin, length = np.empty(offer_rows.ASK_ARRAYS, dtype=np.int64), np.empty(offer_rows.ASK_ARRAYS, dtype=np.int64)
     asks = find_arrays(block, begin, length)
     alike = (
@@ -163,7 +160,7 @@ def answer_block(  # noqa: PLR0913 (as is said below)
 
 @inlined
 def rows_in(said: Ints, whole: Ints, offset: int, asks: int) -> int:
-    """Return the number of rows in the answers; -1 if one does not match the blank answer `whole`."""
+    """Count the answers' rows; -1: an answer does not match the blank `whole`."""
     total = at = np.int64(0)
     while at < len(said):
         if at + len(whole) > len(said) or said[at + offer_rows.TAG] != whole[offer_rows.TAG]:
@@ -186,7 +183,7 @@ def rows_in(said: Ints, whole: Ints, offset: int, asks: int) -> int:
 
 @inlined
 def take_rows(said: Ints, offset: int, asks: int, i: int, rows: Ints, end: int) -> int:
-    """Append all answers to ask i; return the end."""
+    """Append all answers to ask i."""
     at, columns = np.int64(0), rows.shape[1]
     while at < len(said):
         low, high = said[at + offset + i], said[at + offset + i + 1]

@@ -1,7 +1,6 @@
 """Queue pass by a new plan: jobs planned for now start if nodes are free.
 
-The list schedule ignores single nodes. Weights are `(wait + 10 h) / (duration · √cores)`, and far larger after a day of
-waiting. The search begins with the cheaper order: by weight, or the last plan's.
+Weights are `(wait + 10 h) / (duration · √cores)`, and far larger after a day of waiting.
 """
 
 from __future__ import annotations
@@ -54,12 +53,10 @@ from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, NO_TIME
 
 HEAD_START_S, DAY_S = 36_000, 86_400
+# With 2, means are as good but the longest wait on SDSC-BLUE is 2.1 times EASY's; with 12, means are worse. Strict
+# precedence after a day costs a tenth of the mean wait where many wait so long (KTH, Curie).
 STEEPNESS = 6
-"""Exponent of the days of wait in weights after one day.
-
-With 2, means are as good but the longest wait on SDSC-BLUE is 2.1 times EASY's; with 12, means are worse. Strict
-precedence after a day costs a tenth of the mean wait where many wait so long (KTH, Curie).
-"""
+"""Exponent of the days of wait in weights after a day."""
 
 
 PER_LEVEL = 32.0
@@ -74,16 +71,15 @@ class Planning(NamedTuple):
     short_first: bool
     """Weights are 1 / duration."""
     pauses: bool
-    """The pass pauses after planning, so that another search can improve the plan."""
+    """Pause after planning, so that another search can improve the plan."""
 
 
 PLANNED = 64
-"""Result of a paused pass: call again."""
 
 
 @inlined
 def weight_of(table: Ints, slot: int, planning: Planning, now: int) -> float:
-    """Return the cost of one second of wait."""
+    """Cost of a second of wait."""
     waited = now - table[slot, SUBMIT]
     if planning.short_first:
         weight = 1.0 / table[slot, SPAN]
@@ -97,7 +93,7 @@ def weight_of(table: Ints, slot: int, planning: Planning, now: int) -> float:
 
 @inlined
 def sums_hold(table: Ints, slot: int, room: Room) -> bool:
-    """Return whether the free sums suffice for a job."""
+    """Whether the free sums suffice for a job."""
     for k in range(len(room.free)):
         if table[slot, REQUEST + k] * table[slot, UNITS] > room.free[k]:
             return False
@@ -106,7 +102,7 @@ def sums_hold(table: Ints, slot: int, room: Room) -> bool:
 
 @inlined
 def anybody_fits(queue: Queue, room: Room) -> bool:
-    """Return whether the free sums suffice for any job."""
+    """Whether the free sums suffice for any job."""
     for place in range(queue.size[RULE]):
         if sums_hold(queue.table, queue.lists[RULE, place], room):
             return True
@@ -115,7 +111,7 @@ def anybody_fits(queue: Queue, room: Room) -> bool:
 
 @folded
 def choose_weightiest(queue: Queue, rules: Rules, planning: Planning, ahead: Ahead, now: int) -> int:
-    """Write the planned jobs, heaviest first; return how many."""
+    """Write the planned jobs, heaviest first."""
     table = queue.table
     waiting = queue.size[RULE]
     lightness = np.empty(waiting, dtype=np.float64)
@@ -140,9 +136,9 @@ def choose_weightiest(queue: Queue, rules: Rules, planning: Planning, ahead: Ahe
 
 @bare
 def write_free(ahead: Ahead, table: Ints, running: Ints, ends: Ints, now: int) -> None:
-    """Write the free capacity from now on: the empty machine less running jobs.
+    """Write the free capacity from now on.
 
-    `running`: their slots, by `ends`.
+    `running`: slots, by `ends`.
     """
     time, value = ahead.time[0], ahead.value[0]
     kinds = table.shape[1] - REQUEST
@@ -196,7 +192,7 @@ def begin_profile(ahead: Ahead, table: Ints, now: int) -> None:
 
 @folded
 def begin_order(ahead: Ahead, table: Ints, count: int, now: int) -> float:
-    """Plan in the order of weights or of the last plan, whichever is cheaper; return the cost."""
+    """Plan by weight or the last plan's order, whichever is cheaper; return the cost."""
     cost = put_all(ahead, 0, count, now)
     places = np.full(count, FOREVER, dtype=np.int64)
     known = 0
@@ -234,7 +230,7 @@ def look_ahead(queue: Queue, rules: Rules, room: Room, planning: Planning, ahead
 
 @folded
 def choose(ahead: Ahead, table: Ints, count: int, now: int) -> None:
-    """Write the jobs to start now, then others, and the plan's order."""
+    """Write `chosen`, and the plan's order."""
     ahead.count[0] = 0
     for i in range(count):
         job = ahead.order[i]
@@ -292,7 +288,7 @@ def _one_pass(
 def pass_over(
     rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, planning: Planning, ahead: Ahead, now: int
 ) -> int:
-    """Plan, and start jobs; return DONE. After FULL, ROOM or PLANNED (a pause), call again."""
+    """Plan, and start jobs; PLANNED is a pause: call again."""
     plain = tuple(rows), member, tuple(queue), tuple(rules), room[:-1], tuple(room.scratch)
     return _pass_over(*plain, tuple(planning), tuple(ahead), now)
 

@@ -1,7 +1,4 @@
-"""Allocation rounds in one call, for a task manager and nodes that share a process.
-
-Results equal those of messages (`offers`, `selection`, `profile`).
-"""
+"""Allocation rounds in one call, for a task manager and nodes that share a process."""
 
 from __future__ import annotations
 
@@ -36,13 +33,12 @@ from dardis.model.offer_rows import Asks
 PROFILES_FULL, BOOKS_FULL, NOTHING = 20, 21, 22
 """Results: enlarge these rows and call again; no start found."""
 AS_IT_IS = 23
-"""Result: a start on all units of the job."""
 BEFORE: Final = np.int64(0)
 """Offers in `out` before the job's."""
 
 
 class Pool(NamedTuple):
-    """Reservations of a pool, capacity (nodes, kinds), selection rule and free-capacity index."""
+    """Reservations, capacity (nodes, kinds), selection rule and free-capacity index."""
 
     books: Rows
     capacity: Ints
@@ -52,9 +48,9 @@ class Pool(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Results by job: start (NONE: none), nodes, rounds and refusing node.
+    """Results by job: start (NONE: none), nodes, rounds, refusing node.
 
-    Nodes and units of job i begin at `at[i]`. `place` (1,) is the next job.
+    Job i's nodes and units begin at `at[i]`. `place` (1,) is the next job.
     """
 
     start: Ints
@@ -84,7 +80,6 @@ def _take_at(question: Question, i: int, count: int, instant: int, choice: Choic
 
 @folded
 def _start_now(question: Question, pool: Pool, found: Found) -> int:
-    """Select nodes for a start now; return as `nodes_now`."""
     nodes, asks, now = question.nodes, question.batch.asks, question.now
     catch_up(nodes.rows, nodes.member, pool.capacity, pool.changes, pool.openings, asks.request[0], asks.groups[0], now)
     if asks.first[0] != now:
@@ -96,10 +91,7 @@ def _start_now(question: Question, pool: Pool, found: Found) -> int:
 
 @folded
 def _start_later(question: Question, pool: Pool, found: Found, span: int) -> int:
-    """Find the earliest start over windows; return DONE, NOTHING or OUT_OF_SPACE.
-
-    The index limits asks to nodes that can hold a unit in time.
-    """
+    # The index limits asks to nodes that can hold a unit in time.
     nodes, asks, openings, choice = question.nodes, question.batch.asks, pool.openings, pool.choice
     none = question.batch.asked.node
     knows = len(openings.key) > 0
@@ -151,7 +143,6 @@ def _start_later(question: Question, pool: Pool, found: Found, span: int) -> int
 
 @folded
 def _seek(question: Question, pool: Pool, found: Found, span: int) -> int:
-    """Reserve the job's earliest start, with `span` starts in the first window."""
     nodes, asks, now = question.nodes, question.batch.asks, question.now
     rows = nodes.rows
     found.start[0] = NONE
@@ -177,7 +168,7 @@ def _seek(question: Question, pool: Pool, found: Found, span: int) -> int:
 
 @inlined
 def needs_all(question: Question, pool: Pool, i: int, refuser: int) -> bool:
-    """Return whether the job needs all units its nodes can hold, or a refuser is known."""
+    """Whether the job needs all units its nodes can hold, or a refuser is known."""
     asks, held = question.batch.asks, question.batch.held
     if refuser >= 0 or held.offset[i + 1] - held.offset[i] == 1:
         return True
@@ -190,9 +181,9 @@ def needs_all(question: Question, pool: Pool, i: int, refuser: int) -> bool:
 
 @inlined
 def holds_from(rows: Rows, node: int, request: Ints, units: int, first: int, walltime: int, before: int) -> int:
-    """Return the first time from `first` when a node holds the units for `walltime` s.
+    """First time from `first` when a node holds the units for `walltime` s.
 
-    Only times below `before` are examined; without a fit the result is no earlier.
+    Without a fit before `before`, the result is no earlier.
     """
     begin = first
     place = np.uint64(max(find(rows, node, first), rows.head[node]))
@@ -209,10 +200,8 @@ def holds_from(rows: Rows, node: int, request: Ints, units: int, first: int, wal
 
 @bare
 def start_of_all(question: Question, i: int, refuser: Ints) -> int:
-    """Return the first earlier start at which all the job's nodes offer its units, or NONE.
-
-    `refuser` keeps the node that refused and is tried first, as it mostly refuses again.
-    """
+    """First earlier start at which all the job's nodes offer its units, or NONE."""
+    # The node in `refuser` is tried first, as it mostly refuses again.
     nodes, asks, held = question.nodes, question.batch.asks, question.batch.held
     low, count = held.offset[i], held.offset[i + 1] - held.offset[i]
     walltime, last, own = asks.walltime[i], asks.last[i], held.start[i]
@@ -236,7 +225,6 @@ def start_of_all(question: Question, i: int, refuser: Ints) -> int:
 
 @folded
 def _find_earlier(question: Question, pool: Pool, found: Found, i: int) -> int:
-    """Find an earlier start on the job's nodes; return DONE, AS_IT_IS, NOTHING or OUT_OF_SPACE."""
     asks, held, rows = question.batch.asks, question.batch.held, question.nodes.rows
     low, high = held.offset[i], held.offset[i + 1]
     found.start[i] = NONE
@@ -300,7 +288,6 @@ def _move_as_it_is(question: Question, pool: Pool, found: Found, i: int) -> int:
 
 @folded
 def _improve(question: Question, pool: Pool, found: Found) -> int:
-    """Move jobs to earlier starts on their nodes, from `place` on."""
     while found.place[0] < len(question.batch.asks.job):
         i = found.place[0]
         outcome = _find_earlier(question, pool, found, i)
@@ -333,13 +320,10 @@ def _run(
 
 
 def run(question: Question, pool: Pool, found: Found, span: int) -> int:
-    """Reserve one job's earliest start (`span` > 0), or move jobs earlier on their nodes (0).
+    """Reserve one job's earliest start (`span` > 0), or move jobs earlier on their nodes from `place` on (0).
 
-    Search windows begin at the ask's `first` with `span` starts, and double up to the last change of the profiles.
-    Rounds are counted and key the draws.
-
-    Returns DONE or NOTHING; after OUT_OF_SPACE, PROFILES_FULL or BOOKS_FULL, enlarge and call again. REFUSED is a
-    defect.
+    Windows begin at the ask's `first` with `span` starts, and double up to the last change. Rounds key the draws.
+    Returns DONE or NOTHING; REFUSED is a defect.
     """
     nodes, (asks, held, asked), rules, now, scratch, out, offset = question
     plain = tuple(asks), tuple(held), tuple(asked)

@@ -1,7 +1,4 @@
-"""Sorted rows of (time, values), one per node, in a shared arena.
-
-Profiles and reservation lists are such rows; past entries are dropped.
-"""
+"""Sorted rows of (time, values), one per node, in a shared arena."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER
 
 SLACK = 6
-"""Free slots in each row after `grown`; enough for one kernel call."""
+"""Free slots per row after `grown`; enough for one kernel call."""
 
 
 class Rows(NamedTuple):
@@ -29,11 +26,11 @@ class Rows(NamedTuple):
     """Shape (1,): begin of the unused arena."""
     time: Ints
     value: NDArray[Any]
-    """Shape (arena, columns); 32-bit for profiles, 64-bit for job numbers."""
+    """(arena, columns); 32-bit for profiles, 64-bit for job numbers."""
 
 
 def make_rows(count: int, columns: int, slots: int, dtype: type[np.integer[Any]]) -> Rows:
-    """Return `count` empty rows of `slots` entries, and as much spare arena."""
+    """Empty rows of `slots` entries, with as much spare arena."""
     base = np.arange(count, dtype=np.int64) * slots
     arena = 2 * count * slots + 64
     return Rows(
@@ -48,7 +45,7 @@ def make_rows(count: int, columns: int, slots: int, dtype: type[np.integer[Any]]
 
 
 def grown(rows: Rows, extra: int = 0) -> Rows:
-    """Return packed rows with `SLACK` spare slots each and `extra` behind."""
+    """Packed rows with `SLACK` spare slots each and `extra` behind."""
     slots = rows.size + rows.size // 2 + SLACK
     ends = np.cumsum(slots)
     base = ends - slots
@@ -74,7 +71,7 @@ def forget_before(rows: Rows, node: int, now: int) -> None:
 
 @inlined
 def find(rows: Rows, node: int, moment: int) -> int:
-    """Return the arena index of the last entry at or before `moment`, or the index before the row."""
+    """Arena index of the last entry at or before `moment`, or before the row."""
     low = rows.head[node] - 1
     high = rows.head[node] + rows.size[node]
     while high - low > 1:
@@ -111,7 +108,7 @@ def shift_down(rows: Rows, low: int, high: int, target: int) -> None:
 
 @inlined
 def make_room(rows: Rows, node: int, entries: int) -> bool:
-    """Ensure space for `entries` more; False if the arena is full (then `grown`)."""
+    """Ensure space for `entries`; False: call `grown`."""
     head = rows.head[node]
     size = rows.size[node]
     base = rows.base[node]
@@ -150,10 +147,7 @@ def close_slot(rows: Rows, node: int, place: int) -> None:
 
 @inlined
 def next_rise(rows: Rows, node: int, now: int) -> int:
-    """Return when the node next gains capacity after `now`, or FOREVER.
-
-    The first entry must not be later than `now`.
-    """
+    """When the node next gains capacity after `now`, or FOREVER."""
     head = rows.head[node]
     for place in range(head + 1, head + rows.size[node]):
         if rows.time[place] > now:

@@ -1,7 +1,6 @@
 """Schedule-or-postpone on node profiles (PCP'19, section 2.2), without backtracking, and a list schedule.
 
-At each instant all jobs that fit start, in order. The next instant is the next when capacity is freed or a queue opens.
-The list schedule starts each job as early as possible after the jobs before.
+At each instant all jobs that fit start, in order. Next instants are when capacity is freed or a queue opens.
 """
 
 from __future__ import annotations
@@ -43,12 +42,12 @@ from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER
 
 INSTANT, PLACE, FREER = range(3)
-"""State of a walk: instant, place in the order, number of freed nodes."""
+"""State: instant, place in the order, number of freed nodes."""
 
 
 @bare
 def take_all(rows: Rows, node: Ints, start: Ints, end: Ints, amounts: Ints, place: int) -> int:
-    """Take `amounts[i]` of `node[i]` over `[start[i], end[i])` from i = `place` on, at most all free capacity.
+    """Take `amounts[i]` of `node[i]` over `[start[i], end[i])` from i = `place` on, or all free capacity.
 
     Returns the place reached; if below the end, enlarge the rows.
     """
@@ -69,7 +68,7 @@ def take_all(rows: Rows, node: Ints, start: Ints, end: Ints, amounts: Ints, plac
 def earliest_starts(
     rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, now: int, slots: Ints, out: Ints, last: int
 ) -> int:
-    """Write each job's earliest start from `now` to `last`, alone (FOREVER: none); return DONE or ROOM."""
+    """Write each job's earliest start from `now` to `last`, alone (FOREVER: none)."""
     for place in range(len(slots)):
         slot = slots[place]
         out[place] = FOREVER
@@ -91,7 +90,7 @@ def earliest_starts(
 
 @inlined
 def opens_next(queue: Queue, slot: int, now: int) -> int:
-    """Return when the job's queue next opens after `now` (FOREVER: never)."""
+    """When the job's queue next opens after `now` (FOREVER: never)."""
     if queue.table[slot, HOURS] == 0:
         return FOREVER
     place = next_edge(queue, slot, now)
@@ -125,7 +124,7 @@ def go_on(rows: Rows, queue: Queue, order: Ints, freer: Ints, walk: Ints) -> boo
 
 @bare
 def gains(rows: Rows, member: Ints, queue: Queue, slot: int, freer: Ints, walk: Ints) -> bool:
-    """Return whether a freed node holds a unit of the job, or its queue has just opened."""
+    """Whether a freed node holds a unit of the job, or its queue just opened."""
     if queue.table[slot, HOURS] > 0 and opens_next(queue, slot, walk[INSTANT] - 1) == walk[INSTANT]:
         return True
     request = queue.table[slot, REQUEST:]
@@ -142,9 +141,9 @@ def gains(rows: Rows, member: Ints, queue: Queue, slot: int, freer: Ints, walk: 
 def start_or_postpone(
     rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, order: Ints, freer: Ints, walk: Ints
 ) -> int:
-    """Place jobs in `order` at each instant; placed jobs are in `room.started`. Return DONE, FULL or ROOM.
+    """Place jobs in `order` at each instant; write `room.started`.
 
-    `walk` is the state to continue from; `freer` has space for all nodes.
+    `walk` is the state; `freer` has space for all nodes.
     """
     left = 0
     for place in range(len(order)):
@@ -182,7 +181,7 @@ def start_or_postpone(
 def start_in_turn(
     rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, order: Ints, now: int
 ) -> int:  # fmt: skip
-    """Place each job as early as possible; placed jobs are in `room.started`. Return DONE, FULL or ROOM."""
+    """Place each job as early as possible; write `room.started`."""
     for slot in order:
         if queue.table[slot, GONE] == 0 and queue.table[slot, OTHER] != 0:
             taken = take_earliest(rows, member, queue, slot, rules.distinct, room, now)

@@ -16,7 +16,7 @@ __all__ = ["BEGUN", "anybody_could_start", "begin_if_it_fits", "begin_parts_ther
 
 @kernel
 def open_pass(rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, now: int) -> int:  # noqa: ARG001 (as others)
-    """Process events and begin a pass; return DONE or FULL."""
+    """Process events and begin a pass."""
     taken = take_in(rows, queue, room, now)
     if taken != DONE:
         return taken
@@ -26,7 +26,7 @@ def open_pass(rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, 
 
 @kernel
 def anybody_could_start(rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, now: int) -> int:
-    """Return FOUND if any job could start now, alone in the queue; NOTHING or ROOM otherwise."""
+    """FOUND if any job could start now, alone in the queue; else NOTHING or ROOM."""
     state = room.state
     state[LOOKED_AT] = 0
     for place in range(queue.size[RULE]):

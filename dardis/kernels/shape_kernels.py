@@ -1,6 +1,6 @@
-"""Jobs with shapes: parts that start together, exact numbers of nodes, adjacent nodes, or alternatives.
+"""Jobs with shapes: parts, exact numbers of nodes, adjacent nodes, or alternatives.
 
-Parts take the first suitable nodes in row order, without backtracking, so they may fail although other nodes would do.
+Parts take the first suitable nodes in row order, without backtracking.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from dardis.model.job import FOREVER, NO_TIME
 
 @inlined
 def units_during(rows: Rows, node: int, request: Ints, start: int, until: int, units: int) -> int:
-    """Return the units, up to `units`, that fit during `[start, until)`."""
+    """Units, up to `units`, that fit during `[start, until)`."""
     most = units
     place = max(find(rows, node, start), rows.head[node])
     stop = rows.head[node] + rows.size[node]
@@ -58,9 +58,9 @@ def write_most(rows: Rows, member: Ints, table: Ints, part: int, distinct: bool,
 
 @bare
 def first_run(most: Ints, count: int, units: int, exact: int) -> int:
-    """Return the first of adjacent nodes that hold `units` together, or NONE.
+    """First of adjacent nodes that hold `units` together, or NONE.
 
-    `exact`: number of nodes; 0: as many as needed.
+    `exact`: number of nodes; 0: any.
     """
     length = total = 0
     for node in range(count):
@@ -79,7 +79,7 @@ def first_run(most: Ints, count: int, units: int, exact: int) -> int:
 
 @bare
 def level_of(most: Ints, count: int, exact: int, units: int) -> int:
-    """Return the largest amount, up to `units`, that `exact` nodes hold each, or 0."""
+    """Largest amount, up to `units`, that `exact` nodes hold each, or 0."""
     low, high = 0, units
     while low < high:
         middle = (low + high + 1) >> 1
@@ -97,7 +97,7 @@ def level_of(most: Ints, count: int, exact: int, units: int) -> int:
 def choose(most: Ints, count: int, table: Ints, part: int, nodes: Ints, units: Ints) -> int:
     """Write a part's nodes, ascending, and units; return how many, or 0.
 
-    Exact numbers take the nodes with most units, at least one on each.
+    Exact numbers take the fullest nodes, at least one unit each.
     """
     left, exact = table[part, UNITS], table[part, NODES]
     low, high, least, ties = 0, count, 1, count
@@ -128,7 +128,7 @@ def choose(most: Ints, count: int, table: Ints, part: int, nodes: Ints, units: I
 
 @bare
 def clear_parts(rows: Rows, queue: Queue, slot: int, now: int) -> int:
-    """Release all parts of a job; return DONE or FULL."""
+    """Release all parts of a job."""
     table = queue.table
     first = table[slot, OTHER]
     while first != 0:
@@ -169,7 +169,7 @@ def place(
 
 @bare
 def ask_as(table: Ints, slot: int, first: int) -> None:
-    """Write the sum of the request in row `first` into the job's row, as one unit."""
+    """Write the summed request in row `first` into the job's row, as one unit."""
     table[slot, SPAN] = table[first, SPAN]
     for k in range(REQUEST, table.shape[1]):
         table[slot, k] = 0
@@ -190,7 +190,7 @@ def settle(table: Ints, slot: int, first: int, start: int) -> None:
 
 @bare
 def suppose(table: Ints, slot: int, free: Ints) -> None:
-    """Represent a waiting job by its first request within `free`, or else its first."""
+    """Represent a waiting job by its first request within `free`, else its first."""
     first = table[slot, OTHER]
     while first != 0:
         ask_as(table, slot, first - 1)
@@ -205,10 +205,7 @@ def suppose(table: Ints, slot: int, free: Ints) -> None:
 
 @bare
 def could_begin(rows: Rows, member: Ints, queue: Queue, slot: int, distinct: bool, room: Room, start: int) -> bool:
-    """Return whether all parts of a request would fit, each alone.
-
-    Necessary for a start; sufficient for single parts.
-    """
+    """Whether each part of a request would fit alone; necessary for a start."""
     table = queue.table
     most = room.out[:, 0]
     first = table[slot, OTHER]
@@ -229,7 +226,7 @@ def could_begin(rows: Rows, member: Ints, queue: Queue, slot: int, distinct: boo
 
 @bare
 def earliest_alone(rows: Rows, member: Ints, queue: Queue, slot: int, distinct: bool, room: Room, now: int) -> int:
-    """Return the first time when a job `could_begin`, or FOREVER."""
+    """First time when a job `could_begin`, or FOREVER."""
     start = opens(queue, slot, now)
     while start < FOREVER and not could_begin(rows, member, queue, slot, distinct, room, start):
         start = next_moment(rows, queue, slot, start)
@@ -238,8 +235,7 @@ def earliest_alone(rows: Rows, member: Ints, queue: Queue, slot: int, distinct: 
 
 @bare
 def take_there(rows: Rows, queue: Queue, slot: int, first: int, now: int) -> int:
-    """Take the written nodes of the request in row `first` from now on; return DONE, REFUSED (nothing taken) or FULL.
-    """
+    """Take the written nodes of the request in row `first` now; return DONE, REFUSED or FULL."""
     if clear_parts(rows, queue, slot, now) == FULL:
         return FULL
     part = first + 1
@@ -272,7 +268,7 @@ def take_now(rows: Rows, member: Ints, queue: Queue, slot: int, distinct: bool, 
 
 @bare
 def next_moment(rows: Rows, queue: Queue, slot: int, time: int) -> int:
-    """Return the next time when a node gains capacity and the queue is open."""
+    """Next time when a node gains capacity and the queue is open."""
     following = FOREVER
     for node in range(len(rows.size)):
         following = min(following, next_rise(rows, node, time))
@@ -313,7 +309,7 @@ def take_earliest(rows: Rows, member: Ints, queue: Queue, slot: int, distinct: b
 
 @kernel
 def holds_alone(rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, slot: int, now: int) -> int:
-    """Return DONE if a job fits now, else REFUSED, FULL or ROOM; nothing is taken."""
+    """DONE if a job fits now, else REFUSED, FULL or ROOM."""
     done = take_now(rows, member, queue, slot, rules.distinct, room, now)
     if done == DONE and give_back(rows, queue, slot, now) == FULL:
         return FULL

@@ -11,7 +11,7 @@ from dardis.kernels.job_queue import BACK, LEVEL, NUMBER, RULE, SUBMIT, Queue
 
 @inlined
 def goes_before(queue: Queue, which: int, a: int, b: int) -> bool:
-    """Return whether slot a precedes slot b: by priority, key, submission, job number."""
+    """Whether slot a precedes slot b: by priority, key, submission, number."""
     if queue.table[a, LEVEL] != queue.table[b, LEVEL]:
         return queue.table[a, LEVEL] > queue.table[b, LEVEL]
     if queue.keys[a, which] != queue.keys[b, which]:
@@ -23,7 +23,7 @@ def goes_before(queue: Queue, which: int, a: int, b: int) -> bool:
 
 @inlined
 def beyond(queue: Queue, last: int, slot: int) -> bool:
-    """Return whether a job is behind the window."""
+    """Whether a job is behind the window."""
     return last != NONE and goes_before(queue, np.int64(RULE), last, slot)
 
 

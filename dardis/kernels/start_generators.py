@@ -1,4 +1,4 @@
-"""Start-time generators: the feasible starts that a node offers (thesis 5.3.3 to 5.3.5 and 7.5).
+"""Start-time generators of a node (thesis 5.3.3 to 5.3.5 and 7.5).
 
 Instant i is `first + i * grain`. An offer is a run of instants `[from, to)` with one fitting index. Generators write
 rows (from, to, piece), ascending.
@@ -17,7 +17,7 @@ from dardis.model.offer_rows import FIRST, FROM, INDEX, TO, UNIFORM
 
 
 class Draw(NamedTuple):
-    """Parameters of draws: generator code, most starts, exponential decay by instant, key."""
+    """Generator code, most starts, exponential decay by instant, key."""
 
     kind: int
     quota: int
@@ -27,7 +27,7 @@ class Draw(NamedTuple):
 
 @inlined
 def to_grid(pieces: Ints, before: int, count: int, first: int, grain: int) -> int:
-    """Convert starts in pieces from `before` on to instants; drop empty pieces; return the new count."""
+    """Convert starts in pieces from `before` on to instants; drop empty pieces."""
     if grain == 1:
         for p in range(before, count):
             pieces[p, FROM] -= first
@@ -96,7 +96,7 @@ def drawn_instant(weights: Ints, count: int, draw: Draw, counter: int) -> int:
 
 @bare
 def free_rank(next_free: Ints, rank: int) -> int:
-    """Return the next free rank (cyclic), and shorten the path."""
+    """Next free rank (cyclic), and shorten the path."""
     root = rank
     while next_free[root] != root:
         root = next_free[root]
@@ -113,8 +113,7 @@ def offer_drawn(
 ) -> int:
     """Draw distinct feasible instants; an infeasible or taken draw moves cyclically to the next.
 
-    `weights`: pieces with a positive index. `pieces`: index of at least 1, with more instants than drawn, all of which
-    fit into `next_free`.
+    `weights`: pieces with a positive index; `pieces`: with at least 1. `next_free` has space for all.
     """
     quota = draw.quota
     feasible = np.int64(0)
@@ -169,7 +168,7 @@ def instants_in(pieces: Ints, count: int) -> int:
 def generate(
     pieces: Ints, count: int, weights: Ints, weight_count: int, draw: Draw, chosen: Ints, next_free: Ints
 ) -> int:
-    """Write the runs of instants offered: up to the quota, or all."""
+    """Write the runs offered: up to the quota, or all."""
     if instants_in(pieces, count) <= draw.quota:
         return offer_all(pieces, count, np.int64(-1), chosen)
     if draw.kind == FIRST:

@@ -35,7 +35,7 @@ from dardis.model.job import FOREVER
 from dardis.model.offer_rows import BEST_FIT, FIRST_FIT, INDEX_BITS
 
 MOST_AMOUNT: Final = (1 << 31) - 1
-"""Largest amount (32-bit integers), and longest time in `refused`."""
+"""Largest 32-bit amount and time."""
 UNKNOWN: Final = -1
 """Result of `nodes_now` if space is short."""
 
@@ -53,10 +53,8 @@ class Taken(NamedTuple):
 
 @inlined
 def free_until(rows: Rows, changes: Changes, openings: Openings, request: Ints, node: int, now: int) -> int:
-    """Return until when a node holds a unit (FOREVER: no end); forget the past.
-
-    After a passed segment the node counts as changed, as its fewest units may have risen.
-    """
+    """Until when a node holds a unit (FOREVER: no end); forget the past."""
+    # After a passed segment the node counts as changed, as its fewest units may have risen.
     if rows.size[node] > 1 and rows.time[rows.head[node] + 1] <= now:
         forget_before(rows, node, now)
         if changes.about[WRITTEN] < len(changes.node):
@@ -75,7 +73,7 @@ def free_until(rows: Rows, changes: Changes, openings: Openings, request: Ints, 
 
 @inlined
 def units_until(rows: Rows, node: int, request: Ints, end: int) -> int:
-    """Return the units that fit from now to `end`."""
+    """Units that fit from now to `end`."""
     return units_now(rows, node, request, end, UNBOUND, MOST_AMOUNT)
 
 
@@ -83,10 +81,9 @@ def units_until(rows: Rows, node: int, request: Ints, end: int) -> int:
 def take_best(
     nodes: Nodes, changes: Changes, openings: Openings, start: Start, request: Ints, choice: Choice, found: Taken
 ) -> int:  # fmt: skip
-    """Write nodes and units in best-fit order; return as `nodes_now`.
-
-    Keys give the fewest units of the entry, not of this run. A node waits in a heap until no later node can precede it.
-    """
+    """Write nodes and units in best-fit order; return as `nodes_now`."""
+    # Keys give the fewest units of the entry, not of this run. A node waits in a heap until no later node can precede
+    # it.
     rows, about, order = nodes.rows, openings.about, openings.order
     keys, waiting, heap = openings.heap
     end = start.first + start.walltime
@@ -167,10 +164,7 @@ def take_any(
 def nodes_now(
     nodes: Nodes, changes: Changes, openings: Openings, start: Start, request: Ints, choice: Choice, found: Taken
 ) -> int:  # fmt: skip
-    """Write nodes, ascending, and units of a start now; return the number of nodes.
-
-    0: no start now. UNKNOWN: space is short.
-    """
+    """Write nodes, ascending, and units of a start now; 0: no start, UNKNOWN: space is short."""
     if choice.distinct and openings.about[NODES] < start.units:
         return np.int64(0)
     if choice.nodes != BEST_FIT:
@@ -189,7 +183,7 @@ def nodes_now(
 
 @inlined
 def first_fit(rows: Rows, node: int, request: Ints, first: int, walltime: int, bound: int) -> tuple[int, int]:
-    """Return the first fit from `first` on (FOREVER: none), and the longest fit before.
+    """First fit from `first` on (FOREVER: none), and longest fit before.
 
     A time after `bound` is a lower limit.
     """
@@ -213,7 +207,8 @@ def first_fit(rows: Rows, node: int, request: Ints, first: int, walltime: int, b
 
 @inlined
 def latest_of(when: Ints, count: int) -> int:
-    """Return the latest of the times."""
+    """Latest of the times."""
+    # The array's own method would load much else.
     latest = when[0]
     for place in range(count):
         latest = max(latest, when[place])
@@ -225,7 +220,7 @@ def who_could(
     rows: Rows, openings: Openings, request: Ints, walltime: int, first: int, last: int, now: int, needed: int,
     could: Ints, when: Ints,
 ) -> int:  # fmt: skip
-    """Write nodes that can hold a unit from a time in `[first, last]`, and the times; return how many.
+    """Write nodes that can hold a unit from a time in `[first, last]`, and the times.
 
     `needed` > 0: stop when so many nodes can.
     """
