@@ -1,4 +1,4 @@
-"""Turns of late-binding jobs on the nodes, if one pool has all nodes and one task manager all jobs.
+"""Turns of late-binding jobs, if one pool has all nodes and one task manager all jobs.
 
 Results equal those from published profiles.
 """
@@ -21,7 +21,7 @@ FIRST_JOBS = 256
 
 
 class Pool(Protocol):
-    """Nodes and reservations with growing arrays."""
+    """Nodes and reservations in growing arrays."""
 
     profiles: Rows
     member: Ints
@@ -35,14 +35,13 @@ class Pool(Protocol):
 
 
 class TurnsOfLate:
-    """Starts the jobs of a request, and keeps the results."""
+    """Starts a request's jobs, and keeps the results."""
 
     def __init__(self, pool: Pool, kinds: int) -> None:
-        """Create initial arrays."""
+        """Create arrays."""
         self._pool = pool
         self._queue = job_queue.make_queue(FIRST_JOBS, kinds)
         self._how: tuple[bool, bool, bool, int, int] | None = None
-        """Placement rules of the last request."""
         self._placer = Placer(
             pool, job_queue.Rules(False, False, 1, job_queue.UNBOUND, False, False, 0, 0), kinds, FIRST_JOBS
         )
@@ -50,7 +49,7 @@ class TurnsOfLate:
         self._got: Ints = np.zeros((FIRST_JOBS, 5), dtype=np.int64)
 
     def take(self, question: Bind, changed: Bools, since: int, seed: int, now: int) -> int:
-        """Give each job a turn, up to the first that the asker must reserve for; return its place, or -1.
+        """Give jobs turns up to the first that the asker reserves for; return its place, or -1.
 
         `changed`: nodes changed since the publication at `since`.
         """
@@ -93,7 +92,7 @@ class TurnsOfLate:
         self._queue = old._replace(hold_node=node, hold_units=units)
 
     def outcome(self) -> tuple[Ints, Ints, Ints, int, int, int]:
-        """Return the results as in `Bound`, in local numbers, and the most breakpoints of a changed node."""
+        """Return the results as in `Bound`, in local numbers, and most breakpoints of a changed node."""
         _, used, booked, told, _, rounds, longest, *_ = self._at.tolist()
         node, units = self._queue.hold_node[:used].copy(), self._queue.hold_units[:used].copy()
         return self._got[:booked].copy(), node, units, rounds, told, longest

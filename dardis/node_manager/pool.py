@@ -1,7 +1,7 @@
 """Node-manager machine of a pool: (state, message, now) to effects.
 
 Offers reserve nothing. A confirmation is tested again, and refused if its claim no longer fits. So capacity is never
-exceeded, in any order of messages, and no request waits, so no deadlock can form.
+exceeded, in any order of messages. No request waits, so there is no deadlock.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from dardis.wire.effects import Effect, Kill, Launch, SetTimer, Tell, TellAll
 LAPSE, REPORT, FORGET = range(3)
 """Timer tokens: a tentative reservation lapses; repeat `Finished`; forget a release."""
 LARGEST = 1 << 31
-"""Above any amount of a node (32-bit integers)."""
+"""Above any 32-bit amount."""
 _EMPTY = np.zeros(0, dtype=np.int64)
 _ZEROS = np.zeros(2, dtype=np.int64)
 
@@ -51,7 +51,7 @@ class NodePool:
         report_every: int = 0,
         virtual_hosts: VirtualHosts | None = None,
     ) -> None:
-        """Create empty nodes; with `report_every` s, messages may be lost and ends are repeated until noted."""
+        """Create empty nodes; with `report_every` s, messages may be lost, and ends are repeated."""
         self._platform = platform
         self._desired = desired
         self.state = PoolState(platform, first, last, desired, virtual_hosts)
@@ -61,24 +61,24 @@ class NodePool:
         self._report_every = report_every
         self._claims: dict[JobId, Claim] = {}
         self._closed: dict[JobId, tuple[int, int]] = {}
-        """If messages may be late: last released attempt by job, and when its claims have all expired."""
+        """By job: last released attempt, and expiry of its claims; for late messages."""
         self._finished: dict[JobId, int] = {}
         self._heads: dict[JobId, Ints] = {}
-        """Announced reservations of late binding."""
+        """Announced late-binding reservations."""
         self._backlogs: dict[ManagerAddress, say.Backlog] = {}
         """Latest backlog by task manager."""
         self._refusers: dict[JobId, int] = {}
         """Place of the job's node that last refused an earlier start; -1: unknown."""
         self._publishes = False
-        """Publishes freed capacity without a request."""
+        """Publish freed capacity without a request."""
 
     @property
     def idle(self) -> bool:
-        """Whether no claim is held and no end left to report."""
+        """Whether no claim and no report is left."""
         return not self._claims and not self._finished
 
     def handle(self, message: say.Message, now: int) -> list[Effect]:
-        """Process a message at time `now`; return effects."""
+        """Process a message; return effects."""
         match message:
             case say.Ask():
                 return [self._offer(message, now)]
@@ -107,7 +107,7 @@ class NodePool:
                 raise ProtocolError(f"a node manager got {type(message).__name__}")
 
     def answer_unread(self, ask: Ints, now: int) -> Ints:
-        """Return the answer to a summable ask, both in wire form; empty: decode the ask."""
+        """Answer to a summable ask, both in wire form; empty: decode the ask."""
         return self.state.answer_block(ask, self._held(jobs_of(ask)), self._seed, now, self.incarnation)
 
     def _nodes_change(self, message: say.Switch | say.Closures, now: int) -> list[Effect]:
@@ -118,7 +118,7 @@ class NodePool:
         return []
 
     def _lay_out_anew(self, closures: say.Closures, now: int) -> None:
-        """Rebuild the state with new closures, and keep all claims."""
+        """Rebuild with new closures, and keep all claims."""
         rows = zip(closures.node.tolist(), closures.span.tolist(), closures.less.tolist(), strict=True)
         windows = tuple(
             Maintenance((node,), start, end, tuple(less) if min(less) >= 0 else None)
@@ -132,7 +132,6 @@ class NodePool:
             self._hold(job, replace(claim, start=max(claim.start, now)), now)
 
     def _see_sound(self, ask: say.Ask) -> None:
-        """Raise ProtocolError for an invalid ask."""
         state = self.state
         see_sound(ask, state.first, state.first + state.count, state.capacity.shape[1])
 
@@ -205,7 +204,7 @@ class NodePool:
         return Improved(moved, starts, np.array(offset, dtype=np.int64), np.concatenate(nodes), np.concatenate(units))
 
     def bind(self, bind: Bind, now: int) -> Bound:
-        """Give late-binding jobs their turns; nodes are numbered from 0."""
+        """Give late-binding jobs turns; nodes are numbered from 0."""
         told = 0
         if bind.dropped >= 0:
             told = self.state.tell(now)
@@ -237,7 +236,7 @@ class NodePool:
         return []
 
     def _publish(self, now: int) -> Effect:
-        """Publish changed nodes; all nodes if messages may be lost."""
+        """Publish changed nodes; all if messages may be lost."""
         self._heads = {number: head for number, head in self._heads.items() if head[-1] >= now}
         heads = [self._heads[number] for number in sorted(self._heads)]
         standing = np.array(heads, dtype=np.int64).reshape(-1, say.HEAD_COLUMNS)
@@ -275,7 +274,7 @@ class NodePool:
             return [refused]
         effects: list[Effect] = []
         if old is not None and confirm.tentative:
-            # A later claim tells that the earlier one is called off, even if that is said elsewhere and late.
+            # A later claim revokes the earlier, even if the release arrives late.
             effects, old = self._close(job, old.attempt, old.start, now), None
         elif old is not None:
             self._take_back(job, old, now)
@@ -294,7 +293,7 @@ class NodePool:
         return [self._launch(job, claim)]
 
     def _is_sound(self, confirm: say.Confirm) -> bool:
-        """Return whether a claim takes units of distinct nodes of this pool, for some time."""
+        """Whether a claim takes units of distinct nodes of this pool."""
         nodes, units, request, first = confirm.nodes, confirm.units, confirm.request, self.state.first
         return bool(
             0 < len(nodes) == len(units) and len(request) == self.state.capacity.shape[1] and confirm.walltime > 0
@@ -345,10 +344,8 @@ class NodePool:
         return []
 
     def _close(self, job: JobId, attempt: int, expires: int, now: int) -> list[Effect]:
-        """Drop the job's claim by this or an earlier attempt, and refuse these from now on.
-
-        Expired confirmations are refused anyway and need no entry.
-        """
+        """Drop the job's claim by this or an earlier attempt, and refuse these from now on."""
+        # Expired confirmations are refused anyway and need no entry.
         effects: list[Effect] = []
         known = self._closed.get(job, (-1, now))
         closed = max(attempt, known[0]), max(expires, known[1])

@@ -1,4 +1,4 @@
-"""Buffers and request checks of a pool, and its free-capacity indexes."""
+"""Buffers, request checks and free-capacity indexes of a pool."""
 
 from __future__ import annotations
 
@@ -33,14 +33,16 @@ _ZEROS: Ints = np.zeros(2, dtype=np.int64)
 
 
 def found_of(at: Ints, refuser: Ints) -> Found:
-    """Return space for results."""
+    """Space for results."""
     start, count, rounds = np.full((3, len(at) - 1), NONE, dtype=np.int64)
     nodes, units = np.empty((2, int(at[-1])), dtype=np.int64)
     return Found(start, count, rounds, refuser, at, nodes, units, np.zeros(1, dtype=np.int64))
 
 
 class Single:
-    """Request for one job, with result space; reused, as creation takes as long as the answer."""
+    """Request for one job, with result space."""
+
+    # Reused, as creation takes as long as the answer.
 
     def __init__(self, kinds: int, nodes: int) -> None:
         """Create space for `nodes` nodes."""
@@ -61,19 +63,19 @@ class Single:
 
 
 class Space:
-    """Growing rows for answers."""
+    """Growing rows."""
 
     def __init__(self, columns: int) -> None:
         """Create initial rows."""
         self.rows: Ints = np.empty((FEWEST_OFFERS, columns), dtype=np.int64)
 
     def double(self) -> None:
-        """Double the rows; contents are lost."""
+        """Double the rows, without contents."""
         self.rows = np.empty((2 * len(self.rows), self.rows.shape[1]), dtype=np.int64)
 
 
 def see_sound(ask: say.Ask, first: int, last: int, kinds: int) -> None:
-    """Raise ProtocolError for an ask invalid for the nodes `[first, last)`."""
+    """Raise ProtocolError for an ask invalid on the nodes `[first, last)`."""
     jobs, offset, sample = len(ask.job), ask.sample_offset, ask.sample
     *columns, request = ask.columns
     of_each = (*columns, ask.start) if ask.want == say.CANDIDATES else columns
@@ -92,11 +94,11 @@ def see_sound(ask: say.Ask, first: int, last: int, kinds: int) -> None:
 MOST_SIZES: Final = 16
 """Indexes kept; the least recently used is dropped."""
 MOST_NAMES: Final = 4096
-"""Requested sizes remembered."""
+"""Sizes remembered."""
 
 
 class OpenNodes:
-    """Indexes by unit size, kept from the second request for a size."""
+    """Indexes by unit size, from the second request on."""
 
     def __init__(self, nodes: int) -> None:
         """Create without indexes."""
@@ -121,7 +123,7 @@ class OpenNodes:
             changes.about[ISSUE] += 1
 
     def of(self, request: Ints, groups: int) -> tuple[Changes, Openings]:
-        """Return changes and index for a unit size; empty at first."""
+        """Changes and index for a unit size; empty at first."""
         size = groups, request.tobytes()
         openings = self._kept.get(size)
         if openings is not None:

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from dardis.node_manager.late_binding import TurnsOfLate
 
 FEWEST_LATER = 1024
-"""Initial space for jobs that start later."""
 MANY_LATER = 128
 _ALL_UP: Ints = np.zeros(0, dtype=np.int64)
 _NONE: Ints = np.zeros(0, dtype=np.int64)
@@ -43,7 +42,7 @@ _NONE: Ints = np.zeros(0, dtype=np.int64)
 
 @value(frozen=True, slots=True)
 class Claim:
-    """A job's reservation on nodes (local numbers, ascending), with its attempt."""
+    """Reservation of a job's attempt; local node numbers, ascending."""
 
     attempt: int
     nodes: Ints
@@ -56,14 +55,14 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class VirtualHosts:
-    """Virtual hosts of a pool, with `block` nodes each, in a tree that sums offers."""
+    """Tree of virtual hosts with `block` nodes each, for sums of offers."""
 
     block: int = 64
     arity: int = 8
 
 
 class PoolState(NodeProfiles):
-    """Profiles and reservations of the nodes `[first, last)`."""
+    """Profiles and reservations of nodes `[first, last)`."""
 
     def __init__(
         self, platform: Platform, first: int, last: int, desired: DesiredProfile | None,
@@ -73,18 +72,15 @@ class PoolState(NodeProfiles):
         self._changed = np.ones(last - first, dtype=np.bool_)
         """Nodes changed since the last publication."""
         self._ready = self._boot = _ALL_UP
-        """Earliest time each node is up, and its boot time from now on (0: not off).
-
-        Empty before the first switch.
-        """
+        """Earliest time each node is up, and boot time from now on (0: not off); empty before the first switch."""
         self._boot_s = boot_and_shutdown(platform)[0][first:last].copy()
         self._open_nodes = OpenNodes(last - first)
         self._touched: list[Ints] = []
         """Changed nodes to process; many cost as much as one."""
         self._added = 0
-        """Most breakpoints added to a node meanwhile."""
+        """Most breakpoints added meanwhile."""
         self._longest_seen = 1
-        """Upper limit of breakpoints; counting all would cost each ask time of all nodes."""
+        """Limit of breakpoints; a count would visit all nodes on each ask."""
         super().__init__(platform, first, last, desired)
         self._longest_seen = int(self.profiles.size.max(initial=1))
         self.books = make_rows(self.count, 1, 4, np.int64)
@@ -95,11 +91,10 @@ class PoolState(NodeProfiles):
         self._later = np.empty(FEWEST_LATER, dtype=np.int64)
         self.virtual_hosts = virtual_hosts or VirtualHosts()
         self.sent: Ints = np.zeros(2, dtype=np.int64)
-        """Rows from virtual hosts in the last sum, and most rows to the root."""
+        """Rows from virtual hosts in the last sum, and most to the root."""
         self._child_counts: Ints = np.zeros(0, dtype=np.int64)
         self._published = NO_TIME
         self._turns: TurnsOfLate | None = None
-        """Turns of late binding; made at first use."""
 
     def take_over(self, profiles: Rows, books: Rows) -> None:
         """Adopt profiles and reservation lists."""
@@ -108,12 +103,10 @@ class PoolState(NodeProfiles):
         self._open_nodes = OpenNodes(self.count)
 
     def _touch(self, nodes: Ints, added: int = 2) -> None:
-        """Record changed nodes and most added breakpoints."""
         self._touched.append(nodes)
         self._added += added
 
     def _see_touched(self) -> None:
-        """Process changed nodes."""
         touched = self._touched
         if not touched:
             return
@@ -134,7 +127,7 @@ class PoolState(NodeProfiles):
         self._changed[nodes] = True
 
     def down_until(self, nodes: Ints, now: int) -> int:
-        """Return when all nodes (empty: the whole pool) can be up; `NO_TIME` if all are."""
+        """When all nodes (empty: the pool) can be up; `NO_TIME` if all are."""
         if len(self._ready) == 0:
             return NO_TIME
         those = nodes if len(nodes) else slice(None)
@@ -155,7 +148,7 @@ class PoolState(NodeProfiles):
         self._touch(nodes)
 
     def published(self, now: int, *, whole: bool) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
-        """Return the changed (or `whole`) profiles as in `Published`."""
+        """Changed or `whole` profiles, as in `Published`."""
         self._see_touched()
         last, self._published = self._published, now
         self._changed |= whole
@@ -180,7 +173,7 @@ class PoolState(NodeProfiles):
         return published_profiles.tell(self.profiles, last, now, self._changed)
 
     def bind(self, question: Bind, told: int, seed: int, now: int) -> Bound:
-        """Start late-binding jobs in order, and reserve for the first other; `told` nodes have published."""
+        """Start late-binding jobs, and reserve for the first other; `told` nodes have published."""
         if self._turns is None:
             from dardis.node_manager.late_binding import TurnsOfLate
 
@@ -195,7 +188,7 @@ class PoolState(NodeProfiles):
         return Bound(jobs, nodes, units, rounds, blocked, told + more_told, self.next_change(now))
 
     def next_change(self, now: int) -> int:
-        """Return the next change of capacity or desired profile."""
+        """Next change of capacity or desired profile."""
         place = bisect_right(self.changes, now)
         return self.changes[place] if place < len(self.changes) else FOREVER
 
@@ -213,9 +206,9 @@ class PoolState(NodeProfiles):
         profile.unbook(self.books, nodes, job, start)
 
     def later_jobs(self, nodes: Ints, now: int, depth: int) -> tuple[Ints, int]:
-        """Return the first `depth` jobs after `now` on the nodes, each once, ascending; and the count with repeats.
+        """First `depth` jobs after `now` on the nodes, ascending; and the count with repeats.
 
-        A negative depth means each node's cores.
+        Negative depth: each node's cores.
         """
         depths = self.capacity[:, 0].take(nodes) if depth < 0 else np.full(len(nodes), depth)
         count = profile.later_jobs(self.books, nodes, now, depths, self._later)
@@ -227,11 +220,11 @@ class PoolState(NodeProfiles):
         return np.unique(found) if count > MANY_LATER else np.array(sorted({*found.tolist()}), dtype=np.int64), count
 
     def offers(self, ask: Ask, held: Held, seed: int, now: int) -> tuple[Ints, Ints]:
-        """Return (rows, offset) of the offers to all asks of the message."""
+        """Return (rows, offset) of the offers."""
         return self._put(ask, held, seed, now, offers.answer_to)
 
     def seek(self, seek: Seek, seed: int, now: int) -> tuple[int, Ints, Ints, int]:
-        """Reserve and book a job's earliest start; return start, nodes, units and rounds (no nodes: none found)."""
+        """Reserve and book a job's earliest start; return start, nodes (none: not found), units and rounds."""
         single, needed = self._single, min(seek.units, self.count)
         if needed > single.nodes:
             single = self._single = Single(self.capacity.shape[1], min(2 * needed, self.count))
@@ -249,9 +242,9 @@ class PoolState(NodeProfiles):
         return int(found.start[0]), nodes, units, int(found.rounds[0])
 
     def improve(self, improve: Improve, held: Held, refuser: Ints, seed: int, now: int) -> Found:
-        """Move jobs to earlier starts on their nodes; `start` is `NONE` for unmoved jobs.
+        """Move jobs to earlier starts on their nodes; `start` is `NONE` for others.
 
-        `refuser`: by job the place of the node that last refused; updated.
+        `refuser`: by job, place of the node that last refused.
         """
         jobs = len(improve.job)
         walltime = held.end - held.start
@@ -270,7 +263,7 @@ class PoolState(NodeProfiles):
         self, how: Seek | Improve, batch: Batch, found: Found, seed: int, now: int, span: int, changes: Changes,
         openings: Openings,
     ) -> int:  # fmt: skip
-        """Run the kernel with enough space; return DONE or NOTHING."""
+        """Run the kernel with enough space."""
         rules = OfferRules(binds=False, kind=FIRST, grain=1, seed=seed)
         choice = Choice(how.choice, how.distinct, 1, seed)
         offset = np.empty(len(found.start) + 1, dtype=np.int64)
@@ -293,7 +286,7 @@ class PoolState(NodeProfiles):
                 return outcome
 
     def sums(self, ask: Ask, held: Held, seed: int, now: int) -> tuple[Ints, Ints]:
-        """Return (rows, offset) of summed offers, as steps."""
+        """Return (rows, offset) of summed offers."""
         return self._put(
             ask, held, seed, now, ranking.sum_offers, self._steps, self._tree(), ask.earliest, ask.distinct
         )
@@ -305,7 +298,7 @@ class PoolState(NodeProfiles):
         return self._put(ask, held, seed, now, ranking.rank_nodes, self._best, *more)
 
     def answer_block(self, block: Ints, held: Held, seed: int, now: int, incarnation: int) -> Ints:
-        """Return `sums` or `candidates` in wire form; empty if the block must be decoded."""
+        """`sums` or `candidates` in wire form; empty: decode the block."""
         rows = self.profiles
         tree, scratch = self._tree(), self._scratch_as_long()
         into = self._steps if block[WANT] == SUMS else self._best
@@ -324,7 +317,6 @@ class PoolState(NodeProfiles):
                 space.double()
 
     def _tree(self) -> Tree:
-        """Return the tree of virtual hosts."""
         block = self.virtual_hosts.block
         if len(self._child_counts) == 0:
             self._child_counts = child_counts(-(-self.count // block), self.virtual_hosts.arity)
@@ -334,10 +326,7 @@ class PoolState(NodeProfiles):
         self, ask: Ask, held: Held, seed: int, now: int, kernel: Callable[..., int], into: Space | None = None,
         *more: object,
     ) -> tuple[Ints, Ints]:  # fmt: skip
-        """Run a kernel for offers, or one that sums offers `into` rows; return (rows, offset).
-
-        `more`: its further arguments.
-        """
+        """Run a kernel for offers, or for sums `into` rows; return (rows, offset)."""
         if ask.held_only:
             asked = Asked(held.offset, held.node, ask.needed)
         else:
@@ -358,7 +347,6 @@ class PoolState(NodeProfiles):
                 space.double()
 
     def _scratch_for(self, ask: Ask) -> Scratch:
-        """Return scratch for the longest profile and the ask's draws."""
         quota = 0 if ask.generator == FIRST else int(ask.quota.max())
         instants = int((ask.last - ask.first).max()) // ask.grain + 1 if quota > 1 else 0
         return self._scratch_as_long(quota, instants)

@@ -1,8 +1,7 @@
 """A host as inner node of a tree of hosts, and its order of simultaneous messages.
 
-Summable answers are combined. Only open requests are stored; each request names its hosts and the dead ones. If
-messages may be lost, a host repeats requests to children until a deadline, then answers without them. Its answer is
-kept while repeats may arrive.
+Summable answers are combined. Each request names its hosts and the dead ones. If messages may be lost, a host repeats
+requests until a deadline, then answers without missing children. The answer is kept while repeats may arrive.
 """
 
 from __future__ import annotations
@@ -26,16 +25,14 @@ Key = tuple[ManagerAddress, int]
 
 @dataclass(slots=True)
 class Question:
-    """Open request: missing parts, and answers so far."""
+    """Open request."""
 
     relay: say.Relay
     until: int
-    """Deadline for children."""
     missing: dict[HostId, int]
     """End of each missing part, by first host."""
     answers: dict[HostId, list[say.Message | say.Written]]
     answer: say.Gathered | None = None
-    """Joint answer."""
 
 
 class RelayingHost:
@@ -48,7 +45,7 @@ class RelayingHost:
         self._open: dict[Key, Question] = {}
 
     def handle(self, message: say.Message, now: int) -> list[Effect]:
-        """Process a message at time `now`; return effects."""
+        """Process a message; return effects."""
         match message:
             case say.Relay():
                 return self._relay(message, now)
@@ -82,7 +79,6 @@ class RelayingHost:
         return effects + self._ask_the_silent(question, now)
 
     def _own_share(self, relay: say.Relay, now: int) -> list[Effect]:
-        """Answer for this host only."""
         effects: list[Effect] = []
         for host, at, parcel in relay.parcels:
             if host == self._host:
@@ -97,14 +93,14 @@ class RelayingHost:
         return [*effects, self._up(relay, self._for_all(relay, said))]
 
     def _left_out(self, relay: say.Relay, parts: Sequence[tuple[HostId, int]]) -> list[HostId]:
-        """Return dead hosts with replaced places; they may be back."""
+        """Dead hosts with replaced places; they may be back."""
         if not len(relay.gone):
             return []
         gone = [host for host in relay.gone.tolist() if self._host < host < relay.last]
         return [host for host in gone if not any(first <= host < last for first, last in parts)]
 
     def _ask_the_silent(self, question: Question, now: int) -> list[Effect]:
-        """Request missing parts, with one step less time per level."""
+        """Request missing parts; each level waits one step less."""
         relay = question.relay
         patience, expires, reminder = 0, relay.expires, list[Effect]()
         if relay.patience:
@@ -116,7 +112,6 @@ class RelayingHost:
         return [*(Send(first, share) for first, share in asked), *reminder]
 
     def _share(self, relay: say.Relay, first: HostId, last: int, patience: int, expires: int) -> say.Relay:
-        """Return the request for the hosts `[first, last)`."""
         parcels = relay.parcels and [parcel for parcel in relay.parcels if first <= parcel[0] < last]
         return say.Relay(
             relay.serial, relay.origin, self._host, first, last, relay.arity, patience, relay.step, relay.resend,
@@ -128,7 +123,7 @@ class RelayingHost:
         return SetTimer(at, say.Reminder(relay.origin, relay.serial))
 
     def _go_on(self, key: Key, now: int) -> list[Effect]:
-        """Repeat requests, answer after the deadline, or forget an expired request."""
+        """Repeat requests, answer after the deadline, or forget."""
         question = self._open[key]
         if question.answer is None and now < question.until:
             return self._ask_the_silent(question, now)
@@ -158,7 +153,6 @@ class RelayingHost:
 
     @staticmethod
     def _up(relay: say.Relay, answer: say.Gathered) -> Send | Return:
-        """Send the answer to the task manager or the host above."""
         return Return(relay.origin, answer) if relay.parent == relay.origin else Send(HostId(relay.parent), answer)
 
     def _for_all(self, relay: say.Relay, answers: Sequence[say.Message | say.Written]) -> say.Gathered:
@@ -168,7 +162,7 @@ class RelayingHost:
 def joined_answers(
     asked: say.Message | say.Written, said: Sequence[say.Message | say.Written]
 ) -> Sequence[say.Message | say.Written]:
-    """Return several hosts' answers, combined if summable."""
+    """Answers of several hosts, combined if summable."""
     question = written(asked).block
     if len(said) < 2 or not adds_up(question):
         return said
@@ -185,7 +179,7 @@ def take_questions(pool: NodePool, messages: Sequence[Message], now: int) -> Ite
 def take_claims(pool: NodePool, claims: Sequence[Message], now: int) -> Iterator[list[Effect]]:
     """Process claims in job order, one per node; yield effects.
 
-    A node claimed by an earlier job is refused, even if other hosts refuse that job.
+    A node claimed by an earlier job is refused, even if that job fails elsewhere.
     """
     claimed: set[int] = set()
     for claim in claims:

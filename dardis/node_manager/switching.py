@@ -1,7 +1,7 @@
-"""Switching of nodes off and on; nodes are up when their reservations begin.
+"""Switching of nodes off and on; nodes are up when reservations begin.
 
-Only reservations count, not waiting jobs. Each group keeps an idle reserve on. Jobs prefer low node numbers, so the
-highest idle nodes are shut down and the lowest booted.
+Waiting jobs do not count. Each group keeps an idle reserve on. Jobs prefer low node numbers, so the highest idle nodes
+are shut down and the lowest booted.
 """
 
 from __future__ import annotations
@@ -23,16 +23,14 @@ from dardis.model.target import Switching
 from dardis.wire.messages import Switch
 
 DAY_S = 86_400
+# Reservations move forward when jobs end early. Switching in every planned gap cost a seventh more switches, and no
+# node was off longer.
 PLANNED_AHEAD = 10
-"""Shortest gap to a reservation for a shutdown, in multiples of the shortest time off.
-
-Reservations move forward when jobs end early. Switching in every planned gap cost a seventh more switches, and no node
-was off longer.
-"""
+"""Shortest gap before a reservation for a shutdown, in multiples of the shortest time off."""
 
 
 class _Ahead:
-    """Maximum of a step function over the next seconds, so that nodes are up before a rise."""
+    """Maximum of a step function over the next seconds: time to boot before a rise."""
 
     def __init__(self, function: StepFunction, seconds: int) -> None:
         most = function.max_ahead(seconds)
@@ -49,7 +47,7 @@ class _Ahead:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Nodes `[first, last)` of a group with requirements; a shutdown pays from `least_off_s` on."""
+    """Nodes `[first, last)` with requirements; a shutdown pays from `least_off_s` on."""
 
     first: int
     last: int
@@ -61,7 +59,7 @@ class _Group:
 
 
 class Switcher:
-    """Decides switching of all nodes from reported reservations."""
+    """Decides switching from reported reservations."""
 
     def __init__(self, platform: Platform, switching: Switching, start: int) -> None:
         """All nodes are up, idle since `start`."""
@@ -79,13 +77,13 @@ class Switcher:
         self._ready: Ints = np.full(count, NO_TIME)
         """Earliest time the node is up."""
         self._since: Ints = np.full(count, start)
-        """End of the last job, for idle nodes."""
+        """End of the last job of idle nodes."""
         self._next: Ints = np.full(count, FOREVER)
-        """First start on the node; in the past if busy."""
+        """First start on the node; past if busy."""
         self._allowed: Ints = np.full(count, NO_TIME if self._most else FOREVER)
         """Earliest next shutdown."""
         self._shut: dict[int, deque[int]] = {}
-        """By node, last shutdowns, up to the daily limit."""
+        """Last shutdowns by node, up to the daily limit."""
         self._starts: list[dict[JobId, int]] = [{} for _ in range(count)]
         """By node, starts by job."""
         self._nodes: dict[JobId, Ints] = {}
@@ -102,7 +100,7 @@ class Switcher:
         return max((group.shutdown_s + group.boot_s for group in self._groups), default=0)
 
     def up_from(self, time: int, nodes: Ints) -> int:
-        """Return when all nodes can be up if booted at `time`."""
+        """When all nodes can be up if booted at `time`."""
         booted = np.where(self._off[nodes], time + self._boot_s[nodes], time)
         return int(np.maximum(booted, self._ready[nodes]).max(initial=time))
 
@@ -133,15 +131,15 @@ class Switcher:
         self._since[self.dropped(job)] = now
 
     def wake(self) -> int:
-        """Return when to decide again without changes (FOREVER: never)."""
+        """When to decide again without changes (FOREVER: never)."""
         return self._wake
 
     def due(self, now: int) -> bool:
-        """Return whether a decision is due."""
+        """Whether a decision is due."""
         return self._changed or self._wake <= now
 
     def decide(self, now: int) -> list[Switch]:
-        """Return switches, after all changes of this instant."""
+        """Return switches, after all changes of an instant."""
         self._changed = False
         place = bisect_right(self._edges, now)
         self._wake = self._edges[place] if place < len(self._edges) else FOREVER
@@ -177,7 +175,7 @@ class Switcher:
         self._set_wake(group, now)
 
     def _set_wake(self, group: _Group, now: int) -> None:
-        """Set the next change of requirements, and the next reservation that needs a node or a reserve."""
+        """Set the next change of requirements, or reservation that needs a node."""
         first_start = self._next[group.first : group.last]
         lead = np.where(self._off[group.first : group.last], group.boot_s, group.least_off_s)
         moments = first_start - lead
