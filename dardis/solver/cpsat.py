@@ -39,13 +39,12 @@ __all__ = [
 ]
 
 _POLL_S = 0.05
-"""Interval of stop checks."""
 
 _LARGEST_SEED = (1 << 31) - 1
 """Largest CP-SAT seed; ours may be larger."""
 
 BoundProgress = Callable[[float, float], None]
-"""Called with the objective of each new solution, and the bound."""
+"""Called with the objective of each solution, and the bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,33 +55,33 @@ class Answer:
     all_values: Ints
 
     def values(self, variables: Iterable[IntVar]) -> Ints:
-        """Values of variables in the solution."""
+        """Values in the solution."""
         return self.all_values[np.fromiter((variable.index for variable in variables), np.int64)]
 
 
 def new_model() -> CpModel:
-    """Return an empty model."""
+    """Empty model."""
     from ortools.sat.python import cp_model
 
     return cp_model.CpModel()
 
 
 def domain(intervals: Iterable[Sequence[int]]) -> Domain:
-    """Return the integers of closed intervals `[low, high]`, in any order, overlaps allowed."""
+    """Integers of closed intervals `[low, high]`, in any order."""
     from ortools.sat.python import cp_model
 
     return cp_model.Domain.from_intervals([list(interval) for interval in intervals])
 
 
 def weighted_sum(parts: Iterable[LinearExpr | int], weights: Iterable[int]) -> LinearExpr:
-    """Return the weighted sum of expressions."""
+    """Weighted sum of expressions."""
     from ortools.sat.python import cp_model
 
     return cp_model.LinearExpr.weighted_sum(list(parts), list(weights))
 
 
 def begin_with(model: CpModel, answer: Answer) -> None:
-    """Set an answer's values as hints of the next run."""
+    """Set hints from an answer."""
     model.clear_hints()  # type: ignore[no-untyped-call]
     for index, value in enumerate(answer.all_values.tolist()):
         model.add_hint(model.get_int_var_from_proto_index(index), value)
@@ -98,7 +97,7 @@ def solve(
 ) -> Answer:
     """Run a model within a budget; `stop` is polled, and Ctrl-C stops the run and is raised.
 
-    `notes_when`: record the times of solutions.
+    `notes_when`: record times of solutions.
     """
     solver = _solver(budget)
     stopped = False

@@ -1,4 +1,4 @@
-"""Bounded runs of HiGHS and GLOP on (mixed-integer) linear programs, and maximum flow."""
+"""Bounded runs of HiGHS and GLOP on linear programs, and maximum flow."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ def maximise(
 ) -> tuple[Result, Floats | None]:
     """Return the result and best values, or None; variables in `whole` are integers.
 
-    `known`: values to start from. HiGHS runs one thread, set by its options, as MathOpt refuses its own parameter.
+    `known`: values to start from.
     """
+    # HiGHS runs one thread by its own options, as MathOpt refuses its parameter.
     from ortools.math_opt.python import mathopt
 
     model = mathopt.Model.from_model_proto(_proto(program, whole))
@@ -84,7 +85,6 @@ def _result(solved: mathopt.SolveResult, cpu_s: float) -> Result:
 
 
 def _proto(program: LinearProgram, whole: Bools) -> model_pb2.ModelProto:
-    """Convert to MathOpt from arrays: a tenth of the work of adding terms."""
     from ortools.math_opt import model_pb2
 
     proto = model_pb2.ModelProto()
@@ -127,9 +127,9 @@ class LinearProgram:
 
 @dataclass(frozen=True, slots=True)
 class LpAnswer:
-    """Result, values, and duals by row; both arrays are empty without a solution.
+    """Result, values, and duals by row; empty without a solution.
 
-    Floats have solver tolerances; exact proofs use the duals.
+    Floats have solver tolerances.
     """
 
     result: Result
@@ -138,7 +138,7 @@ class LpAnswer:
 
 
 def solve_lp(program: LinearProgram, budget: Budget) -> LpAnswer:
-    """Solve a linear program within a budget; workers and seed are ignored.
+    """Solve a linear program within a budget, without workers and seed.
 
     Status is OPTIMAL or UNKNOWN, as GLOP may confuse infeasible and unbounded.
     """
@@ -186,7 +186,7 @@ def _answer(solver: ModelSolverHelper, budget: Budget) -> LpAnswer:
 
 
 def largest_flow(tail: Ints, head: Ints, capacity: Ints, source: int, sink: int) -> Ints:
-    """Return the maximum flow per arc, from `tail[i]` to `head[i]`; ValueError on overflow."""
+    """Maximum flow per arc, from `tail[i]` to `head[i]`; ValueError on overflow."""
     from ortools.graph.python.max_flow import SimpleMaxFlow
 
     network = SimpleMaxFlow()

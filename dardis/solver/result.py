@@ -43,21 +43,21 @@ class Ended(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Bounds of a run: `deterministic_s` is work in about seconds, `guard_s` wall-clock seconds."""
+    """Bounds of a run: `deterministic_s` of work, `guard_s` of wall clock."""
 
     deterministic_s: float
     guard_s: float = math.inf
     workers: int = 1
-    """Searches in fixed turns; a single worker has no large neighbourhood search."""
+    """Searches in fixed turns; one worker has no large neighbourhood search."""
     seed: int = 1
     conflicts: int | None = None
-    """Most conflicts (None: any), if the solver counts them."""
+    """Most conflicts (None: any)."""
     linear: int | None = None
     """Linear relaxation, 0 to 2 (None: solver's choice)."""
     presolve: bool = True
     """Simplify the model first; no bound limits this."""
     probing: bool = True
-    """Try choices before the search; hardly counted as deterministic time."""
+    """Try choices first; hardly counted as deterministic time."""
     first_only: bool = False
     """End with the first solution."""
 
@@ -68,7 +68,7 @@ class Budget:
 
 
 def gap(objective: float | None, bound: float | None) -> float | None:
-    """Return the relative gap of objective and bound, or None."""
+    """Relative gap of objective and bound, or None."""
     if objective is None or bound is None:
         return None
     return abs(bound - objective) / max(abs(objective), 1e-9)
@@ -86,7 +86,6 @@ class Result:
     deterministic_s: float | None = None
     """Work done."""
     cpu_s: float = 0.0
-    """CPU time."""
     found_at: tuple[float, ...] = ()
     """Deterministic s of each improvement, if requested."""
 
@@ -102,7 +101,7 @@ class Result:
 
     @property
     def gap(self) -> float | None:
-        """Relative gap of objective and bound, or None."""
+        """Relative gap, or None."""
         return gap(self.objective, self.bound)
 
 
@@ -111,16 +110,13 @@ T = TypeVar("T")
 
 @contextmanager
 def apart(work: Callable[[], T]) -> Iterator[Future[tuple[T, float]]]:
-    """Run `work` in a thread; the future gives its answer and CPU time, in s.
-
-    OR-Tools blocks Ctrl-C until done, and the caller's CPU time excludes solver work.
-    """
+    """Run `work` in a thread; the future gives answer and CPU time, in s."""
+    # OR-Tools blocks Ctrl-C until done, and the caller's CPU time excludes solver work.
     with ThreadPoolExecutor(max_workers=1) as pool:
         yield pool.submit(_timed, work)
 
 
 def _timed(work: Callable[[], T]) -> tuple[T, float]:
-    """Return the answer and CPU time; no decision uses the time."""
     whom = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)
     begun = resource.getrusage(whom)
     answer = work()
