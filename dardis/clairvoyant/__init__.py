@@ -1,1 +1,1 @@
-"""Offline optimum with all jobs known: a lower bound and a good schedule."""
+"""Lower bound and good schedule with all jobs known."""

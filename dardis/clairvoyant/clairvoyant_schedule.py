@@ -1,7 +1,4 @@
-"""Schedule by large neighbourhood search (Shaw, 1998) with all jobs known, and a lower bound on waits.
-
-The schedule is legal at any time.
-"""
+"""Schedule by large neighbourhood search (Shaw, 1998) with all jobs known, and lower bound on waits."""
 
 from __future__ import annotations
 
@@ -32,23 +29,21 @@ MOST_OUT: Final = 24
 """Most jobs removed beside the chosen job."""
 TRIES_A_JOB: Final = 10
 NODES_ASKED: Final = 500_000_000
-"""Approximate limit of node visits in all tries."""
+"""Limit of node visits, about."""
 
 Progress = Callable[[int, int], None]
 """Called with (done, total)."""
 Where = tuple[Ints, Ints]
-"""Nodes, ascending, and units."""
 
 
 class Improving:
-    """Schedule of jobs with known durations."""
+    """Legal schedule of jobs with known durations."""
 
     def __init__(self, jobs: Sequence[Actual], platform: Platform, start: Ints, placed: Placements) -> None:
         """Start from a schedule; ProtocolError if illegal."""
         self._earliest = np.array([job.earliest for job in jobs], dtype=np.int64)
         self._span = np.array([job.duration for job in jobs], dtype=np.int64)
         self._area = self._span * np.array([job.asked.units * max(job.asked.request) for job in jobs])
-        """Measure of the machine share of a job."""
         self.start = np.zeros(len(jobs), dtype=np.int64)
         kinds = len(platform.kinds)
         self._table = JobTable(platform.sets)
@@ -62,7 +57,7 @@ class Improving:
 
     @property
     def total(self) -> int:
-        """Sum of starts in s, to be minimised."""
+        """Sum of starts in s."""
         return int(self.start.sum())
 
     @property
@@ -87,7 +82,7 @@ class Improving:
                 progress(done + 1, tries)
 
     def _try(self, job: int, chance: np.random.Generator) -> None:
-        """Insert a job before concurrent jobs; keep the change if the sum of starts does not grow."""
+        """Insert a job before concurrent jobs, unless the sum of starts grows."""
         end = self.start[job] + self._span[job]
         beside = np.flatnonzero((self.start < end) & (self.start + self._span > self._earliest[job]))
         beside = beside[beside != job]
@@ -115,14 +110,12 @@ class Improving:
                 self._put_back(one, moment, there)
 
     def _take_out(self, job: int) -> Where:
-        """Release a job's nodes, and return them."""
         slot = self._slots[job]
         where = self._table.nodes_of(slot)
         self._see(self._placer.change(node_search.give_back, self._table.queue, slot, NO_TIME))
         return where
 
     def _put_in(self, job: int) -> None:
-        """Give a job its earliest start."""
         slot, queue, placer = self._slots[job], self._table.queue, self._placer
         if not placer.find(queue, slot, UNBOUND, int(self._earliest[job]), FOREVER, NO_TIME):
             raise ProtocolError("a job that fits finds no nodes")
@@ -130,7 +123,6 @@ class Improving:
         self._see(placer.change(node_search.take, queue, slot, moment, NO_TIME))
 
     def _put_back(self, job: int, moment: int, where: Where) -> None:
-        """Give a job this start and these nodes."""
         slot, queue = self._slots[job], self._table.queue
         (nodes, units), low = where, queue.table[self._slots[job], HOLD]
         queue.hold_node[low : low + len(nodes)], queue.hold_units[low : low + len(nodes)] = nodes, units
@@ -145,18 +137,18 @@ class Improving:
 
 
 def tries_for(jobs: int, nodes: int) -> int:
-    """Return a useful number of tries."""
+    """Useful number of tries."""
     return min(TRIES_A_JOB * jobs, NODES_ASKED // (nodes * MOST_OUT))
 
 
 STEPS_S: Final = (14_400, 7_200, 3_600, 1_800, 900, 450)
 """Step lengths of prices; each is a multiple of the next."""
 MOST_STEPS: Final = 100_000
-"""Skip steps shorter than this allows."""
+"""Most steps; shorter steps are skipped."""
 TRIES: Final = 400
 """Price updates per step length."""
 _PATIENCE: Final = 15
-"""Updates without a better bound before steps shrink, from the best prices."""
+"""Updates without a better bound before steps shrink."""
 _SHORTER: Final = 0.7
 _SHORTEST: Final = 1e-4
 _ROUNDING: Final = 1e-9
@@ -167,17 +159,16 @@ _ROUNDING: Final = 1e-9
 class Demand:
     """Jobs and shared resources; times in s from `begin`.
 
-    A resource is a kind on all nodes of some groups, needed by jobs limited to these nodes.
+    A resource is a kind on all nodes of some groups, needed by jobs limited to these.
     """
 
     begin: int
     earliest: Floats
     span: Floats
-    """Durations."""
     need: Floats
     """Shape (jobs, resources)."""
     time: list[Ints]
-    """By resource: times from which `free` applies, ascending from before `begin` on."""
+    """By resource: times from which `free` applies, from before `begin` on."""
     free: list[Ints]
 
     @classmethod
@@ -208,7 +199,7 @@ class Demand:
         )
 
     def there(self, step: int, steps: int) -> Floats:
-        """Return capacity by step in unit times s, shape (steps, resources)."""
+        """Capacity by step in unit times s, (steps, resources)."""
         edges = self.begin + step * np.arange(steps + 1, dtype=np.int64)
         columns = []
         for time, free in zip(self.time, self.free, strict=True):
@@ -227,9 +218,9 @@ def least_wait(
     steps_s: Sequence[int] = STEPS_S,
     progress: Progress | None = None,
 ) -> float:
-    """Return a lower bound of the sum of `weight · (start - earliest)`, in s.
+    """Lower bound of the sum of `weight · (start - earliest)`, in s.
 
-    `reached`, the sum of a schedule, and `until`, its end in s from begin, guide the search; the bound holds for any.
+    A schedule's sum `reached` and end `until`, in s from begin, guide the search; the bound holds for any.
     """
     if not demand.need.shape[1]:
         return 0.0
@@ -251,7 +242,7 @@ def least_wait(
 def _raised(
     demand: Demand, weight: Floats, reached: float, step: int, prices: Floats, length: float
 ) -> tuple[float, Floats]:
-    """Return the best bound from these prices on, and its prices, shape (steps, resources)."""
+    """Best bound from these prices on, and prices (steps, resources)."""
     there = demand.there(step, len(prices))
     start, used = np.zeros(len(weight)), np.zeros_like(prices)
     best, kept, since = -np.inf, prices, 0
