@@ -1,6 +1,6 @@
 """Addresses of messages, and the tree of hosts by ranges.
 
-Addresses are integers at run time. Only type checkers tell them apart.
+Only type checkers tell addresses apart.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dardis.model.arrays import Ints
 JobId = NewType("JobId", int)
 """Number of a job in its trace."""
 HostId = NewType("HostId", int)
-"""Host number, from 0."""
+"""Counted from 0."""
 ManagerAddress = NewType("ManagerAddress", int)
 """Negative, so different from every host."""
 Address = HostId | ManagerAddress
@@ -25,17 +25,17 @@ FIRST_HOST: Final = HostId(0)
 
 
 def all_hosts(count: int) -> Sequence[HostId]:
-    """Return all `HostId`s below `count`."""
+    """All `HostId`s below `count`."""
     return cast("Sequence[HostId]", range(count))
 
 
 def address_of(manager: int) -> ManagerAddress:
-    """Return the address of a task manager, numbered from 0."""
+    """Address of a task manager, numbered from 0."""
     return ManagerAddress(-1 - manager)
 
 
 def manager_at(address: ManagerAddress) -> int:
-    """Return the number of a task manager."""
+    """Number of the task manager at an address."""
     return -1 - address
 
 
@@ -50,7 +50,7 @@ ONLY_MANAGER: Final = address_of(0)
 def parts_of(first: int, last: int, arity: int, gone: Sequence[int] = ()) -> list[tuple[HostId, int]]:
     """Split the hosts `[first, last)` into at most `arity` similar parts, each with a living first host.
 
-    `gone` lists the dead hosts, ascending. Parts without living hosts are omitted.
+    `gone` lists the dead hosts, ascending. Dead parts are omitted.
     """
     count = last - first
     parts = min(arity, count)
@@ -64,7 +64,7 @@ def parts_of(first: int, last: int, arity: int, gone: Sequence[int] = ()) -> lis
 
 
 def living(first: int, last: int, gone: Sequence[int]) -> HostId:
-    """Return the first living host from `first` on, else `last`."""
+    """First living host from `first` on, else `last`."""
     place = bisect_left(gone, first)
     while first < last and place < len(gone) and gone[place] == first:
         first += 1
@@ -73,7 +73,7 @@ def living(first: int, last: int, gone: Sequence[int]) -> HostId:
 
 
 def child_counts(hosts: int, arity: int) -> Ints:
-    """Number of children per host in the tree over `[0, hosts)`, shape (hosts,)."""
+    """Number of children per host in a tree, shape (hosts,)."""
     counts = np.zeros(hosts, dtype=np.int64)
     ranges = [(0, hosts)] if hosts else []
     while ranges:

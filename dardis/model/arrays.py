@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Integers = NDArray[np.integer[Any]]
 Sets = NDArray[np.object_]
-"""Bit sets of node groups (see `dardis.model.node_sets`)."""
+"""Bit sets (see `dardis.model.node_sets`)."""
 
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 else:
 
     def value(*, frozen: bool, slots: bool) -> Callable[[type], type]:
-        """Make a dataclass, frozen for type checkers only: creation takes 0.24 instead of 1.7 µs."""
+        """Make a dataclass, frozen for type checkers only, since creation is seven times faster."""
         return dataclass(slots=slots, unsafe_hash=frozen)
 
 

@@ -1,4 +1,4 @@
-"""Capacity of the empty machine for a job, and rejection reasons."""
+"""Capacity of the empty machine, and rejection reasons."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from dardis.model.target import Split
 
 
 def could_hold(job: Job | Part, sets: NodeSets, *, distinct: bool) -> int:
-    """Return the number of units of a job without `requests` or of a part that fit on the empty machine.
+    """Number of units on the empty machine, at most one per node if `distinct`.
 
-    At most one per node if `distinct`.
+    `job` has no `requests`.
     """
     return sets.most_units(job.groups, job.request, distinct=distinct)
 
 
 def too_large(job: Job, kinds: Sequence[str], could: int) -> str:
-    """Return the rejection reason of a job larger than the machine."""
+    """Rejection reason of a too large job."""
     parts = zip(job.request, kinds, strict=True)
     unit = ", ".join(amount_in_words(kind, amount) for amount, kind in parts if amount)
     return f"asks for {job.units} units of ({unit}); the machine holds {could}"
 
 
 def outside_desired(split: Split) -> str:
-    """Return the rejection reason of a job without a start within a hard desired profile."""
+    """Rejection reason without a start within a hard desired profile."""
     return f"no start within the hard desired profile, as it is split over nodes (profile_split={split})"
 
 
@@ -46,7 +46,7 @@ def hardest_first(request: Request, sets: NodeSets) -> list[int]:
 
 
 def no_place(job: Job, kinds: Sequence[str]) -> str:
-    """Return the rejection reason of a job if no request fits on the empty machine."""
+    """Rejection reason if no request fits."""
     return (
         f"asks for {' or '.join(_words(request, kinds) for request in job.requests)}; the empty machine holds no such"
     )

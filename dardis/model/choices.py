@@ -130,7 +130,7 @@ class Correction(Choice):
 
 
 class Overrun(StrEnum):
-    """Jobs that outrun the walltime are killed, or get a longer walltime."""
+    """Jobs beyond the walltime are killed, or extended."""
 
     KILL = "kill"
     EXTEND = "extend"
@@ -144,7 +144,7 @@ class Resources(StrEnum):
 
 
 class Scaling(StrEnum):
-    """Constant quantity as ranks grow: the machine, or the part per rank."""
+    """Constant as ranks grow: the machine, or the part per rank."""
 
     STRONG = "strong"
     WEAK = "weak"

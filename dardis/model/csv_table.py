@@ -2,7 +2,7 @@
 
     WAITS = CsvTable("waits.csv", Column("user", TEXT, "Who submitted."), Column("mean_wait_s", REAL, "Mean wait."))
 
-Texts are protected from spreadsheet formulas, and read back unchanged.
+Texts never become spreadsheet formulas, and read back unchanged.
 """
 
 from __future__ import annotations
@@ -35,16 +35,13 @@ _UNITS: Final = {
     "core_s": "core-seconds", "core_h": "core-hours", "kwh": "kWh", "kw": "kW", "w": "W", "kg": "kg", "eur": "currency",
     "s": "s", "ns": "ns", "c": "°C", "bytes": "bytes", "share": "share", "utc": "UTC",
 }  # fmt: skip
-"""Unit by name suffix; longer suffixes first."""
+"""Longer suffixes first."""
 _FORMULA: Final = re.compile(r"'*[=+\-@\t\r]")
-"""Start of a text that spreadsheets execute, or of a protected text."""
+"""Formula, or protected text."""
 
 
 def as_cell(text: str) -> str:
-    """Prefix a text with an apostrophe if a spreadsheet would execute it, or if it looks protected.
-
-    Not for numbers: negative ones stay unchanged.
-    """
+    """Prefix a text with an apostrophe if a spreadsheet would execute it, or if it looks protected. Not for numbers."""
     return f"'{text}" if _FORMULA.match(text) else text
 
 
@@ -54,12 +51,12 @@ def from_cell(cell: str) -> str:
 
 
 def unit_of(name: str) -> str:
-    """Return the unit in a name suffix, or ""."""
+    """Unit in a name suffix, or ""."""
     return next((unit for end, unit in _UNITS.items() if name.endswith(f"_{end}") and "_per_" not in name), "")
 
 
 class Kind(Enum):
-    """Value kind of a column. All kinds permit empty cells."""
+    """Value kind of a column. Cells may be empty."""
 
     WHOLE = "whole number"
     REAL = "number"
@@ -74,7 +71,7 @@ WHOLE, REAL, WORD, TEXT = Kind
 
 @dataclass(frozen=True)
 class Column:
-    """Column with a one-sentence `meaning` and Markdown `detail` for the docs."""
+    """Column; `meaning` is one sentence, `detail` Markdown."""
 
     name: str
     kind: Kind
@@ -82,7 +79,7 @@ class Column:
     unit: str | None = None
     """None: from the name suffix (`_s`, `_w`)."""
     form: str = ""
-    """Number format in files; empty: the shortest exact form."""
+    """Number format; empty: the shortest exact form."""
     detail: str = ""
 
     @property
@@ -104,7 +101,7 @@ class Column:
         return values
 
     def series(self, values: Any) -> Any:  # noqa: ANN401 (an array, or texts)
-        """Convert values for a DataFrame: int64 for gapless whole numbers, else float64 with NaN."""
+        """Convert for a DataFrame: int64 for gapless whole numbers, else float64 with NaN."""
         if self.kind in {WORD, TEXT}:
             return [*values]
         if isinstance(values, np.ndarray):
@@ -113,7 +110,7 @@ class Column:
 
 
 class CsvTable:
-    """A table with ordered columns and a file name."""
+    """A table with ordered columns."""
 
     def __init__(self, name: str, *columns: Column) -> None:
         self.name, self.columns = name, columns
@@ -121,12 +118,12 @@ class CsvTable:
         self._changed = [(place, one.cells) for place, one in enumerate(columns) if one.form or one.kind is TEXT]
 
     def column(self, name: str) -> Column:
-        """Return a column by name."""
+        """Column by name."""
         return self.columns[self.names.index(name)]
 
     @classmethod
     def of_fields(cls, name: str, record: type, form: str) -> CsvTable:
-        """Make a table of dataclass fields such as `nodes: Annotated[int, "nodes of the machine"]`.
+        """Make a table of fields such as `nodes: Annotated[int, "nodes of the machine"]`.
 
         `form` is the format of real numbers.
         """
@@ -143,7 +140,7 @@ class CsvTable:
             self._write(file, rows)
 
     def text(self, rows: Iterable[Sequence[Any]]) -> str:
-        """Return the rows as CSV text."""
+        """Rows as CSV text."""
         file = io.StringIO()
         self._write(file, rows)
         return file.getvalue()
@@ -165,7 +162,7 @@ class CsvTable:
             writer.writerows(self._cells([*zip(*block, strict=True)]))
 
     def _begun(self, file: TextIO) -> Any:  # noqa: ANN401 (a writer of the csv module has no name)
-        """Write the header. Text columns need CR LF internally, so that the csv module quotes a lone CR."""
+        """Write the header. Only with CR LF does the csv module quote a lone CR."""
         texts = any(column.kind is TEXT for column in self.columns)
         writer = csv.writer(_LineFeeds(file), lineterminator="\r\n") if texts else csv.writer(file, lineterminator="\n")
         writer.writerow(self.names)
@@ -203,7 +200,7 @@ class FilledTable:
         self.table.write(folder / self.table.name, self.rows)
 
     def frame(self) -> DataFrame:
-        """Return a DataFrame."""
+        """A DataFrame."""
         return self.table.frame([*zip(*self.rows, strict=True)] or [()] * len(self.table.names))
 
 
@@ -254,7 +251,7 @@ class CsvCells:
         return zip(self.lines, zip(*self._columns.values(), strict=True), strict=True)
 
     def whole(self, name: str, least: int = LEAST_INT64, most: int = LARGEST_INT64, empty: int | None = None) -> Ints:
-        """Return whole numbers of `[least, most]`. `empty` replaces empty cells (None: errors)."""
+        """Whole numbers of `[least, most]`. `empty` replaces empty cells (None: errors)."""
 
         def parse(text: str) -> int:
             return empty if empty is not None and not text else whole_number(text, least, most)
@@ -262,7 +259,7 @@ class CsvCells:
         return np.array(self.values(name, parse, "a whole number"), dtype=np.int64)
 
     def reals(self, name: str, *, may_be_empty: bool) -> Floats:
-        """Return finite numbers, NaN for permitted empty cells."""
+        """Finite numbers, NaN for permitted empty cells."""
 
         def parse(text: str) -> float:
             return math.nan if may_be_empty and not text else decimal_number(text)

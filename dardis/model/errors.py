@@ -1,4 +1,4 @@
-"""Exceptions with exit statuses, and suggestions for mistyped words."""
+"""Exceptions, and suggestions for mistyped words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LONGEST_PLACE, _LONGEST_FOUND, _LONGEST_EXPECTED = 1000, 300, 1000
 
 
 def failure_line(error: DardisError | OSError | MemoryError) -> str:
-    """Return the message of an expected failure."""
+    """Message of an expected failure."""
     if isinstance(error, MemoryError):
         return "out of memory"
     if isinstance(error, OSError) and error.filename:
@@ -50,7 +50,7 @@ class InputError(DardisError):
     exit_status = 2
 
     def __init__(self, place: object, found: str, expected: str = "") -> None:
-        """Format `place: found; expected …`. `place` is a file (with line or key) or option."""
+        """Format `place: found; expected …`. `place` is a file or option."""
         said = f"{one_line(str(place), _LONGEST_PLACE)}: {one_line(found)}"
         super().__init__(said + (f"; expected {one_line(expected, _LONGEST_EXPECTED)}" if expected else ""))
 
@@ -60,7 +60,7 @@ class DardisWarning(UserWarning):
 
 
 class CapError(DardisError):
-    """Power cap that cannot be kept; the message gives the excess watts."""
+    """Power cap that cannot be kept."""
 
     exit_status = 3
 
@@ -80,7 +80,7 @@ class ProtocolError(DardisError):
 
 
 def meant(word: str, known: Iterable[str]) -> str:
-    """Return ` (did you mean X?)` for the most similar word, or ""."""
+    """Suggestion ` (did you mean X?)`, or ""."""
     from difflib import get_close_matches
 
     close = get_close_matches(word, list(known), 1)

@@ -65,16 +65,16 @@ SiteEvent = QueueStopped | QueueStarted | JobChanged | NodesDown | NodesUp | Res
 
 @dataclass(frozen=True, slots=True)
 class Withdrawn:
-    """Waiting jobs leave and release all holdings. Resubmission makes other jobs."""
+    """Waiting jobs leave and release all holdings."""
 
     jobs: tuple[JobId, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class LaidOutAnew:
-    """Nodes changed closing times or reservations. No jobs wait at this moment.
+    """Nodes changed closing times or reservations, while no jobs wait.
 
-    Exception: late-binding jobs without a desired profile may wait; their holdings are released first.
+    Late-binding jobs without a desired profile may wait, and release holdings first.
     """
 
     machine: Platform

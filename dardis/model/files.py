@@ -1,4 +1,4 @@
-"""Files: damaged input raises InputError, output is atomic, input is read once."""
+"""Files: damaged input raises InputError, output is atomic."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from dardis.model.errors import REPLACEMENT, InputError
 class _Packing(NamedTuple):
     name: str
     magic: bytes
-    """First bytes of files."""
     pack: Callable[[bytes], bytes]
     unpack: Callable[[bytes], bytes]
 
@@ -34,20 +33,16 @@ _PACKINGS: Final = {
     ".bz2": _Packing("bzip2", b"BZh", bz2.compress, bz2.decompress),
     ".xz": _Packing("xz", b"\xfd7zXZ\x00", lzma.compress, lzma.decompress),
 }
-"""By name suffix."""
 _BEGIN, _BINARY_SHARE = 4096, 0.3
-"""A file is binary above this share of non-text among its first characters."""
+"""Files are binary above this share of non-text."""
 Read = Callable[[Path], bytes]
-"""Function that reads raw bytes. Raises OSError, or ValueError for invalid names."""
+"""Reads raw bytes. Raises OSError or ValueError."""
 _PARTLY_WRITTEN = re.compile(r"\.(.+)\.\d+\.part")
 
 
 @contextmanager
 def atomic_text(path: Path) -> Iterator[TextIO]:
-    """Open a UTF-8 file that replaces `path` after a successful block. Raises OSError naming `path`.
-
-    Line ends stay unchanged.
-    """
+    """Open a UTF-8 file that replaces `path` after a successful block. Raises OSError naming `path`."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with part.open("w", encoding="utf-8", newline="") as file:
@@ -63,16 +58,13 @@ def atomic_text(path: Path) -> Iterator[TextIO]:
 
 
 def partly_written(name: str) -> str | None:
-    """Return the target of a temporary file of `atomic_text`, or None."""
+    """Target of a temporary file of `atomic_text`, or None."""
     found = _PARTLY_WRITTEN.fullmatch(name)
     return found and found[1]
 
 
 def read_text(path: Path, read: Read = Path.read_bytes) -> str:
-    """Return the text of a plain or packed file, replacing invalid UTF-8.
-
-    Raises InputError, also for binary files.
-    """
+    """Text of a plain or packed file, replacing invalid UTF-8. Raises InputError."""
     text = read_bytes(path, read).decode("utf-8-sig", errors="replace")
     begin = text[:_BEGIN]
     if sum(c == REPLACEMENT or (c < " " and not c.isspace()) for c in begin) > _BINARY_SHARE * len(begin):
@@ -86,7 +78,7 @@ def plain_name(path: Path) -> str:
 
 
 def read_bytes(path: Path, read: Read = Path.read_bytes) -> bytes:
-    """Return the bytes, unpacked from gzip, bzip2 or xz. Raises InputError."""
+    """Bytes, unpacked from gzip, bzip2 or xz. Raises InputError."""
     try:
         data = read(path)
     except OSError as error:
@@ -111,7 +103,7 @@ def is_file(path: Path) -> bool:
 
 
 def sha256_of(path: Path | None) -> str | None:
-    """Return the digest, or None if absent, unreadable or a pipe."""
+    """Digest, or None if absent, unreadable or a pipe."""
     try:
         if path is None or not path.is_file():
             return None
@@ -136,7 +128,7 @@ def csv_rows(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def csv_table(path: Path, text: str, columns: Sequence[str]) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
-    """Return the header, including `columns`, and the lines of `csv_rows`. Raises InputError."""
+    """Header, including `columns`, and the lines of `csv_rows`. Raises InputError."""
     rows = csv_rows(path, text)
     _, header = next(rows, (1, []))
     missing = [name for name in columns if name not in header]
@@ -153,7 +145,7 @@ def by_name(header: Sequence[str], fields: Sequence[str]) -> dict[str, str]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replace `path` atomically; packed reproducibly for .gz, .bz2 or .xz."""
+    """Replace `path` atomically; packed for .gz, .bz2 or .xz."""
     write_bytes(path, text.encode())
 
 
@@ -168,7 +160,7 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
-    """Write an indented JSON object. Raises InputError for numbers that are not finite."""
+    """Write an indented JSON object. Raises InputError for infinite numbers."""
     with atomic_text(path) as file:
         try:
             json.dump(value, file, indent=2, allow_nan=False)
@@ -192,14 +184,14 @@ class InputFiles:
     def once(
         self, load: Callable[Concatenate[Path, Read, P], T], path: Path, *args: P.args, **options: P.kwargs
     ) -> T:  # fmt: skip
-        """Return the cached result of `load(path, read, ...)`. Errors pass through."""
+        """Cached result of `load(path, read, ...)`. Errors pass through."""
         key = (load, path, args, *sorted(options.items()))
         if key not in self._loaded:
             self._loaded[key] = load(path, self._read, *args, **options)
         return self._loaded[key]  # type: ignore[no-any-return]
 
     def content(self, path: Path) -> bytes:
-        """Return the cached bytes of a small file."""
+        """Cached bytes of a small file."""
         return self.once(_content, path)
 
     def digest(self, path: Path | None) -> str | None:

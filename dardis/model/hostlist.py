@@ -9,10 +9,10 @@ from math import prod
 from typing import NamedTuple
 
 MOST_NAMES = 1 << 16
-"""Maximum names per list, as for Slurm ranges."""
+"""As for Slurm ranges."""
 
 _NUMBERED = re.compile(r"(.*?)([0-9]{1,18})")
-"""Slurm, too, counts only the last digits of longer numbers."""
+"""Slurm counts only the last digits of longer numbers."""
 _ELEMENT = re.compile(r"(?:[^\[\],]|\[[^\[\]]*\])+")
 _RANGES = re.compile(r"\[([^\[\]]*)\]")
 _RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
@@ -73,10 +73,7 @@ def hostlist_in_order(names: Iterable[str]) -> str:
 
 
 def names_of(text: str) -> list[str]:
-    """Expand a host list in order; names may contain several brackets.
-
-    Raises ValueError for malformed lists or more than `MOST_NAMES` names.
-    """
+    """Expand a host list in order; names may contain several brackets. Raises ValueError."""
     elements = _ELEMENT.findall(text)
     between = _ELEMENT.sub("", text)
     if between.strip(","):
@@ -95,7 +92,6 @@ class _Range(NamedTuple):
 
 
 def _meant(element: str, most: int) -> Iterator[str]:
-    """Expand one element. Raises ValueError for more than `most` names."""
     literals, choices = _RANGES.split(element)[::2], [_choices(found) for found in _RANGES.findall(element)]
     if prod(sum(len(part.numbers) for part in ranges) for ranges in choices) > most:
         raise ValueError(f"more than {MOST_NAMES} names")
@@ -133,6 +129,5 @@ def _written(names: Iterable[_Name]) -> str:
 
 
 def _bracket(runs: list[_Run]) -> str:
-    """Return `prefix[0-3,7]`, or `prefix7` for one name."""
     prefix, is_one = runs[0].first.prefix, len(runs) == 1 and runs[0].first == runs[0].last
     return prefix + (str(runs[0]) if is_one else f"[{','.join(map(str, runs))}]")

@@ -20,11 +20,11 @@ FOREVER = 1 << 62
 class Job:
     """A rigid parallel job of `units` equal units that start together. Times are s on the trace's clock.
 
-    `request` is the need of one unit by resource kind. `groups` is the bit set of permitted node groups. `latest` is
-    the latest start or None. The job is killed at its walltime. `prediction` estimates the runtime in s.
+    `request` is the need of one unit by kind. `groups` is the bit set of permitted node groups. `latest` is the latest
+    start or None. `prediction` estimates the runtime in s.
 
-    With `requests`, the job runs as one of them. The other fields then describe the first request: its walltime, units
-    of all parts, and request and groups of its first part.
+    With `requests`, the job runs as one of them. The other fields then describe the first: its walltime, all its units,
+    and request and groups of its first part.
     """
 
     number: JobId
@@ -52,7 +52,7 @@ class Job:
         return min((request.walltime for request in self.requests), default=self.walltime)
 
     def taking(self, place: int) -> Job:
-        """Return the job with only one request, by index."""
+        """Job with only one request, by index."""
         if len(self.requests) < 2:
             return self
         taken = self.requests[place]
@@ -80,9 +80,9 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Actual:
-    """A job with its real runtime, unknown to schedulers.
+    """A job with its real runtime, unknown to schedulers. Not a `Job`, so no scheduler can receive one.
 
-    Submitted `think` s after the end of job `after`, if later. Not a subclass of `Job`, so never passed to schedulers.
+    Submitted `think` s after the end of job `after`, if later.
     """
 
     asked: Job
@@ -97,7 +97,7 @@ class Actual:
             raise ValueError(f"job {self.number}: its runtime must be at least 1")
 
     def taking(self, place: int) -> Actual:
-        """Return the job with only one request, by index."""
+        """Job with only one request, by index."""
         if len(self.asked.requests) < 2:
             return self
         runtime = self.runtimes[place] if self.runtimes else self.runtime
@@ -171,7 +171,7 @@ class Status(IntEnum):
 class Part:
     """Equal units of a job; `request` is per unit, by kind.
 
-    `groups` is the bit set of permitted node groups. The units use exactly `nodes` nodes (0: any number).
+    The units use exactly `nodes` nodes (0: any number) of the bit set `groups`.
     """
 
     units: int
@@ -190,7 +190,7 @@ class Part:
 class Request:
     """Parts that start together and hold nodes for the same time, at most `walltime` s (thesis eq. 4.7).
 
-    Parts may share nodes. If `contiguous`, the nodes of each part have consecutive numbers.
+    Parts may share nodes. If `contiguous`, nodes of each part have consecutive numbers.
     """
 
     parts: tuple[Part, ...]

@@ -9,7 +9,7 @@ from typing import Any
 
 
 def found_when_used(package: str, homes: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
-    """Return a `__getattr__` for `package`. `homes` maps modules to names."""
+    """A `__getattr__` for `package`. `homes` maps modules to names."""
     home_of = {name: f"{package}.{home}" for home, names in homes.items() for name in names}
 
     def find(name: str) -> Any:  # noqa: ANN401 (whatever has that name)

@@ -1,4 +1,4 @@
-"""Queries of a task manager to the only pool in its process, and answers.
+"""Queries of a task manager to the only pool in its process.
 
 Calls replace messages. Times are s; arrays are int64.
 """
@@ -11,7 +11,6 @@ from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints, value
 
 BIND_COLUMNS = 7
-"""Columns in `Bind.jobs` before the unit request."""
 BIND_WALLTIME, BIND_UNITS = 2, 3
 
 
@@ -19,7 +18,7 @@ BIND_WALLTIME, BIND_UNITS = 2, 3
 class Seek:
     """Find and reserve the earliest start of a job.
 
-    Replaces queries over doubling windows (the first has `span` starts from `first` on) and the claim.
+    Replaces a claim and queries over doubling windows, the first with `span` starts from `first` on.
     """
 
     job: JobId
@@ -48,11 +47,11 @@ class Sought:
 
 @value(frozen=True, slots=True)
 class Improve:
-    """Move jobs to earlier starts on their nodes, in turn. Arrays have shape (jobs,), `request` (jobs, kinds)."""
+    """Move jobs to earlier starts, in turn. Arrays have shape (jobs,), `request` (jobs, kinds)."""
 
     job: Ints
     attempt: Ints
-    """Claim number, later than all before. Repeated queries count on."""
+    """Claim number, later than all before."""
     first: Ints
     """First and last desired start; `first` also keys the draws."""
     last: Ints
@@ -79,7 +78,7 @@ class Improved:
 class Bind:
     """Start these jobs now, in order, if possible. Only for the sole task manager.
 
-    The first blocked job may reserve its earliest start. Replaces published node states, queries and claims.
+    The first blocked job may reserve its earliest start.
     """
 
     jobs: Ints
@@ -102,22 +101,21 @@ class Bound:
     """Jobs that started or reserved."""
 
     jobs: Ints
-    """Rows (index in the query, number, start, end by walltime, nodes)."""
+    """Rows (index in the query, number, start, end by walltime, number of nodes)."""
     nodes: Ints
-    """Concatenated nodes of the jobs."""
     units: Ints
     rounds: int
-    """Number of replaced queries of the reserving job."""
+    """Number of replaced queries."""
     blocked: int
-    """Index of the blocked job if the task manager must reserve; negative: none."""
+    """Index of the blocked job if the task manager must reserve, or negative."""
     told: int
-    """Number of nodes with news to publish."""
+    """Number of replaced notices."""
     next_change: int
-    """Next scheduled change of capacity or desired profile."""
+    """Next scheduled change."""
 
 
 class LocalNodes(Protocol):
-    """All nodes of a machine in this process. Calls act at time `now`."""
+    """All nodes of a machine. Calls act at time `now`."""
 
     def seek(self, seek: Seek, now: int) -> Sought:
         """Reserve the earliest start of a job."""

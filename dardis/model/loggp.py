@@ -3,8 +3,6 @@
 Network model LogGP (Alexandrov, Ionescu, Schauser, Scheiman: LogGP: Incorporating Long Messages into the LogP Model,
 SPAA 1995): a message of b bytes occupies its sender for o, travels for L + (b - 1) G, and occupies its receiver for o.
 The next message leaves max(o, g + (b - 1) G) later. Here o includes our own code.
-
-Trees are simulated exactly; hosts handle one message at a time. Parts of equal size cost the same.
 """
 
 from __future__ import annotations
@@ -21,7 +19,6 @@ class LogGP:
     """Measured network between ranks."""
 
     ranks: int
-    """Ranks outside the measurement waited for messages."""
     latency_ns: float
     send_overhead_ns: float
     receive_overhead_ns: float
@@ -37,15 +34,12 @@ class JobCost:
     node_ns: float
     """CPU time per asked node, besides `host_ns`."""
     message_ns: float
-    """CPU time of our code per message at each end."""
+    """CPU time of our code per message and end."""
     ask_bytes: float
     """Payload of queries and confirmations."""
     answer_bytes: float
-    """Payload of answers."""
     select_ns: float = 0.0
-    """CPU time of the final selection."""
     host_ns: float = 0.0
-    """CPU time per asked host."""
 
     def work_ns(self, nodes: float) -> float:
         """CPU time of a host with `nodes` asked nodes."""
@@ -55,11 +49,9 @@ class JobCost:
 @dataclass(frozen=True, slots=True)
 class _Hop:
     send: float
-    """Busy time of the sender."""
     flight: float
     """Time from start of sending until arrival."""
     receive: float
-    """Busy time of the receiver."""
 
 
 _NOTHING = _Hop(0, 0, 0)
@@ -68,7 +60,7 @@ _ASK, _ANSWER = _Hop(1, 1, 0), _Hop(0, 0, 1)
 
 
 def _gathered(children: Sequence[float], down: _Hop, up: _Hop, work: float) -> float:
-    """Time for a host to ask children, work and collect answers."""
+    """Time to ask children, work and collect answers."""
     now, ready = 0.0, []
     for child in children:
         ready.append(now + down.flight + down.receive + child + up.flight)
@@ -80,7 +72,7 @@ def _gathered(children: Sequence[float], down: _Hop, up: _Hop, work: float) -> f
 
 
 def _gathered_alike(children: int, child: float, down: _Hop, up: _Hop, work: float) -> float:
-    """`_gathered` for equal children: the first or the last determines the time."""
+    """`_gathered` for equal children."""
     begun = children * down.send + work
     first = down.flight + down.receive + child + up.flight
     last = (children - 1) * down.send + first
@@ -103,23 +95,23 @@ def _of_tree(hosts: int, arity: int, down: _Hop, up: _Hop, work: float) -> float
 
 
 def _down_tree(hosts: int, arity: int, chosen: int, down: _Hop) -> float:
-    """Upper bound of the time until `chosen` hosts have a message of the root."""
+    """Upper bound of the time until `chosen` hosts have a message."""
     path = _of_tree(hosts, arity, replace(down, send=0.0), _NOTHING, 0.0)
     return min(path + (chosen - 1) * down.send, _of_tree(hosts, arity, down, _NOTHING, 0.0))
 
 
 def flat_chain(hosts: int, chosen: int) -> int:
-    """Longest message chain of a flat round: a query and an answer per host, and confirmations."""
+    """Longest message chain of a flat round: queries, answers and confirmations."""
     return 2 * hosts + chosen
 
 
 def tree_round_trip(hosts: int, arity: int) -> int:
-    """Longest message chain from the task manager through a tree and back."""
+    """Longest message chain through a tree and back."""
     return int(_gathered([_of_tree(hosts, arity, _ASK, _ANSWER, 0.0)], _ASK, _ANSWER, 0.0))
 
 
 def tree_chain(hosts: int, arity: int, chosen: int) -> int:
-    """Longest message chain of a tree round, with an upper bound for confirmations."""
+    """Longest message chain of a tree round, at most."""
     confirmed = 1 + _down_tree(hosts, arity, chosen, _ASK) if chosen else 0
     return 2 * tree_round_trip(hosts, arity) + int(confirmed)
 
@@ -135,8 +127,7 @@ def _hop(network: LogGP, cost: JobCost, size: float) -> _Hop:
 def _on_cores(span_ns: float, busy_ns: float, ranks: int, cores: int | None) -> float:
     """Time on `cores`, given `span_ns` with a core per rank and total CPU work `busy_ns`.
 
-    Adds the work per core in proportion to shared cores: the maximum under greedy scheduling. Ignores polling and cold
-    caches.
+    Adds the work per core in proportion to shared cores. Ignores polling and cold caches.
     """
     cores = min(cores or ranks, ranks)
     return span_ns + (1 - cores / ranks) * busy_ns / cores
@@ -149,10 +140,10 @@ def _handling_ns(network: LogGP, cost: JobCost, messages: float) -> float:
 def sampled_round_ns(
     network: LogGP, cost: JobCost, asked: int, nodes: float, chosen: int = 0, cores: int | None = None
 ) -> float:
-    """Time of a round for `nodes` nodes on `asked` hosts besides the task manager's own host.
+    """Time of a round for `nodes` nodes on `asked` hosts besides the task manager's.
 
-    Each host is a rank with an equal share of nodes. `chosen` hosts get separate confirmations (0: sent with the next
-    query). `cores` are shared by the ranks; None: one each.
+    Hosts are ranks with equal shares of nodes. `chosen` hosts get separate confirmations (0: sent with the next query).
+    `cores` are shared by the ranks; None: one each.
     """
     down, up = _hop(network, cost, cost.ask_bytes), _hop(network, cost, cost.answer_bytes)
     work = cost.work_ns(nodes / (asked + 1))
@@ -172,10 +163,7 @@ def flat_round_ns(
 def tree_round_ns(
     network: LogGP, cost: JobCost, hosts: int, arity: int, nodes: float, chosen: int = 0, cores: int | None = None
 ) -> float:
-    """Time of a round through a tree: sums up, candidates up, confirmations down.
-
-    The task manager shares the first host; see `sampled_round_ns`.
-    """
+    """Time of a round through a tree; see `sampled_round_ns`."""
     down, up = _hop(network, cost, cost.ask_bytes), _hop(network, cost, cost.answer_bytes)
     work = cost.work_ns(nodes / hosts)
     span = _of_tree(hosts, arity, down, up, work) + _of_tree(hosts, arity, down, up, 0.0) + cost.select_ns
@@ -185,7 +173,7 @@ def tree_round_ns(
 
 
 EXCHANGES = 9
-"""Exchanges per wave: sizes and contents of queries, answers, claims and refusals; results."""
+"""Exchanges per wave, all-to-all: sizes and contents of queries, answers, claims and refusals; results."""
 
 
 def wave_job_ns(
@@ -194,7 +182,7 @@ def wave_job_ns(
     """Time per job with many jobs in flight and `settled` jobs placed per wave.
 
     Ranks with a task manager share CPU time `job_ns`, limited by `cores` (None: one per rank). Settled jobs share the
-    all-to-all exchanges, which fewer cores lengthen.
+    exchanges, which fewer cores lengthen.
     """
     cores = cores or ranks
     overhead_ns = (network.send_overhead_ns + network.receive_overhead_ns) * max(1.0, ranks / cores)

@@ -12,7 +12,7 @@ def utc_text(unix_s: int, *, seconds: bool = False) -> str:
 
 
 def parse_utc(text: str) -> int:
-    """Return Unix seconds of an ISO 8601 moment since 1970, UTC by default. Raises ValueError."""
+    """Unix seconds of an ISO 8601 moment since 1970, UTC by default. Raises ValueError."""
     moment = datetime.fromisoformat(text)
     unix = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     if unix < 0 or unix != int(unix):

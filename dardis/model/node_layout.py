@@ -1,6 +1,6 @@
 """Node layout for schedulers: reserved capacity becomes separate nodes for the reservation's jobs.
 
-The real nodes lose this capacity as in maintenance.
+The real nodes lose this capacity, which schedulers see as maintenance.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class LaidOut:
     """Node range `[first, last)` by queue with a reservation."""
 
     def standing_on(self, nodes: Sequence[int]) -> list[int]:
-        """Return own nodes and all reserved nodes on them."""
+        """The given own nodes, and all reserved nodes on them."""
         found: list[int] = np.flatnonzero(np.isin(self.node, nodes)).tolist()
         return found
 
     def on_own_nodes(self, schedule: Schedule) -> Schedule:
-        """Return the schedule with own nodes."""
+        """Schedule with own nodes."""
         if not self.queues:
             return schedule
         return _moved(schedule, lambda nodes, _: self.node[nodes])
@@ -138,7 +138,6 @@ def _kept(
 
 
 def _failed(platform: Platform, stands_for: dict[int, int]) -> Iterator[Maintenance]:
-    """Failures of own nodes, as closings of reserved nodes."""
     for window in platform.maintenance:
         nodes = tuple(sorted(stands_for[node] for node in window.nodes if node in stands_for))
         if nodes and window.less is None:
@@ -159,16 +158,15 @@ def _gaps(reservation: Reservation) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a laid-out machine without jobs shared with other parts, as a machine."""
+    """A part of a laid-out machine without shared jobs, as a machine."""
 
     machine: Platform
     first_group: int
     first_node: int
-    """First group and node in the laid-out machine."""
 
 
 def parts(machine: Platform) -> dict[str, Part]:
-    """Return the parts by queue; `""` for jobs without a reservation."""
+    """Parts by queue; `""` for jobs without a reservation."""
     own = len(machine.groups) - machine.kept_groups
     found = {"": _part(machine, range(own), [queue for queue in machine.queues if (queue.groups or (0,))[0] < own])}
     for queue in machine.queues:

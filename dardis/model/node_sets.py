@@ -16,19 +16,17 @@ WORD_BITS: Final = 50
 """With more groups, a code has a word number above this bit and one bit below."""
 
 MOST_KEPT: Final = 1 << 16
-"""Maximum number of cached answers."""
 
 
 def bits_of(groups: Iterable[int]) -> int:
-    """Return the bit set of group indices."""
+    """Bit set of group indices."""
     return sum(1 << group for group in {*groups})
 
 
 class NodeSets:
     """Sets of node groups, and capacity of their empty nodes.
 
-    A set is a Python integer with a bit per group. `member` (nodes, words) gives the sets of each node by code (see
-    `dardis.kernels.fitting`).
+    A set is an integer with a bit per group. `member` (nodes, words) gives the sets of each node by code.
     """
 
     def __init__(self, counts: Sequence[int], capacity: Ints, named: Iterable[int]) -> None:
@@ -45,7 +43,7 @@ class NodeSets:
         self._most: dict[tuple[int, tuple[int, ...], bool], int] = {}
         self._codes: dict[int, int] | None = None
         self._last = -1, 0
-        """Last set and code: hashing thousands of bits takes a microsecond."""
+        """Last set and code: hashing long bit sets takes a microsecond."""
         words: Ints = 1 << np.arange(len(counts), dtype=np.int64)[:, None]
         if len(counts) > MAX_DIRECT:
             sets = dict.fromkeys(named)
@@ -57,11 +55,11 @@ class NodeSets:
         self.member: Ints = np.ascontiguousarray(np.repeat(words, self.counts, axis=0))
 
     def with_counts(self, counts: Sequence[int]) -> NodeSets:
-        """Return the same groups with other node counts."""
+        """Same groups with other node counts."""
         return NodeSets(counts, self.capacity, self._codes or ())
 
     def code(self, bits: int) -> int:
-        """Return the code of a set. Raises InputError without any."""
+        """Code of a set. Raises InputError for a set without a code."""
         if self._codes is None:
             return bits
         if bits is not self._last[0]:
@@ -73,7 +71,7 @@ class NodeSets:
         return self._last[1]
 
     def groups(self, bits: int) -> Ints:
-        """Return the groups of a set, ascending."""
+        """Groups of a set, ascending."""
         if bits not in self._known:
             octets = np.frombuffer(bits.to_bytes(len(self.counts) // 8 + 8, "little"), dtype=np.uint8)
             self._known[bits] = np.flatnonzero(np.unpackbits(octets, bitorder="little")[: len(self.counts)])
@@ -89,7 +87,7 @@ class NodeSets:
         return self._nodes[bits]
 
     def able(self, bits: int, request: Sequence[int]) -> int:
-        """Return the groups of a set whose empty nodes hold a unit of `request`."""
+        """Groups of a set with empty nodes that hold a unit of `request`."""
         groups = self.groups(bits)
         holds = (self.capacity[groups] >= np.array(request, dtype=np.int64)).all(axis=1)
         return bits_of(groups[holds & (self.counts[groups] > 0)].tolist())
@@ -101,7 +99,7 @@ class NodeSets:
         return self._count[bits]
 
     def spans(self, bits: int) -> tuple[Ints, Ints]:
-        """Return the first node of each span of a set, and cumulative node counts."""
+        """First node of each span of a set, and cumulative node counts."""
         if bits not in self._spans:
             edges = np.diff(self.nodes(bits), prepend=False, append=False).nonzero()[0]
             self._spans[bits] = edges[::2].copy(), np.cumsum(edges[1::2] - edges[::2])

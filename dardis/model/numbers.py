@@ -1,7 +1,4 @@
-"""Strict parsing of numbers: ASCII digits only.
-
-Python and NumPy also accept `1_800`, other digits, `nan` and blanks.
-"""
+"""Strict parsing: ASCII digits only, unlike Python and NumPy."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ def whole_number(text: str, least: int = LEAST_INT64, most: int = LARGEST_INT64)
 
 
 def whole_numbers(texts: list[str], least: int = LEAST_INT64, most: int = LARGEST_INT64) -> list[int] | None:
-    """Parse many texts as `whole_number`, several times faster; None if any is refused."""
+    """Parse many texts fast; None if any is refused."""
     if not texts:
         return []
     together = ",".join(texts)

@@ -1,7 +1,4 @@
-"""Columns of queries, offers, sums and candidates in messages and kernels, and codes of choices.
-
-All columns are 64-bit integers.
-"""
+"""Columns (64-bit integers) and codes in messages and kernels."""
 
 from __future__ import annotations
 
@@ -11,10 +8,10 @@ from dardis.model.arrays import Ints
 from dardis.model.choices import NodeChoice
 
 INDEX_BITS = 20
-"""Fixed-point bits of fitting indices; 1 (one unit fits exactly) is 1 << INDEX_BITS."""
+"""Fixed-point bits of a fitting index: 1 (one unit fits exactly) is 1 << INDEX_BITS."""
 
 NODE, FROM, TO, INDEX, FREE_FROM, FREE_TO = range(6)
-"""Offer: node, start range in grid instants, fitting index, bounds in s of the free time of a unit."""
+"""Offer: node, start range in grid instants, fitting index, bounds (s) of the free time in which a unit fits."""
 OFFER_COLUMNS = 6
 
 STEP_INSTANT, STEP_UNITS, STEP_INDICES = range(3)
@@ -22,7 +19,7 @@ STEP_INSTANT, STEP_UNITS, STEP_INDICES = range(3)
 STEP_COLUMNS = 3
 
 BEST_KEY, BEST_NODE, BEST_UNITS, BEST_INCARNATION = range(4)
-"""Candidate for a start: key (lowest first), node, units, host incarnation."""
+"""Candidate: key (lowest first), node, units, host incarnation."""
 BEST_COLUMNS = 4
 
 
@@ -41,9 +38,9 @@ class Asks(NamedTuple):
 
 
 ROWS, SUMS, CANDIDATES = range(3)
-"""Content of answers: offers, sums over nodes, or best nodes for given starts."""
+"""Content of answers: offers, sums, or best nodes for given starts."""
 FIRST, UNIFORM, EXPONENTIAL = range(3)
-"""Start-time generators: first instants; draws in proportion to the index, without or with exponential decay."""
+"""Start-time generators: first instants; draws by index, without or with exponential decay."""
 BEST_FIT, WORST_FIT, ANY_NODE, FIRST_FIT, CONTIGUOUS = range(5)
 NODE_CHOICES = {
     NodeChoice.BEST_FIT: BEST_FIT, NodeChoice.WORST_FIT: WORST_FIT, NodeChoice.RANDOM: ANY_NODE,
@@ -64,7 +61,6 @@ ASK_NUMBERS = 10
     JOB, DRAW_KEY, FIRST_START, LAST_START, WALLTIME, UNITS, QUOTA, GROUPS, REQUEST, SAMPLE_OFFSET, SAMPLE, NEEDED,
     START,
 ) = range(13)  # fmt: skip
-"""Arrays of a query, in order."""
 ASK_ARRAYS = 13
 
 HOSTS, HORIZON, LAST_END, DOWN_UNTIL = range(NUMBERS + 1, NUMBERS + 5)

@@ -1,7 +1,6 @@
 """Output folders: kinds, lock of the writer, and seal of completeness.
 
-The *seal* is removed first and written last. So a killed process leaves the old files, the new files, or an unfinished
-folder.
+The *seal* is removed first and written last, so a killed process never leaves a mixed folder that looks finished.
 """
 
 from __future__ import annotations
@@ -23,12 +22,10 @@ from dardis.model.errors import InputError
 from dardis.model.files import partly_written
 
 PART_PREFIX = ".part-"
-"""Prefix of temporary folders."""
 CHARTS = "charts"
-"""Subfolder for pictures of `dardis report --charts`; removed by new work."""
+"""For pictures of `dardis report --charts`; removed by new work."""
 _PICTURES = frozenset({".pdf", ".svg"})
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
-"""Errors beyond the user's control."""
 _ATTEMPTS = 100
 
 
@@ -46,10 +43,9 @@ class OutFolder:
 
     @contextmanager
     def held(self, out: Path, *, force: bool) -> Iterator[None]:
-        """Create and lock the folder during the block.
+        """Create and lock the folder during the block; a failed block removes a new folder.
 
-        A failed block removes a new folder. Raises InputError if the folder cannot be created, is locked, or holds
-        files that `force` may not replace.
+        Raises InputError if the folder cannot be created, is locked, or holds files that `force` may not replace.
         """
         new: list[Path] = []
         try:
@@ -73,9 +69,9 @@ class OutFolder:
 
     @contextmanager
     def written_together(self, out: Path) -> Iterator[Path]:
-        """Yield a temporary folder whose files replace those of `out` after a successful block.
+        """Yield a temporary folder; after a successful block, its files replace the files of `out`.
 
-        Requires the lock. OSError names the file within `out`.
+        Requires the lock. Raises OSError.
         """
         part = Path(tempfile.mkdtemp(prefix=PART_PREFIX, dir=out))
         try:
@@ -96,7 +92,6 @@ class OutFolder:
             raise InputError(folder, found, f"a folder whose command has ended: call it again, with --force{otherwise}")
 
     def _check(self, out: Path, *, force: bool) -> None:
-        """Raise InputError if `out` may not be written."""
         found = {path.name for path in out.iterdir() if not self._is_leftover(path.name) and not _holds_charts(path)}
         ours = self.mark in found if self.mark else found <= set(self.files)
         if found and not ours:
@@ -105,7 +100,6 @@ class OutFolder:
             raise InputError(f"--out {out}", "is not empty", f"an empty folder, or --force to replace {self.what}")
 
     def _is_leftover(self, name: str) -> bool:
-        """Whether DARDIS made the file and nobody needs it."""
         whole = partly_written(name)
         ours = whole is not None and whole in {*self.files, self.mark}
         return ours or name == LOCK_FILE or name.startswith(PART_PREFIX)
@@ -158,17 +152,13 @@ def _interrupted_later() -> Iterator[None]:
 
 
 LOCK_FILE: Final = ".dardis-lock"
-"""Lock file: some file systems cannot lock folders. A leftover is harmless."""
+"""Some file systems cannot lock folders. A leftover is harmless."""
 _NO_LOCKS: Final = frozenset({errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP})
-"""Errors of file systems without locks."""
 
 
 @contextmanager
 def locked(folder: Path, place: object, name: str = LOCK_FILE) -> Iterator[None]:
-    """Lock an existing folder during the block by a file of this name.
-
-    Raises InputError naming `place` if locked elsewhere, and OSError.
-    """
+    """Lock an existing folder during the block by a file of this name. Raises InputError if locked, and OSError."""
     path = folder / name
     lock = _taken(path, place)
     try:
@@ -184,7 +174,6 @@ def locked(folder: Path, place: object, name: str = LOCK_FILE) -> Iterator[None]
 
 
 def _taken(path: Path, place: object) -> int:
-    """Return the locked open file."""
     while True:
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
         try:

@@ -24,7 +24,7 @@ class Placements:
 
     @classmethod
     def none(cls, jobs: int) -> Placements:
-        """Return jobs without nodes."""
+        """Jobs without nodes."""
         nothing = np.zeros(0, dtype=np.int64)
         return cls(np.zeros(jobs + 1, dtype=np.int64), nothing, nothing)
 
@@ -51,12 +51,12 @@ class Placements:
         return np.diff(offsets_of(self.units)[self.offsets])
 
     def of(self, job: int) -> tuple[Integers, Integers]:
-        """Return nodes and units of a job."""
+        """Nodes and units of a job."""
         mine = slice(self.offsets[job], self.offsets[job + 1])
         return self.nodes[mine], self.units[mine]
 
     def blocks(self, first: int, last: int) -> tuple[Ints, Integers, Integers]:
-        """Return blocks of adjacent nodes for jobs `[first, last)`.
+        """Blocks of adjacent nodes for jobs `[first, last)`.
 
         Returns offsets, shape (jobs + 1,), and first and last nodes, shape (blocks,).
         """
@@ -69,7 +69,7 @@ class Placements:
         return np.searchsorted(np.flatnonzero(opens), edges), nodes[opens], nodes[closes]
 
     def pairs(self, job: int) -> list[tuple[int, int]]:
-        """Return (node, units) pairs of a job."""
+        """(node, units) pairs of a job."""
         nodes, units = self.of(job)
         return list(zip(nodes.tolist(), units.tolist(), strict=True))
 
@@ -96,7 +96,7 @@ def joined_by_job(texts: list[str], edges: Ints) -> list[str]:
 
 
 def offsets_of(counts: Integers | Sequence[int]) -> Ints:
-    """Return offsets of rows with these lengths, shape (rows + 1,)."""
+    """Offsets of rows with these lengths, shape (rows + 1,)."""
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64, copy=False)
 
 

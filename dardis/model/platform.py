@@ -1,4 +1,4 @@
-"""The machine: groups of equal nodes, numbered from 0 in group order."""
+"""The machine: groups of equal nodes, numbered from 0."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from dardis.model.resources import (
 )
 
 MODELLED_PLANTS = ("air", "hybrid")
-"""Modelled cooling plants; other names are files."""
+"""Other names are files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +95,12 @@ class GridLimit:
 
 @dataclass(frozen=True, slots=True)
 class Facility:
-    """Cooling, contract, weather and calendar. None: unstated. File paths are complete."""
+    """Cooling, contract, weather and calendar. None: unstated."""
 
     cooling: Text | None = None
     """`air`, `hybrid`, or a PUE table file."""
     cooling_rows: Rows = Rows.NEAREST
     cooling_design_w: Above0 | None = None
-    """Design IT power of a modelled plant."""
     prices: Text | float | None = None
     """File, or price per kWh."""
     weather: Text | float | None = None
@@ -118,7 +117,7 @@ class Facility:
     limits: tuple[GridLimit, ...] = ()
 
     def begins(self, stated: int | None) -> int | None:
-        """Unix s of the trace's first submission: `stated` by an option, or the platform's."""
+        """Unix s of the first submission: `stated`, or the platform's."""
         return self.calendar_start if stated is None else stated
 
     @property
@@ -134,7 +133,7 @@ class Facility:
 
 
 def missing_calendar(key: str) -> InputError:
-    """Return the error for a key that requires a calendar."""
+    """Error for a key that requires a calendar."""
     return InputError(f"platform: {key}", "no calendar", "calendar_start = the trace's first submission, UTC")
 
 
@@ -168,15 +167,13 @@ class Platform:
     ends: Edge | None = None
     """End of the last span, if the machine is a reservation."""
     exchange: dict[str, Above0] = field(default_factory=dict)
-    """Value of one unit of other currencies."""
     dated: tuple[Maintenance, ...] = ()
-    """Maintenance in Unix s, until `on_clock`."""
     flop_per_s: Above0 | None = None
-    """Operations per second and core for Batsim jobs (None: unstated)."""
+    """Operations per second and core, for Batsim jobs (None: unstated)."""
     more_sets: tuple[tuple[Count, ...], ...] = field(default=(), compare=False)
-    """Sets of groups named by jobs; no property of the machine."""
+    """Sets of groups named by jobs."""
     states_income: bool = field(default=True, compare=False)
-    """Whether income is stated; otherwise `income_per_core_h` is from the thesis."""
+    """Whether income is stated; if not, `income_per_core_h` is from the thesis."""
 
     @property
     def money(self) -> Money:
@@ -238,13 +235,13 @@ class Platform:
         return NodeSets([group.count for group in self.groups], self.group_capacity, [*free, *queues, *both])
 
     def with_partitions(self, names: Iterable[str]) -> Platform:
-        """Return the platform with sets for lists `a,b` of partitions named by jobs, if codes require them."""
+        """Platform with sets for lists `a,b` of partitions, if codes require them."""
         lists = [name.split(",") for name in sorted({*names}) if "," in name and name not in self.partitions]
         known = [parts for parts in lists if all(part in self.partitions for part in parts)]
         return self.with_sets([group for part in parts for group in self.partitions[part]] for parts in known)
 
     def with_sets(self, sets: Iterable[Iterable[int]]) -> Platform:
-        """Return the platform with more sets of groups, if codes require them. Reservations add groups."""
+        """Platform with more sets of groups, if codes require them."""
         kept = {(one.name, int(self.group_of_node[node])) for one in self.reservations for node in one.nodes}
         if len(self.groups) + len(kept) <= MAX_DIRECT:
             return self
@@ -257,7 +254,7 @@ class Platform:
         return {queue.name: queue for queue in self.queues}
 
     def on_clock(self, unix_start: int | None, first: int) -> Platform:
-        """Return the platform with prime time and maintenance on a trace's clock.
+        """Platform with prime time and maintenance on a trace's clock.
 
         `unix_start` is the Unix time of second 0 (None: unknown), `first` the first submission.
         """
@@ -279,28 +276,28 @@ class Platform:
         return {reservation.queue: reservation for reservation in self.reservations}
 
     def refusal(self, job: Job) -> str:
-        """Return the queue's reason for refusing the job, or ""."""
+        """Queue's reason for refusing the job, or ""."""
         queue, reservation = self.queue_of.get(job.queue), self.reservation_of.get(job.queue)
         refused = "" if queue is None else queue.refusal(job, self.kinds)
         return refused or ("" if reservation is None else reservation.refusal(job))
 
     def last_start(self, job: Job) -> int:
-        """Return the last permitted start of an accepted job (FOREVER: no limit)."""
+        """Last permitted start of an accepted job (FOREVER: no limit)."""
         reservation = self.reservation_of.get(job.queue)
         return FOREVER if reservation is None else reservation.last_start(job.least_walltime)
 
     def too_late(self, job: Job) -> str:
-        """Return the rejection reason of a job without a start before `last_start`."""
+        """Rejection reason of a job without a start before `last_start`."""
         return f"has not started in time to end within reservation {self.reservation_of[job.queue].name}"
 
     def judged_by(self, job: Job) -> str:
-        """Return an addition to rejection reasons of jobs limited to a reservation, or ""."""
+        """Addition to rejection reasons of jobs limited to a reservation, or ""."""
         reservation = self.reservation_of.get(job.queue)
         return "" if reservation is None else f"; it has only what reservation {reservation.name} keeps"
 
     @cached_property
     def hours(self) -> dict[str, Starts]:
-        """Permitted starts by queue, for sometimes closed queues. Raises ValueError if `needs_calendar`."""
+        """Permitted starts by queue, unless always open. Raises ValueError if `needs_calendar`."""
         closed = {}
         for queue in self.queues:
             out_of_hours = self.prime.closed(queue.hours) if self.prime is not None else ()
@@ -339,7 +336,7 @@ class Platform:
         return {node: united(spans) for node, spans in found.items()}
 
     def open_spans(self, node: int, start: int, end: int) -> list[tuple[int, int]]:
-        """Return the parts of `[start, end)` outside maintenance, ascending."""
+        """Parts of `[start, end)` outside maintenance, ascending."""
         spans = []
         for closed, opened in (*self.closed_spans(node), (end, end)):
             if start < min(closed, end):
@@ -363,7 +360,7 @@ class Platform:
 
 
 def platform_to_dict(platform: Platform) -> dict[str, Any]:
-    """Return all fields, nested, of a platform on a trace's clock."""
+    """All fields, nested, of a platform on a trace's clock."""
     told = asdict(replace(platform, groups=()))
     told["groups"] = tuple(map(_of_group, platform.groups))
     del told["dated"]
@@ -373,6 +370,6 @@ def platform_to_dict(platform: Platform) -> dict[str, Any]:
 
 
 def _of_group(group: NodeGroup) -> dict[str, Any]:
-    """Return the fields of a group: `asdict` is slow for thousands."""
+    """Fields of a group. For thousands of groups, `asdict` takes a tenth of a second."""
     told = {one.name: getattr(group, one.name) for one in fields(NodeGroup)}
     return told | {"resources": dict(group.resources), "power": group.power and asdict(group.power)}

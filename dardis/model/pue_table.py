@@ -24,8 +24,8 @@ class Rows(StrEnum):
 class PueTable:
     """PUE `pue[i, j]` (at least 1) at `temps_c[i]` (°C) and `it_w[j]` (W), both ascending.
 
-    Cooling power (not PUE) is linear between columns and down to 0 W at no load. Higher loads than in the table are
-    refused. So are temperatures outside the rows, under `NEAREST` by more than half the next distance.
+    Cooling power (not PUE) is linear between columns and down to 0 W at no load. Higher loads are refused. So are
+    temperatures outside the rows, under `NEAREST` by more than half a step.
     """
 
     temps_c: Floats
@@ -58,7 +58,7 @@ class PueTable:
         return float(self.it_w[-1])
 
     def watts(self, temp_c: Floats | float, it_w: Floats | float) -> Floats:
-        """Return cooling power (W) elementwise. Raises InputError outside the table."""
+        """Cooling power (W) elementwise. Raises InputError outside the table."""
         temp, load = np.broadcast_arrays(np.asarray(temp_c, dtype=float), np.asarray(it_w, dtype=float))
         self._check(temp, load)
         if self.rows is Rows.NEAREST or len(self.temps_c) == 1:

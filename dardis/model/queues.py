@@ -19,9 +19,8 @@ from dardis.model.moments import united
 from dardis.model.resources import Count, Edge, Limit, Priority, Text, Time, amount_in_words
 
 LATEST_BEGIN = 221_845_392_000
-"""Unix s of the year 9000, the latest calendar start."""
+"""Unix s of the year 9000."""
 PRIME_YEARS = 20
-"""Years of prime time after the first submission."""
 _DAY = timedelta(days=1)
 SecondOfDay = Annotated[int, Ge(0), Le(86_400)]
 
@@ -49,10 +48,9 @@ class PrimeTime:
     unix_start: Time | None = None
     """Unix s of the clock's second 0 (None: unknown)."""
     first: Time = 0
-    """First submission, on the trace's clock."""
 
     def closed(self, hours: Hours) -> list[tuple[int, int]]:
-        """Return closed spans, ascending and separate. Raises ValueError if `unix_start` is unknown."""
+        """Closed spans, ascending and separate. Raises ValueError if `unix_start` is unknown."""
         if hours is Hours.ANY:
             return []
         if self.unix_start is None:
@@ -66,7 +64,6 @@ class PrimeTime:
         return [(begin, end) for begin, end in gaps if begin < end]
 
     def _spans(self, first: int, last: int, unix_start: int) -> list[tuple[int, int]]:
-        """Prime-time spans that meet `[first, last)`, on the trace's clock."""
         zone = ZoneInfo(self.timezone)
         day = datetime.fromtimestamp(first + unix_start, zone).date() - _DAY
         until = datetime.fromtimestamp(last + unix_start, zone).date()
@@ -95,12 +92,12 @@ class Starts:
         """Alternating closings and openings, ascending."""
 
     def opens(self, time: int) -> int:
-        """Return the first permitted start from `time` on (FOREVER: none)."""
+        """First permitted start from `time` on (FOREVER: none)."""
         place = bisect_right(self.edges, time)
         return self.edges[place] if place % 2 else time
 
     def open_spans(self, start: int, end: int) -> list[tuple[int, int]]:
-        """Return the open parts of `[start, end)`, ascending."""
+        """Open parts of `[start, end)`, ascending."""
         spans, time = [], self.opens(start)
         while time < end:
             closes = self.changes(time)
@@ -109,12 +106,12 @@ class Starts:
         return spans
 
     def longest_closed(self, time: int) -> int:
-        """Return the longest wait in s for an opening, from `time` on."""
+        """Longest wait in s for an opening, from `time` on."""
         pairs = zip(self.edges[::2], self.edges[1::2], strict=True)
         return max((opened - max(closed, time) for closed, opened in pairs if opened > time), default=0)
 
     def changes(self, time: int) -> int:
-        """Return the next opening or closing after `time` (FOREVER: none)."""
+        """Next opening or closing after `time` (FOREVER: none)."""
         place = bisect_right(self.edges, time)
         return self.edges[place] if place < len(self.edges) else FOREVER
 
@@ -134,11 +131,10 @@ class Queue:
     priority: Priority = 0
     """Higher goes first."""
     groups: Annotated[tuple[Count, ...], MinLen(1)] | None = None
-    """Indices of permitted node groups."""
     max_units: Limit | None = None
     max_walltime_s: Limit | None = None
     max_job: dict[str, Count] = field(default_factory=dict)
-    """Maximum total request of a job by kind."""
+    """Maximum per job."""
     hours: Hours = Hours.ANY
     stopped: tuple[tuple[Edge, Edge], ...] = ()
     """Spans without job starts."""
@@ -149,7 +145,7 @@ class Queue:
         return self.hours is not Hours.ANY or bool(self.stopped)
 
     def refusal(self, job: Job, kinds: tuple[str, ...]) -> str:
-        """Return the reason for refusing a job with these resource kinds, or "". All requests must fit."""
+        """Reason for refusing a job, or "". All requests must fit."""
         if len(job.requests) > 1:
             return next(filter(None, (self.refusal(job.taking(i), kinds) for i in range(len(job.requests)))), "")
         if self.max_units is not None and job.units > self.max_units:
@@ -166,26 +162,25 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """Exclusive capacity for the jobs of a queue, on the trace's clock. Recurring ones have several spans."""
+    """Exclusive capacity for the jobs of a queue, on the trace's clock."""
 
     name: Text
     queue: Text
     nodes: Annotated[tuple[Count, ...], MinLen(1)]
     spans: Annotated[tuple[tuple[Time, Time], ...], MinLen(1)]
-    """Spans `[start, end)`, ascending and separate."""
+    """Ascending and separate."""
     resources: dict[str, Count] | None = None
     """Amounts per node; None: all."""
     users: tuple[str, ...] | None = None
     """None: all."""
     stands: bool = True
-    """Whether made already."""
 
     def last_start(self, walltime: int) -> int:
-        """Return the last start of a job that ends in time (NO_TIME: too long)."""
+        """Last start of a job that ends in time (NO_TIME: too long)."""
         return max((end - walltime for start, end in self.spans if end - start >= walltime), default=NO_TIME)
 
     def refusal(self, job: Job) -> str:
-        """Return the reason for refusing the job, or ""."""
+        """Reason for refusing the job, or ""."""
         if not self.stands:
             return f"reservation {self.name} does not stand"
         if self.users is not None and job.user not in self.users:
@@ -195,7 +190,7 @@ class Reservation:
         return ""
 
     def kept(self, capacity: Ints, kinds: tuple[str, ...]) -> Ints:
-        """Return reserved amounts, shape (nodes, kinds)."""
+        """Reserved amounts, shape (nodes, kinds)."""
         found = np.zeros_like(capacity)
         nodes = list(self.nodes)
         if self.resources is None:

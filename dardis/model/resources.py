@@ -1,6 +1,6 @@
 """Resource kinds and amounts, and limits of numbers and texts in files.
 
-Resource vectors are integers in the order of a platform's `kinds`. Memory is in MiB.
+Vectors are integers in the order of a platform's `kinds`. Memory is in MiB.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dardis.model.numbers import whole_number
 CORES = "cores"
 MEMORY = "memory"
 POWER = "power"
-"""Resource kind of jobs that state watts."""
+"""One unit is 1 W."""
 
 _MEBIBYTES = {
     "": 1.0,
@@ -28,20 +28,20 @@ KIND_NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
 def kind_of_gres(name: str) -> str | None:
-    """Return the kind of a Slurm generic resource (`nic_ib` for `NIC-ib`), or None."""
+    """Kind of a Slurm generic resource (`nic_ib` for `NIC-ib`), or None."""
     kind = name.lower().replace("-", "_").replace(".", "_")
     return kind if KIND_NAME.fullmatch(kind) and kind not in {CORES, MEMORY, POWER} else None
 
 
 def kind_of_type(kind: str, type_: str) -> str | None:
-    """Return the kind of a generic resource type, such as `gpu_a100`, or None."""
+    """Kind of a generic resource type, such as `gpu_a100`, or None."""
     return kind_of_gres(f"{kind}_{type_}")
 
 
 def parse_amount(kind: str, value: int | str, *, round_up: bool = False) -> int:
-    """Parse an integer amount; memory may have a unit (`"16GiB"`) and becomes MiB.
+    """Parse an integer amount; memory may have a unit (`"16GiB"`) and becomes MiB. Raises ValueError.
 
-    Fractions of a MiB are dropped, or rounded up with `round_up` (for requests). Raises ValueError.
+    Fractions of a MiB are dropped, or rounded up with `round_up`.
     """
     if isinstance(value, bool) or not isinstance(value, int | str):
         raise ValueError(f"{value!r} is not a whole number")
@@ -78,16 +78,14 @@ BEFORE_ALL = -(1 << 41)
 NOBODY_KNOWS = 1 << 50
 """Unknown end: later than all times in files."""
 MAX_GROUPS = 1 << 14
-"""Maximum number."""
 MOST_NODES = 10_000_000
 LARGEST_AMOUNT = (1 << 31) - 1
-"""Limit per kind and node, so fixed-point fitting indices (2^20 per unit) fit 64 bits."""
+"""So fixed-point fitting indices (2^20 per unit) fit 64 bits."""
 LARGEST_CORES = 1 << 20
 
 Time = Annotated[int, Ge(-LATEST), Le(LATEST)]
 Seconds = Annotated[int, Ge(0), Le(LATEST)]
 Edge = Annotated[int, Ge(BEFORE_ALL), Le(NOBODY_KNOWS)]
-"""A time, `BEFORE_ALL` or `NOBODY_KNOWS`."""
 Count = Annotated[int, Ge(0), Le(LATEST)]
 Limit = Annotated[int, Ge(1), Le(LATEST)]
 Priority = Annotated[int, Ge(-1_000_000), Le(1_000_000)]

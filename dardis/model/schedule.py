@@ -1,4 +1,4 @@
-"""Results of a run as arrays: times and nodes of jobs, downtimes of nodes."""
+"""Results of a run as arrays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dardis.model.platform import NodePower, Platform
 
 @dataclass(frozen=True, slots=True)
 class PartsOfJobs:
-    """Job i has the parts `[offsets[i], offsets[i+1])`, at least one, in request order.
+    """Job i has the parts `[offsets[i], offsets[i+1])`, in request order.
 
     `units` has shape (parts,), `request` (parts, kinds).
     """
@@ -31,7 +31,6 @@ class PartsOfJobs:
 
 
 _BLOCK: Final = 8192
-"""Number of jobs formatted at a time, to save memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ class Schedule:
     queue: list[str]
     user: list[str]
     parts: PartsOfJobs | None = None
-    """For jobs with several parts. Then `units` and `placed` are sums, `request` is from the first part."""
+    """For jobs with several parts. `units` and `placed` are then sums, `request` is of the first."""
     taken: Ints | None = None
     """Index of the chosen request, from 0; -1 without alternatives."""
 
@@ -113,8 +112,7 @@ class Schedule:
 class Downtime:
     """Node `node[i]` is down in `[down[i], up[i])`, s of the trace's clock; shape (downtimes,).
 
-    Shut-down begins at `down`; boot ends at `up` (`FOREVER`: no boot). Ascending by (node, down), without overlaps per
-    node.
+    Shut-down begins at `down`; boot ends at `up` (`FOREVER`: no boot). Ascending by (node, down), without overlaps.
     """
 
     node: Ints
@@ -123,7 +121,7 @@ class Downtime:
 
     @classmethod
     def none(cls) -> Downtime:
-        """Return no downtimes."""
+        """No downtimes."""
         return cls.of(())
 
     @classmethod
@@ -139,7 +137,7 @@ class Downtime:
 
 
 def boot_and_shutdown(platform: Platform) -> tuple[Ints, Ints]:
-    """Return boot and shut-down times in s, shape (nodes,) each; 0 if unstated."""
+    """Boot and shut-down times in s, shape (nodes,) each; 0 if unstated."""
     powers = [group.power or NodePower() for group in platform.groups]
     times = np.array([[power.boot_s, power.shutdown_s] for power in powers], dtype=np.int64)[platform.group_of_node]
     return times[:, 0], times[:, 1]

@@ -1,4 +1,4 @@
-"""Measured or forecast values over time, in a finite span without gaps."""
+"""Values over time, in a finite span without gaps."""
 
 from __future__ import annotations
 

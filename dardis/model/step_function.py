@@ -20,7 +20,7 @@ class StepFunction:
 
     @classmethod
     def from_steps(cls, before: int, steps: Iterable[tuple[int, int]]) -> StepFunction:
-        """Build from unsorted (time, value) pairs; `before` is the initial value, the last pair of a time wins."""
+        """Build from unsorted (time, value) pairs, the last of a time wins. `before` is the initial value."""
         table = dict(sorted(steps, key=lambda step: step[0]))
         times = np.array([NO_TIME, *table], dtype=np.int64)
         return cls(times, np.array([before, *table.values()], dtype=np.int64))
@@ -123,7 +123,7 @@ def sum_of_columns(parts: Sequence[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
 
 
 def breakpoints(functions: Sequence[StepFunction]) -> Ints:
-    """Return distinct breakpoints, ascending."""
+    """Distinct breakpoints, ascending."""
     return np.unique(np.concatenate([function.times for function in functions]))
 
 

@@ -1,4 +1,4 @@
-"""Output of offline planning: the desired profile and nodes to keep on."""
+"""Output of offline planning."""
 
 from __future__ import annotations
 
@@ -41,9 +41,8 @@ class Split(Choice):
 class Switching:
     """Nodes to keep on by node group (index); idle nodes beyond both numbers are shut down.
 
-    `spares` is the minimum of idle nodes on, `floors` of all nodes on. Groups without an entry, and `always_on` groups,
-    are never switched. A node shuts down after `idle_s` idle seconds, if it can be up again before its next
-    reservation.
+    `spares` is the minimum of idle nodes on, `floors` of all nodes on. Other groups, and `always_on` groups, are never
+    switched. A node shuts down after `idle_s` idle seconds, if it can be up again before its next reservation.
     """
 
     spares: dict[int, StepFunction] = field(default_factory=dict)
@@ -63,7 +62,7 @@ def opened_above(platform: Platform, kind: int) -> Ints:
 
 
 def most_that_opens(platform: Platform, kind: int, allowed: Ints) -> Ints:
-    """Largest machine-wide values whose open nodes hold at most `allowed` (`Split.OPEN_NODES`)."""
+    """Largest machine-wide values with at most `allowed` in open nodes (`Split.OPEN_NODES`)."""
     above, capacity = opened_above(platform, kind), platform.capacity[:, kind]
     order = np.argsort(above, kind="stable")
     place = np.searchsorted(np.cumsum(capacity[order]), allowed, side="right")
@@ -140,4 +139,3 @@ class Target:
     unix_start: int | None = None
     """Unix time of the trace's time 0."""
     source: dict[str, Any] = field(default_factory=dict)
-    """Origin, for people."""
