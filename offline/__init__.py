@@ -1,1 +1,1 @@
-"""Planning ahead: from history, weather and prices to tomorrow's power-cap profile and node switching."""
+"""Day-ahead planning: power-cap profile and node switching from history, weather and prices."""

@@ -1,4 +1,4 @@
-"""Decides what the files of `dardis apply` may say: requests, controllers, credentials, and what was found."""
+"""Reads and checks the files of `dardis apply`: requests, controllers, credentials and found states."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _RESETS: Final = {"GracefulShutdown": False, "On": True}
 
 
 class _RequestRow(Record):
-    """One request."""
+    """A request."""
 
     time_unix_s: _Unix
     node: str
@@ -48,14 +48,14 @@ class _NodeRow(Record):
 
 
 class _CapRow(Record):
-    """The machine's power cap from a time on; null: none."""
+    """The machine's power cap from a time on; null: no cap."""
 
     time_unix_s: _Unix
     power_cap_w: _Watts | None
 
 
 class _RequestsFile(Record):
-    """What `dardis export --format redfish` writes."""
+    """Output of `dardis export --format redfish`."""
 
     format: Literal["dardis-redfish"]
     version: Literal[1]
@@ -67,7 +67,7 @@ class _RequestsFile(Record):
 
 
 def read_requests(path: Path) -> Wishes:
-    """What the export of a plan wishes. InputError names the request that is none of an export's."""
+    """Read an export's wishes. Raises InputError for a request unknown to exports."""
     told = read_json(path, _RequestsFile)
     nodes = {node.name: node for node in told.nodes}
     limits: dict[str, list[tuple[int, float]]] = {}
@@ -96,7 +96,7 @@ def read_requests(path: Path) -> Wishes:
 
 
 def _asked(place: str, row: _RequestRow) -> float | bool:
-    """A limit in W, or whether the node is to be on."""
+    """Return the request's limit in W, or whether the node should be on."""
     match row.method, row.path, row.body:
         case "PATCH", path, {"PowerControl": [{"PowerLimit": {"LimitInWatts": None}}]} if path == _power(row):
             return NO_LIMIT
@@ -118,7 +118,7 @@ def _reset(row: _RequestRow) -> str:
 
 
 class _ControllerKeys(Table):
-    """How a node's controller is reached; `{node}` stands for the node's name."""
+    """Address of a node's controller; `{node}` stands for the node's name."""
 
     url: str | None = None
     system: str | None = None
@@ -129,26 +129,26 @@ class _ControllerKeys(Table):
 
 
 class _ControllersFile(_ControllerKeys):
-    """Keys for all nodes, and others for some: host lists."""
+    """Keys for all nodes, and for some nodes by host list."""
 
     nodes: dict[str, _ControllerKeys] = Field(default_factory=dict)
 
 
 class _LoginKeys(Table):
-    """Who asks."""
+    """User name and password."""
 
     user: str | None = None
     password: str | None = None
 
 
 class _CredentialsFile(_LoginKeys):
-    """The same for all nodes, and others for some: host lists."""
+    """Login for all nodes, and for some nodes by host list."""
 
     nodes: dict[str, _LoginKeys] = Field(default_factory=dict)
 
 
 def read_controllers(path: Path, credentials: Path, wishes: Wishes, nodes: Sequence[str]) -> dict[str, Controller]:
-    """The controllers of some nodes of the machine. InputError names the file and the node."""
+    """Read the controllers of the given nodes. InputError names the file and the node."""
     table, logins = read_toml(path, _ControllersFile), _read_credentials(credentials)
     keys, secrets = _by_node(path, table.nodes, wishes.most_w), _by_node(credentials, logins.nodes, wishes.most_w)
     return {
@@ -171,7 +171,7 @@ def _read_credentials(path: Path) -> _CredentialsFile:
 
 
 def _by_node(path: Path, tables: Mapping[str, Table], nodes: Mapping[str, float]) -> dict[str, Table]:
-    """Each node's own table. Raises InputError for nodes that the machine does not have, or that have two."""
+    """Return each node's own table. Raises InputError for unknown or repeated nodes."""
     found: dict[str, Table] = {}
     for text, table in tables.items():
         place = f"{path}: nodes.{text}"
@@ -189,7 +189,7 @@ def _by_node(path: Path, tables: Mapping[str, Table], nodes: Mapping[str, float]
 
 
 def _over(table: Table, own: Table | None) -> dict[str, Any]:
-    """The keys of the whole file, with a node's own in their places."""
+    """Return the file's keys, overridden by a node's own."""
     some = {} if own is None else own.model_dump(exclude_none=True)
     return table.model_dump(exclude={"nodes"}) | some
 
@@ -205,7 +205,7 @@ def _controller(path: Path, credentials: Path, node: str, keys: dict[str, Any], 
     url = str(keys["url"]).replace("{node}", node).rstrip("/")
     try:
         parts = urlsplit(url)
-        host = parts.hostname if parts.port != 0 else None  # which raises for no port at all
+        host = parts.hostname if parts.port != 0 else None  # `port` raises for an invalid number
     except ValueError:
         parts, host = urlsplit(""), None
     if parts.scheme not in {"https", "http"} or not host or parts.path or parts.query or parts.username:
@@ -221,7 +221,7 @@ def _controller(path: Path, credentials: Path, node: str, keys: dict[str, Any], 
 
 
 class _FoundRow(Record):
-    """How a node was when it was first looked at."""
+    """A node's first observed state."""
 
     limit_w: _Watts | None
     limited: bool
@@ -229,7 +229,7 @@ class _FoundRow(Record):
 
 
 class _StateFile(Record):
-    """What was found, and who was shut down since."""
+    """Found states, and nodes shut down since."""
 
     format: Literal["dardis-apply"]
     version: Literal[1]
@@ -238,7 +238,7 @@ class _StateFile(Record):
 
 
 def write_state(folder: Path, found: Mapping[str, Seen], shut_down: set[str]) -> None:
-    """Keep how nodes were found, and whom we have shut down; whole or not at all. Raises OSError."""
+    """Save the found states and the nodes shut down, atomically. Raises OSError."""
     rows = {
         node: {
             "limit_w": None if seen.limit_w in {None, NO_LIMIT} else seen.limit_w,
@@ -252,7 +252,7 @@ def write_state(folder: Path, found: Mapping[str, Seen], shut_down: set[str]) ->
 
 
 def read_state(folder: Path) -> tuple[dict[str, Seen], set[str]]:
-    """The same again; nothing where no file is. Raises InputError."""
+    """Read the saved states; empty without a file. Raises InputError."""
     path = folder / STATE_FILE
     if not path.is_file():
         return {}, set()

@@ -1,4 +1,4 @@
-"""What a site measured becomes its platform's power figures: who ran where, samples, fits by group, and how it is told.
+"""Fits a platform's power figures to a site's measurements, by node group.
 
 `dardis.power.fit` has the regression, `dardis.config.power_samples` reads the measurements.
 """

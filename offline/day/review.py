@@ -1,6 +1,6 @@
-"""Judges a planned day as it was lived: a run that followed the plan beside one that did not, under the plan's prices.
+"""Compares a run with a plan to a run without, over the plan's day and at its prices.
 
-Both are counted over the plan's day alone and by the one evaluator, so that what differs is what they did.
+The same evaluator counts both runs.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ FOLLOWED, WITHOUT = "with the plan", "without"
 
 @dataclass(frozen=True)
 class Lived:
-    """One run over the plan's day."""
+    """A run over the plan's day."""
 
     account: Account
     used: StepFunction
     """Cores in use over time."""
     nodes_on: StepFunction
     waits: Ints
-    """Of the jobs that were submitted in the day and ran, s, shape (jobs,)."""
+    """Waits of jobs submitted in the day and started, s, shape (jobs,)."""
     core_h: float
-    """Core-hours that ran in the day."""
+    """Core-hours in the day."""
     mean_nodes_on: float
 
     @property
     def cost(self) -> Floats:
-        """What energy and cooling cost in each segment of the day."""
+        """Cost of energy and cooling by segment."""
         return self.account.energy_cost + self.account.cooling_cost
 
     @property
@@ -57,7 +57,10 @@ class Lived:
 
     @property
     def cost_per_1000_core_h(self) -> float | None:
-        """Energy and cooling by what ran, since what runs after the day costs nothing in it; None where nothing ran."""
+        """Cost of energy and cooling for 1,000 core-hours; None without work.
+
+        Work after the day has no cost in the day.
+        """
         return 1000 * float(self.cost.sum()) / self.core_h if self.core_h else None
 
 
@@ -67,14 +70,14 @@ class Review:
 
     plan: PlanFolder
     cap: StepFunction | None
-    """Cores that the run which followed the plan was held to; None where the plan had no cap."""
+    """Core limit of the run with the plan; None for a plan without a cap."""
     followed: Lived
     without: Lived
     dispatcher: str
 
     @property
     def lines(self) -> list[str]:
-        """What was saved and what the waits cost, a line each."""
+        """Savings and cost of waits, a line each."""
         ours, plain, currency = self.followed, self.without, self.plan.platform.currency
         before = float(plain.cost.sum())
         saved = before - float(ours.cost.sum())
@@ -111,7 +114,7 @@ class Review:
 
 
 def review(plan_dir: Path, followed: Path, without: Path) -> Review:
-    """Read a plan and both runs. Raises InputError for folders that don't belong together."""
+    """Read a plan and both runs. Raises InputError for folders that do not match."""
     plan = read_plan(plan_dir)
     files, beside = _run_of(plan, followed), _run_of(plan, without)
     digest = sha256_of(target := plan_dir / TARGET_FILE)
@@ -131,7 +134,7 @@ def review(plan_dir: Path, followed: Path, without: Path) -> Review:
 
 
 def _run_of(plan: PlanFolder, folder: Path) -> RunFiles:
-    """A run of the plan's machine on the plan's clock, which has begun by its day. Raises InputError."""
+    """Read a run of the plan's machine, clock and day. Raises InputError."""
     files = read_run(folder)
     told, expected = ("groups", "partitions", "maintenance"), "a run of the plan's platform"
     ours, theirs = platform_to_dict(plan.platform), platform_to_dict(files.platform)
@@ -172,7 +175,7 @@ def _lived(plan: PlanFolder, files: RunFiles, window: tuple[int, int]) -> Lived:
 
 
 def draw(path: Path, told: Review) -> None:
-    """Draw the page. Raises OSError when it can't be written."""
+    """Draw the page. Raises OSError."""
     plan, profile = told.plan, told.plan.profile
     sides = [
         DaySide(name, lived.used, lived.nodes_on, lived.cost, lived.cost_per_1000_core_h, lived.waits, _figures(lived))
@@ -189,7 +192,7 @@ def draw(path: Path, told: Review) -> None:
 
 
 def _figures(lived: Lived) -> dict[str, float]:
-    """The figures of the table, by keys with units."""
+    """Table figures, by keys with units."""
     told, waits = lived.account, lived.waits
     return {
         "profit_eur": told.profit,

@@ -1,4 +1,4 @@
-"""Which formats there are, where a plan is read from, and how nodes are called."""
+"""The export formats, and the reader for plans to export."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ FORMATS: Final = {
 
 
 def format_named(name: str, *, limits_only: bool = False, mode: str | None = None, check: bool = False) -> Format:
-    """The format of this name: Redfish without switching, Slurm in a mode, if it is so asked for.
+    """Return a format: Redfish with limits only, or Slurm in a mode, as requested.
 
-    Raises InputError, also where it is to be checked and can't be.
+    Raises InputError for options unsupported by the format.
     """
     if name not in FORMATS:
         raise InputError("--format", repr(name), "one of " + ", ".join(FORMATS))
@@ -48,7 +48,7 @@ def format_named(name: str, *, limits_only: bool = False, mode: str | None = Non
 
 
 def load_plan(path: Path) -> PlanFolder:
-    """The plan in a folder that `dardis plan` made, or in a file that the JSON export made."""
+    """Read a plan from a folder of `dardis plan`, or from a JSON export."""
     if not path.exists():
         raise InputError(path, "does not exist", "the folder that dardis plan made")
     return read_json_plan(path) if path.is_file() else read_plan(path)

@@ -1,4 +1,4 @@
-"""The use to aim at in each hour: by a regression tree from past plans, or by thesis algorithm 8."""
+"""Target use by hour, from a regression tree on past plans or by thesis algorithm 8."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ from offline.site.calendar import DAY_S, HOUR_S
 
 @dataclass(frozen=True)
 class TargetTree:
-    """Tells the share of the machine to aim at for rows of features."""
+    """Predicts the target share of the machine from rows of features."""
 
     fitted: Any
     rules: tuple[str, ...]
     drawn: Branch
     cv_error: float
-    """Mean absolute error on days that the tree had not seen, share of the machine."""
+    """Mean absolute error on held-out days, share of the machine."""
     naive_error: float
-    """The same of whoever always says the mean of the other days."""
+    """Error of the other days' mean as prediction."""
 
     def predict(self, table: HourTable) -> Floats:
-        """Share of the machine to aim at in each hour, from 0 to 1."""
+        """Target share of the machine by hour, from 0 to 1."""
         return np.asarray(np.clip(self.fitted.predict(table.values), 0.0, 1.0))
 
     def cores(self, table: HourTable, capacity: int) -> StepFunction:
-        """The same as cores, rounded up; `capacity` before the first hour and after the last."""
+        """Target cores, rounded up; `capacity` before the first hour and after the last."""
         wished = np.ceil(self.predict(table) * capacity - 1e-9).astype(np.int64)
         steps = [*zip(table.edges[:-1].tolist(), wished.tolist(), strict=True), (int(table.edges[-1]), capacity)]
         return StepFunction.from_steps(capacity, steps)
 
 
 def learn_target(table: HourTable, use: Floats, shape: Shape | None = None) -> TargetTree:
-    """Learn from the use (hours,) that plans of past days had in the hours of `table`. ValueError for a single day."""
+    """Learn from the use (hours,) in past plans over the hours of `table`. ValueError for a single day."""
     fit = (shape or Shape()).regressor
     tree = fit(table.values, use)
     shares = tree.tree_.value[:, 0, 0]
@@ -64,7 +64,7 @@ def learn_target(table: HourTable, use: Floats, shape: Shape | None = None) -> T
 
 @dataclass(frozen=True)
 class _Mean:
-    """Says the same for every row."""
+    """Constant predictor."""
 
     value: float
 
@@ -73,20 +73,21 @@ class _Mean:
 
 
 FULL_ABOVE: Final = Fraction(84, 100)
-"""Above this use in the last day all of the machine is wished for: the threshold of the thesis's tree (6.8)."""
+"""Threshold of the thesis's tree (6.8): above this use in the last day the target is the full machine."""
 
 
 def desired_cores(
     used: StepFunction, capacity: int, day: int, offset: Fraction | float, planned: StepFunction | None = None
 ) -> StepFunction:
-    """Cores to aim at from the midnight `day` on, constant by hour for 24 hours; `capacity` before and after.
+    """Target cores by hour for 24 hours from the midnight `day` on; `capacity` before and after (algorithm 8).
 
-    With the mean use of the 24 hours before an hour as u: everything when u > 84 %, else u + (1 - u) · `offset`, in
-    whole cores, rounded up. So an offset of 1 (DARDIS100) wishes for everything, 0.7 (DARDIS70) for 70 % of what was
-    unused. When the day before was above 84 % the whole day is wished full. `used` is the past's use in cores, without
-    a value where nothing ran: that counts as unused. The hours of the day that have passed when an hour comes are not
-    known when the day is planned: they count as `planned`, the use that a plan or a forecast expects, or without one
-    as the same hours of the day before, which leaves u as it was at midnight.
+    Let u be the mean use of the 24 hours before an hour. The target is the full machine if u > 84 %, otherwise u + (1 -
+    u) · `offset`, rounded up to whole cores. An offset of 1 (DARDIS100) targets all cores; 0.7 (DARDIS70) adds 70 % of
+    the unused cores. If the previous day was above 84 %, the whole day is full.
+
+    `used`: past use in cores; no value counts as unused. Hours of the day before an hour are unknown at planning time.
+    These hours count as `planned`, the expected use, or as the same hours of the previous day; u then stays as at
+    midnight.
     """
     share = Fraction(offset).limit_denominator(10**6)
     if not 0 <= share <= 1:
@@ -106,7 +107,7 @@ def desired_cores(
 
 
 def switching(cores: StepFunction, platform: Platform, idle_s: int) -> Switching:
-    """Keep on as large a share of each node group's nodes as is wished of the machine's cores, rounded up."""
+    """Keep on the machine's target share of each node group, rounded up."""
     floors = {
         group: StepFunction(cores.times, -(-cores.values * nodes.count // platform.cores))
         for group, nodes in enumerate(platform.groups)

@@ -1,4 +1,4 @@
-"""Small decision trees as the extractor fits them, and the table of hours that they are fitted on."""
+"""Small decision trees, and the table of hours for fitting."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from offline.site.calendar import DAY_S, HOUR_S
 
 FOLDS: Final = 5
 _LEAF: Final = -1
-"""Stands for a child that is not there."""
+"""Marks a missing child."""
 
 Labels = NDArray[Any]
 Fit = Callable[[Floats, Labels], Any]
@@ -25,7 +25,7 @@ Fit = Callable[[Floats, Labels], Any]
 
 @dataclass(frozen=True)
 class Shape:
-    """How large a tree may grow: what keeps it readable, and from learning single days by heart."""
+    """Size limits of a tree, for readability and against overfitting."""
 
     max_leaf_nodes: int = 6
     min_samples_leaf: int = 24
@@ -52,14 +52,14 @@ class Shape:
 
 
 def folds(day: Ints) -> Iterator[Bools]:
-    """Which rows are held out, fold by fold: every `FOLDS`-th day, whole days only."""
+    """Yield the held-out rows of each fold: every `FOLDS`-th whole day."""
     _, number = np.unique(day, return_inverse=True)
     for fold in range(min(FOLDS, int(number.max(initial=0)) + 1)):
         yield number % FOLDS == fold
 
 
 def held_out(fit: Fit, values: Floats, labels: Labels, day: Ints) -> Labels:
-    """What trees that never saw a row's day predict for it; shape (rows,). ValueError for a single day."""
+    """Predict each row by trees without the row's day; shape (rows,). ValueError for a single day."""
     if len(np.unique(day)) <= 1:
         raise ValueError("a tree needs days to learn from and others to be judged by")
     predicted = np.empty_like(labels)
@@ -70,13 +70,13 @@ def held_out(fit: Fit, values: Floats, labels: Labels, day: Ints) -> Labels:
 
 @dataclass
 class _Bounds:
-    """The conditions on one feature on the way to a leaf."""
+    """Conditions on a feature along a path to a leaf."""
 
     above: float = -np.inf
     up_to: float = np.inf
 
     def text(self, name: str, whole: bool, flag: bool) -> str:
-        """`8 ≤ hour < 14` for whole numbers, `0.2 < use ≤ 0.43` for others, `no hybrid cooling` for what is 0 or 1."""
+        """Return `8 ≤ hour < 14` for integers, `0.2 < use ≤ 0.43` for reals, `no hybrid cooling` for 0 or 1."""
         if flag:
             return name if np.isinf(self.up_to) else f"no {name}"
         strict = " ≤ ", " < "
@@ -91,7 +91,7 @@ class _Bounds:
 
 @dataclass
 class _Teller:
-    """Walks a fitted tree and says each leaf, or each branch whose leaves all say the same."""
+    """Walks a fitted tree and reports each leaf, merging branches with equal leaves."""
 
     tree: Any
     names: tuple[str, ...]
@@ -100,7 +100,7 @@ class _Teller:
     told: list[str] = field(default_factory=list)
 
     def walk(self, node: int, bounds: dict[int, _Bounds]) -> None:
-        """Tell the rules below a node that is reached under these conditions."""
+        """Add the rules below a node reached under these conditions."""
         said = self.said(node)
         if len(said) == 1:
             terms = [self.term(feature, b) for feature, b in bounds.items()]
@@ -113,7 +113,7 @@ class _Teller:
         self.walk(right, bounds | {feature: _Bounds(threshold, b.up_to)})
 
     def branch(self, node: int) -> Branch:
-        """The tree below a node, to be drawn."""
+        """Return the tree below a node, for drawing."""
         said = self.said(node)
         if len(said) == 1:
             return Branch(said.pop())
@@ -122,21 +122,21 @@ class _Teller:
         return Branch(condition, self.branch(left), self.branch(right))
 
     def term(self, feature: int, bounds: _Bounds) -> str:
-        """The conditions on a feature in words."""
+        """Return a feature's conditions in words."""
         column = self.values[:, feature]
         whole = bool((column == np.round(column)).all())
         return bounds.text(self.names[feature], whole, bool(np.isin(column, (0, 1)).all()))
 
     def said(self, node: int) -> set[str]:
-        """What the leaves below a node say."""
+        """Return the texts of the leaves below a node."""
         left, right = int(self.tree.children_left[node]), int(self.tree.children_right[node])
         return {self.say(node)} if left == _LEAF else self.said(left) | self.said(right)
 
 
 def rules_of(fitted: Any, names: tuple[str, ...], values: Floats, say: Callable[[int], str]) -> list[str]:  # noqa: ANN401
-    """The tree as one line a rule, `hour ≥ 8 and last day's use ≤ 0.43 → …`, what follows the arrow by `say(leaf)`.
+    """Return the tree as rules, a line each: `hour ≥ 8 and last day's use ≤ 0.43 → …`, with `say(leaf)` at the end.
 
-    `values` are the rows it was fitted on: features that only have whole numbers there are told in whole numbers.
+    `values`: the fitted rows. Features with only integers there are shown as integers.
     """
     teller = _Teller(fitted.tree_, names, values, say)
     teller.walk(0, {})
@@ -144,19 +144,19 @@ def rules_of(fitted: Any, names: tuple[str, ...], values: Floats, say: Callable[
 
 
 def branch_of(fitted: Any, names: tuple[str, ...], values: Floats, say: Callable[[int], str]) -> Branch:  # noqa: ANN401
-    """The tree as `rules_of` tells it, to be drawn."""
+    """Return the tree of `rules_of`, for drawing."""
     return _Teller(fitted.tree_, names, values, say).branch(0)
 
 
 EVENING_S = 6 * HOUR_S
-"""How much of the end of the last day `last hours' arrivals` looks at."""
+"""Seconds of the last day counted by `last hours' arrivals`."""
 
 
 @dataclass(frozen=True)
 class HourTable:
-    """One row an hour. `values` (hours, features), named by `names`; hour i is `[edges[i], edges[i+1])`.
+    """A row for each hour `[edges[i], edges[i+1])`; `values` (hours, features), named by `names`.
 
-    `day` (hours,) numbers the day of each hour: a cross-validation never splits one.
+    `day` (hours,): day number of each hour. Cross-validation never splits a day.
     """
 
     names: tuple[str, ...]
@@ -179,11 +179,10 @@ def hour_table(
     submits: Ints,
     more: dict[str, Series],
 ) -> HourTable:
-    """Rows for `days` days from the midnight `first_day` on, which is of `weekday` (0: Monday).
+    """Make rows for `days` days from the midnight `first_day` on, a `weekday` (0: Monday).
 
-    `used` and `submits` (ascending) are cores in use and times of submission in the past; a row looks only at what lies
-    before the midnight that begins its day. `more` are values known ahead, each for all of these hours: temperature,
-    price, forecast use; a name is how the tree's rules call it.
+    `used` and `submits` (ascending): past cores in use and submission times. A row uses only values before the midnight
+    of its day. `more`: series known ahead for all hours, such as temperature or price; the key is the name in rules.
     """
     edges = first_day + HOUR_S * np.arange(24 * days + 1, dtype=np.int64)
     day = np.repeat(np.arange(days), 24)

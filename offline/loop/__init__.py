@@ -1,1 +1,1 @@
-"""Days in turn, each planned from what was known and lived as it really was: both halves together."""
+"""Successive days, each planned and then simulated with real jobs."""
