@@ -1,1 +1,1 @@
-"""Day-ahead planning: power-cap profile and node switching from history, weather and prices."""
+"""Day-ahead planning of power caps and node switching."""

@@ -1,4 +1,4 @@
-"""Brings nodes to the wished limits and power states, and retries until each node complies."""
+"""Brings nodes to the wished limits and power states, with retries."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from offline.apply.redfish_client import ControllerError
 T = TypeVar("T")
 R = TypeVar("R")
 MOST_POLLS: Final = 16
-"""Longest wait before a failed controller is retried, in polls. The wait doubles from 1."""
+"""Longest retry delay of a failed controller, in polls; doubles from 1."""
 RESET_S: Final = 600
-"""Seconds before an unfinished reset is requested again."""
+"""Seconds before an unfinished reset is repeated."""
 
 
 class AsksControllers(Protocol):
-    """Interface of `redfish_client.Controllers`, for concurrent calls. Every method raises ControllerError."""
+    """Interface of `redfish_client.Controllers`, for concurrent calls. All methods raise ControllerError."""
 
     def see(self, node: str) -> Seen:
         """Return the node's limit and power state."""
@@ -34,7 +34,7 @@ class AsksControllers(Protocol):
 
 @dataclass(frozen=True)
 class World:
-    """The applier's environment. `clock` returns Unix seconds; `keep` saves found states and nodes shut down."""
+    """Environment: `clock` returns Unix seconds; `keep` saves found states and nodes shut down."""
 
     clock: Callable[[], float]
     sleep: Callable[[float], None]
@@ -46,7 +46,7 @@ class World:
 
 @dataclass
 class Applier:
-    """Applies wishes. `found` has the first state seen of each node; `at_once` limits concurrent requests."""
+    """Applies wishes. `found`: first state of each node; `at_once`: concurrent requests."""
 
     world: World
     most_w: Mapping[str, float]
@@ -54,17 +54,14 @@ class Applier:
     at_once: int
     found: dict[str, Seen] = field(default_factory=dict)
     shut_down: set[str] = field(default_factory=set)
-    """Nodes shut down by this plan."""
     _seen: dict[str, Seen] = field(default_factory=dict)
     _failures: dict[str, int] = field(default_factory=dict)
-    """Consecutive failures of each node's controller."""
     _again: dict[str, float] = field(default_factory=dict)
-    """Time of the next attempt."""
     _reset_at: dict[Action, float] = field(default_factory=dict)
     _busy: set[str] = field(default_factory=set)
 
     def run(self, wishes: Wishes, give_up_s: int) -> list[str]:
-        """Apply the wishes until `give_up_s` after the end at most. Return the nodes not as wished."""
+        """Apply the wishes until `give_up_s` after the end at most. Return nodes not as wished."""
         looked_at = None
         while True:
             now = self.world.clock()
@@ -79,7 +76,7 @@ class Applier:
             self.world.sleep(max(until - self.world.clock(), 0.0))
 
     def roll_back(self, give_up_s: int) -> list[str]:
-        """Restore the found limits and power on the nodes shut down. Return the nodes not restored."""
+        """Restore found limits, and power on nodes shut down. Return nodes not restored."""
         wished = {
             node: Wish(seen.limit_w, True if node in self.shut_down and seen.on else None)
             for node, seen in self.found.items()
@@ -95,7 +92,6 @@ class Applier:
         return [node for node, wish in wished.items() if not self._seen.get(node, Seen()).fulfils(wish)]
 
     def _round(self, wished: Mapping[str, Wish], *, look_at_all: bool) -> None:
-        """Look at all nodes or the pending nodes, then send the missing requests."""
         now = self.world.clock()
         absent = set() if look_at_all else {node for node, again in self._again.items() if again > now}
         due = [node for node in (wished if look_at_all else self._pending(wished)) if node not in absent]
@@ -145,7 +141,7 @@ class Applier:
                 self.world.log(f"{node}: {action.deed}")
 
     def _ask(self, action: Action) -> bool:
-        """Send the request. Return False for a shutdown of a busy node."""
+        """Send the request. False: a busy node is not shut down."""
         if action.deed is Deed.SHUT_DOWN and not self.world.is_idle(action.node):
             return False
         if action.deed is Deed.LIMIT:
@@ -156,7 +152,6 @@ class Applier:
         return True
 
     def _each(self, things: Sequence[T], work: Callable[[T], R]) -> dict[T, R | ControllerError]:
-        """Run the work for all things concurrently. Return results or errors."""
 
         def one(thing: T) -> R | ControllerError:
             try:

@@ -1,4 +1,4 @@
-"""Reads and checks the files of `dardis apply`: requests, controllers, credentials and found states."""
+"""Reads and checks the files of `dardis apply`."""
 
 from __future__ import annotations
 
@@ -30,8 +30,6 @@ _RESETS: Final = {"GracefulShutdown": False, "On": True}
 
 
 class _RequestRow(Record):
-    """A request."""
-
     time_unix_s: _Unix
     node: str
     method: str
@@ -40,23 +38,17 @@ class _RequestRow(Record):
 
 
 class _NodeRow(Record):
-    """A node of the machine."""
-
     name: _Name
     idle_w: _Watts
     most_w: _Watts
 
 
 class _CapRow(Record):
-    """The machine's power cap from a time on; null: no cap."""
-
     time_unix_s: _Unix
     power_cap_w: _Watts | None
 
 
 class _RequestsFile(Record):
-    """Output of `dardis export --format redfish`."""
-
     format: Literal["dardis-redfish"]
     version: Literal[1]
     begin_unix_s: _Unix
@@ -96,7 +88,7 @@ def read_requests(path: Path) -> Wishes:
 
 
 def _asked(place: str, row: _RequestRow) -> float | bool:
-    """Return the request's limit in W, or whether the node should be on."""
+    """A limit in W, or whether the node should be on."""
     match row.method, row.path, row.body:
         case "PATCH", path, {"PowerControl": [{"PowerLimit": {"LimitInWatts": None}}]} if path == _power(row):
             return NO_LIMIT
@@ -118,8 +110,6 @@ def _reset(row: _RequestRow) -> str:
 
 
 class _ControllerKeys(Table):
-    """Address of a node's controller; `{node}` stands for the node's name."""
-
     url: str | None = None
     system: str | None = None
     chassis: str | None = None
@@ -129,26 +119,20 @@ class _ControllerKeys(Table):
 
 
 class _ControllersFile(_ControllerKeys):
-    """Keys for all nodes, and for some nodes by host list."""
-
     nodes: dict[str, _ControllerKeys] = Field(default_factory=dict)
 
 
 class _LoginKeys(Table):
-    """User name and password."""
-
     user: str | None = None
     password: str | None = None
 
 
 class _CredentialsFile(_LoginKeys):
-    """Login for all nodes, and for some nodes by host list."""
-
     nodes: dict[str, _LoginKeys] = Field(default_factory=dict)
 
 
 def read_controllers(path: Path, credentials: Path, wishes: Wishes, nodes: Sequence[str]) -> dict[str, Controller]:
-    """Read the controllers of the given nodes. InputError names the file and the node."""
+    """Read the controllers of the given nodes. InputError names file and node."""
     table, logins = read_toml(path, _ControllersFile), _read_credentials(credentials)
     keys, secrets = _by_node(path, table.nodes, wishes.most_w), _by_node(credentials, logins.nodes, wishes.most_w)
     return {
@@ -171,7 +155,6 @@ def _read_credentials(path: Path) -> _CredentialsFile:
 
 
 def _by_node(path: Path, tables: Mapping[str, Table], nodes: Mapping[str, float]) -> dict[str, Table]:
-    """Return each node's own table. Raises InputError for unknown or repeated nodes."""
     found: dict[str, Table] = {}
     for text, table in tables.items():
         place = f"{path}: nodes.{text}"
@@ -189,7 +172,6 @@ def _by_node(path: Path, tables: Mapping[str, Table], nodes: Mapping[str, float]
 
 
 def _over(table: Table, own: Table | None) -> dict[str, Any]:
-    """Return the file's keys, overridden by a node's own."""
     some = {} if own is None else own.model_dump(exclude_none=True)
     return table.model_dump(exclude={"nodes"}) | some
 
@@ -221,16 +203,12 @@ def _controller(path: Path, credentials: Path, node: str, keys: dict[str, Any], 
 
 
 class _FoundRow(Record):
-    """A node's first observed state."""
-
     limit_w: _Watts | None
     limited: bool
     on: bool | None
 
 
 class _StateFile(Record):
-    """Found states, and nodes shut down since."""
-
     format: Literal["dardis-apply"]
     version: Literal[1]
     found: dict[str, _FoundRow]
@@ -238,7 +216,7 @@ class _StateFile(Record):
 
 
 def write_state(folder: Path, found: Mapping[str, Seen], shut_down: set[str]) -> None:
-    """Save the found states and the nodes shut down, atomically. Raises OSError."""
+    """Save found states and nodes shut down, atomically. Raises OSError."""
     rows = {
         node: {
             "limit_w": None if seen.limit_w in {None, NO_LIMIT} else seen.limit_w,

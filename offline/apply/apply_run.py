@@ -23,7 +23,6 @@ from offline.apply.apply_steps import NO_LIMIT, Wish, Wishes, first_excess
 from offline.apply.redfish_client import Controller, Controllers
 
 CHECK_S = 30.0
-"""Timeout of the `--idle-check` program."""
 
 
 class NotAppliedError(DardisError):
@@ -38,9 +37,9 @@ class ApplyRequest:
     controllers: Path
     credentials: Path
     state: Path | None = None
-    """Folder for the found states; None: beside the requests."""
+    """Folder for found states; None: beside the requests."""
     idle_check: str | None = None
-    """Command with `{node}`. Exit status 0 means the node is idle."""
+    """Command with `{node}`. Exit status 0 means idle."""
     poll_s: int = 60
     timeout_s: float = 10.0
     at_once: int = 32
@@ -53,7 +52,7 @@ class ApplyRequest:
 
 
 def run_apply(request: ApplyRequest, log: Callable[[str], None]) -> None:
-    """Apply the requests at their times. Raises InputError, CapError, NotAppliedError, OSError."""
+    """Apply the requests. Raises InputError, CapError, NotAppliedError, OSError."""
     wishes = _wishes(request)
     now = int(unix_now())
     if now >= wishes.end:
@@ -63,7 +62,7 @@ def run_apply(request: ApplyRequest, log: Callable[[str], None]) -> None:
 
 
 def roll_back(request: ApplyRequest, log: Callable[[str], None]) -> None:
-    """Restore limits and power on the nodes shut down. Raises InputError, NotAppliedError."""
+    """Undo limits and shutdowns. Raises InputError, NotAppliedError."""
     wishes = _wishes(request)
     if not (request.folder / STATE_FILE).is_file():
         log("nothing to undo: nothing was begun")
@@ -73,7 +72,7 @@ def roll_back(request: ApplyRequest, log: Callable[[str], None]) -> None:
 
 
 def dry_run(request: ApplyRequest) -> list[str]:
-    """List the planned requests, a line each, and contact no controller. Raises InputError, CapError."""
+    """List the requests, without contact to controllers. Raises InputError, CapError."""
     wishes = _wishes(request)
     _check_cap(request, wishes, wishes.begin)
     controllers = read_controllers(request.controllers, request.credentials, wishes, wishes.nodes)
@@ -95,7 +94,6 @@ def dry_run(request: ApplyRequest) -> list[str]:
 
 
 def _check_cap(request: ApplyRequest, wishes: Wishes, now: int) -> None:
-    """Raise CapError if the nodes can exceed the cap at any time from `now` on."""
     if (found := first_excess(wishes, now)) is not None:
         time, excess_w = found
         cap_w = wishes.cap_at(time)
@@ -124,7 +122,6 @@ def _wishes(request: ApplyRequest) -> Wishes:
 
 
 def _checked_command(text: str) -> list[str]:
-    """Return the words of the command. Raises InputError for a command without `{node}`."""
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -140,7 +137,6 @@ def _applied(
     log: Callable[[str], None],
     work: Callable[[Applier], list[str]],
 ) -> None:
-    """Do the work under the folder's lock. Raises InputError if locked, NotAppliedError."""
     folder = request.folder
     read_controllers(request.controllers, request.credentials, wishes, wishes.nodes)  # before a folder is made
     try:
@@ -185,7 +181,7 @@ def _interrupt(*_: Any) -> NoReturn:  # noqa: ANN401 (what signals hand in)
 
 
 def _is_idle(command: str, log: Callable[[str], None], node: str) -> bool:
-    """Return True if the site's program reports idle. A failed program counts as busy."""
+    """Whether the site's program reports idle; a failed program counts as busy."""
     words = [word.replace("{node}", node) for word in _checked_command(command)]
     try:
         done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=CHECK_S, check=False)

@@ -1,7 +1,7 @@
-"""Wished limit and power state of each node over time, and the next safe requests.
+"""Wished limits and power states over time, and the next safe requests.
 
-Order: shutdowns, lower limits, higher limits, boots. While power is limited, a higher limit or a boot waits for room
-below the sum of the wished power.
+Order: shutdowns, lower limits, higher limits, boots. While power is limited, higher limits and boots wait for room
+below the total wished power.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ROUNDING_W = 1e-6
 
 
 class Deed(StrEnum):
-    """Kinds of requests to a controller."""
+    """Kinds of requests."""
 
     SHUT_DOWN = "GracefulShutdown"
     LIMIT = "limit"
@@ -34,16 +34,16 @@ class Action(NamedTuple):
 
 
 def may_draw(node: str, state: Seen | Wish, most_w: Mapping[str, float]) -> float:
-    """Return the most power a node may draw, in W; `most_w` without a known state."""
+    """Most power of a node in a state, in W."""
     if state.on is False:
         return 0.0
     return most_w[node] if state.limit_w is None else min(state.limit_w, most_w[node])
 
 
 def first_excess(wishes: Wishes, now: int) -> tuple[int, float] | None:
-    """Return the first time from `now` on with power above the cap, and the excess in W.
+    """First time from `now` on with power above the cap, and the excess in W; None: none.
 
-    A node without a limit counts with its most power. None: the cap is kept.
+    A node without a limit counts with its most power.
     """
     for time in sorted({now, *(time for time in wishes.times if time > now)}):
         wished, cap_w = wishes.at(time), wishes.cap_at(time)
@@ -54,7 +54,7 @@ def first_excess(wishes: Wishes, now: int) -> tuple[int, float] | None:
 
 
 def most_drawn(wishes: Mapping[str, Wish], most_w: Mapping[str, float]) -> float:
-    """Return the most power of all nodes as wished, in W; infinite without limits."""
+    """Most power of all nodes as wished, in W; infinite without limits."""
     if all(wish.limit_w in {None, NO_LIMIT} for wish in wishes.values()):
         return inf
     return sum(may_draw(node, wishes.get(node, Wish()), most_w) for node in most_w)
@@ -66,7 +66,7 @@ def next_actions(
     most_w: Mapping[str, float],
     may: Callable[[Action], bool],
 ) -> list[Action]:
-    """Return the next concurrent requests for nodes in a known state, among those allowed by `may`."""
+    """Next concurrent requests for nodes in known states, among those allowed by `may`."""
     off: list[Action] = []
     lower: list[Action] = []
     rise: list[Action] = []
@@ -117,7 +117,7 @@ class Seen(NamedTuple):
     on: bool | None = None
 
     def fulfils(self, wish: Wish) -> bool:
-        """Return True if the node is as wished."""
+        """Whether the node is as wished."""
         return (wish.limit_w is None or wish.limit_w == self.limit_w) and (wish.on is None or wish.on == self.on)
 
 
@@ -127,16 +127,16 @@ Steps = Sequence[tuple[int, T]]
 
 @dataclass(frozen=True)
 class Wishes:
-    """Wishes for nodes during `[begin, end)`. The wishes at `end` hold from then on."""
+    """Wishes during `[begin, end)`. The wishes at `end` hold from then on."""
 
     begin: int
     end: int
     most_w: Mapping[str, float]
-    """Most power of each node of the machine, in W."""
+    """Most power of all nodes of the machine, in W."""
     limits: Mapping[str, Steps[float]]
     switched: Mapping[str, Steps[bool]]
     caps: Steps[float] = ()
-    """The machine's power cap, `NO_LIMIT` for none. Empty if another tool switches nodes."""
+    """The machine's power cap. Empty if another tool switches nodes."""
 
     @cached_property
     def times(self) -> list[int]:
@@ -150,7 +150,7 @@ class Wishes:
         return [node for node in self.most_w if node in self.limits or node in self.switched]
 
     def at(self, now: int) -> dict[str, Wish]:
-        """Return the wishes at a moment."""
+        """Wishes at a moment."""
         wishes = {
             node: Wish(_last(self.limits.get(node, ()), now), _last(self.switched.get(node, ()), now))
             for node in self.nodes
@@ -158,7 +158,7 @@ class Wishes:
         return {node: wish for node, wish in wishes.items() if wish != Wish()}
 
     def cap_at(self, now: int) -> float:
-        """Return the power cap at a moment, in W."""
+        """Power cap at a moment, in W."""
         cap_w = _last(self.caps, now)
         return NO_LIMIT if cap_w is None else cap_w
 

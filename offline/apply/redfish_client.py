@@ -1,4 +1,4 @@
-"""Redfish client over httpx. A changed limit is read back for confirmation."""
+"""Redfish client over httpx; confirms limits by reading back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from dardis.model.errors import DardisError, InputError
 from offline.apply.apply_steps import NO_LIMIT, Deed, Seen
 
 _LONGEST: Final = 1 << 20
-"""Most bytes of an answer."""
 _NOT_THERE: Final = frozenset({404, 405, 501})
 POWER, METRICS = "Power", "EnvironmentMetrics"
 
@@ -26,7 +25,7 @@ class ControllerError(DardisError):
 
 @dataclass(frozen=True)
 class Controller:
-    """A node's controller. `limits`: the resource with the power limit; None: find out."""
+    """A node's controller. `limits`: resource with the power limit; None: find out."""
 
     url: str
     system: str
@@ -37,15 +36,13 @@ class Controller:
     password: str = field(repr=False)
 
     def path(self, resource: str) -> str:
-        """Return the path of a chassis resource; "" for the system."""
+        """Path of a chassis resource; "" for the system."""
         if resource == "":
             return f"/redfish/v1/Systems/{self.system}"
         return f"/redfish/v1/Chassis/{self.chassis}/{resource}"
 
 
 class _Answer:
-    """Status, JSON object (or empty) and version of an answer."""
-
     def __init__(self, status: int, body: dict[str, Any], etag: str | None) -> None:
         self.status, self.body = status, body
         stated = etag or body.get("@odata.etag")
@@ -53,7 +50,7 @@ class _Answer:
 
 
 class Controllers:
-    """Redfish requests to controllers; threads may use different nodes at the same time."""
+    """Redfish requests; threads may use different nodes concurrently."""
 
     def __init__(
         self,
@@ -64,13 +61,12 @@ class Controllers:
         limits: bool,
         switches: bool,
     ) -> None:
-        """`clock` returns monotonic seconds. `limits` and `switches` say which states are read."""
+        """`clock`: monotonic seconds. `limits`, `switches`: states to read."""
         self._controllers = controllers
         self._timeout_s, self._clock = timeout_s, clock
         self._limits, self._switches = limits, switches
         self._clients = {ca: _client(ca, timeout_s) for ca in {one.ca for one in controllers.values()}}
         self._resource: dict[str, str] = {}
-        """Resource with the limit of each node, once found."""
 
     def close(self) -> None:
         """Close all connections."""
@@ -78,7 +74,7 @@ class Controllers:
             client.close()
 
     def see(self, node: str) -> Seen:
-        """Return the reported limit and power state. Raises ControllerError."""
+        """Read limit and power state. Raises ControllerError."""
         on = None
         if self._switches:
             system = self._asked(node, "GET", self._controllers[node].path("")).body
@@ -105,7 +101,7 @@ class Controllers:
         _see_that(self._ask(node, "POST", path, {"ResetType": deed.value}, None), "POST", path)
 
     def _limit(self, node: str) -> tuple[float, str, str | None]:
-        """Return the limit, its resource and its version."""
+        """Limit, its resource and version."""
         controller = self._controllers[node]
         known = self._resource.get(node, controller.limits)
         for resource in (known,) if known else (POWER, METRICS):
@@ -148,7 +144,6 @@ class Controllers:
 
 
 def _client(ca: Path | None, timeout_s: float) -> httpx.Client:
-    """Make a client with certificate checks, no redirects and no proxy. Raises InputError."""
     try:
         trusted = ssl.create_default_context(cafile=ca)
     except ssl.SSLError:
@@ -161,7 +156,6 @@ def _client(ca: Path | None, timeout_s: float) -> httpx.Client:
 
 
 def _object(content: bytes) -> dict[str, Any]:
-    """Return the answer's JSON object, or an empty dict."""
     try:
         value = json.loads(content)
     except (ValueError, RecursionError):
@@ -170,13 +164,11 @@ def _object(content: bytes) -> dict[str, Any]:
 
 
 def _see_that(answer: _Answer, method: str, path: str) -> None:
-    """Raise ControllerError for a refusal."""
     if not httpx.codes.is_success(answer.status):
         raise ControllerError(f"{method} {path}: answered {answer.status}")
 
 
 def _limit_of(resource: str, body: dict[str, Any], path: str) -> float:
-    """Return the limit stated by a resource."""
     match resource, body:
         case "Power", {"PowerControl": [dict(first), *_]}:
             limit = first.get("PowerLimit")

@@ -1,4 +1,4 @@
-"""Fits the power figures of node groups to measurements, and lists them before and after."""
+"""Fits power figures of node groups, and lists them before and after."""
 
 from __future__ import annotations
 
@@ -24,14 +24,13 @@ CORE, IDLE = "core_w", "idle_w"
 LEAST_SAMPLES = 30
 """Fewest samples of a group. With fewer, a few outliers dominate."""
 _DECIMALS = 3
-"""Decimals of a figure in W."""
 
 
 @dataclass(frozen=True)
 class GroupFit:
-    """A group's figures by name: idle node, busy core and busy device, in W.
+    """Figures by name: idle node, busy core and busy device, in W.
 
-    A platform file states a device's idle power separately. Add `in_file` (W) to get the file's figures.
+    Platform files state a device's idle power separately. `in_file` (W) is added for the file.
     """
 
     group: NodeGroup
@@ -39,7 +38,6 @@ class GroupFit:
     before: Floats
     in_file: Floats
     why_none: str = ""
-    """Reason for no fit."""
     fit: Fit | None = None
     samples: int = 0
     days: int = 0
@@ -48,12 +46,12 @@ class GroupFit:
 
     @property
     def stated_before(self) -> dict[str, float]:
-        """The figures of the file, or the thesis's defaults."""
+        """Previous figures, by default the thesis's."""
         return dict(zip(self.names, (self.before + self.in_file).tolist(), strict=True))
 
     @property
     def changed(self) -> dict[str, float]:
-        """The fitted figures as a platform file states them, rounded."""
+        """Fitted figures for a platform file, rounded."""
         if self.fit is None:
             return {}
         found = zip(self.names, (self.fit.figures + self.in_file).tolist(), strict=True)
@@ -62,16 +60,16 @@ class GroupFit:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Results by group, in the platform's order, and notes."""
+    """Results by group, in the platform's order."""
 
     groups: tuple[GroupFit, ...]
     of_jobs: bool
-    """Whether the measurements are of jobs instead of nodes over time."""
+    """Whether jobs were measured, not nodes over time."""
     notes: tuple[str, ...]
 
     @property
     def changed(self) -> dict[int, dict[Key, float]]:
-        """The fitted figures, by the index of their group and their key in its `power`."""
+        """Fitted figures by group index and key in `power`."""
         figures = {index: one.changed for index, one in enumerate(self.groups) if one.changed}
         return {index: {_key(name): watts for name, watts in each.items()} for index, each in figures.items()}
 
@@ -98,7 +96,6 @@ def calibrate(path: Path, history: Path, power: Path, names: Sequence[str], begi
 
 
 def _of_group(platform: Platform, index: int, idle_of: Mapping[str, float], sampled: Sampled) -> GroupFit:
-    """Fit a group; `idle_of`: idle power of a device in its file, W."""
     group = platform.groups[index]
     devices = figure_kinds(platform, index)[1:]
     power = group.power or NodePower()

@@ -1,4 +1,4 @@
-"""Time, resources and possible node groups of the jobs in a history."""
+"""Times, resources and possible node groups of recorded jobs."""
 
 from __future__ import annotations
 
@@ -20,15 +20,14 @@ from dardis.workload.trace_reader import read_trace
 STILL_RUNS = 1 << 50
 """End of a job still running when the history was written."""
 _ANY = 1 << 30
-"""Units on a node if a unit needs no resources."""
 
 
 @dataclass(frozen=True)
 class Ran:
     """Started jobs, arrays of shape (jobs,): `[start, end)` on the history's clock.
 
-    `nodes`: number of nodes of a job (0: unknown). `total`: resources on all nodes, (jobs, kinds). `groups`: bit set of
-    possible groups (0: elsewhere). A single group and known `nodes` are certain. `places`: known nodes, by job number.
+    `nodes`: number of nodes (0: unknown). `total`: resources on all nodes, (jobs, kinds). `groups`: bit set of possible
+    groups (0: elsewhere). A single group with known `nodes` is certain. `places`: known nodes, by job number.
     """
 
     number: Ints
@@ -47,7 +46,7 @@ class Ran:
 
     @property
     def is_certain(self) -> Bools:
-        """Whether the group and the number of nodes are known."""
+        """Whether group and number of nodes are known."""
         return np.asarray((self.nodes > 0) & (self.groups & (self.groups - 1) == 0))
 
     @property
@@ -57,7 +56,7 @@ class Ran:
 
     @property
     def a_node(self) -> Floats:
-        """Mean resources of a job on each of its nodes, (jobs, kinds)."""
+        """Mean resources on each node of a job, (jobs, kinds)."""
         return np.asarray(self.total / np.maximum(self.nodes, 1)[:, None])
 
 
@@ -82,7 +81,7 @@ def read_ran(path: Path, platform: Platform, names: Sequence[str]) -> tuple[Trac
 def _by_groups(trace: Trace, platform: Platform) -> Ran:
     """Derive groups and node counts from the platform, with as many units on a node as fit.
 
-    A job with several parts, or too large for the platform, may have run anywhere.
+    A job with several parts, or too large, may have run anywhere.
     """
     nothing = np.zeros(len(trace), dtype=np.int64)
     unit = np.column_stack([trace.request.get(kind, nothing) for kind in platform.kinds])
@@ -106,16 +105,12 @@ def _by_groups(trace: Trace, platform: Platform) -> Ran:
 
 
 def _held(platform: Platform, bits: int, unit: Sequence[int]) -> int:
-    """Units on a node of the last group in a set; 0 without a group."""
     groups = platform.sets.groups(bits)[-1:]
     return int(units_in(platform.group_capacity[groups], unit).sum()) if any(unit) else _ANY * len(groups)
 
 
 def _places(path: Path, numbers: Mapping[str, int], notes: list[str]) -> dict[int, list[int]]:
-    """Return the nodes of jobs with all nodes in the platform; an empty list for jobs elsewhere.
-
-    Raises InputError if no node of any job is the platform's.
-    """
+    """Nodes of jobs entirely in the platform; empty for jobs elsewhere. Raises InputError."""
     found: dict[int, list[int]] = {}
     unknown: set[str] = set()
     stated = read_places(path)
@@ -132,7 +127,6 @@ def _places(path: Path, numbers: Mapping[str, int], notes: list[str]) -> dict[in
 
 
 def _placed(ran: Ran, places: Mapping[int, Sequence[int]], platform: Platform) -> Ran:
-    """Return the jobs with node counts and groups from the places."""
     nodes, groups = ran.nodes.copy(), ran.groups.copy()
     for row in np.flatnonzero(np.isin(ran.number, [*places])).tolist():
         here = places[int(ran.number[row])]

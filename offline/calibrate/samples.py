@@ -1,7 +1,7 @@
-"""Makes samples from measurements: a node's power and the resources in use.
+"""Makes samples of power and resources in use.
 
-A job's watts are a sample: the job has its nodes exclusively. Node watts over time become means of slots. If the jobs'
-nodes are known, each node and slot is a sample, otherwise each group and slot.
+A job's watts are a sample: jobs have their nodes exclusively. Node watts become means of slots: by node if the jobs'
+nodes are known, otherwise by group.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from offline.calibrate.recorded_jobs import STILL_RUNS, Ran
 
 DAY_S = 86_400
 SLOT_S = 300
-"""Seconds of a slot. The width is a multiple near the interval of the values, at least 1."""
+"""Least seconds of a slot; the width is a multiple near the values' interval."""
 MOST_DEVICES = 64
 """Most devices of a kind on a node. A kind with more units is no device."""
 LEAST_MEASURED = 0.9
-"""Share of a group's nodes with measurements required in a slot, if the jobs' nodes are unknown."""
+"""Least share of a group's nodes with measurements, if the jobs' nodes are unknown."""
 _OFF = 1.5
-"""A node below this multiple of its off power counts as off, or switching."""
+"""A node below this multiple of its off power counts as off."""
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """Samples by group index, reasons for groups without samples, and notes."""
+    """Samples by group index, reasons for missing samples, and notes."""
 
     samples: dict[int, Samples]
     why_none: dict[int, str]
@@ -41,14 +41,13 @@ class Sampled:
 
 
 def figure_kinds(platform: Platform, group: int) -> tuple[str, ...]:
-    """Return the kinds with a fitted figure: cores and devices."""
+    """Kinds with a fitted figure: cores and devices."""
     held = platform.groups[group].resources.items()
     no_device = {CORES, MEMORY, POWER}
     return (CORES, *(kind for kind, amount in held if kind not in no_device and 0 < amount <= MOST_DEVICES))
 
 
 def _samples(platform: Platform, group: int, busy: Floats, watts: Floats, weight: Floats, day: Ints) -> Samples:
-    """Make samples with columns for cores, devices and the node."""
     kinds = figure_kinds(platform, group)
     columns = [busy[:, platform.kinds.index(kind)] for kind in kinds]
     table = np.column_stack([*columns, np.ones(len(watts))])
@@ -56,7 +55,7 @@ def _samples(platform: Platform, group: int, busy: Floats, watts: Floats, weight
 
 
 def of_jobs(path: Path, platform: Platform, power: JobWatts, ran: Ran, offset: int) -> Sampled:
-    """Return samples of jobs, weighted by node-hours; `offset`: Unix time minus the history's, s."""
+    """Samples of jobs, weighted by node-hours; `offset`: Unix time minus the history's, s."""
     ran = ran.take(ran.end < STILL_RUNS)
     order = np.argsort(power.number)
     place = np.minimum(np.searchsorted(power.number[order], ran.number), len(order) - 1)
@@ -83,7 +82,7 @@ def of_jobs(path: Path, platform: Platform, power: JobWatts, ran: Ran, offset: i
 
 
 def of_nodes(path: Path, platform: Platform, power: NodeWatts, ran: Ran, offset: int) -> Sampled:
-    """Return samples of slots, by node or by group; `offset`: Unix time minus the history's, s."""
+    """Samples of slots, by node or group; `offset`: Unix time minus the history's, s."""
     ended = ran.end[ran.end < STILL_RUNS]
     first = int(ran.start.min()) + offset
     last = max(int(ran.start.max()), int(ended.max(initial=0))) + offset
@@ -109,15 +108,15 @@ def of_nodes(path: Path, platform: Platform, power: NodeWatts, ran: Ran, offset:
 
 @dataclass(frozen=True)
 class _Slots:
-    """Mean watts of a node in a slot `[begin, begin + width)`, a row each, by node and time."""
+    """Mean watts of a node in a slot `[begin, begin + width)`, by node and time."""
 
     node: Ints
     slot: Ints
-    """Number of slots since Unix second 0."""
+    """Number since Unix second 0."""
     watts: Floats
     width: int
     shift: int = 0
-    """Seconds to add to a slot's time for the history's clock."""
+    """Added to a slot's time for the history's clock, s."""
 
     @classmethod
     def of_values(cls, power: NodeWatts) -> _Slots:
@@ -135,12 +134,10 @@ class _Slots:
         return replace(self, node=self.node[rows], slot=self.slot[rows], watts=self.watts[rows])
 
     def begin(self, slot: Ints) -> Ints:
-        """Begin of slots, on the history's clock."""
         return slot * self.width + self.shift
 
 
 def _of_each_node(platform: Platform, slots: _Slots, ran: Ran) -> Sampled:
-    """Make samples of nodes and slots, without slots of jobs on unknown nodes."""
     placed = ran.has_place
     jobs = np.flatnonzero(placed)
     lengths = np.array([len(ran.places[int(number)]) for number in ran.number[jobs]], dtype=np.int64)
@@ -172,7 +169,6 @@ def _of_each_node(platform: Platform, slots: _Slots, ran: Ran) -> Sampled:
 
 
 def _of_groups(platform: Platform, slots: _Slots, ran: Ran) -> Sampled:
-    """Make samples of groups and slots, if nearly all nodes have measurements."""
     certain = ran.is_certain
     group_of = platform.group_of_node[slots.node]
     samples, why = {}, {}
@@ -201,7 +197,6 @@ def _of_groups(platform: Platform, slots: _Slots, ran: Ran) -> Sampled:
 
 
 def _unclear(ran: Ran, clear: Bools, group: int, slots: _Slots) -> Bools:
-    """Whether a job of unclear place may have run on the group in each slot."""
     rows = ~clear & ((ran.groups >> group) & 1 == 1)
     begin, place = np.unique(slots.begin(slots.slot), return_inverse=True)
     there = mean_held(ran.start[rows], ran.end[rows], np.ones((int(rows.sum()), 1)), begin, slots.width)[:, 0]
@@ -209,7 +204,7 @@ def _unclear(ran: Ran, clear: Bools, group: int, slots: _Slots) -> Bools:
 
 
 def mean_held(start: Ints, end: Ints, held: Floats, begin: Ints, width: int) -> Floats:
-    """Return mean resources of jobs in slots `[begin, begin + width)`: (jobs, kinds) becomes (slots, kinds)."""
+    """Mean resources of jobs in slots `[begin, begin + width)`: (jobs, kinds) becomes (slots, kinds)."""
     if not begin.size:
         return np.zeros((0, held.shape[1]))
     origin = int(begin.min())
@@ -217,7 +212,6 @@ def mean_held(start: Ints, end: Ints, held: Floats, begin: Ints, width: int) -> 
     start, end = np.clip(start, origin, last) - origin, np.clip(end, origin, last) - origin
 
     def held_until(edges: Ints) -> Floats:
-        """Unit-seconds from the origin on."""
         return _risen(start, held, edges) - _risen(end, held, edges)
 
     edges = begin - origin
@@ -225,7 +219,7 @@ def mean_held(start: Ints, end: Ints, held: Floats, begin: Ints, width: int) -> 
 
 
 def _risen(moments: Ints, held: Floats, edges: Ints) -> Floats:
-    """Integral of the resources until each edge, from each moment on without end."""
+    """Integral until each edge of amounts held from each moment on."""
     order = np.argsort(moments, kind="stable")
     moments, held = moments[order], held[order]
     nothing = np.zeros((1, held.shape[1]))

@@ -1,1 +1,1 @@
-"""Plans a day from the knowledge at its beginning, and writes the plan folder."""
+"""Plans a day and writes the plan folder."""

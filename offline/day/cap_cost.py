@@ -20,7 +20,7 @@ _EXPECTED = "at most how many kW (IT and cooling) from when to when, UTC, as 80k
 
 @dataclass(frozen=True)
 class WhatIf:
-    """The day with a strict limit. `cost`: lost profit, in the platform's currency."""
+    """The day with a strict limit. `cost`: lost profit."""
 
     asked: str
     profit: float
@@ -45,7 +45,7 @@ def what_if(
     asked: str, plan: DayPlan, hindsight: Hindsight, options: DaySpec, progress: SearchProgress,
     standing: Standing | None,
 ) -> WhatIf:  # fmt: skip
-    """Plan the day of `plan` again with a limit. Raises InputError for an infeasible limit."""
+    """Plan the day again with a limit. Raises InputError for an infeasible limit."""
     limit = limit_asked(asked, plan.problem.conditions.start)
     tariff = replace(hindsight.site.tariff, limits=(*hindsight.site.tariff.limits, limit))
     limited = replace(hindsight, site=replace(hindsight.site, tariff=tariff))

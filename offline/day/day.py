@@ -1,4 +1,4 @@
-"""Plans a UTC day from earlier knowledge, and derives the hourly profile: nodes on, power, target cores."""
+"""Plans a UTC day, and derives its profile: nodes on, power, target cores."""
 
 from __future__ import annotations
 
@@ -55,10 +55,9 @@ class DayPlan:
     plans: Plans
     aims: Aims
     downtime: Downtime
-    """Planned downtime of nodes."""
     all_on: Account
     account: Account
-    """Account with the planned downtime."""
+    """With the planned downtime."""
     bound: float | None
     """Upper bound on profit with any switching; None if unproven."""
     notes: tuple[str, ...]
@@ -86,8 +85,8 @@ def plan_day(
 ) -> DayPlan:  # fmt: skip
     """Plan UTC day `day` of a site from the knowledge at planning time.
 
-    The time until the day begins is simulated as expected. `standing`: state of the nodes at the day's beginning;
-    default: all on. Raises InputError for a day without history, weather or prices, and for infeasible power limits.
+    The time until the day begins is simulated as expected. `standing`: initial state of the nodes; default: all on.
+    Raises InputError for a day without history, weather or prices, and for infeasible power limits.
     """
     begun, watch = process_cpu_s(), Watch(options.time_limit, progress, stop)
     posed = pose(hindsight, day, options, standing)
@@ -128,7 +127,6 @@ def plan_day(
 
 
 def _of_limits(problem: Problem, made: Settled) -> tuple[str, ...]:
-    """Return notes on incomparable plans and bounds, and on a limit met only by nodes off."""
     tariff = problem.tariff
     if not tariff.limits and tariff.contracted_kw is None:
         return ()
@@ -141,10 +139,9 @@ def _of_limits(problem: Problem, made: Settled) -> tuple[str, ...]:
 def planned_downtime(
     problem: Problem, plan: Plan, all_on: Account, switching: Switching | None, standing: Standing | None = None
 ) -> Downtime:
-    """Return the downtime of nodes if jobs come as planned: the fewest nodes on, given plan and reserve.
+    """Downtime of nodes if jobs come as planned: fewest nodes on, given plan and reserve.
 
-    Closed nodes and nodes in maintenance stay as they are. Nodes off at the beginning without planned switching boot at
-    once.
+    Closed nodes stay as they are. Other nodes off at the beginning, without planned switching, boot at once.
     """
     platform, conditions = problem.platform, problem.conditions
     standing = standing or Standing.all_on(platform.node_count)
@@ -156,7 +153,6 @@ def planned_downtime(
 
 
 def _left_alone(platform: Platform, off: dict[int, int]) -> Spans:
-    """Return spans of closed nodes, excluded from switching, except nodes just `off`."""
     spans = [
         (node, max(start, off.get(node, start)), end)
         for node in range(platform.node_count if platform.maintenance else 0)
@@ -168,7 +164,6 @@ def _left_alone(platform: Platform, off: dict[int, int]) -> Spans:
 
 
 def _switched(problem: Problem, plan: Plan, all_on: Account, switching: Switching, off: dict[int, int]) -> Downtime:
-    """Return downtimes; the nodes in `off` are down at the beginning, until the stated time at least."""
     platform, conditions = problem.platform, problem.conditions
     busy, taken = node_spans(problem, plan), node_spans(problem, plan, _left_alone(platform, off))
     joule_cost = cost_of_joule(conditions, problem.cooling, problem.tariff, Series(conditions.edges, all_on.it_w))
@@ -186,7 +181,7 @@ def _switched(problem: Problem, plan: Plan, all_on: Account, switching: Switchin
 
 
 def nodes_on_of(day: DayPlan) -> StepFunction:
-    """Nodes up over time, in the plan."""
+    """Planned nodes up over time."""
     return nodes_up(day.downtime, day.problem.platform.node_count)
 
 
@@ -200,8 +195,8 @@ def profile_rows(
 ) -> ProfileTable:
     """Make profile.csv, a row for each segment of the day.
 
-    All figures but the cap are means. The target does not exceed the cores of nodes on, or a power limit minus the idle
-    draw. The cap covers the target on all nodes on at any time of the segment, and the planned power.
+    All figures but the cap are means. The target is limited to nodes on, and to a power limit minus idle draw. The cap
+    covers the target on all nodes on at any time of the segment, and the planned power.
     """
     conditions, platform = problem.conditions, problem.platform
     edges = conditions.edges
@@ -231,10 +226,10 @@ def powered_of(platform: Platform, downtime: Downtime) -> StepFunction:
 
 
 def wished_of(day: DayPlan) -> tuple[Ints, Ints]:
-    """Return the cores that dispatchers may use in each segment under a capped plan: edges, and cores.
+    """Usable cores in each segment under a capped plan: edges, and cores.
 
-    The cores are the target, limited to nodes on at any time of the segment; so the plan fits. With a power limit, the
-    opened nodes (`desired_of`) have no more cores than the limit allows.
+    The target, limited to nodes on at any time of the segment, so the plan fits. With a power limit, the opened nodes
+    (`desired_of`) have no more cores than allowed.
     """
     platform, edges = day.problem.platform, day.problem.conditions.edges
     most_on, most_powered = (envelope(f, edges)[1] for f in (nodes_on_of(day), powered_of(platform, day.downtime)))
@@ -247,11 +242,10 @@ def wished_of(day: DayPlan) -> tuple[Ints, Ints]:
 
 
 def desired_of(platform: Platform, days: Sequence[tuple[Ints, Ints]]) -> DesiredProfile:
-    """Return the desired profile for the cores of some days (`wished_of`), in time order.
+    """Desired profile for the cores of some days (`wished_of`), in time order.
 
-    All cores are usable outside these days. Each node has all or none of its cores open: shares of every node would
-    block jobs with exclusive nodes. Every group has open nodes if the target is not 0, because some jobs fit only
-    there.
+    All cores are usable outside these days. Nodes open completely: shares of every node would block jobs with exclusive
+    nodes. Every group has open nodes if the target is not 0, because some jobs fit only there.
     """
     steps = []
     for edges, cores in days:

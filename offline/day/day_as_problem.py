@@ -1,4 +1,4 @@
-"""States a day as a problem: running, waiting and forecast jobs, and the nodes' state."""
+"""States a day as a problem: jobs and the nodes' state."""
 
 from __future__ import annotations
 
@@ -31,11 +31,10 @@ class Posed:
     standing: Standing
     notes: tuple[str, ...]
     history: tuple[str, ...]
-    """Notes on a history that may have ended early."""
 
 
 def pose(hindsight: Hindsight, day: int, options: DaySpec, standing: Standing | None = None) -> Posed:
-    """State the problem of UTC day `day` from the knowledge at planning time; without `standing` all nodes are on.
+    """State the problem of UTC day `day` at planning time; without `standing` all nodes are on.
 
     Raises InputError for a day without history, weather or prices.
     """

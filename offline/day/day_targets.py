@@ -1,4 +1,4 @@
-"""Targets of a day for dispatchers: cores by hour, idle reserve, and the rules behind both."""
+"""A day's targets: cores by hour, idle reserve, and their rules."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ NONE_SWITCHED = "idle nodes draw no more than those that are off: none is switch
 
 @dataclass(frozen=True)
 class Aims:
-    """Targets for dispatchers, with explanatory rules (by heading) and notes."""
+    """Targets for dispatchers, with rules (by heading) and notes."""
 
     cores: StepFunction
     switching: Switching | None
     rules: tuple[tuple[str, tuple[str, ...]], ...] = ()
     notes: tuple[str, ...] = ()
     trees: tuple[tuple[str, Branch], ...] = ()
-    """The same rules as trees for drawing."""
+    """The same rules, for drawing."""
 
 
 def aims_of_day(hindsight: Hindsight, known: Known, day: int, options: DaySpec, planned: StepFunction) -> Aims:
-    """Return a day's targets, learned or by algorithm 8; `planned`: cores in use by plan."""
+    """A day's targets, learned or by algorithm 8; `planned`: cores in use by plan."""
     platform = known.platform
     if options.switching is SwitchingRule.ALGORITHM8:
         cores = thesis_target(known, day, options.offset, planned)
@@ -69,7 +69,6 @@ def aims_of_day(hindsight: Hindsight, known: Known, day: int, options: DaySpec, 
 
 
 def _spare_cores(switching: Switching, platform: Platform) -> StepFunction:
-    """Cores of all spare nodes over time."""
     cores = platform.group_capacity[:, platform.kinds.index(CORES)]
     parts = (StepFunction(f.times, cores[group] * f.values) for group, f in switching.spares.items())
     return StepFunction.sum_of(parts)
@@ -78,9 +77,9 @@ def _spare_cores(switching: Switching, platform: Platform) -> StepFunction:
 def hourly_target(
     planned: StepFunction, learned: StepFunction, spare: StepFunction, hours: Ints, most: int
 ) -> StepFunction:
-    """Return target cores by hour: the larger of plan and learned use, plus spare nodes.
+    """Target cores by hour: the larger of plan and learned use, plus spare nodes.
 
-    `hours` (hours + 1,) are the edges. `most` cores apply outside the hours and as a limit.
+    `hours` (hours + 1,): edges. `most` cores apply outside the hours and as a limit.
     """
     begins = hours[:-1]
     aims = np.maximum(planned.max_over(begins, hours[1:]), learned.at(begins)) + spare.at(begins)

@@ -1,4 +1,4 @@
-"""A plan's main figures as rows for a terminal, and three sentences for its report."""
+"""A plan's main figures for a terminal, and a summary for its report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from offline.site.site_inputs import Site
 
 
 def figures_for_people(summary: Mapping[str, Figure]) -> list[tuple[str, Figure]]:
-    """Select the main figures of summary.json, with names."""
+    """Main figures of summary.json, with names."""
     currency = summary["currency"]
     rows: list[tuple[str, Figure]] = [
         ("day", summary["date_utc"]),
@@ -37,7 +37,6 @@ def figures_for_people(summary: Mapping[str, Figure]) -> list[tuple[str, Figure]
 
 
 def _gain(summary: Mapping[str, Figure]) -> str:
-    """Return the expected gain of switching, with its range."""
     if summary["gain_eur"] is None:
         return "none, or nobody can say"
     gain, low, high, over = (
@@ -48,7 +47,7 @@ def _gain(summary: Mapping[str, Figure]) -> str:
 
 
 def first_lines(site: Site, day: DayPlan, nodes_on: StepFunction) -> list[str]:
-    """Summarise a plan in three sentences: action, savings, risks."""
+    """Summary in three sentences: action, savings, risks."""
     return [_to_do(site, day, nodes_on), _saves(site, day), _may_go_wrong(site, day)]
 
 

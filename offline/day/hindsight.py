@@ -1,4 +1,4 @@
-"""Near-optimal plans of past days, made in hindsight, and replays of past days under a switching rule."""
+"""Hindsight plans of past days, and replays under a switching rule."""
 
 from __future__ import annotations
 
@@ -38,9 +38,8 @@ LEAST_DAYS = 5
 """Fewest past days to learn from."""
 MOST_DAYS = 14
 MOST_JOBS = 40_000
-"""Past days are added up to this total of jobs, with at least `LEAST_DAYS` days."""
+"""Past days are added up to this total, with at least `LEAST_DAYS` days."""
 GROUPS = 200
-"""Groups of jobs rebuilt by a plan in hindsight."""
 
 
 @dataclass
@@ -54,7 +53,7 @@ class Hindsight:
     past: Schedule
     lead_s: int = 0
     switched_days: dict[tuple[int, str, int, float], tuple[SwitchedDay, SwitchedDay]] = field(default_factory=dict)
-    """Past days under the learned rule and under Slurm's own (`offline.day.promise`)."""
+    """Past days under the learned rule and Slurm's own (`offline.day.promise`)."""
     _use: dict[int, Floats] = field(default_factory=dict)
     _demand: dict[int, Floats] = field(default_factory=dict)
     _conditions: dict[int, Conditions] = field(default_factory=dict)
@@ -70,11 +69,11 @@ class Hindsight:
         return work_of(self.past, self.site.platform)
 
     def known_on(self, day: int) -> Known:
-        """Return the knowledge at the midnight before a day."""
+        """Knowledge at the midnight before a day."""
         return known_at(self.site, self.past, day, self.site.calendar.day(day)[0])[0]
 
     def target(self, known: Known, day: int, seed: int) -> tuple[TargetTree | None, StepFunction]:
-        """Learn from the days before `day`. Return the tree (None with few days) and target cores by hour."""
+        """Learn from earlier days. Return the tree (None with few days) and target cores by hour."""
         platform = self.site.platform
         days = self._covered_days(known.first_day, known.next_day, seed)
         if len(days) < LEAST_DAYS:
@@ -88,12 +87,10 @@ class Hindsight:
         return tree, tree.cores(told.table(day, 1), platform.cores)
 
     def _covered_days(self, first: int, day: int, seed: int) -> list[int]:
-        """Return the latest recent days with weather, prices and a forecast."""
         recent = reversed(self.recent_days(first, day))
         return [*takewhile(lambda one: self._covered(one, day) and self._foretold(one, seed), recent)][::-1]
 
     def _foretold(self, day: int, seed: int) -> bool:
-        """Return True if a forecast of the day is possible."""
         try:
             self._demand_of(day, seed)
         except NothingBeforeError:
@@ -101,7 +98,7 @@ class Hindsight:
         return True
 
     def recent_days(self, first: int, day: int) -> list[int]:
-        """Return recent days to learn from, complete before `day`, limited by total jobs."""
+        """Recent days to learn from, complete before `day`, limited by total jobs."""
         days: list[int] = []
         jobs = 0
         for before in range(day - 1, max(first, day - MOST_DAYS) - 1, -1):
@@ -114,7 +111,6 @@ class Hindsight:
         return days[::-1]
 
     def _covered(self, day: int, until: int) -> bool:
-        """Return True if the day has weather and prices. Caches days up to `until`."""
         if day not in self._conditions:
             try:
                 several = self.site.conditions(day - MOST_DAYS, until - day + MOST_DAYS)
@@ -129,14 +125,13 @@ class Hindsight:
         return True
 
     def _demand_of(self, day: int, seed: int) -> Floats:
-        """Forecast mean cores in use by hour of a day, as of its planning."""
         if day not in self._demand:
             made = forecast(self.site.waited(self.past), self.site.calendar, day, seed=seed, lead_s=self.lead_s)
             self._demand[day] = made.demand.in_use.mean
         return self._demand[day]
 
     def _jobs_as_known(self, now: int) -> list[Expected]:
-        """Return the jobs submitted before `now`. Unfinished jobs get an expected runtime."""
+        """Jobs submitted before `now`, unfinished jobs with an expected runtime."""
         site, past = self.site, self.past
         state = state_at(past, [job.asked for job in site.jobs], site.platform, now, predictor_of(past))
         expected = dict(
@@ -151,7 +146,7 @@ class Hindsight:
         ]
 
     def _use_of(self, day: int) -> Floats:
-        """Share of the machine in use by hour in the hindsight plan of a past day."""
+        """Share of the machine in use by hour in a past day's hindsight plan."""
         if day not in self._use:
             site, (start, end) = self.site, self.site.calendar.day(day)
             asked = [job.asked for job in site.jobs]
@@ -171,7 +166,7 @@ class Hindsight:
 
 @dataclass(frozen=True)
 class SwitchedDay:
-    """A past day under a rule: downtimes of nodes used in index order, and boot delays of jobs."""
+    """A past day under a rule: downtimes of nodes used in index order, and boot delays."""
 
     downtime: Downtime
     delay: Ints
@@ -180,7 +175,7 @@ class SwitchedDay:
 def switched_day(
     demands: Mapping[int, Demand], switching: Switching, platform: Platform, start: int, end: int
 ) -> SwitchedDay:
-    """Simulate the day `[start, end)` under a rule, with each group's demand."""
+    """Simulate the day `[start, end)` under a rule."""
     hours = np.arange(start, end + 1, HOUR_S, dtype=np.int64)
     rows: list[tuple[int, int, int]] = []
     delay = []
@@ -199,7 +194,7 @@ def switched_day(
 def times_down(on: StepFunction, count: int, first: int, power: NodePower) -> list[tuple[int, int, int]]:
     """Return (node, down, up) of `count` nodes from `first` on, with the first `on` nodes on or booting.
 
-    Nodes off at the beginning have been off for a day.
+    Nodes off at first have been off for a day.
     """
     values = on.values.tolist()
     begin = int(on.times[1]) if len(on.times) > 1 else 0

@@ -1,4 +1,4 @@
-"""Simulates the hours between planning and the planned day, and collects the machine's hourly knowledge."""
+"""Simulates the hours between planning and the planned day, and collects hourly knowledge."""
 
 from __future__ import annotations
 
@@ -25,10 +25,7 @@ from offline.site.site_inputs import Site
 
 @dataclass(frozen=True)
 class Gap:
-    """Expected cores in use and submissions (ascending) from a moment on, and the state at the end.
-
-    Nothing after the state's time is valid.
-    """
+    """Expected cores in use and submissions (ascending) until the state's time."""
 
     used: StepFunction
     submits: Ints
@@ -36,9 +33,9 @@ class Gap:
 
 
 def live_on(state: State, jobs: Sequence[Job], coming: Sequence[Expected], platform: Platform, until: int) -> Gap:
-    """Simulate running, waiting and forecast jobs by EASY backfilling with expected durations.
+    """Simulate running, waiting and forecast jobs by EASY backfilling.
 
-    `jobs`: the history's jobs, including all running jobs. Nodes are assigned anew.
+    `jobs`: the history's jobs, including running jobs. Nodes are assigned anew.
     """
     now, running = state.now, state.running
     by_number = {job.number: job for job in jobs if job.submit < now}  # later jobs may share a made-up number
@@ -71,7 +68,6 @@ def live_on(state: State, jobs: Sequence[Job], coming: Sequence[Expected], platf
 
 
 def _as_expected(job: Job, submit: int, duration: int) -> Actual:
-    """Return the job submitted at `submit`, without a latest start, with the given duration."""
     asked = replace(job, submit=submit, earliest=max(job.earliest, submit), latest=None, walltime=duration)
     return Actual(asked, duration)
 
@@ -79,14 +75,13 @@ def _as_expected(job: Job, submit: int, duration: int) -> Actual:
 THURSDAY = 3
 """Weekday of Unix day 0; Monday is 0."""
 LEARN_DAYS = 60
-"""Most past days to learn from."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """A machine's past until `until`; later knowledge is excluded.
+    """A machine's past until `until`.
 
-    `ahead`: expected events between `until` and the planned day.
+    `ahead`: expected events until the planned day.
     """
 
     platform: Platform
@@ -94,7 +89,7 @@ class Known:
     schedule: Schedule
     until: int
     more: dict[str, Series]
-    """Weather and prices on the trace's clock, by names used in rules."""
+    """Weather and prices on the trace's clock, by names in rules."""
     ahead: Gap | None = None
 
     @property
@@ -112,12 +107,12 @@ class Known:
 
     @property
     def used(self) -> StepFunction:
-        """Cores in use, valid for known and expected times only."""
+        """Cores in use, only valid for known and expected times."""
         past = used_profile(self.schedule, CORES)
         return past if self.ahead is None else past.followed_by(self.ahead.used, self.until)
 
     def table(self, day: int, days: int) -> HourTable:
-        """Return hourly knowledge of UTC days, as of each day's beginning."""
+        """Hourly knowledge of UTC days, as of each day's beginning."""
         start, end = self.calendar.day(day)[0], self.calendar.day(day + days - 1)[1]
         covered = {name: series for name, series in self.more.items() if series.start <= start and end <= series.end}
         weekday = (self.calendar.to_unix(start) // DAY_S + THURSDAY) % 7
@@ -128,7 +123,7 @@ class Known:
 
 
 def known_at(site: Site, past: Schedule, day: int, now: int, ahead: Gap | None = None) -> tuple[Known, tuple[str, ...]]:
-    """Return a site's past at `now`, at most a day before `day`, and notes on missing data."""
+    """A site's past at `now`, at most a day before `day`, and notes on missing data."""
     known = Known(site.platform, site.calendar, past, now, {}, ahead)
     more, notes = site.known_ahead(min(known.first_day, day), day)
     return replace(known, more=more), notes

@@ -1,4 +1,4 @@
-"""Nodes to keep on in a day: learned spares, or the floor from a target by the thesis's algorithm 8."""
+"""Nodes to keep on in a day: learned spares, or a floor by the thesis's algorithm 8."""
 
 from __future__ import annotations
 
@@ -30,37 +30,37 @@ s costs half a point of the savings, and four points at high load (docs/switchin
 """
 
 FREE = 1e-12
-"""Least price of a joule, in the platform's currency, if waits have a price; energy may be free."""
+"""Least price of a joule if waits have a price; energy may be free."""
 
 
 @dataclass(frozen=True)
 class SpareDays:
-    """A day's spares, with all nodes on before the day, and the rule behind."""
+    """A day's spares, with all nodes on before, and the rule."""
 
     switching: Switching
     rule: SpareRule
 
 
 def break_even_seconds(platform: Platform) -> int:
-    """Return the longest break-even downtime of any node, s; 0 if none breaks even."""
+    """Longest break-even downtime of any node, s; 0 if none breaks even."""
     even = MachinePower.of_platform(platform).break_even_s
     finite = even[np.isfinite(even)]
     return ceil(finite.max()) if len(finite) else 0
 
 
 def idle_seconds(platform: Platform, use: float = 0.0) -> int:
-    """Return the idle time before a shutdown: break-even or `LEAST_IDLE_S`, s.
+    """Idle time before a shutdown: break-even or `LEAST_IDLE_S`, s.
 
-    Break-even alone applies if the used share of nodes is high, because few nodes idle long then.
+    Break-even applies at high use, because few nodes idle long then.
     """
     even = break_even_seconds(platform)
     return max(even, LEAST_IDLE_S) if even and use <= HIGH_USE else even
 
 
 def reactive_switching(rule: Reactive, platform: Platform, start: int) -> Switching | None:
-    """Return the switching of a reactive rule from `start` on, with all nodes on before.
+    """Switching of a reactive rule from `start` on; all nodes are on before.
 
-    Spares are split over switchable groups by node count. None without such a group.
+    Spares are split over switchable groups by node count. None: no such group.
     """
     counts = {index: group.count for index, group in enumerate(platform.groups) if not group.stays_on}
     if not counts:
@@ -75,7 +75,7 @@ def reactive_switching(rule: Reactive, platform: Platform, start: int) -> Switch
 
 
 def wait_joules(price: float, site: Site, conditions: Conditions) -> float:
-    """Return the value of a job's wait second in joules, at the day's mean price of energy and cooling."""
+    """Value of a job's wait second in joules, at the day's mean price of energy and cooling."""
     if not price:
         return 0.0
     idle_w = np.full(len(conditions.edges) - 1, MachinePower.of_platform(site.platform).idle_w.sum())
@@ -87,7 +87,7 @@ def wait_joules(price: float, site: Site, conditions: Conditions) -> float:
 def spares_of_day(known: Known, day: int, demands: Mapping[int, Demand], wait_j: float = 0.0) -> SpareDays:
     """Learn the spare nodes for each hour of `day` from all complete days.
 
-    `demands`: the whole past, by node group; later knowledge is removed here. `wait_j`: cost of a job's wait second, in
+    `demands`: the whole past, by node group; later knowledge is removed. `wait_j`: cost of a job's wait second, in
     joules.
     """
     days = known.next_day - known.first_day
@@ -108,20 +108,19 @@ def spares_of_day(known: Known, day: int, demands: Mapping[int, Demand], wait_j:
 
 
 def _use(demands: Mapping[int, Demand], edges: Ints) -> float:
-    """Share of all nodes in use between the first and last edge; 0 for an empty span."""
     start, end = int(edges[0]), int(edges[-1])
     busy = sum(demand.busy.integral(start, end) for demand in demands.values())
     return busy / (sum(demand.count for demand in demands.values()) * max(end - start, 1))
 
 
 def thesis_target(known: Known, day: int, offset: int, planned: StepFunction | None) -> StepFunction:
-    """Target cores by algorithm 8, with an offset in percent; `planned`: the plan's use."""
+    """Target cores by algorithm 8; `offset` in percent, `planned`: the plan's use."""
     start = known.calendar.day(day)[0]
     return target_tree.desired_cores(known.used, known.platform.cores, start, offset / 100, planned)
 
 
 def thesis_switching(cores: StepFunction, platform: Platform) -> Switching | None:
-    """Return the floor of nodes on for a core target; None if being off saves nothing."""
+    """Floor of nodes on for a core target; None if being off saves nothing."""
     power = MachinePower.of_platform(platform)
     saves = {int(group) for group in platform.group_of_node[power.idle_w > power.off_w]}
     wished = target_tree.switching(cores, platform, idle_seconds(platform))

@@ -1,4 +1,4 @@
-"""Nodes at a day's beginning, as reported or as left by the previous plan: off, closed or busy."""
+"""Nodes at a day's beginning, as reported or left by the previous plan."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from offline.planner.day_problem import Running
 
 @dataclass(frozen=True)
 class Standing:
-    """State of the nodes at a day's beginning. Nodes neither `closed` nor in `down` are on.
+    """Initial state of the nodes. Nodes neither `closed` nor in `down` are on.
 
-    `busy` and `closed`, shape (nodes,): nodes with jobs at the time of the report, and nodes that accept none for an
-    unknown time. `down`: at most a span a node, from before the beginning on. `up` is `FOREVER` for a node off until
-    booted, otherwise the end of its boot. Times are s of the trace's clock.
+    `busy`, `closed` (nodes,): nodes with jobs when reported, and nodes that accept none for an unknown time. `down`: at
+    most a span for each node, from before the beginning on. `up`: `FOREVER` if off, otherwise the boot's end. Times are
+    s of the trace's clock.
     """
 
     busy: Bools
@@ -51,7 +51,7 @@ class Standing:
         return np.asarray(np.minimum(self.down.up, np.maximum(self.down.down + shutdown_s, start) + boot_s))
 
     def may_be_booted(self, platform: Platform, start: int) -> dict[int, int]:
-        """Return the earliest up times of nodes that are off and accept jobs."""
+        """Earliest up times of nodes that are off and accept jobs."""
         mine = self.is_off[self.down.node] & ~self.closed[self.down.node]
         soonest = self.soonest_up(platform, start)
         return dict(zip(self.down.node[mine].tolist(), soonest[mine].tolist(), strict=True))
@@ -70,8 +70,8 @@ class Standing:
     def seated(self, running: Running, platform: Platform) -> tuple[Running, Standing, int]:
         """Assign running jobs to plausible nodes, and count those reported off.
 
-        A history states the number of nodes in a group, not the nodes. Jobs move to as many nodes of the group: busy
-        nodes first, then nodes on; within each, present nodes first. Jobs keep sharing nodes. A node with a job is on.
+        A history states only the number of nodes in a group. Jobs move within the group: to busy nodes first, then
+        nodes on; present nodes first in each. Jobs keep sharing nodes. A node with a job is on.
         """
         used = np.unique(running.placed.nodes)
         off = self.is_off
@@ -91,14 +91,14 @@ class Standing:
         return moved, replace(self, down=down), int(off[taken].sum())
 
     def without_idle_closed(self, platform: Platform, since: int, until: int) -> Platform:
-        """Return the machine without closed idle nodes."""
+        """The machine without closed idle nodes."""
         idle = tuple(np.flatnonzero(self.closed & ~self.busy).tolist())
         if not idle:
             return platform
         return replace(platform, maintenance=(*platform.maintenance, Maintenance(idle, since, until)))
 
     def closed_until(self, platform: Platform, start: int, end: int) -> Platform:
-        """Return the machine with closed nodes in maintenance until `end`, and down nodes until up."""
+        """The machine with closed nodes in maintenance until `end`, and down nodes until up."""
         until = np.where(self.closed, end, start)
         until[self.down.node] = np.maximum(until[self.down.node], self.soonest_up(platform, start))
         windows = tuple(
@@ -108,9 +108,9 @@ class Standing:
         return replace(platform, maintenance=(*platform.maintenance, *windows)) if windows else platform
 
     def notes(self, found_on: int = 0, held: int | None = None) -> Iterator[str]:
-        """Yield notes on the state.
+        """Yield notes.
 
-        `found_on`: nodes reported off but with jobs. `held`: busy nodes by the history.
+        `found_on`: nodes with jobs but reported off. `held`: busy nodes by the history.
         """
         busy = int(self.busy.sum())
         if busy and held is not None and not busy <= 2 * held <= 4 * busy:
@@ -126,9 +126,9 @@ class Standing:
 
 
 def as_said(states: NodeStates, platform: Platform, now: int, start: int) -> Standing:
-    """Derive the state at `start` from reported states at `now`, without switching. Boots complete meanwhile.
+    """Derive the state at `start` from reported states at `now`, without switching.
 
-    A down node has been down for a second at least, even without a shutdown time.
+    A down node has been down for a second at least.
     """
     boot_s, shutdown_s = boot_and_shutdown(platform)
     off = states.off | states.shutting_down
@@ -140,7 +140,7 @@ def as_said(states: NodeStates, platform: Platform, now: int, start: int) -> Sta
 
 
 def left_by(folder: Path, platform: Platform, start: int, offset: int) -> Downtime:
-    """Return downtimes at `start` from a plan that ends then; `offset`: Unix time minus the trace's.
+    """Downtimes at `start` from a plan that ends then; `offset`: Unix time minus the trace's.
 
     Raises InputError for a plan of another machine, or with another end.
     """
@@ -168,5 +168,4 @@ def left_by(folder: Path, platform: Platform, start: int, offset: int) -> Downti
 
 
 def _nodes(group: NodeGroup) -> tuple[str, int, dict[str, int]]:
-    """Return a group's identity, without its power figures."""
     return group.prefix, group.count, group.resources

@@ -1,4 +1,4 @@
-"""Writes the plan folder of a `DayPlan`: tables, target.json, summary.json and report.html."""
+"""Writes a `DayPlan` as plan folder."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def write_day(
 ) -> tuple[PlanFolder, Target]:  # fmt: skip
     """Write all files to an existing folder and return the content. Raises OSError.
 
-    `cap`: write the target cores to the target too, as a limit for dispatchers.
+    `cap`: limit dispatchers to the target cores.
     """
     nodes_on = nodes_on_of(day)
     profile = profile_of(day)
@@ -78,7 +78,7 @@ def write_day(
 
 
 def table_of(day: DayPlan) -> ScheduleTable:
-    """schedule.csv: all planned jobs, and running jobs with true starts."""
+    """schedule.csv: planned jobs, and running jobs with true starts."""
     schedule = schedule_of(day.problem, day.plan)
     return ScheduleTable(
         schedule.number, schedule.submit, schedule.start, schedule.finish, schedule.units,
@@ -88,7 +88,7 @@ def table_of(day: DayPlan) -> ScheduleTable:
 
 
 def summary_of(site: Site, day: DayPlan, wait_price: float) -> dict[str, Figure]:
-    """The flat figures of summary.json."""
+    """Flat figures of summary.json."""
     told, down = day.account, day.downtime
     start, end = day.problem.conditions.start, day.problem.conditions.end
     boots = down.up - MachinePower.of_platform(site.platform).boot_s[down.node]
@@ -157,12 +157,11 @@ def promised(promise: Promise | None) -> dict[str, Figure]:
 
 
 def _range(name: str, unit: str, of: Range) -> dict[str, Figure]:
-    """Figures of a range: 10th and 90th percentile of days."""
     return {f"{name}_p10{unit}": of.low, f"{name}_p90{unit}": of.high}
 
 
 def _expected(day: DayPlan) -> tuple[Floats, Floats]:
-    """Low and high use by segment: cores of known jobs plus the forecast range."""
+    """Low and high use by segment: known jobs plus the forecast range."""
     edges, problem = day.problem.conditions.edges, day.problem
     made_up = np.array([day.kinds[number] is JobKind.FORECAST for number in problem.jobs.number.tolist()], dtype=bool)
     known = cores_used(problem, np.where(made_up, problem.horizon, day.plan.start))

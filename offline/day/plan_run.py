@@ -87,7 +87,6 @@ def run_plan(request: PlanSpec, progress: SearchProgress | None, have: Objects =
 
 
 def _standing(request: PlanSpec, site: Site, start: int) -> tuple[Standing | None, tuple[str, ...]]:
-    """Return the reported state of nodes at the day's beginning, if any, and notes. Raises InputError."""
     platform, offset = site.platform, site.calendar.offset
     assert site.now is not None
     standing, notes = None, list[str]()
@@ -107,7 +106,6 @@ def _standing(request: PlanSpec, site: Site, start: int) -> tuple[Standing | Non
 
 
 def _number_of(day: int | date, calendar: Calendar) -> int:
-    """Return a UTC day's number. Raises InputError for a date on an undated trace."""
     if isinstance(day, int):
         return day
     if not calendar.is_known:
@@ -116,9 +114,9 @@ def _number_of(day: int | date, calendar: Calendar) -> int:
 
 
 def _moment(request: PlanSpec, trace: Trace, calendar: Calendar) -> Moment:
-    """Return the planning time: `--now`, or the first full hour after the history's last event.
+    """Planning time: `--now`, or the first full hour after the history's last event.
 
-    The time is never after the day's beginning. A history that ends more than a day earlier gives the day's beginning.
+    Never after the day's beginning. A history that ends more than a day earlier gives the day's beginning.
     """
     start = calendar.day(_number_of(request.wanted_day, calendar))[0]
     counted = not_ended(trace)

@@ -21,14 +21,14 @@ from offline.site.site_spec import SiteSpec
 
 REACTIVE = "reactive"
 MOST_S = 1_000_000
-"""Upper limit of idle seconds and of spares."""
+"""Upper limit of idle seconds and spares."""
 
 
 class SwitchingRule(StrEnum):
     """How nodes are switched."""
 
     SPARE = "spare"
-    """Default: a few spare nodes stay on, learned by hour; other idle nodes are off."""
+    """Default: learned numbers of spare nodes stay on; other idle nodes are off."""
     ALGORITHM8 = "algorithm8"
     """Thesis: a share of the cores unused in the last 24 hours stays on."""
     OFF = "off"
@@ -43,12 +43,12 @@ class Reactive:
     spares: int = 0
 
     def __str__(self) -> str:
-        """Return the option's text."""
+        """The option's text."""
         return f"{REACTIVE}:{self.idle_s}" + (f",{self.spares}" if self.spares else "")
 
 
 def loop_switching(text: str) -> tuple[SwitchingRule, Reactive | None]:
-    """Return the rule for planning days, and a reactive rule in its place. Raises InputError.
+    """Rule for planning days, and a reactive rule in its place. Raises InputError.
 
     `reactive:SECONDS[,SPARES]` gives the second; then no switching is planned.
     """
@@ -68,7 +68,7 @@ def loop_switching(text: str) -> tuple[SwitchingRule, Reactive | None]:
 
 
 def wait_cost(price: float, seconds: float) -> float:
-    """Return the cost of wait seconds, at a price for an hour."""
+    """Cost of wait seconds, at a price for an hour."""
     return price * seconds / 3600
 
 

@@ -1,7 +1,7 @@
-"""Uses the power room below a limit left by nodes off.
+"""Uses the room below a power limit left by nodes off.
 
-The searches count all nodes as on. If the planned nodes off leave room, a search runs with the limit eased by the room.
-The new plan is kept if feasible with its nodes off, and more profitable.
+The searches count all nodes as on. If nodes off leave room, a search runs with the limit eased by the room. The new
+plan is kept if feasible and more profitable.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from offline.planner.power_limits import must_be_kept
 
 ROUNDS: Final = 4
 WORTH_WHILE: Final = 0.01
-"""Smallest room to use, as a share of the limit."""
+"""Smallest useful room, as a share of the limit."""
 
 
 @dataclass(frozen=True)
 class Settled:
-    """Plans, the resulting downtime, and accounts with all nodes on and with the downtime."""
+    """Plans, downtime, and accounts without and with the downtime."""
 
     plans: Plans
     all_on: Account
@@ -34,7 +34,7 @@ class Settled:
 
 
 def fill_room(problem: Problem, first: Settled, settle: Callable[[Tariff], Settled]) -> Settled:
-    """Return the best of the first plan and of plans made by `settle` with eased limits.
+    """Best of the first plan and of plans made by `settle` with eased limits.
 
     Stops after a search ended by the user or the time limit.
     """
@@ -55,7 +55,6 @@ def fill_room(problem: Problem, first: Settled, settle: Callable[[Tariff], Settl
 
 
 def _eased(problem: Problem, plan: Settled, tariff: Tariff, share: float) -> Tariff:
-    """Return the tariff with a share of the plan's power room added to the limits."""
 
     def room(start: int, end: int, most_kw: float) -> float:
         day = problem.conditions

@@ -1,8 +1,7 @@
 """Expected gain of a day's switching, from replays of past days.
 
-Each past day is switched by the rule learned from earlier days, with the real jobs. Its work and switching are then
-moved to the weather and prices of the coming day. `offline.onoff.reserve_replay` gives savings and delays. Effects of a
-delay on later jobs are ignored.
+Each past day is switched by the rule learned from earlier days, with the real jobs (`offline.onoff.reserve_replay`),
+then moved to the coming day's weather and prices. Effects of a delay on later jobs are ignored.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from offline.forecast.forecast import Range, range_of
 
 @dataclass(frozen=True)
 class Waits:
-    """Mean boot delay a job (s), share of delayed jobs, and cost of a day's delays."""
+    """Mean boot delay (s), share of delayed jobs, and cost of a day's delays."""
 
     mean_s: float
     delayed_share: float
@@ -44,10 +43,9 @@ class Waits:
 
 @dataclass(frozen=True)
 class Promise:
-    """Expected gain of a day's switching from `days` past days, in the platform's currency.
+    """Expected gain of a day's switching from `days` past days.
 
-    `gain`: over all nodes on. `over_suspend`: over Slurm's own rule with the break-even time. Both are net of boot
-    delay costs.
+    `gain`: over all nodes on. `over_suspend`: over Slurm's rule with the break-even time. Both are net of delay costs.
     """
 
     gain: Range
@@ -62,13 +60,12 @@ BEYOND: Final = 0.1
 """Widening of the ranges beyond a fortnight's extremes (docs/forecast.md)."""
 _NOTHING = Range(0.0, 0.0, 0.0)
 NOBODY_KNOWS: Final = Promise(_NOTHING, _NOTHING, _NOTHING, Waits(0.0, 0.0, 0.0), Waits(0.0, 0.0, 0.0), days=0)
-"""Placeholder without valid figures."""
 
 
 def promise_of(
     hindsight: Hindsight, known: Known, options: DaySpec, conditions: Conditions, weights: Floats
 ) -> Promise | None:
-    """Return the expected gain of the rule under these conditions; None below `LEAST_DAYS` past days.
+    """Expected gain of the rule under these conditions; None below `LEAST_DAYS` past days.
 
     `weights`: `Forecast.day_weights`.
     """
@@ -104,7 +101,7 @@ def promise_of(
 def switched(
     hindsight: Hindsight, day: int, options: DaySpec, wait_j: float
 ) -> tuple[SwitchedDay, SwitchedDay]:  # fmt: skip
-    """Return a past day under the learned rule and under Slurm's rule, cached.
+    """A past day under the learned rule and under Slurm's, cached.
 
     `wait_j`: price of waits in joules of the planned day.
     """
@@ -119,7 +116,6 @@ def switched(
 
 
 def _rule_of(hindsight: Hindsight, day: int, options: DaySpec, wait_j: float) -> Switching:
-    """Return the switching learned before a past day."""
     known = hindsight.known_on(day)
     if options.switching is SwitchingRule.ALGORITHM8:
         return thesis_switching(thesis_target(known, day, options.offset, None), known.platform) or Switching()
@@ -127,7 +123,7 @@ def _rule_of(hindsight: Hindsight, day: int, options: DaySpec, wait_j: float) ->
 
 
 def moved_work(work: Work, start: int, end: int, later: int) -> Work:
-    """Return the work in `[start, end)`, shifted by `later`."""
+    """Work in `[start, end)`, shifted by `later`."""
     runs = (work.start < end) & (work.finish > start)
     return Work(
         work.start[runs] + later, work.finish[runs] + later, work.cores[runs], work.added_w[runs], work.income[runs]
@@ -135,13 +131,12 @@ def moved_work(work: Work, start: int, end: int, later: int) -> Work:
 
 
 def moved_downtime(downtime: Downtime, later: int) -> Downtime:
-    """Return the downtime, shifted by `later`."""
+    """Downtime shifted by `later`."""
     up = np.where(downtime.up < FOREVER, downtime.up + later, FOREVER)
     return Downtime(downtime.node, downtime.down + later, up)
 
 
 def _waits(delays: list[Ints], says: Floats, price: float) -> Waits:
-    """Boot delays over several days, weighted by `says`."""
     jobs = float(says @ [len(delay) for delay in delays]) or 1.0
     seconds = float(says @ [delay.sum() for delay in delays])
     delayed = float(says @ [(delay > 0).sum() for delay in delays])

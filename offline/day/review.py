@@ -1,7 +1,4 @@
-"""Compares a run with a plan to a run without, over the plan's day and at its prices.
-
-The same evaluator counts both runs.
-"""
+"""Compares runs with and without a plan, over the plan's day and at its prices."""
 
 from __future__ import annotations
 
@@ -40,9 +37,8 @@ class Lived:
     """Cores in use over time."""
     nodes_on: StepFunction
     waits: Ints
-    """Waits of jobs submitted in the day and started, s, shape (jobs,)."""
+    """Of jobs submitted in the day and started, s, shape (jobs,)."""
     core_h: float
-    """Core-hours in the day."""
     mean_nodes_on: float
 
     @property
@@ -57,10 +53,7 @@ class Lived:
 
     @property
     def cost_per_1000_core_h(self) -> float | None:
-        """Cost of energy and cooling for 1,000 core-hours; None without work.
-
-        Work after the day has no cost in the day.
-        """
+        """Cost of energy and cooling for 1,000 core-hours in the day; None without work."""
         return 1000 * float(self.cost.sum()) / self.core_h if self.core_h else None
 
 
@@ -70,7 +63,7 @@ class Review:
 
     plan: PlanFolder
     cap: StepFunction | None
-    """Core limit of the run with the plan; None for a plan without a cap."""
+    """Core limit of the run with the plan; None without a cap."""
     followed: Lived
     without: Lived
     dispatcher: str
@@ -134,7 +127,6 @@ def review(plan_dir: Path, followed: Path, without: Path) -> Review:
 
 
 def _run_of(plan: PlanFolder, folder: Path) -> RunFiles:
-    """Read a run of the plan's machine, clock and day. Raises InputError."""
     files = read_run(folder)
     told, expected = ("groups", "partitions", "maintenance"), "a run of the plan's platform"
     ours, theirs = platform_to_dict(plan.platform), platform_to_dict(files.platform)
@@ -192,7 +184,6 @@ def draw(path: Path, told: Review) -> None:
 
 
 def _figures(lived: Lived) -> dict[str, float]:
-    """Table figures, by keys with units."""
     told, waits = lived.account, lived.waits
     return {
         "profit_eur": told.profit,

@@ -1,1 +1,1 @@
-"""Exports of plans for operators' tools. Each format is an `offline.export.exporter.Exporter`."""
+"""Exports of plans for operators' tools."""

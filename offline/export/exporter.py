@@ -1,4 +1,4 @@
-"""Interface of export formats, and a plan's actions by node and time."""
+"""Interface of export formats, and a plan's actions."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from offline.folder.tables import OnOffTable
 
 
 class Export(NamedTuple):
-    """An export's text, and notes for users, a line each."""
+    """An export's text, and notes for users."""
 
     text: str
     notes: tuple[str, ...] = ()
 
 
 Exporter: TypeAlias = Callable[[PlanFolder, list[str]], Export]
-"""Function from a plan and the tool's node names to an export."""
+"""Makes an export from a plan and the tool's node names."""
 
 
 class Format(NamedTuple):
@@ -30,11 +30,11 @@ class Format(NamedTuple):
     what: str
     is_program: bool = False
     can_be_checked: bool = False
-    """Whether the export can be replayed on the days before the plan."""
+    """Whether a replay on earlier days is possible."""
 
 
 class Step(NamedTuple):
-    """Actions at a time: nodes to shut down and nodes to boot, ascending."""
+    """Nodes to shut down and to boot at a time, ascending."""
 
     time: int
     off: list[int]

@@ -1,4 +1,4 @@
-"""The export formats, and the reader for plans to export."""
+"""The export formats, and the reader of plans."""
 
 from __future__ import annotations
 
@@ -30,10 +30,7 @@ FORMATS: Final = {
 
 
 def format_named(name: str, *, limits_only: bool = False, mode: str | None = None, check: bool = False) -> Format:
-    """Return a format: Redfish with limits only, or Slurm in a mode, as requested.
-
-    Raises InputError for options unsupported by the format.
-    """
+    """Find a format, in the requested variant. Raises InputError for unsupported options."""
     if name not in FORMATS:
         raise InputError("--format", repr(name), "one of " + ", ".join(FORMATS))
     if limits_only and name != "redfish":

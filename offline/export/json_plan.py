@@ -1,4 +1,4 @@
-"""Plans as a JSON file (also read), a CSV table, or OpenMetrics gauges."""
+"""Plans as JSON (also read), CSV or OpenMetrics gauges."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ UNITS = {
 
 
 def export_json(plan: PlanFolder, names: list[str]) -> Export:
-    """Export the tables by column, with the column names of the folder's files."""
+    """Export the tables by column, named as in the folder's files."""
     onoff = onoff_columns(plan.onoff, plan.platform, plan.offset)
     onoff["name"] = [names[node] for node in onoff["node"]]
     value = head(plan) | {
@@ -60,12 +60,9 @@ def export_json(plan: PlanFolder, names: list[str]) -> Export:
 
 
 _Columns = dict[str, list[StrictStr | StrictInt | StrictFloat | None]]
-"""A table by column."""
 
 
 class _JsonPlan(PlanHead):
-    """The whole file."""
-
     summary: Figures
     profile: _Columns
     onoff: _Columns
@@ -85,7 +82,6 @@ def read_json_plan(path: Path) -> PlanFolder:
 
 
 def _table(place: str, columns: _Columns) -> CsvCells:
-    """Return rows as text, like a CSV file."""
     if len({len(column) for column in columns.values()}) > 1:
         raise InputError(place, "columns that differ in length", "columns of one length")
     rows = zip(*columns.values(), strict=True)
@@ -115,7 +111,7 @@ TABLE: Final = CsvTable(
 def export_csv(plan: PlanFolder, names: list[str]) -> Export:
     """Export profile values by row, the nodes switched at the row's start, and all nodes off.
 
-    An action before the profile's start has its own row with an empty profile.
+    An action before the profile's start has its own row.
     """
     profile = plan.profile
     actions = {step.time: step for step in steps(plan.onoff) if step.time < profile.end}
@@ -164,7 +160,7 @@ _GAUGES = (
 
 
 def export_openmetrics(plan: PlanFolder, names: list[str]) -> Export:  # noqa: ARG001 (gauges of the machine)
-    """Export samples of every value over its segment, without missing values or unstated CO2."""
+    """Export samples of every known value over its segment."""
     label = plan.platform.name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     lines = []
     for gauge in _GAUGES:

@@ -1,8 +1,8 @@
-"""A plan as ordered Redfish requests: power limits by node and time, shutdowns and boots.
+"""A plan as ordered Redfish requests: power limits, shutdowns and boots.
 
 Limit rule: every node on at any time of a segment gets its idle power plus its highest planned need, rounded up. The
-rest of the machine's cap, minus the off power of other nodes, is shared in proportion to the remaining range of each
-node, rounded down. So limits change with the profile's segments, not with every switch.
+rest of the machine's cap, minus the off power of other nodes, is shared in proportion to each node's remaining range,
+rounded down. So limits change with segments, not with every switch.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _RULE = (
 
 
 def node_limits(platform: Platform, on: Bools, cap_w: float, need_w: Floats) -> Ints:
-    """Return the power limit of each node under the machine's cap, W, shape (nodes,).
+    """Power limit of each node under the machine's cap, W, shape (nodes,).
 
-    `NO_LIMIT` without a cap (NaN). `need_w`: planned power above idle. A cap below the total idle power is infeasible;
-    each node then gets its idle power. A cap below the total need is shared in proportion to need.
+    `NO_LIMIT` without a cap (NaN). `need_w`: planned power above idle. A cap below the total idle power gives idle
+    power. A cap below the total need is shared in proportion to need.
     """
     machine = MachinePower.of_platform(platform)
     if np.isnan(cap_w):
@@ -54,7 +54,7 @@ def node_limits(platform: Platform, on: Bools, cap_w: float, need_w: Floats) -> 
 
 
 def planned_watts(plan: PlanFolder) -> Floats:
-    """Return each node's highest planned power above idle by segment, W, shape (segments, nodes).
+    """Highest planned power above idle, W, shape (segments, nodes).
 
     Devices count as busy on a node with a job.
     """
@@ -79,10 +79,10 @@ def least_watts(machine: MachinePower, on: Bools) -> float:
 
 
 def export_redfish(plan: PlanFolder, names: list[str], *, limits_only: bool = False) -> Export:
-    """Export the requests as a JSON object, by time, in a cap-safe order within a time.
+    """Export the requests as a JSON object, by time, in a cap-safe order.
 
-    `limits_only`: no shutdowns and boots, because another tool switches nodes at any time. Limits then assume all nodes
-    on, and the file states the cap for the check by `dardis apply`.
+    `limits_only`: another tool switches nodes at any time. Limits then assume all nodes on, and the file states the cap
+    for the check by `dardis apply`.
     """
     requests, below, short = [], [], []
     for time, found, held, enough in _moments(plan, all_on=limits_only):
@@ -122,10 +122,9 @@ def export_redfish(plan: PlanFolder, names: list[str], *, limits_only: bool = Fa
 
 
 def _moments(plan: PlanFolder, *, all_on: bool) -> Iterator[tuple[int, list[tuple[int, str | int]], bool, bool]]:
-    """Yield the time and ordered (node, reset type or limit) of each change.
+    """Yield time and ordered (node, reset type or limit) of each change.
 
-    Two flags say whether the cap covers the idle power and the needs of all nodes. `all_on`: limits assume all nodes
-    on.
+    Two flags say whether the cap covers idle power, and needs.
     """
     profile, platform = plan.profile, plan.platform
     machine = MachinePower.of_platform(platform)
@@ -158,7 +157,6 @@ def _moments(plan: PlanFolder, *, all_on: bool) -> Iterator[tuple[int, list[tupl
 
 
 def _used(plan: PlanFolder, actions: dict[int, Step]) -> dict[int, Bools]:
-    """Nodes on at any time, by segment."""
     edges = plan.profile.edges
     on = first_on(plan.onoff, plan.platform.node_count)
     used: dict[int, Bools] = {}
@@ -172,7 +170,6 @@ def _used(plan: PlanFolder, actions: dict[int, Step]) -> dict[int, Bools]:
 
 
 def _request(name: str, what: str | int) -> dict[str, Any]:
-    """Return the request for a reset type or a limit, with an EnvironmentMetrics alternative for limits."""
     if isinstance(what, str):
         path = f"/redfish/v1/Systems/{name}/Actions/ComputerSystem.Reset"
         return {"method": "POST", "path": path, "body": {"ResetType": what}}

@@ -1,4 +1,4 @@
-"""A bash program for a plan's switching on a Slurm cluster, with `slurm_*.sh` as body."""
+"""A bash program for a plan's switching on a Slurm cluster; `slurm_*.sh` is its body."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Mode(StrEnum):
     WINDOWS = "windows"
     """Nodes are reserved and down at the plan's hours."""
     SUSPEND_TIME = "suspend-time"
-    """Slurm's power saving without idle nodes on; `spares` with numbers of zero."""
+    """Slurm's power saving without idle nodes on."""
 
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -35,9 +35,9 @@ _SWITCHES_ONLY = (
 
 
 def export_slurm(plan: PlanFolder, names: list[str], *, mode: Mode) -> Export:
-    """Export the program of a mode: the plan's data, then the script. Raises InputError.
+    """Export the program of a mode: data, then script. Raises InputError.
 
-    SUSPEND_TIME needs plain power saving as the plan's switching (`offline.loop.export_check.in_mode`).
+    SUSPEND_TIME needs a plan from `offline.loop.export_check.in_mode`.
     """
     for name in names:
         if not _NAME.fullmatch(name):
@@ -58,7 +58,7 @@ def export_slurm(plan: PlanFolder, names: list[str], *, mode: Mode) -> Export:
 
 
 def mode_of(plan: PlanFolder, asked: str | None) -> Mode:
-    """Return the requested mode, or spares if the plan has any, otherwise windows. Raises InputError."""
+    """The requested mode, or spares if the plan has any, otherwise windows. Raises InputError."""
     has_spares = plan.switching is not None and any(len(one.times) > 1 for one in plan.switching.spares.values())
     if asked is None:
         return Mode.SPARES if has_spares else Mode.WINDOWS
@@ -73,7 +73,6 @@ def mode_of(plan: PlanFolder, asked: str | None) -> Mode:
 
 
 def _spares(plan: PlanFolder, names: list[str]) -> list[str]:
-    """Return the number of idle nodes on for each group, by time."""
     rule = plan.switching
     assert rule is not None
     last = np.cumsum([group.count for group in plan.platform.groups]).tolist()
@@ -106,7 +105,6 @@ def _spares(plan: PlanFolder, names: list[str]) -> list[str]:
 
 
 def _windows(plan: PlanFolder, names: list[str], begin_utc: str) -> list[str]:
-    """Return the plan's steps and reservations."""
     start, end = plan.profile.start, plan.profile.end
     everyone = hostlist(names[node] for node in np.unique(plan.onoff.node).tolist())
     goes_off = ~plan.onoff.on & (plan.onoff.time >= start)  # excludes nodes off before the plan

@@ -1,1 +1,1 @@
-"""Targets for dispatchers, by thesis algorithm 8 or by trees learned from past days."""
+"""Targets by thesis algorithm 8, or by trees learned from past days."""

@@ -1,9 +1,9 @@
-"""Learns the number of idle nodes to keep on by hour: as few as possible with few job delays.
+"""Learns the number of idle nodes to keep on by hour.
 
 `offline.onoff.reserve_replay` gives savings and boot delays for every past hour and number of spares. A price on a
 delayed job gives each hour a cheapest number. A small tree groups similar hours; each leaf gets the cheapest number for
-its hours. The price is chosen to meet all aims with the best margin, on held-out days. If the site states a price for
-waits, the price replaces the aims.
+its hours. The price is chosen to meet all aims with the best margin, on held-out days. A site's price for waits
+replaces the aims.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from offline.extract.trees import HourTable, Shape, branch_of, folds, rules_of
 from offline.onoff.reserve_replay import Demand, PastDemand, Replay
 
 FALLBACK_SHARE: Final = 0.03
-"""Spares as a share of the nodes, with too little history."""
+"""Share of nodes as spares, with too little history."""
 LEAST_DAYS: Final = 5
 HIGH_USE: Final = 0.8
-"""Share of nodes in use above which idle time is scarce."""
+"""Use above which idle time is scarce."""
 SHAPES: Final = (Shape(min_samples_leaf=1 << 30), Shape(max_leaf_nodes=2), Shape(max_leaf_nodes=4))
 """Candidate trees: a single number for all hours, two numbers, or four."""
 _NODE_HOURS: Final = tuple(float(x) for x in 0.25 * 1.5 ** np.arange(19))
-"""Candidate prices of a delayed job, in hours of idle minus off power of a node."""
+"""Candidate prices of a delayed job, in node-hours of idle minus off power."""
 
 
 @dataclass(frozen=True, slots=True)
 class Aims:
-    """Most delay allowed by switching, and least share of possible savings."""
+    """Most delay, and least share of possible savings."""
 
     mean_delay_s: float = 30.0
     delayed_share: float = 0.10
@@ -43,15 +43,14 @@ class Aims:
 
     @classmethod
     def at_use(cls, use: float) -> Aims:
-        """Return the aims at this share of nodes in use: more delay is allowed at low load.
+        """Aims at this share of nodes in use: more delay at low load.
 
-        At high load a replay overestimates savings: nodes stay on for jobs planned on them. 93 % in the replay gives 85
-        %.
+        At high load a replay overestimates savings: nodes stay on for jobs planned on them. 93 % there gives 85 %.
         """
         return cls(delayed_share=0.15 if use < 0.35 else 0.10, share_of_bound=0.93 if use > HIGH_USE else 0.90)
 
     def strain(self, found: Outcome) -> float:
-        """Return the used share of the aims' margins; above 1 an aim is missed."""
+        """Used share of the aims' margins; above 1 an aim is missed."""
         lost = (1 - found.share_of_bound) / (1 - self.share_of_bound)
         return max(lost, found.mean_delay_s / self.mean_delay_s, found.delayed_share / self.delayed_share)
 
@@ -67,21 +66,20 @@ class Outcome:
 
 @dataclass(frozen=True)
 class GroupRule:
-    """A group's rule: spares by leaf of a tree, or `always` without a tree."""
+    """Spares by leaf of a tree, or `always` without a tree."""
 
     always: int
     tree: Any = None
     leaves: dict[int, int] = field(default_factory=dict)
     rules: tuple[str, ...] = ()
     drawn: Branch | None = None
-    """The same tree, for drawing."""
     cv_error: float | None = None
     """Mean error from each hour's best number on held-out days, in nodes."""
     expected: Outcome | None = None
-    """Result of the rule on held-out days."""
+    """On held-out days."""
 
     def spares(self, values: Floats) -> Ints:
-        """Return spare nodes for rows of features."""
+        """Spare nodes for rows of features."""
         if self.tree is None:
             return np.full(len(values), self.always, dtype=np.int64)
         return np.array([self.leaves[leaf] for leaf in self.tree.apply(values).tolist()], dtype=np.int64)
@@ -96,7 +94,7 @@ class SpareRule:
     notes: tuple[str, ...] = ()
 
     def predict(self, table: HourTable) -> dict[int, StepFunction]:
-        """Return spares by group over the table's hours, extended before and after."""
+        """Spares by group over the table's hours, extended before and after."""
         found = {}
         for group, rule in self.groups.items():
             spares = rule.spares(table.values).tolist()
@@ -106,7 +104,7 @@ class SpareRule:
         return found
 
     def rules(self) -> list[str]:
-        """Return the rules in words, by group."""
+        """Rules in words, by group."""
         one = len(self.groups) == 1
         return [
             (f"{rule}" if one else f"{self.prefixes[group]}: {rule}")
@@ -115,7 +113,7 @@ class SpareRule:
         ]
 
     def drawn(self) -> list[tuple[str, Branch]]:
-        """Return the learned trees, by the groups' prefixes."""
+        """Learned trees, by the groups' prefixes."""
         found = ((self.prefixes[group], rule.drawn) for group, rule in self.groups.items())
         return [(prefix, branch) for prefix, branch in found if branch is not None]
 
@@ -137,7 +135,7 @@ def learn_spares(
     """Learn from the demand of each node group in the past hours of `table`.
 
     `wait_j`: cost of a job's wait second, in joules; 0: use `Aims`. Groups that stay on get no rule. A group keeps
-    `FALLBACK_SHARE` of its nodes, with a note, if fewer than `LEAST_DAYS` days, no job or no savings are known.
+    `FALLBACK_SHARE` of its nodes, with a note, without enough days, jobs or savings.
     """
     groups: dict[int, GroupRule] = {}
     notes: list[str] = []
@@ -157,7 +155,6 @@ def learn_spares(
 
 
 def _unfit(past: PastDemand | None, days: int) -> str:
-    """Return the reason against learning; empty if possible."""
     if past is None or days < LEAST_DAYS:
         return f"{days} days of history"
     if len(past.start) == 0:
@@ -167,19 +164,17 @@ def _unfit(past: PastDemand | None, days: int) -> str:
 
 @dataclass(frozen=True)
 class _Samples:
-    """Cost of each number of spares in `grid` in each past hour; arrays (hours, numbers)."""
+    """Cost of each number in `grid` in each past hour; arrays (hours, numbers)."""
 
     grid: Ints
     lost_j: Floats
     """Energy lost compared to no spares."""
     delayed: Floats
-    """Delayed jobs: mean of their number and of their delays in boot times."""
+    """Mean of the number of delayed jobs and their delays in boot times."""
     delay_s: Floats
-    """Total delay, s."""
 
     @classmethod
     def of(cls, past: PastDemand, most: int) -> _Samples:
-        """Replay numbers of spares from 0 to `most`."""
         grid = np.unique(np.round(np.geomspace(1, most, 30)).astype(np.int64))
         grid = np.concatenate([[0], grid])
         hours = len(past.edges) - 1
@@ -195,15 +190,10 @@ class _Samples:
         return cls(grid, saved[:, :1] - saved, delayed, delay_s)
 
     def cost(self, price_j: float) -> Floats:
-        """Return the cost (J) by hour and number, if a delayed job costs `price_j`."""
         return self.lost_j + price_j * self.delayed
 
 
 def _learned(past: PastDemand, table: HourTable, shapes: tuple[Shape, ...], wait_j: float) -> GroupRule:
-    """Return the rule with the shape and price that best meet the aims.
-
-    With a price for waits, return the cheapest shape's rule.
-    """
     count = past.demand.count
     samples = _Samples.of(past, count if wait_j > 0 else max(count // 3, 1))
     hour_j = 3600 * (past.power.idle_w - past.power.off_w)
@@ -246,7 +236,6 @@ def outcome_of(replay: Replay, bound_j: float) -> Outcome:
 
 
 def _held_out_spares(cost: Floats, grid: Ints, table: HourTable, shape: Shape) -> Ints:
-    """Predict each hour's spares by trees trained on other days."""
     spares = np.empty(len(cost), dtype=np.int64)
     best = grid[cost.argmin(axis=1)]
     for out in folds(table.day):
@@ -257,7 +246,6 @@ def _held_out_spares(cost: Floats, grid: Ints, table: HourTable, shape: Shape) -
 
 
 def _cheapest(leaf: Ints, cost: Floats, grid: Ints) -> dict[int, int]:
-    """Return the cheapest number of spares by leaf, over the leaf's hours."""
     return {int(k): int(grid[cost[leaf == k].sum(axis=0).argmin()]) for k in np.unique(leaf)}
 
 

@@ -1,4 +1,4 @@
-"""Target use by hour, from a regression tree on past plans or by thesis algorithm 8."""
+"""Target use by hour, from a regression tree or by thesis algorithm 8."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from offline.site.calendar import DAY_S, HOUR_S
 
 @dataclass(frozen=True)
 class TargetTree:
-    """Predicts the target share of the machine from rows of features."""
+    """Predicts the target share of the machine."""
 
     fitted: Any
     rules: tuple[str, ...]
@@ -28,10 +28,10 @@ class TargetTree:
     cv_error: float
     """Mean absolute error on held-out days, share of the machine."""
     naive_error: float
-    """Error of the other days' mean as prediction."""
+    """Error of the other days' mean."""
 
     def predict(self, table: HourTable) -> Floats:
-        """Target share of the machine by hour, from 0 to 1."""
+        """Target share by hour, from 0 to 1."""
         return np.asarray(np.clip(self.fitted.predict(table.values), 0.0, 1.0))
 
     def cores(self, table: HourTable, capacity: int) -> StepFunction:
@@ -42,7 +42,7 @@ class TargetTree:
 
 
 def learn_target(table: HourTable, use: Floats, shape: Shape | None = None) -> TargetTree:
-    """Learn from the use (hours,) in past plans over the hours of `table`. ValueError for a single day."""
+    """Learn from the use (hours,) in past plans. ValueError for a single day."""
     fit = (shape or Shape()).regressor
     tree = fit(table.values, use)
     shares = tree.tree_.value[:, 0, 0]
@@ -64,8 +64,6 @@ def learn_target(table: HourTable, use: Floats, shape: Shape | None = None) -> T
 
 @dataclass(frozen=True)
 class _Mean:
-    """Constant predictor."""
-
     value: float
 
     def predict(self, values: Floats) -> Floats:
@@ -85,9 +83,8 @@ def desired_cores(
     u) · `offset`, rounded up to whole cores. An offset of 1 (DARDIS100) targets all cores; 0.7 (DARDIS70) adds 70 % of
     the unused cores. If the previous day was above 84 %, the whole day is full.
 
-    `used`: past use in cores; no value counts as unused. Hours of the day before an hour are unknown at planning time.
-    These hours count as `planned`, the expected use, or as the same hours of the previous day; u then stays as at
-    midnight.
+    `used`: past use in cores; no value counts as unused. Hours of the day itself are unknown when planning. They count
+    as `planned`, the expected use, or as the same hours of the previous day.
     """
     share = Fraction(offset).limit_denominator(10**6)
     if not 0 <= share <= 1:

@@ -17,7 +17,6 @@ from offline.site.calendar import DAY_S, HOUR_S
 
 FOLDS: Final = 5
 _LEAF: Final = -1
-"""Marks a missing child."""
 
 Labels = NDArray[Any]
 Fit = Callable[[Floats, Labels], Any]
@@ -32,13 +31,13 @@ class Shape:
     seed: int = 1
 
     def regressor(self, values: Floats, labels: Labels) -> Any:  # noqa: ANN401, scikit-learn has no types
-        """Fit a regression tree to rows of features."""
+        """Fit a regression tree."""
         from sklearn.tree import DecisionTreeRegressor
 
         return DecisionTreeRegressor(**self._settings()).fit(values, labels)
 
     def classifier(self, values: Floats, labels: Labels) -> Any:  # noqa: ANN401
-        """Fit a classification tree to rows of features."""
+        """Fit a classification tree."""
         from sklearn.tree import DecisionTreeClassifier
 
         return DecisionTreeClassifier(**self._settings()).fit(values, labels)
@@ -59,7 +58,7 @@ def folds(day: Ints) -> Iterator[Bools]:
 
 
 def held_out(fit: Fit, values: Floats, labels: Labels, day: Ints) -> Labels:
-    """Predict each row by trees without the row's day; shape (rows,). ValueError for a single day."""
+    """Predict each row by trees without the row's day. ValueError for a single day."""
     if len(np.unique(day)) <= 1:
         raise ValueError("a tree needs days to learn from and others to be judged by")
     predicted = np.empty_like(labels)
@@ -70,13 +69,11 @@ def held_out(fit: Fit, values: Floats, labels: Labels, day: Ints) -> Labels:
 
 @dataclass
 class _Bounds:
-    """Conditions on a feature along a path to a leaf."""
-
     above: float = -np.inf
     up_to: float = np.inf
 
     def text(self, name: str, whole: bool, flag: bool) -> str:
-        """Return `8 ≤ hour < 14` for integers, `0.2 < use ≤ 0.43` for reals, `no hybrid cooling` for 0 or 1."""
+        """`8 ≤ hour < 14` for integers, `0.2 < use ≤ 0.43` for reals, `no hybrid cooling` for 0 or 1."""
         if flag:
             return name if np.isinf(self.up_to) else f"no {name}"
         strict = " ≤ ", " < "
@@ -91,7 +88,7 @@ class _Bounds:
 
 @dataclass
 class _Teller:
-    """Walks a fitted tree and reports each leaf, merging branches with equal leaves."""
+    """Reports leaves of a fitted tree, merging branches with equal leaves."""
 
     tree: Any
     names: tuple[str, ...]
@@ -100,7 +97,6 @@ class _Teller:
     told: list[str] = field(default_factory=list)
 
     def walk(self, node: int, bounds: dict[int, _Bounds]) -> None:
-        """Add the rules below a node reached under these conditions."""
         said = self.said(node)
         if len(said) == 1:
             terms = [self.term(feature, b) for feature, b in bounds.items()]
@@ -113,7 +109,6 @@ class _Teller:
         self.walk(right, bounds | {feature: _Bounds(threshold, b.up_to)})
 
     def branch(self, node: int) -> Branch:
-        """Return the tree below a node, for drawing."""
         said = self.said(node)
         if len(said) == 1:
             return Branch(said.pop())
@@ -122,19 +117,17 @@ class _Teller:
         return Branch(condition, self.branch(left), self.branch(right))
 
     def term(self, feature: int, bounds: _Bounds) -> str:
-        """Return a feature's conditions in words."""
         column = self.values[:, feature]
         whole = bool((column == np.round(column)).all())
         return bounds.text(self.names[feature], whole, bool(np.isin(column, (0, 1)).all()))
 
     def said(self, node: int) -> set[str]:
-        """Return the texts of the leaves below a node."""
         left, right = int(self.tree.children_left[node]), int(self.tree.children_right[node])
         return {self.say(node)} if left == _LEAF else self.said(left) | self.said(right)
 
 
 def rules_of(fitted: Any, names: tuple[str, ...], values: Floats, say: Callable[[int], str]) -> list[str]:  # noqa: ANN401
-    """Return the tree as rules, a line each: `hour ≥ 8 and last day's use ≤ 0.43 → …`, with `say(leaf)` at the end.
+    """Rules of the tree: `hour ≥ 8 and last day's use ≤ 0.43 → …`, with `say(leaf)` at the end.
 
     `values`: the fitted rows. Features with only integers there are shown as integers.
     """
@@ -144,7 +137,7 @@ def rules_of(fitted: Any, names: tuple[str, ...], values: Floats, say: Callable[
 
 
 def branch_of(fitted: Any, names: tuple[str, ...], values: Floats, say: Callable[[int], str]) -> Branch:  # noqa: ANN401
-    """Return the tree of `rules_of`, for drawing."""
+    """The tree of `rules_of`, for drawing."""
     return _Teller(fitted.tree_, names, values, say).branch(0)
 
 
@@ -154,9 +147,9 @@ EVENING_S = 6 * HOUR_S
 
 @dataclass(frozen=True)
 class HourTable:
-    """A row for each hour `[edges[i], edges[i+1])`; `values` (hours, features), named by `names`.
+    """A row for each hour `[edges[i], edges[i+1])`; `values` (hours, features).
 
-    `day` (hours,): day number of each hour. Cross-validation never splits a day.
+    `day` (hours,): day number; cross-validation never splits a day.
     """
 
     names: tuple[str, ...]
@@ -181,8 +174,8 @@ def hour_table(
 ) -> HourTable:
     """Make rows for `days` days from the midnight `first_day` on, a `weekday` (0: Monday).
 
-    `used` and `submits` (ascending): past cores in use and submission times. A row uses only values before the midnight
-    of its day. `more`: series known ahead for all hours, such as temperature or price; the key is the name in rules.
+    `used` and `submits` (ascending): past cores in use and submission times, read only before the midnight of a row's
+    day. `more`: series known ahead, by name in rules.
     """
     edges = first_day + HOUR_S * np.arange(24 * days + 1, dtype=np.int64)
     day = np.repeat(np.arange(days), 24)

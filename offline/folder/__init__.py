@@ -1,1 +1,1 @@
-"""The folder of `dardis plan`: writes and reads all its files."""
+"""Writes and reads the folder of `dardis plan`."""

@@ -1,4 +1,4 @@
-"""A complete plan with tables, machine and figures; reads and writes its folder."""
+"""A complete plan, and its folder."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Figure = str | int | float | None
 class PlanFolder:
     """Content of a plan folder. `offset`: Unix time minus the trace's; `summary`: flat keys with units.
 
-    `settings`: the options of `dardis plan` in JSON types. `switching`: the rule in `target.json` (None: no switching).
+    `settings`: options of `dardis plan`. `switching`: the rule in `target.json` (None: no switching).
     """
 
     platform: Platform
@@ -55,21 +55,18 @@ class PlanFolder:
 
     @property
     def wait_price(self) -> float:
-        """Price of a job's wait hour, from the settings."""
+        """Price of a job's wait hour."""
         price = self.settings.get("wait_price", 0.0)
         return float(price) if isinstance(price, (int, float)) else 0.0
 
     @property
     def stale(self) -> str:
-        """Reason to consider the history stale; "" if none."""
+        """Reason to consider the history stale, or ""."""
         return str(self.settings.get("stale", ""))
 
 
 def write_plan(folder: Path, plan: PlanFolder) -> None:
-    """Write all files except target.json (`write_target`) to an existing folder, each atomically.
-
-    OSError names the file.
-    """
+    """Write all files except target.json (`write_target`), each atomically. Raises OSError."""
     for table, columns in (
         (PROFILE, profile_columns(plan.profile, plan.offset)),
         (ONOFF, onoff_columns(plan.onoff, plan.platform, plan.offset)),
@@ -101,5 +98,5 @@ def read_plan(folder: Path) -> PlanFolder:
 
 
 def head(plan: PlanFolder) -> dict[str, Any]:
-    """Return the head of every JSON form of a plan."""
+    """Head of every JSON form of a plan."""
     return {"format": FORMAT, "version": VERSION, "platform": platform_to_dict(plan.platform)}

@@ -23,7 +23,7 @@ from dardis.model.schedule import Downtime
 
 @dataclass(frozen=True)
 class ProfileTable:
-    """Planned profile of a day; segment i is `[edges[i], edges[i+1])`, s of the trace's clock.
+    """Planned profile; segment i is `[edges[i], edges[i+1])`, s of the trace's clock.
 
     Arrays of shape (segments,). Powers and `nodes_on` are means. `power_cap_w` caps the IT power; NaN: no cap. `pue` is
     NaN without IT power.
@@ -41,7 +41,6 @@ class ProfileTable:
     nodes_on: Floats
 
     def __post_init__(self) -> None:
-        """Raise ValueError for an invalid profile."""
         values = [getattr(self, name) for name in self.__dataclass_fields__ if name != "edges"]
         if {len(column) for column in values} != {len(self.edges) - 1} or not (np.diff(self.edges) > 0).all():
             raise ValueError("a profile needs ascending edges, one more than values")
@@ -69,7 +68,6 @@ class OnOffTable:
     on: Bools
 
     def __post_init__(self) -> None:
-        """Raise ValueError for infeasible actions."""
         if (np.diff(self.time) < 0).any():
             raise ValueError("actions in the order of their times")
         order = np.lexsort((self.time, self.node))
@@ -81,7 +79,7 @@ class OnOffTable:
 
     @classmethod
     def of(cls, downtime: Downtime, boot_s: Ints) -> OnOffTable:
-        """Derive the actions for a downtime; `boot_s` (nodes,): boot time before `up`."""
+        """Actions for a downtime; `boot_s` (nodes,): boot time before `up`."""
         back = downtime.up < FOREVER
         time = np.concatenate([downtime.down, (downtime.up - boot_s[downtime.node])[back]])
         node = np.concatenate([downtime.node, downtime.node[back]])
@@ -91,19 +89,19 @@ class OnOffTable:
 
 
 class JobKind(StrEnum):
-    """A plan's source of a job."""
+    """Source of a job."""
 
     FORECAST = "forecast"
     RUNNING = "running"
-    """Runs when the day begins, and stays on its nodes."""
+    """Runs when the day begins."""
     QUEUED = "queued"
 
 
 @dataclass(frozen=True)
 class ScheduleTable:
-    """Planned nodes and times of all jobs; arrays of shape (jobs,), times in s of the trace's clock.
+    """Planned nodes and times of jobs; arrays of shape (jobs,), times in s of the trace's clock.
 
-    `req_cores`: cores of a unit. A start after the day means the job waits for another day.
+    `req_cores`: cores of a unit. A start after the day means waiting for another day.
     """
 
     number: Ints
@@ -117,7 +115,7 @@ class ScheduleTable:
 
 
 Columns = dict[str, list[Any]]
-"""Values by column, of equal length; None for missing values."""
+"""Values by column, of equal length."""
 PROFILE: Final = CsvTable(
     "profile.csv",
     Column("time_s", WHOLE, "begin of the segment, on the trace's clock"),
@@ -157,7 +155,7 @@ _PROFILE_REALS = {
     "power_cap_w": "power_cap_w", "it_w": "it_w", "cooling_w": "cooling_w", "pue": "pue",
     "price_eur_per_kwh": "price_per_kwh", "gco2_per_kwh": "gco2_per_kwh", "temp_c": "temp_c", "nodes_on": "nodes_on",
 }  # fmt: skip
-"""Real-number columns of a profile, with their fields."""
+"""Real-number columns, with their fields."""
 _MAY_BE_EMPTY = {"power_cap_w", "pue"}
 _NEVER_NEGATIVE = ("power_cap_w", "it_w", "cooling_w", "gco2_per_kwh", "nodes_on")
 _SCHEDULE_WHOLE = {
@@ -166,7 +164,6 @@ _SCHEDULE_WHOLE = {
 }  # fmt: skip
 _ACTIONS = ("off", "on")
 _LONGEST_S = 366 * 86_400
-"""Longest plan."""
 
 
 def utc_texts(unix: Ints) -> list[str]:
@@ -211,7 +208,7 @@ def reals_or_none(values: Floats) -> list[float | None]:
 
 
 def profile_of(table: CsvCells) -> tuple[ProfileTable, int]:
-    """Parse the output of `profile_columns`: the profile, and Unix time minus trace time."""
+    """Parse `profile_columns`: the profile, and Unix time minus trace time."""
     start, end = table.whole("time_s", -LATEST, LATEST), table.whole("end_s", -LATEST, LATEST)
     if not len(start):
         raise InputError(table.place, "no rows", "one row a segment of the day")
@@ -231,7 +228,7 @@ def profile_of(table: CsvCells) -> tuple[ProfileTable, int]:
 
 
 def onoff_of(table: CsvCells, platform: Platform) -> OnOffTable:
-    """Parse the output of `onoff_columns`."""
+    """Parse `onoff_columns`."""
     node = table.whole("node", -LATEST, LATEST)
     table.refuse((node < 0) | (node >= platform.node_count), f"no node of the {platform.node_count} of {platform.name}")
     on = np.array(table.values("action", _ACTIONS.index, "off or on"), dtype=np.bool_)
@@ -242,7 +239,7 @@ def onoff_of(table: CsvCells, platform: Platform) -> OnOffTable:
 
 
 def schedule_of(table: CsvCells, platform: Platform) -> ScheduleTable:
-    """Parse the output of `schedule_columns`."""
+    """Parse `schedule_columns`."""
     whole = {field: table.whole(name, -LATEST, LATEST) for name, field in _SCHEDULE_WHOLE.items()}
     table.refuse(whole["finish"] <= whole["start"], "finish_time is not after starting_time")
     table.refuse((whole["units"] < 1) | (whole["req_cores"] < 0), "units or req_cores out of range")

@@ -1,4 +1,3 @@
-"""Forecasts the submissions of the next day or two from past submissions."""
+"""Forecasts the submissions of the next day or two."""
 
 DEFAULT = "seasonal"
-"""The default method."""

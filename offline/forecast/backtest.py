@@ -16,16 +16,16 @@ from offline.forecast.submission_history import by_hour, in_use, look_back
 from offline.site.calendar import DAY_S, HOUR_S, Calendar
 
 MOST_DAYS = 365
-"""Most days of a backtest, evenly spread over longer traces."""
+"""Most days, evenly spread over longer traces."""
 
 
 @dataclass(frozen=True)
 class Score:
     """Errors of a method, means over all hours of all days unless stated otherwise.
 
-    `mae`, `rmse`: mean forecast of cores in use against truth. `jobs_mae`: the same for the made-up jobs. `total`:
-    |error| of a forecast's total core-hours in use. `submitted_mae`: core-hours submitted by hour. `inside`,
-    `submitted_inside`: share of hours with truth in the band (target: 0.8).
+    `mae`, `rmse`: forecast cores in use against truth. `jobs_mae`: the same for the made-up jobs. `total`: |error| of
+    total core-hours in use. `submitted_mae`: core-hours submitted by hour. `inside`, `submitted_inside`: share of hours
+    with truth in the band (target: 0.8).
     """
 
     method: str
@@ -42,7 +42,7 @@ class Score:
 class Backtest:
     """Scores of all methods over the same UTC `days`, in the order of METHODS.
 
-    `mean_in_use`: mean cores used by jobs submitted within the forecast.
+    `mean_in_use`: true mean cores in use of jobs submitted within the forecast.
     """
 
     days: tuple[int, ...]
@@ -52,7 +52,7 @@ class Backtest:
 
 
 def backtest_days(trace: Trace, calendar: Calendar, hours: int, within: tuple[int, int] | None = None) -> list[int]:
-    """Return the days for a backtest: with enough history, complete in the trace, and within A to B.
+    """Days with enough history, complete in the trace, and within A to B.
 
     Enough history is a day, or a week if more than two weeks are left. InputError: none.
     """
@@ -117,6 +117,5 @@ def score(method: str, made: Sequence[Forecast], used: Floats, submitted: Floats
 
 
 def _inside(bands: Sequence[Band], truth: Floats) -> float:
-    """Share of hours within the bands, with a tolerance of 1e-6."""
     low, high = (np.array([getattr(band, side) for band in bands]) for side in ("low", "high"))
     return float(((low - 1e-6 <= truth) & (truth <= high + 1e-6)).mean())

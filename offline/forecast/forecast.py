@@ -1,4 +1,4 @@
-"""Forecast jobs for planning, and demand with bands and ranges."""
+"""Forecasts jobs for planning, and demand with bands."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ HORIZONS = (24, 48)
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
-    """Expected submissions in `[edges[0], edges[-1])`; `edges` (hours + 1,) bound the hours.
+    """Expected submissions in `[edges[0], edges[-1])`; `edges` (hours + 1,).
 
     `trace`: made-up jobs with new numbers and expected runtimes, in submission order; may be empty. A forecast made
     before `edges[0]` includes the jobs from then on. `notes`: deviations from the method.
@@ -42,18 +42,18 @@ class Forecast:
     edges: Ints
     method: str
     jobs: Range
-    """Jobs submitted in 24 hours."""
+    """In 24 hours."""
     core_h: Range
-    """Core-hours of these jobs."""
+    """Of these jobs."""
     day_weights: Floats
-    """Weight of each past day for the coming day, shape (days,); the last complete day is last."""
+    """Weight of each past day, shape (days,); the last complete day is last."""
     notes: tuple[str, ...] = ()
 
 
 def forecast(
     trace: Trace, calendar: Calendar, day: int, hours: int = 24, method: str = DEFAULT, seed: int = 1, lead_s: int = 0
 ) -> Forecast:
-    """Forecast 24 or 48 hours from the beginning of UTC day `day`, from knowledge `lead_s` s earlier.
+    """Forecast 24 or 48 hours of UTC day `day`, from knowledge `lead_s` s earlier.
 
     Jobs of the time between are forecast too. Later submissions, and runtimes of unfinished jobs, are ignored.
     InputError: less than a day of jobs before, another number of hours, an unknown method.
@@ -72,7 +72,6 @@ def forecast(
 
 
 def _cut(found: Forecast, trace: Trace, now: int, before: int, hours: int) -> Forecast:
-    """Cut the forecast to `hours` hours from the hour `before` on, with the jobs from `now` on."""
     edges = found.edges[before : before + hours + 1]
     jobs = found.trace.take((found.trace.submit >= now) & (found.trace.submit < edges[-1]))
     known = int(trace.number[trace.submit < now].max())
@@ -81,7 +80,7 @@ def _cut(found: Forecast, trace: Trace, now: int, before: int, hours: int) -> Fo
 
 
 def forecast_from(past: Past, hours: int, method: str, seed: int) -> Forecast:
-    """Forecast from a past with `hours` lags, like `forecast`."""
+    """Forecast from a past with `hours` lags."""
     chosen = donors(past, method, hours // 24)
     drawn = draw(past, chosen, seed)
     demand, blind = bands(past, chosen, drawn)
@@ -91,7 +90,6 @@ def forecast_from(past: Past, hours: int, method: str, seed: int) -> Forecast:
 
 
 def _of_days(past: Past, ahead: int = 0) -> tuple[Range, Range, Floats]:
-    """Return ranges of jobs and core-hours of the day `ahead` days after the past, and weights of past days."""
     weights = day_weights(past, ahead)
     came = np.bincount(past.hour // 24, minlength=past.days).astype(np.float64)
     jobs, core_h = (range_of(on_its_weekday(values, ahead), weights) for values in (came, past.work.sum(axis=1)))
@@ -99,13 +97,12 @@ def _of_days(past: Past, ahead: int = 0) -> tuple[Range, Range, Floats]:
 
 
 def _silence(past: Past) -> tuple[str, ...]:
-    """Return a note if the history ends long before the forecast."""
     empty = (past.origin - int(past.jobs.submit[-1])) // DAY_S
     return (f"no job in the {empty} days before the forecast",) if empty else ()
 
 
 LEVELS: Final = (0.07, 0.93)
-"""Quantiles of some weeks that cover eight of ten coming days. Few days miss some extremes."""
+"""Quantiles of past weeks that cover eight of ten coming days. Few days miss some extremes."""
 
 
 class Range(NamedTuple):
@@ -117,18 +114,18 @@ class Range(NamedTuple):
 
 
 def day_weights(past: Past, ahead: int = 0) -> Floats:
-    """Return each past day's weight for the coming day, or `ahead` days later, shape (days,); the sum is 1.
+    """Weight of past days for the coming day, or `ahead` days later, shape (days,); the sum is 1.
 
-    Half the weight follows the seasonal forecast, half is equal for all days.
+    Half follows the seasonal forecast, half is equal for all days.
     """
     return np.asarray((seasonal(past, ahead + 1).weights[ahead] + 1 / past.days) / 2)
 
 
 def on_its_weekday(values: Floats, ahead: int = 0) -> Floats:
-    """Adjust numbers of past days, shape (days,), at least 0, to the coming day's weekday (or `ahead` days later).
+    """Adjust numbers of past days (days,) to the coming day's weekday, or `ahead` days later.
 
-    Square roots move by the difference between the weekdays' means, shrunk if weekdays differ little. With less than
-    three weeks, values stay.
+    Square roots move by the difference between the weekdays' means, shrunk if weekdays differ little. Values stay with
+    less than three weeks.
     """
     days = len(values)
     roots = np.sqrt(values)
@@ -144,9 +141,9 @@ def on_its_weekday(values: Floats, ahead: int = 0) -> Floats:
 
 
 def range_of(values: Floats, weights: Floats, beyond: float = 0.0) -> Range:
-    """Return the range of values of past days, shape (days,), at least 1, with weights.
+    """Range of values of past days, shape (days,), with weights.
 
-    `beyond`: widening on each side of the mean, as a share of the width, for few days.
+    `beyond`: widening on each side of the mean, as a share of the width.
     """
     order = np.argsort(values, kind="stable")
     share = weights[order] / weights.sum()

@@ -1,4 +1,4 @@
-"""Forecast files: jobs as a table for `dardis simulate`, demand by hour as CSV."""
+"""Forecast files: jobs for `dardis simulate`, demand by hour as CSV."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def write_forecast(forecast: Forecast, platform: Platform, calendar: Calendar, j
 
 
 def demand_csv(forecast: Forecast, calendar: Calendar) -> str:
-    """Return a line for each hour: bands of both demands, cores and core-hours."""
+    """Bands of both demands, a line for each hour."""
     starts = forecast.edges[:-1].tolist()
     utc = [calendar.text(moment) if calendar.is_known else "" for moment in starts]
     bands = [

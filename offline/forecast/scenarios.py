@@ -42,8 +42,7 @@ class Band:
 class Demand:
     """Core demand by hour of jobs submitted within the forecast.
 
-    `in_use`: mean cores in use (core-hours in the hour) if every job starts at once. `submitted`: core-hours of jobs
-    submitted in the hour.
+    `in_use`: mean cores in use if every job starts at once. `submitted`: core-hours of jobs submitted in the hour.
     """
 
     in_use: Band
@@ -55,21 +54,20 @@ class Demand:
 
 
 def expected(past: Past, donors: Donors) -> tuple[Floats, Floats]:
-    """Return exact expected cores in use and core-hours submitted, by coming hour."""
+    """Exact expected cores in use and core-hours submitted, by coming hour."""
     work = _blended(np.tensordot(donors.weights, past.work, 1), donors.any_hour)
     load = _blended(np.tensordot(donors.weights, past.load, 1), donors.any_hour)
     return in_use(load.reshape(-1, load.shape[-1])), work.reshape(-1)
 
 
 def _blended(by_hour: Floats, any_hour: float) -> Floats:
-    """Shrink hours (axis 1) to the day's mean."""
     return np.asarray((1 - any_hour) * by_hour + any_hour * by_hour.mean(axis=1, keepdims=True))
 
 
 def draw(past: Past, donors: Donors, seed: int) -> Ints:
     """Draw a past hour for each coming hour, shape (scenarios, hours); a single row for a replay.
 
-    Each hour has the probabilities of `donors`. Successive hours come from the same day, until a random switch.
+    Probabilities are from `donors`. Successive hours come from the same day, until a random switch.
     """
     hours = 24 * len(donors.weights)
     count = 1 if donors.is_replay else SCENARIOS
@@ -90,7 +88,7 @@ def draw(past: Past, donors: Donors, seed: int) -> Ints:
 
 
 def bands(past: Past, donors: Donors, drawn: Ints) -> tuple[Demand, tuple[str, ...]]:
-    """Return the demand with bands, and a note if a replay cannot be judged."""
+    """Demand with bands, and a note if a replay cannot be judged."""
     used, work = expected(past, donors)
     if not donors.is_replay:
         used_drawn, work_drawn = in_use(past.hourly.load[drawn]), past.hourly.work[drawn]
@@ -102,7 +100,6 @@ def bands(past: Past, donors: Donors, drawn: Ints) -> tuple[Demand, tuple[str, .
 
 
 def _band(mean: Floats, cases: Floats) -> Band:
-    """Quantiles over (cases, hours), at least 0 and around the mean."""
     if not len(cases):
         return Band(mean, mean, mean)
     low, high = np.quantile(cases, (LOW, HIGH), axis=0)
@@ -110,7 +107,7 @@ def _band(mean: Floats, cases: Floats) -> Band:
 
 
 def _replay_errors(past: Past, donors: Donors) -> tuple[Floats, Floats]:
-    """Return truth minus replay for the last weeks' days: (cases, hours) each."""
+    """Truth minus replay for the last weeks' days: (cases, hours) each."""
     ahead = np.arange(len(donors.weights))
     back = past.days - donors.weights.argmax(axis=1) + ahead  # days back from each coming day to its source
     first = max(int((back - ahead).max()), past.days - LONGEST_LOOK)
@@ -128,13 +125,13 @@ def _replay_errors(past: Past, donors: Donors) -> tuple[Floats, Floats]:
 
 
 def nearest(past: Past, demand: Demand, drawn: Ints) -> Ints:
-    """Return the scenario for planning, shape (hours,): the nearest to the mean cores in use."""
+    """Scenario for planning, shape (hours,): the nearest to the mean cores in use."""
     used = in_use(past.hourly.load[drawn])
     return np.asarray(drawn[np.abs(used - demand.in_use.mean).sum(axis=1).argmin()])
 
 
 def jobs_of(past: Past, scenario: Ints) -> Trace:
-    """Make the jobs of a scenario (hours,), at the same moment of the hour, with new numbers."""
+    """Make the jobs of a scenario (hours,), with new numbers."""
     first = np.searchsorted(past.hour, scenario)
     counts = np.searchsorted(past.hour, scenario, side="right") - first
     coming = np.repeat(np.arange(len(scenario)), counts)
@@ -159,7 +156,6 @@ SPELL_DAYS, LONG_RUN_DAYS = 3.0, 28.0
 """Half-lives of weights in days: recent spells and the long run. Same weekdays use only the long run."""
 
 LONGEST_LOOK = 28
-"""Days to judge rhythms by."""
 
 MOST_ANY_HOUR = 0.5
 WEEK = 7
@@ -188,7 +184,7 @@ def previous_day(past: Past, ahead: int) -> Donors:
 
 
 def previous_week(past: Past, ahead: int) -> Donors:
-    """Repeat the same weekday of last week; the previous day with less than a week of history."""
+    """Repeat last week's weekday; the previous day with less than a week."""
     if past.days < WEEK:
         note = f"previous-week: less than a week of history (days: {past.days}), so the previous day is replayed"
         return Donors(_replay(past.days, [1] * ahead), notes=(note,))
@@ -205,7 +201,7 @@ def mean(past: Past, ahead: int) -> Donors:
 
 
 def seasonal(past: Past, ahead: int) -> Donors:
-    """Weight by weekday and hour, shrunk to overall means if the past shows no such rhythm."""
+    """Weight by weekday and hour, shrunk to overall means without such a rhythm."""
     ago = np.arange(past.days, 0, -1)
     long_run = 0.5 ** (ago / LONG_RUN_DAYS)
     all_days = 0.5 ** (ago / SPELL_DAYS) / SPELL_DAYS + long_run / LONG_RUN_DAYS
@@ -232,23 +228,22 @@ METHODS: Final[dict[str, Callable[[Past, int], Donors]]] = {
 
 
 def donors(past: Past, method: str, ahead: int) -> Donors:
-    """Return a named method's donors for `ahead` days. InputError: unknown name."""
+    """Donors of a method for `ahead` days. InputError: unknown name."""
     if method not in METHODS:
         raise InputError("method", repr(method), ", ".join(METHODS))
     return METHODS[method](past, ahead)
 
 
 def credibility(strength: float, days: float) -> float:
-    """Return the credibility (Bühlmann) of a mean over `days` days, 0 to 1: n ρ / (n ρ + 1)."""
+    """Credibility (Bühlmann) of a mean over `days` days, 0 to 1: n ρ / (n ρ + 1)."""
     return 1.0 if np.isinf(strength) else days * strength / (days * strength + 1)
 
 
 def weekday_strength(demand: Floats) -> float:
-    """Return variance between weekdays over variance within, of demand of shape (days, 24); 0 if none.
+    """Variance between weekdays over variance within, of demand of shape (days, 24); 0 if none.
 
     Days of a weekday differ by twice the variance within, other days by twice the sum. Lags on both sides of a week
-    cancel trends. Two weeks are too few: a single pair of weeks is no measure (on Curie's partition 4 a user's burst
-    would repeat weekly).
+    cancel trends. Two weeks are too few: on Curie's partition 4 a user's burst would repeat weekly.
     """
     recent = demand[-LONGEST_LOOK:]
     days = len(recent)
@@ -261,7 +256,7 @@ def weekday_strength(demand: Floats) -> float:
 
 
 def hour_strength(demand: Floats) -> float:
-    """Return variance between hours of the day over variance within; 0 if none or for a single day."""
+    """Variance between hours of the day over variance within; 0 if none or for a single day."""
     recent = demand[-LONGEST_LOOK:]
     if len(recent) < 2:
         return 0.0
@@ -271,19 +266,16 @@ def hour_strength(demand: Floats) -> float:
 
 
 def _gap(demand: Floats, lag: int) -> float:
-    """Mean squared difference of days `lag` apart."""
     return float(np.mean((demand[lag:] - demand[:-lag]) ** 2))
 
 
 def _ratio(both: float, within: float) -> float:
-    """(both − within) / within, at least 0; infinite without variance within."""
     if both <= within:
         return 0.0
     return both / within - 1 if within > 0 else float("inf")
 
 
 def _effective(weights: Floats) -> float:
-    """Effective number of equal weights."""
     return float(weights.sum() ** 2 / (weights**2).sum())
 
 

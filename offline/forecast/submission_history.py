@@ -1,4 +1,4 @@
-"""Knowledge for a forecast: earlier jobs by hour of submission. Later data is never used."""
+"""Knowledge for a forecast: earlier jobs by hour of submission."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class NothingBeforeError(InputError):
 
 @dataclass(frozen=True, eq=False)
 class Hourly:
-    """Core demand of jobs by hour of submission.
+    """Core demand by hour of submission.
 
     `work` (hours,): core-hours of jobs submitted in the hour. `load` (hours, lags): mean cores in the same hour, the
     next, and so on, if each job starts at once.
@@ -37,8 +37,7 @@ class Hourly:
 class Past:
     """The `days` complete days before `origin`; `jobs` as known then, in submission order.
 
-    Unfinished jobs have expected runtimes. `hour` (jobs,) counts from the first day's beginning. `hourly` has `24 days`
-    rows, and lags for the forecast's hours.
+    Unfinished jobs have expected runtimes. `hour` (jobs,) counts from the first day. `hourly` has `24 days` rows.
     """
 
     origin: int
@@ -47,7 +46,6 @@ class Past:
     hour: Ints
     hourly: Hourly
     last_number: int
-    """Largest job number before `origin`."""
 
     @property
     def work(self) -> Floats:
@@ -61,7 +59,7 @@ class Past:
 
 
 def look_back(trace: Trace, origin: int, hours: int) -> Past:
-    """Collect the knowledge at `origin` for a forecast of `hours` hours. InputError: less than a day of jobs."""
+    """Knowledge at `origin` for a forecast of `hours` hours. InputError: less than a day of jobs."""
     before = trace.submit < origin
     if not before.any() or origin - int(trace.submit[before].min()) < DAY_S:
         known = (origin - int(trace.submit[before].min())) / HOUR_S if before.any() else 0
@@ -82,7 +80,7 @@ def look_back(trace: Trace, origin: int, hours: int) -> Past:
 
 
 def without_last(past: Past, hours: int) -> Past:
-    """Return the complete days that end `hours` (0 to 23) earlier; `past` if there is none."""
+    """Complete days that end `hours` (0 to 23) earlier; `past` if there is none."""
     days = past.days - (hours > 0)
     if not hours or not days:
         return past
@@ -96,7 +94,7 @@ def without_last(past: Past, hours: int) -> Past:
 
 
 def known_jobs(jobs: Trace, origin: int) -> Trace:
-    """Return jobs submitted before `origin` as known then, with expected runtimes and no future waits.
+    """Jobs submitted before `origin` as known then, with expected runtimes and no future waits.
 
     A job without a recorded wait counts as started at once.
     """
@@ -117,7 +115,6 @@ def known_jobs(jobs: Trace, origin: int) -> Trace:
 
 
 def _expect(run: Ints, jobs: Trace, origin: int, start: Ints, ended: Bools) -> None:
-    """Set runtimes of unfinished jobs to predictions from their users' last two jobs."""
     users = jobs.user.tolist()
     of_ended = [users[place] for place in np.flatnonzero(ended).tolist()]
     finish = (start + jobs.runtime)[ended]
@@ -128,7 +125,7 @@ def _expect(run: Ints, jobs: Trace, origin: int, start: Ints, ended: Bools) -> N
 
 
 def by_hour(jobs: Trace, start: int, hours: int, lags: int) -> Hourly:
-    """Return the demand of jobs submitted in the `hours` hours from `start` on."""
+    """Demand of jobs submitted in the `hours` hours from `start` on."""
     jobs = jobs.take((jobs.submit >= start) & (jobs.submit < start + hours * HOUR_S))
     hour = (jobs.submit - start) // HOUR_S
     run = np.minimum(jobs.runtime, jobs.walltime)
@@ -142,7 +139,7 @@ def by_hour(jobs: Trace, start: int, hours: int, lags: int) -> Hourly:
 
 
 def in_use(load: Floats) -> Floats:
-    """Return mean cores in use by hour, shape (…, hours), from a load (…, hours, lags), lags ≥ hours."""
+    """Mean cores in use, shape (…, hours), from a load (…, hours, lags), lags ≥ hours."""
     hours = load.shape[-2]
     used = np.zeros(load.shape[:-1])
     for hour in range(hours):

@@ -1,8 +1,8 @@
 """Checks an export by a replay on earlier days under EASY.
 
-Each past day starts from the running and waiting jobs at midnight, in a sequence with all nodes on
-(`offline.loop.past_day`), and is played in each mode and under Slurm's own rule. The result is moved to the plan's day,
-weather and prices. Only work done in the day counts.
+Each past day starts from the jobs at midnight with all nodes on so far (`offline.loop.past_day`), and is played in each
+mode and under Slurm's rule. The result is moved to the plan's day, weather and prices. Only work done in the day
+counts.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from offline.site.history import Past, past_of, trace_that_fits
 
 MOST_DAYS: Final = 7
 BEFORE_S: Final = 28 * DAY_S
-"""Seconds of history used before planning time. Older jobs are ignored."""
+"""Older jobs are ignored."""
 IDLE_FACTORS: Final = (1.0, 0.5, 2.0, 4.0)
 """Idle times for plain power saving, in break-even times."""
 ALL_ON: Final = "all nodes on"
@@ -58,14 +58,13 @@ class Outcome:
     delayed_share: Floats
     income: Floats
     energy_kwh: Floats
-    """Energy of IT and cooling."""
+    """Of IT and cooling."""
     profit: Floats
     wait_cost: Floats
-    """Cost of waits."""
     mode: Mode | None = None
     """The exportable mode, if any."""
     switching: Switching | None = None
-    """The rule of SUSPEND_TIME."""
+    """Of SUSPEND_TIME."""
 
     @property
     def worth(self) -> Floats:
@@ -75,7 +74,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Check:
-    """Outcomes of all rules, first all nodes on; `days`: dates."""
+    """Outcomes of all rules, first all nodes on."""
 
     days: tuple[str, ...]
     outcomes: tuple[Outcome, ...]
@@ -83,11 +82,11 @@ class Check:
     notes: tuple[str, ...]
 
     def gain(self, mode: Mode) -> Floats:
-        """Return a mode's daily gain over all nodes on, minus cost of waits."""
+        """A mode's daily gain over all nodes on, minus cost of waits."""
         return self.of(mode).worth - self.outcomes[0].worth
 
     def of(self, mode: Mode) -> Outcome:
-        """Return a mode's outcome. Raises InputError if not played."""
+        """A mode's outcome. Raises InputError if not played."""
         found = next((outcome for outcome in self.outcomes if outcome.mode is mode), None)
         if found is None:
             played = [outcome.mode for outcome in self.outcomes if outcome.mode is not None]
@@ -96,7 +95,7 @@ class Check:
 
     @property
     def best(self) -> Mode:
-        """The mode with the highest mean worth, the first of equals."""
+        """The mode with the highest mean worth."""
         return max(self._by_mode, key=lambda mode: self._by_mode[mode])
 
     @property
@@ -194,7 +193,6 @@ def _date(plan: PlanFolder, moment: int) -> str:
 
 
 def _past(plan: PlanFolder, history: Path | None) -> tuple[Past, int, int, Path, Platform]:
-    """Return the past jobs, first submission, planning time, file and machine. Raises InputError."""
     settings, platform = plan.settings, plan.platform
     path = history or (Path(str(settings["history"])) if "history" in settings else None)
     if path is None:
@@ -229,12 +227,10 @@ class _Rule(NamedTuple):
 
     @classmethod
     def of_switching(cls, mode: Mode, switching: Switching) -> _Rule:
-        """Make a rule with switching by idleness."""
         return cls(lambda later: partial(play_day, switching=_earlier(switching, later)), mode, switching)
 
 
 def _rules(plan: PlanFolder) -> dict[str, _Rule]:
-    """Return all rules by table name, with plain power saving for each idle time."""
     platform, profile = plan.platform, plan.profile
     rules = {ALL_ON: _Rule(lambda _: play_day)}
     even = break_even_seconds(platform)
@@ -267,7 +263,6 @@ def in_mode(plan: PlanFolder, mode: Mode, found: Check | None) -> PlanFolder:
 
 
 def _earlier(rule: Switching, seconds: int) -> Switching:
-    """Move the spares to an earlier time."""
     spares = {
         group: StepFunction.from_steps(
             int(wanted.values[0]), zip((wanted.times[1:] - seconds).tolist(), wanted.values[1:].tolist(), strict=True)
@@ -278,7 +273,6 @@ def _earlier(rule: Switching, seconds: int) -> Switching:
 
 
 def _figures(plan: PlanFolder, played: PlayedDay, later: int, price: float) -> tuple[float, ...]:
-    """Return an `Outcome`'s figures of a day."""
     profile, platform, schedule = plan.profile, plan.platform, played.schedule
     conditions = Conditions(profile.edges, profile.temp_c, profile.price_per_kwh, profile.gco2_per_kwh, plan.offset)
     stated = plan.settings.get("cooling")

@@ -24,7 +24,6 @@ class PlanExport:
     text: str
     notes: tuple[str, ...]
     check: Check | None
-    """Result of the check, if requested."""
 
     def __repr__(self) -> str:
         lines = [f"<export of {len(self.text):,} characters>", *(f"  note: {note}" for note in self.notes)]
@@ -35,7 +34,7 @@ def export_plan(
     spec: ExportSpec, load: Callable[[Path], PlanFolder], progress: Callable[[str], None] | None = None,
     checked: Callable[[Check, Mode], None] = lambda _check, _mode: None,
 ) -> PlanExport:  # fmt: skip
-    """Export a plan, to `spec.out` if stated. Without a format, only check; the text is empty.
+    """Export a plan, to `spec.out` if stated. Without a format, only check.
 
     `load` reads the plan. `checked` receives the check and the chosen mode. Raises InputError, OSError, and LossError
     for a losing mode.
@@ -74,7 +73,6 @@ def export_plan(
 
 
 def _format(spec: ExportSpec) -> Format:
-    """Return the format, Slurm for a mere check. Raises InputError for conflicting options."""
     if spec.format is None and not spec.check:
         raise InputError("dardis export", "no --format", "--format FORMAT, or --check")
     found = format_named(spec.format or "slurm", limits_only=spec.limits_only, mode=spec.mode, check=spec.check)

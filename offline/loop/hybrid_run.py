@@ -1,4 +1,4 @@
-"""Runs `dardis hybrid`, and selects its figures for a terminal."""
+"""Runs `dardis hybrid`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from offline.site.site_inputs import load_site
 
 
 def loop_options(spec: HybridSpec) -> LoopOptions:
-    """Derive the loop's options. Raises InputError."""
+    """Options of the loop. Raises InputError."""
     planned, reactive = loop_switching(spec.switching)
     rule = {name: getattr(spec, name) for name in DayRule.model_fields}
     day = DaySpec.model_construct(switching=planned, **rule)
@@ -44,7 +44,7 @@ def run_hybrid(
 
 
 def figures_for_people(summary: Mapping[str, Figure]) -> list[tuple[str, Figure]]:
-    """Select the main figures of summary.json, with names."""
+    """Main figures of summary.json, with names."""
     currency = summary["currency"]
 
     def told(key: str, form: str, unit: str = "") -> str:

@@ -1,4 +1,4 @@
-"""The hybrid loop: plans each day from earlier knowledge, then simulates the real jobs with the plan's switching."""
+"""The hybrid loop: plans each day, then simulates the real jobs with the plan's switching."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from offline.site.calendar import DAY_S
 from offline.site.site_inputs import Site
 
 RIVAL_IDLE_S: Final = 900
-"""Idle seconds of a rival rule, beside break-even."""
+"""Idle seconds of rival rules, beside break-even."""
 RIVAL_SPARES: Final = (0.01, 0.03, 0.1)
 """Spares of rival rules, as a share of all nodes."""
 
@@ -50,8 +50,8 @@ RIVAL_SPARES: Final = (0.01, 0.03, 0.1)
 class LoopOptions:
     """UTC days (both included), dispatcher, and planning options.
 
-    `shift_h`: most hours to hold jobs for cheap energy. `cap`: effect of the target cores on the dispatcher.
-    `deadlines`: rule for latest starts (None: the trace's, otherwise the dispatcher's).
+    `shift_h`: most hours to hold jobs for cheap energy. `cap`: effect of the target cores. `deadlines`: rule for latest
+    starts (None: the trace's, otherwise the dispatcher's).
     """
 
     days: tuple[int, int]
@@ -62,9 +62,9 @@ class LoopOptions:
     cap: ProfileRule = ProfileRule.OFF
     deadlines: str | None = None
     lead_s: int = 0
-    """Seconds between planning and a day's beginning."""
+    """Seconds from planning to a day's beginning."""
     reactive: Reactive | None = None
-    """A rule to replace the plans' switching."""
+    """Replaces the plans' switching."""
 
     @property
     def switching(self) -> str:
@@ -73,7 +73,7 @@ class LoopOptions:
 
 
 def lead_of(plan_at: str) -> int:
-    """Return the seconds from a time of day to midnight; 0 at midnight. Raises InputError."""
+    """Seconds from a time of day to midnight; 0 at midnight. Raises InputError."""
     try:
         moment = datetime.strptime(plan_at, "%H:%M").replace(tzinfo=UTC)
     except ValueError:
@@ -83,7 +83,7 @@ def lead_of(plan_at: str) -> int:
 
 @dataclass(frozen=True)
 class Lived:
-    """Simulation result: schedule, downtime, boot delay of each job, and account."""
+    """Simulation result: schedule, downtime, boot delays and account."""
 
     schedule: Schedule
     downtime: Downtime
@@ -93,7 +93,7 @@ class Lived:
 
 @dataclass(frozen=True)
 class Loop:
-    """Result of a loop, with two references: all nodes on, and clairvoyant switching.
+    """Result of a loop, beside all nodes on and clairvoyant switching.
 
     Accounts cover the days only.
     """
@@ -105,12 +105,12 @@ class Loop:
     target: Target
     always_on: Lived
     clairvoyant: Lived
-    """The schedule of all nodes on, with nodes off in every idle gap beyond break-even (`offline.onoff.spans`)."""
+    """All nodes on, except in idle gaps beyond break-even (`offline.onoff.spans`)."""
     switched: Lived
     rivals: Mapping[Reactive, Lived]
-    """The same days under reactive rules; empty without switching."""
+    """Reactive rules; empty without switching."""
     notes: tuple[str, ...] = ()
-    """Notes on the cap's effect under this dispatcher."""
+    """On the cap's effect under this dispatcher."""
 
     @property
     def share_of_bound(self) -> float | None:
@@ -122,7 +122,7 @@ class Loop:
         return self.share(*profits)
 
     def share(self, switched: float, always_on: float, clairvoyant: float) -> float | None:
-        """Return the share of the bound for the profits of a part of the days."""
+        """Share of the bound for a part of the days."""
         if self.target.switching is None or clairvoyant <= always_on:
             return None
         return (switched - always_on) / (clairvoyant - always_on)
@@ -206,7 +206,7 @@ def run_loop(site: Site, options: LoopOptions, progress: SearchProgress) -> Loop
 
 
 def rivals_on(platform: Platform) -> tuple[Reactive, ...]:
-    """Return typical rules of Slurm's power saving: idle for break-even or 900 s, several numbers of spares."""
+    """Typical rules of Slurm's power saving."""
     even = break_even_seconds(platform)
     numbers = [ceil(share * platform.node_count) for share in RIVAL_SPARES]
     rules = (Reactive(even), Reactive(RIVAL_IDLE_S), *(Reactive(even, spares) for spares in numbers))
@@ -214,7 +214,6 @@ def rivals_on(platform: Platform) -> tuple[Reactive, ...]:
 
 
 def _dispatcher(options: LoopOptions) -> Dispatcher:
-    """Find the dispatcher with the cap's setting. Raises InputError for `--cap` with a conflicting `--set`."""
     if options.cap is ProfileRule.OFF:
         return find_dispatcher(options.dispatcher, options.settings)
     for said in options.settings:
@@ -224,7 +223,6 @@ def _dispatcher(options: LoopOptions) -> Dispatcher:
 
 
 def _of_cap(cap: ProfileRule, setup: AnySetUp, jobs: Sequence[Actual]) -> tuple[str, ...]:
-    """Return a note if the cap's effect differs from its name."""
     if cap is ProfileRule.HARD and setup.checks_starts_only:
         return (STARTS_ONLY,)
     if cap is ProfileRule.SOFT and all(job.latest is None for job in jobs):
@@ -252,7 +250,7 @@ def _lived(site: Site, conditions: Conditions, schedule: Schedule, downtime: Dow
 
 
 def joined(days: Sequence[Switching | None]) -> Switching | None:
-    """Join the switching of consecutive days, with all nodes on before; None without any switching."""
+    """Join the switching of consecutive days, all nodes on before; None without any."""
     some = [day for day in days if day is not None]
     if not some:
         return None
@@ -269,7 +267,6 @@ def joined(days: Sequence[Switching | None]) -> Switching | None:
 
 
 def _one(functions: Sequence[StepFunction]) -> StepFunction:
-    """Join functions: each applies from its first step to the next function's."""
     steps = [
         step
         for function, following in zip(functions, [*functions[1:], None], strict=True)

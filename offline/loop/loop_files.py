@@ -1,4 +1,4 @@
-"""Writes the folder of `dardis hybrid`: summary, table by day, target, jobs and report."""
+"""Writes the folder of `dardis hybrid`."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class LoopTables(NamedTuple):
 
 
 def write_loop(out: Path, loop: Loop, settings: dict[str, Any], *, report: bool = True) -> LoopTables:
-    """Write all files to an existing folder and return the content. Raises OSError."""
+    """Write all files and return the content. Raises OSError."""
     rows, beside = day_rows(loop), beside_rows(loop)
     summary = summary_of(loop, rows)
     found = LoopTables(summary, rows, beside)
@@ -107,7 +107,6 @@ def beside_rows(loop: Loop) -> list[dict[str, Figure]]:
 
 
 def _beside(loop: Loop, name: str, lived: Lived) -> dict[str, Figure]:
-    """Return a rule's row of beside.csv."""
     start, end = loop.conditions.start, loop.conditions.end
     counted = loop.counted(lived)
     delay = lived.boot_delay[counted]
@@ -178,7 +177,7 @@ def summary_of(loop: Loop, rows: Sequence[dict[str, Figure]]) -> dict[str, Figur
 
 
 def promised(rows: Sequence[dict[str, Figure]]) -> dict[str, Figure]:
-    """Sum up the promised gain, and days with a gain of switching within the range; `rows`: days.csv."""
+    """Promised gain, and days within the range; `rows`: days.csv."""
     keys = ("switching_gain_eur", *PROMISED)
     told = [[float(row[key] or 0) for key in keys] for row in rows if row[PROMISED[0]] is not None]
     gained, means, low, high = np.array(told).reshape(-1, len(keys)).T
@@ -190,7 +189,7 @@ def promised(rows: Sequence[dict[str, Figure]]) -> dict[str, Figure]:
 
 
 def work_around(loop: Loop) -> dict[str, Figure]:
-    """Core-hours of running and waiting jobs at the beginning and end. Work left at the end has earned nothing."""
+    """Core-hours of running and waiting jobs at beginning and end. Work left has earned nothing."""
     start, end = loop.conditions.start, loop.conditions.end
     moments = (("begin", loop.switched, start), ("end", loop.switched, end), ("always_on_end", loop.always_on, end))
     return {
@@ -201,7 +200,7 @@ def work_around(loop: Loop) -> dict[str, Figure]:
 
 
 def work_at(schedule: Schedule, moment: int) -> tuple[float, float]:
-    """Return the remaining core-hours of running jobs, and the core-hours of waiting jobs."""
+    """Remaining core-hours of running jobs, and core-hours of waiting jobs."""
     cores = schedule.units * schedule.request[:, schedule.kinds.index(CORES)]
     came = schedule.ran & (schedule.submit < moment)
     runs, waits = came & (schedule.start < moment), came & (schedule.start >= moment)
@@ -210,7 +209,7 @@ def work_at(schedule: Schedule, moment: int) -> tuple[float, float]:
 
 
 def notes_of(loop: Loop) -> list[str]:
-    """Return the notes without duplicates; notes that differ in figures only appear once."""
+    """Notes without duplicates; notes that differ in figures only appear once."""
     over = loop.switched.account.over_limit_kwh
     broken = [f"limits on power that must be kept were exceeded by {over:.1f} kWh"] if over > 0 else []
     of_days: dict[str, str] = {}
@@ -252,7 +251,7 @@ def over_cap(loop: Loop) -> int | None:
 
 
 def makespan(loop: Loop, lived: Lived, counted: np.ndarray) -> int | None:
-    """Time from the beginning of the days to the last end of a counted job, s."""
+    """Time from the beginning to the last end of a counted job, s."""
     finish = lived.schedule.finish[counted]
     return int(finish.max()) - loop.conditions.start if len(finish) else None
 
@@ -299,7 +298,6 @@ def day_rows(loop: Loop) -> list[dict[str, Figure]]:
 
 
 def _promise_of(plan: DayPlan) -> tuple[float | None, float | None, float | None]:
-    """Return the promised gain: mean, low and high."""
     if plan.promise is None:
         return None, None, None
     gain = plan.promise.gain
@@ -307,7 +305,7 @@ def _promise_of(plan: DayPlan) -> tuple[float | None, float | None, float | None
 
 
 def _by_segment(told: Account) -> Floats:
-    """Income minus energy, cooling and CO2 by segment; charges for peaks and limits belong to no segment."""
+    """Income minus energy, cooling and CO2; charges for peaks and limits belong to no segment."""
     return np.asarray(told.income - told.energy_cost - told.cooling_cost - told.co2_cost)
 
 

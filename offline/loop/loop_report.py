@@ -1,4 +1,4 @@
-"""The report of `dardis hybrid`: figures and summary."""
+"""The report of `dardis hybrid`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def draw(
     path: Path, loop: Loop, summary: dict[str, Figure], notes: Sequence[str],
     days: tuple[Sequence[str], Sequence[dict[str, Figure]]], beside: tuple[Sequence[str], Sequence[dict[str, Figure]]],
 ) -> None:  # fmt: skip
-    """Draw report.html; `days` and `beside`: columns and rows of the tables. Raises OSError."""
+    """Draw report.html; `days`, `beside`: columns and rows of tables. Raises OSError."""
     platform, conditions = loop.site.platform, loop.conditions
     rows = days[1]
     picture = LoopPicture(
@@ -63,7 +63,7 @@ def draw(
 
 
 def _points(loop: Loop, beside: Sequence[dict[str, Figure]]) -> list[tuple[str, float, float]]:
-    """Name, mean boot delay (s) and gain of the drawn rows, ours and clairvoyant last."""
+    """Name, mean boot delay (s) and gain of drawn rows."""
     if not loop.rivals:
         return []
     by_name = {str(row["switching"]): row for row in beside}
@@ -73,7 +73,6 @@ def _points(loop: Loop, beside: Sequence[dict[str, Figure]]) -> list[tuple[str, 
 
 
 def _spares(loop: Loop) -> StepFunction | None:
-    """Spare nodes of all groups over time."""
     switching = loop.target.switching
     if switching is None or not switching.spares:
         return None
@@ -81,7 +80,6 @@ def _spares(loop: Loop) -> StepFunction | None:
 
 
 def _promised(rows: Sequence[dict[str, Figure]]) -> list[tuple[float, float, float, float] | None]:
-    """Gain of switching by day with the promised range; empty without promises."""
     found: list[tuple[float, float, float, float] | None] = []
     for row in rows:
         brought, mean, low, high = (float(row[key] or 0) for key in ("switching_gain_eur", *PROMISED))
@@ -90,7 +88,7 @@ def _promised(rows: Sequence[dict[str, Figure]]) -> list[tuple[float, float, flo
 
 
 def first_lines(loop: Loop, summary: dict[str, Figure], beside: Sequence[dict[str, Figure]]) -> list[str]:
-    """Summarise the days in three sentences: action, gain, cost."""
+    """Summary in three sentences: action, gain, cost."""
     told = {key: float(value) for key, value in summary.items() if isinstance(value, (int, float))}
     currency, nodes = loop.site.platform.currency, loop.site.platform.node_count
     done = f"Of {nodes} nodes {told['mean_nodes_on']:,.0f} were on on average under {summary['switching']}; "

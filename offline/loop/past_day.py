@@ -1,4 +1,4 @@
-"""Plays past days under EASY, each from the running and waiting jobs at its beginning."""
+"""Plays past days under EASY, each from the jobs at its beginning."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from offline.site.calendar import DAY_S
 from offline.site.history import Past
 
 Absence = tuple[int, int, int]
-"""(from, to, node): unavailability of a node."""
+"""(from, to, node)."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class PlayedDay:
 
     machine: Platform
     left: Past
-    """Schedule until the last job's end, and jobs; the next day's start."""
+    """Schedule until the last job's end; the next day's start."""
     downtime: Downtime
     boot_delay: Ints
     of_day: Bools
@@ -46,8 +46,6 @@ class PlayedDay:
 
 @dataclass(frozen=True)
 class _Runs:
-    """A job running at midnight, with nodes and units on each."""
-
     job: Actual
     nodes: Ints
     units: Ints
@@ -62,7 +60,6 @@ class _FromMidnight:
         self._begun: list[Placed] = []
 
     def submit(self, job: Job, now: int) -> Rejected | None:
-        """Place a running job on its nodes, or submit to EASY."""
         one = self._runs.get(job.number)
         if one is None:
             return self._easy.submit(job, now)
@@ -77,7 +74,6 @@ class _FromMidnight:
         self._easy.changed(change, now)
 
     def decide(self, now: int) -> list[Placed | Rejected | Solved]:
-        """Return EASY's decisions, with placements of running jobs."""
         begun, self._begun = self._begun, []
         return [*begun, *self._easy.decide(now)]
 
@@ -91,7 +87,7 @@ def play_day(
 ) -> PlayedDay:  # fmt: skip
     """Play the day from `start` on, after `before`, with all nodes up at first.
 
-    `switching`: rule for nodes on. `closed`: planned downtime like reservations; running jobs end first.
+    `switching`: rule for nodes on. `closed`: planned downtime; running jobs end first.
     """
     runs = _at_midnight(before, start)
     beside = _beside_running(closed, runs, platform)
@@ -123,14 +119,14 @@ def play_day(
 
 
 def arrivals_of(past: Past, start: int) -> list[Actual]:
-    """Return the jobs submitted in the day from `start` on that ran."""
+    """Jobs submitted in the day from `start` on that ran."""
     schedule = past.schedule
     comes = schedule.ran & (schedule.submit >= start) & (schedule.submit < start + DAY_S)
     return [past.jobs[place] for place in np.flatnonzero(comes).tolist()]
 
 
 def _at_midnight(past: Past, start: int) -> list[_Runs]:
-    """Return jobs running at the day's beginning, as submitted then with the rest of their walltimes."""
+    """Jobs running at midnight, as submitted then with the rest of their walltimes."""
     schedule, runs = past.schedule, []
     for place in np.flatnonzero(schedule.ran & (schedule.start < start) & (schedule.finish > start)).tolist():
         job, finish = past.jobs[place], int(schedule.finish[place])
@@ -142,7 +138,6 @@ def _at_midnight(past: Past, start: int) -> list[_Runs]:
 
 
 def _to_come(past: Past, arrivals: Sequence[Actual], start: int) -> list[Actual]:
-    """Return the day's waiting and new jobs, without dependencies."""
     schedule = past.schedule
     waits = schedule.ran & (schedule.submit < start) & (schedule.start >= start)
     told = [past.jobs[place] for place in np.flatnonzero(waits).tolist()]
@@ -153,7 +148,6 @@ def _to_come(past: Past, arrivals: Sequence[Actual], start: int) -> list[Actual]
 
 
 def _after_running(closed: Sequence[Absence], runs: Sequence[_Runs]) -> list[Absence]:
-    """Delay downtimes until jobs from before midnight end."""
     over: dict[int, int] = {}
     for one in runs:
         for node in one.nodes.tolist():
@@ -163,7 +157,7 @@ def _after_running(closed: Sequence[Absence], runs: Sequence[_Runs]) -> list[Abs
 
 
 def _beside_running(closed: Sequence[Absence], runs: Sequence[_Runs], platform: Platform) -> list[Maintenance]:
-    """During planned downtimes with jobs from before midnight, reserve the rest of the node."""
+    """Reserve the rest of a node in its planned downtime while earlier jobs run there."""
     windows = []
     for begin, end, node in closed:
         here = [
@@ -181,7 +175,6 @@ def _beside_running(closed: Sequence[Absence], runs: Sequence[_Runs], platform: 
 
 
 def _kept_of(node: int, start: int, end: int, platform: Platform) -> Ints:
-    """Return the most resources of a node taken by the site's own maintenance and reservations."""
     capacity = platform.capacity[node]
     windows = [one for one in platform.maintenance if node in one.nodes and one.start < end and start < one.end]
     kept = [
@@ -192,7 +185,7 @@ def _kept_of(node: int, start: int, end: int, platform: Platform) -> Ints:
 
 
 def _until_over(one: _Runs, closed: Sequence[Absence]) -> _Runs:
-    """Cut the walltime to the runtime of a job that ends in a planned downtime, to keep others off."""
+    """Cut the walltime of a job that ends in a planned downtime, to keep others off."""
     over = one.job.submit + one.job.duration
     if not any(begin < over < end and node in one.nodes for begin, end, node in closed):
         return one
@@ -201,7 +194,6 @@ def _until_over(one: _Runs, closed: Sequence[Absence]) -> _Runs:
 
 
 def _windows(closed: Sequence[Absence]) -> list[Maintenance]:
-    """Return the downtimes as maintenance, with nodes of equal times together."""
     nodes: dict[tuple[int, int], list[int]] = {}
     for begin, end, node in closed:
         nodes.setdefault((begin, end), []).append(node)
@@ -209,7 +201,6 @@ def _windows(closed: Sequence[Absence]) -> list[Maintenance]:
 
 
 def _downtime(closed: Sequence[Absence], platform: Platform) -> Downtime:
-    """Return downtimes long enough for a shutdown and a boot."""
     boot_s, shutdown_s = boot_and_shutdown(platform)
     return Downtime.of((node, a, b) for a, b, node in closed if b - a >= shutdown_s[node] + boot_s[node])
 
@@ -225,12 +216,11 @@ def _until_closed(one: _Runs, platform: Platform, lead_s: int) -> _Runs:
 def _within_room(runs: Sequence[_Runs], platform: Platform) -> list[_Runs]:
     """Cut walltimes of running jobs where a node lacks room.
 
-    A window may take part of a node because a job still runs there. Another job's reservation may reach into the
-    window, although the job ends earlier. First each job takes its nodes for its runtime. Then each reservation, in the
-    order of `runs`, extends as far as room allows.
+    A job's reservation may reach into a window although the job ends earlier. First each job takes its nodes for its
+    runtime. Then each reservation, in the order of `runs`, extends as far as room allows.
     """
     room: dict[int, list[tuple[int, int, Ints]]] = {}
-    """By node: (from, to, resources taken by windows and running jobs)."""
+    """By node: (from, to, resources in use)."""
     used = {node for one in runs for node in one.nodes.tolist()}
     for window in platform.maintenance:
         for node in used.intersection(window.nodes):
@@ -266,7 +256,6 @@ def _within_room(runs: Sequence[_Runs], platform: Platform) -> list[_Runs]:
 
 
 def _first_lack(taken: Sequence[tuple[int, int, Ints]], most: Ints, start: int, end: int) -> int:
-    """Return the first time in `[start, end)` with more than `most` taken; `end` if none."""
     near = [one for one in taken if one[0] < end and start < one[1]]
     for at in sorted({max(start, since) for since, _, _ in near}):
         if (sum(less for since, until, less in near if since <= at < until) > most).any():

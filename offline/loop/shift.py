@@ -26,9 +26,9 @@ HOUR_OF_WAITING = 0.02
 def shifted(site: Site, jobs: Sequence[Actual], past: Schedule, days: tuple[int, int], hours: float) -> list[Actual]:
     """Set the earliest start of the days' jobs to the cheapest time within `hours`.
 
-    The cost of a start is energy with CO2, plus added cooling at half load, over the expected runtime. A core draws its
-    share of a busy node. No job is held beyond the days, because later prices are unknown. Waiting costs
-    `HOUR_OF_WAITING`. Deadlines stay.
+    The cost is energy with CO2, plus added cooling at half load, over the expected runtime. A core draws its share of a
+    busy node. Starts stay within the days, because later prices are unknown. Waiting costs `HOUR_OF_WAITING`. Deadlines
+    stay.
     """
     start, end = site.calendar.day(days[0])[0], site.calendar.day(days[1])[1]
     conditions = site.conditions(days[0], days[1] - days[0] + 1)
@@ -55,5 +55,4 @@ def shifted(site: Site, jobs: Sequence[Actual], past: Schedule, days: tuple[int,
 
 
 def _per_watt(starts: Ints, length: int, edges: Ints, area: Floats) -> Floats:
-    """Return the cost of a watt for `length` seconds from each start."""
     return np.asarray(np.interp(starts + length, edges, area) - np.interp(starts, edges, area))

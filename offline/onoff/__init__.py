@@ -1,1 +1,1 @@
-"""Shutdown and boot times of nodes, as pure functions of schedules and demand."""
+"""Shutdown and boot times of nodes, as pure functions."""

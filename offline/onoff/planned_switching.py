@@ -1,4 +1,4 @@
-"""Plans the downtime of nodes: the optimal number of nodes on, by dynamic programming."""
+"""Plans the downtime of nodes by dynamic programming."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from offline.onoff.spans import Spans, idle_gaps
 from offline.site.calendar import DAY_S
 
 STEP_S = 300
-"""Step for numbers of nodes, if no stay must be longer."""
+"""Step in s, if no stay must be longer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reserve:
-    """Nodes to keep on beyond busy nodes: the larger of spares and a share of unused nodes (70 and 50 % rules)."""
+    """Nodes to keep on: the larger of spares and a share of unused nodes (70 and 50 % rules)."""
 
     spares: StepFunction
     share_of_unused: float = 0.0
 
     def need(self, busy: StepFunction, count: int) -> StepFunction:
-        """Return the nodes to keep on over time, of `count`."""
+        """Nodes to keep on over time, of `count`."""
 
         def kept(in_use: Ints, spares: Ints) -> Ints:
             share = np.ceil((count - in_use) * self.share_of_unused - 1e-9).astype(np.int64)
@@ -43,7 +43,7 @@ class Reserve:
 
 
 class NodeSwitch(NamedTuple):
-    """A row of `onoff.csv`: action `off` or `on`. A boot ends a boot time later."""
+    """A row of `onoff.csv`: `off` or `on`. A boot ends a boot time later."""
 
     time_s: int
     node: int
@@ -60,11 +60,10 @@ def plan_switching(
 ) -> Downtime:
     """Plan the downtime of nodes during `joule_cost`, with nodes busy as in `busy`.
 
-    `off`: nodes off at the beginning, with earliest up times; no job is there earlier. For each switchable group in
-    `reserves`, `nodes_on` finds the number of nodes on in each step of `STEP_S` (or longer for minimum stays). The
-    longest idle gaps take the nodes off. A node is up when its next reservation begins. Other nodes are up at the
-    start. Raises InputError for an infeasible demand, or a node with more than `limits.most_switches` switches in a
-    day.
+    `off`: nodes off at first, with earliest up times; no job is there earlier. For each switchable group in `reserves`,
+    `nodes_on` finds the number of nodes on in each step of `STEP_S` (or longer for minimum stays). The longest idle
+    gaps take the nodes off. A node is up when its next reservation begins. Other nodes are up at the start. Raises
+    InputError for an infeasible demand, or more than `limits.most_switches` in a day.
     """
     start, end = joule_cost.start, joule_cost.end
     off = off or {}
@@ -97,7 +96,6 @@ def plan_switching(
 def _floor(
     need: StepFunction, count: int, joule_cost: Series, power: NodePower, limits: Limits, on_before: int
 ) -> StepFunction:
-    """Return the number of nodes on, optimal for the highest need in each step."""
     start, end = joule_cost.start, joule_cost.end
     step_s = max(STEP_S, limits.step_s(power))
     if end - start < step_s:
@@ -117,7 +115,7 @@ def _taken(
 ) -> list[tuple[int, int, int]]:  # fmt: skip
     """Choose downtimes (node, down, up) within gaps, longest first, with `floor` nodes on.
 
-    Nodes in `off` come first: each stays off from the start as long as possible, at least until its earliest up time.
+    Nodes in `off` come first: each stays off as long as possible, at least until its earliest up time.
     """
     start, end = window
     shut = np.minimum(gaps.end, end)
@@ -148,10 +146,7 @@ def _taken(
 def _to_reservations(
     taken: list[tuple[int, int, int]], gaps: Spans, need: StepFunction, count: int, end: int, limits: Limits
 ) -> list[tuple[int, int, int]]:
-    """Extend downtimes to adjacent jobs on the node, if less than a step away and needs allow.
-
-    So a node boots a boot time before a reservation, not a step earlier.
-    """
+    """Extend downtimes to jobs less than a step away, so that boots are just in time."""
     gap_of: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for node, start, until in zip(gaps.node.tolist(), gaps.start.tolist(), gaps.end.tolist(), strict=True):
         gap_of[node].append((start, until))
@@ -165,7 +160,6 @@ def _to_reservations(
         room[np.searchsorted(times, down) : np.searchsorted(times, up)] -= 1
 
     def granted(node: int, since: int, until: int) -> bool:
-        """Take `[since, until)` as downtime if possible, and return True."""
         span = slice(*np.searchsorted(times, [since, until]).tolist())
         near = any(since < u + limits.min_on_s and d < until + limits.min_on_s for d, u in stays[node])
         may = 0 < until - since < STEP_S and not near and bool((room[span] > 0).all())
@@ -183,7 +177,6 @@ def _to_reservations(
 
 
 def _runs(free: Bools) -> Iterator[tuple[int, int]]:
-    """Yield runs of True, as half-open ranges."""
     turns = np.flatnonzero(np.diff(np.concatenate([[False], free, [False]])))
     return zip(turns[::2].tolist(), turns[1::2].tolist(), strict=True)
 
@@ -191,7 +184,7 @@ def _runs(free: Bools) -> Iterator[tuple[int, int]]:
 def _ramped(
     taken: list[tuple[int, int, int]], power: NodePower, limits: Limits, start: int, off: dict[int, int]
 ) -> Iterator[tuple[int, int, int]]:
-    """Delay shutdowns and advance boots to respect the rates of switching.
+    """Delay shutdowns and advance boots to respect rates.
 
     Nodes `off` at the start need no shutdown. Boots at the start are unlimited; none is earlier.
     """
@@ -207,15 +200,13 @@ def _ramped(
 
 
 class _Ramp:
-    """Assigns times at a limited rate."""
-
     def __init__(self, per_min: float) -> None:
         self._slot_s = 60 if per_min >= 1 else ceil(60 / per_min)
         self._most = max(int(per_min), 1)
         self._used: dict[int, int] = {}
 
     def at(self, wished: int, way: int) -> int:
-        """Return the nearest free time, later (`way` 1) or earlier (-1)."""
+        """Nearest free time, later (`way` 1) or earlier (-1)."""
         slot = wished // self._slot_s
         while self._used.get(slot, 0) >= self._most:
             slot += way
@@ -239,7 +230,7 @@ def refuse_many_switches(downtime: Downtime, platform: Platform, most: int) -> N
 
 
 def switch_table(downtime: Downtime, platform: Platform) -> list[NodeSwitch]:
-    """Return the actions by (time, node); a boot begins a boot time before the node is up."""
+    """Actions by (time, node); a boot begins a boot time before the node is up."""
     boot_s = MachinePower.of_platform(platform).boot_s
     table = []
     for node, down, up in downtime.rows:
@@ -258,10 +249,10 @@ class Limits:
     min_on_s: int = 0
     min_off_s: int = 0
     most_switches: int = 48
-    """Most shutdowns and boots of a node in any 86,400 s."""
+    """Of a node in any 86,400 s."""
 
     def step_s(self, power: NodePower) -> int:
-        """Return the shortest step with feasible numbers for real nodes: no stay is cut short."""
+        """Shortest step at which no stay is cut short."""
         return max(self.min_on_s, self.min_off_s, power.shutdown_s + power.boot_s, 1)
 
 
@@ -269,12 +260,12 @@ def nodes_on(
     need: Ints, edges: Ints, joule_cost: Floats, count: int, power: NodePower, limits: Limits,
     on_before: int | None = None,
 ) -> Ints:  # fmt: skip
-    """Return the optimal number of nodes on in each step `[edges[i], edges[i+1])`, shape (steps,), at least `need[i]`.
+    """Optimal number of nodes on in each step `[edges[i], edges[i+1])`, shape (steps,), at least `need[i]`.
 
-    `joule_cost` (steps,): cost of a joule with cooling. Below 0, nodes on pay; boots never pay. A node newly on in a
-    step boots in the step before. A node newly off shuts down at the step's beginning. `on_before`: nodes on before the
-    first step (None: all). No feasible numbers cost less in these steps. Raises InputError if the need exceeds the
-    nodes or rises faster than boots allow; ValueError for steps shorter than `limits.step_s`.
+    `joule_cost` (steps,): cost of a joule with cooling. Below 0, nodes on pay; boots never pay. A node newly on boots
+    in the step before. A node newly off shuts down at the step's beginning. `on_before`: nodes on before the first step
+    (None: all). Raises InputError if the need exceeds the nodes or rises faster than boots allow; ValueError for steps
+    shorter than `limits.step_s`.
     """
     lengths = np.diff(edges)
     if len(lengths) and lengths.min() < limits.step_s(power):
@@ -307,10 +298,10 @@ def nodes_on(
 
 
 def _step(cost: Floats, up: float, down: float, most_on: int, most_off: int) -> tuple[Floats, Ints]:
-    """Return the least cost of each number of nodes, and the previous number.
+    """Least cost of each number of nodes, and the previous number.
 
-    Costs are convex in the number, as sums of convex and linear costs on a range. So the best feasible previous number
-    is the nearest to the unconstrained optimum.
+    Costs are convex in the number, as sums of convex and linear costs. So the best feasible previous number is the
+    nearest to the unconstrained optimum.
     """
     every = np.arange(len(cost))
     from_below = cost - up * every

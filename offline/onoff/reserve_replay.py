@@ -4,9 +4,9 @@ Rule for a node group: jobs take the most recently idle node. A number of idle n
 shut down after `idle_s` without a job. Boots replace used spares at once. A job waits for nodes that are not up; other
 jobs do not move.
 
-The group's nodes are layers: layer l is busy while at least l nodes are. Nodes on or booting are `min(count, max(most
-nodes busy in the last idle_s, busy + spares))`. A layer is up after a boot time on. So arithmetic on step functions
-replaces an event simulation.
+Layer l of the group is busy while at least l nodes are. Nodes on or booting are `min(count, max(most nodes busy in the
+last idle_s, busy + spares))`. A layer is up after a boot time on. So arithmetic on step functions replaces a
+simulation.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from offline.onoff.spans import Busy, busy_spans_of
 class Demand:
     """Demand for nodes of a group. Arrays have shape (job starts,), ascending by start.
 
-    `level`: nodes busy right after the job's start, including earlier and simultaneous starts before it; 0 if the job
-    uses only busy nodes.
+    `level`: nodes busy right after the job's start, with simultaneous starts before it; 0 if the job uses only busy
+    nodes.
     """
 
     count: int
@@ -38,7 +38,7 @@ class Demand:
     level: Ints
 
     def before(self, end: int) -> Demand:
-        """Return the demand known by `end`: earlier starts only."""
+        """Demand known by `end`: earlier starts only."""
         first = int(np.searchsorted(self.start, end))
         last = int(np.searchsorted(self.busy.times, end))
         busy = StepFunction(self.busy.times[:last], self.busy.values[:last])
@@ -46,7 +46,7 @@ class Demand:
 
 
 def demands_of(schedule: Schedule, platform: Platform) -> dict[int, Demand]:
-    """Return the demand of every node group in a finished schedule."""
+    """Demand of every node group in a finished schedule."""
     busy = busy_spans_of(schedule)
     job = schedule.placed.job_of
     job_group, busy_group = platform.group_of_node[schedule.placed.nodes], platform.group_of_node[busy.node]
@@ -59,7 +59,6 @@ def demands_of(schedule: Schedule, platform: Platform) -> dict[int, Demand]:
 
 
 def _demand(count: int, spans: Busy, jobs: Ints, start: Ints) -> Demand:
-    """Return a group's demand from its busy spans, its jobs, and the starts of all jobs."""
     jobs = jobs[np.lexsort((jobs, start[jobs]))]
     busy = StepFunction.from_spans(spans.start, spans.end)
     fresh = np.bincount(spans.opener, minlength=len(start))[jobs]
@@ -73,10 +72,10 @@ def _demand(count: int, spans: Busy, jobs: Ints, start: Ints) -> Demand:
 
 @dataclass(frozen=True)
 class Replay:
-    """Result of a number of spares over `[edges[0], edges[-1])`, by span between edges and by job start."""
+    """Result of a number of spares over `[edges[0], edges[-1])`."""
 
     saved_j: Floats
-    """Energy saved over all nodes on in each span, net of boots and shutdowns; (spans,)."""
+    """Energy saved over all nodes on, net of boots and shutdowns; (spans,)."""
     boots: Ints
     delay: Ints
     """Boot delay of each job start, s."""
@@ -114,7 +113,7 @@ class PastDemand:
         self._pair_job, self._pair_piece = self._looks_back()
 
     def _looks_back(self) -> tuple[Ints, Ints]:
-        """Return all (job with idle nodes, piece of time within a boot before its start), by job, then time."""
+        """(job with idle nodes, piece of time within a boot before its start), by job, then time."""
         takes = np.flatnonzero(self._level)
         since, until = self.start[takes] - self.power.boot_s, self.start[takes]
         first = np.searchsorted(self._ends, since, side="right")
@@ -141,7 +140,7 @@ class PastDemand:
         return Replay(np.asarray(saved, dtype=np.float64), boots, self._delays(on), nodes_on)
 
     def _delays(self, on: Ints) -> Ints:
-        """Return the delay until each job's last node is up, from nodes on by piece of time."""
+        """Delay until each job's last node is up; `on`: nodes on by piece of time."""
         short = on[self._pair_piece] < self._level[self._pair_job]
         begun = np.full(len(self.start), NO_TIME, dtype=np.int64)
         # The boot of a job's highest layer begins when the last piece without that layer ends.

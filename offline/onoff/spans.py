@@ -1,4 +1,4 @@
-"""Busy, idle and up times of nodes, and the clairvoyant switching of a schedule."""
+"""Busy, idle and up times of nodes, and clairvoyant switching."""
 
 from __future__ import annotations
 
@@ -32,10 +32,7 @@ class Busy(Spans):
 
 
 def busy_spans(start: Ints, finish: Ints, placed: Placements) -> Busy:
-    """Return busy spans of nodes with job i on its nodes during `[start[i], finish[i])`.
-
-    A job without nodes counts nowhere.
-    """
+    """Busy spans of nodes with job i on its nodes during `[start[i], finish[i])`."""
     job = placed.job_of
     order = np.lexsort((job, start[job], placed.nodes))
     job, node = job[order], placed.nodes.astype(np.int64)[order]
@@ -53,18 +50,18 @@ def busy_spans(start: Ints, finish: Ints, placed: Placements) -> Busy:
 
 
 def busy_spans_of(schedule: Schedule) -> Busy:
-    """Return the busy spans of a finished schedule."""
+    """Busy spans of a finished schedule."""
     return busy_spans(schedule.start, schedule.finish, schedule.placed)
 
 
 def nodes_up(downtime: Downtime, node_count: int) -> StepFunction:
-    """Return the number of nodes up, over time."""
+    """Nodes up over time."""
     off = StepFunction.from_spans(downtime.down, downtime.up)
     return StepFunction(off.times, node_count - off.values)
 
 
 def idle_gaps(busy: Spans, node_count: int, start: int, end: int) -> Spans:
-    """Return the spans without jobs that meet `[start, end)`.
+    """Spans without jobs that meet `[start, end)`.
 
     A gap begins at `start` at the earliest, and ends at the node's next job (possibly after `end`) or at `FOREVER`.
     """
@@ -81,10 +78,10 @@ def idle_gaps(busy: Spans, node_count: int, start: int, end: int) -> Spans:
 
 
 def clairvoyant(schedule: Schedule, platform: Platform, start: int, end: int) -> Downtime:
-    """Return downtimes in every idle gap of `[start, end)` with energy savings; boots end at the next job's start.
+    """Downtimes in every idle gap of `[start, end)` with energy savings; boots end at the next job's start.
 
-    All nodes are up at `start`. A gap beyond `end` counts only until `end`, and its node is not booted again. Groups
-    that are `always_on`, and nodes without savings, stay on.
+    All nodes are up at `start`. A gap beyond `end` counts only until `end`, without a boot. Groups that are
+    `always_on`, and nodes without savings, stay on.
     """
     machine = MachinePower.of_platform(platform)
     gaps = idle_gaps(busy_spans_of(schedule), platform.node_count, start, end)
@@ -94,7 +91,7 @@ def clairvoyant(schedule: Schedule, platform: Platform, start: int, end: int) ->
 
 
 def saved_j(machine: MachinePower, gaps: Spans, end: int) -> Floats:
-    """Return the energy (J) saved in each gap by being down, before `end`."""
+    """Energy (J) saved in each gap by being down, before `end`."""
     node, length = gaps.node, gaps.end - gaps.start
 
     def within(since: Ints | int, until: Ints) -> Ints:

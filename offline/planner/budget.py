@@ -11,7 +11,7 @@ from dardis.engine.clock import monotonic_s
 from offline.planner.day_problem import StoppedBy
 
 SearchProgress = Callable[[str, float | None, float | None], None]
-"""Called with the activity, the best profit so far and the bound (None: none yet)."""
+"""Receives the activity, the best profit and the bound (None: none yet)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Watch:
     progress: SearchProgress = tell_nobody
     stop: Callable[[], bool] = never
     stopped_by: StoppedBy = field(default=StoppedBy.DONE, init=False)
-    """Reason for an early end; DONE otherwise."""
+    """DONE unless ended early."""
     _began: float = field(default_factory=monotonic_s, init=False)
 
     @property
@@ -48,7 +48,7 @@ class Watch:
         return self._began + self.guard_s - monotonic_s()
 
     def over(self) -> bool:
-        """Return True if the search must end now."""
+        """Whether the search must end."""
         if self.stopped_by is StoppedBy.DONE:
             if self.stop():
                 self.stopped_by = StoppedBy.USER

@@ -1,4 +1,4 @@
-"""Plans a day: rules and multi-search as references, our search from the best, and a proven bound."""
+"""Plans a day: reference rules and multi-search, our search, and a proven bound."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from offline.planner.power_limits import closed_to_limits, must_be_kept
 from offline.planner.searches import multi_search, rule_plans
 
 MULTI_SHARE, BOUND_SHARE = 0.5, 0.4
-"""Largest time shares of multi-search and the bound. Our search gets the rest."""
+"""Largest time shares. Our search gets the rest."""
 GROUPS = 6000
 """Groups of jobs rebuilt by our search."""
 POLISHES = 2
@@ -27,7 +27,7 @@ POLISHES = 2
 PROOF_S = 5.0
 """Deterministic seconds of each solver for the bound."""
 CLOSED = 1e-6
-"""Relative gap to the bound of an optimal plan."""
+"""Relative gap of an optimal plan."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,10 @@ def plan(
     progress: SearchProgress = tell_nobody,
     stop: Callable[[], bool] = never,
 ) -> Plans:
-    """Return the best plan found; reproducible by seed unless the time limit (s) stops the search.
+    """The best plan found; reproducible by seed unless the time limit (s) stops the search.
 
-    Ctrl-C or `stop` ends the search with the best plan so far. A plan always results, from a rule or the first order.
-    The plan never ranks (`rank_of`) below multi-search or any rule.
+    Ctrl-C or `stop` ends the search with the best plan so far. A plan always results, and never ranks (`rank_of`) below
+    multi-search or any rule.
     """
     most: float | None = None
 
@@ -78,7 +78,6 @@ def plan(
 
 
 def _bound(problem: Problem, watch: Watch) -> float | None:
-    """Return the profit bound; None without time for a proof."""
     from offline.planner.cp.bound import bound
 
     found = None
@@ -90,14 +89,13 @@ def _bound(problem: Problem, watch: Watch) -> float | None:
 
 
 def _reason(profit: float, bound: float | None, reasons: list[StoppedBy]) -> StoppedBy:
-    """Combine the parts' reasons for ending."""
     if bound is not None and bound - profit <= CLOSED * abs(bound):
         return StoppedBy.OPTIMAL
     return next((reason for reason in (StoppedBy.USER, StoppedBy.TIME) if reason in reasons), StoppedBy.DONE)
 
 
 def schedule_of(problem: Problem, plan: Plan) -> Schedule:
-    """Return all planned and running jobs as a schedule by submission, with expected runs as actual runs."""
+    """Planned and running jobs as a schedule by submission, run as expected."""
     jobs, running = problem.jobs, problem.running
     number, submit = np.concatenate([jobs.number, running.number]), np.concatenate([jobs.submit, running.submit])
     order = np.lexsort((number, submit))

@@ -1,4 +1,4 @@
-"""A day's planning problem as arrays: jobs, machine and conditions; and the plan."""
+"""A day's planning problem as arrays, and the plan."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from dardis.power.cooling import Cooling
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A job to plan, with its expected runtime before any cut."""
+    """A job with its expected runtime before any cut."""
 
     asked: Job
     runtime: int
 
     @classmethod
     def as_it_runs(cls, job: Actual) -> Expected:
-        """Make a job with a known runtime: a past or forecast job."""
+        """A job with a known runtime: a past or forecast job."""
         return cls(job.asked, job.runtime)
 
     @property
     def duration(self) -> int:
-        """Expected time on nodes: the runtime, cut at the walltime."""
+        """Expected runtime, cut at the walltime."""
         return min(self.runtime, self.asked.walltime)
 
 
@@ -39,8 +39,8 @@ class PlanJobs:
     """Jobs to plan, arrays of shape (jobs,) in (submit, number) order; times in s of the trace's clock.
 
     `duration`: expected runtime (thesis: forecast d_i). `request` (jobs, kinds): resources of a unit. `groups`: bit set
-    of usable node groups. `core_w`: power added by each core. `income`: income of a core-hour. `latest`: last allowed
-    start (`NO_TIME`: any).
+    of usable node groups. `core_w`: power added by each core. `income`: of a core-hour. `latest`: last allowed start
+    (`NO_TIME`: any).
     """
 
     number: Ints
@@ -90,7 +90,7 @@ class Running:
 class Problem:
     """A day `[conditions.start, conditions.end)` to plan. Only work and costs in the day count (thesis eq. 6.3).
 
-    A job may start from `earliest` to `horizon`; after the day it earns nothing in the day.
+    A job may start from `earliest` to `horizon`.
     """
 
     platform: Platform
@@ -109,7 +109,7 @@ class StoppedBy(StrEnum):
     """All iterations are complete."""
     OPTIMAL = "optimal"
     TIME = "time"
-    """The time limit fired; another run may get further."""
+    """The time limit fired."""
     USER = "user"
 
 
@@ -117,13 +117,13 @@ class StoppedBy(StrEnum):
 class Plan:
     """Start and real nodes of every job of a problem, in the order of the jobs.
 
-    A `start` after the day means that the job waits for another day. The job still has nodes.
+    A `start` after the day means waiting for another day; the job still has nodes.
     """
 
     start: Ints
     placed: Placements
     profit: float
-    """Profit by `dardis.power.account` of planned and running jobs, all nodes on."""
+    """By `dardis.power.account` of planned and running jobs, all nodes on."""
     search: str
     stopped_by: StoppedBy = StoppedBy.DONE
     bound: float | None = None

@@ -1,4 +1,4 @@
-"""Our search from the best greedy plan: coordinate descent, rebuilding of parts, and solver polish.
+"""Our search: coordinate descent, rebuilding of parts, and solver polish.
 
 All moves are on real nodes, so packing never fails. Only plans better by the exact account stay.
 `dardis.kernels.day_profit` values the moves.
@@ -20,7 +20,7 @@ from offline.planner.packing import Packing
 from offline.planner.searches import plan_of
 
 PASSES = 4
-"""Most passes of coordinate descent; the first has all jobs, the others large jobs only."""
+"""Of coordinate descent; the first has all jobs, the others large jobs only."""
 LARGE = 0.25
 """Share of large jobs; the largest quarter has nearly all core-seconds."""
 MOST_LARGE = 600
@@ -36,7 +36,7 @@ NEAR_S = 86_400.0
 def improve(
     problem: Problem, best: Plan, budget: Effort, watch: Watch, *, polishes: int = 0, large_only: bool = False
 ) -> Plan:
-    """Return a plan at least as good as `best`.
+    """Improve a plan.
 
     `budget`: groups to rebuild, half of them after `polishes` solver steps. `large_only`: small jobs stay in place.
     """
@@ -50,8 +50,6 @@ def improve(
 
 
 class _Search:
-    """The best plan so far, and a packing for trials."""
-
     def __init__(self, problem: Problem, best: Plan, seed: int, watch: Watch) -> None:
         self.best = best
         self._rank = rank_of(problem, best.start)[0]
@@ -72,7 +70,6 @@ class _Search:
             self._rank, self.best = found, plan_of(self._problem, self._packing, "ours")
 
     def descend(self, *, large_only: bool) -> None:
-        """Move each job to its best place, the largest first (coordinate descent)."""
         profit, large = self._profit(), self._large[:MOST_LARGE] if large_only else self._large
         jobs = large if large_only else self._by_size
         for turn in range(PASSES):
@@ -108,7 +105,6 @@ class _Search:
             self._packing = self._packing_of_best()
 
     def _settle(self, wished: Ints) -> tuple[Ints, float]:
-        """Move jobs to wished starts or nearby; return the starts and their rank."""
         moved = np.flatnonzero(wished != self.best.start)
         self._packing = self._packing_of_best(without=moved)
         for job in moved[np.lexsort((-self._work[moved], wished[moved]))].tolist():
@@ -125,7 +121,7 @@ class _Search:
         return packing
 
     def _group(self, middle: Floats) -> Ints:
-        """Choose large jobs near a random time, preferring the largest, ordered roughly by size."""
+        """Choose large jobs near a random time, ordered roughly by size."""
         rng, conditions, large = self._rng, self._problem.conditions, self._large
         least = min(4 * MOST_TOGETHER, len(large))
         large = large[: round(np.exp(rng.uniform(np.log(least), np.log(len(large)))))]

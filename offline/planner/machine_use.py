@@ -14,7 +14,7 @@ from offline.planner.money import cores_of
 
 
 def cores_used(problem: Problem, start: Ints) -> StepFunction:
-    """Return the cores of planned and running jobs."""
+    """Cores of planned and running jobs."""
     running = problem.running
     busy = running.placed.units_of_jobs * running.request[:, problem.platform.kinds.index(CORES)]
     return StepFunction.from_spans(
@@ -25,7 +25,7 @@ def cores_used(problem: Problem, start: Ints) -> StepFunction:
 
 
 def node_spans(problem: Problem, plan: Plan, more: Spans | None = None) -> Busy:
-    """Return spans of nodes with planned or running jobs, or in use by `more`."""
+    """Spans of nodes with planned or running jobs, or in use by `more`."""
     running = problem.running
     taken = more or Spans(*[np.zeros(0, dtype=np.int64)] * 3)
     each = np.ones(len(taken.node), dtype=np.int64)

@@ -19,23 +19,23 @@ from dardis.power.node_power import MachinePower
 from offline.planner.day_problem import Problem
 
 STEPS = 4096
-"""IT power levels with exact segment costs; costs are linear between."""
+"""IT power levels with exact costs; costs are linear between."""
 LATE = 1e6
-"""Penalty of a search for a late start, or for a kWh above a strict limit."""
+"""Penalty for a late start, or for a kWh above a strict limit."""
 
 Limit = tuple[int, int, float, float]
 """Begin, end, most kW, and cost of a kWh above."""
 
 
 def rank_of(problem: Problem, start: Ints) -> tuple[float, float]:
-    """Return a plan's rank and profit. Late starts and strict limits outweigh money."""
+    """A plan's rank and profit. Late starts and strict limits outweigh money."""
     account = account_of(problem, start)
     late = int(((problem.jobs.latest != NO_TIME) & (start > problem.jobs.latest)).sum())
     return account.profit - LATE * (late + account.over_limit_kwh), account.profit
 
 
 def profit_of(problem: Problem, start: Ints) -> DayProfit:
-    """Return the kernels' data to value moves, with jobs at `start`."""
+    """The kernels' data to value moves, with jobs at `start`."""
     conditions = problem.conditions
     idle_w = float(MachinePower.of_platform(problem.platform).idle_w.sum())
     core_w = np.concatenate([problem.jobs.core_w, problem.running.core_w]).max(initial=0.0)
@@ -56,20 +56,19 @@ def profit_of(problem: Problem, start: Ints) -> DayProfit:
 
 
 def _grid(problem: Problem, start: Ints, conditions: Conditions, cost: Floats, step_w: Floats) -> Grid:
-    """Make the costs by segment, with the W added by the jobs."""
     told = account_of(replace(problem, conditions=conditions), start)
     return Grid(np.ascontiguousarray(conditions.edges), told.jobs_w, np.ascontiguousarray(cost), step_w)
 
 
 def _drawn_w(problem: Problem, conditions: Conditions, it_w: Floats) -> Floats:
-    """Return IT and cooling power (W) by segment and IT power, shape (segments, powers)."""
+    """IT and cooling power (W), shape (segments, powers)."""
     most_w = problem.cooling.most_it_w if isinstance(problem.cooling, PueTable) else np.inf
     inside = np.minimum(it_w, most_w)  # a measured table refuses larger values
     return np.asarray(it_w + problem.cooling.watts(conditions.temp_c[:, None], inside[None, :]))
 
 
 def _limits(problem: Problem, start: Ints) -> list[Limit]:
-    """Return power limits. A demand charge limits power to the current plan's peak."""
+    """Power limits. A demand charge limits power to the current plan's peak."""
     tariff, conditions = problem.tariff, problem.conditions
     found = [(limit.start, limit.end, limit.most_kw, limit.penalty_per_kwh) for limit in tariff.limits]
     if tariff.contracted_kw is not None:
@@ -81,14 +80,13 @@ def _limits(problem: Problem, start: Ints) -> list[Limit]:
 
 
 def conditions_at(conditions: Conditions, edges: Ints) -> Conditions:
-    """Return the mean conditions between other edges."""
+    """Mean conditions between other edges."""
     series = (conditions.temp_c, conditions.price_per_kwh, conditions.gco2_per_kwh)
     temp_c, price, gco2 = (Series(conditions.edges, values).means(edges) for values in series)
     return Conditions(edges, temp_c, price, gco2, conditions.offset)
 
 
 def _limit_costs(limits: list[Limit], quarters: Conditions, drawn_kw: Floats) -> Floats:
-    """Return the cost of power above the limits, by quarter and power."""
     cost = np.zeros(drawn_kw.shape)
     for start, end, most_kw, price in limits:
         inside = np.clip(np.minimum(quarters.edges[1:], end) - np.maximum(quarters.edges[:-1], start), 0, None)
@@ -103,7 +101,7 @@ def cores_of(problem: Problem) -> Ints:
 
 
 def added_w(problem: Problem) -> Floats:
-    """W added by each job to its nodes, shape (jobs,)."""
+    """W added by each job, shape (jobs,)."""
     return cores_of(problem) * problem.jobs.core_w
 
 
@@ -114,14 +112,14 @@ def most_added_w(problem: Problem) -> float:
 
 
 def account_of(problem: Problem, start: Ints, downtime: Downtime | None = None) -> Account:
-    """Return the day's account with jobs at `start` and running jobs; by default all nodes are on."""
+    """The day's account with jobs at `start` and running jobs; by default all nodes are on."""
     jobs = problem.jobs
     finish = start + jobs.duration
     return _account(problem, start, finish, cores_of(problem), added_w(problem), jobs.income, downtime)
 
 
 def account_of_running(problem: Problem) -> Account:
-    """Return the day's account of running jobs only."""
+    """The day's account of running jobs only."""
     nothing = np.zeros(0, dtype=np.int64)
     return _account(problem, nothing, nothing, nothing, np.zeros(0), np.zeros(0))
 

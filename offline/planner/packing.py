@@ -1,4 +1,4 @@
-"""State of a machine at a day's beginning, and packing of a problem's jobs on real nodes."""
+"""State of a machine, and packing of jobs on real nodes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ class Packing:
     """Places jobs by index in the problem's arrays; times in s of the trace's clock."""
 
     def __init__(self, problem: Problem, seed: int = 1) -> None:
-        """Place running jobs; all others are unplaced."""
         platform, jobs, running = problem.platform, problem.jobs, problem.running
         self._now = problem.conditions.start
         self._nodes = NodeProfiles(platform, 0, platform.node_count, None)
@@ -61,7 +60,7 @@ class Packing:
         return self._queue.table[:, job_queue.START].copy()
 
     def placed(self) -> Placements:
-        """Return the nodes of all jobs; none for unplaced jobs."""
+        """Nodes of all jobs; none for unplaced jobs."""
         held, low = self._queue.table[:, job_queue.HELD], self._queue.table[:, job_queue.HOLD]
         place = indexes_of(low, held)
         return Placements(offsets_of(held), self._queue.hold_node[place], self._queue.hold_units[place])
@@ -107,7 +106,7 @@ class Packing:
 
 @dataclass(frozen=True)
 class State:
-    """The machine at `now`: running jobs with nodes and expected ends, and waiting jobs."""
+    """Running jobs with nodes and expected ends, and waiting jobs."""
 
     now: int
     running: Running
@@ -115,7 +114,7 @@ class State:
 
 
 def state_at(schedule: Schedule, jobs: Sequence[Job], platform: Platform, now: int, predictor: LastTwo) -> State:
-    """Return the state at `now` of a schedule of `jobs`, in their order, from events before `now`."""
+    """State at `now` of a schedule of `jobs`, in their order, from earlier events."""
     submitted = schedule.ran & (schedule.submit < now)
     walltime = _walltimes_known(schedule, now).tolist()
     on = np.flatnonzero(submitted & (schedule.start < now) & (schedule.finish > now))
@@ -136,7 +135,7 @@ def state_at(schedule: Schedule, jobs: Sequence[Job], platform: Platform, now: i
 
 
 def running_of(schedule: Schedule, on: Ints, finish: Ints, jobs: Sequence[Job], platform: Platform) -> Running:
-    """Return the schedule's jobs with indices `on` as running, with the given ends."""
+    """The schedule's jobs with indices `on` as running, with the given ends."""
     request, placed = schedule.request[on], schedule.placed.take(on)
     return Running(
         number=schedule.number[on], submit=schedule.submit[on], start=schedule.start[on], finish=finish,
@@ -146,9 +145,9 @@ def running_of(schedule: Schedule, on: Ints, finish: Ints, jobs: Sequence[Job], 
 
 
 def _walltimes_known(schedule: Schedule, now: int) -> Ints:
-    """Return all walltimes, shape (jobs,), replaced if they equal the still unknown runtimes.
+    """Walltimes (jobs,); those equal to still unknown runtimes are replaced.
 
-    The replacement is the mean of jobs ended by `now`, or twice the job's elapsed time.
+    The replacement is the mean of jobs ended by `now`, or twice the elapsed time.
     """
     length, ended = schedule.finish - schedule.start, schedule.ran & (schedule.finish <= now)
     if not ended.any() or (length != schedule.walltime)[ended].any():
@@ -158,9 +157,9 @@ def _walltimes_known(schedule: Schedule, now: int) -> Ints:
 
 
 def core_watts(jobs: Sequence[Job], platform: Platform) -> Floats:
-    """Return the power each core of a job adds, including its share of the job's devices, W.
+    """Power each core of a job adds, with its share of the job's devices, W.
 
-    The mean covers the job's possible nodes.
+    The mean over the job's possible nodes.
     """
     machine = MachinePower.of_platform(platform)
     known: dict[tuple[int, tuple[int, ...]], float] = {}
@@ -175,7 +174,6 @@ def core_watts(jobs: Sequence[Job], platform: Platform) -> Floats:
 
 
 def _running_core_watts(request: Ints, placed: Placements, platform: Platform) -> Floats:
-    """Core watts of running jobs on their actual nodes; shape (jobs,)."""
     machine = MachinePower.of_platform(platform)
     found = np.zeros(len(request))
     for job in range(len(request)):
@@ -186,7 +184,7 @@ def _running_core_watts(request: Ints, placed: Placements, platform: Platform) -
 
 
 def _added_by_core(nodes: Integers, request: Sequence[int], machine: MachinePower, platform: Platform) -> Floats:
-    """Power added by a core of a unit on each node. Power stated by a job includes its share of idle power."""
+    """Power stated by a job includes its share of idle power."""
     cores = request[platform.kinds.index(CORES)]
     stated = request[platform.kinds.index(POWER)] if POWER in platform.kinds else 0
     if not (stated and cores):
@@ -199,13 +197,13 @@ def _added_by_core(nodes: Integers, request: Sequence[int], machine: MachinePowe
 
 
 def incomes(jobs: Sequence[Job], platform: Platform) -> Floats:
-    """Income of a core-hour of each job, by queue if the platform states it."""
+    """Income of a core-hour of each job, by queue if stated."""
     by_queue, other = platform.income_by_queue, platform.income_per_core_h
     return np.array([by_queue.get(job.queue, other) for job in jobs], dtype=np.float64)
 
 
 def plan_jobs(jobs: Sequence[Expected], platform: Platform, now: int) -> PlanJobs:
-    """Make the jobs to plan from `now` on, in (submit, number) order."""
+    """Jobs to plan from `now` on, in (submit, number) order."""
     told = sorted(jobs, key=lambda job: (job.asked.submit, job.asked.number))
     rows = [job.asked for job in told]
 

@@ -1,4 +1,4 @@
-"""Strict power limits: the IT power left, and a machine on which any schedule complies."""
+"""Strict power limits, and a machine on which any schedule complies."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ from offline.planner.day_problem import Problem
 
 
 def allowed_it_w(problem: Problem) -> Floats:
-    """Return the largest IT power (W) within contract and grid limits, by segment.
-
-    Infinite if the full machine complies.
-    """
+    """Largest IT power (W) within contract and grid limits, by segment; infinite if no limit binds."""
     conditions = problem.conditions
     most_kw = np.full(len(conditions.edges) - 1, np.inf)
     if problem.tariff.contracted_kw is not None:
@@ -39,7 +36,7 @@ def allowed_it_w(problem: Problem) -> Floats:
 
 
 def must_be_kept(problem: Problem) -> list[tuple[int, int]]:
-    """Return the spans (from, to) of strict limits within the day."""
+    """Spans (from, to) of strict limits within the day."""
     tariff, day = problem.tariff, (problem.conditions.start, problem.conditions.end)
     spans = [(limit.start, limit.end) for limit in tariff.limits if limit.penalty_per_kwh is None]
     if tariff.contracted_kw is not None and tariff.contract_penalty_per_kwh is None:
@@ -48,7 +45,7 @@ def must_be_kept(problem: Problem) -> list[tuple[int, int]]:
 
 
 def closed_to_limits(problem: Problem) -> Problem:
-    """Close enough nodes during strict limits that all others may be full with all nodes on.
+    """Close enough nodes during strict limits that all others may be full.
 
     Closes nodes without running jobs, the last first.
     """

@@ -1,4 +1,4 @@
-"""The thesis's greedy searches (6.6, 6.7.1), their job orders, and its six rule-based setups (6.8)."""
+"""The thesis's greedy searches (6.6, 6.7.1), job orders, and six rule-based setups (6.8)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def in_order(problem: Problem, order: Ints) -> Packing:
 
 
 def plan_of(problem: Problem, packing: Packing, search: str) -> Plan:
-    """Return a complete packing as a plan with its exact profit."""
+    """A complete packing as a plan with its exact profit."""
     return Plan(packing.start, packing.placed(), rank_of(problem, packing.start)[1], search)
 
 
@@ -42,7 +42,7 @@ def heuristic(problem: Problem) -> Plan:
 
 
 def multi_search(problem: Problem, watch: Watch) -> tuple[Plan, Ints]:
-    """Algorithm 6: return the heuristic's best plan over all orders, and the order. Tries at least a single order."""
+    """Algorithm 6: the heuristic's best plan over all orders, and the order. Tries at least a single order."""
     best, order, rank = heuristic(problem), order_of(problem, "earliest start"), -float("inf")
     with watch.interruptible():
         for name, jobs in all_orders(problem).items():
@@ -64,7 +64,7 @@ def _latest(problem: Problem) -> Ints:
 
 
 def _of_a_node(problem: Problem) -> Floats:
-    """Request of a unit: sum over kinds of shares of the largest node."""
+    """Request of a unit: sum of shares of the largest node."""
     most = np.maximum(problem.platform.group_capacity.max(axis=0), 1)
     return np.asarray((problem.jobs.request / most).sum(axis=1))
 
@@ -99,14 +99,14 @@ ORDERS: dict[str, tuple[Key, Key]] = {
 
 
 def order_of(problem: Problem, name: str, *, decreasing: bool = False) -> Ints:
-    """Return the jobs' indices in this order; `decreasing` does not reverse tie-breaks."""
+    """The jobs' indices in this order; `decreasing` does not reverse tie-breaks."""
     key, ties = ORDERS[name]
     values = key(problem)
     return np.lexsort((ties(problem), -values if decreasing else values)).astype(np.int64)
 
 
 def all_orders(problem: Problem) -> dict[str, Ints]:
-    """Return every order in both directions, by name."""
+    """Every order in both directions, by name."""
     return {
         f"{name}, {'decreasing' if decreasing else 'increasing'}": order_of(problem, name, decreasing=decreasing)
         for name in ORDERS
@@ -118,7 +118,7 @@ RULES: Final = ("rules-fcfs", "rules-wt", "rules-profit")
 
 
 def rule_setups() -> dict[str, CentralSetUp]:
-    """Return the three rules of thesis 6.3 (earliest start, walltime, profit), strict and relaxed."""
+    """The three rules of thesis 6.3 (earliest start, walltime, profit), strict and relaxed."""
     return {
         f"{name} {ordering}": replace(CENTRAL_SETUPS[name], ordering=ordering).checked()
         for name in RULES
@@ -131,8 +131,8 @@ def rule_based(
 ) -> Schedule:
     """Schedule jobs by a rule from `now` on, beside running jobs, in sorted order.
 
-    Jobs run as expected, with that time as walltime: rule and planner have equal knowledge. The dispatcher is made here
-    instead of in the registry, because no other caller starts with occupied nodes.
+    Jobs run as expected, with that time as walltime: rule and planner have equal knowledge. The registry has no such
+    dispatcher, because no other caller starts with occupied nodes.
     """
     dispatcher = CentralDispatcher(setup, platform, None, seed=1)
     for nodes, units, request, begin, end in running.held(platform, now):
@@ -165,7 +165,6 @@ def rule_plans(problem: Problem) -> Iterator[Plan]:
 
 
 def _job(problem: Problem, place: int) -> Expected:
-    """Return a problem's job with its expected runtime as walltime."""
     jobs = problem.jobs
     submit, latest, duration = (int(x[place]) for x in (jobs.submit, jobs.latest, jobs.duration))
     asked = Job(

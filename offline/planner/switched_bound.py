@@ -20,7 +20,7 @@ _GRAIN = 2000
 
 
 def bound_with_switching(problem: Problem, *, guard_s: float = 60.0) -> float:
-    """Return a bound on the profit of any plan with any downtime, within `guard_s` s.
+    """Bound on the profit of any plan with any downtime, within `guard_s` s.
 
     A node with k of c cores busy draws at least `off + (idle - off) k / c` beside its jobs, up or down. So the bound is
     for a machine with nodes that idle at off power, and cores that draw a share of the rest. With negative energy
@@ -31,7 +31,7 @@ def bound_with_switching(problem: Problem, *, guard_s: float = 60.0) -> float:
 
 
 def most_of_machine(problem: Problem) -> float:
-    """Return the machine's profit with unlimited jobs: a bound on any plan too.
+    """The machine's profit with unlimited jobs: a bound on any plan too.
 
     In each segment the most profitable number of cores is busy, on the fewest nodes, with others at minimal power. With
     negative prices all nodes draw maximal power.
@@ -46,7 +46,7 @@ def most_of_machine(problem: Problem) -> float:
     most_w = _most_watts(platform, float(core_w.max()))
 
     def facility_w(it_w: float) -> Floats:
-        """IT and cooling power by segment, within the plant's known range."""
+        """Within the plant's known range."""
         known = min(it_w, getattr(problem.cooling, "most_it_w", np.inf))
         return np.asarray(it_w + problem.cooling.watts(conditions.temp_c, np.full(len(price), known)))
 
@@ -60,7 +60,7 @@ def most_of_machine(problem: Problem) -> float:
 
 
 def _least_for(platform: Platform, busy: Ints, core_w: float) -> Floats:
-    """Least IT power (W) by number of busy cores; the groups with least power come first."""
+    """Least IT power (W) by number of busy cores."""
     least = [_least_power(group) for group in platform.groups]
     base = sum(group.count * (group.power or NodePower()).idle_w for group, _ in least)
     order = sorted((share, group.count * group.resources.get(CORES, 0)) for group, share in least)
@@ -70,7 +70,6 @@ def _least_for(platform: Platform, busy: Ints, core_w: float) -> Floats:
 
 
 def _most_watts(platform: Platform, core_w: float) -> float:
-    """Most IT power (W) of all nodes, full or switching."""
     machine = MachinePower.of_platform(platform)
     cores = platform.capacity[:, platform.kinds.index(CORES)]
     full = machine.idle_w + np.maximum(busy_watts(platform), core_w * cores)
@@ -78,7 +77,7 @@ def _most_watts(platform: Platform, core_w: float) -> float:
 
 
 def _switched(problem: Problem) -> Problem:
-    """Return the day on a machine with cores that draw all power above off."""
+    """The day on a machine with cores that draw all power above off."""
     groups = [_least_power(group) for group in problem.platform.groups]
     platform = replace(problem.platform, groups=tuple(group for group, _ in groups))
     share_w = np.array([share for _, share in groups])
@@ -96,7 +95,7 @@ def _switched(problem: Problem) -> Problem:
 
 
 def _least_power(group: NodeGroup) -> tuple[NodeGroup, float]:
-    """Return the group with its least power as idle power, and the extra W of a busy core."""
+    """The group idling at its least power, and the extra W of a busy core."""
     power = group.power or NodePower()
     least = min(power.off_w, power.idle_w, power.boot_w if power.boot_s else np.inf,
                 power.shutdown_w if power.shutdown_s else np.inf)  # fmt: skip

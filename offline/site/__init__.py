@@ -1,1 +1,1 @@
-"""Inputs of planning: machine, surroundings, calendar, and the machine's past as a schedule."""
+"""Inputs of planning."""

@@ -1,4 +1,4 @@
-"""Calendar that maps a trace's clock to UTC and days.
+"""Maps a trace's clock to UTC and days.
 
 Trace time = Unix time − Unix(calendar start) + first submit of the trace. UTC day 0 contains the calendar's start.
 """
@@ -24,7 +24,7 @@ class Calendar:
     first_submit: int
     begins_unix: int
     is_known: bool = True
-    """Whether the start is known; otherwise day 0 begins with the first submit, without dates."""
+    """Otherwise day 0 begins with the first submit, without dates."""
 
     @property
     def offset(self) -> int:
@@ -66,7 +66,7 @@ class Calendar:
 
 
 def moved(trace: Trace, calendar: Calendar) -> str | None:
-    """Return a note if the calendar contradicts submit times in Unix seconds."""
+    """A note if the calendar contradicts submit times in Unix seconds."""
     first = calendar.first_submit
     if first < _EARLIEST_UNIX or trace.unix_start is not None or not calendar.offset:
         return None
@@ -75,10 +75,10 @@ def moved(trace: Trace, calendar: Calendar) -> str | None:
 
 
 def calendar_of(trace: Trace, begins_unix: int | None = None) -> tuple[Calendar, str | None]:
-    """Return a trace's calendar, and a note on assumptions.
+    """A trace's calendar, and a note on assumptions.
 
-    Without a stated start, the trace's own applies: `UnixStartTime` in the header, or submit times in Unix seconds.
-    Otherwise day 0 begins with the first submit, on an unknown weekday.
+    Without a stated start, the trace's own applies: `UnixStartTime`, or submit times in Unix seconds. Otherwise day 0
+    begins with the first submit, on an unknown weekday.
     """
     first = int(trace.submit.min())
     if begins_unix is not None:

@@ -1,4 +1,4 @@
-"""A site's knowledge of jobs at a moment, and staleness of its history."""
+"""A site's jobs at a moment, and staleness of its history."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class Moment:
 
 
 def last_event(trace: Trace) -> int:
-    """Return the last known submission, start or end."""
+    """The last known submission, start or end."""
     began = trace.submit + np.maximum(trace.wait, 0)
     return int((began + np.maximum(trace.runtime, 0)).max())
 
 
 def hour_after(trace: Trace, calendar: Calendar) -> int:
-    """Return the first full UTC hour from the last event on, as time of the history."""
+    """The first full UTC hour from the last event on."""
     unix = calendar.to_unix(last_event(trace))
     return calendar.from_unix(-(-unix // HOUR_S) * HOUR_S)
 
@@ -34,9 +34,8 @@ def hour_after(trace: Trace, calendar: Calendar) -> int:
 def as_known(trace: Trace, now: int) -> Trace:
     """Fill in times of unfinished jobs, consistent with the state at `now`.
 
-    Jobs started by `now` still run then; jobs without a start begin later. Only the state up to `now` is valid.
-    Walltimes are as stated, or the elapsed time if longer. Missing walltimes are the mean runtime of jobs ended by
-    `now`.
+    Jobs started by `now` still run then; jobs without a start begin later. Walltimes are as stated, or the elapsed time
+    if longer. Missing walltimes are the mean runtime of jobs ended by `now`.
     """
     open_ended = ~trace.has_ended
     if not open_ended.any():
@@ -63,9 +62,9 @@ RARE = 0.03
 LEAST_JOBS = 30
 """Fewest jobs for a meaningful silence."""
 SILENT_DAYS = 3
-"""Fewest silent days; a weekend is no silence."""
+"""A weekend is no silence."""
 FEW = 5
-"""A last week below this fraction (1/5) of the weakest earlier week is unusual."""
+"""A last week below 1/5 of the weakest earlier week is unusual."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +76,7 @@ class Freshness:
 
 
 def freshness(submits: Ints, now: int, since: int = 0) -> Freshness:
-    """Check the freshness of a history with these submission times, from `since` to `now`."""
+    """Check a history with these submission times, from `since` to `now`."""
     known = submits[(submits >= since) & (submits < now)]
     days = (now - int(known.min())) // DAY_S if len(known) else 0
     if len(known) >= LEAST_JOBS:

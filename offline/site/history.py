@@ -1,4 +1,4 @@
-"""A machine's past as a schedule, jobs that fit, and the beginning of the complete record."""
+"""A machine's past as a schedule, and the beginning of the complete record."""
 
 from __future__ import annotations
 
@@ -33,11 +33,10 @@ def replayed(jobs: Sequence[Actual], platform: Platform) -> Schedule:
 def recorded(
     jobs: Sequence[Actual], waits: Mapping[int, int], platform: Platform, now: int
 ) -> tuple[Schedule, list[Actual]] | None:
-    """Return the recorded schedule on the platform's nodes, and jobs in its order; None if infeasible.
+    """The recorded schedule on the platform's nodes, and jobs in its order; None if infeasible.
 
     `waits` (s, by job number) must cover all jobs. A job without free nodes at its recorded start begins later. If more
-    than `MOST_LATE` of jobs started before `now` do, the record is of another machine. Later jobs are included but must
-    not be used.
+    than `MOST_LATE` of jobs started before `now` do, the record is of another machine. Later jobs must not be used.
     """
     if any(waits.get(job.number, UNKNOWN) < 0 for job in jobs):
         return None
@@ -69,7 +68,7 @@ class Past(NamedTuple):
 
 
 def past_of(jobs: list[Actual], trace: Trace, platform: Platform, now: int) -> Past:
-    """Return the recorded past if feasible on the machine, otherwise a replay under EASY."""
+    """The recorded past if feasible, otherwise a replay under EASY."""
     waits = dict(zip(trace.number.tolist(), trace.wait.tolist(), strict=True))
     record = recorded(jobs, waits, platform, now)
     if record is not None:
@@ -86,10 +85,9 @@ def predictor_of(schedule: Schedule) -> LastTwo:
 
 
 def record_begins(submit: Ints, end: Ints, now: int) -> int:
-    """Return the first submission, but at most a day before the first end, from ends by `now`.
+    """The first submission, but at most a day before the first end, from ends by `now`.
 
-    For a time span, Slurm reports jobs that ran or waited in the span, even with earlier submissions, and no jobs ended
-    before.
+    For a time span, Slurm reports jobs that ran or waited in the span, even with earlier submissions.
     """
     known = end[end <= now]
     first = int(submit.min())
@@ -102,7 +100,7 @@ def known_ends(submit: Ints, wait: Ints, runtime: Ints) -> Ints:
 
 
 def trace_that_fits(trace: Trace, platform: Platform) -> tuple[Trace, str | None]:
-    """Return the jobs within the machine's cores, and a note on the others."""
+    """The jobs within the machine's cores, and a note on the others."""
     fits = trace.procs <= platform.cores
     if fits.all():
         return trace, None
@@ -113,5 +111,5 @@ def trace_that_fits(trace: Trace, platform: Platform) -> tuple[Trace, str | None
 
 
 def jobs_that_fit(jobs: Sequence[Actual], platform: Platform) -> list[Actual]:
-    """Return the jobs that fit the empty machine."""
+    """The jobs that fit the empty machine."""
     return [job for job in jobs if could_hold(job.asked, platform.sets, distinct=False) >= job.units]

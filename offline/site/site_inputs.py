@@ -1,4 +1,4 @@
-"""Reads and checks planning inputs: machine, history, calendar, weather, prices, cooling, contract."""
+"""Reads and checks the inputs of planning."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ class Site:
     tariff: Tariff
     notes: tuple[str, ...]
     now: int | None = None
-    """Current time on the trace's clock; unfinished jobs are as known then. None: only ended jobs."""
+    """Current time on the trace's clock; None: only ended jobs."""
 
     def record_begins(self, now: int) -> int:
-        """Return the beginning of the complete record, as known at a moment."""
+        """Beginning of the complete record, as known at a moment."""
         trace = self.trace
         return record_begins(trace.submit, known_ends(trace.submit, trace.wait, trace.runtime), now)
 
     def waited(self, past: Schedule) -> Trace:
-        """Return the trace with waits from a schedule; unknown for missing jobs."""
+        """The trace with waits from a schedule; unknown for missing jobs."""
         order = np.argsort(past.number)
         number = self.trace.number
         place = order[np.minimum(np.searchsorted(past.number[order], number), len(order) - 1)]
@@ -62,9 +62,9 @@ class Site:
         return replace(self.trace, wait=np.where(known, past.start[place] - past.submit[place], UNKNOWN))
 
     def known_ahead(self, first: int, last: int) -> tuple[dict[str, Series], tuple[str, ...]]:
-        """Return temperature, price and charged CO2 of UTC days (both included), by names used in rules.
+        """Temperature, price and charged CO2 of UTC days (both included), by names in rules.
 
-        Series are on the trace's clock. Constants are omitted, and with a note files that lack some of the days.
+        Series are on the trace's clock. Constants are omitted, and with a note incomplete files.
         """
         span = self.calendar.to_unix(self.calendar.day(first)[0]), self.calendar.to_unix(self.calendar.day(last)[1])
         files: dict[str, tuple[str | float | None, Reader]] = {
@@ -87,7 +87,7 @@ class Site:
         return found, tuple(notes)
 
     def price_note(self, day: int) -> tuple[str, ...]:
-        """Return a note if the last known price extends to a day's end."""
+        """A note if the last known price extends to a day's end."""
         if not isinstance(self.around.prices, str):
             return ()
         end = self.calendar.to_unix(self.calendar.day(day)[1])
@@ -95,7 +95,7 @@ class Site:
         return (f"prices end at {utc_text(known)}: until {utc_text(end)} the last one holds",) if known < end else ()
 
     def conditions(self, day: int, days: int = 1) -> Conditions:
-        """Return the conditions of UTC days.
+        """Conditions of UTC days.
 
         InputError if weather or prices do not cover the days, or cooling is unknown up to full power.
         """
@@ -106,7 +106,6 @@ class Site:
 
 
 def _of_clock(stated: str | None, calendar: Calendar) -> str | None:
-    """Return a note on a calendar start not clearly UTC."""
     if stated is None:
         return None
     day_0 = calendar.text(calendar.day(0)[0])[:10]
@@ -118,7 +117,6 @@ def _of_clock(stated: str | None, calendar: Calendar) -> str | None:
 
 
 def _never_switched(platform: Platform) -> list[str]:
-    """Return notes on groups excluded from switching, with reasons."""
     notes = []
     for group in platform.groups:
         if group.power is None or group.always_on:
@@ -135,21 +133,18 @@ def _never_switched(platform: Platform) -> list[str]:
 
 
 def _boots_at_once(platform: Platform) -> list[str]:
-    """Return a note on switchable groups without a boot time."""
     groups = [group for group in platform.groups if group.power and not group.stays_on and not group.power.boot_s]
     names = ", ".join(f"{group.prefix}*" for group in groups)
     return [f"the platform has no boot_s for nodes {names}: they are taken to boot at once"] if groups else []
 
 
 def _history(request: SiteSpec, made: Trace | None, flop_per_s: float | None, *, not_ended: bool) -> Trace:
-    """Return the history from Python or from the file. Raises InputError."""
     if made is not None:
         return of_equal_units(request.history, made, not_ended=not_ended)
     return read_equal_units(request.history, strict=request.strict, not_ended=not_ended, flop_per_s=flop_per_s)
 
 
 def _series(request: SiteSpec, facility: Facility) -> tuple[str | float, str | float, str | float | None]:
-    """Return weather, prices and carbon from the request or the platform. Raises InputError."""
     weather, prices, carbon = (
         str(stated) if stated else of_platform
         for stated, of_platform in (
@@ -167,10 +162,9 @@ def _series(request: SiteSpec, facility: Facility) -> tuple[str | float, str | f
 def load_site(
     request: SiteSpec, moment_of: Callable[[Trace, Calendar], Moment] | None = None, have: Objects = NOTHING
 ) -> Site:
-    """Read all inputs of the request; objects may replace files. Raises InputError.
+    """Read all inputs; objects may replace files. Raises InputError.
 
-    `moment_of` gives the current time, and unfinished jobs become the machine's state. Without it unfinished jobs are
-    omitted.
+    `moment_of` gives the current time for unfinished jobs; otherwise they are omitted.
     """
     platform = have.platform or load_platform(request.platform)
     if platform.reservations:

@@ -24,6 +24,6 @@ class SiteSpec(CalendarSpec):
     strict: Annotated[bool, Option(option_texts.STRICT)] = False
 
     def record(self) -> dict[str, Any]:
-        """Return the inputs as a record for an output folder, with version and time."""
+        """The inputs as a record for an output folder, with version and time."""
         stated = self.model_dump(mode="json", include={*SiteSpec.model_fields})
         return stated | {"dardis_version": __version__, "made_utc": utc_now()}

@@ -1,1 +1,1 @@
-"""Planning with OR-Tools: the thesis's model, the polish of a plan, and proven profit bounds."""
+"""Planning with OR-Tools: the thesis's model, polish of plans, and profit bounds."""

@@ -1,6 +1,6 @@
 """Proven upper bound on a day's profit with all nodes on, as in `Plan.profit`.
 
-The bound includes the idle power of all nodes. Plans with nodes off may exceed it by the saved idle power.
+Plans with nodes off may exceed the bound by the saved idle power.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from offline.planner.day_problem import Plan, Problem
 from offline.planner.money import price_per_j
 
 EXACT_JOBS = 20
-"""CP-SAT also runs on days with at most this many jobs. On larger days the market's bound is far better."""
+"""Most jobs for CP-SAT. On larger days the market's bound is far better."""
 _COLUMN_W = 100
 _PATIENCE = 8
 """Steps without a better bound before the step size halves."""
 
 
 def bound(problem: Problem, *, steps: int = 60, deterministic_s: float = 10.0, guard_s: float = 60.0) -> float:
-    """Return the market's best bound after `steps` steps, or CP-SAT's for small days if lower."""
+    """The market's best bound after `steps` steps, or CP-SAT's for small days if lower."""
     market = Market.of_problem(problem)
     most = cheapest(market, fluid_prices(market, Budget(deterministic_s, guard_s)) or idle_prices(market), steps)
     if 0 < len(problem.jobs.number) <= EXACT_JOBS:
@@ -32,13 +32,13 @@ def bound(problem: Problem, *, steps: int = 60, deterministic_s: float = 10.0, g
 
 
 def idle_prices(market: Market) -> Prices:
-    """Return prices without jobs: power at cost, room free."""
+    """Prices without jobs: power at cost, room free."""
     power = price_per_j(market.problem)
     return Prices(power, np.zeros_like(market.free))
 
 
 def cheapest(market: Market, prices: Prices, steps: int) -> float:
-    """Follow demand with the prices for some steps; return the lowest bound."""
+    """Follow demand with the prices; return the lowest bound."""
     whole_w = np.maximum(market.levels_w[-1] - market.base_w, 1.0) * market.seconds
     whole_room = np.maximum(market.free, max(market.free.mean() if market.free.size else 0.0, 1.0))
     best, power, room = market.answer(prices)
@@ -61,7 +61,7 @@ def cheapest(market: Market, prices: Prices, steps: int) -> float:
 
 
 def exact_bound(problem: Problem, budget: Budget) -> float:
-    """Return CP-SAT's bound on the optimistically rounded model; infinite if none."""
+    """CP-SAT's bound on the optimistically rounded model; infinite if none."""
     day = model.DayModel(problem, model.unmerged(problem), optimistic=True, column_w=_COLUMN_W)
     model.starts(day)
     model.capacity_in_sums(day)

@@ -1,7 +1,7 @@
-"""Capacity limits summed over nodes: necessary for every plan, and nearly sufficient for packing.
+"""Capacity limits summed over nodes: necessary, and nearly sufficient for packing.
 
-Jobs restricted to some node groups never use more than these groups have. Of units larger than half a node, each takes
-a separate node. Running jobs and maintenance are subtracted.
+Jobs restricted to some node groups never use more than these groups have. Units larger than half a node take separate
+nodes. Running jobs and maintenance are subtracted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dardis.model.step_function import StepFunction
 from offline.planner.day_problem import Problem
 
 MOST_UNIONS = 31
-"""Most sets of node groups, from all unions of the jobs' sets."""
+"""Most unions of the jobs' node groups."""
 
 _BEFORE_ALL = -(1 << 61)
 _AFTER_ALL = 1 << 61
@@ -33,19 +33,19 @@ class Row:
     free: StepFunction
 
     def fixed(self) -> tuple[int, Ints, Ints, Ints]:
-        """Return the maximum of `free`, and spans below with start, end and the missing amount, arrays (spans,)."""
+        """Maximum of `free`, and spans below: start, end and missing amount, arrays (spans,)."""
         most = int(self.free.values.max())
         ends = np.append(self.free.times[1:], _AFTER_ALL)
         less = np.flatnonzero(self.free.values < most)
         return most, self.free.times[less], ends[less], most - self.free.values[less]
 
     def means(self, edges: Ints) -> Ints:
-        """Return the integral of `free` over each `[edges[i], edges[i+1])`."""
+        """Integral of `free` over each `[edges[i], edges[i+1])`."""
         return np.array([self.free.integral(int(a), int(b)) for a, b in pairwise(edges)])
 
 
 def rows(problem: Problem) -> list[Row]:
-    """Return all rows that some jobs could violate, without jobs too large for any node."""
+    """All rows that some jobs could violate, without jobs too large for any node."""
     jobs, platform = problem.jobs, problem.platform
     capacity = platform.group_capacity
     able = able_groups(problem)
@@ -67,7 +67,7 @@ def rows(problem: Problem) -> list[Row]:
 
 
 def able_groups(problem: Problem) -> list[int]:
-    """Return the node groups able to run each job, as bits."""
+    """Node groups able to run each job, as bits."""
     jobs = problem.jobs
     asked = [*zip(jobs.groups.tolist(), map(tuple, jobs.request.tolist()), strict=True)]
     able = {key: problem.platform.sets.able(*key) for key in {*asked}}
@@ -75,7 +75,6 @@ def able_groups(problem: Problem) -> list[int]:
 
 
 def _unions(able: Sequence[int]) -> list[int]:
-    """Return sets of groups, closed under union if few."""
     masks = sorted({*able} - {0})
     if 2 ** len(masks) - 1 > MOST_UNIONS:
         return sorted({*masks, reduce(or_, masks)})
@@ -84,7 +83,6 @@ def _unions(able: Sequence[int]) -> list[int]:
 
 
 def _row(demand: Ints, capacity: Ints, nodes: Bools, node: Ints, start: Ints, end: Ints, amount: Ints) -> Row | None:
-    """Make a row over some nodes, minus the used amounts; None if all jobs together fit."""
     there = nodes[node]
     used = StepFunction.from_spans(start[there], end[there], amount[there])
     free = StepFunction(used.times, np.maximum(int(capacity[nodes].sum()) - used.values, 0))
@@ -93,7 +91,7 @@ def _row(demand: Ints, capacity: Ints, nodes: Bools, node: Ints, start: Ints, en
 
 @dataclass(frozen=True)
 class Taken:
-    """Spans `[start, end)` of nodes closed or partly in use, without overlap of the two."""
+    """Disjoint spans `[start, end)` of nodes closed or partly in use."""
 
     closed: tuple[Ints, Ints, Ints]
     """Node, start, end."""
@@ -121,11 +119,11 @@ class Taken:
         return cls((columns[0], columns[1], columns[2]), (node, start, end), request, platform.capacity)
 
     def amounts(self, kind: int) -> tuple[Ints, Ints, Ints, Ints]:
-        """Return node, start, end and used amount of a kind."""
+        """Node, start, end and used amount of a kind."""
         return self._joined(self.capacity[self.closed[0], kind], self.request[:, kind])
 
     def whole(self, kind: int, half: int, capacity: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-        """Return spans of nodes with more than `half` when empty, but no longer."""
+        """Spans of nodes with more than `half` when empty, but no longer."""
         large = capacity > half
         left = capacity[self.used[0]] - self.request[:, kind]
         alone = _first_of_node(*self.used, large[self.used[0]] & (left <= half))
@@ -137,7 +135,6 @@ class Taken:
 
 
 def _first_of_node(node: Ints, start: Ints, end: Ints, blocks: Bools) -> Bools:
-    """Select a node's blocking spans without overlap, so that none counts twice."""
     kept = np.zeros(len(node), dtype=bool)
     busy_until: dict[int, int] = {}
     for place in np.lexsort((start, node)).tolist():
@@ -148,7 +145,6 @@ def _first_of_node(node: Ints, start: Ints, end: Ints, blocks: Bools) -> Bools:
 
 
 def _outside(start: int, end: int, closed: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield the parts of `[start, end)` outside ascending, disjoint spans."""
     for begin, until in closed:
         if start < min(begin, end):
             yield start, min(begin, end)

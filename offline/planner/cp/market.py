@@ -2,8 +2,8 @@
 
 Every job pays `power` for its joules and `room` for its share of each row of capacity, and starts at its best time. A
 supplier sells any power at `power`; the machine sells its room. For any prices (`room` at least 0), no plan earns more
-than the three together (weak duality). So the bound needs no trust in the solver behind the prices. Omitted, on the
-safe side: packing units on nodes, latest starts, demand charges, penalties and power limits.
+than the three together (weak duality), whatever solver proposed the prices. Omitted, on the safe side: packing, latest
+starts, demand charges, penalties and power limits.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from offline.planner.day_problem import Problem
 from offline.planner.money import account_of_running, added_w, cores_of, most_added_w, price_per_j
 
 LEVELS = 8192
-"""Number of IT power levels. Between two levels the cheaper cooling applies (cooling ascends)."""
+"""IT power levels. Between two, the cheaper cooling applies (cooling ascends)."""
 
 _BLOCK = 2_000
 """Jobs in a block, to bound memory."""
@@ -49,13 +49,13 @@ class Market:
     free: Floats
     """Integral of free capacity, (rows, segments)."""
     levels_w: Floats
-    """IT power levels, (levels,)."""
+    """(levels,)."""
     cost: Floats
-    """Money a second at each level, (segments, levels)."""
+    """Money a second, (segments, levels)."""
     watts: Floats
-    """Power of jobs, (jobs,)."""
+    """Of jobs, (jobs,)."""
     earned: Floats
-    """Income of jobs, money a second, (jobs,)."""
+    """Of jobs, money a second, (jobs,)."""
     possible: Ints
     """Jobs that fit a node and may start before the day's end."""
 
@@ -78,14 +78,14 @@ class Market:
         return np.diff(self.edges)
 
     def bound(self, prices: Prices) -> float:
-        """Return an upper bound on the profit of any plan."""
+        """Upper bound on the profit of any plan."""
         bound, _, _ = self.answer(prices)
         return bound
 
     def answer(self, prices: Prices) -> tuple[float, Floats, Floats]:
-        """Return the bound, and excess demand for power (W·s) and each row.
+        """The bound, and excess demand for power (W·s) and each row.
 
-        Excess demand is the bound's slope: the price of a good in excess demand should rise.
+        Excess demand is the bound's slope: prices of goods in excess demand should rise.
         """
         gain, asked_power, asked_room = self._jobs(prices)
         sold, level = self._supplier(prices.power)
@@ -96,7 +96,6 @@ class Market:
         return float(total + safe), asked_power - supplied, asked_room - self.free
 
     def _supplier(self, power: Floats) -> tuple[Floats, Floats]:
-        """Return the supplier's best gain in each segment, and the approximate level."""
         above = self.levels_w[None, :] - self.base_w[:, None]
         revenue = power[:, None] * above
         # Between two levels: the better revenue and the lower cost.
@@ -108,7 +107,6 @@ class Market:
         return most[rows_, best] * self.seconds, level
 
     def _jobs(self, prices: Prices) -> tuple[float, Floats, Floats]:
-        """Return all jobs' gain at their best starts, with demand for power and room."""
         gain, power = 0.0, np.zeros(len(self.seconds))
         room = np.zeros((len(self.rows), len(self.seconds)))
         for first in range(0, len(self.possible), _BLOCK):
@@ -123,7 +121,7 @@ class Market:
         return gain, power, room
 
     def best_starts(self, block: Ints, prices: Prices) -> tuple[Floats, Ints]:
-        """Return the best gain and start of each job. Gains are linear between the candidates."""
+        """Best gain and start of each job. Gains are linear between the candidates."""
         jobs, edges = self.problem.jobs, self.edges
         earliest, duration = jobs.earliest[block, None], jobs.duration[block, None]
         wished = np.concatenate([np.tile(edges, (len(block), 1)), edges[None, :] - duration], axis=1)
@@ -138,12 +136,11 @@ class Market:
         return gain[each, best], start[each, best]
 
     def _between(self, start: Ints, duration: Ints, rate: Floats) -> Floats:
-        """Return the integral of a rate by segment over a job's run."""
         whole = np.concatenate([[0.0], np.cumsum(rate * self.seconds)])
         return np.asarray(np.interp(start + duration, self.edges, whole) - np.interp(start, self.edges, whole))
 
     def overlaps(self, block: Ints, start: Ints) -> Floats:
-        """Return each job's seconds in each segment, (jobs, segments)."""
+        """Each job's seconds in each segment, (jobs, segments)."""
         finish = start + self.problem.jobs.duration[block]
         low = np.maximum(start[:, None], self.edges[None, :-1])
         high = np.minimum(finish[:, None], self.edges[None, 1:])
@@ -151,10 +148,7 @@ class Market:
 
 
 def _power_reach(problem: Problem, base_w: Floats, count: int) -> Floats:
-    """Return at least `count` IT power levels (W) over the day's range.
-
-    Includes the columns of a measured table, with linear cooling between, and ends with the table.
-    """
+    """At least `count` IT power levels (W), with the columns of a measured table."""
     low = float(base_w.min())
     high = float(base_w.max()) + most_added_w(problem)
     inner = np.zeros(0)
@@ -166,13 +160,13 @@ def _power_reach(problem: Problem, base_w: Floats, count: int) -> Floats:
 
 
 POWER_CLASSES = 8
-"""Number of core power steps to classify jobs."""
+"""Core power steps to classify jobs."""
 HULL_POINTS = 129
 """Points of the cost curve for its hull."""
 
 
 def fluid_prices(market: Market, budget: Budget) -> Prices | None:
-    """Return the prices of the fluid relaxation; None without jobs or a solution within the budget."""
+    """Prices of the fluid relaxation; None without jobs or a solution within the budget."""
     if not len(market.possible):
         return None
     classes = _Classes.of_market(market)
@@ -206,24 +200,22 @@ def fluid_prices(market: Market, budget: Budget) -> Prices | None:
 
 @dataclass(frozen=True)
 class _Classes:
-    """Classes of jobs, arrays of shape (classes,): total core-hours, income and kW of a core."""
+    """Classes of jobs, (classes,): total core-hours, income and kW of a core."""
 
     core_h: Floats
     most_core_h: Floats
-    """By segment, (classes, segments)."""
+    """(classes, segments)."""
     income: Floats
     core_kw: Floats
     demand: Floats
-    """Demand of a core by row, (classes, rows)."""
+    """Of a core, (classes, rows)."""
 
     @property
     def count(self) -> int:
-        """Number of classes."""
         return len(self.core_h)
 
     @classmethod
     def of_market(cls, market: Market) -> _Classes:
-        """Classify the jobs."""
         block, jobs, edges = market.possible, market.problem.jobs, market.edges
         cores = np.maximum(cores_of(market.problem)[block], 1)
         begin = np.searchsorted(edges, jobs.earliest[block], side="right")
@@ -254,22 +246,18 @@ class _Classes:
 
 
 class _Entries:
-    """Collects rows of a linear program."""
-
     def __init__(self) -> None:
         self._columns: list[Ints] = []
         self._values: list[Floats] = []
         self._bounds: list[tuple[float, float]] = []
 
     def row(self, columns: Ints, values: Floats, lower: float, upper: float) -> None:
-        """Add a row."""
         some = values != 0
         self._columns.append(columns[some])
         self._values.append(values[some])
         self._bounds.append((lower, upper))
 
     def program(self, objective: Floats, lower: Floats, upper: Floats) -> LinearProgram:
-        """Return the program of all rows."""
         row = np.repeat(np.arange(len(self._columns)), [len(columns) for columns in self._columns])
         bounds = np.array(self._bounds)
         column, value = np.concatenate(self._columns), np.concatenate(self._values)
@@ -277,7 +265,7 @@ class _Entries:
 
 
 def _hull(market: Market, segment: int) -> list[tuple[float, float]]:
-    """Return slope and value at 0 for each edge of the lower convex hull: money an hour over kW added."""
+    """Edges of the lower convex hull of money an hour over kW added: slope, value at 0."""
     there = np.flatnonzero(market.levels_w >= market.base_w[segment])
     chosen = there[np.unique(np.linspace(0, len(there) - 1, HULL_POINTS).astype(np.int64))]
     points: list[tuple[float, float]] = []

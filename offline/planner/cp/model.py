@@ -1,7 +1,7 @@
 """The thesis's model of a day (eq. 6.2 to 6.4): jobs as intervals, capacities, profit with looked-up cooling.
 
-The thesis has an optional interval for each unit on each possible node. The model does too, up to
-`MOST_UNIT_INTERVALS`. Beyond, capacity is summed over nodes (`capacity_model`), and packing is left to the caller.
+Up to `MOST_UNIT_INTERVALS`, units have optional intervals on nodes as in the thesis. Beyond, capacity is summed over
+nodes (`capacity_model`), and packing is left to the caller.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ COLUMN_W = 500
 
 @dataclass(frozen=True)
 class Segments:
-    """Segments `[edges[i], edges[i+1])`; values of shape (segments,). `base_w`: idle nodes and running jobs."""
+    """Segments `[edges[i], edges[i+1])`; arrays (segments,). `base_w`: idle nodes and running jobs."""
 
     edges: Ints
     temp_c: Floats
@@ -44,7 +44,7 @@ class Segments:
 
 
 def unmerged(problem: Problem) -> Segments:
-    """Return the conditions' own segments, like the exact account.
+    """The conditions' own segments, like the exact account.
 
     Merged segments give no bound: where cooling gets cheaper with load, separate hours cost less than their mean.
     """
@@ -54,15 +54,15 @@ def unmerged(problem: Problem) -> Segments:
 
 @dataclass(frozen=True)
 class Lookup:
-    """Cooling of a segment: variables for column and cost, the cost table, and power without jobs."""
+    """Cooling of a segment: variables for column and cost, cost table, and power without jobs."""
 
     index: IntVar
     cost: IntVar
     money: list[int]
     worth: Ints
-    """Value of a second of each job, (jobs,)."""
+    """Of a second of each job, (jobs,)."""
     watts: Ints
-    """Power added by each job, (jobs,)."""
+    """Added by each job, (jobs,)."""
     fixed: int
     column: int
 
@@ -131,12 +131,11 @@ def starts(day: DayModel, begun: Ints | None = None) -> None:
 
 
 def unit_intervals(problem: Problem) -> int:
-    """Return the number of unit intervals on nodes in the thesis's model."""
+    """Number of unit intervals in the thesis's model."""
     return int(_most_units(problem).sum())
 
 
 def _most_units(problem: Problem) -> Ints:
-    """Units of each job that fit each empty node, shape (jobs, nodes)."""
     jobs, platform = problem.jobs, problem.platform
     in_group = np.zeros((len(jobs.number), len(platform.groups)), dtype=np.int64)
     for job, (bits, request) in enumerate(zip(able_groups(problem), jobs.request.tolist(), strict=True)):
@@ -146,7 +145,7 @@ def _most_units(problem: Problem) -> Ints:
 
 
 def capacity_on_nodes(day: DayModel) -> None:
-    """Assign every unit to a node (alternative), within each node's capacity (cumulative), exactly."""
+    """Assign every unit to a node (alternative), within capacity (cumulative), exactly."""
     most = _most_units(day.problem)
     on_node: list[list[tuple[int, IntervalVar]]] = [[] for _ in range(day.problem.platform.node_count)]
     for job, start in enumerate(day.start):
@@ -170,7 +169,6 @@ def capacity_on_nodes(day: DayModel) -> None:
 
 
 def _no_node_overfull(day: DayModel, on_node: list[list[tuple[int, IntervalVar]]]) -> None:
-    """Add a cumulative for each node and kind."""
     platform, request = day.problem.platform, day.problem.jobs.request
     taken = Taken.of_problem(day.problem)
     for kind in range(len(platform.kinds)):
@@ -183,7 +181,7 @@ def _no_node_overfull(day: DayModel, on_node: list[list[tuple[int, IntervalVar]]
 
 
 def capacity_in_sums(day: DayModel) -> None:
-    """Limit capacity by rows: necessary, not always sufficient for placement."""
+    """Limit capacity by rows: necessary, not always sufficient."""
     for row in rows(day.problem):
         capacity_of_row(day, row)
 
@@ -216,7 +214,6 @@ def keep_nodes(day: DayModel, plan: Plan) -> None:
 
 
 def _fixed(day: DayModel, start: Ints, end: Ints, amount: Ints) -> list[tuple[IntervalVar, int]]:
-    """Return fixed intervals within the time range of the jobs."""
     low = np.maximum(start, int(day.soonest.min(initial=0)))
     high = np.minimum(end, day.latest_end)
     return [
@@ -232,7 +229,7 @@ def _cumulative(day: DayModel, there: list[tuple[IntervalVar, int]], capacity: i
 
 
 def overlaps(day: DayModel) -> list[list[tuple[int, LinearExpr | int]]]:
-    """Return jobs and their seconds by segment (thesis: overlapLength)."""
+    """Jobs and their seconds by segment (thesis: overlapLength)."""
     edges = day.segments.edges.tolist()
     found: list[list[tuple[int, LinearExpr | int]]] = [[] for _ in edges[1:]]
     soonest, latest, duration = day.soonest, day.latest, day.problem.jobs.duration
@@ -247,7 +244,6 @@ def overlaps(day: DayModel) -> list[list[tuple[int, LinearExpr | int]]]:
 
 
 def _before(day: DayModel, job: int, seconds: int, low: int, high: int, edge: int) -> LinearExpr | int:
-    """Return min(start + seconds, edge), for a time from `low` to `high`."""
     time = day.start[job] + seconds
     if edge <= low or edge >= high:
         return edge if edge <= low else time
@@ -258,7 +254,7 @@ def _before(day: DayModel, job: int, seconds: int, low: int, high: int, edge: in
 
 
 def profit(day: DayModel) -> None:
-    """Add income minus energy cost of jobs by segment, and cooling costs."""
+    """Add income minus energy and cooling costs."""
     watts, income = added_w(day.problem), cores_of(day.problem) * day.problem.jobs.income / 3600
     rounded = np.ceil if day.optimistic else np.round
     power = np.round(POWER * watts).astype(np.int64)
@@ -296,7 +292,6 @@ def cooling(day: DayModel, place: int, there: list[tuple[int, LinearExpr | int]]
 
 
 def _cooling_table(day: DayModel, place: int, columns: int, parts: int) -> Floats:
-    """Return money a second for cooling by column; if optimistic, the minimum up to the next column."""
     segment, known = day.segments, getattr(day.problem.cooling, "most_it_w", np.inf)
 
     def cost(it_w: Floats | float) -> Floats:

@@ -1,7 +1,6 @@
-"""Improves a plan: CP-SAT moves some jobs at marginal prices, and better plans are kept.
+"""Improves a plan: CP-SAT moves large jobs at marginal prices.
 
-Only large jobs merit the solver's time (a fifth of the jobs has nine tenths of the work). Each step is bounded by
-deterministic time. The same plan, budget and seed give the same answer.
+A fifth of the jobs has nine tenths of the work. The same plan, budget and seed give the same answer.
 """
 
 from __future__ import annotations
@@ -31,21 +30,20 @@ if TYPE_CHECKING:
     from dardis.solver.cpsat import CpModel, IntVar, LinearExpr
 
 FREE_JOBS = 40
-"""Jobs that move in a step. The solver then finishes most steps, best by measurement."""
+"""Jobs that move in a step; the solver then finishes most steps."""
 STEP_S = 0.3
 """Deterministic seconds of a step."""
 OVER_LIMIT = 1e6
 """Penalty for a kWh above a strict limit, larger than any income."""
 
 Settle = Callable[[Ints], tuple[Ints, float]]
-"""Maps wished starts to starts feasible on nodes, and their value."""
+"""Maps wished starts to feasible starts, and their value."""
 
 
 def polish(problem: Problem, start: Ints, budget: Effort, watch: Watch, settle: Settle | None = None) -> Ints:
-    """Return starts at least as good as `start`, after `budget.iterations` steps.
+    """Starts at least as good as `start`, after `budget.iterations` steps.
 
-    `settle` places wished starts on nodes and judges the plan. Without `settle`, capacity is kept in sums and the exact
-    account judges.
+    `settle` places and judges wished starts. Without `settle`, capacity is kept in sums and the exact account judges.
     """
     judge = settle if settle is not None else lambda wished: (wished, value(problem, wished))
     found = rows(problem)
@@ -77,10 +75,7 @@ def value(problem: Problem, start: Ints) -> float:
 
 
 def _free(problem: Problem, start: Ints, seed: int, step: int) -> Ints:
-    """Choose the jobs to move at random, by core-seconds possible in the day.
-
-    Odd steps prefer jobs with starts near a random time.
-    """
+    """Choose jobs at random, by possible core-seconds. Odd steps prefer starts near a random time."""
     day, jobs = problem.conditions, problem.jobs
     possible = np.flatnonzero(
         np.array(able_groups(problem), dtype=bool) & (np.maximum(jobs.earliest, day.start) < day.end)
@@ -100,9 +95,7 @@ STARTS = 24
 GRID_S = 900
 """Grid of starts and capacity, beside the plan's own times."""
 ATTEMPTS = 20
-"""Attempts to round a linear program's solution."""
 MONEY = 10**7
-"""Objective units in a currency unit."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +123,7 @@ class MarginalProfit:
         return cls(conditions.edges, earned, added_w(problem), power)
 
     def of(self, job: Ints, start: Ints, duration: Ints) -> Floats:
-        """Return the profit of jobs with the given starts."""
+        """Profit of jobs with the given starts."""
         return np.asarray(
             self.earned[job] * self._between(start, duration, np.ones_like(self.power))
             - self.watts[job] * self._between(start, duration, self.power)
@@ -151,7 +144,7 @@ class Window:
     free: Ints
     """The movable jobs."""
     rows: list[tuple[Ints, Extremes]]
-    """By row: demand of the movable jobs, and capacity left by the others."""
+    """Demand of the movable jobs, and capacity left by the others."""
 
     @classmethod
     def of_plan(cls, problem: Problem, start: Ints, free: Ints, rows: list[Row]) -> Window:
@@ -169,7 +162,7 @@ class Window:
         return cls(problem, start, free, left)
 
     def improve(self, profit: MarginalProfit, budget: Budget) -> tuple[Ints, Result]:
-        """Return all jobs' starts after the best moves, and the solver's result."""
+        """All jobs' starts after the best moves, and the solver's result."""
         choices = self._all_choices(profit)
         starts = self._rounded(choices, self._relaxed(choices, budget))
         model = new_model()
@@ -205,7 +198,6 @@ class Window:
         return Choices(place, offsets_of(counts), start, value, cuts, begin, end)
 
     def _relaxed(self, choices: Choices, budget: Budget) -> Floats:
-        """Return each choice's share in the linear relaxation."""
         count, jobs = len(choices.start), len(self.free)
         row, column, value = [choices.place], [np.arange(count)], [np.ones(count)]
         lower, upper = [np.ones(jobs)], [np.ones(jobs)]
@@ -235,7 +227,7 @@ class Window:
         return answer.values[:count] if answer.result.found else np.zeros(count)
 
     def _rounded(self, choices: Choices, share: Floats) -> Ints:
-        """Select a choice for each job: the largest share that fits, largest jobs first; 0 or 1 by choice.
+        """Select a choice for each job: the largest share that fits, largest jobs first.
 
         A job that fits nowhere comes first in the next attempt. A result worse than the current plan is rejected.
         """
@@ -251,7 +243,6 @@ class Window:
         return stay
 
     def _packed(self, choices: Choices, share: Floats, order: list[int]) -> tuple[Ints, int | None]:
-        """Return choices of jobs taken in order, and the first job that fits nowhere."""
         left = [(demand, row.over(choices.cuts[:-1], choices.cuts[1:])) for demand, row in self.rows]
         taken = np.zeros(len(share), dtype=np.int64)
         for place in order:
@@ -273,9 +264,9 @@ class Window:
         return profit.of(np.full(len(starts), job), starts, self.problem.jobs.duration[job])
 
     def _choices(self, place: int, profit: MarginalProfit) -> Ints:
-        """Return candidate starts of a job: the current, the best, and an even spread of feasible starts.
+        """Candidate starts of a job: the current, the best, and an even spread.
 
-        Starts lie on a grid, at a segment's beginning, at the earliest start, or so that the job ends with a segment.
+        Candidates are on a grid, at the earliest start, or at a segment's beginning or (for the end) end.
         """
         jobs, conditions = self.problem.jobs, self.problem.conditions
         job = int(self.free[place])
@@ -294,10 +285,9 @@ class Window:
     def _capacity(
         self, model: CpModel, choices: Choices, literals: list[IntVar], hints: Ints, demand: Ints, left: Extremes
     ) -> None:
-        """Limit the use in each span to its least free capacity, as a chain from span to span.
+        """Limit the use in each span to its least free capacity, as a chain.
 
-        Spans are cut on a grid and at current starts and ends of movable jobs. So the current plan fits, and any
-        solution fits the free capacity.
+        Spans are cut on a grid and at current starts and ends of movable jobs, so the current plan fits.
         """
         least = left.over(choices.cuts[:-1], choices.cuts[1:])
         takes = demand[choices.place]
@@ -320,7 +310,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Choices:
-    """Candidate starts of movable jobs, in sequence; arrays of shape (choices,) unless stated."""
+    """Candidate starts of movable jobs; arrays of shape (choices,) unless stated."""
 
     place: Ints
     """Index among the movable jobs."""
