@@ -1,1 +1,1 @@
-"""Applies exported requests to nodes' controllers at the planned times."""
+"""Applies exported requests to node controllers in time."""

@@ -1,4 +1,4 @@
-"""Brings nodes to the wished limits and power states, with retries."""
+"""Brings nodes to wished states, with retries."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from offline.apply.redfish_client import ControllerError
 T = TypeVar("T")
 R = TypeVar("R")
 MOST_POLLS: Final = 16
-"""Longest retry delay of a failed controller, in polls; doubles from 1."""
+"""Longest retry delay in polls; doubles from 1."""
 RESET_S: Final = 600
 """Seconds before an unfinished reset is repeated."""
 
 
 class AsksControllers(Protocol):
-    """Interface of `redfish_client.Controllers`, for concurrent calls. All methods raise ControllerError."""
+    """Interface of `redfish_client.Controllers`. Raises ControllerError."""
 
     def see(self, node: str) -> Seen:
-        """Return the node's limit and power state."""
+        """Return limit and power state."""
 
     def set_limit(self, node: str, limit_w: float) -> None:
         """Set the node's power limit."""
@@ -34,7 +34,7 @@ class AsksControllers(Protocol):
 
 @dataclass(frozen=True)
 class World:
-    """Environment: `clock` returns Unix seconds; `keep` saves found states and nodes shut down."""
+    """Environment. `clock`: Unix seconds; `keep`: saves found states and nodes shut down."""
 
     clock: Callable[[], float]
     sleep: Callable[[float], None]
@@ -46,7 +46,7 @@ class World:
 
 @dataclass
 class Applier:
-    """Applies wishes. `found`: first state of each node; `at_once`: concurrent requests."""
+    """Applies wishes. `found`: first states; `at_once`: concurrent requests."""
 
     world: World
     most_w: Mapping[str, float]
@@ -61,7 +61,7 @@ class Applier:
     _busy: set[str] = field(default_factory=set)
 
     def run(self, wishes: Wishes, give_up_s: int) -> list[str]:
-        """Apply the wishes until `give_up_s` after the end at most. Return nodes not as wished."""
+        """Apply wishes until `give_up_s` after the end. Return nodes not as wished."""
         looked_at = None
         while True:
             now = self.world.clock()
@@ -76,7 +76,7 @@ class Applier:
             self.world.sleep(max(until - self.world.clock(), 0.0))
 
     def roll_back(self, give_up_s: int) -> list[str]:
-        """Restore found limits, and power on nodes shut down. Return nodes not restored."""
+        """Restore limits, and power on nodes shut down. Return the failed nodes."""
         wished = {
             node: Wish(seen.limit_w, True if node in self.shut_down and seen.on else None)
             for node, seen in self.found.items()
@@ -141,7 +141,7 @@ class Applier:
                 self.world.log(f"{node}: {action.deed}")
 
     def _ask(self, action: Action) -> bool:
-        """Send the request. False: a busy node is not shut down."""
+        """Send the request; False: busy node, no shutdown."""
         if action.deed is Deed.SHUT_DOWN and not self.world.is_idle(action.node):
             return False
         if action.deed is Deed.LIMIT:

@@ -59,7 +59,7 @@ class _RequestsFile(Record):
 
 
 def read_requests(path: Path) -> Wishes:
-    """Read an export's wishes. Raises InputError for a request unknown to exports."""
+    """Read an export's wishes. Raises InputError for foreign requests."""
     told = read_json(path, _RequestsFile)
     nodes = {node.name: node for node in told.nodes}
     limits: dict[str, list[tuple[int, float]]] = {}
@@ -88,7 +88,7 @@ def read_requests(path: Path) -> Wishes:
 
 
 def _asked(place: str, row: _RequestRow) -> float | bool:
-    """A limit in W, or whether the node should be on."""
+    """Limit in W, or power state."""
     match row.method, row.path, row.body:
         case "PATCH", path, {"PowerControl": [{"PowerLimit": {"LimitInWatts": None}}]} if path == _power(row):
             return NO_LIMIT
@@ -132,7 +132,7 @@ class _CredentialsFile(_LoginKeys):
 
 
 def read_controllers(path: Path, credentials: Path, wishes: Wishes, nodes: Sequence[str]) -> dict[str, Controller]:
-    """Read the controllers of the given nodes. InputError names file and node."""
+    """Read the nodes' controllers. InputError names file and node."""
     table, logins = read_toml(path, _ControllersFile), _read_credentials(credentials)
     keys, secrets = _by_node(path, table.nodes, wishes.most_w), _by_node(credentials, logins.nodes, wishes.most_w)
     return {
@@ -216,7 +216,7 @@ class _StateFile(Record):
 
 
 def write_state(folder: Path, found: Mapping[str, Seen], shut_down: set[str]) -> None:
-    """Save found states and nodes shut down, atomically. Raises OSError."""
+    """Save the states atomically. Raises OSError."""
     rows = {
         node: {
             "limit_w": None if seen.limit_w in {None, NO_LIMIT} else seen.limit_w,
@@ -230,7 +230,7 @@ def write_state(folder: Path, found: Mapping[str, Seen], shut_down: set[str]) ->
 
 
 def read_state(folder: Path) -> tuple[dict[str, Seen], set[str]]:
-    """Read the saved states; empty without a file. Raises InputError."""
+    """Read the saved states, if any. Raises InputError."""
     path = folder / STATE_FILE
     if not path.is_file():
         return {}, set()

@@ -1,4 +1,4 @@
-"""Runs `dardis apply`, its dry run and its rollback."""
+"""Runs `dardis apply`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class NotAppliedError(DardisError):
 
 @dataclass(frozen=True)
 class ApplyRequest:
-    """The arguments of `dardis apply`."""
+    """Arguments of `dardis apply`."""
 
     requests: Path
     controllers: Path
@@ -72,7 +72,7 @@ def roll_back(request: ApplyRequest, log: Callable[[str], None]) -> None:
 
 
 def dry_run(request: ApplyRequest) -> list[str]:
-    """List the requests, without contact to controllers. Raises InputError, CapError."""
+    """List the requests, without sending. Raises InputError, CapError."""
     wishes = _wishes(request)
     _check_cap(request, wishes, wishes.begin)
     controllers = read_controllers(request.controllers, request.credentials, wishes, wishes.nodes)
@@ -181,7 +181,7 @@ def _interrupt(*_: Any) -> NoReturn:  # noqa: ANN401 (what signals hand in)
 
 
 def _is_idle(command: str, log: Callable[[str], None], node: str) -> bool:
-    """Whether the site's program reports idle; a failed program counts as busy."""
+    """Whether the site's program reports idle; failure counts as busy."""
     words = [word.replace("{node}", node) for word in _checked_command(command)]
     try:
         done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=CHECK_S, check=False)

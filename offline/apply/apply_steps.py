@@ -1,7 +1,7 @@
-"""Wished limits and power states over time, and the next safe requests.
+"""Wished limits and power states, and the next safe requests.
 
-Order: shutdowns, lower limits, higher limits, boots. While power is limited, higher limits and boots wait for room
-below the total wished power.
+Order: shutdowns, lower limits, higher limits, boots. The latter two wait for room below the total wished power, if
+limited.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def may_draw(node: str, state: Seen | Wish, most_w: Mapping[str, float]) -> floa
 
 
 def first_excess(wishes: Wishes, now: int) -> tuple[int, float] | None:
-    """First time from `now` on with power above the cap, and the excess in W; None: none.
+    """First time from `now` on above the cap, and the excess in W.
 
-    A node without a limit counts with its most power.
+    Nodes without limits count with their most power.
     """
     for time in sorted({now, *(time for time in wishes.times if time > now)}):
         wished, cap_w = wishes.at(time), wishes.cap_at(time)
@@ -54,7 +54,7 @@ def first_excess(wishes: Wishes, now: int) -> tuple[int, float] | None:
 
 
 def most_drawn(wishes: Mapping[str, Wish], most_w: Mapping[str, float]) -> float:
-    """Most power of all nodes as wished, in W; infinite without limits."""
+    """Most power of all nodes, in W; infinite without limits."""
     if all(wish.limit_w in {None, NO_LIMIT} for wish in wishes.values()):
         return inf
     return sum(may_draw(node, wishes.get(node, Wish()), most_w) for node in most_w)
@@ -66,7 +66,7 @@ def next_actions(
     most_w: Mapping[str, float],
     may: Callable[[Action], bool],
 ) -> list[Action]:
-    """Next concurrent requests for nodes in known states, among those allowed by `may`."""
+    """Next concurrent requests, among those allowed by `may`."""
     off: list[Action] = []
     lower: list[Action] = []
     rise: list[Action] = []
@@ -104,7 +104,7 @@ NO_LIMIT = inf
 
 
 class Wish(NamedTuple):
-    """Wished limit (`NO_LIMIT`: unlimited) and power state; None: not ours to set."""
+    """Wished limit and power state; None: not ours to set."""
 
     limit_w: float | None = None
     on: bool | None = None
@@ -127,16 +127,16 @@ Steps = Sequence[tuple[int, T]]
 
 @dataclass(frozen=True)
 class Wishes:
-    """Wishes during `[begin, end)`. The wishes at `end` hold from then on."""
+    """Wishes during `[begin, end)`; wishes at `end` remain."""
 
     begin: int
     end: int
     most_w: Mapping[str, float]
-    """Most power of all nodes of the machine, in W."""
+    """Most power by node, in W."""
     limits: Mapping[str, Steps[float]]
     switched: Mapping[str, Steps[bool]]
     caps: Steps[float] = ()
-    """The machine's power cap. Empty if another tool switches nodes."""
+    """Power cap; empty if another tool switches nodes."""
 
     @cached_property
     def times(self) -> list[int]:
@@ -146,7 +146,7 @@ class Wishes:
 
     @cached_property
     def nodes(self) -> list[str]:
-        """Nodes with any wish, in the machine's order."""
+        """Nodes with wishes, in the machine's order."""
         return [node for node in self.most_w if node in self.limits or node in self.switched]
 
     def at(self, now: int) -> dict[str, Wish]:

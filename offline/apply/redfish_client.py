@@ -1,4 +1,4 @@
-"""Redfish client over httpx; confirms limits by reading back."""
+"""Redfish client; confirms limits by reading back."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ POWER, METRICS = "Power", "EnvironmentMetrics"
 
 
 class ControllerError(DardisError):
-    """A controller does not answer, refuses or does not obey. The text has no secrets."""
+    """A controller fails or does not obey. The text has no secrets."""
 
 
 @dataclass(frozen=True)
 class Controller:
-    """A node's controller. `limits`: resource with the power limit; None: find out."""
+    """A node's controller. `limits`: resource with the limit; None: find out."""
 
     url: str
     system: str
@@ -50,7 +50,7 @@ class _Answer:
 
 
 class Controllers:
-    """Redfish requests; threads may use different nodes concurrently."""
+    """Redfish requests; threads may use different nodes."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Controllers:
         return Seen(self._limit(node)[0] if self._limits else None, on)
 
     def set_limit(self, node: str, limit_w: float) -> None:
-        """Set the limit and confirm the change. Raises ControllerError."""
+        """Set and confirm the limit. Raises ControllerError."""
         for again in (False, True):
             _, resource, etag = self._limit(node)
             path = self._controllers[node].path(resource)
@@ -101,7 +101,6 @@ class Controllers:
         _see_that(self._ask(node, "POST", path, {"ResetType": deed.value}, None), "POST", path)
 
     def _limit(self, node: str) -> tuple[float, str, str | None]:
-        """Limit, its resource and version."""
         controller = self._controllers[node]
         known = self._resource.get(node, controller.limits)
         for resource in (known,) if known else (POWER, METRICS):

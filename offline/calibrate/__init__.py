@@ -1,4 +1,4 @@
-"""Fits a platform's power figures to measurements, by node group.
+"""Fits power figures to measurements, by node group.
 
-`dardis.power.fit` has the regression, `dardis.config.power_samples` reads the measurements.
+`dardis.power.fit` has the regression, `dardis.config.power_samples` the reader.
 """

@@ -1,4 +1,4 @@
-"""Fits power figures of node groups, and lists them before and after."""
+"""Fits and lists power figures of node groups."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from offline.site.calendar import calendar_of
 
 CORE, IDLE = "core_w", "idle_w"
 LEAST_SAMPLES = 30
-"""Fewest samples of a group. With fewer, a few outliers dominate."""
+"""With fewer samples, a few outliers dominate."""
 _DECIMALS = 3
 
 
 @dataclass(frozen=True)
 class GroupFit:
-    """Figures by name: idle node, busy core and busy device, in W.
+    """Figures of a group: idle node, busy core, busy device, in W.
 
-    Platform files state a device's idle power separately. `in_file` (W) is added for the file.
+    Files state a device's idle power separately: `in_file` (W) is added.
     """
 
     group: NodeGroup
@@ -42,7 +42,7 @@ class GroupFit:
     samples: int = 0
     days: int = 0
     busy: float = 0.0
-    """Mean busy cores of a node in the samples."""
+    """Mean busy cores of a node."""
 
     @property
     def stated_before(self) -> dict[str, float]:
@@ -64,7 +64,7 @@ class Calibration:
 
     groups: tuple[GroupFit, ...]
     of_jobs: bool
-    """Whether jobs were measured, not nodes over time."""
+    """Whether jobs were measured, not nodes."""
     notes: tuple[str, ...]
 
     @property

@@ -1,4 +1,4 @@
-"""Times, resources and possible node groups of recorded jobs."""
+"""Times, resources and possible groups of recorded jobs."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from dardis.workload.trace_jobs import groups_of, in_units
 from dardis.workload.trace_reader import read_trace
 
 STILL_RUNS = 1 << 50
-"""End of a job still running when the history was written."""
+"""End of a job without recorded end."""
 _ANY = 1 << 30
 
 
 @dataclass(frozen=True)
 class Ran:
-    """Started jobs, arrays of shape (jobs,): `[start, end)` on the history's clock.
+    """Started jobs, arrays (jobs,): `[start, end)` on the history's clock.
 
-    `nodes`: number of nodes (0: unknown). `total`: resources on all nodes, (jobs, kinds). `groups`: bit set of possible
-    groups (0: elsewhere). A single group with known `nodes` is certain. `places`: known nodes, by job number.
+    `nodes`: number of nodes (0: unknown). `total`: resources, (jobs, kinds). `groups`: bit set of possible groups (0:
+    elsewhere); a single group with known `nodes` is certain. `places`: known nodes, by job number.
     """
 
     number: Ints
@@ -56,7 +56,7 @@ class Ran:
 
     @property
     def a_node(self) -> Floats:
-        """Mean resources on each node of a job, (jobs, kinds)."""
+        """Mean resources on each node, (jobs, kinds)."""
         return np.asarray(self.total / np.maximum(self.nodes, 1)[:, None])
 
 
@@ -79,9 +79,9 @@ def read_ran(path: Path, platform: Platform, names: Sequence[str]) -> tuple[Trac
 
 
 def _by_groups(trace: Trace, platform: Platform) -> Ran:
-    """Derive groups and node counts from the platform, with as many units on a node as fit.
+    """Derive groups and node counts, with as many units on a node as fit.
 
-    A job with several parts, or too large, may have run anywhere.
+    Jobs with several parts, or too large, may have run anywhere.
     """
     nothing = np.zeros(len(trace), dtype=np.int64)
     unit = np.column_stack([trace.request.get(kind, nothing) for kind in platform.kinds])
@@ -110,7 +110,6 @@ def _held(platform: Platform, bits: int, unit: Sequence[int]) -> int:
 
 
 def _places(path: Path, numbers: Mapping[str, int], notes: list[str]) -> dict[int, list[int]]:
-    """Nodes of jobs entirely in the platform; empty for jobs elsewhere. Raises InputError."""
     found: dict[int, list[int]] = {}
     unknown: set[str] = set()
     stated = read_places(path)

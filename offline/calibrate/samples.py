@@ -1,7 +1,7 @@
 """Makes samples of power and resources in use.
 
-A job's watts are a sample: jobs have their nodes exclusively. Node watts become means of slots: by node if the jobs'
-nodes are known, otherwise by group.
+A job with its watts is a sample (nodes are exclusive). Node watts become means of slots: by node if the jobs' nodes are
+known, otherwise by group.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from offline.calibrate.recorded_jobs import STILL_RUNS, Ran
 
 DAY_S = 86_400
 SLOT_S = 300
-"""Least seconds of a slot; the width is a multiple near the values' interval."""
+"""Slot in s; multiplied to match the values' interval."""
 MOST_DEVICES = 64
-"""Most devices of a kind on a node. A kind with more units is no device."""
+"""Most devices of a kind on a node."""
 LEAST_MEASURED = 0.9
-"""Least share of a group's nodes with measurements, if the jobs' nodes are unknown."""
+"""Least share of measured nodes in a group, if the jobs' nodes are unknown."""
 _OFF = 1.5
-"""A node below this multiple of its off power counts as off."""
+"""Nodes below this multiple of off power count as off."""
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """Samples by group index, reasons for missing samples, and notes."""
+    """Samples by group index, and reasons for missing samples."""
 
     samples: dict[int, Samples]
     why_none: dict[int, str]
@@ -41,7 +41,7 @@ class Sampled:
 
 
 def figure_kinds(platform: Platform, group: int) -> tuple[str, ...]:
-    """Kinds with a fitted figure: cores and devices."""
+    """Kinds with fitted figures: cores and devices."""
     held = platform.groups[group].resources.items()
     no_device = {CORES, MEMORY, POWER}
     return (CORES, *(kind for kind, amount in held if kind not in no_device and 0 < amount <= MOST_DEVICES))
@@ -55,7 +55,7 @@ def _samples(platform: Platform, group: int, busy: Floats, watts: Floats, weight
 
 
 def of_jobs(path: Path, platform: Platform, power: JobWatts, ran: Ran, offset: int) -> Sampled:
-    """Samples of jobs, weighted by node-hours; `offset`: Unix time minus the history's, s."""
+    """Samples of jobs by node-hours; `offset`: Unix time minus the history's, s."""
     ran = ran.take(ran.end < STILL_RUNS)
     order = np.argsort(power.number)
     place = np.minimum(np.searchsorted(power.number[order], ran.number), len(order) - 1)
@@ -82,7 +82,7 @@ def of_jobs(path: Path, platform: Platform, power: JobWatts, ran: Ran, offset: i
 
 
 def of_nodes(path: Path, platform: Platform, power: NodeWatts, ran: Ran, offset: int) -> Sampled:
-    """Samples of slots, by node or group; `offset`: Unix time minus the history's, s."""
+    """Samples of slots; `offset`: Unix time minus the history's, s."""
     ended = ran.end[ran.end < STILL_RUNS]
     first = int(ran.start.min()) + offset
     last = max(int(ran.start.max()), int(ended.max(initial=0))) + offset
@@ -108,7 +108,7 @@ def of_nodes(path: Path, platform: Platform, power: NodeWatts, ran: Ran, offset:
 
 @dataclass(frozen=True)
 class _Slots:
-    """Mean watts of a node in a slot `[begin, begin + width)`, by node and time."""
+    """Mean watts of nodes in slots `[begin, begin + width)`."""
 
     node: Ints
     slot: Ints
@@ -204,7 +204,7 @@ def _unclear(ran: Ran, clear: Bools, group: int, slots: _Slots) -> Bools:
 
 
 def mean_held(start: Ints, end: Ints, held: Floats, begin: Ints, width: int) -> Floats:
-    """Mean resources of jobs in slots `[begin, begin + width)`: (jobs, kinds) becomes (slots, kinds)."""
+    """Mean resources of jobs (jobs, kinds) in slots `[begin, begin + width)`, (slots, kinds)."""
     if not begin.size:
         return np.zeros((0, held.shape[1]))
     origin = int(begin.min())
@@ -219,7 +219,6 @@ def mean_held(start: Ints, end: Ints, held: Floats, begin: Ints, width: int) -> 
 
 
 def _risen(moments: Ints, held: Floats, edges: Ints) -> Floats:
-    """Integral until each edge of amounts held from each moment on."""
     order = np.argsort(moments, kind="stable")
     moments, held = moments[order], held[order]
     nothing = np.zeros((1, held.shape[1]))

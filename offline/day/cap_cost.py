@@ -1,4 +1,4 @@
-"""Cost of a power limit: the same day planned with the limit."""
+"""Cost of a power limit."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class WhatIf:
     profit: float
     cost: float
     later_jobs: int
-    """Jobs with a later start than without the limit."""
+    """Jobs started later than without the limit."""
 
 
 def limit_asked(text: str, day_start: int) -> PowerLimit:
-    """Parse a limit such as `80kW 17-19`, on the day from `day_start` on. Raises InputError."""
+    """Parse a limit such as `80kW 17-19`. Raises InputError."""
     found = _FORM.fullmatch(text.strip())
     if found is None:
         raise InputError("--what-if", repr(text), _EXPECTED)
@@ -45,7 +45,7 @@ def what_if(
     asked: str, plan: DayPlan, hindsight: Hindsight, options: DaySpec, progress: SearchProgress,
     standing: Standing | None,
 ) -> WhatIf:  # fmt: skip
-    """Plan the day again with a limit. Raises InputError for an infeasible limit."""
+    """Plan the day with a limit. Raises InputError if infeasible."""
     limit = limit_asked(asked, plan.problem.conditions.start)
     tariff = replace(hindsight.site.tariff, limits=(*hindsight.site.tariff.limits, limit))
     limited = replace(hindsight, site=replace(hindsight.site, tariff=tariff))

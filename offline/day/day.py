@@ -1,4 +1,4 @@
-"""Plans a UTC day, and derives its profile: nodes on, power, target cores."""
+"""Plans a UTC day, and derives its profile."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ from offline.planner.switched_bound import bound_with_switching, most_of_machine
 from offline.site.calendar import DAY_S
 
 SEARCH_SHARE = 0.6
-"""Share of the time limit for the searches. Past days and the bound take the rest."""
+"""Share of the time limit for searches."""
 
 
 @dataclass(frozen=True)
 class DayPlan:
-    """All results for a day. `kinds`: source of each job, by number."""
+    """All results for a day. `kinds`: source of each job."""
 
     day: int
     problem: Problem
@@ -59,12 +59,12 @@ class DayPlan:
     account: Account
     """With the planned downtime."""
     bound: float | None
-    """Upper bound on profit with any switching; None if unproven."""
+    """Upper bound on profit with switching; None if unproven."""
     notes: tuple[str, ...]
     history: tuple[str, ...]
     """Notes on a history that may have ended early."""
     promise: Promise | None
-    """Expected gain of switching; None without switching or with too few past days."""
+    """Expected gain of switching, if known."""
     cpu_s: float
 
     @property
@@ -74,7 +74,7 @@ class DayPlan:
 
     @property
     def jobs_forecast(self) -> int:
-        """Planned forecast jobs submitted within the day."""
+        """Planned jobs forecast for the day."""
         since = self.problem.jobs.submit - self.problem.conditions.start
         return int(((since >= 0) & (since < DAY_S)).sum())
 
@@ -83,10 +83,10 @@ def plan_day(
     hindsight: Hindsight, day: int, options: DaySpec, progress: SearchProgress = tell_nobody,
     stop: Callable[[], bool] = never, standing: Standing | None = None,
 ) -> DayPlan:  # fmt: skip
-    """Plan UTC day `day` of a site from the knowledge at planning time.
+    """Plan UTC day `day` from the knowledge at planning time.
 
-    The time until the day begins is simulated as expected. `standing`: initial state of the nodes; default: all on.
-    Raises InputError for a day without history, weather or prices, and for infeasible power limits.
+    The time until the day begins is simulated. `standing`: initial state of the nodes; default: all on. Raises
+    InputError for a day without history, weather or prices, and for infeasible power limits.
     """
     begun, watch = process_cpu_s(), Watch(options.time_limit, progress, stop)
     posed = pose(hindsight, day, options, standing)
@@ -139,9 +139,9 @@ def _of_limits(problem: Problem, made: Settled) -> tuple[str, ...]:
 def planned_downtime(
     problem: Problem, plan: Plan, all_on: Account, switching: Switching | None, standing: Standing | None = None
 ) -> Downtime:
-    """Downtime of nodes if jobs come as planned: fewest nodes on, given plan and reserve.
+    """Downtime of nodes if jobs come as planned.
 
-    Closed nodes stay as they are. Other nodes off at the beginning, without planned switching, boot at once.
+    Closed nodes stay as they are. Other nodes off at first, without planned switching, boot at once.
     """
     platform, conditions = problem.platform, problem.conditions
     standing = standing or Standing.all_on(platform.node_count)
@@ -193,10 +193,10 @@ def profile_of(day: DayPlan) -> ProfileTable:
 def profile_rows(
     problem: Problem, job_start: Ints, downtime: Downtime, told: Account, aims: StepFunction
 ) -> ProfileTable:
-    """Make profile.csv, a row for each segment of the day.
+    """Make profile.csv, a row for each segment.
 
-    All figures but the cap are means. The target is limited to nodes on, and to a power limit minus idle draw. The cap
-    covers the target on all nodes on at any time of the segment, and the planned power.
+    All figures but the cap are means. The target is limited to nodes on, and by power limits. The cap covers the target
+    on all nodes on at any time of the segment, and the planned power.
     """
     conditions, platform = problem.conditions, problem.platform
     edges = conditions.edges
@@ -219,17 +219,16 @@ def profile_rows(
 
 
 def powered_of(platform: Platform, downtime: Downtime) -> StepFunction:
-    """Cores of the nodes up over time."""
+    """Cores of nodes up over time."""
     cores: Ints = platform.capacity[downtime.node, platform.kinds.index(CORES)]
     off = StepFunction.from_spans(downtime.down, downtime.up, cores)
     return StepFunction(off.times, platform.cores - off.values)
 
 
 def wished_of(day: DayPlan) -> tuple[Ints, Ints]:
-    """Usable cores in each segment under a capped plan: edges, and cores.
+    """Usable cores by segment under a capped plan: edges, cores.
 
-    The target, limited to nodes on at any time of the segment, so the plan fits. With a power limit, the opened nodes
-    (`desired_of`) have no more cores than allowed.
+    The target, limited to nodes on at any time of the segment, so the plan fits, and by power limits.
     """
     platform, edges = day.problem.platform, day.problem.conditions.edges
     most_on, most_powered = (envelope(f, edges)[1] for f in (nodes_on_of(day), powered_of(platform, day.downtime)))
@@ -242,10 +241,10 @@ def wished_of(day: DayPlan) -> tuple[Ints, Ints]:
 
 
 def desired_of(platform: Platform, days: Sequence[tuple[Ints, Ints]]) -> DesiredProfile:
-    """Desired profile for the cores of some days (`wished_of`), in time order.
+    """Desired profile for the cores of days (`wished_of`), in time order.
 
-    All cores are usable outside these days. Nodes open completely: shares of every node would block jobs with exclusive
-    nodes. Every group has open nodes if the target is not 0, because some jobs fit only there.
+    All cores are usable outside these days. Nodes open completely, for jobs with exclusive nodes. Every group has open
+    nodes if the target is not 0, because some jobs fit only there.
     """
     steps = []
     for edges, cores in days:

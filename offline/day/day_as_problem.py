@@ -1,4 +1,4 @@
-"""States a day as a problem: jobs and the nodes' state."""
+"""States a day as a planning problem."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from offline.site.history import jobs_that_fit, predictor_of
 
 @dataclass(frozen=True)
 class Posed:
-    """A day's problem and its sources. `kinds`: source of each job, by number."""
+    """A day's problem. `kinds`: source of each job."""
 
     problem: Problem
     kinds: dict[int, JobKind]
@@ -34,7 +34,7 @@ class Posed:
 
 
 def pose(hindsight: Hindsight, day: int, options: DaySpec, standing: Standing | None = None) -> Posed:
-    """State the problem of UTC day `day` at planning time; without `standing` all nodes are on.
+    """State the problem of UTC day `day`; without `standing` all nodes are on.
 
     Raises InputError for a day without history, weather or prices.
     """

@@ -1,4 +1,4 @@
-"""A day's targets: cores by hour, idle reserve, and their rules."""
+"""A day's target cores, idle reserve, and their rules."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NONE_SWITCHED = "idle nodes draw no more than those that are off: none is switch
 
 @dataclass(frozen=True)
 class Aims:
-    """Targets for dispatchers, with rules (by heading) and notes."""
+    """Targets for dispatchers, with rules by heading."""
 
     cores: StepFunction
     switching: Switching | None
@@ -34,7 +34,7 @@ class Aims:
 
 
 def aims_of_day(hindsight: Hindsight, known: Known, day: int, options: DaySpec, planned: StepFunction) -> Aims:
-    """A day's targets, learned or by algorithm 8; `planned`: cores in use by plan."""
+    """A day's targets, learned or by algorithm 8; `planned`: cores in use."""
     platform = known.platform
     if options.switching is SwitchingRule.ALGORITHM8:
         cores = thesis_target(known, day, options.offset, planned)
@@ -79,7 +79,7 @@ def hourly_target(
 ) -> StepFunction:
     """Target cores by hour: the larger of plan and learned use, plus spare nodes.
 
-    `hours` (hours + 1,): edges. `most` cores apply outside the hours and as a limit.
+    `hours` (hours + 1,): edges. `most`: limit, and value outside.
     """
     begins = hours[:-1]
     aims = np.maximum(planned.max_over(begins, hours[1:]), learned.at(begins)) + spare.at(begins)

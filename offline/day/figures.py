@@ -1,4 +1,4 @@
-"""A plan's main figures for a terminal, and a summary for its report."""
+"""A plan's main figures, and a summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hindsight plans of past days, and replays under a switching rule."""
+"""Hindsight plans of past days, and replays under a rule."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ from offline.site.history import jobs_that_fit, predictor_of
 from offline.site.site_inputs import Site
 
 LEAST_DAYS = 5
-"""Fewest past days to learn from."""
+"""Fewest past days for learning."""
 MOST_DAYS = 14
 MOST_JOBS = 40_000
-"""Past days are added up to this total, with at least `LEAST_DAYS` days."""
+"""Past days are added up to this total of jobs, but at least `LEAST_DAYS`."""
 GROUPS = 200
 
 
 @dataclass
 class Hindsight:
-    """Cached plans and forecasts of past days, shared by successive plans.
+    """Cached plans and forecasts of past days.
 
     Each day is planned `lead_s` before its beginning.
     """
@@ -53,7 +53,7 @@ class Hindsight:
     past: Schedule
     lead_s: int = 0
     switched_days: dict[tuple[int, str, int, float], tuple[SwitchedDay, SwitchedDay]] = field(default_factory=dict)
-    """Past days under the learned rule and Slurm's own (`offline.day.promise`)."""
+    """Past days under the learned rule and Slurm's."""
     _use: dict[int, Floats] = field(default_factory=dict)
     _demand: dict[int, Floats] = field(default_factory=dict)
     _conditions: dict[int, Conditions] = field(default_factory=dict)
@@ -69,11 +69,11 @@ class Hindsight:
         return work_of(self.past, self.site.platform)
 
     def known_on(self, day: int) -> Known:
-        """Knowledge at the midnight before a day."""
+        """Knowledge at a day's midnight."""
         return known_at(self.site, self.past, day, self.site.calendar.day(day)[0])[0]
 
     def target(self, known: Known, day: int, seed: int) -> tuple[TargetTree | None, StepFunction]:
-        """Learn from earlier days. Return the tree (None with few days) and target cores by hour."""
+        """Learn from earlier days. Return the tree, if any, and target cores."""
         platform = self.site.platform
         days = self._covered_days(known.first_day, known.next_day, seed)
         if len(days) < LEAST_DAYS:
@@ -98,7 +98,7 @@ class Hindsight:
         return True
 
     def recent_days(self, first: int, day: int) -> list[int]:
-        """Recent days to learn from, complete before `day`, limited by total jobs."""
+        """Recent complete days to learn from, limited by total jobs."""
         days: list[int] = []
         jobs = 0
         for before in range(day - 1, max(first, day - MOST_DAYS) - 1, -1):
@@ -131,7 +131,6 @@ class Hindsight:
         return self._demand[day]
 
     def _jobs_as_known(self, now: int) -> list[Expected]:
-        """Jobs submitted before `now`, unfinished jobs with an expected runtime."""
         site, past = self.site, self.past
         state = state_at(past, [job.asked for job in site.jobs], site.platform, now, predictor_of(past))
         expected = dict(
@@ -146,7 +145,6 @@ class Hindsight:
         ]
 
     def _use_of(self, day: int) -> Floats:
-        """Share of the machine in use by hour in a past day's hindsight plan."""
         if day not in self._use:
             site, (start, end) = self.site, self.site.calendar.day(day)
             asked = [job.asked for job in site.jobs]
@@ -166,7 +164,7 @@ class Hindsight:
 
 @dataclass(frozen=True)
 class SwitchedDay:
-    """A past day under a rule: downtimes of nodes used in index order, and boot delays."""
+    """Downtimes (nodes used in index order) and boot delays of a past day."""
 
     downtime: Downtime
     delay: Ints
@@ -192,7 +190,7 @@ def switched_day(
 
 
 def times_down(on: StepFunction, count: int, first: int, power: NodePower) -> list[tuple[int, int, int]]:
-    """Return (node, down, up) of `count` nodes from `first` on, with the first `on` nodes on or booting.
+    """Return (node, down, up) of `count` nodes from `first` on, with the first `on` nodes on.
 
     Nodes off at first have been off for a day.
     """

@@ -1,4 +1,4 @@
-"""Simulates the hours between planning and the planned day, and collects hourly knowledge."""
+"""Simulates the hours before the planned day, and collects hourly knowledge."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from offline.site.site_inputs import Site
 
 @dataclass(frozen=True)
 class Gap:
-    """Expected cores in use and submissions (ascending) until the state's time."""
+    """Expected cores in use and submissions (ascending) until the state."""
 
     used: StepFunction
     submits: Ints
@@ -35,7 +35,7 @@ class Gap:
 def live_on(state: State, jobs: Sequence[Job], coming: Sequence[Expected], platform: Platform, until: int) -> Gap:
     """Simulate running, waiting and forecast jobs by EASY backfilling.
 
-    `jobs`: the history's jobs, including running jobs. Nodes are assigned anew.
+    `jobs`: the history's, with running jobs. Nodes are assigned anew.
     """
     now, running = state.now, state.running
     by_number = {job.number: job for job in jobs if job.submit < now}  # later jobs may share a made-up number
@@ -81,7 +81,7 @@ LEARN_DAYS = 60
 class Known:
     """A machine's past until `until`.
 
-    `ahead`: expected events until the planned day.
+    `ahead`: events expected until the planned day.
     """
 
     platform: Platform
@@ -89,12 +89,12 @@ class Known:
     schedule: Schedule
     until: int
     more: dict[str, Series]
-    """Weather and prices on the trace's clock, by names in rules."""
+    """Weather and prices by names in rules."""
     ahead: Gap | None = None
 
     @property
     def first_day(self) -> int:
-        """First whole UTC day of the history, within `LEARN_DAYS`."""
+        """First whole UTC day, within `LEARN_DAYS`."""
         ends = np.where(self.schedule.ran, self.schedule.finish, self.until + 1)
         begins = record_begins(self.schedule.submit, ends, self.until)
         first = self.calendar.day_of(begins - 1) + 1
@@ -107,12 +107,12 @@ class Known:
 
     @property
     def used(self) -> StepFunction:
-        """Cores in use, only valid for known and expected times."""
+        """Cores in use, past and expected."""
         past = used_profile(self.schedule, CORES)
         return past if self.ahead is None else past.followed_by(self.ahead.used, self.until)
 
     def table(self, day: int, days: int) -> HourTable:
-        """Hourly knowledge of UTC days, as of each day's beginning."""
+        """Hourly knowledge of UTC days, as of their beginnings."""
         start, end = self.calendar.day(day)[0], self.calendar.day(day + days - 1)[1]
         covered = {name: series for name, series in self.more.items() if series.start <= start and end <= series.end}
         weekday = (self.calendar.to_unix(start) // DAY_S + THURSDAY) % 7
@@ -123,7 +123,7 @@ class Known:
 
 
 def known_at(site: Site, past: Schedule, day: int, now: int, ahead: Gap | None = None) -> tuple[Known, tuple[str, ...]]:
-    """A site's past at `now`, at most a day before `day`, and notes on missing data."""
+    """A site's past at `now`, and notes on missing data."""
     known = Known(site.platform, site.calendar, past, now, {}, ahead)
     more, notes = site.known_ahead(min(known.first_day, day), day)
     return replace(known, more=more), notes

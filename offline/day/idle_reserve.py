@@ -1,4 +1,4 @@
-"""Nodes to keep on in a day: learned spares, or a floor by the thesis's algorithm 8."""
+"""Nodes to keep on: learned spares, or a floor by algorithm 8 of the thesis."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from offline.site.site_inputs import Site
 LEAST_IDLE_S = 600
 """Least idle seconds before a shutdown.
 
-With 337 s (break-even of common nodes), nodes go through 1.34 cycles a day on Curie partition 4; with 600 s, 1.17. 600
-s costs half a point of the savings, and four points at high load (docs/switching.md).
+Nodes go through 1.34 cycles a day with 337 s (break-even of common nodes) on Curie partition 4, and 1.17 with 600 s.
+600 s costs half a point of the savings, and four points at high load (docs/switching.md).
 """
 
 FREE = 1e-12
-"""Least price of a joule if waits have a price; energy may be free."""
+"""Least price of a joule if waits have a price."""
 
 
 @dataclass(frozen=True)
 class SpareDays:
-    """A day's spares, with all nodes on before, and the rule."""
+    """A day's spares and rule."""
 
     switching: Switching
     rule: SpareRule
 
 
 def break_even_seconds(platform: Platform) -> int:
-    """Longest break-even downtime of any node, s; 0 if none breaks even."""
+    """Longest break-even downtime of any node, s; 0: none."""
     even = MachinePower.of_platform(platform).break_even_s
     finite = even[np.isfinite(even)]
     return ceil(finite.max()) if len(finite) else 0
@@ -51,16 +51,16 @@ def break_even_seconds(platform: Platform) -> int:
 def idle_seconds(platform: Platform, use: float = 0.0) -> int:
     """Idle time before a shutdown: break-even or `LEAST_IDLE_S`, s.
 
-    Break-even applies at high use, because few nodes idle long then.
+    Break-even applies at high use: few nodes idle long then.
     """
     even = break_even_seconds(platform)
     return max(even, LEAST_IDLE_S) if even and use <= HIGH_USE else even
 
 
 def reactive_switching(rule: Reactive, platform: Platform, start: int) -> Switching | None:
-    """Switching of a reactive rule from `start` on; all nodes are on before.
+    """Switching of a reactive rule from `start` on, if any group is switchable.
 
-    Spares are split over switchable groups by node count. None: no such group.
+    Spares are split by node count.
     """
     counts = {index: group.count for index, group in enumerate(platform.groups) if not group.stays_on}
     if not counts:
@@ -75,7 +75,7 @@ def reactive_switching(rule: Reactive, platform: Platform, start: int) -> Switch
 
 
 def wait_joules(price: float, site: Site, conditions: Conditions) -> float:
-    """Value of a job's wait second in joules, at the day's mean price of energy and cooling."""
+    """Value of a job's wait second in joules, at mean energy cost."""
     if not price:
         return 0.0
     idle_w = np.full(len(conditions.edges) - 1, MachinePower.of_platform(site.platform).idle_w.sum())
@@ -85,10 +85,9 @@ def wait_joules(price: float, site: Site, conditions: Conditions) -> float:
 
 
 def spares_of_day(known: Known, day: int, demands: Mapping[int, Demand], wait_j: float = 0.0) -> SpareDays:
-    """Learn the spare nodes for each hour of `day` from all complete days.
+    """Learn the spare nodes for each hour of `day`.
 
-    `demands`: the whole past, by node group; later knowledge is removed. `wait_j`: cost of a job's wait second, in
-    joules.
+    `demands`: whole past by node group; later knowledge is removed. `wait_j`: cost of a job's wait second, J.
     """
     days = known.next_day - known.first_day
     platform = known.platform
@@ -114,13 +113,13 @@ def _use(demands: Mapping[int, Demand], edges: Ints) -> float:
 
 
 def thesis_target(known: Known, day: int, offset: int, planned: StepFunction | None) -> StepFunction:
-    """Target cores by algorithm 8; `offset` in percent, `planned`: the plan's use."""
+    """Target cores by algorithm 8; `offset` in percent, `planned`: planned use."""
     start = known.calendar.day(day)[0]
     return target_tree.desired_cores(known.used, known.platform.cores, start, offset / 100, planned)
 
 
 def thesis_switching(cores: StepFunction, platform: Platform) -> Switching | None:
-    """Floor of nodes on for a core target; None if being off saves nothing."""
+    """Floor of nodes on; None if being off saves nothing."""
     power = MachinePower.of_platform(platform)
     saves = {int(group) for group in platform.group_of_node[power.idle_w > power.off_w]}
     wished = target_tree.switching(cores, platform, idle_seconds(platform))

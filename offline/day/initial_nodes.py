@@ -1,4 +1,4 @@
-"""Nodes at a day's beginning, as reported or left by the previous plan."""
+"""Initial state of nodes, as reported or left by the previous plan."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from offline.planner.day_problem import Running
 
 @dataclass(frozen=True)
 class Standing:
-    """Initial state of the nodes. Nodes neither `closed` nor in `down` are on.
+    """Initial state of nodes; nodes neither `closed` nor in `down` are on.
 
-    `busy`, `closed` (nodes,): nodes with jobs when reported, and nodes that accept none for an unknown time. `down`: at
-    most a span for each node, from before the beginning on. `up`: `FOREVER` if off, otherwise the boot's end. Times are
-    s of the trace's clock.
+    `busy`, `closed` (nodes,): nodes with jobs when reported, and nodes without new jobs for an unknown time. `down`: at
+    most a span by node, from before the beginning on; `up` is `FOREVER` if off, otherwise the boot's end. Times:
+    trace's clock, s.
     """
 
     busy: Bools
@@ -40,24 +40,24 @@ class Standing:
 
     @property
     def is_off(self) -> Bools:
-        """Whether each node is off, shape (nodes,)."""
+        """Whether nodes are off, shape (nodes,)."""
         off = np.zeros(len(self.busy), dtype=np.bool_)
         off[self.down.node[self.down.up >= FOREVER]] = True
         return off
 
     def soonest_up(self, platform: Platform, start: int) -> Ints:
-        """Earliest up time of each node in `down`, if booted from `start` on."""
+        """Earliest up times of nodes in `down`, booted from `start` on."""
         boot_s, shutdown_s = (times[self.down.node] for times in boot_and_shutdown(platform))
         return np.asarray(np.minimum(self.down.up, np.maximum(self.down.down + shutdown_s, start) + boot_s))
 
     def may_be_booted(self, platform: Platform, start: int) -> dict[int, int]:
-        """Earliest up times of nodes that are off and accept jobs."""
+        """Earliest up times of usable nodes that are off."""
         mine = self.is_off[self.down.node] & ~self.closed[self.down.node]
         soonest = self.soonest_up(platform, start)
         return dict(zip(self.down.node[mine].tolist(), soonest[mine].tolist(), strict=True))
 
     def joined(self, switched: Downtime, start: int, soonest: dict[int, int]) -> Downtime:
-        """Join new switching with earlier downtime. Nodes off and never switched boot at once."""
+        """Join new switching with earlier downtime. Never switched nodes boot at once."""
         since = {node: down for node, down, _ in self.down.rows}
         rows, stays = [], set()
         for node, down, up in switched.rows:
@@ -70,8 +70,8 @@ class Standing:
     def seated(self, running: Running, platform: Platform) -> tuple[Running, Standing, int]:
         """Assign running jobs to plausible nodes, and count those reported off.
 
-        A history states only the number of nodes in a group. Jobs move within the group: to busy nodes first, then
-        nodes on; present nodes first in each. Jobs keep sharing nodes. A node with a job is on.
+        Histories state node counts of groups, not nodes. Jobs move within their group: to busy nodes first, then nodes
+        on; current nodes first. Jobs keep sharing nodes. Nodes with jobs are on.
         """
         used = np.unique(running.placed.nodes)
         off = self.is_off
@@ -91,14 +91,14 @@ class Standing:
         return moved, replace(self, down=down), int(off[taken].sum())
 
     def without_idle_closed(self, platform: Platform, since: int, until: int) -> Platform:
-        """The machine without closed idle nodes."""
+        """Machine without closed idle nodes."""
         idle = tuple(np.flatnonzero(self.closed & ~self.busy).tolist())
         if not idle:
             return platform
         return replace(platform, maintenance=(*platform.maintenance, Maintenance(idle, since, until)))
 
     def closed_until(self, platform: Platform, start: int, end: int) -> Platform:
-        """The machine with closed nodes in maintenance until `end`, and down nodes until up."""
+        """Machine with closed nodes in maintenance until `end`, and down nodes until up."""
         until = np.where(self.closed, end, start)
         until[self.down.node] = np.maximum(until[self.down.node], self.soonest_up(platform, start))
         windows = tuple(
@@ -110,7 +110,7 @@ class Standing:
     def notes(self, found_on: int = 0, held: int | None = None) -> Iterator[str]:
         """Yield notes.
 
-        `found_on`: nodes with jobs but reported off. `held`: busy nodes by the history.
+        `found_on`: nodes with jobs, reported off. `held`: busy nodes by the history.
         """
         busy = int(self.busy.sum())
         if busy and held is not None and not busy <= 2 * held <= 4 * busy:
@@ -126,9 +126,9 @@ class Standing:
 
 
 def as_said(states: NodeStates, platform: Platform, now: int, start: int) -> Standing:
-    """Derive the state at `start` from reported states at `now`, without switching.
+    """Derive the state at `start` from states at `now`, without switching.
 
-    A down node has been down for a second at least.
+    Down nodes have been down for a second at least.
     """
     boot_s, shutdown_s = boot_and_shutdown(platform)
     off = states.off | states.shutting_down
@@ -142,7 +142,7 @@ def as_said(states: NodeStates, platform: Platform, now: int, start: int) -> Sta
 def left_by(folder: Path, platform: Platform, start: int, offset: int) -> Downtime:
     """Downtimes at `start` from a plan that ends then; `offset`: Unix time minus the trace's.
 
-    Raises InputError for a plan of another machine, or with another end.
+    Raises InputError for another machine or end.
     """
     plan = read_plan(folder)
     if [_nodes(group) for group in plan.platform.groups] != [_nodes(group) for group in platform.groups]:

@@ -78,7 +78,7 @@ def write_day(
 
 
 def table_of(day: DayPlan) -> ScheduleTable:
-    """schedule.csv: planned jobs, and running jobs with true starts."""
+    """schedule.csv: planned and running jobs."""
     schedule = schedule_of(day.problem, day.plan)
     return ScheduleTable(
         schedule.number, schedule.submit, schedule.start, schedule.finish, schedule.units,
@@ -133,7 +133,7 @@ def summary_of(site: Site, day: DayPlan, wait_price: float) -> dict[str, Figure]
 
 
 def notes_of(site: Site, day: DayPlan) -> list[str]:
-    """Notes on a plan, the most important first."""
+    """Notes on a plan, most important first."""
     return [*day.history, *day.notes, *site.notes]
 
 
@@ -161,7 +161,6 @@ def _range(name: str, unit: str, of: Range) -> dict[str, Figure]:
 
 
 def _expected(day: DayPlan) -> tuple[Floats, Floats]:
-    """Low and high use by segment: known jobs plus the forecast range."""
     edges, problem = day.problem.conditions.edges, day.problem
     made_up = np.array([day.kinds[number] is JobKind.FORECAST for number in problem.jobs.number.tolist()], dtype=bool)
     known = cores_used(problem, np.where(made_up, problem.horizon, day.plan.start))

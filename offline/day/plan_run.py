@@ -41,7 +41,7 @@ class Planned(NamedTuple):
 
 
 def run_plan(request: PlanSpec, progress: SearchProgress | None, have: Objects = NOTHING) -> Planned:
-    """Plan the day and write its folder. Objects may replace files. Raises InputError, OSError."""
+    """Plan the day and write its folder; objects may replace files. Raises InputError, OSError."""
     begun = monotonic_s()
     wanted = request.wanted_day
     if request.what_if is not None:
@@ -114,9 +114,9 @@ def _number_of(day: int | date, calendar: Calendar) -> int:
 
 
 def _moment(request: PlanSpec, trace: Trace, calendar: Calendar) -> Moment:
-    """Planning time: `--now`, or the first full hour after the history's last event.
+    """Planning time: `--now`, or the first full hour after the last event.
 
-    Never after the day's beginning. A history that ends more than a day earlier gives the day's beginning.
+    At most the day's beginning, also for histories ended more than a day earlier.
     """
     start = calendar.day(_number_of(request.wanted_day, calendar))[0]
     counted = not_ended(trace)

@@ -1,4 +1,4 @@
-"""The options of `dardis plan`, and the switching rules."""
+"""Options of `dardis plan`, and switching rules."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class SwitchingRule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reactive:
-    """Slurm's own rule: nodes are off after `idle_s` of idleness, except `spares` idle nodes."""
+    """Slurm's own rule: nodes are off after `idle_s` of idleness, except `spares`."""
 
     idle_s: int
     spares: int = 0
@@ -48,9 +48,9 @@ class Reactive:
 
 
 def loop_switching(text: str) -> tuple[SwitchingRule, Reactive | None]:
-    """Rule for planning days, and a reactive rule in its place. Raises InputError.
+    """Rule for planning, and a reactive rule (`reactive:SECONDS[,SPARES]`) in its place.
 
-    `reactive:SECONDS[,SPARES]` gives the second; then no switching is planned.
+    Raises InputError.
     """
     name, colon, rest = text.partition(":")
     if name != REACTIVE:
@@ -134,7 +134,7 @@ class PlanSpec(DaySpec, SiteSpec):
 
     @property
     def wanted_day(self) -> int | date:
-        """The day by number or date. Raises InputError unless exactly one is stated."""
+        """Day by number or date. Raises InputError unless exactly one is stated."""
         if self.day is not None and self.date_ is not None:
             raise InputError("--date", f"beside --day {self.day}", "one of the two")
         if self.day is not None:

@@ -1,7 +1,7 @@
 """Uses the room below a power limit left by nodes off.
 
-The searches count all nodes as on. If nodes off leave room, a search runs with the limit eased by the room. The new
-plan is kept if feasible and more profitable.
+The searches count all nodes as on. Another search has limits eased by the room of nodes off. The new plan is kept if
+feasible and more profitable.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from offline.planner.power_limits import must_be_kept
 
 ROUNDS: Final = 4
 WORTH_WHILE: Final = 0.01
-"""Smallest useful room, as a share of the limit."""
+"""Smallest useful room, share of the limit."""
 
 
 @dataclass(frozen=True)
 class Settled:
-    """Plans, downtime, and accounts without and with the downtime."""
+    """Plans, downtime, and accounts without and with downtime."""
 
     plans: Plans
     all_on: Account
@@ -34,9 +34,9 @@ class Settled:
 
 
 def fill_room(problem: Problem, first: Settled, settle: Callable[[Tariff], Settled]) -> Settled:
-    """Best of the first plan and of plans made by `settle` with eased limits.
+    """Best of the first plan and plans made by `settle` with eased limits.
 
-    Stops after a search ended by the user or the time limit.
+    Stops after a search ended by user or time limit.
     """
     if not must_be_kept(problem) or not len(first.downtime.node):
         return first

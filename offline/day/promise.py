@@ -1,7 +1,7 @@
-"""Expected gain of a day's switching, from replays of past days.
+"""Expected gain of switching, from replays of past days.
 
-Each past day is switched by the rule learned from earlier days, with the real jobs (`offline.onoff.reserve_replay`),
-then moved to the coming day's weather and prices. Effects of a delay on later jobs are ignored.
+Past days are switched by rules learned before (`offline.onoff.reserve_replay`), then moved to the coming day's weather
+and prices. Effects of delays on later jobs are ignored.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from offline.forecast.forecast import Range, range_of
 
 @dataclass(frozen=True)
 class Waits:
-    """Mean boot delay (s), share of delayed jobs, and cost of a day's delays."""
+    """Mean boot delay (s), share of delayed jobs, and cost."""
 
     mean_s: float
     delayed_share: float
@@ -43,9 +43,9 @@ class Waits:
 
 @dataclass(frozen=True)
 class Promise:
-    """Expected gain of a day's switching from `days` past days.
+    """Expected gain of a day's switching from `days` past days, net of delay costs.
 
-    `gain`: over all nodes on. `over_suspend`: over Slurm's rule with the break-even time. Both are net of delay costs.
+    `gain`: over all nodes on. `over_suspend`: over Slurm's rule with break-even time.
     """
 
     gain: Range
@@ -57,7 +57,7 @@ class Promise:
 
 
 BEYOND: Final = 0.1
-"""Widening of the ranges beyond a fortnight's extremes (docs/forecast.md)."""
+"""Widening of ranges beyond a fortnight's extremes (docs/forecast.md)."""
 _NOTHING = Range(0.0, 0.0, 0.0)
 NOBODY_KNOWS: Final = Promise(_NOTHING, _NOTHING, _NOTHING, Waits(0.0, 0.0, 0.0), Waits(0.0, 0.0, 0.0), days=0)
 
@@ -65,7 +65,7 @@ NOBODY_KNOWS: Final = Promise(_NOTHING, _NOTHING, _NOTHING, Waits(0.0, 0.0, 0.0)
 def promise_of(
     hindsight: Hindsight, known: Known, options: DaySpec, conditions: Conditions, weights: Floats
 ) -> Promise | None:
-    """Expected gain of the rule under these conditions; None below `LEAST_DAYS` past days.
+    """Expected gain of the rule; None below `LEAST_DAYS` past days.
 
     `weights`: `Forecast.day_weights`.
     """
@@ -101,9 +101,9 @@ def promise_of(
 def switched(
     hindsight: Hindsight, day: int, options: DaySpec, wait_j: float
 ) -> tuple[SwitchedDay, SwitchedDay]:  # fmt: skip
-    """A past day under the learned rule and under Slurm's, cached.
+    """A past day under the learned rule and Slurm's, cached.
 
-    `wait_j`: price of waits in joules of the planned day.
+    `wait_j`: price of waits in joules.
     """
     key = (day, options.switching, options.offset, wait_j if options.switching is SwitchingRule.SPARE else 0.0)
     if key not in hindsight.switched_days:

@@ -1,4 +1,4 @@
-"""Compares runs with and without a plan, over the plan's day and at its prices."""
+"""Compares runs with and without a plan, over the plan's day."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Lived:
     """Cores in use over time."""
     nodes_on: StepFunction
     waits: Ints
-    """Of jobs submitted in the day and started, s, shape (jobs,)."""
+    """Of jobs submitted in the day and started, s, (jobs,)."""
     core_h: float
     mean_nodes_on: float
 
@@ -53,7 +53,7 @@ class Lived:
 
     @property
     def cost_per_1000_core_h(self) -> float | None:
-        """Cost of energy and cooling for 1,000 core-hours in the day; None without work."""
+        """Cost of energy and cooling for 1,000 core-hours; None without work."""
         return 1000 * float(self.cost.sum()) / self.core_h if self.core_h else None
 
 
@@ -63,7 +63,7 @@ class Review:
 
     plan: PlanFolder
     cap: StepFunction | None
-    """Core limit of the run with the plan; None without a cap."""
+    """Core limit of the run with the plan, if any."""
     followed: Lived
     without: Lived
     dispatcher: str
@@ -107,7 +107,7 @@ class Review:
 
 
 def review(plan_dir: Path, followed: Path, without: Path) -> Review:
-    """Read a plan and both runs. Raises InputError for folders that do not match."""
+    """Read a plan and both runs. Raises InputError for mismatches."""
     plan = read_plan(plan_dir)
     files, beside = _run_of(plan, followed), _run_of(plan, without)
     digest = sha256_of(target := plan_dir / TARGET_FILE)

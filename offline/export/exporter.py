@@ -1,4 +1,4 @@
-"""Interface of export formats, and a plan's actions."""
+"""Interface of export formats, and actions of plans."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from offline.folder.tables import OnOffTable
 
 
 class Export(NamedTuple):
-    """An export's text, and notes for users."""
+    """An export's text, and notes."""
 
     text: str
     notes: tuple[str, ...] = ()
 
 
 Exporter: TypeAlias = Callable[[PlanFolder, list[str]], Export]
-"""Makes an export from a plan and the tool's node names."""
+"""Makes an export from a plan and node names."""
 
 
 class Format(NamedTuple):
@@ -30,11 +30,10 @@ class Format(NamedTuple):
     what: str
     is_program: bool = False
     can_be_checked: bool = False
-    """Whether a replay on earlier days is possible."""
 
 
 class Step(NamedTuple):
-    """Nodes to shut down and to boot at a time, ascending."""
+    """Nodes to shut down and boot at a time."""
 
     time: int
     off: list[int]
@@ -51,7 +50,7 @@ def steps(onoff: OnOffTable) -> list[Step]:
 
 
 def first_on(onoff: OnOffTable, nodes: int) -> Bools:
-    """Whether each node is on before the first action, shape (nodes,)."""
+    """Whether nodes are on before the first action, shape (nodes,)."""
     on = np.ones(nodes, dtype=np.bool_)
     for node, boots in zip(onoff.node[::-1].tolist(), onoff.on[::-1].tolist(), strict=True):
         on[node] = not boots
@@ -59,7 +58,7 @@ def first_on(onoff: OnOffTable, nodes: int) -> Bools:
 
 
 def absences(onoff: OnOffTable, boot_s: Ints, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Yield (from, to, node) of unavailability within `[start, end)`, including boots."""
+    """Yield (from, to, node) of downtime with boots within `[start, end)`."""
     gone = {int(node): start for node in np.flatnonzero(~first_on(onoff, len(boot_s)))}
     for time, node, boots in zip(onoff.time.tolist(), onoff.node.tolist(), onoff.on.tolist(), strict=True):
         if not boots:

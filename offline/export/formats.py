@@ -1,4 +1,4 @@
-"""The export formats, and the reader of plans."""
+"""Export formats, and the reader of plans."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FORMATS: Final = {
 
 
 def format_named(name: str, *, limits_only: bool = False, mode: str | None = None, check: bool = False) -> Format:
-    """Find a format, in the requested variant. Raises InputError for unsupported options."""
+    """Find a format variant. Raises InputError for unsupported options."""
     if name not in FORMATS:
         raise InputError("--format", repr(name), "one of " + ", ".join(FORMATS))
     if limits_only and name != "redfish":
@@ -45,7 +45,7 @@ def format_named(name: str, *, limits_only: bool = False, mode: str | None = Non
 
 
 def load_plan(path: Path) -> PlanFolder:
-    """Read a plan from a folder of `dardis plan`, or from a JSON export."""
+    """Read a plan folder or a JSON export."""
     if not path.exists():
         raise InputError(path, "does not exist", "the folder that dardis plan made")
     return read_json_plan(path) if path.is_file() else read_plan(path)

@@ -39,11 +39,11 @@ UNITS = {
     "req_cores": "cores a job unit",
     "units": "job units",
 }
-"""Units of columns with no unit in their names."""
+"""For columns without units in their names."""
 
 
 def export_json(plan: PlanFolder, names: list[str]) -> Export:
-    """Export the tables by column, named as in the folder's files."""
+    """Export the tables by column."""
     onoff = onoff_columns(plan.onoff, plan.platform, plan.offset)
     onoff["name"] = [names[node] for node in onoff["node"]]
     value = head(plan) | {
@@ -93,7 +93,6 @@ _OF_PROFILE: Final = {
     "pue_ratio": "pue", "price_eur_per_kwh": "price_eur_per_kwh", "co2_g_per_kwh": "gco2_per_kwh",
     "outdoor_temperature_c": "temp_c", "mean_nodes_on_count": "nodes_on",
 }  # fmt: skip
-"""Columns of profile.csv, by names with units."""
 TABLE: Final = CsvTable(
     "plan.csv",
     Column("start_utc", WORD, "begin of the row"),
@@ -109,9 +108,9 @@ TABLE: Final = CsvTable(
 
 
 def export_csv(plan: PlanFolder, names: list[str]) -> Export:
-    """Export profile values by row, the nodes switched at the row's start, and all nodes off.
+    """Export profile values, the nodes switched, and all nodes off, by row.
 
-    An action before the profile's start has its own row.
+    Actions before the profile's start have separate rows.
     """
     profile = plan.profile
     actions = {step.time: step for step in steps(plan.onoff) if step.time < profile.end}
@@ -136,7 +135,7 @@ def export_csv(plan: PlanFolder, names: list[str]) -> Export:
 
 
 SAMPLE_S = 60
-"""Seconds between samples. Prometheus drops a value after five minutes without samples."""
+"""Prometheus drops values after five minutes without samples."""
 
 
 class _Gauge(NamedTuple):
@@ -160,7 +159,7 @@ _GAUGES = (
 
 
 def export_openmetrics(plan: PlanFolder, names: list[str]) -> Export:  # noqa: ARG001 (gauges of the machine)
-    """Export samples of every known value over its segment."""
+    """Export samples of every known value."""
     label = plan.platform.name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     lines = []
     for gauge in _GAUGES:

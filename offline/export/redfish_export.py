@@ -1,8 +1,8 @@
-"""A plan as ordered Redfish requests: power limits, shutdowns and boots.
+"""Plans as ordered Redfish requests: power limits, shutdowns and boots.
 
-Limit rule: every node on at any time of a segment gets its idle power plus its highest planned need, rounded up. The
-rest of the machine's cap, minus the off power of other nodes, is shared in proportion to each node's remaining range,
-rounded down. So limits change with segments, not with every switch.
+Limit rule: nodes on at any time of a segment get idle power plus their highest planned need, rounded up. The rest of
+the cap, minus the off power of other nodes, is shared in proportion to remaining ranges, rounded down. So limits change
+with segments, not switches.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _RULE = (
 
 
 def node_limits(platform: Platform, on: Bools, cap_w: float, need_w: Floats) -> Ints:
-    """Power limit of each node under the machine's cap, W, shape (nodes,).
+    """Power limits of nodes under the machine's cap, W, shape (nodes,).
 
-    `NO_LIMIT` without a cap (NaN). `need_w`: planned power above idle. A cap below the total idle power gives idle
-    power. A cap below the total need is shared in proportion to need.
+    `NO_LIMIT` without a cap (NaN). `need_w`: planned power above idle. A cap below total idle power gives idle power; a
+    cap below total need is shared by need.
     """
     machine = MachinePower.of_platform(platform)
     if np.isnan(cap_w):
@@ -56,7 +56,7 @@ def node_limits(platform: Platform, on: Bools, cap_w: float, need_w: Floats) -> 
 def planned_watts(plan: PlanFolder) -> Floats:
     """Highest planned power above idle, W, shape (segments, nodes).
 
-    Devices count as busy on a node with a job.
+    Devices count as busy on nodes with jobs.
     """
     platform, edges, schedule = plan.platform, plan.profile.edges, plan.schedule
     machine, job = MachinePower.of_platform(platform), plan.schedule.placed.job_of
@@ -79,10 +79,10 @@ def least_watts(machine: MachinePower, on: Bools) -> float:
 
 
 def export_redfish(plan: PlanFolder, names: list[str], *, limits_only: bool = False) -> Export:
-    """Export the requests as a JSON object, by time, in a cap-safe order.
+    """Export requests as JSON, by time, in a cap-safe order.
 
-    `limits_only`: another tool switches nodes at any time. Limits then assume all nodes on, and the file states the cap
-    for the check by `dardis apply`.
+    `limits_only`: another tool switches nodes. Limits then assume all nodes on, and `dardis apply` checks the stated
+    cap.
     """
     requests, below, short = [], [], []
     for time, found, held, enough in _moments(plan, all_on=limits_only):
@@ -122,9 +122,9 @@ def export_redfish(plan: PlanFolder, names: list[str], *, limits_only: bool = Fa
 
 
 def _moments(plan: PlanFolder, *, all_on: bool) -> Iterator[tuple[int, list[tuple[int, str | int]], bool, bool]]:
-    """Yield time and ordered (node, reset type or limit) of each change.
+    """Yield time, ordered (node, reset type or limit), and two flags.
 
-    Two flags say whether the cap covers idle power, and needs.
+    The flags: the cap covers idle power; the cap covers needs.
     """
     profile, platform = plan.profile, plan.platform
     machine = MachinePower.of_platform(platform)

@@ -1,4 +1,4 @@
-"""A bash program for a plan's switching on a Slurm cluster; `slurm_*.sh` is its body."""
+"""Bash program for a plan's switching with Slurm, around `slurm_*.sh`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from offline.folder.tables import utc_texts
 
 
 class Mode(StrEnum):
-    """How Slurm switches nodes by a plan."""
+    """How Slurm switches nodes."""
 
     SPARES = "spares"
     """Slurm's power saving, with the plan's number of idle nodes on."""
@@ -58,7 +58,7 @@ def export_slurm(plan: PlanFolder, names: list[str], *, mode: Mode) -> Export:
 
 
 def mode_of(plan: PlanFolder, asked: str | None) -> Mode:
-    """The requested mode, or spares if the plan has any, otherwise windows. Raises InputError."""
+    """Requested mode, or spares if planned, otherwise windows. Raises InputError."""
     has_spares = plan.switching is not None and any(len(one.times) > 1 for one in plan.switching.spares.values())
     if asked is None:
         return Mode.SPARES if has_spares else Mode.WINDOWS

@@ -1,1 +1,1 @@
-"""Targets by thesis algorithm 8, or by trees learned from past days."""
+"""Targets by thesis algorithm 8, or learned trees."""

@@ -1,9 +1,8 @@
 """Learns the number of idle nodes to keep on by hour.
 
-`offline.onoff.reserve_replay` gives savings and boot delays for every past hour and number of spares. A price on a
-delayed job gives each hour a cheapest number. A small tree groups similar hours; each leaf gets the cheapest number for
-its hours. The price is chosen to meet all aims with the best margin, on held-out days. A site's price for waits
-replaces the aims.
+`offline.onoff.reserve_replay` gives past savings and boot delays for numbers of spares. With a price on delayed jobs,
+each hour has a cheapest number. A small tree groups similar hours and assigns each group its cheapest number. The price
+best meets all aims on held-out days, unless the site states a price for waits.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ LEAST_DAYS: Final = 5
 HIGH_USE: Final = 0.8
 """Use above which idle time is scarce."""
 SHAPES: Final = (Shape(min_samples_leaf=1 << 30), Shape(max_leaf_nodes=2), Shape(max_leaf_nodes=4))
-"""Candidate trees: a single number for all hours, two numbers, or four."""
+"""Candidate trees: one, two or four numbers."""
 _NODE_HOURS: Final = tuple(float(x) for x in 0.25 * 1.5 ** np.arange(19))
-"""Candidate prices of a delayed job, in node-hours of idle minus off power."""
+"""Candidate prices of a delayed job, in idle node-hours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +44,19 @@ class Aims:
     def at_use(cls, use: float) -> Aims:
         """Aims at this share of nodes in use: more delay at low load.
 
-        At high load a replay overestimates savings: nodes stay on for jobs planned on them. 93 % there gives 85 %.
+        At high load replays overestimate savings, because nodes stay on for planned jobs: 93 % there gives 85 %.
         """
         return cls(delayed_share=0.15 if use < 0.35 else 0.10, share_of_bound=0.93 if use > HIGH_USE else 0.90)
 
     def strain(self, found: Outcome) -> float:
-        """Used share of the aims' margins; above 1 an aim is missed."""
+        """Used share of the aims' margins; missed above 1."""
         lost = (1 - found.share_of_bound) / (1 - self.share_of_bound)
         return max(lost, found.mean_delay_s / self.mean_delay_s, found.delayed_share / self.delayed_share)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Past result of a number of spares; `share_of_bound`: savings relative to no spares."""
+    """Past result; `share_of_bound`: savings relative to no spares."""
 
     share_of_bound: float
     mean_delay_s: float
@@ -66,7 +65,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class GroupRule:
-    """Spares by leaf of a tree, or `always` without a tree."""
+    """Spares by leaf of a tree, or `always`."""
 
     always: int
     tree: Any = None
@@ -74,9 +73,8 @@ class GroupRule:
     rules: tuple[str, ...] = ()
     drawn: Branch | None = None
     cv_error: float | None = None
-    """Mean error from each hour's best number on held-out days, in nodes."""
+    """Mean error from the best numbers on held-out days, nodes."""
     expected: Outcome | None = None
-    """On held-out days."""
 
     def spares(self, values: Floats) -> Ints:
         """Spare nodes for rows of features."""
@@ -94,7 +92,7 @@ class SpareRule:
     notes: tuple[str, ...] = ()
 
     def predict(self, table: HourTable) -> dict[int, StepFunction]:
-        """Spares by group over the table's hours, extended before and after."""
+        """Spares by group over the table's hours, extended outside."""
         found = {}
         for group, rule in self.groups.items():
             spares = rule.spares(table.values).tolist()
@@ -119,7 +117,7 @@ class SpareRule:
 
     @property
     def cv_error(self) -> float | None:
-        """Mean cross-validated error of the learned groups, in nodes."""
+        """Mean cross-validated error of learned groups, nodes."""
         errors = [rule.cv_error for rule in self.groups.values() if rule.cv_error is not None]
         return sum(errors) / len(errors) if errors else None
 
@@ -132,10 +130,10 @@ def learn_spares(
     shapes: tuple[Shape, ...] = SHAPES,
     wait_j: float = 0.0,
 ) -> SpareRule:
-    """Learn from the demand of each node group in the past hours of `table`.
+    """Learn from each group's demand in the past hours of `table`.
 
-    `wait_j`: cost of a job's wait second, in joules; 0: use `Aims`. Groups that stay on get no rule. A group keeps
-    `FALLBACK_SHARE` of its nodes, with a note, without enough days, jobs or savings.
+    `wait_j`: cost of a job's wait second, J; 0: use `Aims`. Groups that stay on get no rule. Without enough days, jobs
+    or savings, a group keeps `FALLBACK_SHARE` of its nodes.
     """
     groups: dict[int, GroupRule] = {}
     notes: list[str] = []
@@ -164,13 +162,13 @@ def _unfit(past: PastDemand | None, days: int) -> str:
 
 @dataclass(frozen=True)
 class _Samples:
-    """Cost of each number in `grid` in each past hour; arrays (hours, numbers)."""
+    """Cost of each number of spares in `grid`, by past hour; arrays (hours, numbers)."""
 
     grid: Ints
     lost_j: Floats
-    """Energy lost compared to no spares."""
+    """Compared to no spares."""
     delayed: Floats
-    """Mean of the number of delayed jobs and their delays in boot times."""
+    """Mean of delayed jobs and their delays in boot times."""
     delay_s: Floats
 
     @classmethod

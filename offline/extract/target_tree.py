@@ -1,4 +1,4 @@
-"""Target use by hour, from a regression tree or by thesis algorithm 8."""
+"""Target use by hour, from a regression tree or thesis algorithm 8."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class TargetTree:
     rules: tuple[str, ...]
     drawn: Branch
     cv_error: float
-    """Mean absolute error on held-out days, share of the machine."""
+    """Mean absolute error on held-out days, share."""
     naive_error: float
     """Error of the other days' mean."""
 
@@ -35,7 +35,7 @@ class TargetTree:
         return np.asarray(np.clip(self.fitted.predict(table.values), 0.0, 1.0))
 
     def cores(self, table: HourTable, capacity: int) -> StepFunction:
-        """Target cores, rounded up; `capacity` before the first hour and after the last."""
+        """Target cores, rounded up; `capacity` outside the hours."""
         wished = np.ceil(self.predict(table) * capacity - 1e-9).astype(np.int64)
         steps = [*zip(table.edges[:-1].tolist(), wished.tolist(), strict=True), (int(table.edges[-1]), capacity)]
         return StepFunction.from_steps(capacity, steps)
@@ -71,20 +71,20 @@ class _Mean:
 
 
 FULL_ABOVE: Final = Fraction(84, 100)
-"""Threshold of the thesis's tree (6.8): above this use in the last day the target is the full machine."""
+"""Use in the last day above which the target is the full machine (thesis's tree, 6.8)."""
 
 
 def desired_cores(
     used: StepFunction, capacity: int, day: int, offset: Fraction | float, planned: StepFunction | None = None
 ) -> StepFunction:
-    """Target cores by hour for 24 hours from the midnight `day` on; `capacity` before and after (algorithm 8).
+    """Target cores by hour for 24 hours from midnight `day` on (algorithm 8); `capacity` outside.
 
     Let u be the mean use of the 24 hours before an hour. The target is the full machine if u > 84 %, otherwise u + (1 -
     u) · `offset`, rounded up to whole cores. An offset of 1 (DARDIS100) targets all cores; 0.7 (DARDIS70) adds 70 % of
-    the unused cores. If the previous day was above 84 %, the whole day is full.
+    the unused cores. After a day above 84 %, the whole day is full.
 
-    `used`: past use in cores; no value counts as unused. Hours of the day itself are unknown when planning. They count
-    as `planned`, the expected use, or as the same hours of the previous day.
+    `used`: past use in cores; no value counts as unused. Hours of the day itself count as `planned`, the expected use,
+    or as the previous day's.
     """
     share = Fraction(offset).limit_denominator(10**6)
     if not 0 <= share <= 1:
@@ -104,7 +104,7 @@ def desired_cores(
 
 
 def switching(cores: StepFunction, platform: Platform, idle_s: int) -> Switching:
-    """Keep on the machine's target share of each node group, rounded up."""
+    """Keep the target share of each node group on, rounded up."""
     floors = {
         group: StepFunction(cores.times, -(-cores.values * nodes.count // platform.cores))
         for group, nodes in enumerate(platform.groups)

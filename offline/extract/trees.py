@@ -1,4 +1,4 @@
-"""Small decision trees, and the table of hours for fitting."""
+"""Small decision trees, and their tables of hours."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Fit = Callable[[Floats, Labels], Any]
 
 @dataclass(frozen=True)
 class Shape:
-    """Size limits of a tree, for readability and against overfitting."""
+    """Size limits of a tree, against overfitting."""
 
     max_leaf_nodes: int = 6
     min_samples_leaf: int = 24
@@ -51,14 +51,14 @@ class Shape:
 
 
 def folds(day: Ints) -> Iterator[Bools]:
-    """Yield the held-out rows of each fold: every `FOLDS`-th whole day."""
+    """Yield held-out rows: every `FOLDS`-th whole day."""
     _, number = np.unique(day, return_inverse=True)
     for fold in range(min(FOLDS, int(number.max(initial=0)) + 1)):
         yield number % FOLDS == fold
 
 
 def held_out(fit: Fit, values: Floats, labels: Labels, day: Ints) -> Labels:
-    """Predict each row by trees without the row's day. ValueError for a single day."""
+    """Predict rows by trees without their days. ValueError for a single day."""
     if len(np.unique(day)) <= 1:
         raise ValueError("a tree needs days to learn from and others to be judged by")
     predicted = np.empty_like(labels)
@@ -88,8 +88,6 @@ class _Bounds:
 
 @dataclass
 class _Teller:
-    """Reports leaves of a fitted tree, merging branches with equal leaves."""
-
     tree: Any
     names: tuple[str, ...]
     values: Floats
@@ -127,9 +125,9 @@ class _Teller:
 
 
 def rules_of(fitted: Any, names: tuple[str, ...], values: Floats, say: Callable[[int], str]) -> list[str]:  # noqa: ANN401
-    """Rules of the tree: `hour ≥ 8 and last day's use ≤ 0.43 → …`, with `say(leaf)` at the end.
+    """Rules such as `hour ≥ 8 and last day's use ≤ 0.43 → …`, with `say(leaf)` at the end.
 
-    `values`: the fitted rows. Features with only integers there are shown as integers.
+    Features with only integers in `values` (fitted rows) are shown as integers.
     """
     teller = _Teller(fitted.tree_, names, values, say)
     teller.walk(0, {})
@@ -142,14 +140,14 @@ def branch_of(fitted: Any, names: tuple[str, ...], values: Floats, say: Callable
 
 
 EVENING_S = 6 * HOUR_S
-"""Seconds of the last day counted by `last hours' arrivals`."""
+"""Span of `last hours' arrivals`."""
 
 
 @dataclass(frozen=True)
 class HourTable:
-    """A row for each hour `[edges[i], edges[i+1])`; `values` (hours, features).
+    """Rows of hours `[edges[i], edges[i+1])`; `values` (hours, features).
 
-    `day` (hours,): day number; cross-validation never splits a day.
+    `day` (hours,): day number, never split by cross-validation.
     """
 
     names: tuple[str, ...]
@@ -174,8 +172,8 @@ def hour_table(
 ) -> HourTable:
     """Make rows for `days` days from the midnight `first_day` on, a `weekday` (0: Monday).
 
-    `used` and `submits` (ascending): past cores in use and submission times, read only before the midnight of a row's
-    day. `more`: series known ahead, by name in rules.
+    `used`, `submits` (ascending): past use and submission times, read only before each day's midnight. `more`: series
+    known ahead, by name in rules.
     """
     edges = first_day + HOUR_S * np.arange(24 * days + 1, dtype=np.int64)
     day = np.repeat(np.arange(days), 24)

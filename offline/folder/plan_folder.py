@@ -41,7 +41,7 @@ Figure = str | int | float | None
 class PlanFolder:
     """Content of a plan folder. `offset`: Unix time minus the trace's; `summary`: flat keys with units.
 
-    `settings`: options of `dardis plan`. `switching`: the rule in `target.json` (None: no switching).
+    `settings`: options of `dardis plan`. `switching`: rule in `target.json`, if any.
     """
 
     platform: Platform
@@ -61,12 +61,12 @@ class PlanFolder:
 
     @property
     def stale(self) -> str:
-        """Reason to consider the history stale, or ""."""
+        """Reason to consider the history stale."""
         return str(self.settings.get("stale", ""))
 
 
 def write_plan(folder: Path, plan: PlanFolder) -> None:
-    """Write all files except target.json (`write_target`), each atomically. Raises OSError."""
+    """Write all files except target.json, each atomically. Raises OSError."""
     for table, columns in (
         (PROFILE, profile_columns(plan.profile, plan.offset)),
         (ONOFF, onoff_columns(plan.onoff, plan.platform, plan.offset)),

@@ -1,4 +1,4 @@
-"""A plan's tables by time, node and job: as arrays, and as columns of files."""
+"""A plan's tables: as arrays, and as columns of files."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from dardis.model.schedule import Downtime
 
 @dataclass(frozen=True)
 class ProfileTable:
-    """Planned profile; segment i is `[edges[i], edges[i+1])`, s of the trace's clock.
+    """Planned profile by segments `[edges[i], edges[i+1])`, s of the trace's clock.
 
-    Arrays of shape (segments,). Powers and `nodes_on` are means. `power_cap_w` caps the IT power; NaN: no cap. `pue` is
-    NaN without IT power.
+    Arrays (segments,). Powers and `nodes_on` are means. `power_cap_w` caps IT power; NaN: no cap. `pue` is NaN without
+    IT power.
     """
 
     edges: Ints
@@ -58,9 +58,9 @@ class ProfileTable:
 
 @dataclass(frozen=True)
 class OnOffTable:
-    """Switching actions, arrays of shape (actions,) ascending by (time, node).
+    """Switching actions, arrays (actions,) ascending by (time, node).
 
-    At `time` the node begins a boot if `on`, otherwise a shutdown. A node's actions alternate.
+    At `time` the node begins a boot if `on`, otherwise a shutdown. Actions alternate.
     """
 
     time: Ints
@@ -99,9 +99,9 @@ class JobKind(StrEnum):
 
 @dataclass(frozen=True)
 class ScheduleTable:
-    """Planned nodes and times of jobs; arrays of shape (jobs,), times in s of the trace's clock.
+    """Planned nodes and times of jobs; arrays (jobs,), times in s of the trace's clock.
 
-    `req_cores`: cores of a unit. A start after the day means waiting for another day.
+    `req_cores`: cores of a unit. Starts after the day mean waiting.
     """
 
     number: Ints
@@ -115,7 +115,6 @@ class ScheduleTable:
 
 
 Columns = dict[str, list[Any]]
-"""Values by column, of equal length."""
 PROFILE: Final = CsvTable(
     "profile.csv",
     Column("time_s", WHOLE, "begin of the segment, on the trace's clock"),
@@ -155,7 +154,6 @@ _PROFILE_REALS = {
     "power_cap_w": "power_cap_w", "it_w": "it_w", "cooling_w": "cooling_w", "pue": "pue",
     "price_eur_per_kwh": "price_per_kwh", "gco2_per_kwh": "gco2_per_kwh", "temp_c": "temp_c", "nodes_on": "nodes_on",
 }  # fmt: skip
-"""Real-number columns, with their fields."""
 _MAY_BE_EMPTY = {"power_cap_w", "pue"}
 _NEVER_NEGATIVE = ("power_cap_w", "it_w", "cooling_w", "gco2_per_kwh", "nodes_on")
 _SCHEDULE_WHOLE = {
@@ -173,7 +171,7 @@ def utc_texts(unix: Ints) -> list[str]:
 
 
 def profile_columns(profile: ProfileTable, offset: int) -> Columns:
-    """A row for each segment; `offset`: Unix time minus trace time."""
+    """Rows of segments; `offset`: Unix time minus trace time."""
     columns: Columns = {
         "time_s": profile.edges[:-1].tolist(),
         "time_utc": utc_texts(profile.edges[:-1] + offset),
@@ -184,7 +182,7 @@ def profile_columns(profile: ProfileTable, offset: int) -> Columns:
 
 
 def onoff_columns(onoff: OnOffTable, platform: Platform, offset: int) -> Columns:
-    """A row for each action. The node's name is not read back."""
+    """Rows of actions. Node names are not read back."""
     return {
         "time_s": onoff.time.tolist(),
         "time_utc": utc_texts(onoff.time + offset),
@@ -195,7 +193,7 @@ def onoff_columns(onoff: OnOffTable, platform: Platform, offset: int) -> Columns
 
 
 def schedule_columns(schedule: ScheduleTable) -> Columns:
-    """A row for each job."""
+    """Rows of jobs."""
     columns: Columns = {name: getattr(schedule, field).tolist() for name, field in _SCHEDULE_WHOLE.items()}
     columns["units_by_node"] = schedule.placed.texts(0, len(schedule.number))
     columns["kind"] = [str(kind) for kind in schedule.kind]

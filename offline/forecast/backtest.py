@@ -16,16 +16,16 @@ from offline.forecast.submission_history import by_hour, in_use, look_back
 from offline.site.calendar import DAY_S, HOUR_S, Calendar
 
 MOST_DAYS = 365
-"""Most days, evenly spread over longer traces."""
+"""Most days, evenly spread."""
 
 
 @dataclass(frozen=True)
 class Score:
     """Errors of a method, means over all hours of all days unless stated otherwise.
 
-    `mae`, `rmse`: forecast cores in use against truth. `jobs_mae`: the same for the made-up jobs. `total`: |error| of
-    total core-hours in use. `submitted_mae`: core-hours submitted by hour. `inside`, `submitted_inside`: share of hours
-    with truth in the band (target: 0.8).
+    `mae`, `rmse`: forecast cores in use against truth. `jobs_mae`: with made-up jobs instead. `total`: |error| of total
+    core-hours in use. `submitted_mae`: core-hours submitted by hour. `inside`, `submitted_inside`: share of hours with
+    truth in the band (target: 0.8).
     """
 
     method: str
@@ -42,7 +42,7 @@ class Score:
 class Backtest:
     """Scores of all methods over the same UTC `days`, in the order of METHODS.
 
-    `mean_in_use`: true mean cores in use of jobs submitted within the forecast.
+    `mean_in_use`: true mean cores in use.
     """
 
     days: tuple[int, ...]
@@ -52,9 +52,9 @@ class Backtest:
 
 
 def backtest_days(trace: Trace, calendar: Calendar, hours: int, within: tuple[int, int] | None = None) -> list[int]:
-    """Days with enough history, complete in the trace, and within A to B.
+    """Complete days with enough history, within A to B.
 
-    Enough history is a day, or a week if more than two weeks are left. InputError: none.
+    Enough is a day, or a week if more than two weeks are left. InputError: none.
     """
     first, last = int(trace.submit.min()), int(trace.submit.max())
     days = [
@@ -81,7 +81,7 @@ def backtest(
     seed: int = 1,
     done: Callable[[], None] | None = None,
 ) -> Backtest:
-    """Forecast each day by each method and score the results; `done` is called after each day."""
+    """Score each method's forecasts of each day; `done` is called after each day."""
     cases: dict[str, list[Forecast]] = {method: [] for method in METHODS}
     used, submitted = [], []
     for day in days:
@@ -99,7 +99,7 @@ def backtest(
 
 
 def score(method: str, made: Sequence[Forecast], used: Floats, submitted: Floats) -> Score:
-    """Score forecasts against the truth, shape (forecasts, hours): cores in use, and core-hours submitted."""
+    """Score forecasts against truth, shape (forecasts, hours): cores in use, and core-hours submitted."""
     hours = used.shape[1]
     errors = np.array([case.demand.in_use.mean for case in made]) - used
     of_jobs = np.array([in_use(by_hour(case.trace, int(case.edges[0]), hours, hours).load) for case in made]) - used

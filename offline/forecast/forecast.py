@@ -33,8 +33,8 @@ HORIZONS = (24, 48)
 class Forecast:
     """Expected submissions in `[edges[0], edges[-1])`; `edges` (hours + 1,).
 
-    `trace`: made-up jobs with new numbers and expected runtimes, in submission order; may be empty. A forecast made
-    before `edges[0]` includes the jobs from then on. `notes`: deviations from the method.
+    `trace`: made-up jobs with new numbers and expected runtimes, in submission order, perhaps none. Forecasts made
+    before `edges[0]` include jobs from then on. `notes`: deviations from the method.
     """
 
     trace: Trace
@@ -42,11 +42,11 @@ class Forecast:
     edges: Ints
     method: str
     jobs: Range
-    """In 24 hours."""
+    """Jobs in 24 hours."""
     core_h: Range
-    """Of these jobs."""
+    """Core-hours in 24 hours."""
     day_weights: Floats
-    """Weight of each past day, shape (days,); the last complete day is last."""
+    """Weights of past days, shape (days,), latest last."""
     notes: tuple[str, ...] = ()
 
 
@@ -56,7 +56,7 @@ def forecast(
     """Forecast 24 or 48 hours of UTC day `day`, from knowledge `lead_s` s earlier.
 
     Jobs of the time between are forecast too. Later submissions, and runtimes of unfinished jobs, are ignored.
-    InputError: less than a day of jobs before, another number of hours, an unknown method.
+    InputError: less than a day of jobs, another number of hours, an unknown method.
     """
     if hours not in HORIZONS:
         raise InputError("hours", f"{hours}", "24 or 48")
@@ -102,7 +102,7 @@ def _silence(past: Past) -> tuple[str, ...]:
 
 
 LEVELS: Final = (0.07, 0.93)
-"""Quantiles of past weeks that cover eight of ten coming days. Few days miss some extremes."""
+"""Quantiles of past weeks that cover eight of ten coming days."""
 
 
 class Range(NamedTuple):
@@ -114,18 +114,17 @@ class Range(NamedTuple):
 
 
 def day_weights(past: Past, ahead: int = 0) -> Floats:
-    """Weight of past days for the coming day, or `ahead` days later, shape (days,); the sum is 1.
+    """Weights of past days for the coming day, or `ahead` days later, shape (days,); sum 1.
 
-    Half follows the seasonal forecast, half is equal for all days.
+    Half follows the seasonal forecast, half is equal.
     """
     return np.asarray((seasonal(past, ahead + 1).weights[ahead] + 1 / past.days) / 2)
 
 
 def on_its_weekday(values: Floats, ahead: int = 0) -> Floats:
-    """Adjust numbers of past days (days,) to the coming day's weekday, or `ahead` days later.
+    """Adjust numbers of past days (days,) to the coming weekday, or `ahead` days later.
 
-    Square roots move by the difference between the weekdays' means, shrunk if weekdays differ little. Values stay with
-    less than three weeks.
+    Square roots move by the weekdays' mean difference, shrunk by credibility. Values stay with less than three weeks.
     """
     days = len(values)
     roots = np.sqrt(values)
@@ -143,7 +142,7 @@ def on_its_weekday(values: Floats, ahead: int = 0) -> Floats:
 def range_of(values: Floats, weights: Floats, beyond: float = 0.0) -> Range:
     """Range of values of past days, shape (days,), with weights.
 
-    `beyond`: widening on each side of the mean, as a share of the width.
+    `beyond`: widening on each side, share of the width.
     """
     order = np.argsort(values, kind="stable")
     share = weights[order] / weights.sum()

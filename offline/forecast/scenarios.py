@@ -1,4 +1,4 @@
-"""Scenarios of a day, drawn from similar past days."""
+"""Scenarios of a day, from similar past days."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from offline.site.calendar import HOUR_S
 
 SCENARIOS = 200
 STAY_HOURS = 6
-"""Mean hours of a scenario with the same past day, to keep correlations."""
+"""Mean hours of a scenario with the same past day."""
 
 LOW, HIGH = 0.1, 0.9
 
 
 @dataclass(frozen=True, eq=False)
 class Band:
-    """Demand by hour, shape (hours,): 10 % quantile, mean and 90 % quantile."""
+    """Demand by hour, (hours,): 10 % quantile, mean and 90 % quantile."""
 
     low: Floats
     mean: Floats
@@ -42,7 +42,7 @@ class Band:
 class Demand:
     """Core demand by hour of jobs submitted within the forecast.
 
-    `in_use`: mean cores in use if every job starts at once. `submitted`: core-hours of jobs submitted in the hour.
+    `in_use`: mean cores in use if jobs start at once. `submitted`: core-hours of jobs submitted in the hour.
     """
 
     in_use: Band
@@ -54,7 +54,7 @@ class Demand:
 
 
 def expected(past: Past, donors: Donors) -> tuple[Floats, Floats]:
-    """Exact expected cores in use and core-hours submitted, by coming hour."""
+    """Exact expected cores in use and core-hours submitted, by hour."""
     work = _blended(np.tensordot(donors.weights, past.work, 1), donors.any_hour)
     load = _blended(np.tensordot(donors.weights, past.load, 1), donors.any_hour)
     return in_use(load.reshape(-1, load.shape[-1])), work.reshape(-1)
@@ -65,7 +65,7 @@ def _blended(by_hour: Floats, any_hour: float) -> Floats:
 
 
 def draw(past: Past, donors: Donors, seed: int) -> Ints:
-    """Draw a past hour for each coming hour, shape (scenarios, hours); a single row for a replay.
+    """Draw past hours for coming hours, shape (scenarios, hours); a single row for a replay.
 
     Probabilities are from `donors`. Successive hours come from the same day, until a random switch.
     """
@@ -88,7 +88,7 @@ def draw(past: Past, donors: Donors, seed: int) -> Ints:
 
 
 def bands(past: Past, donors: Donors, drawn: Ints) -> tuple[Demand, tuple[str, ...]]:
-    """Demand with bands, and a note if a replay cannot be judged."""
+    """Demand with bands, and a note on replays without a measure."""
     used, work = expected(past, donors)
     if not donors.is_replay:
         used_drawn, work_drawn = in_use(past.hourly.load[drawn]), past.hourly.work[drawn]
@@ -107,7 +107,6 @@ def _band(mean: Floats, cases: Floats) -> Band:
 
 
 def _replay_errors(past: Past, donors: Donors) -> tuple[Floats, Floats]:
-    """Truth minus replay for the last weeks' days: (cases, hours) each."""
     ahead = np.arange(len(donors.weights))
     back = past.days - donors.weights.argmax(axis=1) + ahead  # days back from each coming day to its source
     first = max(int((back - ahead).max()), past.days - LONGEST_LOOK)
@@ -125,13 +124,13 @@ def _replay_errors(past: Past, donors: Donors) -> tuple[Floats, Floats]:
 
 
 def nearest(past: Past, demand: Demand, drawn: Ints) -> Ints:
-    """Scenario for planning, shape (hours,): the nearest to the mean cores in use."""
+    """Scenario nearest to the mean cores in use, shape (hours,)."""
     used = in_use(past.hourly.load[drawn])
     return np.asarray(drawn[np.abs(used - demand.in_use.mean).sum(axis=1).argmin()])
 
 
 def jobs_of(past: Past, scenario: Ints) -> Trace:
-    """Make the jobs of a scenario (hours,), with new numbers."""
+    """Make the jobs of a scenario (hours,)."""
     first = np.searchsorted(past.hour, scenario)
     counts = np.searchsorted(past.hour, scenario, side="right") - first
     coming = np.repeat(np.arange(len(scenario)), counts)
@@ -153,7 +152,7 @@ def jobs_of(past: Past, scenario: Ints) -> Trace:
 
 MEAN_DAYS = 7
 SPELL_DAYS, LONG_RUN_DAYS = 3.0, 28.0
-"""Half-lives of weights in days: recent spells and the long run. Same weekdays use only the long run."""
+"""Half-lives in days: recent spells and the long run. Same weekdays use only the long run."""
 
 LONGEST_LOOK = 28
 
@@ -165,7 +164,7 @@ WEEK = 7
 class Donors:
     """`weights` (coming days, past days), rows sum to 1, yesterday last.
 
-    `any_hour`: share of an hour's demand spread over all hours of the past day.
+    `any_hour`: share of an hour's demand spread over the past day.
     """
 
     weights: Floats
@@ -179,12 +178,12 @@ class Donors:
 
 
 def previous_day(past: Past, ahead: int) -> Donors:
-    """Thesis method: repeat the last 24 hours on every coming day."""
+    """Thesis method: repeat the last 24 hours."""
     return Donors(_replay(past.days, [1] * ahead))
 
 
 def previous_week(past: Past, ahead: int) -> Donors:
-    """Repeat last week's weekday; the previous day with less than a week."""
+    """Repeat last week's weekday, or the previous day."""
     if past.days < WEEK:
         note = f"previous-week: less than a week of history (days: {past.days}), so the previous day is replayed"
         return Donors(_replay(past.days, [1] * ahead), notes=(note,))
@@ -201,7 +200,7 @@ def mean(past: Past, ahead: int) -> Donors:
 
 
 def seasonal(past: Past, ahead: int) -> Donors:
-    """Weight by weekday and hour, shrunk to overall means without such a rhythm."""
+    """Weight by weekday and hour, shrunk to overall means."""
     ago = np.arange(past.days, 0, -1)
     long_run = 0.5 ** (ago / LONG_RUN_DAYS)
     all_days = 0.5 ** (ago / SPELL_DAYS) / SPELL_DAYS + long_run / LONG_RUN_DAYS
@@ -240,7 +239,7 @@ def credibility(strength: float, days: float) -> float:
 
 
 def weekday_strength(demand: Floats) -> float:
-    """Variance between weekdays over variance within, of demand of shape (days, 24); 0 if none.
+    """Variance between weekdays over variance within, for demand (days, 24); 0 if none.
 
     Days of a weekday differ by twice the variance within, other days by twice the sum. Lags on both sides of a week
     cancel trends. Two weeks are too few: on Curie's partition 4 a user's burst would repeat weekly.
@@ -256,7 +255,7 @@ def weekday_strength(demand: Floats) -> float:
 
 
 def hour_strength(demand: Floats) -> float:
-    """Variance between hours of the day over variance within; 0 if none or for a single day."""
+    """Variance between hours of the day over variance within; 0 if none."""
     recent = demand[-LONGEST_LOOK:]
     if len(recent) < 2:
         return 0.0

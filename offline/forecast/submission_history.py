@@ -1,4 +1,4 @@
-"""Knowledge for a forecast: earlier jobs by hour of submission."""
+"""Earlier jobs by hour of submission, for forecasts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from offline.site.calendar import DAY_S, HOUR_S
 from offline.site.history import known_ends, record_begins
 
 WINDOW_DAYS = 56
-"""Most past days. An older day would weigh 3 % of yesterday."""
+"""Older days would weigh 3 % of yesterday."""
 
 
 class NothingBeforeError(InputError):
@@ -26,7 +26,7 @@ class Hourly:
     """Core demand by hour of submission.
 
     `work` (hours,): core-hours of jobs submitted in the hour. `load` (hours, lags): mean cores in the same hour, the
-    next, and so on, if each job starts at once.
+    next, and so on, if jobs start at once.
     """
 
     work: Floats
@@ -35,9 +35,9 @@ class Hourly:
 
 @dataclass(frozen=True, eq=False)
 class Past:
-    """The `days` complete days before `origin`; `jobs` as known then, in submission order.
+    """Complete days before `origin`; `jobs` as known then, in submission order.
 
-    Unfinished jobs have expected runtimes. `hour` (jobs,) counts from the first day. `hourly` has `24 days` rows.
+    Unfinished jobs have expected runtimes. `hour` (jobs,) counts from the first day.
     """
 
     origin: int
@@ -80,7 +80,7 @@ def look_back(trace: Trace, origin: int, hours: int) -> Past:
 
 
 def without_last(past: Past, hours: int) -> Past:
-    """Complete days that end `hours` (0 to 23) earlier; `past` if there is none."""
+    """Complete days that end `hours` (0 to 23) earlier; `past` if none."""
     days = past.days - (hours > 0)
     if not hours or not days:
         return past
@@ -94,9 +94,9 @@ def without_last(past: Past, hours: int) -> Past:
 
 
 def known_jobs(jobs: Trace, origin: int) -> Trace:
-    """Jobs submitted before `origin` as known then, with expected runtimes and no future waits.
+    """Jobs submitted before `origin` as known then, with expected runtimes.
 
-    A job without a recorded wait counts as started at once.
+    Jobs without a recorded wait count as started at once.
     """
     start = np.where(jobs.wait > 0, jobs.submit + jobs.wait, jobs.submit)
     ended = start + jobs.runtime <= origin
@@ -125,7 +125,7 @@ def _expect(run: Ints, jobs: Trace, origin: int, start: Ints, ended: Bools) -> N
 
 
 def by_hour(jobs: Trace, start: int, hours: int, lags: int) -> Hourly:
-    """Demand of jobs submitted in the `hours` hours from `start` on."""
+    """Demand of jobs submitted in `hours` hours from `start` on."""
     jobs = jobs.take((jobs.submit >= start) & (jobs.submit < start + hours * HOUR_S))
     hour = (jobs.submit - start) // HOUR_S
     run = np.minimum(jobs.runtime, jobs.walltime)
@@ -139,7 +139,7 @@ def by_hour(jobs: Trace, start: int, hours: int, lags: int) -> Hourly:
 
 
 def in_use(load: Floats) -> Floats:
-    """Mean cores in use, shape (…, hours), from a load (…, hours, lags), lags ≥ hours."""
+    """Mean cores in use (…, hours), from a load (…, hours, lags), lags ≥ hours."""
     hours = load.shape[-2]
     used = np.zeros(load.shape[:-1])
     for hour in range(hours):

@@ -1,1 +1,1 @@
-"""Successive days, each planned and then simulated with real jobs."""
+"""Plans and simulates successive days with real jobs."""

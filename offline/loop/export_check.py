@@ -1,8 +1,7 @@
 """Checks an export by a replay on earlier days under EASY.
 
-Each past day starts from the jobs at midnight with all nodes on so far (`offline.loop.past_day`), and is played in each
-mode and under Slurm's rule. The result is moved to the plan's day, weather and prices. Only work done in the day
-counts.
+Past days start from the jobs at midnight with all nodes on so far (`offline.loop.past_day`), and are played in each
+mode and under Slurm's rule. Results are moved to the plan's day, weather and prices. Only work done in the day counts.
 """
 
 from __future__ import annotations
@@ -42,15 +41,15 @@ from offline.site.history import Past, past_of, trace_that_fits
 
 MOST_DAYS: Final = 7
 BEFORE_S: Final = 28 * DAY_S
-"""Older jobs are ignored."""
+"""Seconds of history in use."""
 IDLE_FACTORS: Final = (1.0, 0.5, 2.0, 4.0)
-"""Idle times for plain power saving, in break-even times."""
+"""Idle times to try, in break-even times."""
 ALL_ON: Final = "all nodes on"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Results of a rule by day, shape (days,). Times are means over jobs submitted in a day, s."""
+    """Results of a rule by day, (days,). Times are means over jobs submitted, s."""
 
     name: str
     wait_s: Floats
@@ -58,13 +57,10 @@ class Outcome:
     delayed_share: Floats
     income: Floats
     energy_kwh: Floats
-    """Of IT and cooling."""
     profit: Floats
     wait_cost: Floats
     mode: Mode | None = None
-    """The exportable mode, if any."""
     switching: Switching | None = None
-    """Of SUSPEND_TIME."""
 
     @property
     def worth(self) -> Floats:
@@ -82,7 +78,7 @@ class Check:
     notes: tuple[str, ...]
 
     def gain(self, mode: Mode) -> Floats:
-        """A mode's daily gain over all nodes on, minus cost of waits."""
+        """A mode's daily gain over all nodes on, net of waits."""
         return self.of(mode).worth - self.outcomes[0].worth
 
     def of(self, mode: Mode) -> Outcome:
@@ -103,7 +99,7 @@ class Check:
         return {one.mode: float(one.worth.mean()) for one in self.outcomes if one.mode is not None}
 
     def choice(self, mode: Mode) -> str:
-        """Compare a mode with the best other mode, in a line."""
+        """Compare a mode with the best other mode."""
         self.of(mode)
         others = {other: worth for other, worth in self._by_mode.items() if other is not mode}
         line = f"  mode {mode}"
@@ -154,7 +150,7 @@ def check_export(
 ) -> Check:  # fmt: skip
     """Play the plan's modes on earlier days. Raises InputError.
 
-    `history` and `wait_price` (price of a wait hour) override the plan's.
+    `history` and `wait_price` (of an hour) override the plan's.
     """
     price = plan.wait_price if wait_price is None else wait_price
     past, first_submit, now, path, platform = _past(plan, history)
@@ -219,8 +215,6 @@ def _past(plan: PlanFolder, history: Path | None) -> tuple[Past, int, int, Path,
 
 
 class _Rule(NamedTuple):
-    """Makes a player for a day `later` seconds before the plan's."""
-
     play: Callable[[int], Callable[..., PlayedDay]]
     mode: Mode | None = None
     switching: Switching | None = None

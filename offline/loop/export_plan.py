@@ -36,8 +36,7 @@ def export_plan(
 ) -> PlanExport:  # fmt: skip
     """Export a plan, to `spec.out` if stated. Without a format, only check.
 
-    `load` reads the plan. `checked` receives the check and the chosen mode. Raises InputError, OSError, and LossError
-    for a losing mode.
+    `checked` receives the check and the chosen mode. Raises InputError, OSError, and LossError for a losing mode.
     """
     form = _format(spec)
     plan = load(spec.plan_dir)

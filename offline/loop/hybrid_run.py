@@ -32,7 +32,7 @@ def loop_options(spec: HybridSpec) -> LoopOptions:
 def run_hybrid(
     request: HybridSpec, progress: SearchProgress | None, have: Objects = NOTHING
 ) -> tuple[Loop, LoopTables]:
-    """Run the days and write the folder. Objects may replace files. Raises InputError, OSError."""
+    """Run the days and write the folder; objects may replace files. Raises InputError, OSError."""
     options = loop_options(request)
     with LOOP_FOLDER.held(request.out, force=request.force):
         site = load_site(request, have=have)

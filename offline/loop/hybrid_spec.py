@@ -16,7 +16,7 @@ from offline.site.site_spec import SiteSpec
 
 DISPATCHER: Final = "dardis-throughput"
 SETTINGS: Final = ("backfill_scope=all-nodes",)
-"""Default settings of the dispatcher. The thesis's same-nodes delays more jobs for boots."""
+"""The thesis's same-nodes delays more jobs for boots."""
 
 
 class HybridSpec(DayRule, SiteSpec):

@@ -1,4 +1,4 @@
-"""The hybrid loop: plans each day, then simulates the real jobs with the plan's switching."""
+"""Hybrid loop: plans each day, then simulates the real jobs."""
 
 from __future__ import annotations
 
@@ -41,16 +41,15 @@ from offline.site.calendar import DAY_S
 from offline.site.site_inputs import Site
 
 RIVAL_IDLE_S: Final = 900
-"""Idle seconds of rival rules, beside break-even."""
 RIVAL_SPARES: Final = (0.01, 0.03, 0.1)
-"""Spares of rival rules, as a share of all nodes."""
+"""Spares of rival rules, share of all nodes."""
 
 
 @dataclass(frozen=True)
 class LoopOptions:
     """UTC days (both included), dispatcher, and planning options.
 
-    `shift_h`: most hours to hold jobs for cheap energy. `cap`: effect of the target cores. `deadlines`: rule for latest
+    `shift_h`: most hours to hold jobs for cheap energy. `cap`: effect of target cores. `deadlines`: rule for latest
     starts (None: the trace's, otherwise the dispatcher's).
     """
 
@@ -73,7 +72,7 @@ class LoopOptions:
 
 
 def lead_of(plan_at: str) -> int:
-    """Seconds from a time of day to midnight; 0 at midnight. Raises InputError."""
+    """Seconds from a time of day to midnight. Raises InputError."""
     try:
         moment = datetime.strptime(plan_at, "%H:%M").replace(tzinfo=UTC)
     except ValueError:
@@ -110,13 +109,12 @@ class Loop:
     rivals: Mapping[Reactive, Lived]
     """Reactive rules; empty without switching."""
     notes: tuple[str, ...] = ()
-    """On the cap's effect under this dispatcher."""
 
     @property
     def share_of_bound(self) -> float | None:
-        """Gain over the clairvoyant gain; None without switching or without a positive clairvoyant gain.
+        """Gain over the clairvoyant gain; None without switching or positive clairvoyant gain.
 
-        May exceed 1: the clairvoyant keeps the schedule of all nodes on, and delayed jobs may run at better times.
+        May exceed 1: delayed jobs may run at better times.
         """
         profits = (lived.account.profit for lived in (self.switched, self.always_on, self.clairvoyant))
         return self.share(*profits)
@@ -139,13 +137,13 @@ class Loop:
 
     @cached_property
     def left_on(self) -> Account:
-        """Account of the `switched` schedule with all nodes on; the difference is the gain of switching alone."""
+        """Account of the `switched` schedule with all nodes on; the difference is due to switching."""
         return _lived(
             self.site, self.conditions, self.switched.schedule, Downtime.none(), self.switched.boot_delay
         ).account
 
     def counted(self, lived: Lived) -> np.ndarray:
-        """Whether each job was submitted in the days and ran, shape (jobs,)."""
+        """Whether jobs were submitted in the days and ran, (jobs,)."""
         schedule = lived.schedule
         inside = (schedule.submit >= self.conditions.start) & (schedule.submit < self.conditions.end)
         return np.asarray(inside & schedule.ran)

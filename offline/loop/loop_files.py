@@ -62,7 +62,7 @@ BESIDE: Final = CsvTable(
 
 
 class LoopTables(NamedTuple):
-    """Figures of summary.json, and rows of days.csv and beside.csv."""
+    """Figures of summary.json, rows of days.csv and beside.csv."""
 
     summary: dict[str, Figure]
     days: list[dict[str, Figure]]
@@ -99,7 +99,7 @@ def write_loop(out: Path, loop: Loop, settings: dict[str, Any], *, report: bool 
 
 
 def beside_rows(loop: Loop) -> list[dict[str, Figure]]:
-    """Rows of beside.csv: all nodes on, reactive rules, ours, and clairvoyant switching."""
+    """Rows of beside.csv: all nodes on, reactive rules, ours, clairvoyant."""
     ours = {} if loop.options.reactive in loop.rivals else {loop.options.switching: loop.switched}
     rivals = {str(rule): lived for rule, lived in loop.rivals.items()}
     some = {ALL_ON: loop.always_on} | rivals | (ours if loop.target.switching is not None else {})
@@ -124,7 +124,7 @@ def _beside(loop: Loop, name: str, lived: Lived) -> dict[str, Figure]:
 
 
 def summary_of(loop: Loop, rows: Sequence[dict[str, Figure]]) -> dict[str, Figure]:
-    """Flat figures of summary.json; `rows`: days.csv."""
+    """Flat figures of summary.json."""
     told, base, most = loop.switched.account, loop.always_on.account, loop.clairvoyant.account
     counted, before = loop.counted(loop.switched), loop.counted(loop.always_on)
     ours = _beside(loop, loop.options.switching, loop.switched)
@@ -177,7 +177,7 @@ def summary_of(loop: Loop, rows: Sequence[dict[str, Figure]]) -> dict[str, Figur
 
 
 def promised(rows: Sequence[dict[str, Figure]]) -> dict[str, Figure]:
-    """Promised gain, and days within the range; `rows`: days.csv."""
+    """Promised gain, and days within the range."""
     keys = ("switching_gain_eur", *PROMISED)
     told = [[float(row[key] or 0) for key in keys] for row in rows if row[PROMISED[0]] is not None]
     gained, means, low, high = np.array(told).reshape(-1, len(keys)).T
@@ -200,7 +200,7 @@ def work_around(loop: Loop) -> dict[str, Figure]:
 
 
 def work_at(schedule: Schedule, moment: int) -> tuple[float, float]:
-    """Remaining core-hours of running jobs, and core-hours of waiting jobs."""
+    """Remaining core-hours of running and of waiting jobs."""
     cores = schedule.units * schedule.request[:, schedule.kinds.index(CORES)]
     came = schedule.ran & (schedule.submit < moment)
     runs, waits = came & (schedule.start < moment), came & (schedule.start >= moment)
@@ -209,7 +209,7 @@ def work_at(schedule: Schedule, moment: int) -> tuple[float, float]:
 
 
 def notes_of(loop: Loop) -> list[str]:
-    """Notes without duplicates; notes that differ in figures only appear once."""
+    """Notes without repetitions that differ only in figures."""
     over = loop.switched.account.over_limit_kwh
     broken = [f"limits on power that must be kept were exceeded by {over:.1f} kWh"] if over > 0 else []
     of_days: dict[str, str] = {}
@@ -251,7 +251,7 @@ def over_cap(loop: Loop) -> int | None:
 
 
 def makespan(loop: Loop, lived: Lived, counted: np.ndarray) -> int | None:
-    """Time from the beginning to the last end of a counted job, s."""
+    """Time from the beginning to the last end, s."""
     finish = lived.schedule.finish[counted]
     return int(finish.max()) - loop.conditions.start if len(finish) else None
 
@@ -305,7 +305,7 @@ def _promise_of(plan: DayPlan) -> tuple[float | None, float | None, float | None
 
 
 def _by_segment(told: Account) -> Floats:
-    """Income minus energy, cooling and CO2; charges for peaks and limits belong to no segment."""
+    """Profit without charges for peaks and limits, which belong to no segment."""
     return np.asarray(told.income - told.energy_cost - told.cooling_cost - told.co2_cost)
 
 

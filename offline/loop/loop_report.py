@@ -25,7 +25,7 @@ def draw(
     path: Path, loop: Loop, summary: dict[str, Figure], notes: Sequence[str],
     days: tuple[Sequence[str], Sequence[dict[str, Figure]]], beside: tuple[Sequence[str], Sequence[dict[str, Figure]]],
 ) -> None:  # fmt: skip
-    """Draw report.html; `days`, `beside`: columns and rows of tables. Raises OSError."""
+    """Draw report.html; `days`, `beside`: columns and rows. Raises OSError."""
     platform, conditions = loop.site.platform, loop.conditions
     rows = days[1]
     picture = LoopPicture(
@@ -63,7 +63,6 @@ def draw(
 
 
 def _points(loop: Loop, beside: Sequence[dict[str, Figure]]) -> list[tuple[str, float, float]]:
-    """Name, mean boot delay (s) and gain of drawn rows."""
     if not loop.rivals:
         return []
     by_name = {str(row["switching"]): row for row in beside}

@@ -1,4 +1,4 @@
-"""Plays past days under EASY, each from the jobs at its beginning."""
+"""Plays past days under EASY, from the jobs at midnight."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ Absence = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class PlayedDay:
-    """Result of a day; `boot_delay` and `of_day` (submitted in the day) have shape (jobs,)."""
+    """Result of a day; `boot_delay`, `of_day` (submitted in the day): (jobs,)."""
 
     machine: Platform
     left: Past
-    """Schedule until the last job's end; the next day's start."""
+    """Schedule until the last job's end."""
     downtime: Downtime
     boot_delay: Ints
     of_day: Bools
@@ -52,7 +52,7 @@ class _Runs:
 
 
 class _FromMidnight:
-    """EASY with jobs already running at the beginning."""
+    """EASY with jobs already running."""
 
     def __init__(self, easy: CentralDispatcher, runs: Sequence[_Runs]) -> None:
         self._easy = easy
@@ -85,7 +85,7 @@ def play_day(
     before: Past, arrivals: Sequence[Actual], platform: Platform, start: int, *, switching: Switching | None = None,
     closed: Sequence[Absence] = (),
 ) -> PlayedDay:  # fmt: skip
-    """Play the day from `start` on, after `before`, with all nodes up at first.
+    """Play the day from `start` on, after `before`, with all nodes up.
 
     `switching`: rule for nodes on. `closed`: planned downtime; running jobs end first.
     """
@@ -126,7 +126,6 @@ def arrivals_of(past: Past, start: int) -> list[Actual]:
 
 
 def _at_midnight(past: Past, start: int) -> list[_Runs]:
-    """Jobs running at midnight, as submitted then with the rest of their walltimes."""
     schedule, runs = past.schedule, []
     for place in np.flatnonzero(schedule.ran & (schedule.start < start) & (schedule.finish > start)).tolist():
         job, finish = past.jobs[place], int(schedule.finish[place])
@@ -157,7 +156,7 @@ def _after_running(closed: Sequence[Absence], runs: Sequence[_Runs]) -> list[Abs
 
 
 def _beside_running(closed: Sequence[Absence], runs: Sequence[_Runs], platform: Platform) -> list[Maintenance]:
-    """Reserve the rest of a node in its planned downtime while earlier jobs run there."""
+    """Reserve the rest of a node in planned downtime while earlier jobs run."""
     windows = []
     for begin, end, node in closed:
         here = [
@@ -185,7 +184,7 @@ def _kept_of(node: int, start: int, end: int, platform: Platform) -> Ints:
 
 
 def _until_over(one: _Runs, closed: Sequence[Absence]) -> _Runs:
-    """Cut the walltime of a job that ends in a planned downtime, to keep others off."""
+    """Cut the walltime of a job that ends in planned downtime."""
     over = one.job.submit + one.job.duration
     if not any(begin < over < end and node in one.nodes for begin, end, node in closed):
         return one
@@ -206,7 +205,7 @@ def _downtime(closed: Sequence[Absence], platform: Platform) -> Downtime:
 
 
 def _until_closed(one: _Runs, platform: Platform, lead_s: int) -> _Runs:
-    """Cut the walltime so that no node of the job closes within `lead_s` of its end."""
+    """Cut the walltime so that no node closes within `lead_s` of the end."""
     asked = one.job.asked
     begins = [begin for node in one.nodes.tolist() for begin, _ in platform.closed_spans(node) if begin > asked.submit]
     left = min([asked.walltime, *(begin - lead_s - asked.submit for begin in begins)])
@@ -216,8 +215,8 @@ def _until_closed(one: _Runs, platform: Platform, lead_s: int) -> _Runs:
 def _within_room(runs: Sequence[_Runs], platform: Platform) -> list[_Runs]:
     """Cut walltimes of running jobs where a node lacks room.
 
-    A job's reservation may reach into a window although the job ends earlier. First each job takes its nodes for its
-    runtime. Then each reservation, in the order of `runs`, extends as far as room allows.
+    Reservations may reach into a window although jobs end earlier. First each job takes its nodes for its runtime. Then
+    each reservation, in the order of `runs`, extends as far as possible.
     """
     room: dict[int, list[tuple[int, int, Ints]]] = {}
     """By node: (from, to, resources in use)."""

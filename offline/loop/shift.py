@@ -1,4 +1,4 @@
-"""Holds jobs until energy is cheap. Opt-in, because users wait."""
+"""Holds jobs until energy is cheap; opt-in, because users wait."""
 
 from __future__ import annotations
 
@@ -20,15 +20,14 @@ from offline.site.site_inputs import Site
 GRAIN_S = 900
 """Seconds between candidate starts."""
 HOUR_OF_WAITING = 0.02
-"""Least savings for an hour of a job's wait, in money. Only the few jobs with most of the energy qualify."""
+"""Least savings for an hour of waiting, in money; holds only the few jobs with most of the energy."""
 
 
 def shifted(site: Site, jobs: Sequence[Actual], past: Schedule, days: tuple[int, int], hours: float) -> list[Actual]:
     """Set the earliest start of the days' jobs to the cheapest time within `hours`.
 
-    The cost is energy with CO2, plus added cooling at half load, over the expected runtime. A core draws its share of a
-    busy node. Starts stay within the days, because later prices are unknown. Waiting costs `HOUR_OF_WAITING`. Deadlines
-    stay.
+    The cost is energy with CO2, plus cooling at half load, over the expected runtime. A core draws its share of a busy
+    node. Starts stay within the days with known prices. Waiting costs `HOUR_OF_WAITING`. Deadlines stay.
     """
     start, end = site.calendar.day(days[0])[0], site.calendar.day(days[1])[1]
     conditions = site.conditions(days[0], days[1] - days[0] + 1)

@@ -22,7 +22,7 @@ from offline.onoff.spans import Spans, idle_gaps
 from offline.site.calendar import DAY_S
 
 STEP_S = 300
-"""Step in s, if no stay must be longer."""
+"""In s, unless minimum stays are longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Reserve:
 
 
 class NodeSwitch(NamedTuple):
-    """A row of `onoff.csv`: `off` or `on`. A boot ends a boot time later."""
+    """A row of `onoff.csv`: `off` or `on`. Boots take the boot time."""
 
     time_s: int
     node: int
@@ -60,10 +60,10 @@ def plan_switching(
 ) -> Downtime:
     """Plan the downtime of nodes during `joule_cost`, with nodes busy as in `busy`.
 
-    `off`: nodes off at first, with earliest up times; no job is there earlier. For each switchable group in `reserves`,
-    `nodes_on` finds the number of nodes on in each step of `STEP_S` (or longer for minimum stays). The longest idle
-    gaps take the nodes off. A node is up when its next reservation begins. Other nodes are up at the start. Raises
-    InputError for an infeasible demand, or more than `limits.most_switches` in a day.
+    `off`: nodes off at first, with earliest up times. For each switchable group in `reserves`, `nodes_on` finds the
+    number of nodes on in each step of `STEP_S` (or longer for minimum stays). Then the longest idle gaps become
+    downtime. Nodes are up before reservations. Raises InputError for an infeasible demand, or more than
+    `limits.most_switches` in a day.
     """
     start, end = joule_cost.start, joule_cost.end
     off = off or {}
@@ -101,7 +101,7 @@ def _floor(
     if end - start < step_s:
         return StepFunction.from_steps(count, [])
     edges = start + step_s * np.arange((end - start) // step_s + 1)
-    edges[-1] = end  # the last step is longer
+    edges[-1] = end  # the last step takes the rest
     most = need.max_over(edges[:-1], edges[1:])
     if on_before < count:  # limited by boots until then
         most = np.minimum(most, on_before + int(limits.on_per_min * step_s / 60) * np.arange(1, len(edges)))
@@ -115,7 +115,7 @@ def _taken(
 ) -> list[tuple[int, int, int]]:  # fmt: skip
     """Choose downtimes (node, down, up) within gaps, longest first, with `floor` nodes on.
 
-    Nodes in `off` come first: each stays off as long as possible, at least until its earliest up time.
+    Nodes in `off` come first, and stay off as long as possible, at least until their earliest up times.
     """
     start, end = window
     shut = np.minimum(gaps.end, end)
@@ -146,7 +146,7 @@ def _taken(
 def _to_reservations(
     taken: list[tuple[int, int, int]], gaps: Spans, need: StepFunction, count: int, end: int, limits: Limits
 ) -> list[tuple[int, int, int]]:
-    """Extend downtimes to jobs less than a step away, so that boots are just in time."""
+    """Extend downtimes to jobs less than a step away: just-in-time boots."""
     gap_of: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for node, start, until in zip(gaps.node.tolist(), gaps.start.tolist(), gaps.end.tolist(), strict=True):
         gap_of[node].append((start, until))
@@ -186,7 +186,7 @@ def _ramped(
 ) -> Iterator[tuple[int, int, int]]:
     """Delay shutdowns and advance boots to respect rates.
 
-    Nodes `off` at the start need no shutdown. Boots at the start are unlimited; none is earlier.
+    Nodes `off` at the start need no shutdown. Boots at the start are unlimited.
     """
     downs, boots = _Ramp(limits.off_per_min), _Ramp(limits.on_per_min)
     stays = {(node, start) for node in off}
@@ -216,7 +216,7 @@ class _Ramp:
 
 
 def refuse_many_switches(downtime: Downtime, platform: Platform, most: int) -> None:
-    """Raise InputError for a node with more than `most` switches in any 86,400 s."""
+    """Raise InputError for more than `most` switches of a node in 86,400 s."""
     switches: dict[int, list[int]] = defaultdict(list)
     for switch in switch_table(downtime, platform):
         switches[switch.node].append(switch.time_s)
@@ -230,7 +230,7 @@ def refuse_many_switches(downtime: Downtime, platform: Platform, most: int) -> N
 
 
 def switch_table(downtime: Downtime, platform: Platform) -> list[NodeSwitch]:
-    """Actions by (time, node); a boot begins a boot time before the node is up."""
+    """Actions by (time, node); boots begin a boot time before `up`."""
     boot_s = MachinePower.of_platform(platform).boot_s
     table = []
     for node, down, up in downtime.rows:
@@ -260,12 +260,12 @@ def nodes_on(
     need: Ints, edges: Ints, joule_cost: Floats, count: int, power: NodePower, limits: Limits,
     on_before: int | None = None,
 ) -> Ints:  # fmt: skip
-    """Optimal number of nodes on in each step `[edges[i], edges[i+1])`, shape (steps,), at least `need[i]`.
+    """Optimal number of nodes on in steps `[edges[i], edges[i+1])`, shape (steps,), at least `need[i]`.
 
-    `joule_cost` (steps,): cost of a joule with cooling. Below 0, nodes on pay; boots never pay. A node newly on boots
-    in the step before. A node newly off shuts down at the step's beginning. `on_before`: nodes on before the first step
-    (None: all). Raises InputError if the need exceeds the nodes or rises faster than boots allow; ValueError for steps
-    shorter than `limits.step_s`.
+    `joule_cost` (steps,): cost of a joule with cooling. Below 0, nodes on pay; boots never pay. Boots happen in the
+    step before, shutdowns at a step's beginning. `on_before`: nodes on before the first step (None: all). Raises
+    InputError if the need exceeds the nodes or rises faster than boots allow; ValueError for steps shorter than
+    `limits.step_s`.
     """
     lengths = np.diff(edges)
     if len(lengths) and lengths.min() < limits.step_s(power):
@@ -300,8 +300,8 @@ def nodes_on(
 def _step(cost: Floats, up: float, down: float, most_on: int, most_off: int) -> tuple[Floats, Ints]:
     """Least cost of each number of nodes, and the previous number.
 
-    Costs are convex in the number, as sums of convex and linear costs. So the best feasible previous number is the
-    nearest to the unconstrained optimum.
+    Costs are convex in the number, as sums of convex and linear costs. So the best feasible previous number is nearest
+    to the unconstrained optimum.
     """
     every = np.arange(len(cost))
     from_below = cost - up * every

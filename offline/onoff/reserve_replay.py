@@ -1,12 +1,11 @@
 """Exact savings and delays of an idle reserve over a past schedule.
 
 Rule for a node group: jobs take the most recently idle node. A number of idle nodes stays on as spares. Other nodes
-shut down after `idle_s` without a job. Boots replace used spares at once. A job waits for nodes that are not up; other
+shut down after `idle_s` without a job. Boots replace used spares at once. Jobs wait for nodes that are not up; other
 jobs do not move.
 
 Layer l of the group is busy while at least l nodes are. Nodes on or booting are `min(count, max(most nodes busy in the
-last idle_s, busy + spares))`. A layer is up after a boot time on. So arithmetic on step functions replaces a
-simulation.
+last idle_s, busy + spares))`. A layer is up after a boot time on.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from offline.onoff.spans import Busy, busy_spans_of
 
 @dataclass(frozen=True)
 class Demand:
-    """Demand for nodes of a group. Arrays have shape (job starts,), ascending by start.
+    """Demand for nodes of a group. Arrays (job starts,), ascending by start.
 
     `level`: nodes busy right after the job's start, with simultaneous starts before it; 0 if the job uses only busy
     nodes.
@@ -38,7 +37,7 @@ class Demand:
     level: Ints
 
     def before(self, end: int) -> Demand:
-        """Demand known by `end`: earlier starts only."""
+        """Demand known by `end`."""
         first = int(np.searchsorted(self.start, end))
         last = int(np.searchsorted(self.busy.times, end))
         busy = StepFunction(self.busy.times[:last], self.busy.values[:last])
@@ -75,16 +74,16 @@ class Replay:
     """Result of a number of spares over `[edges[0], edges[-1])`."""
 
     saved_j: Floats
-    """Energy saved over all nodes on, net of boots and shutdowns; (spans,)."""
+    """Energy saved over all nodes on, net of switching; (spans,)."""
     boots: Ints
     delay: Ints
-    """Boot delay of each job start, s."""
+    """Boot delays of job starts, s."""
     nodes_on: StepFunction
-    """Nodes on or booting, from a boot time before the window on."""
+    """Nodes on or booting, from a boot time before the window."""
 
     @property
     def mean_delay_s(self) -> float:
-        """Mean delay over all jobs of the window."""
+        """Mean delay over all jobs."""
         return float(self.delay.mean()) if len(self.delay) else 0.0
 
     @property
@@ -94,10 +93,10 @@ class Replay:
 
 
 class PastDemand:
-    """A group's demand over `[edges[0], edges[-1])`, prepared for many replays."""
+    """A group's demand over `[edges[0], edges[-1])`, prepared for replays."""
 
     def __init__(self, demand: Demand, power: NodePower, idle_s: int, edges: Ints) -> None:
-        """`edges` (spans + 1,): cuts of results, and times of changing spares."""
+        """`edges` (spans + 1,): cuts of results and of spares."""
         self.demand, self.power, self.edges = demand, power, edges
         times = demand.busy.times[1:]
         grid = np.concatenate([edges, times, times + idle_s])
@@ -113,7 +112,7 @@ class PastDemand:
         self._pair_job, self._pair_piece = self._looks_back()
 
     def _looks_back(self) -> tuple[Ints, Ints]:
-        """(job with idle nodes, piece of time within a boot before its start), by job, then time."""
+        """(job with idle nodes, piece of time within a boot before), by job, then time."""
         takes = np.flatnonzero(self._level)
         since, until = self.start[takes] - self.power.boot_s, self.start[takes]
         first = np.searchsorted(self._ends, since, side="right")
@@ -122,7 +121,7 @@ class PastDemand:
         return np.repeat(takes, lengths), indexes_of(first, lengths)
 
     def replay(self, spares: Ints | int, floors: Ints | int = 0) -> Replay:
-        """Replay spares and a floor of nodes on, constant or by span."""
+        """Replay spares and a floor of nodes on."""
         kept, least = np.broadcast_arrays(spares, floors, self.edges[:-1])[:2]
         place = np.maximum(self._span, 0)
         wished = np.maximum(self._busy + kept[place], least[place])
@@ -140,7 +139,7 @@ class PastDemand:
         return Replay(np.asarray(saved, dtype=np.float64), boots, self._delays(on), nodes_on)
 
     def _delays(self, on: Ints) -> Ints:
-        """Delay until each job's last node is up; `on`: nodes on by piece of time."""
+        """Delay until each job's last node is up."""
         short = on[self._pair_piece] < self._level[self._pair_job]
         begun = np.full(len(self.start), NO_TIME, dtype=np.int64)
         # The boot of a job's highest layer begins when the last piece without that layer ends.

@@ -17,7 +17,7 @@ from dardis.power.node_power import MachinePower
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """Node `node[i]` during `[start[i], end[i])`, ascending by (node, start). A node's spans do not touch."""
+    """Node `node[i]` during `[start[i], end[i])`, by (node, start). A node's spans do not touch."""
 
     node: Ints
     start: Ints
@@ -26,13 +26,13 @@ class Spans:
 
 @dataclass(frozen=True, slots=True)
 class Busy(Spans):
-    """Spans with jobs. `opener`: index of the (first) job on the idle node."""
+    """Spans with jobs. `opener`: index of the first job."""
 
     opener: Ints
 
 
 def busy_spans(start: Ints, finish: Ints, placed: Placements) -> Busy:
-    """Busy spans of nodes with job i on its nodes during `[start[i], finish[i])`."""
+    """Busy spans of nodes with job i during `[start[i], finish[i])`."""
     job = placed.job_of
     order = np.lexsort((job, start[job], placed.nodes))
     job, node = job[order], placed.nodes.astype(np.int64)[order]
@@ -63,7 +63,7 @@ def nodes_up(downtime: Downtime, node_count: int) -> StepFunction:
 def idle_gaps(busy: Spans, node_count: int, start: int, end: int) -> Spans:
     """Spans without jobs that meet `[start, end)`.
 
-    A gap begins at `start` at the earliest, and ends at the node's next job (possibly after `end`) or at `FOREVER`.
+    Gaps begin at `start` at the earliest, and end at the node's next job (possibly after `end`) or at `FOREVER`.
     """
     every = np.arange(node_count)
     node = np.concatenate([every, busy.node])
@@ -78,10 +78,10 @@ def idle_gaps(busy: Spans, node_count: int, start: int, end: int) -> Spans:
 
 
 def clairvoyant(schedule: Schedule, platform: Platform, start: int, end: int) -> Downtime:
-    """Downtimes in every idle gap of `[start, end)` with energy savings; boots end at the next job's start.
+    """Downtimes in every idle gap of `[start, end)` with energy savings; boots end just in time.
 
-    All nodes are up at `start`. A gap beyond `end` counts only until `end`, without a boot. Groups that are
-    `always_on`, and nodes without savings, stay on.
+    All nodes are up at `start`. Gaps beyond `end` count until `end`, without a boot. Groups that are `always_on` stay
+    on.
     """
     machine = MachinePower.of_platform(platform)
     gaps = idle_gaps(busy_spans_of(schedule), platform.node_count, start, end)
@@ -91,7 +91,7 @@ def clairvoyant(schedule: Schedule, platform: Platform, start: int, end: int) ->
 
 
 def saved_j(machine: MachinePower, gaps: Spans, end: int) -> Floats:
-    """Energy (J) saved in each gap by being down, before `end`."""
+    """Energy (J) saved by downtime in each gap, before `end`."""
     node, length = gaps.node, gaps.end - gaps.start
 
     def within(since: Ints | int, until: Ints) -> Ints:

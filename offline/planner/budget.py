@@ -11,12 +11,12 @@ from dardis.engine.clock import monotonic_s
 from offline.planner.day_problem import StoppedBy
 
 SearchProgress = Callable[[str, float | None, float | None], None]
-"""Receives the activity, the best profit and the bound (None: none yet)."""
+"""Receives activity, best profit and bound, if any."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """Size of a search: `iterations` does not depend on the machine."""
+    """Size of a search, independent of the machine."""
 
     iterations: int
     seed: int = 1
@@ -33,13 +33,12 @@ def never() -> bool:
 
 @dataclass
 class Watch:
-    """Reports progress and stops a search after `guard_s` seconds, or if `stop` returns True."""
+    """Reports progress, and stops a search after `guard_s` seconds or by `stop`."""
 
     guard_s: float = math.inf
     progress: SearchProgress = tell_nobody
     stop: Callable[[], bool] = never
     stopped_by: StoppedBy = field(default=StoppedBy.DONE, init=False)
-    """DONE unless ended early."""
     _began: float = field(default_factory=monotonic_s, init=False)
 
     @property
@@ -57,12 +56,12 @@ class Watch:
         return self.stopped_by is not StoppedBy.DONE
 
     def part(self, share: float) -> Watch:
-        """Make a watch for a share of the whole time, within the time left."""
+        """Make a watch for a share of the time."""
         return Watch(max(min(self.guard_s * share, self.left_s), 0.0), self.progress, self.stop)
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """End the search on Ctrl-C with the best result so far."""
+        """End the search on Ctrl-C with the best result."""
         try:
             yield
         except KeyboardInterrupt:

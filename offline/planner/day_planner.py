@@ -1,4 +1,4 @@
-"""Plans a day: reference rules and multi-search, our search, and a proven bound."""
+"""Plans a day: reference searches, our search, and a proven bound."""
 
 from __future__ import annotations
 
@@ -21,18 +21,16 @@ from offline.planner.searches import multi_search, rule_plans
 MULTI_SHARE, BOUND_SHARE = 0.5, 0.4
 """Largest time shares. Our search gets the rest."""
 GROUPS = 6000
-"""Groups of jobs rebuilt by our search."""
 POLISHES = 2
-"""Solver steps that move large jobs."""
 PROOF_S = 5.0
-"""Deterministic seconds of each solver for the bound."""
+"""Deterministic seconds of each solver."""
 CLOSED = 1e-6
 """Relative gap of an optimal plan."""
 
 
 @dataclass(frozen=True)
 class Plans:
-    """The best plan with its bound, multi-search's plan, and the best rule's."""
+    """The best plan, multi-search's plan, and the best rule's."""
 
     best: Plan
     multi_search: Plan
@@ -47,10 +45,9 @@ def plan(
     progress: SearchProgress = tell_nobody,
     stop: Callable[[], bool] = never,
 ) -> Plans:
-    """The best plan found; reproducible by seed unless the time limit (s) stops the search.
+    """Best plan found; reproducible by seed unless the time limit (s) stops the search.
 
-    Ctrl-C or `stop` ends the search with the best plan so far. A plan always results, and never ranks (`rank_of`) below
-    multi-search or any rule.
+    Ctrl-C or `stop` ends the search. A plan always results, and never ranks (`rank_of`) below multi-search or any rule.
     """
     most: float | None = None
 
@@ -95,7 +92,7 @@ def _reason(profit: float, bound: float | None, reasons: list[StoppedBy]) -> Sto
 
 
 def schedule_of(problem: Problem, plan: Plan) -> Schedule:
-    """Planned and running jobs as a schedule by submission, run as expected."""
+    """Planned and running jobs as a schedule, run as expected."""
     jobs, running = problem.jobs, problem.running
     number, submit = np.concatenate([jobs.number, running.number]), np.concatenate([jobs.submit, running.submit])
     order = np.lexsort((number, submit))

@@ -36,10 +36,10 @@ class Expected:
 
 @dataclass(frozen=True)
 class PlanJobs:
-    """Jobs to plan, arrays of shape (jobs,) in (submit, number) order; times in s of the trace's clock.
+    """Jobs to plan, arrays (jobs,) in (submit, number) order; times in s of the trace's clock.
 
     `duration`: expected runtime (thesis: forecast d_i). `request` (jobs, kinds): resources of a unit. `groups`: bit set
-    of usable node groups. `core_w`: power added by each core. `income`: of a core-hour. `latest`: last allowed start
+    of usable node groups. `core_w`: power added by a core. `income`: of a core-hour. `latest`: last allowed start
     (`NO_TIME`: any).
     """
 
@@ -57,9 +57,9 @@ class PlanJobs:
 
 @dataclass(frozen=True)
 class Running:
-    """Jobs already running at the day's beginning, fixed in place.
+    """Jobs already running at the day's beginning.
 
-    Arrays of shape (jobs,), `request` (jobs, kinds); `finish`: expected end.
+    Arrays (jobs,), `request` (jobs, kinds); `finish`: expected end.
     """
 
     number: Ints
@@ -72,9 +72,9 @@ class Running:
     placed: Placements
 
     def held(self, platform: Platform, now: int) -> Iterator[tuple[Ints, Ints, Ints, int, int]]:
-        """Yield holdings from `now` on: nodes, units on each, resources of a unit, begin and end.
+        """Yield holdings from `now` on: nodes, units, resources of a unit, begin and end.
 
-        A node in maintenance holds nothing.
+        Nodes in maintenance hold nothing.
         """
         for job, finish in enumerate(self.finish.tolist()):
             nodes, units = (column.astype(np.int64) for column in self.placed.of(job))
@@ -88,9 +88,9 @@ class Running:
 
 @dataclass(frozen=True)
 class Problem:
-    """A day `[conditions.start, conditions.end)` to plan. Only work and costs in the day count (thesis eq. 6.3).
+    """A day to plan. Only work and costs in the day count (thesis eq. 6.3).
 
-    A job may start from `earliest` to `horizon`.
+    Jobs may start from `earliest` to `horizon`.
     """
 
     platform: Platform
@@ -115,16 +115,16 @@ class StoppedBy(StrEnum):
 
 @dataclass(frozen=True)
 class Plan:
-    """Start and real nodes of every job of a problem, in the order of the jobs.
+    """Starts and real nodes of a problem's jobs, in order.
 
-    A `start` after the day means waiting for another day; the job still has nodes.
+    Starts after the day mean waiting; such jobs have nodes too.
     """
 
     start: Ints
     placed: Placements
     profit: float
-    """By `dardis.power.account` of planned and running jobs, all nodes on."""
+    """By `dardis.power.account`, with running jobs and all nodes on."""
     search: str
     stopped_by: StoppedBy = StoppedBy.DONE
     bound: float | None = None
-    """Upper bound on the profit of any plan; None if unproven."""
+    """Upper bound on profit; None if unproven."""

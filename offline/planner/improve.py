@@ -1,7 +1,7 @@
 """Our search: coordinate descent, rebuilding of parts, and solver polish.
 
-All moves are on real nodes, so packing never fails. Only plans better by the exact account stay.
-`dardis.kernels.day_profit` values the moves.
+All moves are on real nodes, so packing never fails. `dardis.kernels.day_profit` values moves; the exact account
+decides.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from offline.planner.packing import Packing
 from offline.planner.searches import plan_of
 
 PASSES = 4
-"""Of coordinate descent; the first has all jobs, the others large jobs only."""
+"""Passes of descent; the first has all jobs, others large jobs only."""
 LARGE = 0.25
-"""Share of large jobs; the largest quarter has nearly all core-seconds."""
+"""The largest quarter has nearly all core-seconds."""
 MOST_LARGE = 600
-"""Most jobs to move if only large jobs move. The busiest days have 2,500 large jobs."""
+"""Most jobs if only large jobs move. The busiest days have 2,500."""
 BATCH = 50
 """Jobs or groups between clock checks."""
 MOST_TOGETHER = 24
-"""Most jobs in a rebuilt group."""
+"""Most jobs of a rebuilt group."""
 NEAR_S = 86_400.0
-"""Approximate time span of a group's jobs."""
+"""Approximate time span of such a group."""
 
 
 def improve(
@@ -38,7 +38,7 @@ def improve(
 ) -> Plan:
     """Improve a plan.
 
-    `budget`: groups to rebuild, half of them after `polishes` solver steps. `large_only`: small jobs stay in place.
+    `budget`: groups to rebuild, half of them after `polishes` solver steps. `large_only`: small jobs stay.
     """
     search = _Search(problem, best, budget.seed, watch)
     with watch.interruptible():
@@ -86,7 +86,6 @@ class _Search:
                 break
 
     def rebuild(self, groups: int) -> None:
-        """Remove groups of large jobs near each other in time, and reinsert each in another order."""
         profit = self._profit()
         for done in range(0, groups, BATCH):
             if self._watch.over() or len(self._large) < 2:
@@ -97,7 +96,6 @@ class _Search:
             self._watch.progress(f"rebuilding, {groups - done} groups left", self.best.profit, None)
 
     def polish(self, steps: int) -> None:
-        """Let the solver move large jobs in sums, then judge the plan on nodes."""
         from offline.planner.cp.polish import polish
 
         if steps and not self._watch.over():
@@ -121,7 +119,6 @@ class _Search:
         return packing
 
     def _group(self, middle: Floats) -> Ints:
-        """Choose large jobs near a random time, ordered roughly by size."""
         rng, conditions, large = self._rng, self._problem.conditions, self._large
         least = min(4 * MOST_TOGETHER, len(large))
         large = large[: round(np.exp(rng.uniform(np.log(least), np.log(len(large)))))]

@@ -25,7 +25,7 @@ def cores_used(problem: Problem, start: Ints) -> StepFunction:
 
 
 def node_spans(problem: Problem, plan: Plan, more: Spans | None = None) -> Busy:
-    """Spans of nodes with planned or running jobs, or in use by `more`."""
+    """Spans of nodes with jobs, or in use by `more`."""
     running = problem.running
     taken = more or Spans(*[np.zeros(0, dtype=np.int64)] * 3)
     each = np.ones(len(taken.node), dtype=np.int64)

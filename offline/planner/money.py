@@ -1,4 +1,4 @@
-"""A plan's profit by the exact account, and cost arrays for the kernels."""
+"""A plan's profit by the exact account, and cost arrays."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from dardis.power.node_power import MachinePower
 from offline.planner.day_problem import Problem
 
 STEPS = 4096
-"""IT power levels with exact costs; costs are linear between."""
+"""IT power levels; costs are linear between."""
 LATE = 1e6
-"""Penalty for a late start, or for a kWh above a strict limit."""
+"""Penalty for a late start, or a kWh above a strict limit."""
 
 Limit = tuple[int, int, float, float]
 """Begin, end, most kW, and cost of a kWh above."""
@@ -35,7 +35,7 @@ def rank_of(problem: Problem, start: Ints) -> tuple[float, float]:
 
 
 def profit_of(problem: Problem, start: Ints) -> DayProfit:
-    """The kernels' data to value moves, with jobs at `start`."""
+    """Data for kernels to value moves, with jobs at `start`."""
     conditions = problem.conditions
     idle_w = float(MachinePower.of_platform(problem.platform).idle_w.sum())
     core_w = np.concatenate([problem.jobs.core_w, problem.running.core_w]).max(initial=0.0)
@@ -61,14 +61,13 @@ def _grid(problem: Problem, start: Ints, conditions: Conditions, cost: Floats, s
 
 
 def _drawn_w(problem: Problem, conditions: Conditions, it_w: Floats) -> Floats:
-    """IT and cooling power (W), shape (segments, powers)."""
     most_w = problem.cooling.most_it_w if isinstance(problem.cooling, PueTable) else np.inf
     inside = np.minimum(it_w, most_w)  # a measured table refuses larger values
     return np.asarray(it_w + problem.cooling.watts(conditions.temp_c[:, None], inside[None, :]))
 
 
 def _limits(problem: Problem, start: Ints) -> list[Limit]:
-    """Power limits. A demand charge limits power to the current plan's peak."""
+    """Power limits; demand charges limit to the current plan's peak."""
     tariff, conditions = problem.tariff, problem.conditions
     found = [(limit.start, limit.end, limit.most_kw, limit.penalty_per_kwh) for limit in tariff.limits]
     if tariff.contracted_kw is not None:
@@ -112,14 +111,14 @@ def most_added_w(problem: Problem) -> float:
 
 
 def account_of(problem: Problem, start: Ints, downtime: Downtime | None = None) -> Account:
-    """The day's account with jobs at `start` and running jobs; by default all nodes are on."""
+    """The day's account with jobs at `start` and running jobs; default: all nodes on."""
     jobs = problem.jobs
     finish = start + jobs.duration
     return _account(problem, start, finish, cores_of(problem), added_w(problem), jobs.income, downtime)
 
 
 def account_of_running(problem: Problem) -> Account:
-    """The day's account of running jobs only."""
+    """The day's account of running jobs."""
     nothing = np.zeros(0, dtype=np.int64)
     return _account(problem, nothing, nothing, nothing, np.zeros(0), np.zeros(0))
 
@@ -142,5 +141,5 @@ def _account(
 
 
 def price_per_j(problem: Problem) -> Floats:
-    """Money a joule in each segment, with CO2, shape (segments,)."""
+    """Money a joule with CO2, (segments,)."""
     return price_of_joule(problem.conditions, problem.tariff)

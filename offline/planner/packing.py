@@ -28,7 +28,7 @@ GRAIN_S = 900
 
 
 class Packing:
-    """Places jobs by index in the problem's arrays; times in s of the trace's clock."""
+    """Places jobs by index; times in s of the trace's clock."""
 
     def __init__(self, problem: Problem, seed: int = 1) -> None:
         platform, jobs, running = problem.platform, problem.jobs, problem.running
@@ -56,7 +56,7 @@ class Packing:
 
     @property
     def start(self) -> Ints:
-        """Starts of all jobs, `NO_TIME` if unplaced; a copy."""
+        """Copy of all starts, `NO_TIME` if unplaced."""
         return self._queue.table[:, job_queue.START].copy()
 
     def placed(self) -> Placements:
@@ -66,7 +66,7 @@ class Packing:
         return Placements(offsets_of(held), self._queue.hold_node[place], self._queue.hold_units[place])
 
     def put(self, job: int, first: int | None = None) -> int:
-        """Place a job at its earliest free start from `first` on. ValueError if no node fits."""
+        """Place a job at its earliest free start from `first` on. ValueError: no node fits."""
         placer, soonest = self._placer, int(self.soonest[job])
         first = soonest if first is None else max(first, soonest)
         if not placer.find(self._queue, job, job_queue.UNBOUND, first, FOREVER, self._now):
@@ -88,9 +88,9 @@ class Packing:
                 raise ValueError(f"job {table[job, job_queue.NUMBER]} does not fit where the plan has it")
 
     def rebuild(self, profit: DayProfit, groups: list[Ints]) -> float:
-        """Remove each group of placed jobs and reinsert its jobs in order, each at its best place.
+        """Remove each group of placed jobs and reinsert its jobs at best places.
 
-        A worse result is undone. Returns the gain by `profit`, which stays up to date.
+        Worse results are undone. Returns the gain by `profit`, which is updated.
         """
         sizes = [len(group) for group in groups]
         offsets = offsets_of(sizes)
@@ -106,7 +106,7 @@ class Packing:
 
 @dataclass(frozen=True)
 class State:
-    """Running jobs with nodes and expected ends, and waiting jobs."""
+    """Running jobs with expected ends, and waiting jobs."""
 
     now: int
     running: Running
@@ -114,7 +114,7 @@ class State:
 
 
 def state_at(schedule: Schedule, jobs: Sequence[Job], platform: Platform, now: int, predictor: LastTwo) -> State:
-    """State at `now` of a schedule of `jobs`, in their order, from earlier events."""
+    """State at `now` of a schedule of `jobs`, from earlier events."""
     submitted = schedule.ran & (schedule.submit < now)
     walltime = _walltimes_known(schedule, now).tolist()
     on = np.flatnonzero(submitted & (schedule.start < now) & (schedule.finish > now))
@@ -135,7 +135,7 @@ def state_at(schedule: Schedule, jobs: Sequence[Job], platform: Platform, now: i
 
 
 def running_of(schedule: Schedule, on: Ints, finish: Ints, jobs: Sequence[Job], platform: Platform) -> Running:
-    """The schedule's jobs with indices `on` as running, with the given ends."""
+    """Jobs at indices `on` as running, with the given ends."""
     request, placed = schedule.request[on], schedule.placed.take(on)
     return Running(
         number=schedule.number[on], submit=schedule.submit[on], start=schedule.start[on], finish=finish,
@@ -147,7 +147,7 @@ def running_of(schedule: Schedule, on: Ints, finish: Ints, jobs: Sequence[Job], 
 def _walltimes_known(schedule: Schedule, now: int) -> Ints:
     """Walltimes (jobs,); those equal to still unknown runtimes are replaced.
 
-    The replacement is the mean of jobs ended by `now`, or twice the elapsed time.
+    The replacement is the mean of ended jobs, or twice the elapsed time.
     """
     length, ended = schedule.finish - schedule.start, schedule.ran & (schedule.finish <= now)
     if not ended.any() or (length != schedule.walltime)[ended].any():
@@ -157,10 +157,7 @@ def _walltimes_known(schedule: Schedule, now: int) -> Ints:
 
 
 def core_watts(jobs: Sequence[Job], platform: Platform) -> Floats:
-    """Power each core of a job adds, with its share of the job's devices, W.
-
-    The mean over the job's possible nodes.
-    """
+    """Mean power each core of a job adds, with its share of devices, W."""
     machine = MachinePower.of_platform(platform)
     known: dict[tuple[int, tuple[int, ...]], float] = {}
     found = []
@@ -184,7 +181,7 @@ def _running_core_watts(request: Ints, placed: Placements, platform: Platform) -
 
 
 def _added_by_core(nodes: Integers, request: Sequence[int], machine: MachinePower, platform: Platform) -> Floats:
-    """Power stated by a job includes its share of idle power."""
+    """Power stated by a job includes a share of idle power."""
     cores = request[platform.kinds.index(CORES)]
     stated = request[platform.kinds.index(POWER)] if POWER in platform.kinds else 0
     if not (stated and cores):
@@ -197,13 +194,13 @@ def _added_by_core(nodes: Integers, request: Sequence[int], machine: MachinePowe
 
 
 def incomes(jobs: Sequence[Job], platform: Platform) -> Floats:
-    """Income of a core-hour of each job, by queue if stated."""
+    """Income of a core-hour of jobs, by queue if stated."""
     by_queue, other = platform.income_by_queue, platform.income_per_core_h
     return np.array([by_queue.get(job.queue, other) for job in jobs], dtype=np.float64)
 
 
 def plan_jobs(jobs: Sequence[Expected], platform: Platform, now: int) -> PlanJobs:
-    """Jobs to plan from `now` on, in (submit, number) order."""
+    """Jobs to plan from `now` on."""
     told = sorted(jobs, key=lambda job: (job.asked.submit, job.asked.number))
     rows = [job.asked for job in told]
 

@@ -13,7 +13,7 @@ from offline.planner.day_problem import Problem
 
 
 def allowed_it_w(problem: Problem) -> Floats:
-    """Largest IT power (W) within contract and grid limits, by segment; infinite if no limit binds."""
+    """Largest IT power (W) within limits, by segment; infinite if no limit binds."""
     conditions = problem.conditions
     most_kw = np.full(len(conditions.edges) - 1, np.inf)
     if problem.tariff.contracted_kw is not None:
@@ -45,7 +45,7 @@ def must_be_kept(problem: Problem) -> list[tuple[int, int]]:
 
 
 def closed_to_limits(problem: Problem) -> Problem:
-    """Close enough nodes during strict limits that all others may be full.
+    """Close nodes during strict limits so that all others may be full.
 
     Closes nodes without running jobs, the last first.
     """

@@ -32,17 +32,17 @@ def in_order(problem: Problem, order: Ints) -> Packing:
 
 
 def plan_of(problem: Problem, packing: Packing, search: str) -> Plan:
-    """A complete packing as a plan with its exact profit."""
+    """A complete packing as a plan."""
     return Plan(packing.start, packing.placed(), rank_of(problem, packing.start)[1], search)
 
 
 def heuristic(problem: Problem) -> Plan:
-    """The thesis's first solution: algorithm 5 in order of earliest starts."""
+    """The thesis's first solution: algorithm 5 by earliest starts."""
     return plan_of(problem, in_order(problem, order_of(problem, "earliest start")), "heuristic")
 
 
 def multi_search(problem: Problem, watch: Watch) -> tuple[Plan, Ints]:
-    """Algorithm 6: the heuristic's best plan over all orders, and the order. Tries at least a single order."""
+    """Algorithm 6: the heuristic's best plan over all orders (at least one), and the order."""
     best, order, rank = heuristic(problem), order_of(problem, "earliest start"), -float("inf")
     with watch.interruptible():
         for name, jobs in all_orders(problem).items():
@@ -64,7 +64,6 @@ def _latest(problem: Problem) -> Ints:
 
 
 def _of_a_node(problem: Problem) -> Floats:
-    """Request of a unit: sum of shares of the largest node."""
     most = np.maximum(problem.platform.group_capacity.max(axis=0), 1)
     return np.asarray((problem.jobs.request / most).sum(axis=1))
 
@@ -95,11 +94,11 @@ ORDERS: dict[str, tuple[Key, Key]] = {
     "power / profit, shorter first": (_power_over_profit, lambda problem: problem.jobs.duration),
     "power / profit, longer first": (_power_over_profit, lambda problem: -problem.jobs.duration),
 }
-"""Sort key and tie-breaker by name; remaining ties keep the order of the jobs."""
+"""Sort key and tie-breaker by name."""
 
 
 def order_of(problem: Problem, name: str, *, decreasing: bool = False) -> Ints:
-    """The jobs' indices in this order; `decreasing` does not reverse tie-breaks."""
+    """Job indices in this order; `decreasing` does not reverse tie-breaks."""
     key, ties = ORDERS[name]
     values = key(problem)
     return np.lexsort((ties(problem), -values if decreasing else values)).astype(np.int64)
@@ -118,7 +117,7 @@ RULES: Final = ("rules-fcfs", "rules-wt", "rules-profit")
 
 
 def rule_setups() -> dict[str, CentralSetUp]:
-    """The three rules of thesis 6.3 (earliest start, walltime, profit), strict and relaxed."""
+    """Rules of thesis 6.3 (earliest start, walltime, profit), strict and relaxed."""
     return {
         f"{name} {ordering}": replace(CENTRAL_SETUPS[name], ordering=ordering).checked()
         for name in RULES
@@ -131,8 +130,8 @@ def rule_based(
 ) -> Schedule:
     """Schedule jobs by a rule from `now` on, beside running jobs, in sorted order.
 
-    Jobs run as expected, with that time as walltime: rule and planner have equal knowledge. The registry has no such
-    dispatcher, because no other caller starts with occupied nodes.
+    Jobs run as expected, with that time as walltime: equal knowledge for rule and planner. The registry lacks such a
+    dispatcher: no other caller starts with occupied nodes.
     """
     dispatcher = CentralDispatcher(setup, platform, None, seed=1)
     for nodes, units, request, begin, end in running.held(platform, now):
@@ -150,7 +149,7 @@ def rule_based(
 
 
 def rule_plans(problem: Problem) -> Iterator[Plan]:
-    """Yield each setup's plan of a problem. ValueError as in `Packing.put`."""
+    """Yield plans of each setup. ValueError as in `Packing.put`."""
     jobs, platform, now = problem.jobs, problem.platform, problem.conditions.start
     told = [_job(problem, place) for place in range(len(jobs.number))]
     for name, setup in rule_setups().items():

@@ -1,4 +1,4 @@
-"""Proven upper bound on a day's profit with any switching of nodes."""
+"""Proven upper bound on a day's profit with any switching."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ _GRAIN = 2000
 
 
 def bound_with_switching(problem: Problem, *, guard_s: float = 60.0) -> float:
-    """Bound on the profit of any plan with any downtime, within `guard_s` s.
+    """Bound on profit with any downtime, within `guard_s` s.
 
     A node with k of c cores busy draws at least `off + (idle - off) k / c` beside its jobs, up or down. So the bound is
-    for a machine with nodes that idle at off power, and cores that draw a share of the rest. With negative energy
-    prices, possible extra power is added.
+    for a machine with nodes that idle at off power, and cores that draw the rest. With negative energy prices, possible
+    extra power is added.
     """
     cheap = _switched(problem)
     return bound(cheap, deterministic_s=PROOF_S, guard_s=guard_s) + _worth_of_waste(problem, cheap)
 
 
 def most_of_machine(problem: Problem) -> float:
-    """The machine's profit with unlimited jobs: a bound on any plan too.
+    """The machine's profit with unlimited jobs: a bound too.
 
-    In each segment the most profitable number of cores is busy, on the fewest nodes, with others at minimal power. With
-    negative prices all nodes draw maximal power.
+    In each segment the most profitable number of cores is busy, at minimal power. With negative prices all nodes draw
+    maximal power.
     """
     platform, jobs, running = problem.platform, problem.jobs, problem.running
     conditions, price = problem.conditions, price_per_j(problem)
@@ -60,7 +60,6 @@ def most_of_machine(problem: Problem) -> float:
 
 
 def _least_for(platform: Platform, busy: Ints, core_w: float) -> Floats:
-    """Least IT power (W) by number of busy cores."""
     least = [_least_power(group) for group in platform.groups]
     base = sum(group.count * (group.power or NodePower()).idle_w for group, _ in least)
     order = sorted((share, group.count * group.resources.get(CORES, 0)) for group, share in least)
@@ -77,7 +76,6 @@ def _most_watts(platform: Platform, core_w: float) -> float:
 
 
 def _switched(problem: Problem) -> Problem:
-    """The day on a machine with cores that draw all power above off."""
     groups = [_least_power(group) for group in problem.platform.groups]
     platform = replace(problem.platform, groups=tuple(group for group, _ in groups))
     share_w = np.array([share for _, share in groups])
@@ -95,7 +93,7 @@ def _switched(problem: Problem) -> Problem:
 
 
 def _least_power(group: NodeGroup) -> tuple[NodeGroup, float]:
-    """The group idling at its least power, and the extra W of a busy core."""
+    """The group idling at least power, and the extra W of a busy core."""
     power = group.power or NodePower()
     least = min(power.off_w, power.idle_w, power.boot_w if power.boot_s else np.inf,
                 power.shutdown_w if power.shutdown_s else np.inf)  # fmt: skip
@@ -104,7 +102,7 @@ def _least_power(group: NodeGroup) -> tuple[NodeGroup, float]:
 
 
 def _worth_of_waste(problem: Problem, cheap: Problem) -> float:
-    """Value of extra power at negative prices: at most all nodes, booting or idle."""
+    """Value of extra power at negative prices."""
     price = price_per_j(problem)
     if price.min() >= 0:
         return 0.0

@@ -1,6 +1,6 @@
 """Maps a trace's clock to UTC and days.
 
-Trace time = Unix time − Unix(calendar start) + first submit of the trace. UTC day 0 contains the calendar's start.
+Trace time = Unix time − Unix(calendar start) + first submit. UTC day 0 contains the calendar's start.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from dardis.workload.trace import Trace
 HOUR_S = 3600
 DAY_S = 24 * HOUR_S
 _EARLIEST_UNIX = 631_152_000
-"""1990-01-01T00:00Z. Larger submit times are Unix seconds; smaller ones count from some start."""
+"""1990-01-01T00:00Z. Larger submit times are Unix seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calendar:
-    """Maps a trace's clock to UTC: the first submit is at `begins_unix`."""
+    """Maps a trace's clock to UTC; the first submit is at `begins_unix`."""
 
     first_submit: int
     begins_unix: int
     is_known: bool = True
-    """Otherwise day 0 begins with the first submit, without dates."""
+    """Otherwise day 0 begins with the first submit, undated."""
 
     @property
     def offset(self) -> int:
@@ -40,7 +40,7 @@ class Calendar:
         return unix - self.offset
 
     def day(self, number: int) -> tuple[int, int]:
-        """Return `[start, end)` of UTC day `number` on the trace's clock."""
+        """Return `[start, end)` of a UTC day on the trace's clock."""
         start = self.from_unix((self.begins_unix // DAY_S + number) * DAY_S)
         return start, start + DAY_S
 
@@ -57,7 +57,7 @@ class Calendar:
         return np.datetime_as_string(np.datetime64(self.to_unix(moment), "s"), timezone="UTC")
 
     def told(self, moment: int) -> str:
-        """Format a trace time; without dates as day number and time of day."""
+        """Format a trace time, undated by day number and time."""
         if self.is_known:
             return self.text(moment)
         day = self.day_of(moment)
@@ -66,7 +66,7 @@ class Calendar:
 
 
 def moved(trace: Trace, calendar: Calendar) -> str | None:
-    """A note if the calendar contradicts submit times in Unix seconds."""
+    """A note if the calendar contradicts Unix submit times."""
     first = calendar.first_submit
     if first < _EARLIEST_UNIX or trace.unix_start is not None or not calendar.offset:
         return None
@@ -77,8 +77,8 @@ def moved(trace: Trace, calendar: Calendar) -> str | None:
 def calendar_of(trace: Trace, begins_unix: int | None = None) -> tuple[Calendar, str | None]:
     """A trace's calendar, and a note on assumptions.
 
-    Without a stated start, the trace's own applies: `UnixStartTime`, or submit times in Unix seconds. Otherwise day 0
-    begins with the first submit, on an unknown weekday.
+    Without a stated start, the trace's own applies: `UnixStartTime`, or Unix submit times. Otherwise day 0 begins with
+    the first submit, on an unknown weekday.
     """
     first = int(trace.submit.min())
     if begins_unix is not None:

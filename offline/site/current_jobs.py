@@ -1,4 +1,4 @@
-"""A site's jobs at a moment, and staleness of its history."""
+"""A site's jobs at a moment, and staleness."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def hour_after(trace: Trace, calendar: Calendar) -> int:
 def as_known(trace: Trace, now: int) -> Trace:
     """Fill in times of unfinished jobs, consistent with the state at `now`.
 
-    Jobs started by `now` still run then; jobs without a start begin later. Walltimes are as stated, or the elapsed time
-    if longer. Missing walltimes are the mean runtime of jobs ended by `now`.
+    Jobs started by `now` still run then; other jobs begin later. Walltimes are as stated, or the elapsed time if
+    longer; missing ones are the mean runtime of ended jobs.
     """
     open_ended = ~trace.has_ended
     if not open_ended.any():
@@ -55,28 +55,27 @@ def as_known(trace: Trace, now: int) -> Trace:
 
 
 LEAST_DAYS = 14
-"""Fewest days of history for a decision."""
 MEMORY_DAYS = 26 * 7
 RARE = 0.03
-"""Largest share of days without a job to count as rare."""
+"""Largest share of rare days without jobs."""
 LEAST_JOBS = 30
 """Fewest jobs for a meaningful silence."""
 SILENT_DAYS = 3
 """A weekend is no silence."""
 FEW = 5
-"""A last week below 1/5 of the weakest earlier week is unusual."""
+"""Last weeks below 1/5 of the weakest earlier week are unusual."""
 
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """Reason for a `stale` history, and a `note` on a short history; "" if none."""
+    """Reason for a `stale` history, and `note` on a short history."""
 
     stale: str = ""
     note: str = ""
 
 
 def freshness(submits: Ints, now: int, since: int = 0) -> Freshness:
-    """Check a history with these submission times, from `since` to `now`."""
+    """Check a history's submission times from `since` to `now`."""
     known = submits[(submits >= since) & (submits < now)]
     days = (now - int(known.min())) // DAY_S if len(known) else 0
     if len(known) >= LEAST_JOBS:

@@ -1,4 +1,4 @@
-"""A machine's past as a schedule, and the beginning of the complete record."""
+"""A machine's past as a schedule, and the complete record's beginning."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from dardis.workload.trace import UNKNOWN, Trace
 from offline.site.calendar import DAY_S
 
 MOST_LATE = 0.02
-"""Largest share of recorded jobs without free nodes at their starts, due to failures or rounding."""
+"""Largest share of recorded jobs without free nodes, due to failures or rounding."""
 
 
 def replayed(jobs: Sequence[Actual], platform: Platform) -> Schedule:
-    """Schedule the jobs by EASY backfilling, for a past without known starts."""
+    """Schedule jobs by EASY backfilling, without known starts."""
     return play(platform, jobs, find_dispatcher("easy"), Target(), seed=1).schedule
 
 
 def recorded(
     jobs: Sequence[Actual], waits: Mapping[int, int], platform: Platform, now: int
 ) -> tuple[Schedule, list[Actual]] | None:
-    """The recorded schedule on the platform's nodes, and jobs in its order; None if infeasible.
+    """The recorded schedule on the platform's nodes, and its jobs; None if infeasible.
 
-    `waits` (s, by job number) must cover all jobs. A job without free nodes at its recorded start begins later. If more
-    than `MOST_LATE` of jobs started before `now` do, the record is of another machine. Later jobs must not be used.
+    `waits` (s, by job number) must cover all jobs. Jobs without free nodes begin later. If more than `MOST_LATE` of
+    jobs started before `now` do, the record is of another machine. Later jobs must not be used.
     """
     if any(waits.get(job.number, UNKNOWN) < 0 for job in jobs):
         return None
@@ -60,7 +60,7 @@ def recorded(
 
 
 class Past(NamedTuple):
-    """Past schedule, jobs in its order, and a text on its source."""
+    """Past schedule, jobs in its order, and source text."""
 
     schedule: Schedule
     jobs: list[Actual]
@@ -85,9 +85,10 @@ def predictor_of(schedule: Schedule) -> LastTwo:
 
 
 def record_begins(submit: Ints, end: Ints, now: int) -> int:
-    """The first submission, but at most a day before the first end, from ends by `now`.
+    """The first submission, but at most a day before the first end by `now`.
 
-    For a time span, Slurm reports jobs that ran or waited in the span, even with earlier submissions.
+    For a time span, Slurm reports the jobs that ran or waited in the span, even if submitted earlier, and none ended
+    before.
     """
     known = end[end <= now]
     first = int(submit.min())
@@ -95,12 +96,12 @@ def record_begins(submit: Ints, end: Ints, now: int) -> int:
 
 
 def known_ends(submit: Ints, wait: Ints, runtime: Ints) -> Ints:
-    """End of jobs; a job with an unknown wait began at once."""
+    """End of jobs; those with unknown waits began at once."""
     return np.asarray(submit + np.maximum(wait, 0) + runtime)
 
 
 def trace_that_fits(trace: Trace, platform: Platform) -> tuple[Trace, str | None]:
-    """The jobs within the machine's cores, and a note on the others."""
+    """Jobs within the machine's cores, and a note on others."""
     fits = trace.procs <= platform.cores
     if fits.all():
         return trace, None
@@ -111,5 +112,5 @@ def trace_that_fits(trace: Trace, platform: Platform) -> tuple[Trace, str | None
 
 
 def jobs_that_fit(jobs: Sequence[Actual], platform: Platform) -> list[Actual]:
-    """The jobs that fit the empty machine."""
+    """Jobs that fit the empty machine."""
     return [job for job in jobs if could_hold(job.asked, platform.sets, distinct=False) >= job.units]

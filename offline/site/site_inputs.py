@@ -30,12 +30,12 @@ from offline.site.history import jobs_that_fit, known_ends, record_begins, trace
 from offline.site.site_spec import SiteSpec
 
 HELD_S = 7200
-"""A day-ahead market's day follows Central Europe, and ends an hour or two before the UTC day."""
+"""Market days follow Central Europe, and end an hour or two before UTC days."""
 
 
 @dataclass(frozen=True)
 class Site:
-    """The machine and its surroundings. `jobs`: all jobs of the trace."""
+    """The machine and its surroundings. `jobs`: the trace's."""
 
     platform: Platform
     trace: Trace
@@ -46,15 +46,15 @@ class Site:
     tariff: Tariff
     notes: tuple[str, ...]
     now: int | None = None
-    """Current time on the trace's clock; None: only ended jobs."""
+    """Time on the trace's clock; None: only ended jobs."""
 
     def record_begins(self, now: int) -> int:
-        """Beginning of the complete record, as known at a moment."""
+        """Beginning of the complete record, as known at `now`."""
         trace = self.trace
         return record_begins(trace.submit, known_ends(trace.submit, trace.wait, trace.runtime), now)
 
     def waited(self, past: Schedule) -> Trace:
-        """The trace with waits from a schedule; unknown for missing jobs."""
+        """The trace with waits from a schedule."""
         order = np.argsort(past.number)
         number = self.trace.number
         place = order[np.minimum(np.searchsorted(past.number[order], number), len(order) - 1)]
@@ -64,7 +64,7 @@ class Site:
     def known_ahead(self, first: int, last: int) -> tuple[dict[str, Series], tuple[str, ...]]:
         """Temperature, price and charged CO2 of UTC days (both included), by names in rules.
 
-        Series are on the trace's clock. Constants are omitted, and with a note incomplete files.
+        Series are on the trace's clock. Constants and (with a note) incomplete files are omitted.
         """
         span = self.calendar.to_unix(self.calendar.day(first)[0]), self.calendar.to_unix(self.calendar.day(last)[1])
         files: dict[str, tuple[str | float | None, Reader]] = {
@@ -87,7 +87,7 @@ class Site:
         return found, tuple(notes)
 
     def price_note(self, day: int) -> tuple[str, ...]:
-        """A note if the last known price extends to a day's end."""
+        """A note if prices end before a UTC day does."""
         if not isinstance(self.around.prices, str):
             return ()
         end = self.calendar.to_unix(self.calendar.day(day)[1])
@@ -97,7 +97,7 @@ class Site:
     def conditions(self, day: int, days: int = 1) -> Conditions:
         """Conditions of UTC days.
 
-        InputError if weather or prices do not cover the days, or cooling is unknown up to full power.
+        InputError: weather or prices are missing, or cooling is unknown up to full power.
         """
         start, end = self.calendar.day(day)[0], self.calendar.day(day + days - 1)[1]
         found = self.around.over(start, end)
@@ -164,7 +164,7 @@ def load_site(
 ) -> Site:
     """Read all inputs; objects may replace files. Raises InputError.
 
-    `moment_of` gives the current time for unfinished jobs; otherwise they are omitted.
+    `moment_of` gives the current time for unfinished jobs, otherwise omitted.
     """
     platform = have.platform or load_platform(request.platform)
     if platform.reservations:

@@ -13,7 +13,7 @@ from dardis.engine.clock import utc_now
 
 
 class SiteSpec(CalendarSpec):
-    """Options for planning inputs; None: the platform's value."""
+    """Options for planning inputs; None: as the platform states."""
 
     history: Annotated[Path, FILE, Option("What has run: SWF, job table, sacct or Eurora CSV.", "TRACE")]
     platform: Annotated[Path, FILE, Option(option_texts.PLATFORM, "P.toml")]
@@ -24,6 +24,6 @@ class SiteSpec(CalendarSpec):
     strict: Annotated[bool, Option(option_texts.STRICT)] = False
 
     def record(self) -> dict[str, Any]:
-        """The inputs as a record for an output folder, with version and time."""
+        """Record for an output folder, with version and time."""
         stated = self.model_dump(mode="json", include={*SiteSpec.model_fields})
         return stated | {"dardis_version": __version__, "made_utc": utc_now()}

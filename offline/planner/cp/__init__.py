@@ -1,1 +1,1 @@
-"""Planning with OR-Tools: the thesis's model, polish of plans, and profit bounds."""
+"""Planning with OR-Tools: model, polish and bounds."""

@@ -1,4 +1,4 @@
-"""Proven upper bound on a day's profit with all nodes on, as in `Plan.profit`.
+"""Proven upper bound on a day's profit with all nodes on.
 
 Plans with nodes off may exceed the bound by the saved idle power.
 """
@@ -16,14 +16,14 @@ from offline.planner.day_problem import Plan, Problem
 from offline.planner.money import price_per_j
 
 EXACT_JOBS = 20
-"""Most jobs for CP-SAT. On larger days the market's bound is far better."""
+"""Most jobs for CP-SAT; the market's bound is far better on larger days."""
 _COLUMN_W = 100
 _PATIENCE = 8
 """Steps without a better bound before the step size halves."""
 
 
 def bound(problem: Problem, *, steps: int = 60, deterministic_s: float = 10.0, guard_s: float = 60.0) -> float:
-    """The market's best bound after `steps` steps, or CP-SAT's for small days if lower."""
+    """The market's best bound after `steps` steps, or CP-SAT's if lower."""
     market = Market.of_problem(problem)
     most = cheapest(market, fluid_prices(market, Budget(deterministic_s, guard_s)) or idle_prices(market), steps)
     if 0 < len(problem.jobs.number) <= EXACT_JOBS:

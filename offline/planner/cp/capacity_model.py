@@ -1,7 +1,7 @@
 """Capacity limits summed over nodes: necessary, and nearly sufficient for packing.
 
-Jobs restricted to some node groups never use more than these groups have. Units larger than half a node take separate
-nodes. Running jobs and maintenance are subtracted.
+Jobs restricted to some node groups share their capacity. Units larger than half a node take separate nodes. Running
+jobs and maintenance are subtracted.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ _AFTER_ALL = 1 << 61
 
 @dataclass(frozen=True)
 class Row:
-    """The total `demand` (jobs,) of concurrent jobs never exceeds `free`."""
+    """Concurrent jobs' total `demand` (jobs,) never exceeds `free`."""
 
     demand: Ints
     free: StepFunction
 
     def fixed(self) -> tuple[int, Ints, Ints, Ints]:
-        """Maximum of `free`, and spans below: start, end and missing amount, arrays (spans,)."""
+        """Maximum of `free`, and lower spans: start, end and missing amount, arrays (spans,)."""
         most = int(self.free.values.max())
         ends = np.append(self.free.times[1:], _AFTER_ALL)
         less = np.flatnonzero(self.free.values < most)
         return most, self.free.times[less], ends[less], most - self.free.values[less]
 
     def means(self, edges: Ints) -> Ints:
-        """Integral of `free` over each `[edges[i], edges[i+1])`."""
+        """Integral of `free` over `[edges[i], edges[i+1])`."""
         return np.array([self.free.integral(int(a), int(b)) for a, b in pairwise(edges)])
 
 
 def rows(problem: Problem) -> list[Row]:
-    """All rows that some jobs could violate, without jobs too large for any node."""
+    """Rows that some jobs could violate."""
     jobs, platform = problem.jobs, problem.platform
     capacity = platform.group_capacity
     able = able_groups(problem)
@@ -91,7 +91,7 @@ def _row(demand: Ints, capacity: Ints, nodes: Bools, node: Ints, start: Ints, en
 
 @dataclass(frozen=True)
 class Taken:
-    """Disjoint spans `[start, end)` of nodes closed or partly in use."""
+    """Disjoint spans `[start, end)` of nodes closed or in use."""
 
     closed: tuple[Ints, Ints, Ints]
     """Node, start, end."""
@@ -102,7 +102,7 @@ class Taken:
 
     @classmethod
     def of_problem(cls, problem: Problem) -> Taken:
-        """Collect running jobs and maintenance; no job counts during maintenance."""
+        """Collect running jobs and maintenance."""
         platform, running = problem.platform, problem.running
         in_maintenance = sorted({node for window in platform.maintenance for node in window.nodes})
         spans = {node: platform.closed_spans(node) for node in in_maintenance}
@@ -123,7 +123,7 @@ class Taken:
         return self._joined(self.capacity[self.closed[0], kind], self.request[:, kind])
 
     def whole(self, kind: int, half: int, capacity: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-        """Spans of nodes with more than `half` when empty, but no longer."""
+        """Spans of nodes with more than `half` when empty, but not in the span."""
         large = capacity > half
         left = capacity[self.used[0]] - self.request[:, kind]
         alone = _first_of_node(*self.used, large[self.used[0]] & (left <= half))

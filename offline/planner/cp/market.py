@@ -1,9 +1,8 @@
 """Proves a bound on a day's profit by prices of power and room.
 
-Every job pays `power` for its joules and `room` for its share of each row of capacity, and starts at its best time. A
-supplier sells any power at `power`; the machine sells its room. For any prices (`room` at least 0), no plan earns more
-than the three together (weak duality), whatever solver proposed the prices. Omitted, on the safe side: packing, latest
-starts, demand charges, penalties and power limits.
+Jobs pay `power` for joules and `room` for capacity, and start at their best times. A supplier sells any power at
+`power`; the machine sells its room. For any prices (`room` at least 0), no plan earns more than the three together
+(weak duality). Omitted, on the safe side: packing, latest starts, demand charges, penalties and power limits.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from offline.planner.day_problem import Problem
 from offline.planner.money import account_of_running, added_w, cores_of, most_added_w, price_per_j
 
 LEVELS = 8192
-"""IT power levels. Between two, the cheaper cooling applies (cooling ascends)."""
+"""IT power levels; between two, the cheaper cooling applies."""
 
 _BLOCK = 2_000
 """Jobs in a block, to bound memory."""
@@ -38,7 +37,7 @@ class Prices:
 
 @dataclass(frozen=True)
 class Market:
-    """A problem's data for the market; arrays of shape (segments,) unless stated."""
+    """A problem's data for the market; arrays (segments,) unless stated."""
 
     problem: Problem
     edges: Ints
@@ -57,7 +56,7 @@ class Market:
     earned: Floats
     """Of jobs, money a second, (jobs,)."""
     possible: Ints
-    """Jobs that fit a node and may start before the day's end."""
+    """Jobs that fit a node and may start in the day."""
 
     @classmethod
     def of_problem(cls, problem: Problem) -> Market:
@@ -83,7 +82,7 @@ class Market:
         return bound
 
     def answer(self, prices: Prices) -> tuple[float, Floats, Floats]:
-        """The bound, and excess demand for power (W·s) and each row.
+        """The bound, and excess demand for power (W·s) and rows.
 
         Excess demand is the bound's slope: prices of goods in excess demand should rise.
         """
@@ -121,7 +120,7 @@ class Market:
         return gain, power, room
 
     def best_starts(self, block: Ints, prices: Prices) -> tuple[Floats, Ints]:
-        """Best gain and start of each job. Gains are linear between the candidates."""
+        """Best gains and starts of jobs. Gains are linear between candidates."""
         jobs, edges = self.problem.jobs, self.edges
         earliest, duration = jobs.earliest[block, None], jobs.duration[block, None]
         wished = np.concatenate([np.tile(edges, (len(block), 1)), edges[None, :] - duration], axis=1)
@@ -140,7 +139,7 @@ class Market:
         return np.asarray(np.interp(start + duration, self.edges, whole) - np.interp(start, self.edges, whole))
 
     def overlaps(self, block: Ints, start: Ints) -> Floats:
-        """Each job's seconds in each segment, (jobs, segments)."""
+        """Seconds of jobs in segments, (jobs, segments)."""
         finish = start + self.problem.jobs.duration[block]
         low = np.maximum(start[:, None], self.edges[None, :-1])
         high = np.minimum(finish[:, None], self.edges[None, 1:])
@@ -148,7 +147,6 @@ class Market:
 
 
 def _power_reach(problem: Problem, base_w: Floats, count: int) -> Floats:
-    """At least `count` IT power levels (W), with the columns of a measured table."""
     low = float(base_w.min())
     high = float(base_w.max()) + most_added_w(problem)
     inner = np.zeros(0)
@@ -166,7 +164,7 @@ HULL_POINTS = 129
 
 
 def fluid_prices(market: Market, budget: Budget) -> Prices | None:
-    """Prices of the fluid relaxation; None without jobs or a solution within the budget."""
+    """Prices of the fluid relaxation, if found within the budget."""
     if not len(market.possible):
         return None
     classes = _Classes.of_market(market)
@@ -265,7 +263,7 @@ class _Entries:
 
 
 def _hull(market: Market, segment: int) -> list[tuple[float, float]]:
-    """Edges of the lower convex hull of money an hour over kW added: slope, value at 0."""
+    """Edges of the lower hull of money an hour over kW added: slope, value at 0."""
     there = np.flatnonzero(market.levels_w >= market.base_w[segment])
     chosen = there[np.unique(np.linspace(0, len(there) - 1, HULL_POINTS).astype(np.int64))]
     points: list[tuple[float, float]] = []

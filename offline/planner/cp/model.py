@@ -1,7 +1,7 @@
 """The thesis's model of a day (eq. 6.2 to 6.4): jobs as intervals, capacities, profit with looked-up cooling.
 
 Up to `MOST_UNIT_INTERVALS`, units have optional intervals on nodes as in the thesis. Beyond, capacity is summed over
-nodes (`capacity_model`), and packing is left to the caller.
+nodes (`capacity_model`), without packing.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 MOST_UNIT_INTERVALS = 2_000
 MONEY = 10**10
-"""Objective units in a currency unit."""
+"""Units in a currency unit."""
 POWER = 10
-"""Power units in a W."""
+"""Units in a W."""
 COLUMN_W = 500
-"""Width of a cooling column, as in the thesis's table."""
+"""Width of a cooling column, as in the thesis."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Segments:
 
 
 def unmerged(problem: Problem) -> Segments:
-    """The conditions' own segments, like the exact account.
+    """The conditions' own segments.
 
     Merged segments give no bound: where cooling gets cheaper with load, separate hours cost less than their mean.
     """
@@ -54,7 +54,7 @@ def unmerged(problem: Problem) -> Segments:
 
 @dataclass(frozen=True)
 class Lookup:
-    """Cooling of a segment: variables for column and cost, cost table, and power without jobs."""
+    """A segment's cooling: column and cost variables, cost table, power without jobs."""
 
     index: IntVar
     cost: IntVar
@@ -74,18 +74,18 @@ class DayModel:
     problem: Problem
     segments: Segments
     optimistic: bool = False
-    """Round so that no plan exceeds the objective's maximum, and let jobs wait for another day."""
+    """Round so that no plan exceeds the maximum, and let jobs wait for another day."""
     column_w: int = COLUMN_W
     model: CpModel = field(default_factory=new_model)
     start: list[IntVar] = field(default_factory=list)
     runs: list[IntervalVar] = field(default_factory=list)
     units: dict[tuple[int, int], list[IntVar]] = field(default_factory=dict)
-    """By job and node, if the model has nodes: whether a first, second, … unit is there."""
+    """By job and node: whether a first, second, … unit is there."""
     clipped: list[tuple[IntVar, int, int, int]] = field(default_factory=list)
-    """Variables min(start of a job + seconds, edge): variable, job, seconds, edge."""
+    """Variables min(start + seconds, edge): variable, job, seconds, edge."""
     looked_up: list[Lookup] = field(default_factory=list)
     terms: list[tuple[LinearExpr | int, int]] = field(default_factory=list)
-    """The objective: expressions with weights."""
+    """Expressions with weights."""
 
     def maximize_profit(self) -> None:
         """Set the objective."""
@@ -102,20 +102,20 @@ class DayModel:
 
     @property
     def soonest(self) -> Ints:
-        """First start of each job, shape (jobs,)."""
+        """First starts, (jobs,)."""
         earliest = self.problem.jobs.earliest
         return earliest if self.optimistic else np.maximum(earliest, self.problem.conditions.start)
 
     @property
     def latest(self) -> Ints:
-        """Last start of each job, shape (jobs,)."""
+        """Last starts, (jobs,)."""
         jobs, end = self.problem.jobs, self.problem.conditions.end
         last = np.where(jobs.latest == NO_TIME, self.problem.horizon, np.minimum(jobs.latest, self.problem.horizon))
         return np.maximum(self.soonest, end if self.optimistic else last)
 
 
 def starts(day: DayModel, begun: Ints | None = None) -> None:
-    """Add a start for every job, from `earliest` to the horizon, or to `begun` if later."""
+    """Add starts from `earliest` to the horizon, or to `begun` if later."""
     jobs, end = day.problem.jobs, day.problem.conditions.end
     latest = day.latest if begun is None else np.maximum(day.latest, begun)
     for place, (low, high) in enumerate(zip(day.soonest.tolist(), latest.tolist(), strict=True)):
@@ -145,7 +145,7 @@ def _most_units(problem: Problem) -> Ints:
 
 
 def capacity_on_nodes(day: DayModel) -> None:
-    """Assign every unit to a node (alternative), within capacity (cumulative), exactly."""
+    """Assign every unit to a node (alternative), within capacity (cumulative)."""
     most = _most_units(day.problem)
     on_node: list[list[tuple[int, IntervalVar]]] = [[] for _ in range(day.problem.platform.node_count)]
     for job, start in enumerate(day.start):
@@ -194,7 +194,7 @@ def capacity_of_row(day: DayModel, row: Row) -> None:
 
 
 def keep_nodes(day: DayModel, plan: Plan) -> None:
-    """Keep jobs with several units on their nodes of a plan (thesis eq. 6.5)."""
+    """Keep jobs with several units on their nodes (thesis eq. 6.5)."""
     several = np.flatnonzero(day.problem.jobs.units > 1).tolist()
     on_node: list[list[tuple[int, IntervalVar, int]]] = [[] for _ in range(day.problem.platform.node_count)]
     for job in several:
@@ -265,7 +265,7 @@ def profit(day: DayModel) -> None:
 
 
 def fixed_money(problem: Problem) -> float:
-    """Constant profit outside the objective: running jobs and idle nodes, without cooling."""
+    """Constant profit outside the objective, without cooling."""
     running = account_of_running(problem)
     return running.income_eur - float((price_per_j(problem) * running.it_w * np.diff(running.edges)).sum())
 
@@ -311,7 +311,7 @@ def _cooling_table(day: DayModel, place: int, columns: int, parts: int) -> Float
 
 
 def hint(day: DayModel, plan: Plan) -> int:
-    """Hint a plan with all variables, because CP-SAT ignores partial hints. Return its objective."""
+    """Hint all variables, because CP-SAT ignores partial hints. Return the objective."""
     for start, run, begun in zip(day.start, day.runs, plan.start.tolist(), strict=True):
         day.model.add_hint(start, begun)
         for today in run.presence_literals() if day.optimistic else ():

@@ -1,6 +1,6 @@
 """Improves a plan: CP-SAT moves large jobs at marginal prices.
 
-A fifth of the jobs has nine tenths of the work. The same plan, budget and seed give the same answer.
+A fifth of the jobs has nine tenths of the work. Answers are reproducible.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ FREE_JOBS = 40
 STEP_S = 0.3
 """Deterministic seconds of a step."""
 OVER_LIMIT = 1e6
-"""Penalty for a kWh above a strict limit, larger than any income."""
+"""Penalty for a kWh above a strict limit."""
 
 Settle = Callable[[Ints], tuple[Ints, float]]
-"""Maps wished starts to feasible starts, and their value."""
+"""Maps wished starts to feasible starts with values."""
 
 
 def polish(problem: Problem, start: Ints, budget: Effort, watch: Watch, settle: Settle | None = None) -> Ints:
@@ -69,13 +69,13 @@ def polish(problem: Problem, start: Ints, budget: Effort, watch: Watch, settle: 
 
 
 def value(problem: Problem, start: Ints) -> float:
-    """Profit minus a large penalty for each kWh above a strict limit."""
+    """Profit minus a large penalty for strict limits."""
     account = account_of(problem, start)
     return account.profit - OVER_LIMIT * account.over_limit_kwh
 
 
 def _free(problem: Problem, start: Ints, seed: int, step: int) -> Ints:
-    """Choose jobs at random, by possible core-seconds. Odd steps prefer starts near a random time."""
+    """Choose jobs at random, by core-seconds. Odd steps prefer starts near a random time."""
     day, jobs = problem.conditions, problem.jobs
     possible = np.flatnonzero(
         np.array(able_groups(problem), dtype=bool) & (np.maximum(jobs.earliest, day.start) < day.end)
@@ -91,16 +91,15 @@ def _free(problem: Problem, start: Ints, seed: int, step: int) -> Ints:
 
 
 STARTS = 24
-"""Candidate starts of a job."""
 GRID_S = 900
-"""Grid of starts and capacity, beside the plan's own times."""
+"""Grid of starts and capacity."""
 ATTEMPTS = 20
 MONEY = 10**7
 
 
 @dataclass(frozen=True)
 class MarginalProfit:
-    """Marginal profit of a second of each job in each segment."""
+    """Marginal profit of jobs by segment."""
 
     edges: Ints
     earned: Floats
@@ -136,7 +135,7 @@ class MarginalProfit:
 
 @dataclass(frozen=True)
 class Window:
-    """A plan with some movable jobs, and the capacity left by the others."""
+    """A plan with movable jobs, and the capacity left by others."""
 
     problem: Problem
     start: Ints
@@ -144,11 +143,11 @@ class Window:
     free: Ints
     """The movable jobs."""
     rows: list[tuple[Ints, Extremes]]
-    """Demand of the movable jobs, and capacity left by the others."""
+    """Demand of movable jobs, and capacity left."""
 
     @classmethod
     def of_plan(cls, problem: Problem, start: Ints, free: Ints, rows: list[Row]) -> Window:
-        """Make some jobs movable; `rows`: the problem's."""
+        """Make some jobs movable."""
         stays = np.ones(len(start), dtype=bool)
         stays[free] = False
         finish = start + problem.jobs.duration
@@ -229,7 +228,7 @@ class Window:
     def _rounded(self, choices: Choices, share: Floats) -> Ints:
         """Select a choice for each job: the largest share that fits, largest jobs first.
 
-        A job that fits nowhere comes first in the next attempt. A result worse than the current plan is rejected.
+        A stuck job comes first in the next attempt. Results worse than the current plan are rejected.
         """
         stay: Ints = (choices.start == self.start[self.free][choices.place]).astype(np.int64)
         size = self.problem.jobs.duration[self.free] * cores_of(self.problem)[self.free]
@@ -266,7 +265,7 @@ class Window:
     def _choices(self, place: int, profit: MarginalProfit) -> Ints:
         """Candidate starts of a job: the current, the best, and an even spread.
 
-        Candidates are on a grid, at the earliest start, or at a segment's beginning or (for the end) end.
+        Candidates are on a grid, at the earliest start, or aligned with a segment's beginning or end.
         """
         jobs, conditions = self.problem.jobs, self.problem.conditions
         job = int(self.free[place])
@@ -287,7 +286,7 @@ class Window:
     ) -> None:
         """Limit the use in each span to its least free capacity, as a chain.
 
-        Spans are cut on a grid and at current starts and ends of movable jobs, so the current plan fits.
+        Spans are also cut at current starts and ends of movable jobs, so the current plan fits.
         """
         least = left.over(choices.cuts[:-1], choices.cuts[1:])
         takes = demand[choices.place]
@@ -310,12 +309,12 @@ class Window:
 
 @dataclass(frozen=True)
 class Choices:
-    """Candidate starts of movable jobs; arrays of shape (choices,) unless stated."""
+    """Candidate starts of movable jobs; arrays (choices,) unless stated."""
 
     place: Ints
     """Index among the movable jobs."""
     offsets: Ints
-    """(movable jobs + 1,): choices of a job are `offsets[i]` to `offsets[i + 1]`."""
+    """(movable jobs + 1,): choices are `offsets[i]` to `offsets[i + 1]`."""
     start: Ints
     value: Floats
     cuts: Ints
