@@ -1,6 +1,6 @@
-"""Plans ahead: each job looks for the start that its set-up likes best, and reserves it at once.
+"""Planned reservations: each job reserves its best start at once.
 
-It serves any number of jobs, and gets out of early ends what can be got by asking again.
+Repeated queries make use of early ends.
 """
 
 from __future__ import annotations
@@ -22,61 +22,61 @@ from dardis.wire.effects import Effect
 
 
 class PlannedManager:
-    """The agents of some jobs. Events come in by `submit`, `ask_again`, `retry` and `handle`; effects go out."""
+    """Agent of some jobs. Events enter by methods; effects are returned."""
 
     def __init__(
         self, setup: SetUp, layout: Layout, seed: int, reach: Reach = EVERY_HOST,
         address: ManagerAddress = ONLY_MANAGER, make_claims: Callable[[Retry], Claims] = lambda _: FinalClaims(),
         *, pool: LocalNodes | None = None,
     ) -> None:  # fmt: skip
-        """`make_claims` says how claims become reservations; it is handed what lets a job search anew.
+        """Start without jobs.
 
-        `address` is where hosts of a tree send their answers, less than 0. `pool`: all nodes, where they are in this
-        process, all are asked and always up, and nobody else speaks before a talk is over: it holds whole rounds.
+        `make_claims`: makes claims, given the callback for a new search. `address`: for answers of a host tree, below
+        0. `pool`: all nodes, if local, always up, queried together and without interruption; the pool performs complete
+        rounds.
         """
         claims = make_claims(self.retry)
         self._negotiation = Negotiation(setup, layout, seed, reach, address, claims, self._conclude)
         self._at_once = None if pool is None else AtOnce(setup, self._negotiation, layout.sets, pool)
         self._asking_again = AskingAgain(setup.backfill_scope, self._negotiation.rules, self._negotiation.sampling)
         self._measures = not setup.drawn and not claims.tentative
-        """Whether it asks what start a job would have had, had all nodes been up (a drawn one says nothing)."""
+        """Whether to measure starts with all nodes up. Drawn starts show nothing."""
 
     @property
     def messages(self) -> int:
-        """Messages between its jobs and node managers, one for each node, less those that only measure."""
+        """Messages with node managers, counted per node, without measurements."""
         return self._negotiation.messages
 
     @property
     def renegotiations(self) -> int:
-        """Asks and claims after the first, over its jobs."""
+        """Queries and claims after the first, over all jobs."""
         return self._negotiation.renegotiations
 
     def attempts(self, number: JobId) -> int:
-        """Windows that the job has tried in its last search (thesis 5.3.6)."""
+        """Return the windows tried in the last search (thesis 5.3.6)."""
         return self._negotiation.states[number].tried
 
     def hosts(self, number: JobId) -> tuple[HostId, ...]:
-        """The hosts of its reservation, ascending; none without one."""
+        """Return the hosts of the reservation, ascending."""
         return self._negotiation.states[number].hosts
 
     def submit(self, job: Job, now: int) -> list[Effect]:
-        """Take a new job and ask for it."""
+        """Add a new job and search a start."""
         self._negotiation.add(job)
         return self.retry(job.number, now)
 
     def retry(self, number: JobId, now: int) -> list[Effect]:
-        """Search anew for a job that has no reservation."""
+        """Start a new search for an unreserved job."""
         state = self._negotiation.states[number]
         if self._at_once is not None and self._at_once.may_seek(state):
             return self._at_once.seek(state, now) or self._negotiation.search(number, now)
         return self._negotiation.search(number, now)
 
     def ask_again(self, numbers: Iterable[JobId], now: int, freed_until: int = 0) -> list[Effect]:
-        """Let jobs ask again, in this order, after something was freed; those that gain by it move.
+        """Let jobs query again, in order, after nodes became free; jobs with a better start move.
 
-        All of them have reservations, and ask for starts in `[now, start)`, or, of all nodes, also for their own start
-        on other nodes; or none has, and they ask for starts in `[now, freed_until)`: only a run that begins before then
-        can use what was freed.
+        Either all jobs have reservations or none. Reserved jobs query `[now, start)`, and with all nodes also their own
+        start. Other jobs query `[now, freed_until)`: only such starts can use the freed nodes.
         """
         states = [self._negotiation.states[number] for number in numbers]
         if self._at_once is not None and self._at_once.may_improve(states):
@@ -85,19 +85,19 @@ class PlannedManager:
         return self._ask_batch(now)
 
     def refused(self, number: JobId, now: int) -> list[Effect]:
-        """Give back what hosts hold of a claim that another has refused, and search anew."""
+        """Release a refused claim, and search again."""
         return self._negotiation.states[number].give_back() + self.retry(number, now)
 
     def forget(self, number: JobId) -> None:
-        """Drop a job that has ended."""
+        """Drop a finished job."""
         self._negotiation.forget(number)
 
     def handle(self, message: say.Message, now: int) -> list[Effect]:
-        """Take a message at time `now`; return what is to be done."""
+        """Handle a message."""
         return self._negotiation.handle(message, now)
 
     def _conclude(self, this: Round, now: int) -> list[Effect]:
-        """Take what a round has found, or look on."""
+        """Claim the pick of a round, or search further."""
         if this.measures is not None:
             self._negotiation.note_measured(this)
             return self._claim(*this.measures, now)
@@ -116,7 +116,6 @@ class PlannedManager:
         )
 
     def _move(self, this: Round, chosen: Pick | None, now: int) -> list[Effect]:
-        """Let the first of those that asked again have what it has found, and the others go on."""
         if chosen is None:
             self._asking_again.nobody_moved()
             return self._ask_batch(now)
@@ -124,14 +123,13 @@ class PlannedManager:
         return self._take(this, chosen, now)
 
     def _ask_batch(self, now: int) -> list[Effect]:
-        """Let the next jobs ask again, in one message."""
         batch, searches = self._asking_again.next_batch(now)
         if not batch:
             return []
         return self._negotiation.ask(batch, searches, [-1] * len(batch), now, asks_again=True)
 
     def _take(self, this: Round, chosen: Pick, now: int) -> list[Effect]:
-        """Claim what was chosen; where nodes that are down held offers back, ask first what it would have been."""
+        """Claim a pick. First measure the start if sleeping nodes held offers back."""
         asks = self._negotiation.measure(this, chosen, now) if self._measures else []
         return asks or self._claim(this, chosen, now)
 
