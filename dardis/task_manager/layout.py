@@ -31,7 +31,7 @@ class Layout:
     levels: Mapping[str, int] = field(default_factory=lambda: {"": 0})
     """Number of lower priorities, by queue."""
     _cuts: Ints = field(init=False, compare=False, repr=False)
-    """The bounds as an array: a conversion per query is expensive."""
+    """The bounds as an array, stored since conversions are slow."""
     _group_ends: Ints = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -58,7 +58,7 @@ class Layout:
         return np.searchsorted(self._cuts, nodes, side="right") - 1
 
     def shares(self, nodes: Ints) -> Iterator[tuple[HostId, slice]]:
-        """Iterate over the hosts of ascending `nodes`, with their slices."""
+        """Iterate over the hosts of ascending `nodes`, with slices."""
         low, count = 0, len(nodes)
         while low < count:
             host = bisect_right(self.bounds, nodes[low]) - 1
@@ -68,7 +68,7 @@ class Layout:
             low = high
 
     def span(self, host: HostId) -> tuple[int, int]:
-        """Return the nodes `[first, last)` of a host."""
+        """Return a host's nodes `[first, last)`."""
         return self.bounds[host], self.bounds[host + 1]
 
     def most_units(self, nodes: Ints, request: Sequence[int], *, distinct: bool) -> int:
@@ -86,12 +86,12 @@ class Layout:
         return self.levels.get(job.queue, self.levels[""])
 
     def asked(self, groups: int) -> int:
-        """Return the number of nodes that a job may use, at least 1."""
+        """Return the number of allowed nodes, at least 1."""
         return max(self.sets.count(groups), 1)
 
 
 def layout_of(platform: Platform, bounds: tuple[int, ...], desired: DesiredProfile | None) -> Layout:
-    """Return a layout with the nodes [bounds[h], bounds[h+1]) on host h."""
+    """Return the layout with nodes [bounds[h], bounds[h+1]) on host h."""
     return Layout(
         bounds,
         platform.sets,

@@ -1,6 +1,6 @@
 """Complete rounds in one call of a local pool, and joint messages.
 
-Calls serve set-ups with earliest starts and final claims. The saved messages are counted.
+Saved messages are counted.
 """
 
 from __future__ import annotations
@@ -29,10 +29,9 @@ from dardis.wire.messages import Ask, JointAsk, JointOffers, Offers
 
 
 class AtOnce:
-    """Rounds performed by a local pool."""
+    """Rounds of a local pool, for earliest starts and final claims."""
 
     def __init__(self, setup: SetUp, negotiation: Negotiation, sets: NodeSets, pool: LocalNodes) -> None:
-        """Serve the jobs of `negotiation`."""
         self._pool = pool
         self._negotiation = negotiation
         self._sets = sets
@@ -48,11 +47,11 @@ class AtOnce:
     # Jobs without a reservation.
 
     def may_seek(self, state: JobState) -> bool:
-        """Whether the pool may find the start: a deadline limits the search."""
+        """Whether the pool may search: no deadline."""
         return self._serves and state.job.latest is None
 
     def seek(self, state: JobState, now: int) -> list[Effect]:
-        """Reserve the earliest start, if any."""
+        """Reserve the earliest start."""
         job = state.job
         request = np.array(job.request, dtype=np.int64)
         span = max(job.walltime, SHORTEST_WINDOW_S)
@@ -74,7 +73,7 @@ class AtOnce:
         return self._improves and all(state.nodes is not None for state in states)
 
     def improve(self, states: Iterable[JobState], now: int) -> list[Effect]:
-        """Move jobs with an earlier start."""
+        """Move jobs to earlier starts."""
         asking = [state for state in states if max(now, state.job.earliest) < state.start]
         if not asking:
             return []
@@ -91,7 +90,7 @@ class AtOnce:
         return self._improved(asking, self._pool.improve(improve, now))
 
     def _improved(self, asking: Sequence[JobState], found: Improved) -> list[Effect]:
-        """Record moves, and count queries in batches; each move starts a new batch."""
+        """Count queries in batches; each move starts a new batch."""
         moved = dict(zip(found.place.tolist(), range(len(found.place)), strict=True))
         effects: list[Effect] = []
         begin, batch = 0, FIRST_BATCH
@@ -153,7 +152,7 @@ def _joined(asks: Sequence[Ask]) -> JointAsk:
 
 
 def taken_apart(joint: JointOffers) -> Iterator[tuple[JobId, Offers]]:
-    """Split a joint answer by job."""
+    """Split an answer by job."""
     offset = joint.offset.tolist()
     about = zip(joint.job.tolist(), joint.rounds.tolist(), joint.about.tolist(), pairwise(offset), strict=True)
     for job, number, (horizon, last_end, down_until), (low, high) in about:

@@ -42,13 +42,12 @@ Conclude = Callable[[Round, int], list[Effect]]
 
 
 class Negotiation:
-    """The rounds and claims of a task manager's jobs."""
+    """Rounds and claims of a task manager."""
 
     def __init__(
         self, setup: SetUp, layout: Layout, seed: int, reach: Reach, address: ManagerAddress, claims: Claims,
         conclude: Conclude,
     ) -> None:  # fmt: skip
-        """Start without jobs. `address`: for answers of a host tree, below 0."""
         self._setup = setup
         self._reach = reach
         self._layout = layout
@@ -60,7 +59,7 @@ class Negotiation:
             setup.drawn, desired_binds, setup.profile is ProfileRule.SOFT, setup.grain, layout.hours
         )
         self.outside_desired = outside_desired(setup.profile_split) if self.rules.hard else ""
-        """Why a hard profile may forbid all starts; else empty."""
+        """Why a hard profile may forbid all starts."""
         self._asking = Asking(layout, reach, address, claims.resend, claims.gone)
         self.states: dict[JobId, JobState] = {}
         self._rounds: dict[int, Round] = {}
@@ -70,10 +69,10 @@ class Negotiation:
         self.messages = 0
         """Messages with node managers, counted per node, without measurements."""
         self.renegotiations = 0
-        """Queries and claims after the first, over all jobs."""
+        """Queries and claims after the first."""
 
     def add(self, job: Job) -> JobState:
-        """Add a new job; return its state."""
+        """Add a job."""
         state = self.states[job.number] = JobState(job)
         return state
 
@@ -85,7 +84,7 @@ class Negotiation:
             self.sampling.drop(number)
 
     def cannot_hold(self, state: JobState) -> list[Effect]:
-        """Reject a job too large for the empty machine."""
+        """Reject a job too large for the machine."""
         job = state.job
         distinct = self._setup.units_per_node is UnitsPerNode.DISTINCT
         could = could_hold(job, self._layout.sets, distinct=distinct)
@@ -94,14 +93,14 @@ class Negotiation:
         return [Rejected(job.number, too_large(job, self._layout.kinds, could), state.tried)]
 
     def to_all(self, message: say.Message) -> ToHosts:
-        """Return a message that all hosts answer, without losses."""
+        """Return a message that all hosts answer."""
         return self._asking.all_hosts(message)
 
     # ------------------------------------------------------------------------------------------------------------------
     # Queries.
 
     def search(self, number: JobId, now: int) -> list[Effect]:
-        """Start a new search for an unreserved job."""
+        """Start a new search."""
         state, sample = self.states[number], 0
         if self.sampling is not None:
             self.sampling.drop(number)
@@ -112,7 +111,7 @@ class Negotiation:
         return first_search(state.job, self._claims.soonest(state.job, now), now, self.rules, sample, state.asks)
 
     def ask_for(self, state: JobState, search: Search, now: int) -> list[Effect]:
-        """Query a job's starts in a window."""
+        """Query the starts of a job in a window."""
         nodes = search.sample or self._layout.asked(state.job.groups)
         quota = quota_of(search, state.job.units, nodes, self._setup.grain)
         return self.ask([state], [search], [quota], now)
@@ -120,7 +119,7 @@ class Negotiation:
     def ask(
         self, states: list[JobState], searches: list[Search], quotas: list[int], now: int, *, asks_again: bool = False
     ) -> list[Effect]:
-        """Query starts of some jobs in one message. `asks_again`: keep their own searches."""
+        """Query several jobs. `asks_again`: keep their own searches."""
         for state, search in zip(states, searches, strict=True):
             self.count_rounds(state, 1, 0)  # nodes are counted when the query is sent
             if not asks_again:
@@ -155,14 +154,13 @@ class Negotiation:
         )
 
     def note_measured(self, this: Round) -> None:
-        """Record the start found by a measurement."""
+        """Record a measured start."""
         state = this.states[0]
         first = next(picks(this, self._setup.selection, self._seed), None) if this.offers else None
         earlier = [first.start] if first is not None else [start for _, start in this.starts]
         state.if_all_were_up = min([state.if_all_were_up, *earlier])
 
     def _send(self, this: Round, ask: say.Ask, now: int) -> list[Effect]:
-        """Send a round's message, and register for answers."""
         job = this.states[0].job
         this.number, this.sent, this.relay, this.passed_over = ask.round, ask, None, 0
         self._rounds[ask.round] = this
@@ -207,12 +205,11 @@ class Negotiation:
         return self._claims.handle(message, now)
 
     def _ask_the_silent(self, this: Round, timer: say.Timer, now: int) -> list[Effect]:
-        """Query silent hosts again."""
         sends = self._asking.again(this, self._claims.patience(this.states[0].job.number))
         return [*sends, SetTimer(now + self._claims.resend, timer)]
 
     def _over(self, this: Round, now: int) -> list[Effect]:
-        """Evaluate the answers. Sums with a start lead to a candidates query."""
+        """Evaluate answers. Sums with a start lead to a candidates query."""
         del self._rounds[this.number]
         if this.sums is not None and not this.starts:
             this.starts = starts_of(this, self._setup.selection, self._seed)
@@ -231,7 +228,7 @@ class Negotiation:
         return self._asking.lacks_answers(this)
 
     def look_on(self, this: Round, now: int) -> list[Effect]:
-        """Query the next window; return nothing if none is left."""
+        """Query the next window, if any."""
         state, search = this.states[0], this.searches[0]
         if this.starts or not this.answered:
             return self._claims.later(state, now, slow=self.lacks_answers(this))
@@ -243,7 +240,6 @@ class Negotiation:
         return self.ask_for(state, replace(following, first=first, last=max(following.last, first)), now)
 
     def _following(self, state: JobState, search: Search, this: Round, now: int) -> Search | None:
-        """The next query. Samples grow up to all nodes."""
         if search.hears:
             window = begin(state.job, self._claims.soonest(state.job, now), self.rules, this.horizon)
             return replace(window, sample=search.sample, draw=search.draw)
@@ -253,18 +249,18 @@ class Negotiation:
         return replace(search, sample=wider, quota=self.rules.drawn) if wider else self._first_search(state, 0, now)
 
     def nowhere(self, this: Round, now: int) -> list[Effect]:
-        """Handle a job without any start."""
+        """Handle a job without a start."""
         return self._claims.nowhere(this.states[0], self.outside_desired, now, slow=self.lacks_answers(this))
 
     # ------------------------------------------------------------------------------------------------------------------
     # Claims.
 
     def claim(self, this: Round, chosen: Pick, now: int) -> list[Effect]:
-        """Claim the pick of a finished round."""
+        """Claim a pick."""
         return self.take(this.states[chosen.place], this.incarnations(self._layout.host_of), chosen, now)
 
     def take(self, state: JobState, incarnations: Mapping[HostId, int], chosen: Pick, now: int) -> list[Effect]:
-        """Claim nodes on hosts with these incarnations."""
+        """Claim nodes on hosts in these incarnations."""
         self.count_claim(state, len(chosen.nodes))
         confirms = confirms_of(state, incarnations, chosen, self._layout, tentative=self._claims.tentative)
         state.start, state.nodes, state.units = chosen.start, chosen.nodes, chosen.units
@@ -274,7 +270,7 @@ class Negotiation:
         return self._claims.claim(state, confirms, now)
 
     def hold(self, state: JobState, has: Pick) -> None:
-        """Record a reservation made by the only host."""
+        """Record a reservation by the only host."""
         self.count_claim(state, len(has.nodes))
         state.start, state.nodes, state.units, state.fills = has.start, has.nodes, has.units, None
         state.hosts, state.claim = (FIRST_HOST,), state.asks
@@ -294,7 +290,7 @@ class Negotiation:
         self.messages += 2 * nodes
 
     def count_round_of(self, states: Sequence[JobState]) -> None:
-        """Count a query of each job to its own nodes, with answers."""
+        """Count a query to each job's own nodes."""
         for state in states:
             assert state.nodes is not None
             self.renegotiations += state.asks != 0
@@ -302,7 +298,7 @@ class Negotiation:
             self.messages += 2 * len(state.nodes)
 
     def count_claim(self, state: JobState, nodes: int) -> None:
-        """Count a claim of `nodes` nodes."""
+        """Count a claim."""
         self.renegotiations += state.claims > 0
         state.claims += 1
         self.messages += nodes

@@ -1,7 +1,4 @@
-"""Planned reservations: each job reserves its best start at once.
-
-Repeated queries make use of early ends.
-"""
+"""Planned reservations: each job reserves its best start at once."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ from dardis.wire.effects import Effect
 
 
 class PlannedManager:
-    """Agent of some jobs. Events enter by methods; effects are returned."""
+    """Agent of jobs with planned reservations."""
 
     def __init__(
         self, setup: SetUp, layout: Layout, seed: int, reach: Reach = EVERY_HOST,
@@ -32,15 +29,14 @@ class PlannedManager:
         """Start without jobs.
 
         `make_claims`: makes claims, given the callback for a new search. `address`: for answers of a host tree, below
-        0. `pool`: all nodes, if local, always up, queried together and without interruption; the pool performs complete
-        rounds.
+        0. `pool`: all nodes, if local, always up and queried together.
         """
         claims = make_claims(self.retry)
         self._negotiation = Negotiation(setup, layout, seed, reach, address, claims, self._conclude)
         self._at_once = None if pool is None else AtOnce(setup, self._negotiation, layout.sets, pool)
         self._asking_again = AskingAgain(setup.backfill_scope, self._negotiation.rules, self._negotiation.sampling)
         self._measures = not setup.drawn and not claims.tentative
-        """Whether to measure starts with all nodes up. Drawn starts show nothing."""
+        """Whether to measure starts with all nodes up."""
 
     @property
     def messages(self) -> int:
@@ -49,7 +45,7 @@ class PlannedManager:
 
     @property
     def renegotiations(self) -> int:
-        """Queries and claims after the first, over all jobs."""
+        """Queries and claims after the first."""
         return self._negotiation.renegotiations
 
     def attempts(self, number: JobId) -> int:
@@ -57,26 +53,26 @@ class PlannedManager:
         return self._negotiation.states[number].tried
 
     def hosts(self, number: JobId) -> tuple[HostId, ...]:
-        """Return the hosts of the reservation, ascending."""
+        """Return the hosts of a reservation."""
         return self._negotiation.states[number].hosts
 
     def submit(self, job: Job, now: int) -> list[Effect]:
-        """Add a new job and search a start."""
+        """Add a job and search."""
         self._negotiation.add(job)
         return self.retry(job.number, now)
 
     def retry(self, number: JobId, now: int) -> list[Effect]:
-        """Start a new search for an unreserved job."""
+        """Start a new search."""
         state = self._negotiation.states[number]
         if self._at_once is not None and self._at_once.may_seek(state):
             return self._at_once.seek(state, now) or self._negotiation.search(number, now)
         return self._negotiation.search(number, now)
 
     def ask_again(self, numbers: Iterable[JobId], now: int, freed_until: int = 0) -> list[Effect]:
-        """Let jobs query again, in order, after nodes became free; jobs with a better start move.
+        """Let jobs query again, in order, after nodes became free.
 
         Either all jobs have reservations or none. Reserved jobs query `[now, start)`, and with all nodes also their own
-        start. Other jobs query `[now, freed_until)`: only such starts can use the freed nodes.
+        start. Others query `[now, freed_until)`: later starts cannot use the freed nodes.
         """
         states = [self._negotiation.states[number] for number in numbers]
         if self._at_once is not None and self._at_once.may_improve(states):
@@ -85,7 +81,7 @@ class PlannedManager:
         return self._ask_batch(now)
 
     def refused(self, number: JobId, now: int) -> list[Effect]:
-        """Release a refused claim, and search again."""
+        """Release a claim, and search again."""
         return self._negotiation.states[number].give_back() + self.retry(number, now)
 
     def forget(self, number: JobId) -> None:
@@ -97,7 +93,6 @@ class PlannedManager:
         return self._negotiation.handle(message, now)
 
     def _conclude(self, this: Round, now: int) -> list[Effect]:
-        """Claim the pick of a round, or search further."""
         if this.measures is not None:
             self._negotiation.note_measured(this)
             return self._claim(*this.measures, now)
@@ -129,7 +124,7 @@ class PlannedManager:
         return self._negotiation.ask(batch, searches, [-1] * len(batch), now, asks_again=True)
 
     def _take(self, this: Round, chosen: Pick, now: int) -> list[Effect]:
-        """Claim a pick. First measure the start if sleeping nodes held offers back."""
+        """Claim a pick. First measure if sleeping nodes held offers back."""
         asks = self._negotiation.measure(this, chosen, now) if self._measures else []
         return asks or self._claim(this, chosen, now)
 

@@ -1,4 +1,4 @@
-"""Routing of queries to hosts, and the jobs that query again."""
+"""Routing of queries to hosts, and repeated queries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dardis.wire.effects import Send, SendAll, ToHosts
 
 
 class Asking:
-    """Queries of a task manager to hosts, direct, by tree or to samples."""
+    """Queries to hosts, direct, by tree or to samples."""
 
     def __init__(self, layout: Layout, reach: Reach, address: ManagerAddress, resend: int, gone: set[HostId]) -> None:
         """Send queries, with answers to `address`.
@@ -37,7 +37,7 @@ class Asking:
         self._questions = 0
 
     def whom(self, ask: say.Ask, states: Sequence[JobState]) -> tuple[HostId, ...] | None:
-        """Return the hosts of the queried nodes; None: all."""
+        """Return the queried hosts (None: all)."""
         if len(ask.sample_offset):
             return tuple(np.unique(self._layout.host_of(ask.sample)).tolist())
         return tuple(sorted({host for state in states for host in state.hosts})) if ask.held_only else None
@@ -53,7 +53,7 @@ class Asking:
         return [] if this.answered else self._to_all(this, step)
 
     def awaits(self, this: Round) -> bool:
-        """Whether answers are missing. A count comes first, as full scans are quadratic in hosts."""
+        """Whether answers are missing. A count avoids scans quadratic in hosts."""
         if this.sent.want != say.ROWS:
             return not this.answered
         asked = self._hosts if this.hosts is None else len(this.hosts)
@@ -71,7 +71,7 @@ class Asking:
         return said.hosts < self._hosts - this.passed_over
 
     def all_hosts(self, message: say.Message) -> ToHosts:
-        """Return a message that all hosts answer, without losses."""
+        """Return a message that all hosts answer."""
         return Send(FIRST_HOST, self._relay_of(message, 0, FOREVER)) if self._arity else SendAll(message)
 
     def _to(self, host: HostId, this: Round) -> Send:
@@ -79,7 +79,6 @@ class Asking:
         return Send(host, part_of(this.sent, *self._layout.span(host)) if sampled else this.sent)
 
     def _to_all(self, this: Round, step: int) -> Sequence[ToHosts]:
-        """Messages to all hosts. A change of `gone` makes a new tree."""
         if not self._arity:
             return [SendAll(this.sent)]
         if this.relay is None or this.relay.gone.tolist() != sorted(self._gone):
@@ -105,15 +104,14 @@ FIRST_BATCH, LARGEST_BATCH = 4, 64
 
 
 class AskingAgain:
-    """The jobs that query again, in order."""
+    """Jobs that query again after nodes became free, in order."""
 
     def __init__(self, scope: BackfillScope, rules: SearchRules, sampling: Sampling | None) -> None:
-        """Start without jobs. `sampling`: moving jobs query samples."""
+        """`sampling`: moving jobs query samples."""
         self._scope = scope
         self._rules = rules
         self._sampling = sampling if scope is BackfillScope.ALL_NODES else None
         self._queue: deque[tuple[JobState, int]] = deque()
-        """Jobs with their first start to query."""
         self._batch = FIRST_BATCH
         self._freed_until = 0
 
@@ -128,7 +126,7 @@ class AskingAgain:
         self._batch = min(2 * self._batch, LARGEST_BATCH)
 
     def moved(self, later: Sequence[JobState]) -> None:
-        """Record a move: the message's later jobs query again."""
+        """Record a move: later jobs query again."""
         distinct = {state.job.number: state for state in later}
         self._queue.extendleft((state, 0) for state in reversed(distinct.values()))
         self._batch = FIRST_BATCH
@@ -162,7 +160,6 @@ class AskingAgain:
         return self._rules.desired_binds and not (late and self._rules.soft)
 
     def _last(self, state: JobState) -> int:
-        """Last start to query: earlier, or the own start on better nodes."""
         if state.nodes is None:
             return self._freed_until - 1
         return state.start - (self._scope is BackfillScope.SAME_NODES)

@@ -1,4 +1,4 @@
-"""One round: the queries sent, the offers received, and the picks."""
+"""One round: queries, offers and picks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MOST_DRAWN_FROM = 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """A start found. `place`: of its query in the round."""
+    """A start found by a round. `place`: of its query."""
 
     place: int
     start: int
@@ -57,23 +57,22 @@ class JobState:
     nodes: Ints | None = None
     units: Ints | None = None
     hosts: tuple[HostId, ...] = ()
-    """Of the reservation."""
+    """Hosts of the reservation."""
     claim: int = 0
-    """`asks` at the claim."""
     fills: bool | None = None
     """Whether the job's units fill the reserved nodes; None: unknown."""
     if_all_were_up: int = FOREVER
     """Earliest known start with all nodes up (FOREVER: none was held back)."""
 
     def give_back(self) -> list[Effect]:
-        """Drop a final reservation; return the releases."""
+        """Drop a reservation; return releases."""
         told: list[Effect] = [Send(host, say.Release(self.job.number, self.claim)) for host in self.hosts]
         self.nodes, self.units, self.hosts = None, None, ()
         return told
 
     @property
     def tried(self) -> int:
-        """Windows tried in the last search (thesis 5.3.6)."""
+        """Windows of the last search (thesis 5.3.6)."""
         return 0 if self.search is None else self.search.attempt + 1
 
     def holds(self, pick: Pick) -> bool:
@@ -101,17 +100,13 @@ class Round:
     """Whether the jobs query again after nodes became free."""
     offers: dict[HostId, say.Offers] = field(default_factory=dict)
     sent: say.Ask = field(init=False)
-    """The last query: `ask`, or for candidates."""
     expires: int = FOREVER
-    """Time limit for answers."""
     relay: say.Relay | None = None
-    """The message down the host tree."""
     passed_over: int = 0
-    """Most hosts named as gone in `relay`."""
+    """Most hosts in `relay.gone`."""
     measures: tuple[Round, Pick] | None = None
     """The round and pick to claim after this measurement."""
     sums: say.Sums | None = None
-    """Summed offers, if queried."""
     starts: list[tuple[int, int]] = field(default_factory=list)
     """(place, start) of each query with a start in the sums."""
     candidates: say.Candidates | None = None
@@ -263,9 +258,9 @@ def starts_of(this: Round, policy: SelectionPolicy, seed: int) -> list[tuple[int
 
 
 def ask_for_candidates(number: int, this: Round) -> say.Ask:
-    """Build the query for the best nodes of the selected starts.
+    """Build the query for the best nodes of selected starts.
 
-    Nodes that offer all runs need not look beyond the start.
+    Nodes with all runs need only the start.
     """
     ask, places = this.ask, [place for place, _ in this.starts]
     start = np.array([start for _, start in this.starts], dtype=np.int64)
@@ -298,7 +293,7 @@ def picks(this: Round, policy: SelectionPolicy, seed: int) -> Iterator[Pick]:
     rows, offset = this.joined()
     if len(rows) == 0:
         return
-    most = min(int(ask.units.max()), len(rows))  # each node has at least one unit of its row
+    most = min(int(ask.units.max()), len(rows))  # each chosen node has at least one row
     nodes, units = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
     result = np.empty(3, dtype=np.int64)
     asks = ask.columns
@@ -319,7 +314,6 @@ def _first_taken(
     rows: Ints, offset: Ints, ask: say.Ask, begin: int, choice: common_starts.Choice, policy: SelectionPolicy,
     nodes: Ints, units: Ints, result: Ints,
 ) -> None:  # fmt: skip
-    """As `common_starts.first_start`, by a policy."""
     result[0] = common_starts.NONE
     for i in range(begin, len(ask.job)):
         mine = rows[offset[i] : offset[i + 1]]

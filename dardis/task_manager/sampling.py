@@ -1,6 +1,6 @@
-"""Samples: the nodes that a job queries first, and their growth.
+"""Samples of queried nodes, and their growth.
 
-Two nodes are drawn per place, and the node with fewer cores reserved by own jobs is queried, which needs no messages.
+Two nodes are drawn per place; the node with fewer own reserved cores is queried.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from dardis.task_manager.search_windows import Search
 from dardis.wire.messages import Ask
 
 WIDER = 4
-"""Growth factor of the next sample."""
+"""Growth of the next sample."""
 
 
 class Sampling:
-    """Samples of a task manager's jobs, and reserved cores."""
+    """Samples of own jobs, and their reserved cores."""
 
     def __init__(self, layout: Layout, nodes_a_unit: int, seed: int) -> None:
         self._layout = layout
@@ -32,25 +32,24 @@ class Sampling:
         self._nodes_a_unit = nodes_a_unit
         self._seed = seed
         self.hints: Ints = np.zeros(layout.bounds[-1], dtype=np.int64)
-        """Cores reserved on each node by own jobs."""
+        """Own reserved cores by node."""
         self._placed: dict[JobId, tuple[Ints, Ints]] = {}
 
     def first(self, job: Job) -> int:
-        """Return the size of a first sample; 0: all nodes."""
+        """Return a first sample's size; 0: all."""
         return self._or_all(self._nodes_a_unit * job.units, job)
 
     def wider(self, job: Job, size: int) -> int:
-        """Return the size of the sample after `size`; 0: all nodes."""
+        """Return the next sample's size; 0: all."""
         return self._or_all(WIDER * size, job)
 
     def _or_all(self, size: int, job: Job) -> int:
-        """All nodes (0) replace a sample of half the nodes."""
         return size if 2 * size < self._layout.asked(job.groups) else 0
 
     def nodes_of(
         self, states: Sequence[JobState], searches: Sequence[Search], *, asks_again: bool
     ) -> tuple[Ints, Ints]:
-        """Return the samples of one message as (offset, nodes). Moving jobs add their own nodes."""
+        """Return samples as (offset, nodes). Moving jobs add their nodes."""
         parts = []
         for state, search in zip(states, searches, strict=True):
             job, nodes = state.job, np.empty(search.sample, dtype=np.int64)
@@ -63,7 +62,7 @@ class Sampling:
         return np.cumsum([0, *map(len, parts)]), np.concatenate(parts)
 
     def place(self, state: JobState) -> None:
-        """Replace a job's reservation."""
+        """Replace a reservation."""
         assert state.nodes is not None
         assert state.units is not None
         self.drop(state.job.number)
@@ -72,14 +71,14 @@ class Sampling:
         self._placed[state.job.number] = state.nodes, cores
 
     def drop(self, job: JobId) -> None:
-        """Drop a job's reservation."""
+        """Drop a reservation."""
         if job in self._placed:
             nodes, cores = self._placed.pop(job)
             self.hints[nodes] -= cores
 
 
 def part_of(ask: Ask, first: int, last: int) -> Ask:
-    """Return the query for the nodes `[first, last)`, with its part of a sample."""
+    """Return the query for the nodes `[first, last)`."""
     mine = (first <= ask.sample) & (ask.sample < last)
     if mine.all():
         return ask
@@ -88,7 +87,7 @@ def part_of(ask: Ask, first: int, last: int) -> Ask:
 
 
 def only(ask: Ask, place: int) -> tuple[Ints, Ints]:
-    """Return one job's sample as (offset, nodes); empty: all nodes."""
+    """Return one job's sample as (offset, nodes)."""
     if len(ask.sample_offset) == 0:
         return ask.sample_offset, ask.sample
     nodes = ask.sample[ask.sample_offset[place] : ask.sample_offset[place + 1]]

@@ -9,7 +9,7 @@ from dardis.model.job import SHORTEST_WINDOW_S, Job
 from dardis.model.queues import ALWAYS, Starts
 
 SHIFTS = 3
-"""Shifted windows before the window after the last reservation (thesis 5.3.6)."""
+"""Shifts before the window after the last reservation (thesis 5.3.6)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +28,12 @@ class Search:
     desired_binds: bool
     quota: bool
     once: bool = False
-    """Whether this is the only window."""
+    """Whether no window follows."""
     hears: bool = False
-    """Whether nodes report only the time of the last change."""
+    """Whether nodes report only their last change."""
     sample: int = 0
     """Queried nodes; 0: all."""
     draw: int = 0
-    """Key of the sample."""
     is_last: bool = False
     """Whether the window begins after the last change."""
 
@@ -51,7 +50,7 @@ class SearchRules:
     desired_binds: bool
     soft: bool
     grain: int = 1
-    """Step between starts, in s."""
+    """Step of starts, in s."""
     hours: Mapping[str, Starts] = field(default_factory=dict)
     """Start hours of queues with limited hours."""
 
@@ -61,11 +60,11 @@ class SearchRules:
 
     @property
     def hard(self) -> bool:
-        """Whether every start must satisfy the desired profile."""
+        """Whether the desired profile always binds."""
         return self.desired_binds and not self.soft
 
     def binds_at(self, job: Job, now: int) -> bool:
-        """Whether the desired profile binds at `now`. A deadline outranks a soft profile."""
+        """Whether the desired profile binds at `now`. Deadlines outrank soft profiles."""
         return self.desired_binds and not (self.soft and job.latest is not None and now >= job.latest)
 
 
@@ -93,14 +92,12 @@ def open_window(search: Search, job: Job, rules: SearchRules, horizon: int) -> S
 
 
 def _opened(search: Search | None, job: Job, rules: SearchRules, horizon: int, last_end: int) -> Search | None:
-    """The window within queue hours, or the next."""
     while search is not None and (found := in_hours(search, job, rules)) is None:
         search = _next(replace(search, quota=False), job, rules, horizon, last_end)
     return None if search is None else found
 
 
 def _whole_window(search: Search, job: Job, rules: SearchRules, horizon: int) -> Search:
-    """The attempt's first window, at any hour."""
     span = max(job.walltime, SHORTEST_WINDOW_S)
     limit = _limit(search, job, rules, horizon)
     if rules.drawn:
@@ -112,7 +109,7 @@ def _whole_window(search: Search, job: Job, rules: SearchRules, horizon: int) ->
 
 
 def begin(job: Job, now: int, rules: SearchRules, horizon: int) -> Search:
-    """Return a job's first window. A past deadline allows one instant."""
+    """Return the first window. A past deadline allows one instant."""
     earliest = max(job.earliest, now)
     latest = None if job.latest is None else max(job.latest, earliest)
     blank = Search(0, earliest, latest, earliest, earliest, rules.desired_binds, rules.drawn)
@@ -120,10 +117,10 @@ def begin(job: Job, now: int, rules: SearchRules, horizon: int) -> Search:
 
 
 def first_search(job: Job, soonest: int, now: int, rules: SearchRules, sample: int, draw: int) -> Search:
-    """Return a job's first query, to `sample` nodes (0: all).
+    """Return the first query, to `sample` nodes (0: all).
 
-    A drawn window without a deadline ends at the last change, so nodes report this time first. A sample without draws
-    is queried for the earliest start only, as no other node could offer better.
+    A drawn window without a deadline ends at the last change, reported by nodes first. A sample without draws asks only
+    for the earliest start: no other node offers better.
     """
     if rules.drawn and job.latest is None:
         search = Search(0, max(job.earliest, now), None, now, now, rules.desired_binds, quota=True, hears=True)
@@ -134,7 +131,7 @@ def first_search(job: Job, soonest: int, now: int, rules: SearchRules, sample: i
 
 
 def advance(search: Search, job: Job, rules: SearchRules, horizon: int, last_end: int) -> Search | None:
-    """Return the next window after `search` without a start, or None."""
+    """Return the next window, or None."""
     return _opened(_next(search, job, rules, horizon, last_end), job, rules, horizon, last_end)
 
 

@@ -1,6 +1,6 @@
-"""Selection policies: the choice among common starts (thesis 5.3.3 to 5.3.5, 7.5).
+"""Selection policies for common starts (thesis 5.3.3 to 5.3.5, 7.5).
 
-A policy is a value of a `SelectionPolicy`, named in `--set selection=`.
+Named in `--set selection=`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dardis.model.arrays import Ints
 from dardis.model.choices import Choice
 
 FROM, TO, INDICES = range(3)
-"""Columns of common starts: first instant, instant after the last, sum of fitting indices."""
+"""First instant, instant after the last, sum of fitting indices."""
 Draw = Callable[[int], int]
-"""Draws uniformly from [0, n), keyed by seed, job and attempt."""
+"""Uniform draw from [0, n), keyed by seed, job and attempt."""
 
 
 class SelectionPolicy(Choice):

@@ -70,12 +70,12 @@ class SetUp(AnySetUp):
 
     @property
     def grain(self) -> int:
-        """Step between starts, in s: only drawn starts lie on a grid."""
+        """Step of starts, in s: only drawn starts lie on a grid."""
         return 1 if self.generator is Generator.FIRST else self.start_grain_s
 
     @property
     def drawn(self) -> bool:
-        """Whether nodes first offer a quota of starts."""
+        """Whether nodes first offer a quota."""
         return self.generator is not Generator.FIRST or self.offers is OfferRule.QUOTA
 
     @property
@@ -115,12 +115,12 @@ class Reach:
     """Nodes in the first sample per unit of the job; 0: all."""
 
     def levels(self, hosts: int) -> int:
-        """Return the tree levels below the root; 0: no tree."""
+        """Return the tree levels below the root."""
         return levels_below(hosts, self.arity) if self.arity else 0
 
     @property
     def questions(self) -> int:
-        """Most queries of a round: a tree is queried for sums, then for candidates."""
+        """Most queries of a round: trees need two."""
         return 2 if self.arity else 1
 
 
@@ -131,7 +131,7 @@ EVERY_HOST = Reach()
 class LateSetUp(AnySetUp):
     """Settings of late binding: keys of `--set`.
 
-    There are no samples: jobs know all published profiles.
+    No samples: all profiles are known.
     """
 
     asks_nodes: ClassVar[bool] = True
@@ -160,7 +160,7 @@ class LateSetUp(AnySetUp):
 
     @property
     def search(self) -> SetUp:
-        """Search of a reserving job for its earliest start."""
+        """Search for the earliest start."""
         return SetUp(
             Generator.FIRST, Selection.MIN_START, self.node_choice, OnOff.OFF, units_per_node=self.units_per_node,
             profile=self.profile, profile_split=self.profile_split, backfill_scope=BackfillScope.ALL_NODES,

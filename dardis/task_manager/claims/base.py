@@ -1,4 +1,4 @@
-"""The interface of claims, and final claims for reliable ordered messages."""
+"""Interface of claims, and final claims for reliable networks."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from dardis.wire import messages as say
 from dardis.wire.effects import Effect, Placed, Send, Waiting
 
 OFFERS, SILENT, RESEND, RETRY = range(4)
-"""Timer tokens: end a round; query silent hosts; resend messages; search again."""
+"""Timers: end a round; query silent hosts; resend; search again."""
 
 
 class Claims(Protocol):
-    """The claims of a task manager's jobs, at most one a job, and time limits."""
+    """Claims of a task manager, at most one a job."""
 
     @property
     def tentative(self) -> bool:
@@ -31,7 +31,7 @@ class Claims(Protocol):
         """Dead hosts, for which no round waits."""
 
     def hear(self, host: HostId, incarnation: int) -> None:
-        """Record an answer of a host."""
+        """Record an answer."""
 
     def soonest(self, job: Job, now: int) -> int:
         """Return the earliest start on which hosts can agree."""
@@ -46,13 +46,13 @@ class Claims(Protocol):
         """Set the timers of round `number`."""
 
     def claim(self, state: JobState, confirms: dict[HostId, say.Confirm], now: int) -> list[Effect]:
-        """Claim the reservation in `state` by sending `confirms`."""
+        """Claim the reservation in `state`."""
 
     def later(self, state: JobState, now: int, *, slow: bool) -> list[Effect]:
         """Search again later. `slow`: reachable hosts have not answered."""
 
     def nowhere(self, state: JobState, never: str, now: int, *, slow: bool) -> list[Effect]:
-        """Handle a job without a start. `never`: why the machine may never hold the job."""
+        """Handle a job without a start. `never`: why the machine may hold none."""
 
     def handle(self, message: say.Message, now: int) -> list[Effect]:
         """Handle an answer, a timer or a host loss."""
@@ -62,7 +62,7 @@ class Claims(Protocol):
 
 
 class FinalClaims:
-    """Final claims in lock-step, without state. Every failure is a defect."""
+    """Final claims in lock-step: every failure is a defect."""
 
     tentative = False
     resend = 0
@@ -78,7 +78,7 @@ class FinalClaims:
         return now
 
     def patience(self, job: JobId) -> int:
-        """Return 0 (for ever)."""
+        """Return 0."""
         return 0
 
     def round_ends(self, job: JobId, now: int) -> int:
@@ -90,7 +90,7 @@ class FinalClaims:
         return []
 
     def claim(self, state: JobState, confirms: dict[HostId, say.Confirm], now: int) -> list[Effect]:
-        """Release the previous hosts and reserve the new nodes."""
+        """Move the reservation to the new nodes."""
         number, left = state.job.number, [host for host in state.hosts if host not in confirms]
         effects: list[Effect] = [Send(host, say.Release(number, state.claim)) for host in left]
         effects += [Send(host, confirm) for host, confirm in confirms.items()]
@@ -101,7 +101,7 @@ class FinalClaims:
         return [*effects, Placed(number, state.start, state.nodes, state.units, delay, max(state.tried, 1))]
 
     def later(self, state: JobState, now: int, *, slow: bool) -> list[Effect]:
-        """Raise ProtocolError: all messages are answered."""
+        """Raise ProtocolError."""
         raise ProtocolError(f"job {state.job.number}: not all that it asked was answered")
 
     def nowhere(self, state: JobState, never: str, now: int, *, slow: bool) -> list[Effect]:

@@ -1,12 +1,11 @@
-"""Two-phase agreement on claims over unreliable networks and hosts.
+"""Two-phase agreement on claims over unreliable networks.
 
-A job claims its nodes on all hosts and commits when all hosts have reserved. After a refusal the job releases
-everything, waits for a random time and searches again. No job waits for another, so there is no deadlock; the random
-wait grows, which separates conflicting jobs. Messages are resent until answered or the host is dead.
+A job claims its nodes on all hosts, and commits when all have reserved. After a refusal the job releases all nodes and
+searches again after a random, growing wait. No job waits for another, so there is no deadlock. Messages are resent
+until answered or the host is dead.
 
-Two rules prevent a second run. After the commits only a refusal or a host loss cancels a claim, never silence: a host
-without a commit at the start refuses from then on. And a job searches again only after all hosts have released its last
-claim.
+Two rules prevent a second run. After commits only a refusal or a host loss cancels a claim. A job searches again only
+after all hosts have released its last claim.
 """
 
 from __future__ import annotations
@@ -24,10 +23,9 @@ from dardis.wire import messages as say
 from dardis.wire.effects import Done, Effect, Placed, Send, SetTimer, Waiting
 
 LONGEST_BACKOFF = 6
-"""Most failures that lengthen a job's waits. After slow answers each wait of a round grows up to `resend <<
-LONGEST_BACKOFF`."""
+"""Most failures that lengthen waits. After slow answers each wait grows up to `resend << LONGEST_BACKOFF`."""
 SLOWEST = 20
-"""Longest message delay in resend times. The longest wait covers three such messages."""
+"""Longest message delay in resend times. The longest wait covers three messages."""
 NO_START = "no start on the nodes that answered"
 Retry = Callable[[JobId, int], list[Effect]]
 """Starts a new search: (job, time) to effects."""
@@ -54,7 +52,7 @@ class Phase(Enum):
 ANSWERS: dict[Phase, type[say.Reserved | say.Committed | say.Released]] = {
     Phase.CLAIMING: say.Reserved, Phase.COMMITTING: say.Committed, Phase.RELEASING: say.Released,
 }  # fmt: skip
-"""The answer that all hosts send to end a phase."""
+"""Answer of all hosts that ends a phase."""
 
 
 @dataclass(slots=True)
@@ -70,12 +68,10 @@ class Proposal:
     phase: Phase = Phase.CLAIMING
     finished: set[HostId] = field(default_factory=set)
     expires: int = 0
-    """Expiry of all claim messages."""
     reminded: bool = False
-    """Whether a resend timer is set."""
 
     def demand(self, host: HostId) -> say.Message:
-        """Return the message that the host must answer."""
+        """Return the message that a host must answer."""
         match self.phase:
             case Phase.CLAIMING:
                 return replace(self.confirms[host], expires=self.expires)
@@ -86,7 +82,7 @@ class Proposal:
 
 
 class AgreedClaims:
-    """Two-phase claims of a task manager's jobs, at most one a job."""
+    """Two-phase claims, at most one a job."""
 
     tentative = True
 
@@ -99,7 +95,7 @@ class AgreedClaims:
         self._retry = retry
         self.resend = pace.resend
         self._waits = levels + 1
-        """Waits of a query: one of the task manager and one per tree level."""
+        """Waits of a query: one plus one per tree level."""
         self._waits_of_round = questions * self._waits
         self._longest_growth = LONGEST_BACKOFF + (self._waits_of_round - 1).bit_length()
         self._seed = seed
@@ -107,9 +103,7 @@ class AgreedClaims:
         self._dead: dict[HostId, int] = {}
         """Last dead incarnation of each host."""
         self._alive: dict[HostId, int] = {}
-        """Last incarnation heard of each host."""
         self.gone: set[HostId] = set()
-        """Dead hosts, for which no round waits."""
         self._failures: dict[JobId, int] = {}
 
     def claim(self, state: JobState, confirms: dict[HostId, say.Confirm], now: int) -> list[Effect]:
@@ -122,7 +116,6 @@ class AgreedClaims:
         return self._demand(proposal, now)
 
     def _allowance(self, job: JobId) -> int:
-        """Extra wait of a round after failures, in s."""
         failures = self._failures.get(job, 0)
         return self.resend << failures if failures else 0
 
@@ -135,15 +128,15 @@ class AgreedClaims:
         return self._pace.patience + self._allowance(job) // self._waits_of_round
 
     def lead(self, job: Job) -> int:
-        """Return the least time from now to a start, in s.
+        """Return the least time to a start, in s.
 
-        The lead grows twice as fast as the waits, or starts could be too close when patience ends.
+        It grows twice as fast as waits, or starts could be too close when patience ends.
         """
         more_waits = (self._waits_of_round - 1) * self._pace.patience
         return self._pace.lead + more_waits + 2 * self._allowance(job.number)
 
     def hear(self, host: HostId, incarnation: int) -> None:
-        """Record an answer of a host."""
+        """Record an answer."""
         self._alive[host] = max(incarnation, self._alive.get(host, -1))
         if not self.is_dead(host, self._alive[host]):
             self.gone.discard(host)
@@ -218,7 +211,7 @@ class AgreedClaims:
         return self._abort(proposal, now, slow=slow) if called_off and message.host not in proposal.finished else []
 
     def _demand(self, proposal: Proposal, now: int) -> list[Effect]:
-        """Send unanswered messages (again), or cancel a late claim."""
+        """Send unanswered messages, or cancel a late claim."""
         if proposal.phase is Phase.CLAIMING:
             if now > proposal.state.start:
                 return self._abort(proposal, now, slow=True)
@@ -264,7 +257,6 @@ class AgreedClaims:
         return [*effects, Done(job)]
 
     def _abort(self, proposal: Proposal, now: int, *, slow: bool) -> list[Effect]:
-        """Release the claim on living hosts, and search again later."""
         proposal.state.hosts, proposal.state.nodes, proposal.state.units = (), None, None
         proposal.phase = Phase.RELEASING
         proposal.missing = {host for host in proposal.confirms if not self._died(proposal, host)}

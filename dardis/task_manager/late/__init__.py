@@ -1,1 +1,1 @@
-"""Late binding: jobs get nodes when they can start, in an agreed order."""
+"""Late binding: jobs get nodes when they can start."""

@@ -1,7 +1,6 @@
-"""Backlog of a task manager's jobs, and their time of aging.
+"""Backlog of jobs, and the time of aging.
 
-Aging depends on pending and running work, and on the used share of requests. All figures are integers, so totals do not
-depend on the order.
+Aging depends on pending and running work, and on the used share of requests. Integers make totals independent of order.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from dardis.wire import messages as say
 from dardis.wire.effects import SendAll
 
 _DIGIT = 1 << 62
-"""Base of the two digits that encode a total."""
+"""Base of the two digits of a total."""
 
 
 class Totals(NamedTuple):
@@ -39,7 +38,7 @@ class Totals(NamedTuple):
 
     @classmethod
     def of(cls, rows: Iterable[Iterable[int]]) -> Totals:
-        """Return the sum of several totals."""
+        """Return the sum."""
         return cls(*map(sum, zip(*rows, strict=True)))
 
     def run_out(self, now: int) -> Totals:
@@ -60,26 +59,26 @@ class Backlog:
         self._machine, self._after, self._most = layout.cores, setup.aged_after_s, setup.aged_work_s
         self._address, self._told = address, 0
         self._others: dict[int, tuple[int, Totals, int]] = {}
-        """By manager: report number, totals, receipt time."""
+        """By manager: report number, totals, receipt."""
         self._jobs: dict[JobId, tuple[Job, int | None]] = {}
         """Jobs, with the start of bound jobs."""
         self._waits = self._ends = self._cores_bound = self._asked = self._used = 0
 
     @property
     def totals(self) -> Totals:
-        """Totals of the own jobs."""
+        """Own totals."""
         return Totals(self._waits, self._ends, self._cores_bound, self._asked, self._used)
 
     def _cores(self, job: Job) -> int:
         return job.units * job.request[self._place]
 
     def waits(self, job: Job) -> None:
-        """Add a new waiting job."""
+        """Add a waiting job."""
         self._jobs[job.number] = job, None
         self._count(job, None, 1)
 
     def bound(self, number: JobId, start: int | None) -> None:
-        """Record a start, or None for a waiting job."""
+        """Record a start (None: waiting)."""
         job, before = self._jobs[number]
         self._jobs[number] = job, start
         self._count(job, before, -1)
@@ -109,7 +108,7 @@ class Backlog:
         return SendAll(say.Backlog(self._address, self._told, np.array(digits, dtype=np.int64)))
 
     def hear(self, backlogs: Ints, now: int) -> None:
-        """Store other managers' reports."""
+        """Store reports of other managers."""
         for manager, number, *digits in backlogs.tolist():
             if manager == self._address or (manager in self._others and self._others[manager][0] >= number):
                 continue
@@ -129,7 +128,7 @@ class Backlog:
         return self._after + min(self.seconds(now), self._most)
 
     def gone(self, number: JobId) -> None:
-        """Drop a waiting job; ignore unknown jobs."""
+        """Drop a waiting job, if known."""
         job, start = self._jobs.get(number, (None, None))
         if job is not None and start is None:
             del self._jobs[number]

@@ -1,8 +1,8 @@
-"""Late binding in lock-step: jobs start in the agreed order, in turns.
+"""Late binding in lock-step, in turns.
 
 Each task manager holds its waiting jobs and a view of published profiles. The job aged longest goes first. The first
-job that cannot start reserves, and no other job does. A job blocked only by sleeping nodes counts as started: the job
-is bound from the time at which the nodes can be up.
+job that cannot start reserves, and no other job does. A job blocked only by sleeping nodes is bound from the time at
+which the nodes can be up.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from dardis.wire import messages as say
 from dardis.wire.effects import Effect, Placed, Rejected, SendAll, ToHosts
 
 _FEW = 64
-"""Fewest stale heap entries worth a cleanup."""
+"""Fewest stale entries worth a cleanup."""
 Old = tuple[int, int, JobId]
 """(time of aging, submission, number): the least goes first."""
 
 
 class LateByTurns:
-    """Agent of jobs with late binding. Turns follow the order of job keys."""
+    """Agent of late jobs, with turns in the order of keys."""
 
     def __init__(
         self,
@@ -55,8 +55,7 @@ class LateByTurns:
     ) -> None:
         """Start without jobs.
 
-        `address`: for answers of a host tree, below 0. `pool`: all nodes, if local and without other task managers; the
-        pool gives jobs their turns.
+        `address`: for answers of a host tree, below 0. `pool`: all nodes, if local and without other task managers.
         """
         self._negotiation = Negotiation(setup.search, layout, seed, reach, address, FinalClaims(), self._conclude)
         self._rules = self._negotiation.rules
@@ -65,9 +64,8 @@ class LateByTurns:
         self._old_at: dict[JobId, int] = {}
         """Time of aging of waiting jobs."""
         self._ageing: list[Old] = []
-        """Heap of aging jobs. Stale entries are dropped at the head."""
+        """Heap of aging jobs, with stale entries dropped at the head."""
         self._undated: list[Job] = []
-        """Jobs without a time of aging."""
         self._oldest: JobId | None = None
         """The job that goes first in the whole system."""
         self._view = view = View(setup, self._rules, layout, seed)
@@ -82,12 +80,12 @@ class LateByTurns:
         self._count = 0
         """Waiting jobs with turns in this wake-up, first in the list."""
         self._fresh = 0
-        """Place of the first new job, or `_count`."""
+        """Place of the first new job."""
         self._opened_at = NO_TIME
 
     @property
     def at_once(self) -> bool:
-        """Whether the only pool gives turns."""
+        """Whether the pool gives turns."""
         return self._alone is not None
 
     @property
@@ -97,11 +95,11 @@ class LateByTurns:
 
     @property
     def renegotiations(self) -> int:
-        """Queries and claims after the first, over all jobs."""
+        """Queries and claims after the first."""
         return self._negotiation.renegotiations
 
     def hosts(self, number: JobId) -> tuple[HostId, ...]:
-        """Return the hosts of the reservation, ascending."""
+        """Return the hosts of a reservation."""
         return self._negotiation.states[number].hosts
 
     def to_all(self, message: say.Message) -> ToHosts:
@@ -122,7 +120,7 @@ class LateByTurns:
         return []
 
     def adopt(self, job: Job, nodes: Ints, now: int) -> list[Effect]:
-        """Add a running job: a unit on each node, for its walltime from now."""
+        """Add a running job with a unit on each node."""
         state = self._negotiation.add(job)
         state.asks = 1  # names the claim
         self._backlog.waits(job)
@@ -142,7 +140,7 @@ class LateByTurns:
         self.forget(number)
 
     def forget(self, number: JobId) -> None:
-        """Drop a job that will not run."""
+        """Drop the records of a job."""
         self._negotiation.forget(number)
         self._backlog.gone(number)
         self._old_at.pop(number, None)
@@ -150,7 +148,7 @@ class LateByTurns:
             self._undated = [job for job in self._undated if job.number != number]
 
     def withdraw(self, number: JobId) -> list[Effect]:
-        """Remove an unbound job and release its reservation."""
+        """Remove an unbound job with its reservation."""
         if number in self._view.slots:
             queue = self._view.waiting.queue
             slots = queue.lists[columns.RULE, : queue.size[columns.RULE]]
@@ -169,7 +167,7 @@ class LateByTurns:
         return [] if head is None else self._announce(head, standing=False)
 
     def _announce(self, head: Ints, *, standing: bool) -> list[Effect]:
-        """Announce a reservation; a lone manager only records the reservation."""
+        """Announce a reservation; a lone manager only records."""
         if self._alone is None:
             return [SendAll(say.Announce(head, standing))]
         if standing:
@@ -196,15 +194,15 @@ class LateByTurns:
 
     @property
     def has_undated(self) -> bool:
-        """Whether some jobs lack a time of aging."""
+        """Whether jobs lack a time of aging."""
         return len(self._undated) > 0
 
     def tell_backlog(self) -> list[Effect]:
-        """Report the backlog to all managers."""
+        """Report the backlog."""
         return [self._backlog.tell()]
 
     def date(self, now: int) -> None:
-        """Set new jobs' time of aging: a while after the end of the present backlog."""
+        """Set new jobs' time of aging."""
         if self._undated:
             old_after = self._backlog.old_after(now)
             for job in self._undated:
@@ -220,12 +218,12 @@ class LateByTurns:
                 heapify(self._ageing)
 
     def admit(self, now: int) -> None:
-        """Give turns to jobs that may start now."""
+        """Give turns to jobs that may start."""
         while self._later and self._later[0][0] <= now:
             self._enlist(heappop(self._later)[2])
 
     def oldest(self, now: int) -> Old | None:
-        """Return the oldest aged job that may start now."""
+        """Return the oldest aged job that may start."""
         ageing, slots = self._ageing, self._view.slots
         while ageing and not self._counts(ageing[0]):
             heappop(ageing)
@@ -235,7 +233,6 @@ class LateByTurns:
         return min(old, default=None)
 
     def _counts(self, one: Old) -> bool:
-        """Whether the entry is current. A resubmitted job may have another time."""
         return one[-1] in self._view.slots and self._old_at.get(one[-1]) == one[0]
 
     def open(self, now: int, *, whole: bool, oldest: JobId | None) -> None:
@@ -258,7 +255,7 @@ class LateByTurns:
         return self._rules.starts_of(self._view.waiting.jobs[slot]).opens(now) > now
 
     def give_all_turns(self) -> None:
-        """Try all waiting jobs in this wake-up."""
+        """Try all jobs in this wake-up."""
         state = self._placer.room.state
         state[columns.WHOLE] = True
         state[columns.LOOKED_AT] = 0
@@ -268,7 +265,7 @@ class LateByTurns:
         return any(change <= now for change in self._view.next_change.values())
 
     def overtakes(self, now: int) -> bool:
-        """Whether a new job precedes a reserved job, so that all need new turns."""
+        """Whether a new job precedes a reserved one."""
         if not self._heads or self._fresh >= self._count:
             return False
         heads = self._heads.items()
@@ -328,7 +325,6 @@ class LateByTurns:
                 return answer in (kernel.BLOCKED, kernel.ASLEEP)
 
     def _wakes(self, now: int, delay: int) -> bool:
-        """Whether the job in turn can start when sleeping nodes are up."""
         waiting = self._view.waiting
         slot = int(waiting.queue.lists[columns.RULE, self._placer.room.state[columns.PLACE]])
         number = waiting.jobs[slot].number
@@ -340,7 +336,6 @@ class LateByTurns:
         return number in self._waking
 
     def _start(self, number: JobId, slot: int, now: int) -> list[Effect]:
-        """Bind a job to the nodes found in its turn."""
         nodes, units = self._view.waiting.nodes_of(slot)
         state = self._negotiation.states[number]
         state.asks += 1  # names the claim
@@ -360,7 +355,7 @@ class LateByTurns:
     def bind(self, now: int, *, drop: bool) -> list[Effect]:
         """Let the pool give all remaining turns.
 
-        `drop`: first release the reservation. A blocked job reserves by queries.
+        `drop`: first release the reservation.
         """
         assert self._alone is not None
         dropped = self._drop() if drop else NOBODY
@@ -370,7 +365,6 @@ class LateByTurns:
         return self._take_bound(self._alone, bound, now)
 
     def _drop(self) -> JobId:
-        """Release the reservation; return its job or NOBODY."""
         for number in self._heads:
             state = self._negotiation.states[number]
             if state.nodes is not None:
@@ -413,7 +407,7 @@ class LateByTurns:
     # ------------------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """End a wake-up: tried jobs are no longer new, and started jobs leave."""
+        """End a wake-up."""
         queue = self._view.waiting.queue
         if count := int(queue.size[columns.RULE]):
             queue.size[columns.RULE] = kernel.end_turns(queue.table, queue.lists[columns.RULE, :count])
@@ -445,7 +439,7 @@ class LateByTurns:
     # Reservations.
 
     def _reserve(self, state: JobState, now: int) -> list[Effect]:
-        """Ask for the earliest start, first up to the previous start."""
+        """Ask for the earliest start, first up to the previous one."""
         search = Search(0, now, None, now, now, self._rules.binds_at(state.job, now), quota=False)
         search = open_window(search, state.job, self._rules, now)
         if state.claims and state.start > now:
@@ -453,7 +447,6 @@ class LateByTurns:
         return self._negotiation.ask_for(state, search, now)
 
     def _conclude(self, this: Round, now: int) -> list[Effect]:
-        """Reserve the start found, or search further."""
         state, search = this.states[0], this.searches[0]
         job, chosen = state.job, next(self._negotiation.found(this), None)
         if chosen is None:
@@ -481,7 +474,7 @@ class LateByTurns:
         return waiting
 
     def drop_reservations(self) -> list[Effect]:
-        """Release waiting jobs' reservations before a whole wake-up."""
+        """Release reservations before a whole wake-up."""
         effects: list[Effect] = []
         for number in [*self._heads]:
             if self._holds(number):

@@ -1,6 +1,6 @@
 """Turns of all waiting jobs in one call to a local pool.
 
-The result equals turns by published profiles, and the saved messages are counted.
+Results equal turns by published profiles. Saved messages are counted.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Alone:
     """Submits waiting jobs to the pool, in order."""
 
     def __init__(self, setup: LateSetUp, rules: SearchRules, view: View, pool: LocalNodes) -> None:
-        """Serve the waiting jobs of `view`.
+        """Serve the jobs of `view`.
 
-        The pool reserves only without queue hours, a binding profile and random nodes.
+        The pool reserves only without queue hours, binding profile and random nodes.
         """
         simple = not rules.desired_binds and not rules.hours and setup.node_choice is not NodeChoice.RANDOM
         self._reserves = HOST_RESERVES if simple else ASKER_RESERVES
@@ -54,12 +54,12 @@ class Alone:
         return self._pool.bind(bind, now)
 
     def place_of(self, place: int) -> int:
-        """Return a queried job's place in the order."""
+        """Return the place in the order."""
         return int(self._places[place])
 
 
 def picks(bound: Bound) -> Iterator[tuple[JobId, Pick]]:
-    """Iterate over the bound jobs and their nodes."""
+    """Iterate over bound jobs and nodes."""
     low = 0
     for place, number, start, _, count in bound.jobs.tolist():
         yield number, Pick(place, start, bound.nodes[low : low + count], bound.units[low : low + count])

@@ -1,7 +1,7 @@
-"""The agreed order of late binding, and a view of nodes and jobs.
+"""The agreed order of late jobs, and a view of nodes.
 
-High priority goes first, then long waits, short walltimes and few cores. One aged job goes before all: the job that
-aged first (docs/late.md).
+High priority goes first, then long waits, short walltimes and few cores. The job aged longest goes before all
+(docs/late.md).
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from dardis.task_manager.setups import LateSetUp
 from dardis.wire.messages import Published
 
 Key = tuple[bool, int, float, int, JobId]
-"""Least first: not the oldest, -priority level, -key, submission, number."""
+"""Sort key, least first: not the oldest, -level, -key, submission, number."""
 
 
 def key_of(wait: int, walltime: int, cores: int) -> float:
-    """Return `(wait + 24 h) / (walltime · √cores)`, wait in s. The largest goes first."""
+    """Return `(wait + 24 h) / (walltime · √cores)`; the largest goes first."""
     return (wait + HEAD_START_S) / (walltime * sqrt(max(cores, 1)))
 
 
@@ -57,7 +57,7 @@ class Order:
         return (not aged, 0 if aged else -level, key, submit, number)
 
     def sort(self, queue: Queue, count: int, now: int, oldest: JobId | None) -> int:
-        """Sort the first `count` waiting jobs; return the place of the first new job."""
+        """Sort waiting jobs; return the place of the first new job."""
         if len(self._spare) < count:
             self._spare = np.zeros(2 * count, dtype=np.int64)
         first = -1 if oldest is None else oldest
@@ -65,7 +65,7 @@ class Order:
         return put_in_order(queue.table, slots, queue.keys, self._cores, now, first, self._spare)
 
     def key_at(self, queue: Queue, place: int, oldest: JobId | None) -> Key:
-        """Return the key at a place of the sorted list."""
+        """Return the key at a place."""
         slot = queue.lists[columns.RULE, place]
         number, submit, _, _, _, _, level, *_ = queue.table[slot].tolist()
         aged = number == oldest
@@ -81,7 +81,6 @@ class View:
         """Free capacity over time by node, also below the desired profile if given."""
         self.member = layout.sets.member
         self.incarnations: dict[HostId, int] = {}
-        """By host."""
         self.next_change: dict[HostId, int] = {}
         self._ready: Ints = np.full(nodes, NO_TIME)
         """Earliest time at which each node is up."""
@@ -89,7 +88,6 @@ class View:
         """Boot time of each node that is off without a boot request; else 0."""
         self._layout = layout
         self._sleeps = False
-        """Whether any node was ever down."""
         self.rules = columns.Rules(
             strict=False, backfill=False, depth=1,
             binding=columns.BOUND_THROUGHOUT if rules.desired_binds else columns.UNBOUND,
@@ -98,19 +96,18 @@ class View:
         )  # fmt: skip
         self.waiting = JobTable(layout.sets)
         self.slots: dict[JobId, int] = {}
-        """By job number."""
 
     def add(self, job: Job) -> int:
-        """Add a waiting job; return its slot."""
+        """Add a job; return its slot."""
         slot = self.slots[job.number] = self.waiting.add(job, job.walltime, self._layout.level_of(job))
         return slot
 
     def remove(self, number: JobId) -> Job:
-        """Remove a waiting job."""
+        """Remove a job."""
         return self.waiting.remove(self.slots.pop(number))
 
     def see(self, published: Published) -> None:
-        """Store a host's published profiles."""
+        """Store published profiles."""
         self.incarnations[published.host] = published.incarnation
         self.next_change[published.host] = published.next_change
         while (
@@ -123,7 +120,7 @@ class View:
             self._sleeps = True
 
     def grow(self) -> None:
-        """Make room for more profile steps."""
+        """Make room for profile steps."""
         self.profiles = grown(self.profiles)
 
     def fits(self, number: JobId, start: int, delay: int = 0) -> bool:

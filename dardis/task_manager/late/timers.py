@@ -1,8 +1,8 @@
 """Late binding with late or lost messages: delays and patience replace turns.
 
 A waiting job tries to start when published profiles may fit, sooner with a better key. The job also polls, since
-publications may be lost. Two-phase claims turn races into refusals, never into overbooked nodes. The best known job
-reserves, and yields to a better job. An aged job reserves for good, which prevents starvation.
+publications may be lost. Two-phase claims prevent overbooked nodes. The best known job reserves, and yields to a better
+job. An aged job reserves for good, which prevents starvation.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dardis.wire import messages as say
 from dardis.wire.effects import Done, Effect, Placed, Send, SendAll, SetTimer, Waiting
 
 TURN, RENEW = 100, 101
-"""Timer tokens: a job's turn; renewal of a head."""
+"""Timers: turn; renewal of a head."""
 LEASE = 3
 """Renewal periods until an announcement expires."""
 BEST_KEY, BUCKETS, WIDTH = 16, 6, 4
@@ -36,7 +36,7 @@ POLLS_APART = 4
 
 
 class LateByTimers:
-    """Agent of jobs with late binding, for unreliable networks."""
+    """Agent of late jobs for unreliable networks."""
 
     def __init__(
         self,
@@ -62,21 +62,19 @@ class LateByTimers:
         self._mine: dict[JobId, int] = {}
         """Start of each head: a reservation as best job."""
         self._peeking: set[JobId] = set()
-        """Heads with an open query for an earlier start."""
+        """Heads that ask for an earlier start."""
         self._others: dict[tuple[HostId, int], dict[JobId, Ints]] = {}
         """Published heads by host incarnation and job."""
         self._seen: dict[tuple[HostId, int], int] = {}
-        """Last publication of each host incarnation."""
         self._turns: set[JobId] = set()
-        """Jobs with a turn timer."""
 
     @property
     def renegotiations(self) -> int:
-        """Queries and claims after the first, over all jobs."""
+        """Queries and claims after the first."""
         return self._negotiation.renegotiations
 
     def submit(self, job: Job, now: int) -> list[Effect]:
-        """Add a new job and try a start."""
+        """Add a job and try a start."""
         if rejected := self._negotiation.cannot_hold(self._negotiation.add(job)):
             return rejected
         self._view.add(job)
@@ -134,7 +132,7 @@ class LateByTimers:
         self._view.incarnations = {host: last for host, last in known.items() if not is_dead(host, last)}
 
     def retry(self, number: JobId, now: int) -> list[Effect]:
-        """Try to start now; a job that may reserve asks for its earliest start."""
+        """Try to start; a job that may reserve asks for its earliest start."""
         state = self._negotiation.states[number]
         job = state.job
         self._idle.discard(number)
@@ -153,7 +151,6 @@ class LateByTimers:
         return effects + self._negotiation.ask_for(state, search, now)
 
     def _conclude(self, this: Round, now: int) -> list[Effect]:
-        """Claim the start found, or search further."""
         found = self._negotiation.found(this)
         if this.asks_again:
             return self._peeked(this, next((pick for pick in found if not this.states[0].holds(pick)), None), now)
@@ -163,7 +160,6 @@ class LateByTimers:
         return self._negotiation.look_on(this, now) or self._ask_later(this, now)
 
     def _claim(self, this: Round, chosen: Pick, now: int) -> list[Effect]:
-        """Claim a start. A later start makes the job a head."""
         state = this.states[0]
         effects = self._negotiation.claim(this, chosen, now)
         if this.searches[0].once or self._is_old(state.job, now):
@@ -172,7 +168,6 @@ class LateByTimers:
         return effects + self._announce(state, now)
 
     def _ask_later(self, this: Round, now: int) -> list[Effect]:
-        """Wait for publications, and poll after a while."""
         state = this.states[0]
         number = state.job.number
         if self._negotiation.lacks_answers(this):
@@ -214,7 +209,6 @@ class LateByTimers:
         return [] if number in self._peeking else self._peek(state, start, now)
 
     def _renew(self, state: JobState, now: int) -> list[Effect]:
-        """Check a head without a publication, and announce the head again."""
         number = state.job.number
         if number not in self._mine:
             return []
@@ -223,14 +217,12 @@ class LateByTimers:
         return effects + self._announce(state, now) if number in self._mine else effects
 
     def _announce(self, state: JobState, now: int) -> list[Effect]:
-        """Announce a head for a limited time."""
         period = POLLS_APART * self._pace.resend
         head = self._order.head(state.job, now + LEASE * period)
         renew = SetTimer(now + period, say.Timer(state.job.number, state.claims, RENEW))
         return [SendAll(say.Announce(head, standing=True)), renew]
 
     def _peek(self, state: JobState, start: int, now: int) -> list[Effect]:
-        """Ask for a start earlier than the head's."""
         first = max(self._claims.soonest(state.job, now), state.job.earliest)
         search = Search(0, first, start - 1, first, start - 1, self._rules.desired_binds, quota=False)
         window = in_hours(search, state.job, self._rules)
@@ -240,7 +232,7 @@ class LateByTimers:
         return self._negotiation.ask([state], [window], [-1], now, asks_again=True)
 
     def _peeked(self, this: Round, chosen: Pick | None, now: int) -> list[Effect]:
-        """Cancel a head that can start earlier. The announcement stays, so no worse job reserves."""
+        """Cancel a head that can start earlier. The announcement stays: no worse job may reserve."""
         number = this.states[0].job.number
         self._peeking.discard(number)
         gains = chosen is not None and chosen.start < self._mine.get(number, chosen.start)
@@ -257,7 +249,6 @@ class LateByTimers:
         return 1 + bucket * max(self._pace.resend // BUCKETS, 1)
 
     def _may_fit(self, job: Job, now: int) -> bool:
-        """Whether published profiles allow a start now."""
         soonest = self._claims.soonest(job, now)
         may_start = job.earliest <= soonest == self._rules.starts_of(job).opens(soonest)
         return may_start and self._view.fits(job.number, soonest)
@@ -272,7 +263,6 @@ class LateByTimers:
         return self._rules.starts_of(self._negotiation.states[number].job).opens(now) == now
 
     def _is_outranked(self, job: Job, now: int) -> bool:
-        """Whether another manager has announced a better head."""
         key = self._key(job, now)
         rows = [row for heads in self._others.values() for row in heads.values() if row[-1] >= now]
         return any(self._order.key(row, now, aged=False) < key for row in rows)
