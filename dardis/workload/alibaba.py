@@ -1,7 +1,6 @@
-"""Reads a pod list of Alibaba's GPU cluster (cluster-trace-gpu-v2023): a pod is a job of one unit.
+"""Reads pod lists of Alibaba's GPU cluster (cluster-trace-gpu-v2023); a pod is a job of one unit.
 
-What one asks for is rounded up to whole cores, and a share of a GPU to a whole one, so that a schedule that is legal
-here was legal there. Times are seconds of the list's own clock.
+Cores and shares of a GPU are rounded up, so a schedule legal here was legal there. Times: seconds of the list's clock.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ COLUMNS = (
     "name", CPU_MILLI, "memory_mib", "num_gpu", "gpu_spec", "qos", "creation_time", "deletion_time", "scheduled_time",
 )  # fmt: skip
 KINDS = (CORES, "gpu", MEMORY)
-"""What every pod asks for."""
+"""Resource kinds of every pod."""
 
 
 class _Pod(NamedTuple):
     number: int
-    """Its place in the list, from 0."""
+    """Position in the list, from 0."""
     submit: int
     wait: int
     runtime: int
@@ -41,9 +40,9 @@ class _Pod(NamedTuple):
 
 
 def parse_pods(path: Path, text: str, *, strict: bool) -> Trace:
-    """Read the list from a text; `path` names it in messages. Pods that never ran are in its `skipped`.
+    """Read a pod list; `path` is for messages. Pods that never ran are in `skipped`.
 
-    A pod that nobody has deleted runs still, or waits if it was not scheduled.
+    A pod without deletion time still runs, or waits if not scheduled.
     """
     header, table = csv_table(path, text, COLUMNS)
     lines: list[int] = []
@@ -76,7 +75,7 @@ _TEXTS = ("name", "queue", "partition")
 
 
 def _pod(number: int, fields: dict[str, str]) -> _Pod:
-    """One pod; ValueError when the line does not parse."""
+    """Raises ValueError for a malformed line."""
     cores, gpus, memory = (whole_number(fields[name], 0, LARGEST) for name in (CPU_MILLI, "num_gpu", "memory_mib"))
     created = _seconds(fields["creation_time"])
     start, end = (_seconds(fields[name]) if fields[name] else None for name in ("scheduled_time", "deletion_time"))
@@ -96,7 +95,6 @@ def _pod(number: int, fields: dict[str, str]) -> _Pod:
 
 
 def _seconds(text: str) -> int:
-    """Decimals are cut off."""
     number = int(decimal_number(text))
     if abs(number) > LARGEST:
         raise ValueError(OUT_OF_RANGE)
