@@ -1,4 +1,4 @@
-"""Audit of a schedule on a platform, independent of the scheduler."""
+"""Audits schedules, independently of the scheduler."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def audit(
 class Audit:
     """Audits a schedule block by block, then as a whole.
 
-    Order of violations: single jobs, in job order; duplicate or missing numbers; overloads by node; wrong downtimes.
+    Order of violations: single jobs; duplicate or missing numbers; overloads by node; wrong downtimes.
 
-    `reserved`: jobs are placed for their whole walltime, which no maintenance may overlap; otherwise the actual runtime
-    counts. `downtime`: when nodes were down; `asked`: expected jobs.
+    `reserved`: no maintenance may overlap a job's walltime; otherwise its runtime counts. `downtime`: when nodes were
+    down; `asked`: expected jobs.
 
-    Memory is independent of the number of placements: one block of rows and of placements, and some integers per job,
-    node and downtime. Placements are in a temporary file (`dardis.metrics.capacities`).
+    Memory: one block of rows and of placements, and some integers per job, node and downtime. Placements are in a
+    temporary file.
     """
 
     def __init__(
@@ -92,21 +92,21 @@ class Audit:
         return map(self._on_own_node, in_order([*rules, *asked, others]))
 
     def _on_own_node(self, violation: Violation) -> Violation:
-        """Replace a stand-in node by the machine's own node."""
+        """Replace stand-in nodes by the machine's nodes."""
         node, own = violation.node, self._laid_out.node
         return replace(violation, node=int(own[node])) if node is not None and 0 <= node < len(own) else violation
 
     def file(self, path: Path, tell: Tell | None = None, *, by_core: bool = False) -> Iterator[Violation]:
-        """Violations in a `jobs.csv`, with contradictory columns. Raises InputError.
+        """Violations in a `jobs.csv`. Raises InputError.
 
-        `tell` counts MB. `by_core`: `allocated_resources` lists cores, not nodes.
+        `tell` counts MB. `by_core`: `allocated_resources` lists cores.
         """
         first_core = first_cores(self._own) if by_core else None
         for block in read_blocks(path, tell):
             yield from self.jobs(block.schedule, contradictions(block, first_core))
 
     def miscounts(self, metrics: Mapping[str, Any], trim: tuple[int, int] | None) -> Iterator[Violation]:
-        """Counts of metrics.json (made with `trim`) that differ from the audited jobs."""
+        """Counts of metrics.json (made with `trim`) that contradict the jobs."""
         status = _joined(self._statuses, np.int8)[counted_jobs(_joined(self._submits, np.int64), trim)[0]]
         of_status = {state.name.lower(): int(np.count_nonzero(status == state)) for state in Status}
         for key, count in ({"jobs": len(status)} | of_status).items():
@@ -114,7 +114,7 @@ class Audit:
                 yield Violation(None, None, None, f"metrics.json counts {told} {key}, jobs.csv has {count}")
 
     def rest(self, expected: Collection[int] | None = None, tell: Tell | None = None) -> Iterator[Violation]:
-        """Violations by all jobs together and by downtimes; `tell` counts nodes."""
+        """Violations by all jobs together and by downtimes."""
         if expected is None and self._asked is not None:
             expected = self._asked.number.tolist()
         yield from _identities(_joined(self._numbers, np.int64), expected)
@@ -122,7 +122,6 @@ class Audit:
         yield from self._times_down()
 
     def _times_down(self) -> Iterator[Violation]:
-        """Downtimes are possible and do not overlap."""
         every, there = self._downtime, self._possible
         for place in np.flatnonzero(~exist(every.node, self._platform)).tolist():
             yield Violation(None, int(every.node[place]), int(every.down[place]), "is down, and does not exist")
@@ -145,7 +144,6 @@ class Audit:
 def _within_reservations(
     reservations: Iterable[Reservation], s: Schedule, *, reserved: bool
 ) -> Iterator[Iterator[Found]]:  # fmt: skip
-    """Jobs in a reservation's queue belong to its users and run within its spans."""
     end = s.start + s.walltime if reserved else s.finish
     for reservation in reservations:
         ran = s.ran & (np.asarray(s.queue) == reservation.queue)
@@ -163,7 +161,6 @@ def _joined(parts: list[NDArray[Any]], kind: DTypeLike) -> NDArray[Any]:
 
 
 def _identities(numbers: Ints, expected: Collection[int] | None) -> Iterator[Violation]:
-    """Each job occurs once."""
     numbers, counts = np.unique(numbers, return_counts=True)
     for number, count in zip(numbers[counts > 1].tolist(), counts[counts > 1].tolist(), strict=True):
         yield Violation(number, None, None, f"is there {count} times")

@@ -1,6 +1,6 @@
-"""Capacity audit: checks that no node holds more than its capacity.
+"""Capacity audit: no node may hold more than its capacity.
 
-Memory: three integers plus one per kind for each job, 8 bytes per node, and one block of placements.
+Memory: a few integers per job, 8 bytes per node, one block of placements.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 
 NOBODY = -1
-"""Pseudo job number of a partial maintenance."""
+"""Pseudo job number of partial maintenance."""
 Tell = Callable[[int, int], object]
 """Progress callback: amount done, total."""
 
 
 class Capacities:
-    """Collects jobs block by block, then reports nodes above capacity."""
+    """Collects jobs block by block, then reports overloads."""
 
     def __init__(self, platform: Platform) -> None:
         self._platform = platform
         self._placements = PlacementsByNode(platform.node_count)
         self._jobs = 0
         self._columns: list[Ints] = []
-        """Number, start, finish and requests per block, shape (3 + kinds, jobs)."""
+        """Number, start, finish, requests per block; shape (3 + kinds, jobs)."""
         for window in platform.maintenance:
             if window.less is not None:
                 column = np.array([[NOBODY], [window.start], [window.end], *([amount] for amount in window.less)])
@@ -54,7 +54,6 @@ class Capacities:
         self._put(columns, nodes[judged], job[judged], units[judged])
 
     def _put(self, columns: Ints, nodes: Integers, job: Ints, units: Integers) -> None:
-        """Add holders of resources; `job` indexes `columns`."""
         self._columns.append(columns)
         self._placements.add(nodes, self._jobs + job, units)
         self._jobs += columns.shape[1]
@@ -70,13 +69,12 @@ class Capacities:
 
 
 def _request_of_platform(s: Schedule, platform: Platform) -> list[Ints]:
-    """Request per unit for each kind of the platform, shape (jobs,) each."""
     nothing = np.zeros(len(s.number), dtype=np.int64)
     return [s.request[:, s.kinds.index(kind)] if kind in s.kinds else nothing for kind in platform.kinds]
 
 
 def _sweep(platform: Platform, columns: Ints, block: NDArray[np.void]) -> list[Iterator[Found]]:
-    """Sweep starts and ends by time; for each kind, the first overload per node."""
+    """First overload per node, for each kind."""
     number, start, finish, *request = columns
     count = len(block)
     time = np.concatenate([finish[block["job"]], start[block["job"]]])
@@ -106,20 +104,20 @@ def _sweep(platform: Platform, columns: Ints, block: NDArray[np.void]) -> list[I
 
 RECORD: Final = np.dtype([("node", np.int32), ("job", np.int32), ("units", np.int64)])
 BLOCK: Final = 1 << 18
-"""Placements per block, to bound memory; a fuller node exceeds this size."""
+"""Placements per block; only a fuller node exceeds this."""
 
 
 class PlacementsByNode:
-    """Placements sorted by node, on disk.
+    """Placements on disk, sorted by node.
 
-    Each `add` writes a run ascending by node. A block of nodes is a slice of every run.
+    Each `add` writes a run ascending by node.
     """
 
     def __init__(self, node_count: int) -> None:
         self._per_node = np.zeros(node_count, dtype=np.int64)
         self._file = SpooledTemporaryFile(max_size=BLOCK * RECORD.itemsize)  # noqa: SIM115 (`close` closes it)
         self._ends = [0]
-        """End of each run in the file, in records."""
+        """End of each run, in records."""
 
     def close(self) -> None:
         """Close the temporary file."""
@@ -127,9 +125,9 @@ class PlacementsByNode:
             self._file.close()
 
     def add(self, node: Integers, job: Integers, units: Integers) -> None:
-        """Add placements: nodes, job numbers (ascending between calls), units.
+        """Add placements; job numbers ascend between calls.
 
-        An OSError names the folder of the temporary file.
+        An OSError names the temporary folder.
         """
         order = np.argsort(node, kind="stable")
         run = np.empty(len(order), dtype=RECORD)
@@ -142,7 +140,7 @@ class PlacementsByNode:
         np.add.at(self._per_node, node, 1)
 
     def blocks(self) -> Iterator[tuple[int, NDArray[np.void]]]:
-        """Blocks of whole nodes, ascending: end node, and records sorted by (node, job)."""
+        """Blocks of whole nodes: end node, records by (node, job)."""
         before = offsets_of(self._per_node)
         unread = self._ends[:-1]
         low = 0

@@ -1,6 +1,6 @@
-"""Catalogue of metrics in `metrics.json`, in report order.
+"""Catalogue of metrics: names, units, meanings, directions.
 
-Source of names, units, meanings and directions for report, comparison and docs/metrics.md.
+Used by report, comparison and docs/metrics.md.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Better(Enum):
 
 @dataclass(frozen=True)
 class Metric(Column):
-    """Metric of a run; unit, meaning and file format as in Column."""
+    """Metric; unit, meaning and format as in Column."""
 
     section: Section = Section.JOBS
     title: str = ""
@@ -255,7 +255,7 @@ def excess_kind(key: str) -> str | None:
 
 
 def metric_of(key: str) -> Metric:
-    """Metric of a key; an unknown key is its own title."""
+    """Metric of a key; unknown keys are their own titles."""
     known = METRICS.get(f"{_EXCESS}<kind>_s" if excess_kind(key) else key)
     return known or _real(JOBS, key, key, "", unit="", better=None)
 

@@ -1,4 +1,4 @@
-"""Rows of a comparison: means over runs, best values, paired differences."""
+"""Rows of a comparison: means, best values, paired differences."""
 
 from __future__ import annotations
 
@@ -24,18 +24,17 @@ KEYS: Final = (
     "queue_late_jobs", "queue_tardiness_s", "queue_weighted_tardiness", "mean_slowdown", "mean_fragmentation",
     "mean_spread",
 )  # fmt: skip
-"""Metrics of the table, in order."""
 OF_DEADLINES: Final = frozenset({"tardiness_s", "late_jobs", "dissimilarity", "dissimilarity_from_first_submission"})
-"""Metrics comparable only between runs with equal deadlines."""
+"""Comparable only with equal deadlines."""
 OF_DECIDING: Final = frozenset({"decision_mean_s", "renegotiations_per_job"})
-"""Metrics with different meanings for central and distributed dispatchers."""
+"""Meaning differs between central and distributed dispatchers."""
 UNTESTED: Final = frozenset({"decision_mean_s"})
-"""Metrics that vary between runs of one draw, with the computer's load."""
+"""Depend on the computer's load."""
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """One run: request, folder, and metrics or error."""
+    """One run: request, folder, metrics or error."""
 
     trace: str
     label: str
@@ -46,23 +45,23 @@ class RunResult:
     metrics: dict[str, Any] | None = None
     error: str = ""
     deadlines: str = ""
-    """Rule for latest starts: as requested, else the dispatcher's own."""
+    """Deadline rule: as requested, else the dispatcher's own."""
     central: bool = False
-    """Whether one queue decides, without requests to nodes or renegotiation."""
+    """Whether one queue decides, without renegotiation."""
     arity: int = 0
-    """Children per host in the tree that sums offers; 0 without a tree."""
+    """Children per host in the offer tree; 0: no tree."""
     sample: int = 0
     """Nodes asked first per unit; 0: all."""
     draw: int = 0
-    """Draw number of the trace; 0: the original trace."""
+    """Draw number; 0: the original trace."""
     seeded: bool = True
     """Whether the seed can change the schedule."""
     family: str = ""
-    """Dispatcher label without grid values; empty without a grid."""
+    """Dispatcher label without grid values, or empty."""
     grid: tuple[tuple[str, str], ...] = ()
-    """Names and values of the grid settings, one or two."""
+    """Grid settings: names, values."""
     weeks: int = 0
-    """Whole weeks of the trace used for its draw; 0 for none."""
+    """Whole weeks used for the draw, or 0."""
 
     @property
     def recorded(self) -> bool:
@@ -76,13 +75,13 @@ class RunResult:
 
     @property
     def drawn_by(self) -> str:
-        """Draw (if any) and seed, for users."""
+        """Draw (if any) and seed."""
         return f"draw {self.draw}, seed {self.seed}" if self.draw else f"seed {self.seed}"
 
 
 @dataclass(frozen=True)
 class Figure:
-    """Mean over runs; `deviation` is the sample standard deviation, None for one run."""
+    """Mean over runs; `deviation`: sample standard deviation, None for one run."""
 
     mean: float
     deviation: float | None
@@ -90,7 +89,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Line:
-    """Results of one dispatcher on one trace: successful runs by seed, and failed runs."""
+    """Results of a dispatcher on a trace; runs by seed."""
 
     trace: str
     label: str
@@ -98,9 +97,9 @@ class Line:
     failed: tuple[RunResult, ...]
 
     def figure(self, key: str) -> Figure | None:
-        """Mean and deviation of a metric over draws, else over runs; None without values.
+        """Mean and deviation over draws, else runs; None without values.
 
-        `key` is a key of metrics.json or renegotiations_per_job.
+        `key`: of metrics.json, or renegotiations_per_job.
         """
         values = [*self.by_draw(key).values()]
         values = values or [value for run in self.done if (value := _value(run, key)) is not None]
@@ -110,7 +109,7 @@ class Line:
 
     @property
     def recorded(self) -> bool:
-        """Whether this is the trace's recorded schedule."""
+        """Whether this is the recorded schedule."""
         return any(run.recorded for run in (*self.done, *self.failed))
 
     @property
@@ -120,11 +119,11 @@ class Line:
 
     @property
     def grid(self) -> tuple[tuple[str, str], ...]:
-        """Names and values of the grid settings."""
+        """Grid settings: names, values."""
         return next((run.grid for run in (*self.done, *self.failed)), ())
 
     def by_draw(self, key: str) -> dict[int, float]:
-        """Metric per draw, as mean over seeds."""
+        """Metric per draw, mean over seeds."""
         values: dict[int, list[float]] = {}
         for run in self.done:
             if run.draw and (value := _value(run, key)) is not None:
@@ -133,11 +132,11 @@ class Line:
 
     @property
     def weeks(self) -> int:
-        """Whole weeks of the trace used for its draws; 0 for none."""
+        """Whole weeks used for draws, or 0."""
         return max((run.weeks for run in self.done), default=0)
 
     def beside(self, first: Line, key: str) -> Paired | None:
-        """Paired comparison on common draws; None for fewer than two, or if UNTESTED."""
+        """Paired comparison on common draws; None if too few or UNTESTED."""
         if key in UNTESTED:
             return None
         mine, theirs = self.by_draw(key), first.by_draw(key)
@@ -147,15 +146,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Known:
-    """Offline results with all jobs known in advance; None without counted jobs."""
+    """Results with all jobs known in advance."""
 
     trace: str
     jobs: int
-    """Jobs run and counted."""
     bound_s: float | None
-    """Lower bound of the mean wait, s."""
+    """Lower bound of mean wait, s."""
     best_s: float | None
-    """Mean wait of the best schedule found."""
+    """Best mean wait found."""
 
     @property
     def told(self) -> str:
@@ -168,14 +166,13 @@ class Known:
 
 @dataclass(frozen=True)
 class Compared:
-    """Data of a comparison's tables and report."""
+    """Data of a comparison."""
 
     results: tuple[RunResult, ...]
     pair: tuple[str, str]
     """Dispatchers plotted over time."""
     known: tuple[Known, ...] = ()
     notes: tuple[str, ...] = ()
-    """Additional remarks."""
 
 
 def _value(run: RunResult, key: str) -> Number:
@@ -189,7 +186,7 @@ def _value(run: RunResult, key: str) -> Number:
 
 
 def lines_of(results: Sequence[RunResult]) -> list[Line]:
-    """One row per trace and dispatcher, in order of first occurrence."""
+    """Rows per trace and dispatcher, by first occurrence."""
     groups: dict[tuple[str, str], list[RunResult]] = {}
     for result in results:
         groups.setdefault((result.trace, result.label), []).append(result)
@@ -209,7 +206,7 @@ def by_trace(lines: Sequence[Line]) -> dict[str, list[Line]]:
 
 
 def first_of(lines: Sequence[Line]) -> Line | None:
-    """Reference row of one trace: the first dispatcher's."""
+    """Row of the first dispatcher."""
     return next((line for line in lines if not line.recorded), None)
 
 
@@ -219,7 +216,7 @@ def seeded(line: Line) -> bool:
 
 
 def swept(lines: Sequence[Line]) -> dict[tuple[str, tuple[str, ...]], list[Line]]:
-    """Rows per grid, keyed by dispatcher label and setting names."""
+    """Rows per grid, by label and setting names."""
     grids: dict[tuple[str, tuple[str, ...]], list[Line]] = {}
     for line in lines:
         if line.grid:
@@ -236,13 +233,13 @@ def comparable(lines: Sequence[Line], key: str) -> bool:
 
 
 def same_rejections(lines: Sequence[Line]) -> bool:
-    """Whether all dispatchers of one trace rejected equally many jobs."""
+    """Whether all dispatchers rejected equally many jobs."""
     ours = [line for line in lines if not line.recorded]
     return len({figure.mean for line in ours if (figure := line.figure("rejected")) is not None}) < 2
 
 
 def of_same_jobs(lines: Sequence[Line], key: str) -> bool:
-    """Whether a metric can rank rows of one trace: comparable, with equal rejections.
+    """Whether a metric can rank rows: comparable, with equal rejections.
 
     A dispatcher with many rejections has little to schedule.
     """
@@ -250,9 +247,9 @@ def of_same_jobs(lines: Sequence[Line], key: str) -> bool:
 
 
 def best(lines: Sequence[Line], key: str) -> frozenset[str]:
-    """Labels of the dispatchers with the best mean on one trace.
+    """Labels with the best mean on one trace.
 
-    Empty if all are equal or not comparable, or if the lead may be chance.
+    Empty if equal, not comparable, or possibly by chance.
     """
     if not of_same_jobs(lines, key):
         return frozenset()
@@ -268,7 +265,7 @@ def best(lines: Sequence[Line], key: str) -> frozenset[str]:
 
 
 def mean_wait(line: Line, known: Known) -> float | None:
-    """Mean wait in s of a row; None unless each run counts as many jobs as `known`."""
+    """Mean wait in s; None unless each run counts as many jobs as `known`."""
     if line.recorded:  # on an unknown machine
         return None
     runs = [run.metrics or {} for run in line.done]
@@ -278,17 +275,16 @@ def mean_wait(line: Line, known: Known) -> float | None:
 
 
 def _counted(metrics: dict[str, Any]) -> int:
-    """Number of jobs in means."""
     return int(metrics.get("completed", 0)) + int(metrics.get("killed", 0))
 
 
 SHARE: Final = 0.95
-"""Coverage of the interval, for normally distributed means."""
+"""Coverage of intervals, for normally distributed means."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Value with interval; an unknown end is infinite."""
+    """Value with interval; unknown ends are infinite."""
 
     value: float
     low: float
@@ -306,26 +302,25 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """Comparison with the first dispatcher on the same draws."""
+    """Paired comparison with the first dispatcher."""
 
     pairs: int
     first: float
-    """Mean of the first dispatcher."""
     mean: float
     difference: Interval
     ratio: Interval | None
-    """Ratio of means: None for a first mean of 0, unbounded if the first mean may be 0."""
+    """Ratio of means: None if `first` is 0, unbounded if `first` may be 0."""
 
     @property
     def may_be_chance(self) -> bool:
-        """Whether the interval includes no difference."""
+        """Whether the difference may be 0."""
         return self.difference.holds(0.0)
 
 
 def paired(other: Sequence[float], first: Sequence[float], weeks: int = 0) -> Paired | None:
-    """Compare values of the same draws, in the same order; None for fewer than two.
+    """Compare values of the same draws; None for fewer than two.
 
-    `weeks`: weeks of the trace recombined in each draw; 0 for shaken draws.
+    `weeks`: weeks recombined in each draw; 0: shaken.
     """
     if len(other) < 2:
         return None
@@ -336,14 +331,14 @@ def paired(other: Sequence[float], first: Sequence[float], weeks: int = 0) -> Pa
 
 
 def mean_of(values: Sequence[float], weeks: int = 0) -> Interval:
-    """Mean of at least two draws, with interval; `weeks` as in `paired`."""
+    """Mean of several draws with interval; `weeks` as in `paired`."""
     x = np.asarray(values, dtype=np.float64)
     mean, half = float(x.mean()), math.sqrt(_squared(len(x), weeks)) * float(x.std(ddof=1))
     return Interval(mean, mean - half, mean + half)
 
 
 def _squared(draws: int, weeks: int) -> float:
-    """Squared half interval length over the variance across draws."""
+    """Squared half interval over variance."""
     from scipy.special import stdtrit
 
     degrees, share = draws - 1.0, 1 / draws
@@ -353,7 +348,7 @@ def _squared(draws: int, weeks: int) -> float:
 
 
 def _ratio(x: Sequence[float], y: Sequence[float], weeks: int) -> Interval | None:
-    """Ratio of means with Fieller's interval; None if the mean of y is 0."""
+    """Ratio of means with Fieller's interval; None for division by 0."""
     (xx, xy), (_, yy) = (np.cov(x, y) * _squared(len(x), weeks)).tolist()
     mean, base = float(np.mean(x)), float(np.mean(y))
     if base == 0:

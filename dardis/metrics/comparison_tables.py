@@ -1,4 +1,4 @@
-"""Tables of a comparison, and found.json, their source."""
+"""Tables of a comparison, and their source, found.json."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ RUNS: Final = CsvTable(
     Column("status", WORD, "`done` or `failed`"),
     Column("error", TEXT, "why it failed"),
 )
-"""Followed by all metrics of the run."""
+"""Metrics of the run follow."""
 TABLE: Final = CsvTable(
     "table.csv",
     *OF_LINE,
@@ -105,7 +105,7 @@ def tables_of(compared: Compared) -> list[FilledTable]:
 
 
 def runs_table(results: Sequence[RunResult]) -> FilledTable:
-    """`compare.csv`: one row per run with all metrics."""
+    """`compare.csv`: a row per run."""
     keys = list(dict.fromkeys(key for result in results for key in result.metrics or {}))
 
     def row(run: RunResult) -> list[Any]:
@@ -123,7 +123,7 @@ def _figures(line: Line) -> list[float | None]:
 
 
 def means_table(lines: Sequence[Line]) -> FilledTable:
-    """`table.csv`: mean and standard deviation per trace and dispatcher."""
+    """`table.csv`: means and deviations."""
     rows = (
         [line.trace, line.label, len(line.done), len(line.failed), _word(seeded(line)), *_figures(line)]
         for line in lines
@@ -145,7 +145,7 @@ def known_table(known: Sequence[Known], lines: Sequence[Line]) -> FilledTable:
 
 
 def differences_table(lines: Sequence[Line]) -> FilledTable:
-    """`differences.csv`: comparable metrics beside the first dispatcher's on the same draws."""
+    """`differences.csv`: metrics beside the first dispatcher's."""
     return FilledTable(DIFFERENCES, _differences(lines))
 
 
@@ -162,7 +162,6 @@ def _differences(lines: Sequence[Line]) -> Iterator[list[Any]]:
 
 
 def _ends(interval: Interval | None) -> list[float | None]:
-    """Value, low and high end; None if unknown."""
     if interval is None:
         return [None, None, None]
     ends = (interval.value, interval.low, interval.high)
@@ -170,7 +169,7 @@ def _ends(interval: Interval | None) -> list[float | None]:
 
 
 def sweep_table(lines: Sequence[Line]) -> FilledTable:
-    """`sweep.csv`: settings, means and deviations per trace and grid point."""
+    """`sweep.csv`: means and deviations per grid point."""
     rows = (
         [trace, family, *[text for pair in line.grid for text in pair], *[""] * (4 - 2 * len(line.grid)),
          len(line.done), *_figures(line)]
@@ -186,7 +185,7 @@ def _word(yes: bool) -> str:
 
 
 def write_found(folder: Path, compared: Compared, out: Path) -> None:
-    """Write `found.json` into `folder`, with run folders relative to `out`."""
+    """Write `found.json`; run folders are relative to `out`."""
     results = [asdict(result) | {"folder": result.folder.relative_to(out).as_posix()} for result in compared.results]
     write_json(folder / FOUND_FILE, asdict(compared) | {"results": results})
 

@@ -1,6 +1,6 @@
 """Core numbers of jobs, for tools that treat cores as resources.
 
-Cores are numbered node by node. On each node, jobs in order of start (ties: schedule order) get the lowest free cores.
+Cores are numbered node by node. In order of start (ties: schedule order), jobs get the lowest free cores of each node.
 At one instant, ends precede starts.
 """
 
@@ -24,14 +24,14 @@ Span = tuple[int, int]
 
 
 def first_cores(platform: Platform) -> Ints:
-    """First core number of each node, then the total; shape (nodes + 1,)."""
+    """First core of each node, then the total; shape (nodes + 1,)."""
     return offsets_of(platform.capacity[:, platform.kinds.index(CORES)])
 
 
 def core_spans(schedule: Schedule, platform: Platform, *, overfull: bool = False) -> list[list[Span]]:
     """Core spans of each entry of `schedule.by_part`: ascending, not adjacent.
 
-    Raises ValueError if jobs exceed a node's cores. With `overfull`, such jobs share cores.
+    Raises ValueError for overfull nodes, unless `overfull`: then jobs share cores.
     """
     apart = schedule.by_part
     placed = apart.placed
@@ -49,16 +49,13 @@ def core_spans(schedule: Schedule, platform: Platform, *, overfull: bool = False
 
 
 def core_sets(schedule: Schedule, platform: Platform) -> list[str]:
-    """Cores of each job as an interval set (`0-3 7`).
-
-    Raises ValueError if jobs exceed a node's cores.
-    """
+    """Cores of each job as interval set (`0-3 7`). Raises ValueError for overfull nodes."""
     of_jobs = _gathered(_job_of_part(schedule), len(schedule.number), core_spans(schedule, platform))
     return [" ".join(str(low) if low == high else f"{low}-{high}" for low, high in spans) for spans in of_jobs]
 
 
 def _gathered(owner: Ints, count: int, spans: list[list[Span]]) -> list[list[Span]]:
-    """Joined spans of each owner; `owner[k]` owns span list k."""
+    """Joined spans per owner."""
     of_owners: list[list[Span]] = [[] for _ in range(count)]
     for one, found in zip(owner.tolist(), spans, strict=True):
         of_owners[one] += found
@@ -66,7 +63,6 @@ def _gathered(owner: Ints, count: int, spans: list[list[Span]]) -> list[list[Spa
 
 
 def _job_of_part(schedule: Schedule) -> Ints:
-    """Job index of each entry of `by_part`."""
     jobs = np.arange(len(schedule.number))
     return jobs if schedule.parts is None else np.repeat(jobs, np.diff(schedule.parts.offsets))
 
@@ -95,7 +91,7 @@ def _share(
 
 
 def _lowest(free: int, count: int, begin: int) -> tuple[int, list[Span]]:
-    """The `count` lowest free cores, as bits and as spans from `begin`."""
+    """The `count` lowest free cores: bits, and spans from `begin`."""
     mask = 0
     spans = []
     while count:
@@ -121,7 +117,7 @@ def _joined(spans: list[Span]) -> list[Span]:
 
 
 def cores_on_nodes(text: str, first_core: Ints) -> dict[int, int]:
-    """Cores per node in an interval set. Raises ValueError for repeated or unknown cores."""
+    """Cores per node in an interval set. Raises ValueError."""
     found: dict[int, int] = {}
     before = -1
     for part in sorted(text.split(), key=lambda part: whole_number(part.partition("-")[0])):
@@ -139,7 +135,7 @@ def cores_on_nodes(text: str, first_core: Ints) -> dict[int, int]:
 
 
 def cores_asked(schedule: Schedule) -> list[dict[int, int]]:
-    """Number of cores of each job on each node."""
+    """Cores of each job per node."""
     apart = schedule.by_part
     job = _job_of_part(schedule)
     cores = apart.placed.units * apart.request[apart.placed.job_of, apart.kinds.index(CORES)]

@@ -20,7 +20,7 @@ WALLTIME: Final = "walltime"
 _WALLTIMES: Final = (
     (600, "≤ 10 min"), (3600, "10 min–1 h"), (4 * 3600, "1–4 h"), (12 * 3600, "4–12 h"), (86400, "12 h–1 d"),
 )  # fmt: skip
-"""Longest walltime of each class in s, and label; the last class is longer."""
+"""Longest walltime (s) and label of each class."""
 _MORE: Final = "> 1 d"
 _MEANS: Final = ("mean_wait_s", "mean_bounded_slowdown", "mean_fragmentation", "mean_spread")
 CLASSES: Final = CsvTable(
@@ -36,12 +36,11 @@ CLASSES: Final = CsvTable(
 
 @dataclass(frozen=True)
 class JobClass:
-    """Sums over jobs of one class in one or several runs."""
+    """Sums over jobs of one class."""
 
     by: str
-    """WIDTH (cores of the whole job, by powers of two) or WALLTIME (requested)."""
+    """WIDTH (cores, by powers of two) or WALLTIME (requested)."""
     place: int
-    """Index of the class, from 0."""
     jobs: int
     wait_s: int
     slowdown: float
@@ -50,7 +49,7 @@ class JobClass:
 
     @property
     def name(self) -> str:
-        """Label, such as `1`, `2` or `3–4` cores, or a range of walltimes."""
+        """Label, such as `1`, `3–4` or a range of walltimes."""
         if self.by == WALLTIME:
             return _WALLTIMES[self.place][1] if self.place < len(_WALLTIMES) else _MORE
         high = 1 << self.place
@@ -78,7 +77,7 @@ class JobClass:
 
 
 def job_classes(schedule: Schedule) -> list[JobClass]:
-    """Non-empty classes of a schedule, by width, then by walltime."""
+    """Non-empty classes, by width, then by walltime."""
     ran = schedule.ran
     wait = (schedule.start - schedule.submit)[ran]
     taken = footprints(schedule)
@@ -101,7 +100,7 @@ def _classes(by: str, place: Ints, borne: tuple[Ints, Floats, Ints, Floats]) -> 
 
 
 def added(runs: Iterable[list[JobClass]]) -> list[JobClass]:
-    """Merge the classes of several runs."""
+    """Merge classes of several runs."""
     total: dict[tuple[str, int], JobClass] = {}
     for run in runs:
         for one in run:

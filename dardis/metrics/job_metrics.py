@@ -36,12 +36,12 @@ def bounded_slowdown(wait: Ints, run: Ints) -> Floats:
 
 
 def slowdown(wait: Ints, run: Ints) -> Floats:
-    """`(wait + run) / run` per job, from s; run is at least 1 s."""
+    """`(wait + run) / run` per job, from s; run at least 1 s."""
     return np.asarray((wait + run) / np.maximum(run, 1))
 
 
 def makespan(schedule: Schedule, counted: Ints) -> int | None:
-    """Seconds from first submission to last end of counted jobs; None if none ran."""
+    """Seconds from first submission to last end; None if none ran."""
     ran = _ran(schedule, counted)
     return int(schedule.finish[ran].max() - schedule.submit[ran].min()) if len(ran) else None
 
@@ -51,7 +51,7 @@ def _ran(schedule: Schedule, counted: Ints) -> Ints:
 
 
 def job_metrics(schedule: Schedule, counted: Ints) -> dict[str, Number]:
-    """Figures of the `counted` jobs; means and percentiles cover completed and killed jobs."""
+    """Figures of `counted` jobs; statistics cover completed and killed jobs."""
     status = schedule.status[counted]
     ran = _ran(schedule, counted)
     submit, start, finish = schedule.submit[ran], schedule.start[ran], schedule.finish[ran]
@@ -87,7 +87,7 @@ def job_metrics(schedule: Schedule, counted: Ints) -> dict[str, Number]:
 
 
 def _mean_of_users(values: Floats, users: Sequence[str]) -> float | None:
-    """Mean over users of their job means; None without users."""
+    """Mean over users of job means; None without users."""
     numbers: dict[str, int] = {}
     number = np.array([numbers.setdefault(user, len(numbers)) for user in users], dtype=np.int64)
     if not any(numbers):
@@ -98,7 +98,7 @@ def _mean_of_users(values: Floats, users: Sequence[str]) -> float | None:
 def queue_metrics(schedule: Schedule, platform: Platform, counted: Ints) -> dict[str, Number]:
     """Figures relative to queues' longest waits (thesis 4.5), over `counted` jobs.
 
-    Empty if the platform declares no longest wait.
+    Empty if no longest wait is declared.
     """
     longest = {queue.name: queue.longest_wait_s for queue in platform.queues if queue.longest_wait_s is not None}
     if not longest:
@@ -117,10 +117,7 @@ def queue_metrics(schedule: Schedule, platform: Platform, counted: Ints) -> dict
 
 
 def footprint_metrics(taken: Footprints, platform: Platform, ran: Ints) -> dict[str, Number]:
-    """Core use and node locality of the jobs `ran`.
-
-    Theoretical runtime: time to fill all cores with these jobs.
-    """
+    """Core use and node locality of jobs `ran`."""
     fragmentation, spread = taken.fragmentation[ran], taken.spread[ran]
     some = len(ran) > 0
     return {
@@ -133,20 +130,20 @@ def footprint_metrics(taken: Footprints, platform: Platform, ran: Ints) -> dict[
 
 
 def group_metrics(schedule: Schedule, platform: Platform, taken: Footprints, counted: Ints) -> dict[str, Number]:
-    """All figures of the `counted` jobs; `taken` covers the whole schedule."""
+    """All figures of `counted` jobs; `taken` covers the whole schedule."""
     of_queues = queue_metrics(schedule, platform, counted)
     return job_metrics(schedule, counted) | of_queues | footprint_metrics(taken, platform, _ran(schedule, counted))
 
 
 def _weighted(times: Ints, windows: Ints) -> float | None:
-    """Sum of `times / windows`, independent of order; None for no jobs."""
+    """Exact sum of `times / windows`; None for no jobs."""
     return math.fsum((times / windows).tolist()) if len(times) else None
 
 
 def metrics_by(schedule: Schedule, platform: Platform, counted: Ints) -> Iterator[dict[str, str | Number]]:
-    """Figures of each queue, then of each user, by name.
+    """Figures of each queue, then each user, by name.
 
-    `utilisation` is relative to the makespan of all counted jobs, so the groups' shares add up.
+    `utilisation` uses the common makespan, so shares add up.
     """
     span = makespan(schedule, counted)
     taken = footprints(schedule)
@@ -167,7 +164,7 @@ def _groups(names: Sequence[str], counted: Ints) -> Iterator[tuple[str, Ints]]:
 
 
 def write_metrics_by(path: Path, schedule: Schedule, platform: Platform, counted: Ints) -> None:
-    """Write `metrics_by.csv`: `by` (queue or user), `name`, figures."""
+    """Write `metrics_by.csv`."""
     nobody = np.empty(0, dtype=np.int64)
     figures = group_metrics(schedule, platform, Footprints(nobody, nobody, np.empty(0)), nobody)
     rows = ([*row.values()] for row in metrics_by(schedule, platform, counted))
@@ -175,24 +172,23 @@ def write_metrics_by(path: Path, schedule: Schedule, platform: Platform, counted
 
 
 def metrics_by_table(keys: Iterable[str]) -> CsvTable:
-    """Columns of `metrics_by.csv` for these figures."""
+    """Columns of `metrics_by.csv`."""
     by = Column("by", WORD, "`queue` or `user`")
     return CsvTable("metrics_by.csv", by, Column("name", TEXT, "name of the queue or user"), *columns_of(keys))
 
 
 _BLOCK: Final = 8192
-"""Jobs processed per step, to bound memory."""
+"""Jobs per step, to bound memory."""
 
 
 class Footprints(NamedTuple):
-    """Core use and locality per job, shape (jobs,); 0 if not run."""
+    """Core use and locality, shape (jobs,); 0 if not run."""
 
     core_s: Ints
-    """Core-seconds used."""
     fragmentation: Ints
-    """Contiguous node blocks; 1 for adjacent nodes."""
+    """Contiguous node blocks."""
     spread: Floats
-    """Nodes from first to last over nodes used; 1 for adjacent nodes."""
+    """Nodes from first to last, over nodes used."""
 
 
 def footprints(schedule: Schedule) -> Footprints:
@@ -201,7 +197,7 @@ def footprints(schedule: Schedule) -> Footprints:
 
 
 def core_seconds(schedule: Schedule) -> Ints:
-    """Core-seconds per job, 0 if not run; shape (jobs,)."""
+    """Core-seconds, 0 if not run; shape (jobs,)."""
     cores = schedule.asked_of(CORES)
     return np.where(schedule.ran, cores * (schedule.finish - schedule.start), 0)
 
@@ -231,23 +227,20 @@ EXPECTED: Final = CsvTable(
 
 
 class Expectations(NamedTuple):
-    """Expected duration in s and prediction rule per job of a schedule.
-
-    `NO_TIME` and "" for jobs that never arrived.
-    """
+    """Expected duration (s) and rule per job; `NO_TIME` and "" without arrival."""
 
     duration: Ints
     rule: Sequence[str]
 
     def rules(self) -> dict[str, int]:
-        """Number of jobs per rule, most frequent first."""
+        """Jobs per rule, most frequent first."""
         return dict(Counter(filter(None, self.rule)).most_common())
 
 
 def expectation_metrics(schedule: Schedule, expected: Ints, counted: Ints) -> dict[str, Number]:
-    """Mean absolute error in s, and shares of jobs underestimated and overestimated.
+    """Mean absolute error (s), and shares of underestimates and overestimates.
 
-    Covers `counted` jobs (indices) that ran.
+    Covers `counted` jobs that ran.
     """
     ran = counted[schedule.ran[counted]]
     error = (expected - (schedule.finish - schedule.start))[ran]
@@ -266,7 +259,7 @@ def write_expectations(path: Path, schedule: Schedule, expected: Expectations) -
 
 
 def read_expectations(path: Path, schedule: Schedule) -> Expectations:
-    """Read the expectations of this schedule. Raises InputError for malformed files."""
+    """Read the expectations of this schedule. Raises InputError."""
     cells = EXPECTED.read(path)
     place = {number: place for place, number in enumerate(schedule.number.tolist())}
     duration, rules = np.full(len(schedule.number), NO_TIME, dtype=np.int64), [""] * len(schedule.number)

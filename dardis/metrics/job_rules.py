@@ -1,4 +1,4 @@
-"""Audit rules for single jobs: columns, times, placements, shapes."""
+"""Audit rules for single jobs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dardis.model.schedule import Downtime, Schedule
 
 
 class JobRules:
-    """Job rules of one machine; `reserved` and `downtime` as in `Audit`."""
+    """Job rules of a machine; arguments as in `Audit`."""
 
     def __init__(self, platform: Platform, *, reserved: bool, downtime: Downtime) -> None:
         self._platform = platform
@@ -35,7 +35,7 @@ class JobRules:
         self._span_keys = self._keys(downtime.node, place)
 
     def broken(self, s: Schedule) -> list[Iterator[Found]]:
-        """Violating jobs per rule, by index in the block."""
+        """Violations per rule, keyed by index in the block."""
         job = s.placed.job_of
         return [
             *_times(s, self._may_be_cut(s, job)),
@@ -48,13 +48,11 @@ class JobRules:
         ]
 
     def _kinds(self, s: Schedule) -> Iterator[Iterator[Found]]:
-        """Jobs request only kinds of the machine."""
         for kind in sorted(set(s.kinds) - set(self._platform.kinds)):
             asks = s.ran & (s.asked_of(kind) > 0)
             yield of_jobs(s, asks, f"asks for {kind}, which the machine does not have")
 
     def _queues(self, s: Schedule, job: Ints) -> Iterator[Iterator[Found]]:
-        """Jobs respect queue limits, node groups and opening hours."""
         group_of = self._platform.group_of_node
         for queue in self._platform.queues:
             ran = s.ran & (np.asarray(s.queue) == queue.name)
@@ -74,7 +72,6 @@ class JobRules:
             yield of_jobs(s, closed, f"starts while queue {queue.name} is closed", s.start)
 
     def _placements(self, s: Schedule, job: Ints) -> Iterator[Iterator[Found]]:
-        """Jobs have all units, on existing nodes, each listed once."""
         placed = s.placed.units_of_jobs
         yield of_jobs(s, s.ran & (placed != s.units), lambda i: f"has {placed[i]} units placed instead of {s.units[i]}")
         again = np.zeros(len(job), dtype=np.bool_)
@@ -107,10 +104,7 @@ class JobRules:
         return node.astype(np.int64) * (len(self._moments) + 1) + place
 
     def _on_nodes_down(self, s: Schedule, job: Ints) -> Iterator[Found]:
-        """No job runs on a node that is down.
-
-        Spans ascend per node, so only the last span begun before the job's end can overlap.
-        """
+        """Only the last span begun before the job's end can overlap."""
         spans = self._spans
         if len(spans.node) == 0:
             return
@@ -127,7 +121,7 @@ class JobRules:
 
 
 def timed_jobs(s: Schedule) -> Bools:
-    """Mask of jobs that ran and have both times."""
+    """Mask of jobs with start and end."""
     return np.asarray(s.ran & (s.start != NO_TIME) & (s.finish != NO_TIME))
 
 
@@ -137,7 +131,6 @@ def exist(nodes: Integers, platform: Platform) -> Bools:
 
 
 def _times(s: Schedule, may_be_cut: Bools) -> Iterator[Iterator[Found]]:
-    """Jobs respect time limits; rejected jobs have neither times nor nodes."""
     ran, timed = s.ran, timed_jobs(s)
     length = np.where(timed, s.finish - s.start, 0)
     sound = timed & (length > 0)
@@ -163,7 +156,7 @@ def _times(s: Schedule, may_be_cut: Bools) -> Iterator[Iterator[Found]]:
 
 
 Text = str | Callable[[int], str]
-"""Reason of a violation: text, or function of the index."""
+"""Reason: text, or function of the index."""
 
 
 def of_jobs(s: Schedule, broken: Bools, text: Text, times: Ints | None = None) -> Iterator[Found]:
@@ -174,7 +167,6 @@ def of_jobs(s: Schedule, broken: Bools, text: Text, times: Ints | None = None) -
 
 
 def _of_places(s: Schedule, job: Ints, broken: Bools, text: Text, times: Ints | None = None) -> Iterator[Found]:
-    """Violations by placements; `times` has shape (placements,)."""
     for index in np.flatnonzero(broken).tolist():
         why = text if isinstance(text, str) else text(index)
         when = None if times is None else int(times[index])
@@ -183,7 +175,7 @@ def _of_places(s: Schedule, job: Ints, broken: Bools, text: Text, times: Ints | 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """Violation of a rule; job, node and time are None if not applicable."""
+    """Violation; job, node and time may be None."""
 
     job: int | None
     node: int | None
@@ -201,16 +193,16 @@ class Violation:
 
 
 Found: TypeAlias = tuple[int, Violation]
-"""Violation with sort key: job index in the schedule, or node."""
+"""Violation with sort key: job index or node."""
 
 
 def in_order(rules: Iterable[Iterable[Found]]) -> Iterator[Violation]:
-    """Merge the rules' ascending results lazily, by key, then rule."""
+    """Merge ascending results lazily, by key, then rule."""
     return (violation for _, violation in heapq.merge(*rules, key=itemgetter(0)))
 
 
 def inconsistent_parts(s: Schedule) -> Iterator[Found]:
-    """Jobs with parts inconsistent with the whole job."""
+    """Jobs inconsistent with their parts."""
     parts = s.parts
     if parts is None:
         return
@@ -234,7 +226,7 @@ def inconsistent_parts(s: Schedule) -> Iterator[Found]:
 
 
 def broken_shapes(s: Schedule, asked: Mapping[int, Actual], kinds: tuple[str, ...], sets: NodeSets) -> Iterator[Found]:
-    """Jobs of a block with a wrong shape; `asked` maps numbers to shaped jobs."""
+    """Jobs with a wrong shape; `asked`: shaped jobs by number."""
     for job, number in enumerate(s.number.tolist() if asked or s.parts is not None or s.taken is not None else ()):
         requests = asked[number].asked.requests if number in asked else ()
         taken, count = place_taken(s, job), max(len(requests), 1)
@@ -251,7 +243,7 @@ def broken_shapes(s: Schedule, asked: Mapping[int, Actual], kinds: tuple[str, ..
 
 
 def place_taken(s: Schedule, job: int) -> int:
-    """Index of the request alternative used; 0 if not recorded."""
+    """Index of the alternative used; 0 if not recorded."""
     return 0 if s.taken is None or s.taken[job] < 0 else int(s.taken[job])
 
 
@@ -293,13 +285,13 @@ def _wrong_nodes(nodes: Ints, part: Part, request: Request, sets: NodeSets) -> I
 
 
 _TOLERANCE: Final = 1e-5
-"""Relative tolerance of `stretch`: other tools round to six digits."""
+"""Relative tolerance: other tools round `stretch` to six digits."""
 
 
 def contradictions(block: Block, first_core: Ints | None = None) -> Iterator[Found]:
-    """Derived columns inconsistent with other columns, by row of the block.
+    """Inconsistent derived columns, by row of the block.
 
-    `first_core` (`metrics.cores.first_cores`) is given if resources are cores, None for nodes.
+    `first_core` (`metrics.cores.first_cores`) is given if resources are cores.
     """
     numbers = block.schedule.number
     right = derived(block.schedule, 0, len(numbers))
@@ -317,7 +309,6 @@ def contradictions(block: Block, first_core: Ints | None = None) -> Iterator[Fou
 
 
 def _wrong_cores(block: Block, first_core: Ints) -> Iterator[Found]:
-    """Jobs whose listed cores contradict their units per node."""
     if columns.ALLOCATED not in block.names:
         return
     place = block.names.index(columns.ALLOCATED)

@@ -1,4 +1,4 @@
-"""Reads and writes `jobs.csv`: one row per job, without loss."""
+"""Reads and writes `jobs.csv` without loss."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 BLOCK_JOBS: Final = 8192
 BLOCK_CHARACTERS: Final = 1 << 21
-"""Limits of a block, to bound memory."""
+"""Block limits, to bound memory."""
 _LONGEST_FIELD: Final = 1 << 26
-"""Characters; a wide job lists millions of nodes, more is an unclosed quote."""
+"""Characters: a job on millions of nodes; more is an unclosed quote."""
 _TIME_LIMIT: Final = 1 << 60
 _AMOUNT_LIMIT: Final = 1 << 31
-"""Amounts below this limit do not overflow 64 bits when multiplied."""
+"""Products of smaller amounts fit 64 bits."""
 _MEGABYTE: Final = 1_000_000
 STATUS_NAMES: Final = tuple(status.name.lower() for status in Status)
 
@@ -43,7 +43,7 @@ Value: TypeAlias = str | int | float | None
 
 
 class Block(NamedTuple):
-    """Consecutive jobs of a file: schedule, column names, rows as text."""
+    """Consecutive jobs: schedule, column names, rows as text."""
 
     schedule: Schedule
     names: list[str]
@@ -67,7 +67,7 @@ def _blocks(schedule: Schedule, workload: str, allocated: Sequence[str] | None) 
 def values_of(
     schedule: Schedule, first: int, last: int, workload: str = "", allocated: Sequence[str] | None = None
 ) -> list[Sequence[Any]]:
-    """Values of the jobs `[first, last)` by column; None if missing."""
+    """Values of jobs `[first, last)` by column; None if missing."""
     span = slice(first, last)
     latest = schedule.latest[span]
     requests = zip(schedule.kinds, schedule.request[span].T.tolist(), strict=True)
@@ -99,12 +99,12 @@ def values_of(
 
 
 def job_frame(schedule: Schedule, workload: str) -> DataFrame:
-    """Columns of jobs.csv as a data frame; `workload` is the trace name."""
+    """Data frame of jobs.csv; `workload` is the trace name."""
     return columns.jobs_table(schedule).frame(values_of(schedule, 0, len(schedule.number), workload))
 
 
 def derived(schedule: Schedule, first: int, last: int) -> dict[str, list[Value]]:
-    """Derived columns of the jobs `[first, last)`; None if missing."""
+    """Derived columns of jobs `[first, last)`; None if missing."""
     span = slice(first, last)
     ran = schedule.ran[span]
     submit, start, finish = schedule.submit[span], schedule.start[span], schedule.finish[span]
@@ -129,20 +129,17 @@ def _where(known: Bools, values: Ints | Floats) -> list[Value]:
 
 
 def read_jobs(path: Path) -> Schedule:
-    """Read any `jobs.csv`: columns in any order, unknown columns ignored, integers also as `12.0`.
+    """Read any `jobs.csv`: columns in any order, integers also as `12.0`.
 
     Required: job_id, submission_time, requested_time, starting_time, finish_time, units, units_by_node, req_cores,
-    status. Defaults: earliest_start is submission_time, no deadlines, attempts 1, queue and user empty. Does not check
-    legality, see `audit`. Raises InputError with the line.
+    status. Defaults: earliest_start is submission_time, no deadlines, attempts 1, no queue and user. Does not check
+    legality, see `audit`. Raises InputError.
     """
     return _joined([block.schedule for block in read_blocks(path)])
 
 
 def read_blocks(path: Path, tell: Callable[[int, int], object] | None = None) -> Iterator[Block]:
-    """Read a `jobs.csv` in blocks, at least one; `tell` gets MB read and total.
-
-    A block ends at `BLOCK_JOBS` jobs or `BLOCK_CHARACTERS`.
-    """
+    """Read a `jobs.csv` in blocks, at least one; `tell` gets MB read and total."""
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_FIELD))
     try:
         with path.open("rb") as raw, TextIOWrapper(raw, encoding="utf-8", newline="") as file:
@@ -164,7 +161,7 @@ def read_blocks(path: Path, tell: Callable[[int, int], object] | None = None) ->
 
 
 def _chunks(lines: Iterator[tuple[int, list[str]]]) -> Iterator[list[tuple[int, list[str]]]]:
-    """Split lines into chunks of bounded size, at least one."""
+    """Lines in chunks of bounded size, at least one."""
     chunk: list[tuple[int, list[str]]] = []
     size, last = 0, None
     for line in lines:
@@ -178,18 +175,18 @@ def _chunks(lines: Iterator[tuple[int, list[str]]]) -> Iterator[list[tuple[int, 
 
 
 class _Column(NamedTuple):
-    """Parser of one column; `empty` replaces an empty text (None: text required)."""
+    """Parser of a column; `empty` replaces empty text (None: invalid)."""
 
     parse: Callable[[str], Any]
     expected: str
     empty: Any = None
     needed: bool = True
     whole: tuple[int, int] | None = None
-    """Least and largest whole number."""
+    """Range of whole numbers."""
 
 
 def _whole(least: int, most: int, expected: str) -> _Column:
-    """Column of whole numbers in `[least, most]`; pandas may write `12.0`."""
+    """Column of whole numbers; pandas may write `12.0`."""
 
     def parse(text: str) -> int:
         return whole_number(text.removesuffix(".0"), least, most)
@@ -222,7 +219,7 @@ _COLUMNS: Final = {
 
 
 def _found(path: Path, names: list[str]) -> dict[str, tuple[int, _Column]]:
-    """Position and parser of each known column in a file."""
+    """Position and parser of each known column."""
     known = _COLUMNS | {name: _AMOUNT for name in names if name.startswith(columns.REQUEST_PREFIX)}
     missing = [name for name, column in known.items() if column.needed and name not in names]
     if missing:
@@ -257,7 +254,6 @@ def _block(
 
 
 def _parse(path: Path, name: str, column: _Column, texts: list[tuple[int, str]]) -> list[Any]:
-    """Parse one column of a chunk of (line, text)."""
     if (numbers := _all_whole(column, [text for _, text in texts])) is not None:
         return numbers
     parse, empty = column.parse, column.empty
@@ -271,7 +267,7 @@ def _parse(path: Path, name: str, column: _Column, texts: list[tuple[int, str]])
 
 
 def _all_whole(column: _Column, texts: list[str]) -> list[int] | None:
-    """Parse a column of whole numbers in bulk; None if single cells need a check."""
+    """Parse whole numbers in bulk; None if cells need single checks."""
     if column.whole is None:
         return None
     filled = texts if column.empty is None else [text for text in texts if text]
@@ -309,7 +305,6 @@ def _schedule(values: dict[str, list[Any]], count: int) -> Schedule:
 
 
 def _joined(parts: list[Schedule]) -> Schedule:
-    """Concatenate blocks with equal kinds."""
     whole: dict[str, Any] = {"kinds": parts[0].kinds}
     apart = {"kinds", "placed", "parts"} if parts[0].taken is not None else {"kinds", "placed", "parts", "taken"}
     for name in (field.name for field in fields(Schedule) if field.name not in apart):

@@ -1,4 +1,4 @@
-"""Power and cost of a run, with the platform's surroundings."""
+"""Power and cost of a run."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class NoCooling:
 
 @dataclass(frozen=True)
 class PowerTerms:
-    """Validated power and cost terms of a platform."""
+    """Validated power and cost terms."""
 
     platform: Platform
     around: Surroundings
@@ -72,7 +72,7 @@ class PowerTerms:
 
 @dataclass(frozen=True)
 class PowerReport:
-    """Power and cost of a schedule; without `account`, `warnings` gives reasons."""
+    """Power and cost of a schedule; without `account`, see `warnings`."""
 
     terms: PowerTerms
     account: Account | None = None
@@ -85,7 +85,7 @@ def power_terms(
 ) -> PowerTerms | None:  # fmt: skip
     """Terms for a trace submitted from `first` to `last`; None without power data.
 
-    `offset`: Unix time minus trace time, if known. Raises InputError for unsuitable files.
+    `offset`: Unix time minus trace time, if known. Raises InputError.
     """
     if not platform.says_of_power:
         return None
@@ -133,7 +133,7 @@ def power_report(
 
 
 def power_metrics(report: PowerReport) -> dict[str, Number]:
-    """Figures by `KEYS`; None where platform data is missing."""
+    """Figures by `KEYS`; None if unknown."""
     told = report.account
     if told is None:
         return dict.fromkeys(KEYS)
@@ -155,7 +155,7 @@ def power_metrics(report: PowerReport) -> dict[str, Number]:
 
 
 def write_power(path: Path, told: Account, conditions: Conditions) -> None:
-    """Write `power.csv`: mean powers and money per segment (at most 1 h)."""
+    """Write `power.csv`: means and money per segment."""
     columns = (
         told.edges[:-1], told.edges[1:], conditions.temp_c, told.price_per_kwh, told.gco2_per_kwh, told.it_w,
         told.idle_w, told.off_w, told.switching_w, told.cooling_w, told.income, told.energy_cost, told.cooling_cost,
@@ -169,10 +169,7 @@ Reader = Callable[[Path, tuple[int, int]], Series]
 def find_cooling(
     text: str, design_w: float | None = None, rows: str = Rows.NEAREST, read: Read = Path.read_bytes
 ) -> Cooling:  # fmt: skip
-    """Plant named `air`, `hybrid` or by table file; modelled plants are sized for `design_w`.
-
-    Raises InputError for an invalid file.
-    """
+    """Plant `air` or `hybrid` (sized for `design_w`), or a table file. Raises InputError."""
     if text in MODELLED_PLANTS:
         return modelled(Plant(text), design_w or DESIGN_W)
     if not is_file(Path(text)):
@@ -185,9 +182,9 @@ def find_cooling(
 def platform_cooling(
     platform: Platform, text: str | None = None, read: Read = Path.read_bytes
 ) -> Cooling | None:  # fmt: skip
-    """Platform's plant, or the plant `text`; None if neither is named.
+    """Plant of the platform, or `text`; None if neither is named.
 
-    Without `cooling_design_w`, `design_watts` sizes a modelled plant.
+    `design_watts` is the default size.
     """
     around = platform.facility
     named = text or around.cooling
@@ -197,7 +194,7 @@ def platform_cooling(
 
 
 def tariff_of(facility: Facility, offset: int | None) -> Tariff:
-    """Contract in trace time (Unix time − `offset`). Raises InputError for limits without a calendar."""
+    """Contract in trace time (Unix time − `offset`). Raises InputError without a calendar."""
     if facility.limits and offset is None:
         raise missing_calendar("tariff.limits")
     return Tariff(
@@ -214,13 +211,13 @@ def tariff_of(facility: Facility, offset: int | None) -> Tariff:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """Weather, prices and carbon: file, constant, or None (not stated)."""
+    """Weather, prices and carbon: file, constant, or None."""
 
     weather: str | float | None
     prices: str | float | None
     carbon: str | float | None
     offset: int | None
-    """Unix time minus trace time; None without a calendar."""
+    """Unix time minus trace time; None if unknown."""
     money: Money = DEFAULT_MONEY
     """Currency of prices."""
     held_s: int = 0
@@ -237,7 +234,7 @@ class Surroundings:
         return self.files.once(read_prices, path).over(span, self.money)
 
     def prices_over(self, path: Path, span: tuple[int, int]) -> Series:
-        """Known prices, extended by at most `held_s`. Raises InputError."""
+        """Prices, extended by at most `held_s`. Raises InputError."""
         return self.known_prices(path, span).held(span[1], self.held_s)
 
     def carbon_over(self, path: Path, span: tuple[int, int]) -> Series:
@@ -260,7 +257,7 @@ class Surroundings:
 
     @property
     def assumed(self) -> str | None:
-        """Assumption made while reading files, or None."""
+        """Assumption about the files, or None."""
         return self.files.once(read_weather, Path(self.weather)).assumed if isinstance(self.weather, str) else None
 
     def _series(self, key: str, stated: str | float | None, read: Reader, span: tuple[int, int]) -> Series:

@@ -1,4 +1,4 @@
-"""Checks a schedule against the jobs of a trace."""
+"""Checks schedules against requested jobs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dardis.model.schedule import Schedule
 
 
 class Changed(NamedTuple):
-    """Job after events: final request, and runtime until node failure (or None)."""
+    """Job after events; `ran`: runtime until node failure, or None."""
 
     number: int
     walltime: int
@@ -27,7 +27,7 @@ class Changed(NamedTuple):
 
 @dataclass(frozen=True)
 class AskedJobs:
-    """Jobs of a run, ascending by number; arrays (jobs,), `request` (jobs, kinds) per unit.
+    """Jobs by number; arrays (jobs,), `request` (jobs, kinds) per unit.
 
     `duration`: runtime cut at walltime; `killed`: cut; `failed`: ran until a node failure. A job that `follows` another
     is submitted at the other's end, but not before `submit`.
@@ -50,7 +50,7 @@ class AskedJobs:
 
     @classmethod
     def of(cls, jobs: Sequence[Actual], kinds: tuple[str, ...]) -> AskedJobs:
-        """Requested jobs for a machine with these kinds."""
+        """Build from jobs; `kinds` of the machine."""
         jobs = sorted(jobs, key=lambda job: job.number)
 
         def column(values: Iterator[int]) -> Ints:
@@ -73,7 +73,7 @@ class AskedJobs:
         )
 
     def changed(self, jobs: Sequence[Changed]) -> AskedJobs:
-        """Jobs after events; unknown numbers are ignored."""
+        """Apply events; ignore unknown numbers."""
         walltime, queue, duration, killed, failed = (
             self.walltime.copy(), self.queue.copy(), self.duration.copy(), self.killed.copy(), self.failed.copy()
         )  # fmt: skip
@@ -87,7 +87,7 @@ class AskedJobs:
         return replace(self, walltime=walltime, queue=queue, duration=duration, killed=killed, failed=failed)
 
     def as_taken(self, s: Schedule) -> AskedJobs:
-        """Jobs with alternatives reduced to the request used in `s`."""
+        """Reduce alternatives to the request used in `s`."""
         several = {number: job for number, job in self.shaped.items() if len(job.asked.requests) > 1}
         if not several:
             return self
@@ -103,11 +103,11 @@ class AskedJobs:
         return replace(self, walltime=walltime, units=units, request=request, duration=duration, killed=killed)
 
     def broken(self, s: Schedule, sets: NodeSets) -> list[Iterator[Found]]:
-        """Jobs of a block that differ, per property; unknown numbers are ignored."""
+        """Jobs that differ, per property; ignores unknown numbers."""
         return [*self.as_taken(s).differing(s), broken_shapes(s, self.shaped, self.kinds, sets)]
 
     def differing(self, s: Schedule) -> list[Iterator[Found]]:
-        """Jobs that differ in time, units or amounts; one request per job."""
+        """Jobs that differ in time, units or amounts."""
         place = np.minimum(np.searchsorted(self.number, s.number), max(len(self.number) - 1, 0))
         known = np.flatnonzero(self.number[place] == s.number) if len(self.number) else np.zeros(0, dtype=np.int64)
         place = place[known]

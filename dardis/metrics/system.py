@@ -1,4 +1,4 @@
-"""System metrics: use over time, desired profile, node downtime."""
+"""System metrics: use, desired profile, node downtime."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dardis.model.target import DesiredProfile
 
 
 def used_profile(schedule: Schedule, kind: str) -> StepFunction:
-    """Amount of a resource kind in use over time."""
+    """Amount in use over time."""
     if kind not in schedule.kinds:
         return ZERO
     ran = schedule.ran
@@ -30,15 +30,15 @@ def used_profile(schedule: Schedule, kind: str) -> StepFunction:
 
 
 def desired_total(platform: Platform, desired: DesiredProfile | None, kind: str) -> StepFunction:
-    """Desired use of a kind on the whole machine; by default the capacity."""
+    """Desired use on the machine; by default the capacity."""
     return (desired or DesiredProfile(platform)).total(platform.kinds.index(kind))
 
 
 def trimmed(schedule: Schedule, trim: tuple[int, int] | None) -> tuple[Ints, tuple[int, int] | None]:
-    """Indices of counted jobs, and the trim window (None without `trim`).
+    """Indices of counted jobs, and the trim window (or None).
 
-    `trim` is warm-up and cool-down in s. Jobs count if submitted in the closed window from first submission plus
-    warm-up to last submission minus cool-down. Raises InputError for an empty window.
+    `trim`: warm-up and cool-down in s. Jobs count if submitted between first submission plus warm-up and last
+    submission minus cool-down, inclusive. Raises InputError for an empty window.
     """
     return counted_jobs(schedule.submit, trim)
 
@@ -64,9 +64,9 @@ def trim_window(first: int, last: int, trim: tuple[int, int]) -> tuple[int, int]
 def schedule_metrics(
     schedule: Schedule, platform: Platform, desired: DesiredProfile | None, trim: tuple[int, int] | None = None
 ) -> dict[str, Number]:
-    """Figures of `metrics.json` computed from the schedule; None if undefined.
+    """Figures of `metrics.json` from the schedule; None if undefined.
 
-    With `trim`, job figures cover jobs submitted in the window. System figures cover all use in the window.
+    With `trim`, job figures cover jobs submitted in the window, system figures all use in the window.
     """
     counted, window = trimmed(schedule, trim)
     figures = group_metrics(schedule, platform, footprints(schedule), counted)
@@ -102,14 +102,14 @@ def core_utilisation(schedule: Schedule, platform: Platform, window: tuple[int, 
 
 
 def _pieces(f: StepFunction, g: StepFunction, start: int, end: int) -> tuple[Ints, Ints, Ints]:
-    """Lengths of the pieces of `[start, end)` with constant f and g, and their values."""
+    """Lengths and values of f and g on their constant pieces within `[start, end)`."""
     inner = breakpoints([f, g])
     edges = np.concatenate([[start], inner[(inner > start) & (inner < end)], [max(start, end)]]).astype(np.int64)
     return np.diff(edges), f.at(edges[:-1]), g.at(edges[:-1])
 
 
 def overutilisation(used: StepFunction, desired: StepFunction, window: tuple[int, int] | None = None) -> int:
-    """Amount times seconds of use above `desired`, in the window or at all times."""
+    """Amount times seconds of use above `desired`."""
     if len(used.times) < 2:
         return 0
     lengths, f, g = _pieces(used, desired, *(window or (int(used.times[1]), int(used.times[-1]))))
@@ -132,7 +132,7 @@ def dissimilarity(used: StepFunction, desired: StepFunction, start: int, end: in
 
 
 def _least_ratio(g: Ints, f: Ints) -> Fraction:
-    """Least g / f where f > 0; 1 if f is 0 everywhere."""
+    """Least g / f where f > 0; 1 without such seconds."""
     some = f > 0
     if not some.any():
         return Fraction(1)
@@ -144,7 +144,7 @@ def _least_ratio(g: Ints, f: Ints) -> Fraction:
 
 
 def write_profile(path: Path, schedule: Schedule, platform: Platform, desired: DesiredProfile | None) -> None:
-    """Write `profile.csv`: used and desired amounts, a row per change."""
+    """Write `profile.csv`, a row per change."""
     values = profile_values(schedule, platform, desired)
     blocks = (values[:, first : first + BLOCK_ROWS].tolist() for first in range(0, values.shape[1], BLOCK_ROWS))
     profile_table(platform).write_blocks(path, blocks)
@@ -186,9 +186,9 @@ KEYS: Final = ("node_switches", "cycles_per_node_day", "off_share", "mean_boot_d
 def switching_metrics(
     schedule: Schedule, platform: Platform, downtime: Downtime, boot_delay: Ints | None
 ) -> dict[str, Number]:
-    """Figures of `metrics.json` about switched nodes (docs/metrics.md).
+    """Figures about switched nodes (docs/metrics.md).
 
-    `boot_delay` (jobs,): wait of each job for boots in s; None if not measured.
+    `boot_delay` (jobs,): wait for boots in s; None if not measured.
     """
     figures: dict[str, Number] = dict.fromkeys(KEYS)
     ran = schedule.ran
@@ -215,7 +215,7 @@ def write_downtime(path: Path, downtime: Downtime) -> None:
 
 
 def read_downtime(path: Path) -> Downtime:
-    """Read node downtimes, rows in any order. InputError names file and line."""
+    """Read node downtimes. Raises InputError."""
     cells = TIMES_DOWN.read(path)
     spans = np.stack([cells.whole("node"), cells.whole("down_s"), cells.whole("up_s", empty=FOREVER)])
     return Downtime(*spans[:, np.lexsort(spans[::-1])].copy())

@@ -1,4 +1,4 @@
-"""Account of a schedule: income, energy, cooling, charges; and comparison of two accounts."""
+"""Account of a schedule: income, energy, cooling, charges."""
 
 from __future__ import annotations
 
@@ -20,24 +20,20 @@ _JOBS, _IDLE, _OFF, _SWITCHING = range(4)
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Jobs that ran, arrays (jobs,); times `[start, finish)` in s of the trace's clock."""
+    """Jobs that ran, arrays (jobs,), in s of the trace's clock."""
 
     start: Ints
     finish: Ints
     cores: Ints
-    """Cores of all units."""
     added_w: Floats
-    """Power added to the nodes by the whole job, W."""
+    """Power added to nodes by the job, W."""
     income: Floats
     """Income per core-hour."""
 
 
 @dataclass(frozen=True)
 class Account:
-    """Income and cost of a schedule, arrays (segments,).
-
-    Money in the platform's currency; costs are positive.
-    """
+    """Income and cost per segment; costs are positive."""
 
     edges: Ints
     price_per_kwh: Floats
@@ -46,18 +42,17 @@ class Account:
     jobs_w: Floats
     """Mean power added by jobs."""
     idle_w: Floats
-    """Idle power of nodes that are up, busy or not."""
+    """Idle power of nodes that are up."""
     off_w: Floats
     switching_w: Floats
-    """Power of nodes that shut down or boot."""
+    """Nodes in shut-down or boot."""
     cooling_w: Floats
     peak_kw: float
     """Highest 15-min mean of IT and cooling."""
     demand_eur: float
     co2_cost: Floats
-    """Cost of CO2 from IT and cooling."""
     penalty_eur: float
-    """Penalty for energy above limits or the contracted maximum."""
+    """For energy above limits or the contracted maximum."""
     over_limit_kwh: float
     """Energy above hard limits."""
 
@@ -77,11 +72,11 @@ class Account:
         return self.cost(self.cooling_w)
 
     def kwh(self, watts: Floats) -> Floats:
-        """Energy per segment at mean power (W)."""
+        """Energy per segment from mean W."""
         return watts * np.diff(self.edges) / 3.6e6
 
     def cost(self, watts: Floats) -> Floats:
-        """Energy cost per segment at mean power (W)."""
+        """Energy cost per segment from mean W."""
         return self.price_per_kwh * self.kwh(watts)
 
     @property
@@ -106,12 +101,12 @@ class Account:
 
     @property
     def tariff_eur(self) -> float:
-        """Charges besides energy: demand, CO2, penalties."""
+        """Charges for demand and CO2, and penalties."""
         return self.demand_eur + self.co2_eur + self.penalty_eur
 
     @property
     def profit(self) -> float:
-        """Income minus energy, cooling and other charges."""
+        """Income minus all costs."""
         return self.income_eur - self.energy_eur - self.cooling_eur - self.tariff_eur
 
     @property
@@ -131,7 +126,7 @@ class Account:
 
     @property
     def pue(self) -> float | None:
-        """(IT + cooling) / IT energy; None without IT energy."""
+        """(IT + cooling) / IT energy, or None."""
         return 1 + self.cooling_kwh / self.energy_kwh if self.energy_kwh else None
 
     @property
@@ -143,8 +138,8 @@ class Account:
 def work_of(schedule: Schedule, platform: Platform) -> Work:
     """Jobs that ran, including killed jobs.
 
-    Income depends on the queue if stated. A job's stated watts (kind `power`) include its share of idle power, so only
-    the rest is added. Other jobs add their nodes' `core_w` per core, and device power.
+    Stated watts (kind `power`) include a share of idle power, so only the rest is added. Other jobs add `core_w` per
+    core, and device power.
     """
     schedule = schedule.by_part
     ran = schedule.ran
@@ -160,7 +155,7 @@ def account(
 ) -> Account:
     """Account for `[conditions.start, conditions.end)`; partly covered jobs count in part.
 
-    Cooling follows each segment's mean IT power (thesis eq. 6.4). Nodes in maintenance draw idle power.
+    Cooling follows mean IT power per segment (thesis eq. 6.4). Nodes in maintenance draw idle power.
     """
     edges, quarters = conditions.edges, conditions.quarters
     income = span_sums(work.start, work.finish, work.income * work.cores / 3600, edges)
@@ -170,7 +165,7 @@ def account(
 
 
 def account_of_load(it_w: Series, conditions: Conditions, cooling: Cooling, tariff: Tariff) -> Account:
-    """Account for a curve of IT power (W), attributed to jobs without income."""
+    """Account for a curve of IT power (W), without income."""
     quarters = conditions.quarters
     parts = np.zeros((4, len(conditions.edges) - 1))
     parts[_JOBS] = it_w.means(conditions.edges)
@@ -205,7 +200,7 @@ def _added_watts(schedule: Schedule, platform: Platform, cores: Ints) -> Floats:
 
 
 def _mean_watts(work: Work, downtime: Downtime, machine: MachinePower, edges: Ints) -> Floats:
-    """Mean IT power per segment by source: shape (4, segments)."""
+    """Mean IT power by source: shape (4, segments)."""
     node, down, up = downtime.node, downtime.down, downtime.up
     off = np.minimum(down + machine.shutdown_s[node], up)
     boot = np.maximum(up - machine.boot_s[node], off)
@@ -232,7 +227,7 @@ def _settled(
     cooling: Cooling,
     tariff: Tariff,
 ) -> Account:
-    """Account of `parts` per segment; `load_w` is the IT power per quarter hour."""
+    """Account of `parts` by segment; `load_w` by quarter hour."""
     it_w = parts.sum(axis=0)
     cooling_w = cooling.watts(conditions.temp_c, it_w)
     temp_c = Series(conditions.edges, conditions.temp_c).means(quarters)
@@ -250,7 +245,7 @@ def _settled(
 
 
 def _limits(quarters: Ints, drawn_kw: Floats, tariff: Tariff) -> tuple[float, float]:
-    """Penalties above limits, and energy (kWh) above hard limits."""
+    """Penalties, and energy (kWh) above hard limits."""
     penalty, over = 0.0, 0.0
     spans = [(limit.start, limit.end, limit.most_kw, limit.penalty_per_kwh) for limit in tariff.limits]
     if tariff.contracted_kw is not None:
@@ -267,18 +262,16 @@ def _limits(quarters: Ints, drawn_kw: Floats, tariff: Tariff) -> tuple[float, fl
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """Difference in profit between two accounts, by cause; positive is better."""
+    """Difference in profit by cause; positive is better."""
 
     idle_power: float
-    """Savings on nodes without jobs: idle, off, switching."""
+    """Savings on nodes without jobs."""
     cooling: float
-    """Savings on cooling."""
     price: float
-    """Savings by better energy prices: energy after × fall of the mean price."""
+    """Energy after × fall of the mean price."""
     throughput: float
-    """Additional income minus cost of additional job energy at the previous mean price."""
+    """Additional income minus additional job energy at the previous mean price."""
     tariff: float
-    """Savings on demand charge, CO2 and penalties."""
 
     @property
     def total(self) -> float:

@@ -1,4 +1,4 @@
-"""Weather, prices, carbon, tariff, and price of a joule over time."""
+"""Weather, prices, carbon and tariff over time."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ HOUR_S = 3600
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """Segments `[edges[i], edges[i+1])` in s of the trace's clock, at most 1 h; values per segment.
+    """Segments `[edges[i], edges[i+1])` in s of the trace's clock, at most 1 h.
 
-    Accounts use the mean power of each segment (thesis eq. 6.4).
+    Accounts use mean power per segment (thesis eq. 6.4).
     """
 
     edges: Ints
@@ -36,17 +36,17 @@ class Conditions:
 
     @property
     def start(self) -> int:
-        """Begin of the first segment."""
+        """Begin, s."""
         return int(self.edges[0])
 
     @property
     def end(self) -> int:
-        """End of the last segment."""
+        """End, s."""
         return int(self.edges[-1])
 
     @property
     def quarters(self) -> Ints:
-        """Edges of UTC quarter hours, for peaks and limits; cut at both ends."""
+        """Edges of UTC quarter hours, cut at both ends."""
         first = self.start + -(self.start + self.offset) % DEMAND_SPAN_S
         inner = np.arange(first, self.end, DEMAND_SPAN_S, dtype=np.int64)
         return np.unique(np.concatenate([[self.start], inner, [self.end]])).astype(np.int64)
@@ -63,8 +63,7 @@ def conditions_over(
 ) -> Conditions:
     """Conditions over `[start, end)`; trace time = Unix time of the series − `offset`.
 
-    Segments end at full UTC hours and changes of a series. Without `carbon`, CO2 is 0. Raises InputError for an
-    incomplete series.
+    Segments end at full UTC hours and changes. Without `carbon`, CO2 is 0. Raises InputError for an incomplete series.
     """
     low, high = start + offset, end + offset
     series = {"weather": weather, "prices": prices} | ({"carbon": carbon} if carbon else {})
@@ -78,25 +77,25 @@ def conditions_over(
 
 
 def check_cover(name: object, series: Series, low: int, high: int) -> None:
-    """Raise InputError (at `name`) unless the series covers `[low, high)`, Unix time."""
+    """Raise InputError unless the series covers `[low, high)`, Unix time."""
     if series.start > low or series.end < high:
         found = f"covers {utc_text(series.start)} to {utc_text(series.end)}"
         raise InputError(name, found, f"all of {utc_text(low)} to {utc_text(high)}")
 
 
 DEMAND_SPAN_S = 900
-"""Demand charges use quarter-hour means, aligned to UTC hours."""
+"""Demand charges use quarter-hour means, aligned to UTC."""
 
 
 @dataclass(frozen=True, slots=True)
 class PowerLimit:
-    """Grid limit on IT and cooling power during `[start, end)`, s of the trace's clock."""
+    """Limit on IT and cooling during `[start, end)`, s of the trace's clock."""
 
     start: int
     end: int
     most_kw: float
     penalty_per_kwh: float | None = None
-    """Penalty above the limit; None: a hard limit, infeasible if exceeded."""
+    """None: a hard limit, infeasible if exceeded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,28 +103,28 @@ class Tariff:
     """Tariff; default: everything free."""
 
     demand_per_kw: float = 0.0
-    """Charge for the highest 15-min mean of IT and cooling, once per account."""
+    """For the highest 15-min mean, once per account."""
     co2_per_t: float = 0.0
-    """Price per tonne of CO2."""
+    """Per tonne of CO2."""
     contracted_kw: float | None = None
-    """Contracted maximum of every 15-min mean."""
+    """Contracted maximum of 15-min means."""
     contract_penalty_per_kwh: float | None = None
-    """Penalty above the contracted maximum; None: hard limit."""
+    """None: a hard limit."""
     limits: tuple[PowerLimit, ...] = field(default=())
 
 
 def co2_per_kwh(conditions: Conditions, tariff: Tariff) -> Floats:
-    """CO2 cost per kWh, shape (segments,)."""
+    """CO2 cost per kWh and segment."""
     return tariff.co2_per_t * conditions.gco2_per_kwh / 1e6
 
 
 def price_of_joule(conditions: Conditions, tariff: Tariff) -> Floats:
-    """Price per joule with CO2, without peak charges and penalties; shape (segments,)."""
+    """Price per joule with CO2, without peak charges and penalties; per segment."""
     return np.asarray((conditions.price_per_kwh + co2_per_kwh(conditions, tariff)) / 3.6e6)
 
 
 def cost_of_joule(conditions: Conditions, cooling: Cooling, tariff: Tariff, it_w: Series) -> Series:
-    """Marginal cost of a joule per segment, with cooling at this IT load."""
+    """Marginal cost of a joule with cooling, per segment."""
     load = it_w.means(conditions.edges)
     step_w = np.maximum(load * 0.01, 100.0)
     less = np.maximum(load - step_w, 0.0)  # a measured plant may not cover a higher load

@@ -1,7 +1,6 @@
 """Fits node power figures to measurements.
 
-Node power is the sum of figures (W idle, per busy core, per busy device) times counts. Figures not identifiable from
-the data keep their values.
+Node power is the sum of figures (W idle, per busy core or device) times counts. Unidentifiable figures are kept.
 """
 
 from __future__ import annotations
@@ -14,17 +13,17 @@ import numpy as np
 from dardis.model.arrays import Bools, Floats, Ints
 
 LEAST_APART = 0.02
-"""Least share of a column's norm independent of the others."""
+"""Least share of a column independent of the others."""
 MOST_SPREAD = 0.5
-"""Largest standard error, relative to the figure, for acceptance …"""
+"""Largest relative standard error accepted …"""
 LEAST_MATTERS = 0.01
-"""… if the error can exceed this share of usual node power."""
+"""… if the error can exceed this share of usual power."""
 MOST_BLOCKS = 10
-"""Largest number of jackknife blocks of days."""
+"""Jackknife blocks of days."""
 _BEND = 3.0
 """Huber's bend, in standard deviations of the bulk.
 
-Machine power is the mean over jobs; the usual 1.345 would fit closer to the median job.
+Machine power is a mean over jobs; the usual 1.345 fits closer to the median job.
 """
 _ROUNDS = 50
 _SETTLED = 1e-9
@@ -32,10 +31,10 @@ _SETTLED = 1e-9
 
 @dataclass(frozen=True)
 class Samples:
-    """Measurements of nodes of one kind, one row per sample.
+    """Measurements of nodes of one kind.
 
-    `names`: figures, by precedence for shared columns; `busy` (samples, figures): counts (idle: 1); `watts` (W) per
-    node; `weight`: sample weight; `day`: day number.
+    `names`: figures, by precedence; `busy` (samples, figures): counts (idle: 1); `watts` (W) per node; `weight`: sample
+    weight; `day`: day number.
     """
 
     names: tuple[str, ...]
@@ -54,7 +53,7 @@ class Samples:
 
 @dataclass(frozen=True)
 class Misses:
-    """Errors: median (W per node), mean and mean daily energy (relative to the mean)."""
+    """Errors: median (W per node); mean and daily energy (relative)."""
 
     median_w: float
     mean: float
@@ -63,21 +62,21 @@ class Misses:
 
 @dataclass(frozen=True)
 class Fit:
-    """Fitted figures (W), in the order of `Samples.names`."""
+    """Fitted figures (W), ordered as `Samples.names`."""
 
     figures: Floats
     spread: Floats
-    """Standard errors (W) by jackknife over days; NaN if unknown."""
+    """Standard errors (W); NaN if unknown."""
     left: dict[int, str]
     """Unchanged figures and reasons."""
     unseen: Misses | None
-    """Errors on left-out days; None with only one day."""
+    """Errors on left-out days, or None."""
     before: Misses
     """Errors of the original figures."""
 
 
 def fit_figures(samples: Samples, before: Floats, least: Floats) -> Fit:
-    """Fit figures (W) with lower bounds `least`; unidentifiable figures keep `before`."""
+    """Fit figures (W), at least `least`; unidentifiable figures keep `before`."""
     left = _not_told(samples)
     while True:
         kept = [index for index in range(len(before)) if index not in left]
@@ -96,7 +95,7 @@ def fit_figures(samples: Samples, before: Floats, least: Floats) -> Fit:
 
 
 def _not_told(samples: Samples) -> dict[int, str]:
-    """Unidentifiable figures (dependent columns), and reasons."""
+    """Unidentifiable figures and reasons."""
     root = np.sqrt(samples.weight)
     basis: list[Floats] = []
     left = {}
@@ -139,9 +138,9 @@ def _wrong(samples: Samples, figures: Floats, least: Floats, spread: Floats, kep
 def _robust(
     samples: Samples, before: Floats, kept: list[int], start: Floats | None = None, scale: float | None = None
 ) -> tuple[Floats, float]:
-    """Huber fit of the `kept` figures, and standard deviation (W) of the bulk.
+    """Huber fit of `kept` figures, and scale (W).
 
-    Without `start`, least absolute deviations give start and scale.
+    Without `start`, begin with least absolute deviations.
     """
     figures = before.copy()
     if not kept:
@@ -165,7 +164,7 @@ def _robust(
 
 
 def _solved(samples: Samples, figures: Floats, kept: list[int], trust: Floats) -> float:
-    """Weighted least squares step; return the largest relative change."""
+    """Weighted least squares step; return the relative change."""
     weight = samples.weight * trust
     fixed = [index for index in range(len(figures)) if index not in kept]
     wanted = samples.watts - samples.busy[:, fixed] @ figures[fixed]
@@ -180,7 +179,7 @@ def _solved(samples: Samples, figures: Floats, kept: list[int], trust: Floats) -
 
 
 def _without_days(samples: Samples, figures: Floats, kept: list[int], scale: float) -> Iterator[tuple[Floats, Bools]]:
-    """Fits without each block of days, and the left-out rows; none for a single day."""
+    """Fits without each block of days, and left-out rows."""
     days = np.unique(samples.day)
     parts = min(len(days), MOST_BLOCKS)
     if parts < 2:
@@ -193,7 +192,7 @@ def _without_days(samples: Samples, figures: Floats, kept: list[int], scale: flo
 
 
 def _spread(folds: list[Floats], count: int, kept: list[int]) -> Floats:
-    """Jackknife standard errors; NaN if not fitted."""
+    """Jackknife standard errors."""
     spread = np.full(count, np.nan)
     if folds:
         found = np.array(folds)[:, kept]
@@ -202,7 +201,6 @@ def _spread(folds: list[Floats], count: int, kept: list[int]) -> Floats:
 
 
 def _misses(samples: Samples, told: Floats) -> Misses:
-    """Errors of predicted watts."""
     off = told - samples.watts
     usual = float(np.average(samples.watts, weights=samples.weight))
     day = np.unique(samples.day, return_inverse=True)[1]

@@ -1,4 +1,4 @@
-"""Node power when idle, busy, off and switching, and break-even downtime."""
+"""Node power by state, and break-even downtime."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from dardis.model.platform import NodePower, Platform
 from dardis.model.resources import CORES
 
 DESIGN_MARGIN = 11.11 / 9.455
-"""Design power over mean power per core, from the thesis."""
+"""Design over mean power per core (thesis)."""
 
 
 @dataclass(frozen=True, slots=True)
 class MachinePower:
-    """Power (W) and switching times (s) per node, arrays (nodes,).
+    """Power (W) and switching times (s), arrays (nodes,).
 
-    A node that is up draws `idle_w`, plus `core_w` per busy core and `device_w` per busy device.
+    Nodes that are up draw `idle_w`, plus `core_w` per busy core and `device_w` per busy device.
     """
 
     idle_w: Floats
@@ -30,7 +30,7 @@ class MachinePower:
     shutdown_s: Ints
     device_w: dict[str, Floats] = field(default_factory=dict)
     stated: bool = True
-    """Whether the platform states all figures; else the thesis's fill in (9.455 W per busy core, no idle power)."""
+    """Whether all figures are stated; else thesis figures apply (9.455 W per busy core, no idle power)."""
 
     @classmethod
     def of_platform(cls, platform: Platform) -> MachinePower:
@@ -58,12 +58,12 @@ class MachinePower:
 
     @property
     def cycle_s(self) -> Ints:
-        """Shut-down plus boot time in s, shape (nodes,)."""
+        """Shut-down plus boot time, s."""
         return self.shutdown_s + self.boot_s
 
     @property
     def break_even_s(self) -> Floats:
-        """Least downtime without energy loss against idling, shape (nodes,).
+        """Least downtime without energy loss against idling, s.
 
         (E_shutdown + E_boot − off_w · (t_shutdown + t_boot)) / (idle_w − off_w), at least t_shutdown + t_boot; infinite
         if off power is not below idle power.
@@ -76,7 +76,7 @@ class MachinePower:
 
 
 def busy_watts(platform: Platform) -> Floats:
-    """Power above idle with all cores and devices busy, W, shape (nodes,)."""
+    """Power above idle with all cores and devices busy, W per node."""
     machine = MachinePower.of_platform(platform)
     added = machine.core_w * platform.capacity[:, platform.kinds.index(CORES)]
     for kind, watts in machine.device_w.items():
@@ -85,21 +85,21 @@ def busy_watts(platform: Platform) -> Floats:
 
 
 def full_watts(platform: Platform) -> float:
-    """IT power (W) of the fully busy machine."""
+    """IT power (W) of the busy machine."""
     return float((MachinePower.of_platform(platform).idle_w + busy_watts(platform)).sum())
 
 
 def design_watts(platform: Platform) -> float:
-    """Design IT power (W) of a modelled plant: `DESIGN_MARGIN` × full power, rounded up to three digits."""
+    """Design IT power (W): `DESIGN_MARGIN` × full power, rounded up to three digits."""
     watts = full_watts(platform) * DESIGN_MARGIN
     step = 10.0 ** np.floor(np.log10(watts) - 2) if watts > 0 else 1.0
     return float(np.ceil(watts / step) * step) if watts > 0 else 1.0
 
 
 def watts_for_cores(platform: Platform, cores: Ints, nodes_on: Ints | None = None) -> Floats:
-    """IT power cap (W) for a target of busy cores.
+    """IT power cap (W) for a number of busy cores.
 
-    Uses mean node and core power over groups, with devices busy in proportion. `nodes_on` defaults to all nodes.
+    Uses mean node and core power, with devices busy in proportion. Default of `nodes_on`: all.
     """
     machine = MachinePower.of_platform(platform)
     core_w = float(busy_watts(platform).sum()) / platform.cores

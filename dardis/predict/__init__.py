@@ -14,7 +14,7 @@ __all__ = ["Prediction", "Predictor", "new_predictor"]
 
 
 def new_predictor(expecting: Expecting, durations: Mapping[JobId, int], seed: int) -> Predictor:
-    """New predictor without history; only `real` uses `durations` (s)."""
+    """Predictor without history; only `real` uses `durations` (s)."""
     match expecting:
         case Expecting.WALLTIME:
             return Walltime()

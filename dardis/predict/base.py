@@ -9,7 +9,7 @@ from dardis.model.job import Job
 
 
 class Prediction(NamedTuple):
-    """Expected duration in s, from 1 to the walltime, and rule."""
+    """Expected duration (s, at most the walltime) and rule."""
 
     duration: int
     rule: str
@@ -19,16 +19,16 @@ class Predictor(Protocol):
     """Predicts runtimes from ended jobs."""
 
     def predict(self, job: Job, now: int) -> Prediction:
-        """Predict the runtime of a job on arrival."""
+        """Predict a runtime on arrival."""
         ...
 
     def observe(self, job: Job, ran: int, now: int) -> None:
-        """Record a runtime (s); `predict` was called for the job."""
+        """Record a runtime (s) at the job's end."""
         ...
 
 
 def within(job: Job, seconds: float) -> int:
-    """Clip to whole seconds from 1 to the walltime."""
+    """Clip to 1 s … walltime."""
     return max(min(int(seconds), job.walltime), 1)
 
 
@@ -37,13 +37,13 @@ STEPS = (
     *(minutes * _MINUTE for minutes in (1, 5, 15, 30)),
     *(hours * _HOUR for hours in (1, 2, 5, 10, 20, 50, 100)),
 )
-"""Seconds added by successive corrections; the walltime follows the last."""
+"""Seconds added by successive corrections; then the walltime holds."""
 
 
 def corrected(predicted: int, walltime: int, elapsed: int) -> int:
-    """Expected duration in s after `elapsed` s, at most the walltime.
+    """Expected duration (s) after `elapsed` s.
 
-    Each expired prediction is raised by the next step at expiry, independent of the time of the call.
+    Predictions rise at expiry, independent of calls.
     """
     for duration in accumulate(STEPS, initial=predicted):
         if duration > elapsed:

@@ -1,6 +1,6 @@
-"""Predicts runtimes with a scikit-learn forest over requests and similar jobs.
+"""Predicts runtimes with a forest over requests and similar jobs.
 
-Regrown from ended jobs after each increase by a fifth.
+Regrown whenever ended jobs increase by a fifth.
 """
 
 from __future__ import annotations
@@ -21,23 +21,22 @@ if TYPE_CHECKING:
     from sklearn.ensemble import ExtraTreesRegressor
 
 FEWEST, MOST = 100, 10_000
-"""Least and most (recent) jobs in training."""
+"""Training jobs: minimum, and most recent."""
 GROWTH = 1.2
-"""Growth of ended jobs before retraining."""
+"""Growth before retraining."""
 TREES, LEAF = 20, 3
-"""Number of trees, and least jobs per leaf."""
+"""Trees, and jobs per leaf."""
 _DAY, _HOUR = 86_400, 3_600
 
 
 class Learned:
-    """Forest for the square root of runtimes; before training, the last similar job.
+    """Forest for the square root of runtimes; initially, the last similar job.
 
-    Few long jobs dominate mean runtimes, and mean logarithms are below most runtimes. With 5,000 jobs each of HPC2N and
-    KTH, 43 and 61 % ran longer than logarithms predicted, 50 % with roots, whose ratios were closest to 1.
+    Long jobs dominate mean runtimes; mean logarithms are too low. Of 5,000 jobs each of HPC2N and KTH, 43 and 61 %
+    outran logarithms, 50 % roots, with ratios closest to 1.
     """
 
     def __init__(self, seed: int) -> None:
-        """Start without history; `seed` draws candidate splits."""
         from sklearn.ensemble import ExtraTreesRegressor  # imported here, so loading is no part of a prediction
 
         self._new_forest = partial(
@@ -46,7 +45,7 @@ class Learned:
         self._alike, self._recent = LastAlike(), LastTwoOnline()
         self._codes: dict[str, dict[str, int]] = {"user": {}, "name": {}, "queue": {}}
         self._asked: dict[JobId, list[float]] = {}
-        """Features at arrival of unfinished jobs."""
+        """Features of unfinished jobs."""
         self._known: deque[list[float]] = deque(maxlen=MOST)
         self._ran: deque[float] = deque(maxlen=MOST)
         self._ended, self._next = 0, FEWEST
@@ -66,7 +65,7 @@ class Learned:
         return Prediction(within(job, round(float(guess) ** 2)), "forest")
 
     def observe(self, job: Job, ran: int, now: int) -> None:
-        """Learn from a job with shared history."""
+        """Learn, if the job shares history."""
         known = self._asked.pop(job.number, None)
         if known is None or not self._alike.shares(job):
             return
@@ -83,7 +82,6 @@ class Learned:
         return self._new_forest().fit(np.array(self._known, dtype=np.float32), np.array(self._ran))
 
     def _features(self, job: Job, alike: int, now: int) -> list[float]:
-        """Features at arrival; names are coded by first occurrence."""
         codes = [self._code("user", job.user), self._code("name", job.name), self._code("queue", job.queue)]
         amounts: Floats = np.log1p(
             [job.walltime, job.units, *job.request, alike, self._recent.predict(job, now).duration]

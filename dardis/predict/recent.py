@@ -1,4 +1,4 @@
-"""Predicts runtimes by a user's last two jobs (Tsafrir et al. 2007) or the last similar job."""
+"""Predicts by a user's last two jobs (Tsafrir et al. 2007) or the last similar job."""
 
 from __future__ import annotations
 
@@ -22,13 +22,12 @@ def _by_recent(recent: Collection[int], walltime: int, share: float) -> int:
 
 
 class LastTwo:
-    """Runtimes of ended jobs: `finish` and `duration` in s, shape (jobs,), and users.
+    """Runtimes of ended jobs: `finish` and `duration` in s, shape (jobs,).
 
-    Jobs without user ("") have no shared history.
+    Jobs without user ("") share no history.
     """
 
     def __init__(self, finish: Ints, duration: Ints, user: list[str], walltime: Ints) -> None:
-        """Take past jobs in any order; later ends are ignored until due."""
         order = np.argsort(finish, kind="stable")
         self._finish: dict[str, list[int]] = defaultdict(list)
         self._duration: dict[str, list[int]] = defaultdict(list)
@@ -38,14 +37,14 @@ class LastTwo:
         self._ended = finish[order]
         used = np.cumsum(duration[order]) / np.maximum(np.cumsum(walltime[order]), 1)
         self._share = np.concatenate([[1.0], used])
-        """Share of walltimes used by all ended jobs."""
+        """Share of walltimes used by ended jobs."""
 
     def runtime(self, user: str, walltime: int, now: int, elapsed: int = 0) -> int:
-        """Expected runtime in s, from 1 to the walltime.
+        """Expected runtime (s), at most the walltime.
 
-        Mean of the user's last two jobs; without any, the usual share of the walltime. If `elapsed` s exceed this, the
-        job is expected to run as long again: for single queries, 11 to 32 % less error than published corrections on
-        four of five traces (docs/planning.md).
+        Mean of the user's last two jobs, else the usual share of the walltime. If exceeded by `elapsed` s, twice
+        `elapsed`: for single queries, 11 to 32 % less error than published corrections on four of five traces
+        (docs/planning.md).
         """
         known = bisect_right(self._finish.get(user, []), now)
         recent = self._duration[user][max(known - LAST, 0) : known] if known else []
@@ -63,7 +62,7 @@ class LastTwoOnline:
         self._ran = self._asked = 0
 
     def predict(self, job: Job, now: int) -> Prediction:  # noqa: ARG002
-        """Predict by the user's last two jobs, else by the usual share of the walltime; without user, the walltime."""
+        """Predict by the user's last two jobs, else usual walltime use; without user, the walltime."""
         if not job.user:
             return Prediction(job.walltime, "walltime")
         recent = self._recent.get(job.user, ())
@@ -73,7 +72,7 @@ class LastTwoOnline:
         return Prediction(within(job, _by_recent(recent, job.walltime, share)), rule)
 
     def observe(self, job: Job, ran: int, now: int) -> None:  # noqa: ARG002
-        """Learn from a job with a known user."""
+        """Learn, if the user is known."""
         if not job.user:
             return
         self._recent.setdefault(job.user, deque(maxlen=LAST)).append(ran)
@@ -93,10 +92,9 @@ class Walltime:
 
 
 class Real:
-    """Predicts the real runtime, as a bound for schedulers."""
+    """Predicts the real runtime, unknown to schedulers."""
 
     def __init__(self, durations: Mapping[JobId, int]) -> None:
-        """Take all runtimes, in s."""
         self._durations = durations
 
     def predict(self, job: Job, now: int) -> Prediction:  # noqa: ARG002
@@ -115,22 +113,21 @@ _RULES = (
     ("user", "name"),
     ("user", "stem"),
 )
-"""Fields that similar jobs share; `stem` is the name without trailing digits."""
+"""Shared fields of similar jobs; `stem`: name without trailing digits."""
 Kind = tuple[str, tuple[Hashable, ...]]
-"""Rule in words, and shared values."""
+"""Rule, and shared values."""
 
 
 class LastAlike:
-    """Predicts the last runtime of similar jobs; unstated fields are ignored.
+    """Predicts the last runtime of similar jobs; ignores unstated fields.
 
-    If other jobs state users, a job without user has no shared history.
+    Where users are stated, jobs without user share no history.
     """
 
     def __init__(self) -> None:
         self._last: dict[Kind, int] = {}
         self._walltime = Walltime()
         self._users_stated = False
-        """Whether any queried job stated a user."""
 
     def shares(self, job: Job) -> bool:
         """Whether the job can share history."""
@@ -145,7 +142,7 @@ class LastAlike:
         return self._walltime.predict(job, now)
 
     def observe(self, job: Job, ran: int, now: int) -> None:  # noqa: ARG002
-        """Record the runtime for all kinds of the job."""
+        """Record the runtime."""
         for kind in _kinds(job) if self.shares(job) else ():
             self._last[kind] = ran
 
