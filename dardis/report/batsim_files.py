@@ -1,7 +1,7 @@
 """Writes a run in Batsim's form: `PREFIX_jobs.csv` and `PREFIX_schedule.csv`.
 
-A resource is a core, numbered by `dardis.metrics.cores`. Unknown figures: -1 (energy of a job), 0 (machine, as in
-Batsim without energy model), empty (simulation time).
+Resources are cores, numbered by `dardis.metrics.cores`. Unknown figures: -1 (energy of a job), 0 (of the machine),
+empty (simulation time).
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ _JOULES_PER_KWH: Final = 3.6e6
 
 
 def write_batsim_files(folder: Path, prefix: Path) -> tuple[Path, Path]:
-    """Write both files of a run; return their paths. Raises InputError and OSError."""
+    """Write both files; return their paths. Raises InputError and OSError."""
     run = read_run(folder)
     jobs, figures = (prefix.with_name(f"{prefix.name}_{what}.csv") for what in ("jobs", "schedule"))
     if not prefix.parent.is_dir():
@@ -117,7 +117,7 @@ def _write_jobs(path: Path, run: RunFiles) -> None:
 
 
 def _state(status: int, reached: bool) -> str:
-    """Batsim's final state; `reached`: the job used its whole walltime."""
+    """Final state; `reached`: the job used its walltime."""
     match Status(status):
         case Status.COMPLETED:
             return "COMPLETED_SUCCESSFULLY"

@@ -1,4 +1,4 @@
-"""Chart style, axes, SVG text, and chart files."""
+"""Chart style, axes and files."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ PAGE: Final = "#ffffff"
 GRID: Final = "#e6e8eb"
 PALE: Final = "#e3eef6"
 CYCLE: Final = (BLUE, VERMILLION, "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-"""Colours by Okabe and Ito, without yellow (invisible on white) and black (totals)."""
+"""Okabe and Ito's colours, without yellow (invisible on white) and black (totals)."""
 IN_PIXELS: Final = ("#0173b3", *CYCLE[1:])
-"""Colours for raster images, with a blue independent of the page."""
+"""Colours for raster images, independent of the page."""
 Dashes: TypeAlias = str | tuple[int, tuple[float, ...]]
 _LINES: Final[tuple[tuple[str, Dashes, str], ...]] = (
     (CYCLE[0], "-", "o"), (CYCLE[1], "--", "s"), (CYCLE[2], "-.", "^"), (CYCLE[3], (0, (1, 1)), "D"),
     (CYCLE[4], (0, (7, 2, 1, 2, 1, 2)), "v"), (CYCLE[5], (0, (9, 3)), "P"), (INK, (0, (3, 1)), "X"), (GREY, "-", "*"),
 )  # fmt: skip
 MOST_LINES: Final = len(_LINES)
-"""Distinguishable lines per chart, by colour, dashes and marker."""
+"""Distinguishable lines, by colour, dashes and marker."""
 
 FULL: Final = 10.0
 HALF: Final = 5.0
-"""Widths in inches: full page, half page."""
+"""Chart widths (inches): full and half page."""
 
 _STYLE: Final = {
     "font.size": 9.0, "axes.titlesize": 9.5, "axes.labelsize": 9.0, "legend.fontsize": 8.5,
@@ -54,7 +54,7 @@ _STYLE: Final = {
     "figure.constrained_layout.use": True,
 }  # fmt: skip
 _IN_PAGE: Final = {INK: "ink", PAGE: "page", GRID: "grid", PALE: "pale", BLUE.lower(): "blue"}
-"""Colours replaced by variables of the page (style.html.j2) for dark mode."""
+"""Replaced by page variables (style.html.j2) for dark mode."""
 _HEAD: Final = re.compile(r"^.*?<svg [^>]*?(viewBox=\"[^\"]*\")[^>]*>", re.DOTALL)
 _NOT_SHOWN: Final = re.compile(
     r"<!--.*?-->|<metadata>.*?</metadata>|<style.*?</style>|(?<=<g) id=\"[^\"]*\"", re.DOTALL
@@ -63,12 +63,12 @@ _BREAKS: Final = re.compile(r"\s*\n\s*")
 _COLOURS: Final = re.compile("|".join(_IN_PAGE))
 _YEAR_1: Final = -62_135_596_800 + 10**9
 _YEAR_9999: Final = 253_402_300_800 - 10**9
-"""Range of calendar dates in Unix s, with a margin."""
+"""Range of calendar dates (Unix s), with margin."""
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart: title, figure, caption."""
+    """Title, figure and caption."""
 
     title: str
     drawing: Figure
@@ -77,7 +77,7 @@ class Chart:
 
     @property
     def picture(self) -> str:
-        """SVG for a page, in the page's colours."""
+        """SVG in the page's colours."""
         buffer = io.BytesIO()
         with style():
             self.drawing.savefig(buffer, format="svg", metadata={"Date": None}, dpi=150, facecolor="none")
@@ -86,19 +86,19 @@ class Chart:
         return f'<svg {head} role="img" aria-label="{html.escape(f"{self.title}: {self.caption}")}">{body}'
 
     def write(self, path: Path) -> None:
-        """Write SVG or PDF (by suffix), reproducibly. Raises OSError."""
+        """Write SVG or PDF, reproducibly. Raises OSError."""
         with style():
             date = "CreationDate" if path.suffix == ".pdf" else "Date"
             self.drawing.savefig(path, metadata={date: None}, dpi=300)
 
 
 def style() -> AbstractContextManager[None]:
-    """Context with the style of all charts."""
+    """Context with the charts' style."""
     return mpl.rc_context(_STYLE)  # type: ignore[arg-type]
 
 
 def figure(width: float, height: float, panels: int = 1) -> tuple[Figure, list[Axes]]:
-    """Figure with stacked panels and shared x axis; sizes in inches."""
+    """Stacked panels with shared x axis; inches."""
     drawing = Figure(figsize=(width, height))
     axes = drawing.subplots(panels, 1, sharex=True, squeeze=False)
     return drawing, list(axes[:, 0])
@@ -110,14 +110,14 @@ def finish(drawing: Figure, title: str, caption: str) -> Chart:
 
 
 def line_look(place: int, *, marked: bool = False) -> dict[str, Any]:
-    """Style of line number `place`, below MOST_LINES."""
+    """Style of line `place`, below MOST_LINES."""
     colour, dashes, marker = _LINES[place]
     look = {"color": colour, "linestyle": dashes, "linewidth": 3.2 - 0.25 * place}
     return look | {"marker": marker, "markersize": 5.5, "markeredgewidth": 0} if marked else look
 
 
 def amounts() -> Formatter:
-    """Tick format of amounts: 500, 12k, 1.5M."""
+    """Format of amounts: 500, 12k, 1.5M."""
     large = EngFormatter(sep="")
     return FuncFormatter(lambda value, _: f"{value:g}" if abs(value) < 1000 else large(value))
 
@@ -126,7 +126,7 @@ def amounts() -> Formatter:
 class TimeAxis:
     """Time axis `[start, end)`, s of the trace's clock.
 
-    With `unix_start` (Unix time of trace time 0), shows dates (UTC).
+    Shows dates (UTC) if `unix_start` (Unix time of trace time 0) is known.
     """
 
     start: int
@@ -135,14 +135,13 @@ class TimeAxis:
 
     @property
     def _dated(self) -> bool:
-        """Whether dates are shown: years 1 to 9999."""
         if self.unix_start is None:
             return False
         return self.start + self.unix_start >= _YEAR_1 and self.end + self.unix_start < _YEAR_9999
 
     @property
     def _unit(self) -> tuple[float, str]:
-        """Axis unit: seconds, name."""
+        """Seconds per unit, and name."""
         span = self.end - self.start
         if span >= 3 * 86400:
             return 86400.0, "days"
@@ -155,7 +154,7 @@ class TimeAxis:
         return np.asarray((times - self.start) / self._unit[0])
 
     def dress(self, axes: Axes) -> None:
-        """Set limits, ticks and label of the lowest panel."""
+        """Set limits, ticks and label."""
         low, high = self.place(np.array([self.start, self.end]))
         axes.set_xlim(low, high if high > low else low + 1)
         if not self._dated:
@@ -176,9 +175,9 @@ class Form(StrEnum):
 
 
 def write_charts(folder: Path, charts: Mapping[str, Sequence[Chart]], form: Form) -> None:
-    """Write charts into `folder/charts`, named by group (may be empty) and title.
+    """Write charts into `folder/charts`, named by group (or "") and title.
 
-    Duplicate names are numbered; old files of this format are removed. Call after writing the page: repeated drawing
+    Duplicate names are numbered; old files of this format are removed. Call after writing the page: drawing twice
     changes charts slightly. Raises OSError.
     """
     target = folder / CHARTS
@@ -201,5 +200,4 @@ def named(charts: Mapping[str, Sequence[Chart]], form: Form) -> dict[str, Chart]
 
 
 def _plain(text: str) -> str:
-    """Text as part of a file name."""
     return re.sub(r"[^\w.]+", "-", text).strip("-.")[:80].lower()

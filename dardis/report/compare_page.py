@@ -27,8 +27,7 @@ from dardis.report.run_page import write_page
 def draw_comparison(folder: Path, *, form: Form | None = None) -> Path:
     """Redraw a finished comparison; return the report's path.
 
-    With `form`, also write `folder/charts`. The caller must hold the folder. Raises InputError for missing or damaged
-    files, and OSError.
+    With `form`, also write charts. The caller must hold the folder. Raises InputError and OSError.
     """
     compared = read_found(folder)
     with COMPARISON_FOLDER.written_together(folder) as part:
@@ -39,7 +38,7 @@ def draw_comparison(folder: Path, *, form: Form | None = None) -> Path:
 
 
 class Drawn(NamedTuple):
-    """Charts by trace, and rows for `classes_table`."""
+    """Charts by trace; rows for `classes_table`."""
 
     charts: dict[str, list[Chart]]
     classes: list[tuple[str, str, int, list[JobClass]]]
@@ -48,7 +47,7 @@ class Drawn(NamedTuple):
 def write_comparison(out: Path, compared: Compared, folder: Path) -> Drawn:
     """Write tables, report.html and found.json of the comparison in `folder` into `out`.
 
-    Raises InputError for damaged runs, and OSError.
+    Raises InputError and OSError.
     """
     results, pair, known = compared.results, compared.pair, compared.known
     lines = lines_of(results)
@@ -86,12 +85,11 @@ def _borne(line: Line) -> Borne:
 
 
 def _left_out(borne: Sequence[Borne]) -> str:
-    """Dispatchers beyond the line limit of charts."""
     return ", ".join(one.label for one in borne[chart.MOST_LINES :])
 
 
 def _charts(lines: Sequence[Line], borne: Sequence[Borne], pair: tuple[str, str], known: Known | None) -> list[Chart]:
-    """Charts of one trace, for dispatchers with jobs run."""
+    """Charts of one trace."""
     ran = [one for one in borne if len(one.waits)]
     if not ran:
         return []
@@ -110,7 +108,7 @@ def _charts(lines: Sequence[Line], borne: Sequence[Borne], pair: tuple[str, str]
 
 
 def _over_time(lines: Sequence[Line], pair: tuple[str, str]) -> Chart | None:
-    """Nodes over time for the pair, each with its first successful seed; None without runs."""
+    """Nodes over time, one run per dispatcher; None without runs."""
     runs = [line.done[0] for label in dict.fromkeys(pair) for line in lines if line.label == label and line.done]
     files = [(run, read_run(run.folder)) for run in runs]
     files = [(run, read) for run, read in files if read.schedule.ran.any()]

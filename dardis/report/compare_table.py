@@ -1,4 +1,4 @@
-"""Comparison table for people: units in headings, mean ± deviation, best marked."""
+"""Comparison table: units in headings, mean ± deviation, best marked."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from dardis.metrics.comparison_rows import (
 from dardis.report.words import NOTHING, draws
 
 CHANCE: Final = "°"
-"""Mark of a possibly random difference to the first dispatcher."""
+"""Marks a possibly random difference to the first dispatcher."""
 _BRIEF: Final = ("mean_wait_s", "mean_bounded_slowdown", "max_wait_s", "utilisation", "profit_eur", "rejected")
 _UNITS: Final = {
     "share": ("%", 0.01), "currency": ("", 1.0), "kWh": ("kWh", 1.0), "kW": ("kW", 1.0),
     "amount · s": ("core·h", 3600.0),
 }  # fmt: skip
-"""Display units by metric unit."""
+"""Display units."""
 _TIMES: Final = ((2 * 3600, 3600, "h"), (120, 60, "min"), (1, 1, "s"), (0, 1e-3, "ms"))
 _LATEX: Final = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_",
@@ -42,13 +42,13 @@ _MARKDOWN: Final = re.compile(r"([\\`*_|<>\[\]])")
 
 
 class Cell(NamedTuple):
-    """Cell of the table; `best`: best mean of its column and trace."""
+    """Cell; `best`: best mean of its column and trace."""
 
     mean: str
     deviation: str = ""
     best: bool = False
     chance: bool = False
-    """Whether the difference to the first dispatcher may be chance."""
+    """Whether the difference may be random."""
 
     @property
     def text(self) -> str:
@@ -59,16 +59,16 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Shown:
-    """Table: title and unit per column; trace, dispatcher, runs and cells per row."""
+    """Title and unit per column; trace, dispatcher, runs and cells per row."""
 
     columns: list[tuple[str, str]]
     rows: list[tuple[str, str, str, list[Cell]]]
     notes: list[str]
-    """Remarks, omitted figures, and failures."""
+    """Remarks, omitted figures, failures."""
 
 
 def shown(lines: Sequence[Line], more: Sequence[str] = ()) -> Shown:
-    """Table of all rows, with additional notes; omits and lists figures that are 0 or undefined everywhere."""
+    """Table of all rows; omits and lists metrics that are 0 or undefined."""
     told = [key for key in KEYS if any((figure := line.figure(key)) and figure.mean for line in lines)]
     known = {key for line in lines for run in line.done for key in run.metrics or {}}
     left_out = [
@@ -78,7 +78,7 @@ def shown(lines: Sequence[Line], more: Sequence[str] = ()) -> Shown:
 
 
 def brief(lines: Sequence[Line]) -> Shown:
-    """Table of the main figures, and rejected jobs."""
+    """Table of main metrics."""
     told = [key for key in _BRIEF if key not in OF_POWER or any(line.figure(key) for line in lines)]
     return _table(lines, told, [*_rejected(lines), *_unlike(lines)])
 
@@ -155,7 +155,7 @@ def _notes(lines: Sequence[Line], left_out: list[str]) -> Iterator[str]:
 
 
 def _unlike(lines: Sequence[Line]) -> Iterator[str]:
-    """Notes on traces with unequal rejections."""
+    """Notes on unequal rejections."""
     traces = [trace for trace, group in by_trace(lines).items() if not same_rejections(group)]
     if traces:
         yield (
@@ -165,7 +165,6 @@ def _unlike(lines: Sequence[Line]) -> Iterator[str]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Names as `a`, `a and b`, or `a, b and c`."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
@@ -185,7 +184,7 @@ def _runs(line: Line) -> str:
 
 
 def _unit(key: str, most: float) -> tuple[str, float]:
-    """Unit and divisor of a column with maximum `most`."""
+    """Unit and divisor, for maximum `most`."""
     unit = metric_of(key).unit_text
     if unit != "s":
         return _UNITS.get(unit, ("", 1.0))
@@ -197,7 +196,7 @@ def _unit(key: str, most: float) -> tuple[str, float]:
 
 
 def _cell(figure: Figure | None, unit: float, *, best: bool, chance: bool) -> Cell:
-    """Mean and deviation; a deviation rounded to 0 is omitted."""
+    """Mean and deviation (omitted if rounded to 0)."""
     if figure is None:
         return Cell(NOTHING)
     mean, deviation = figure.mean / unit, (figure.deviation or 0.0) / unit
@@ -207,7 +206,7 @@ def _cell(figure: Figure | None, unit: float, *, best: bool, chance: bool) -> Ce
 
 
 def _decimals(value: float) -> int:
-    """Decimals for three significant digits; 0 for whole and large numbers."""
+    """Decimals for three significant digits; 0 for whole numbers."""
     if float(value).is_integer() or abs(value) >= 99.95:
         return 0
     return min(2 - math.floor(math.log10(abs(value))), 9)
@@ -218,7 +217,7 @@ def _number(value: float, decimals: int) -> str:
 
 
 def plain(table: Shown) -> str:
-    """Means as aligned text, with notes."""
+    """Means as aligned text."""
     rows = [["trace", "dispatcher", *_heads(table)]]
     rows += [[trace, label, *(cell.mean for cell in cells)] for trace, label, _, cells in table.rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -237,7 +236,7 @@ def _heads(table: Shown) -> list[str]:
 
 
 def markdown(table: Shown) -> str:
-    """Table as Markdown, with notes."""
+    """Table as Markdown."""
     head = ["trace", "dispatcher", "runs", *_heads(table)]
     lines = ["| " + " | ".join(head) + " |", "| --- | --- |" + " ---: |" * (len(head) - 2)]
     for trace, label, runs, cells in table.rows:
@@ -247,12 +246,12 @@ def markdown(table: Shown) -> str:
 
 
 def in_markdown(text: str) -> str:
-    """Escape text for Markdown, on one line."""
+    """Escape text for Markdown."""
     return _MARKDOWN.sub(r"\\\1", " ".join(text.split()))
 
 
 def latex(table: Shown) -> str:
-    """Table as LaTeX tabular (booktabs, graphicx) of text width; notes are comments."""
+    """Table as LaTeX tabular (booktabs, graphicx)."""
     heads = ["trace", "dispatcher", "runs", *(_stacked(title, unit) for title, unit in table.columns)]
     lines = [
         r"% Needs \usepackage{booktabs} and \usepackage{graphicx}.",

@@ -1,4 +1,4 @@
-"""Distribution charts: waits, slowdowns, expected durations, solver gaps."""
+"""Distribution charts: waits, slowdowns, durations, solver gaps."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from dardis.report.chart import Chart, Dashes, TimeAxis
 from dardis.runs.solved_instances import Gap, Outcome
 
 MOST_QUEUES: Final = len(chart.CYCLE)
-"""Limit of queues shown separately."""
+"""Limit of separate queues."""
 FEW: Final = 10
-"""Smaller classes are shown as grey dots, without curve."""
+"""Smaller classes are dots without curve."""
 _APART: Final = 0.005
-"""Least difference of shares at which curves start."""
+"""Curves start at this difference of shares."""
 _POINTS: Final = 400
 """Points per curve."""
 _TIME_TICKS: Final = (1, 10, 60, 600, 3600, 6 * 3600, 86400, 7 * 86400, 30 * 86400, 365 * 86400)
 _WIDTHS: Final = 4
-"""Ratio of successive width classes."""
+"""Ratio of width classes."""
 
 
 def waits(schedule: Schedule) -> Chart:
@@ -54,7 +54,7 @@ def slowdowns(schedule: Schedule) -> Chart:
 
 
 def _cumulative(axes: Axes, schedule: Schedule, values: Floats) -> None:
-    """Cumulative curves of all jobs, and of queues if few."""
+    """Curves of all jobs, and of queues if few."""
     queues = np.array(schedule.queue, dtype=object)[schedule.ran]
     largest, shown = by_size(queues), []
     if 1 < len(largest) <= MOST_QUEUES:
@@ -72,9 +72,9 @@ def by_size(queues: Iterable[str]) -> list[str]:
 
 
 def dress_shares(axes: Axes, curves: Sequence[Floats]) -> None:
-    """Start cumulative curves (log axis) where values differ, and label shares.
+    """Start cumulative curves (log axis) where they differ, and label shares.
 
-    `curves`: values per line. The share axis starts at the tenth below the least visible share.
+    The share axis starts at the tenth below the least visible share.
     """
     ordered = [np.sort(values) for values in curves if len(values) >= FEW] or [np.sort(values) for values in curves]
     at = np.unique(np.concatenate([values[:: max(len(values) // _POINTS, 1)] for values in ordered]))
@@ -91,7 +91,7 @@ def dress_shares(axes: Axes, curves: Sequence[Floats]) -> None:
 
 
 def curve(axes: Axes, values: Floats, colour: str, label: str, width: float, dashes: Dashes = "-") -> None:
-    """Cumulative curve, thinned; grey dots for few values."""
+    """Cumulative curve, thinned; dots for few values."""
     values = np.sort(values)
     shares = np.arange(1, len(values) + 1) / len(values)
     if len(values) < FEW:
@@ -104,7 +104,7 @@ def curve(axes: Axes, values: Floats, colour: str, label: str, width: float, das
 
 
 def time_ticks(axes: Axes, which: str, most: int) -> None:
-    """Set ticks of a log axis to 1 s, 1 min, 1 h …; keep limits."""
+    """Ticks at 1 s, 1 min, 1 h …; limits are kept."""
     axis = axes.xaxis if which == "x" else axes.yaxis
     limits = axes.get_xlim() if which == "x" else axes.get_ylim()
     beyond = next((i for i, tick in enumerate(_TIME_TICKS) if tick >= most), len(_TIME_TICKS) - 1)
@@ -122,7 +122,7 @@ def _tick(seconds: float) -> str:
 
 
 def waits_by_width(schedule: Schedule) -> Chart:
-    """Waits by job width: median, quartiles, 5th and 95th percentile."""
+    """Waits by width: median, quartiles, 5th and 95th percentile."""
     ran = schedule.ran
     wait = np.maximum(schedule.start - schedule.submit, 1)[ran]
     cores = schedule.asked_of(CORES)[ran]
@@ -158,7 +158,7 @@ def waits_by_width(schedule: Schedule) -> Chart:
 
 
 def width_bounds(widest: int, most: int = 64) -> list[int]:
-    """Largest cores per width class, at most `most` classes."""
+    """Widest job per class, at most `most` classes."""
     bounds = [1]
     while bounds[-1] < widest and len(bounds) < most:
         bounds.append(bounds[-1] * _WIDTHS)
@@ -171,7 +171,7 @@ def short_count(count: int) -> str:
 
 
 def accuracy(schedule: Schedule, expected: Expectations) -> Chart:
-    """Cumulative distribution of real over expected durations (PCP'19, figure 1)."""
+    """Distribution of real over expected durations (PCP'19, figure 1)."""
     ran = schedule.ran
     real = (schedule.finish - schedule.start)[ran]
     drawing, (axes,) = chart.figure(chart.HALF, 3.4)
@@ -191,7 +191,7 @@ def accuracy(schedule: Schedule, expected: Expectations) -> Chart:
 
 
 def decision_times(histogram: Floats) -> Chart:
-    """Histogram of decision times; rows: from (s), to (s), decisions."""
+    """Decision times; histogram rows: from (s), to (s), decisions."""
     histogram = histogram[histogram[:, 2] > 0]
     low, high, counts = histogram.T
     left = np.where(low > 0, low, high / 10)  # a log axis has no place for 0
@@ -213,11 +213,10 @@ _LOOKS: Final = {
     Outcome.STOPPED: (chart.VERMILLION, "^"),
     Outcome.TOO_LARGE: (chart.CYCLE[2], "s"),
 }
-"""Also distinguishable by shape."""
 
 
 def gaps(decisions: Sequence[Gap], axis: TimeAxis) -> Chart:
-    """Gap of each decision over time, by outcome."""
+    """Gaps of decisions over time, by outcome."""
     drawing, (axes,) = chart.figure(chart.FULL, 2.8, 1)
     counts = Counter(one.outcome for one in decisions)
     for outcome, (colour, marker) in _LOOKS.items():

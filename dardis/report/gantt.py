@@ -1,4 +1,4 @@
-"""Gantt charts: nodes over time, and single jobs."""
+"""Gantt charts: nodes, or single jobs."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from dardis.report.chart import Chart, TimeAxis
 from dardis.report.distributions import by_size, short_count, width_bounds
 
 FEW_BARS: Final = 400
-"""Most placements with jobs drawn separately."""
+"""Largest number of placements for single jobs."""
 _COLUMNS: Final = 1000
 _ROWS: Final = 400
 _CHUNK: Final = 1 << 20
 """Placements per step, to bound memory."""
 _SHADES: Final = 8
-"""Levels of use, for small images."""
+"""Levels of use."""
 _FAINTEST: Final = 0.2
-"""Least opacity of used nodes."""
+"""Least opacity."""
 
 
 def gantt(
     named: Sequence[tuple[str, Schedule]], platform: Platform, axis: TimeAxis, title: str = "Nodes over time"
 ) -> Chart:
-    """Nodes over time, one panel per named schedule."""
+    """Nodes over time, one panel per schedule."""
     few = platform.node_count <= NAMED_NODES and all(len(schedule.placed.nodes) <= FEW_BARS for _, schedule in named)
     height = 1.0 + min(0.35 * platform.node_count, 7.0) if few else 5.0 if len(named) == 1 else 3.0
     drawing, panels = chart.figure(chart.FULL, height * len(named), len(named))
@@ -64,7 +64,7 @@ def gantt(
 
 
 def _classes(schedules: Sequence[Schedule]) -> tuple[str, list[str], list[Ints]]:
-    """Criterion, class names, and class per job: queues if few, else widths."""
+    """Criterion (queues if few, else widths), class names, and class per job."""
     most = len(chart.CYCLE)
     queues = by_size(queue for schedule in schedules for queue in np.array(schedule.queue, object)[schedule.ran])
     if 1 < len(queues) <= most:
@@ -79,7 +79,7 @@ def _classes(schedules: Sequence[Schedule]) -> tuple[str, list[str], list[Ints]]
 
 
 def _draw_use(axes: Axes, schedule: Schedule, platform: Platform, axis: TimeAxis, classes: tuple[Ints, int]) -> None:
-    """Colour by dominant class, opacity by share in use."""
+    """Draw the dominant class; opacity shows use."""
     edges, rows = np.linspace(axis.start, axis.end, _COLUMNS + 1), min(platform.node_count, _ROWS)
     use = node_use(schedule, platform, edges, rows, *classes)
     image = np.empty((*use.shape[1:], 4))
@@ -96,9 +96,9 @@ def _draw_use(axes: Axes, schedule: Schedule, platform: Platform, axis: TimeAxis
 
 
 def node_use(schedule: Schedule, platform: Platform, edges: Floats, rows: int, of_job: Ints, classes: int) -> Floats:
-    """Mean share of cores in use by class, shape (classes, rows, steps).
+    """Mean share of cores in use, shape (classes, rows, steps).
 
-    Nodes are grouped into `rows`; `edges` bound equal time steps; `of_job` (jobs,): class per job.
+    Nodes are grouped into `rows`; `edges` bound equal steps; `of_job` (jobs,): class per job.
     """
     if schedule.parts is not None:
         of_job = np.repeat(of_job, np.diff(schedule.parts.offsets))
@@ -126,21 +126,21 @@ def node_use(schedule: Schedule, platform: Platform, edges: Floats, rows: int, o
 
 
 NAMED_NODES: Final = 40
-"""Most nodes named on the axis."""
+"""Most named nodes."""
 MOST_BLOCKS: Final = 300_000
-"""Most job-node pairs drawn in reasonable time."""
+"""Most job-node pairs, for acceptable time."""
 _AS_PIXELS: Final = 3000
-"""Least number of rectangles for rasterising."""
+"""Rectangles before rasterising."""
 _LETTER: Final = 6.5
-"""Font size of job numbers in points; a digit is 0.62 times as wide."""
+"""Font size in points; a digit is 0.62 times as wide."""
 _ON_DARK, _ON_LIGHT = "#fefefe", "#15181b"
 _NUMBERS: Final = (_ON_DARK, _ON_DARK, _ON_DARK, _ON_LIGHT, _ON_LIGHT, _ON_LIGHT)
-"""Text colours on `chart.CYCLE`, independent of dark mode."""
+"""Text colours on `chart.CYCLE`."""
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """Rectangles (rectangles,): job index `job[k]` on machine cores `[low[k], high[k])`."""
+    """Rectangles: job index `job[k]` on machine cores `[low[k], high[k])`."""
 
     job: Ints
     low: Ints
@@ -150,7 +150,7 @@ class Blocks:
 def blocks(schedule: Schedule, platform: Platform, start: int, end: int) -> Blocks:
     """Rectangles of jobs run in `[start, end)`, on cores by `metrics.cores`.
 
-    The cores are assumed, not recorded. Jobs beyond capacity overlap.
+    Cores are assumed, not recorded. Jobs beyond capacity overlap.
     """
     inside = schedule.ran & (schedule.start < end) & (schedule.finish > start)
     spans = core_spans(schedule, platform, overfull=True)
@@ -160,7 +160,7 @@ def blocks(schedule: Schedule, platform: Platform, start: int, end: int) -> Bloc
 
 
 def draw_jobs(axes: Axes, schedule: Schedule, platform: Platform, axis: TimeAxis) -> int:
-    """Draw jobs on the time axis and label nodes; return the number of jobs."""
+    """Draw jobs and node labels; return the number of jobs."""
     schedule = schedule.by_part
     drawn, first = blocks(schedule, platform, axis.start, axis.end), first_cores(platform)
     left, right = (
@@ -191,7 +191,7 @@ def draw_jobs(axes: Axes, schedule: Schedule, platform: Platform, axis: TimeAxis
 
 
 def _number(axes: Axes, schedule: Schedule, drawn: Blocks, corners: Floats) -> None:
-    """Write job numbers into each job's largest rectangle, if large enough."""
+    """Label each job's largest rectangle, if large enough."""
     figure = axes.get_figure(root=True)
     assert figure is not None
     width, height = 72 * 0.9 * figure.get_figwidth(), 72 * 0.85 * figure.get_figheight() / len(figure.axes)
@@ -217,7 +217,7 @@ def _number(axes: Axes, schedule: Schedule, drawn: Blocks, corners: Floats) -> N
 
 
 def gantt_of_jobs(schedule: Schedule, platform: Platform, axis: TimeAxis) -> Chart:
-    """Jobs on the time axis, by node."""
+    """Single jobs over nodes."""
     drawing, (axes,) = chart.figure(chart.FULL, 1.0 + min(0.35 * platform.node_count, 7.0))
     axis.dress(axes)
     jobs = draw_jobs(axes, schedule, platform, axis)

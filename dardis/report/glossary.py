@@ -1,4 +1,4 @@
-"""Definitions of terms in reports, and links to them."""
+"""Definitions of report terms."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Meaning(NamedTuple):
 
     text: str
     section: str
-    """Anchor of the section in docs/metrics.md."""
+    """Anchor in docs/metrics.md."""
 
 
 _JOBS, _MACHINE, _SCHEDULER = "of-the-jobs", "of-the-machine", "of-the-scheduler"
@@ -48,7 +48,7 @@ GLOSSARY: Final[dict[str, Meaning]] = {
     "schedule digest": Meaning("a fingerprint of who ran when and where; equal schedules have equal ones",
                                "the-digest"),
 }  # fmt: skip
-"""Longer terms precede terms inside them."""
+"""Longer terms come first."""
 
 
 _INFLECTED: Final = {"waits": "wait", "slowdowns": "slowdown", "bounded slowdowns": "bounded slowdown",
@@ -60,7 +60,7 @@ _FOUND: Final = re.compile(
 
 
 class LinkedWords:
-    """Collects the terms used in a page."""
+    """Terms used in a page."""
 
     def __init__(self) -> None:
         self._used: set[str] = set()
@@ -76,7 +76,7 @@ class LinkedWords:
         return Markup('<a class="word" href="#{}">{}</a>').format(anchor(word), said)
 
     def used(self) -> list[tuple[str, str, str]]:
-        """Anchor, term and meaning of linked terms, sorted."""
+        """Anchor, term and meaning of linked terms."""
         return [(anchor(word), word, GLOSSARY[word].text) for word in sorted(self._used)]
 
 

@@ -1,4 +1,4 @@
-"""Draws `report.html` of planning and switching over several days."""
+"""Draws `report.html` of several planned days."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Value = str | int | float | None
 
 @dataclass(frozen=True)
 class LoopPicture:
-    """Data of the charts; `profit` by schedule and day, `delays` per job in s, `gain` by cause."""
+    """Chart data; `profit` by schedule and day, `delays` in s, `gain` by cause."""
 
     axis: TimeAxis
     nodes_on: StepFunction
@@ -32,9 +32,8 @@ class LoopPicture:
     spares: StepFunction | None
     cores: int
     used: StepFunction
-    """Cores in use."""
     aimed_at: StepFunction | None
-    """Target cores of the dispatcher."""
+    """Target cores."""
     dates: Sequence[str]
     profit: Mapping[str, Floats]
     delays: Ints
@@ -44,14 +43,14 @@ class LoopPicture:
     temp_c: Floats
     price: Floats
     beside: Sequence[tuple[str, float, float]]
-    """Name, mean boot wait (s) and gain over all nodes on; ours and clairvoyant last."""
+    """Name, mean boot wait (s), gain; ours and clairvoyant last."""
     promised: Sequence[tuple[float, float, float, float] | None] = ()
-    """Per day: gain by switching, planned gain, planned range; None without switching."""
+    """Per day: gain by switching, planned gain, planned range; or None."""
 
 
 @dataclass(frozen=True)
 class LoopPage:
-    """Data of the page; `summary` as in summary.json; `days` and `beside`: columns, rows."""
+    """Page data; `summary` as in summary.json; `days`, `beside`: columns and rows."""
 
     title: str
     lead: str
@@ -65,7 +64,7 @@ class LoopPage:
 
 
 def draw_loop(path: Path, page: LoopPage, *, form: Form | None = None) -> None:
-    """Write the page; with `form`, also chart files. Raises OSError."""
+    """Write the page; with `form`, also charts. Raises OSError."""
     picture, summary = page.picture, page.summary
     with chart.style():
         capped = [] if picture.aimed_at is None else [use(picture, picture.aimed_at)]
@@ -99,7 +98,7 @@ def draw_loop(path: Path, page: LoopPage, *, form: Form | None = None) -> None:
 
 
 def profits(picture: LoopPicture) -> Chart:
-    """Daily profit above all nodes on: achieved and clairvoyant."""
+    """Daily profit above all nodes on."""
     drawing, (axes,) = chart.figure(chart.FULL, 2.8)
     base = picture.profit["all nodes on"]
     days = np.arange(len(picture.dates))
@@ -117,7 +116,7 @@ def profits(picture: LoopPicture) -> Chart:
 
 
 def promises(picture: LoopPicture) -> Chart:
-    """Planned gain by switching, with range, and achieved gain per day."""
+    """Planned and achieved gain by switching."""
     drawing, (axes,) = chart.figure(chart.FULL, 2.8)
     told = [(day, *one) for day, one in enumerate(picture.promised) if one is not None]
     days, brought, mean, low, high = np.array(told).T
@@ -134,7 +133,6 @@ def promises(picture: LoopPicture) -> Chart:
 
 
 def _dress_days(axes: Axes, picture: LoopPicture) -> None:
-    """Label axes of money by day."""
     every = max(len(picture.dates) // 10, 1)
     axes.set_xticks(range(0, len(picture.dates), every), [date[5:] for date in picture.dates[::every]])
     axes.set_xlabel("UTC day (month-day)")
@@ -143,7 +141,7 @@ def _dress_days(axes: Axes, picture: LoopPicture) -> None:
 
 
 def frontier(picture: LoopPicture) -> Chart:
-    """Gain over mean boot wait, by rule."""
+    """Gain over boot wait, by rule."""
     drawing, (axes,) = chart.figure(chart.FULL, 3.0)
     *rivals, (ours, ours_s, ours_gain), (_, _, most) = picture.beside
     names, waits, gained = zip(*rivals, strict=True)
@@ -195,7 +193,7 @@ def nodes(picture: LoopPicture) -> Chart:
 
 
 def use(picture: LoopPicture, aimed_at: StepFunction) -> Chart:
-    """Cores in use and target cores."""
+    """Cores in use, and target."""
     drawing, (axes,) = chart.figure(chart.FULL, 2.4)
     draw_steps(axes, picture.axis, picture.used, 1.0, colour=chart.BLUE, label="in use", filled=True)
     draw_steps(axes, picture.axis, aimed_at, 1.0, colour=chart.VERMILLION, label="to aim at", filled=False)
@@ -244,7 +242,7 @@ def surroundings(picture: LoopPicture) -> Chart:
 
 
 def _short(value: Value) -> str:
-    """Number with three or four digits, for wide tables."""
+    """Number with three or four digits."""
     if not isinstance(value, float):
         return _words(value)
     return f"{value:,.{0 if abs(value) >= 1000 else 1 if abs(value) >= 10 else 2}f}"

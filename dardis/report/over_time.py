@@ -1,4 +1,4 @@
-"""Charts over time: use, power, money."""
+"""Charts over time."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from dardis.report import chart, words
 from dardis.report.chart import Chart, TimeAxis
 
 BINS: Final = 1000
-"""Most time bins per chart, about its pixels."""
+"""Most time bins, about the chart's pixels."""
 
 
 def envelope(function: StepFunction, edges: Ints) -> tuple[Ints, Ints, Floats]:
-    """Exact minimum, maximum and mean in each `[edges[i], edges[i+1])`; edges ascend."""
+    """Exact minimum, maximum and mean in each `[edges[i], edges[i+1])`."""
     times = np.union1d(edges, function.breaks_in(edges[0], edges[-1]))
     values = function.at(times[:-1])
     places = np.searchsorted(times, edges[:-1])
@@ -34,7 +34,7 @@ def envelope(function: StepFunction, edges: Ints) -> tuple[Ints, Ints, Floats]:
 def draw_steps(
     axes: Axes, axis: TimeAxis, function: StepFunction, scale: float, *, colour: str, label: str, filled: bool
 ) -> None:
-    """Draw a step function, or its range and mean if too many steps."""
+    """Draw a step function, or range and mean if too fine."""
     inside = function.breaks_in(axis.start, axis.end)
     if len(inside) <= BINS:
         edges = np.concatenate([[axis.start], inside, [axis.end]]).astype(np.int64)
@@ -51,7 +51,7 @@ def draw_steps(
 
 
 def utilisation(profile: dict[str, StepFunction], platform: Platform, axis: TimeAxis, *, wished: bool) -> Chart:
-    """Use of each requested kind, with capacity and (if `wished`) desired profile."""
+    """Use by kind, with capacity and (if `wished`) desired profile."""
     kinds = [kind for kind in platform.kinds if f"{kind}_used" in profile]
     unused = [kind for kind in kinds if kind != CORES and not profile[f"{kind}_used"].values.any()]
     kinds = [kind for kind in kinds if kind not in unused]
@@ -96,7 +96,7 @@ def nodes_on(downtime: Downtime, platform: Platform, axis: TimeAxis) -> Chart:
 
 
 def queue(schedule: Schedule, axis: TimeAxis) -> Chart:
-    """Waiting jobs and their cores over time."""
+    """Waiting jobs and their cores."""
     ran = schedule.ran
     submit, start = schedule.submit[ran], schedule.start[ran]
     cores = schedule.asked_of(CORES)[ran]

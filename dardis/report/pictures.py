@@ -1,4 +1,4 @@
-"""`picture.json`: chart data of plans and days, for redrawing."""
+"""`picture.json`: chart data, for redrawing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ Whole = Annotated[int, Field(ge=-(1 << 50), le=1 << 50)]
 Some = Annotated[int, Field(ge=1, le=1 << 50)]
 Value = str | Whole | Amount | None
 Amounts = list[Amount | None]
-"""None: no number."""
 
 
 class Steps(Record):
@@ -45,7 +44,7 @@ class Steps(Record):
 
     @property
     def function(self) -> StepFunction:
-        """Arrays of the step function."""
+        """Step function as arrays."""
         return StepFunction(np.array(self.times, np.int64), np.array(self.values, np.int64))
 
 
@@ -63,7 +62,7 @@ class Axis(Record):
 
 
 def ascending(times: list[int]) -> bool:
-    """Whether times ascend strictly, in range."""
+    """Whether times ascend, within range."""
     return all(abs(time) <= -NO_TIME for time in times) and bool((np.diff(np.array(times, np.int64)) > 0).all())
 
 
@@ -92,7 +91,7 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 — whatever a page is made of
 
 
 def picture_of(folder: Path) -> Path:
-    """Path of the picture. Raises InputError if missing."""
+    """Path of the picture. Raises InputError."""
     path = folder / PICTURE_FILE
     if not path.is_file():
         raise InputError(
@@ -109,8 +108,6 @@ _Rows = tuple[list[str], list[dict[str, Value]]]
 
 
 class _Picture(Record):
-    """`LoopPicture` as JSON."""
-
     axis: Axis
     nodes_on: Steps
     nodes: Some
@@ -168,8 +165,6 @@ class _Picture(Record):
 
 
 class _Page(Record):
-    """`LoopPage` as JSON."""
-
     title: str
     lead: str
     first: list[str]
@@ -196,7 +191,7 @@ def read_loop_picture(folder: Path) -> LoopPage:
 
 
 def redraw_loop(folder: Path, *, form: Form | None = None) -> Path:
-    """Redraw a report of days; with `form`, also chart files. Raises InputError and OSError."""
+    """Redraw a report; with `form`, also charts. Raises InputError and OSError."""
     path = folder / "report.html"
     draw_loop(path, read_loop_picture(folder), form=form)
     return path

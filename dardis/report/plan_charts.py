@@ -1,4 +1,4 @@
-"""Charts of a planned day, and decision trees."""
+"""Charts of planned days and decision trees."""
 
 from __future__ import annotations
 
@@ -24,10 +24,9 @@ LEGEND: Final = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 4, "bor
 
 @dataclass(frozen=True)
 class PlannedDay:
-    """Chart data: segments `[edges[i], edges[i+1])`, and step functions.
+    """Segments `[edges[i], edges[i+1])`, and step functions.
 
-    Per segment: `columns` of profile.csv, and `money` (income; energy, cooling, CO2 as positive costs). `capacity`:
-    cores.
+    Per segment: `columns` of profile.csv, and `money` (income; costs positive). `capacity`: cores.
     """
 
     axis: TimeAxis
@@ -36,14 +35,14 @@ class PlannedDay:
     money: Mapping[str, Floats]
     used: StepFunction
     powered: StepFunction
-    """Cores of nodes that are on."""
+    """Cores of nodes on."""
     nodes_on: StepFunction
     nodes_busy: StepFunction
     capacity: int
     nodes: int
     currency: str
     expected: tuple[Floats, Floats] | None = None
-    """10th and 90th percentile per segment of cores for known and forecast jobs, if started at once."""
+    """10th and 90th percentile of cores for known and forecast jobs, if started at once."""
 
 
 def _steps(axes: Axes, day: PlannedDay, values: Floats, *, colour: str, label: str, dashed: bool = False) -> None:
@@ -74,7 +73,7 @@ def load(day: PlannedDay) -> Chart:
 
 
 def power(day: PlannedDay) -> Chart:
-    """IT and cooling power per segment, with cap."""
+    """IT and cooling power, with cap."""
     drawing, (axes,) = chart.figure(chart.FULL, 3.0)
     it, cooling = day.columns["it_w"] / 1000, day.columns["cooling_w"] / 1000
     x = day.axis.place(day.edges)
@@ -112,7 +111,7 @@ def conditions(day: PlannedDay) -> Chart:
 
 
 def nodes(day: PlannedDay) -> Chart:
-    """Nodes on, and nodes with planned jobs."""
+    """Nodes on, and nodes with jobs."""
     drawing, (axes,) = chart.figure(chart.FULL, 2.6)
     draw_steps(axes, day.axis, day.nodes_busy, 1.0, colour=chart.BLUE, label="with jobs", filled=True)
     draw_steps(axes, day.axis, day.nodes_on, 1.0, colour=chart.VERMILLION, label="on", filled=False)
@@ -127,7 +126,7 @@ def nodes(day: PlannedDay) -> Chart:
 
 
 def money(day: PlannedDay) -> Chart:
-    """Income, costs and profit per segment."""
+    """Income, costs, profit."""
     drawing, (axes,) = chart.figure(chart.FULL, 3.0)
     x = day.axis.place(day.edges)
     hours = np.diff(day.edges) / 3600
@@ -157,7 +156,7 @@ def money(day: PlannedDay) -> Chart:
 
 
 def searches(profits: Sequence[tuple[str, float]], bound: float | None, currency: str) -> Chart:
-    """Profit by search on the same jobs, with bound."""
+    """Profit by search, with bound."""
     drawing, (axes,) = chart.figure(chart.FULL, 0.8 + 0.32 * len(profits))
     names = [name for name, _ in profits]
     values = np.array([value for _, value in profits])
@@ -183,7 +182,7 @@ def searches(profits: Sequence[tuple[str, float]], bound: float | None, currency
 
 
 def tree(branch: Branch, title: str) -> Chart:
-    """Decision tree from root to leaves; yes is left."""
+    """Decision tree; yes is left."""
     drawing, (axes,) = chart.figure(chart.FULL, 0.7 + 0.75 * (branch.depth + 1))
     _draw(axes, branch, 0.0, 0)
     axes.set_xlim(0, branch.leaves)
@@ -193,7 +192,7 @@ def tree(branch: Branch, title: str) -> Chart:
 
 
 def _draw(axes: Axes, branch: Branch, left: float, level: int) -> float:
-    """Draw a branch from `left`; return its text position."""
+    """Draw a branch; return its text position."""
     if branch.yes is None or branch.no is None:
         place = left + 0.5
     else:

@@ -21,9 +21,9 @@ from dardis.report.run_page import write_page
 
 @dataclass(frozen=True)
 class PlanPage:
-    """Page data; `first`: lines on actions, savings and risks.
+    """Page data; `first`: actions, savings and risks.
 
-    `headlines`, `figures`: (name, value); `profits`: by search; `rules`: heading and lines.
+    `headlines`, `figures`: (name, value); `rules`: heading, lines.
     """
 
     title: str
@@ -40,7 +40,7 @@ class PlanPage:
 
 
 def draw_plan(path: Path, page: PlanPage, *, form: Form | None = None) -> None:
-    """Write the page; with `form`, also chart files. Raises OSError."""
+    """Write the page; with `form`, also charts. Raises OSError."""
     day = page.day
     with chart.style():
         charts = [
@@ -63,8 +63,6 @@ _MONEY = frozenset({"income", "energy", "cooling", "co2"})
 
 
 class _Day(Record):
-    """`PlannedDay` as JSON."""
-
     axis: Axis
     edges: list[Time]
     columns: dict[str, Amounts]
@@ -108,8 +106,6 @@ class _Day(Record):
 
 
 class _Branch(Record):
-    """`Branch` as JSON."""
-
     said: str
     yes: _Branch | None
     no: _Branch | None
@@ -121,8 +117,6 @@ class _Branch(Record):
 
 
 class _Page(Record):
-    """`PlanPage` as JSON."""
-
     title: str
     lead: str
     first: list[str]
@@ -144,7 +138,7 @@ def read_plan_picture(folder: Path) -> PlanPage:
 
 
 def redraw_plan(folder: Path, *, form: Form | None = None) -> Path:
-    """Redraw a plan's report; with `form`, also chart files. Raises InputError and OSError."""
+    """Redraw a plan's report; with `form`, also charts. Raises InputError and OSError."""
     path = folder / "report.html"
     draw_plan(path, read_plan_picture(folder), form=form)
     return path

@@ -1,4 +1,4 @@
-"""Charts of means relative to the first dispatcher: ratios, radar (thesis figure 5.3)."""
+"""Charts relative to the first dispatcher: ratios, radar (thesis figure 5.3)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from dardis.report.chart import Chart
 
 _FIGURES: Final = ("mean_wait_s", "mean_bounded_slowdown", "p99_wait_s")
 _FARTHEST: Final = 1e3
-"""Largest ratio shown; others are at the edge."""
+"""Largest ratio shown."""
 
 
 def ratios(lines: Sequence[Line], title: str) -> Chart | None:
-    """Up to three metrics relative to the first dispatcher.
+    """Metrics relative to the first dispatcher.
 
     None without other dispatchers, or with unequal rejections.
     """
@@ -63,7 +63,7 @@ def ratios(lines: Sequence[Line], title: str) -> Chart | None:
 
 
 def _ratio(line: Line, first: Line, key: str) -> tuple[Interval, bool] | None:
-    """Ratio to the first dispatcher, and whether the difference may be chance."""
+    """Ratio, and whether the difference may be random."""
     if (found := line.beside(first, key)) is not None:
         return None if found.ratio is None else (found.ratio, found.may_be_chance)
     mine, theirs = line.figure(key), first.figure(key)
@@ -91,14 +91,14 @@ _THESIS: Final = (
     "dissimilarity_from_first_submission",
 )  # fmt: skip
 _MORE: Final = ("mean_bounded_slowdown", "max_wait_s")
-"""Added if fewer than three thesis metrics have values, the least for a radar."""
+"""Added if fewer than three thesis metrics have values."""
 
 
 def placed(lines: Sequence[Line], keys: Sequence[str]) -> dict[str, tuple[float, float, list[float]]]:
-    """Median, maximum, and radial positions of all lines, per metric.
+    """Median, maximum, and radial positions of rows, per metric.
 
-    Centre: 0; half-way: median; rim: twice the median, or the maximum if larger; linear between. Metrics without
-    comparable positive values are omitted; missing values are NaN.
+    Centre: 0; half-way: median; rim: twice the median, or the maximum if larger. Metrics without comparable positive
+    values are omitted; missing values are NaN.
     """
     found = {}
     for key in keys:
@@ -113,7 +113,7 @@ def placed(lines: Sequence[Line], keys: Sequence[str]) -> dict[str, tuple[float,
 
 
 def radar(lines: Sequence[Line], title: str) -> Chart | None:
-    """Radar of up to MOST_LINES lines; None for fewer than three metrics."""
+    """Radar of up to MOST_LINES rows; None for fewer than three metrics."""
     shown = placed(lines, list(_THESIS))
     if len(shown) < 3:
         shown |= placed(lines, list(_MORE))
@@ -153,7 +153,6 @@ def radar(lines: Sequence[Line], title: str) -> Chart | None:
 
 
 def _name(key: str) -> str:
-    """Heading, wrapped."""
     return metric_of(key).heading.replace(" from ", "\nfrom ").replace("bounded ", "bounded\n")
 
 

@@ -1,4 +1,4 @@
-"""Draws the review of a planned day beside a run without plan."""
+"""Draws the review of a planned day beside an unplanned run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dardis.report.words import NOTHING, of_key, share
 
 @dataclass(frozen=True)
 class DaySide:
-    """Run of the day: `cost` of energy and cooling per segment, and per 1,000 core-hours (None without use).
+    """Run of the day: `cost` per segment, and per 1,000 core-hours (or None).
 
     `waits` (s) of jobs submitted in the day that ran.
     """
@@ -38,7 +38,7 @@ class DaySide:
 
 @dataclass(frozen=True)
 class ReviewPicture:
-    """Chart data; segments `[edges[i], edges[i+1])`; `cap`: core limit of `ours`, if any."""
+    """Chart data; segments `[edges[i], edges[i+1])`; `cap`: core limit of `ours`."""
 
     axis: TimeAxis
     edges: Ints
@@ -82,7 +82,7 @@ def _money(side: DaySide, currency: str) -> str:
 
 
 def use(picture: ReviewPicture) -> Chart:
-    """Cores in use in both runs, and cap."""
+    """Cores in use, and cap."""
     drawing, (axes,) = chart.figure(chart.FULL, 2.8)
     ours, plain = picture.ours, picture.plain
     draw_steps(axes, picture.axis, ours.used, 1.0, colour=chart.BLUE, label=ours.name, filled=True)
@@ -94,7 +94,7 @@ def use(picture: ReviewPicture) -> Chart:
 
 
 def nodes(picture: ReviewPicture) -> Chart:
-    """Nodes on in both runs."""
+    """Nodes on."""
     drawing, (axes,) = chart.figure(chart.FULL, 2.2)
     ours, plain = picture.ours, picture.plain
     draw_steps(axes, picture.axis, ours.nodes_on, 1.0, colour=chart.BLUE, label=ours.name, filled=True)
@@ -111,7 +111,7 @@ def _up_to(axes: Axes, picture: ReviewPicture, most: int, name: str) -> None:
 
 
 def money(picture: ReviewPicture) -> Chart:
-    """Cost of energy and cooling per segment."""
+    """Cost of energy and cooling."""
     drawing, (axes,) = chart.figure(chart.FULL, 2.2)
     hours, x = np.diff(picture.edges) / 3600, picture.axis.place(picture.edges)
     for side, colour in ((picture.plain, chart.GREY), (picture.ours, chart.BLUE)):

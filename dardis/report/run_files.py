@@ -1,4 +1,4 @@
-"""Reads a run's files for the report, with errors per file."""
+"""Reads a run's files for the report."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from dardis.runs.solved_instances import SOLVER_FILE, Gap, read_gaps
 T = TypeVar("T")
 _LATEST: Final = 1 << 60
 _LARGEST: Final = 1e24
-"""Limit of amounts and powers, for plotting."""
+"""Limit of values, for plotting."""
 BY_COLUMNS: Final = ("jobs", "mean_wait_s", "p95_wait_s", "max_wait_s", "mean_bounded_slowdown", "utilisation")
 FOOTPRINT_COLUMNS: Final = ("mean_fragmentation", "mean_spread")
 DEADLINE_COLUMNS: Final = ("late_jobs", "tardiness_s", "weighted_queue_time", "weighted_tardiness")
 QUEUE_COLUMNS: Final = ("queue_late_jobs", "queue_tardiness_s", "queue_weighted_wait", "queue_weighted_tardiness")
-"""Columns of queues and users: always; if present; with deadlines; with longest waits of queues."""
+"""Columns of queues and users: always; if present; with deadlines; with longest waits."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Jobs of a queue or user (`by`), with figures (None if undefined)."""
+    """Jobs of a queue or user (`by`), with figures."""
 
     by: str
     name: str
@@ -50,9 +50,9 @@ class Group:
 class RunFiles:
     """Contents of a run's files.
 
-    - `profile`: step function per column of `profile.csv`.
-    - `decisions` (bins, 3): CPU time from and to (s), count; None if not measured.
-    - `power`: columns of `power.csv`; None without power data.
+    - `profile`: step function per column.
+    - `decisions` (bins, 3): CPU time from, to (s), count; None if not measured.
+    - `power`: by column; None without power data.
     - `downtime`: None without switching.
     """
 
@@ -66,13 +66,13 @@ class RunFiles:
     power: dict[str, Floats] | None = None
     downtime: Downtime | None = None
     expected: Expectations | None = None
-    """None if walltimes were expected."""
+    """None: walltimes."""
     gaps: list[Gap] | None = None
-    """Quality of constraint model decisions, or None."""
+    """Constraint model decisions, or None."""
 
 
 def read_run(folder: Path) -> RunFiles:
-    """Read all files of a run; some are optional. Raises InputError naming the file."""
+    """Read all files of a run. Raises InputError."""
     run = read_json(folder / "run.json", RunRecord)
     platform = run.machine(folder / "run.json")
     downtime, expected, solved = folder / DOWNTIME_FILE, folder / EXPECTATIONS_FILE, folder / SOLVER_FILE
@@ -93,7 +93,6 @@ def read_run(folder: Path) -> RunFiles:
 
 
 def _schedule(path: Path, platform: Platform) -> Schedule:
-    """Schedule, checked for drawing."""
     schedule = read_jobs(path)
     nodes = schedule.placed.nodes
     if len(nodes) and not 0 <= nodes.min() <= nodes.max() < platform.node_count:
@@ -129,7 +128,7 @@ def _figure(text: str) -> float | None:
 
 
 def _parsed(path: Path, parse: Callable[[str], T]) -> T:
-    """Parse a file; raise InputError if damaged."""
+    """Parse a file. Raises InputError."""
     try:
         return parse(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -151,7 +150,7 @@ def _numbers(lines: list[str], columns: int, kind: DTypeLike) -> NDArray[Any]:
 
 
 def _profile(text: str, platform: Platform) -> dict[str, StepFunction]:
-    """Columns of `profile.csv`; before the first row, its values apply."""
+    """The first row also applies to earlier times."""
     header, *lines = text.splitlines() or [""]
     names = header.split(",")
     needed = profile_table(platform).names

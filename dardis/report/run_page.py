@@ -17,14 +17,14 @@ from dardis.report.glossary import LinkedWords
 from dardis.report.run_files import RunFiles, read_run
 
 Span = tuple[Cut, Cut]
-"""Start and end: s of the trace's clock, or cuts of `dardis.config.cuts`."""
+"""Start and end: s of the trace's clock, or cuts."""
 _NEVER: Final = 1 << 60
 
 
 def draw_report(run_dir: Path, *, form: Form | None = None, span: Span | None = None) -> Path:
-    """Write `report.html` of a run; return its path. With `form`, also write chart files.
+    """Write a run's `report.html`; return its path. With `form`, also write charts.
 
-    `span` adds a chart of single jobs. Raises InputError for missing or damaged files or an empty span, and OSError.
+    `span` adds a chart of single jobs. Raises InputError for invalid files or an empty span, and OSError.
     """
     files = read_run(run_dir)
     path = run_dir / "report.html"
@@ -65,7 +65,7 @@ def write_page(path: Path, template: str, **values: object) -> None:
 
 
 def charts(files: RunFiles, span: Span | None = None) -> list[Chart]:
-    """Available charts in order; `span` selects single jobs."""
+    """Available charts; `span` selects single jobs."""
     with style():
         single = [] if span is None else [_jobs_within(files, span)]
         drawn = _charts_of_jobs(files, single) if files.schedule.ran.any() else single
@@ -75,7 +75,7 @@ def charts(files: RunFiles, span: Span | None = None) -> list[Chart]:
 
 
 def _jobs_within(files: RunFiles, span: Span) -> Chart:
-    """Single jobs in a span. Raises InputError for none or too many."""
+    """Single jobs in a span. Raises InputError."""
     schedule, run = files.schedule, files.run
     begins, first = "seconds, +2d, or a run with --calendar-start", int(schedule.submit.min(initial=_NEVER))
     clock = Clock(Path(run.trace or "the trace"), first, run.unix_start, begins)
@@ -99,7 +99,6 @@ def _jobs_within(files: RunFiles, span: Span) -> Chart:
 
 
 def _charts_of_jobs(files: RunFiles, single: list[Chart]) -> list[Chart]:
-    """Charts of a schedule with jobs run; `single` follows the Gantt chart."""
     schedule = files.schedule
     start, end = int(schedule.submit.min()), int(schedule.finish[schedule.ran].max())
     axis = TimeAxis(start, end, files.run.unix_start)

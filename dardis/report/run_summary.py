@@ -1,4 +1,4 @@
-"""Summary of a run: figures in catalogue order."""
+"""Summary of a run."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from dardis.report import words
 from dardis.report.run_files import BY_COLUMNS, DEADLINE_COLUMNS, FOOTPRINT_COLUMNS, QUEUE_COLUMNS, RunFiles
 
 LISTED: Final = 12
-"""Most rows shown of long lists."""
+"""Most rows of long lists."""
 
 
 class Row(NamedTuple):
-    """Table row: name, value, meaning."""
+    """Name, value, meaning."""
 
     name: str
     value: str
@@ -35,7 +35,7 @@ _HEADLINES: Final = (
 
 
 def headlines(metrics: dict[str, Any], currency: str = "EUR") -> list[Row]:
-    """Main figures with a value, mean wait first; late jobs and overutilisation if any."""
+    """Main figures, mean wait first; late jobs and overutilisation if any."""
     shown = {key for key in _HEADLINES if metrics.get(key) is not None} - {"late_jobs"}
     shown |= {key for key, value in metrics.items() if (key == "late_jobs" or excess_kind(key)) and value}
     rows = _rows(metrics, currency)
@@ -43,13 +43,13 @@ def headlines(metrics: dict[str, Any], currency: str = "EUR") -> list[Row]:
 
 
 def figures(metrics: dict[str, Any], currency: str = "EUR") -> list[Row]:
-    """All numeric figures; unknown ones have their own names."""
+    """All numeric figures."""
     known = {key: value for key, value in metrics.items() if value is not None and not isinstance(value, str)}
     return [row for _, row in _rows(known, currency)]
 
 
 def _rows(metrics: dict[str, Any], currency: str) -> list[tuple[str, Row]]:
-    """Key and row of figures, unknown ones last."""
+    """Rows by key, unknown keys last."""
     places = {name: place for place, name in enumerate(METRICS)}
     keys = sorted(metrics, key=lambda key: places.get(metric_of(key).name, len(places)))
     return [(key, _row(key, metrics[key], currency)) for key in keys]
@@ -67,7 +67,7 @@ def _row(key: str, value: Any, currency: str) -> Row:  # noqa: ANN401 — whatev
 
 
 def setup(files: RunFiles) -> list[Row]:
-    """Setup of a run, and schedule digest."""
+    """Setup, and schedule digest."""
     run, platform = files.run, files.platform
     told = [
         ("Dispatcher", run.dispatcher),
@@ -93,23 +93,21 @@ def setup(files: RunFiles) -> list[Row]:
 
 
 def _walltimes(run: RunRecord) -> str:
-    """Changes to walltimes, or empty."""
     times = run.walltime_factor
     told = [f"{times:g} times the runtimes, where the trace states none"] if times != 1 else []
     return ", ".join([*told, *(["lifted to longer runtimes"] if run.overrun is Overrun.EXTEND else [])])
 
 
 def _rounded(run: RunRecord) -> str:
-    """Cores added by rounding, or empty."""
     if run.rounded_up is None or not run.rounded_up.cores:
         return ""
     return f"{run.rounded_up.cores:,} cores, in {run.rounded_up.jobs:,} jobs, so that the units of each are equal"
 
 
 def group_table(files: RunFiles, by: str) -> tuple[list[str], list[list[str]], int]:
-    """Header, rows (most jobs first), and number of cut rows, by queue or user.
+    """Header, rows, and number of cut rows, by queue or user.
 
-    Columns on deadlines, longest waits and placement are shown if available.
+    Columns depend on available figures.
     """
     groups = sorted((group for group in files.by if group.by == by), key=lambda group: -(group.figures["jobs"] or 0))
     columns = BY_COLUMNS + (FOOTPRINT_COLUMNS if files.metrics.get("mean_fragmentation") is not None else ())
@@ -126,14 +124,14 @@ def group_table(files: RunFiles, by: str) -> tuple[list[str], list[list[str]], i
 
 
 class NothingRan(NamedTuple):
-    """Why no job ran: sentence, and reasons."""
+    """Message and reasons."""
 
     said: str
     reasons: list[str]
 
 
 def nothing_ran(files: RunFiles) -> NothingRan:
-    """Message for a run without started jobs."""
+    """Message for runs without started jobs."""
     jobs = len(files.schedule.number)
     said = f"No job ran: all {jobs:,} were rejected." if jobs else "No job ran: the trace has none."
     reasons = Counter(one.reason for one in files.run.rejected)
@@ -145,5 +143,5 @@ def _jobs(count: int) -> str:
 
 
 def listed(entries: list[str]) -> list[str]:
-    """First entries, and number of others."""
+    """First entries, and count of others."""
     return entries[:LISTED] + ([f"and {len(entries) - LISTED:,} more"] if len(entries) > LISTED else [])

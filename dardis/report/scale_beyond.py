@@ -1,4 +1,4 @@
-"""Chart and table of predictions.csv, for ranks beyond the available."""
+"""Chart and table of predictions.csv."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Key = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Prediction:
-    """Row of predictions.csv; `key`: values of columns `_APART`."""
+    """Row of predictions.csv; `key`: columns `_APART`."""
 
     scaling: Scaling
     nodes: int
@@ -54,7 +54,6 @@ def read_predictions(path: Path) -> list[Prediction]:
 
 
 def _prediction(named: dict[str, str]) -> Prediction:
-    """Raises KeyError and ValueError."""
     one = Prediction(
         Scaling(named["scaling"]), whole_number(named["nodes"]), whole_number(named["ranks"]),
         tuple(named[name] for name in _APART), decimal_number(named["predicted_s_per_job"]),
@@ -69,7 +68,7 @@ def _prediction(named: dict[str, str]) -> Prediction:
 
 
 def beyond_charts(rows: Sequence[ScaleRow], predictions: Sequence[Prediction]) -> list[Chart]:
-    """Strong and weak scaling charts, if predicted."""
+    """Strong and weak scaling."""
     with chart.style():
         drawn = [_drawn(rows, [one for one in predictions if one.scaling is scaling], scaling) for scaling in Scaling]
     return [one for one in drawn if one is not None]
@@ -111,14 +110,14 @@ def _drawn(rows: Sequence[ScaleRow], predictions: Sequence[Prediction], scaling:
 
 
 def _is_of(row: ScaleRow, key: Key) -> bool:
-    """Whether the line is predicted from this experiment."""
+    """Whether the experiment belongs to the line."""
     asked_all = row.values["sample"] == ALL and row.values["overlap"] == 1
     several = row.number("ranks") > 1 and row.has("jobs_per_s")
     return asked_all and several and tuple(str(row.values[name]) for name in _APART) == key
 
 
 def _lines(predictions: Sequence[Prediction]) -> dict[Key, str]:
-    """Labels of lines, flat before trees."""
+    """Labels, flat before trees."""
     keys = sorted({one.key for one in predictions}, key=lambda key: [int(x) if x.isdigit() else 0 for x in key])
     varying = [place for place in range(len(_APART)) if len({key[place] for key in keys}) > 1] or [_ARITY]
     return {key: ", ".join(said(_APART[place], _value(key[place])) for place in varying) for key in keys}
@@ -129,7 +128,7 @@ def _value(text: str) -> int | str:
 
 
 def predicted_table(predictions: Sequence[Prediction]) -> tuple[str, list[str], list[list[str]]] | None:
-    """Strong scaling: heading, columns, cells; None without predictions."""
+    """Strong scaling: heading, columns, cells; or None."""
     strong = [one for one in predictions if one.scaling is Scaling.STRONG and one.ranks in _TABLED]
     if not strong:
         return None

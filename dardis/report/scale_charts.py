@@ -36,7 +36,7 @@ def charts(rows: Sequence[ScaleRow]) -> list[Chart]:
 
 
 def cpu_by_nodes(rows: Sequence[ScaleRow]) -> Chart | None:
-    """CPU time per node and job over nodes, with all nodes asked."""
+    """CPU time per node and job, with all nodes asked."""
     lines = lines_over([row for row in rows if row.values["sample"] == ALL], "nodes", "cpu_ns_per_node_job")
     if not lines:
         return None
@@ -53,7 +53,7 @@ def cpu_by_nodes(rows: Sequence[ScaleRow]) -> Chart | None:
 
 
 def cpu_of_samples(rows: Sequence[ScaleRow]) -> Chart | None:
-    """CPU time per job over nodes, with sampled nodes."""
+    """CPU time per job, with sampled nodes."""
     lines = lines_over([row for row in rows if row.values["sample"] != ALL], "nodes", "cpu_ns_per_node_job")
     if not lines:
         return None
@@ -107,7 +107,7 @@ def over_ranks(rows: Sequence[ScaleRow], *, weak: bool) -> Chart | None:
 
 
 def messages(rows: Sequence[ScaleRow]) -> Chart | None:
-    """Largest root message, and longest message chain per job, over hosts."""
+    """Largest root message and longest message chain over hosts."""
     managers = min((row.number("task_managers") for row in rows), default=1)
     rows = [row for row in rows if row.values["sample"] == ALL and row.number("task_managers") == managers]
     lines = _over_hosts(rows)
@@ -146,7 +146,6 @@ def messages(rows: Sequence[ScaleRow]) -> Chart | None:
 
 
 def _over_hosts(rows: Sequence[ScaleRow]) -> list[Line]:
-    """Lines over hosts, in one process or several ranks."""
     alone = [row for row in rows if row.values["ranks"] == 1]
     several = [row for row in rows if row.values["ranks"] != 1]
     lines = lines_over(alone, "nodes", "chain")
@@ -185,16 +184,16 @@ def _sample_order(size: object) -> tuple[int, int]:
 
 PREDICTED: Final = "--"
 MOST_LINES: Final = 6
-"""Most lines per chart."""
+"""Per chart."""
 
 
 def looks(place: int) -> dict[str, Any]:
-    """Style of measured lines; dashes mark predictions."""
+    """Style of measured lines."""
     return chart.line_look(place, marked=True) | {"linestyle": "-", "linewidth": 1.6}
 
 
 def log_counts(axes: Axes, values: Sequence[float]) -> None:
-    """Log axis of counts, with ticks at measured values if few."""
+    """Log axis of counts, with measured ticks if few."""
     axes.set_xscale("log")
     places = sorted(set(values))
     if len(places) <= 8:
@@ -204,7 +203,7 @@ def log_counts(axes: Axes, values: Sequence[float]) -> None:
 
 
 def plain(axis: Axis, formatter: Formatter) -> None:
-    """Format major ticks of a log axis, hide minor ones."""
+    """Format major ticks, hide minor ones."""
     axis.set_major_formatter(formatter)
     axis.set_minor_formatter(NullFormatter())
 
@@ -220,7 +219,6 @@ def amounts(axes: Axes) -> None:
 
 
 def _whole_decades(axes: Axes, formatter: Formatter) -> None:
-    """Extend a log y axis to whole decades."""
     axes.set_yscale("log")
     plain(axes.yaxis, formatter)
     low, high = (math.log10(end) for end in axes.get_ylim())
@@ -228,7 +226,7 @@ def _whole_decades(axes: Axes, formatter: Formatter) -> None:
 
 
 def legend(axes: Axes, extra: Sequence[Line2D] = (), columns: int = 1) -> None:
-    """Legend above the chart, which grows."""
+    """Put a legend above the chart."""
     handles = [*axes.get_legend_handles_labels()[0], *extra]
     drawing = axes.get_figure()
     assert isinstance(drawing, Figure)
@@ -281,12 +279,11 @@ def managed(rows: Sequence[ScaleRow]) -> Chart | None:
 
 
 def _predicted(line: Line) -> list[float]:
-    """Predicted jobs per second, or NaN."""
     return [row.number("jobs") / row.number("rounds") / row.number("predicted_s_per_round") for row in line.rows]
 
 
 def beyond(rows: Sequence[ScaleRow], networks: Sequence[LogGP]) -> Chart | None:
-    """Predicted jobs per second for more task managers, one core each."""
+    """Predicted jobs per second for more task managers."""
     flown = [row for row in rows if row.has("job_ns", "waves", "jobs_per_s")]
     if not networks or not flown:
         return None

@@ -23,7 +23,7 @@ COLUMNS: Final[tuple[tuple[str, str, str, float], ...]] = (
     ("agree_s_mean", "Agreed after", "s, mean", 1), ("agree_s_most", "Agreed after", "s, longest", 1),
     ("wait_s_mean", "Wait", "s, mean", 1), ("traffic_digest", "Digest", "", 1),
 )  # fmt: skip
-"""Name, heading, unit and factor per column."""
+"""Name, heading, unit, factor."""
 ASKED: Final = ("hosts", *(name for name, *_ in COLUMNS[2:13]))
 """Columns omitted if constant."""
 READERS: Final[dict[str, Reader]] = {
@@ -40,7 +40,7 @@ READERS: Final[dict[str, Reader]] = {
 
 
 def fault_charts(rows: Sequence[ScaleRow]) -> list[Chart]:
-    """Messages per job, and time until agreement, over message loss; needs several loss rates."""
+    """Messages per job and time until agreement over message loss."""
     lines = lines_over(rows, "drop", "agree_s_mean", asked=("nodes", "dispatcher", "seed", *ASKED))
     if not lines:
         return []

@@ -38,21 +38,17 @@ _COLUMNS: Final[tuple[tuple[str, str, str, float], ...]] = (
 _ASKED: Final = ("ranks", "task_managers", "overlap", "arity", "sample", "window_s", "reservations", "jobs", "repeat")
 """Columns omitted if constant."""
 _SAME: Final = ("nodes", "overlap", "jobs", "window_s", "reservations", "dispatcher", "seed", "sample")
-"""Properties common to schedules with equal digests."""
+"""Common to schedules with equal digests."""
 _Measured = Annotated[float, Field(ge=0, le=1e15)]
 
 
 class _Arguments(Record):
-    """Arguments of all experiments."""
-
     jobs: Count
     dispatcher: str
     hosts_of: Count
 
 
 class _Network(Record):
-    """Measured network, see `LogGP`."""
-
     ranks: Count
     latency_ns: _Measured
     send_overhead_ns: _Measured
@@ -75,13 +71,13 @@ class ScaleRecord(Record):
     load: _Measured
     launch_s: _Measured
     runs: Count = 0
-    """Planned number of rows; 0 from older versions."""
+    """Planned rows; 0 from older versions."""
 
 
 def draw_scale_report(out: Path, *, form: Form | None = None) -> Path:
-    """Write `report.html` of scale experiments; return its path. With `form`, also chart files.
+    """Write `report.html`; return its path. With `form`, also charts.
 
-    Raises InputError for missing or damaged files, and OSError.
+    Raises InputError and OSError.
     """
     is_faulty = (faults := out / "faults.csv").exists()
     rows = read_rows(faults, scale_faults.READERS) if is_faulty else read_rows(out / "scale.csv")

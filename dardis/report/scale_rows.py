@@ -1,4 +1,4 @@
-"""Rows of scale.csv, grouped into lines that differ only in x."""
+"""Rows of scale.csv, grouped into lines."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def whole(least: int, word: str = "") -> Reader:
 
 
 def real(*, above_zero: bool = False, known: bool = False) -> Reader:
-    """Parser of numbers; cells may be empty unless `known`."""
+    """Parser of numbers; empty cells need `known` false."""
 
     def parse(cell: str) -> Value:
         if not cell and not known:
@@ -63,7 +63,7 @@ _COLUMNS: Final[dict[str, Reader]] = {
 
 @dataclass(frozen=True)
 class ScaleRow:
-    """One experiment, by column of scale.csv, plus `nodes_per_rank`."""
+    """Experiment by column, plus `nodes_per_rank`."""
 
     values: dict[str, Value]
 
@@ -78,21 +78,21 @@ class ScaleRow:
 
     @property
     def arity(self) -> int:
-        """Children per host in the tree; 0: flat."""
+        """Children per host; 0: flat."""
         value = self.values["arity"]
         return value if isinstance(value, int) else 0
 
 
 @dataclass(frozen=True)
 class Line:
-    """Rows ordered by x; the label names the other differences."""
+    """Rows by x; the label names other differences."""
 
     label: str
     rows: list[ScaleRow]
 
 
 def read_rows(path: Path, columns: dict[str, Reader] = _COLUMNS) -> list[ScaleRow]:
-    """Read scale.csv or a table of given columns, ignoring others. Raises InputError."""
+    """Read the given columns of a table. Raises InputError."""
     cells = CsvCells.of_csv(path)
     if not cells.lines:
         raise InputError(path, "has no rows", f"a {path.name} of `dardis scale`")
@@ -104,7 +104,7 @@ def read_rows(path: Path, columns: dict[str, Reader] = _COLUMNS) -> list[ScaleRo
 
 
 def medians(rows: Sequence[ScaleRow]) -> list[ScaleRow]:
-    """Medians over repeats, one row per experiment."""
+    """Medians over repeats."""
     alike: dict[tuple[Value, ...], list[ScaleRow]] = {}
     for row in rows:
         alike.setdefault(tuple(row.values[name] for name in _ASKED), []).append(row)
@@ -113,7 +113,6 @@ def medians(rows: Sequence[ScaleRow]) -> list[ScaleRow]:
 
 
 def _median(values: Sequence[Value]) -> Value:
-    """Median of numbers, else the first value."""
     numbers = [value for value in values if isinstance(value, int | float)]
     return median_low(numbers) if len(numbers) == len(values) else values[0]
 

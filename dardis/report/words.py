@@ -21,14 +21,14 @@ NOTHING: Final = "–"
 
 
 def number(value: float) -> str:
-    """Number with separators; small fractions with three digits."""
+    """Number with separators, or three digits."""
     if float(value).is_integer() or abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.2f}" if abs(value) >= 0.1 else f"{value:.3g}"
 
 
 def duration(seconds: float) -> str:
-    """Duration in the largest unit with at least two, down to µs."""
+    """Duration in the largest unit with at least two."""
     if seconds == 0:
         return "0 s"
     for least, unit, name in (*_DURATIONS, (120, 60, "min"), *_SHORT):
@@ -40,7 +40,7 @@ def duration(seconds: float) -> str:
 
 
 def draws(count: str, weeks: Collection[int]) -> str:
-    """Scope of intervals over draws; `weeks`: whole weeks per trace, 0 if shaken."""
+    """Scope of intervals; `weeks`: per trace, 0 if shaken."""
     if any(weeks):
         least, most = min(weeks), max(weeks)
         return f"{count} draws of the trace's {least if least == most else f'{least} to {most}'} weeks"
@@ -54,17 +54,17 @@ def share(value: float) -> str:
 
 
 def money(amount: float) -> str:
-    """Amount of money, with cents if small."""
+    """Money, with cents if small."""
     return f"{amount:,.0f}" if abs(amount) >= 10_000 else f"{amount:,.2f}"
 
 
 def energy(kwh: float) -> str:
-    """Energy in MWh (from 10), else kWh."""
+    """MWh (from 10), else kWh."""
     return f"{number(round(kwh / 1000, 1))} MWh" if abs(kwh) >= 10_000 else f"{number(round(kwh, 1))} kWh"
 
 
 def mass(kg: float) -> str:
-    """Mass in t (from 10), else kg."""
+    """Tonnes (from 10), else kg."""
     return f"{number(round(kg / 1000, 1))} t" if abs(kg) >= 10_000 else f"{number(round(kg, 1))} kg"
 
 
@@ -84,12 +84,12 @@ _SAID: Final = {
 
 
 def in_unit(unit: str, value: float | None) -> str:
-    """Value of a metric in its unit; money without currency."""
+    """Value in a metric's unit; money without currency."""
     return NOTHING if value is None else _SAID.get(unit, number)(value)
 
 
 def axis_unit(kind: str, most: float) -> tuple[str, float]:
-    """Unit and divisor of an axis; `most`: largest value."""
+    """Unit and divisor of an axis, for maximum `most`."""
     if kind != MEMORY:
         return "power (W)" if kind == POWER else kind, 1.0
     steps = 0
@@ -106,7 +106,7 @@ def amount_seconds(kind: str, value: float) -> str:
 
 
 def of_key(key: str, value: str | float | None, currency: str) -> tuple[str, str]:
-    """Name and value of a figure, with the unit from the key's ending; `_eur` is the currency."""
+    """Name and value; the key ends with the unit, `_eur` is the currency."""
     ending, unit = next((pair for pair in _UNITS if key.endswith(pair[0])), ("", ""))
     parts = [_SPELLED.get(part, part) for part in key.removesuffix(ending).split("_")]
     name = " ".join(sorted(parts, key=lambda part: part.startswith("(")))

@@ -1,6 +1,6 @@
 """Reads pod lists of Alibaba's GPU cluster (cluster-trace-gpu-v2023); a pod is a job of one unit.
 
-Cores and shares of a GPU are rounded up, so a schedule legal here was legal there. Times: seconds of the list's clock.
+Cores and GPU shares are rounded up, so schedules legal here were legal there. Times: seconds of the list's clock.
 """
 
 from __future__ import annotations
@@ -21,12 +21,11 @@ COLUMNS = (
     "name", CPU_MILLI, "memory_mib", "num_gpu", "gpu_spec", "qos", "creation_time", "deletion_time", "scheduled_time",
 )  # fmt: skip
 KINDS = (CORES, "gpu", MEMORY)
-"""Resource kinds of every pod."""
 
 
 class _Pod(NamedTuple):
     number: int
-    """Position in the list, from 0."""
+    """Position in the list."""
     submit: int
     wait: int
     runtime: int
@@ -40,7 +39,7 @@ class _Pod(NamedTuple):
 
 
 def parse_pods(path: Path, text: str, *, strict: bool) -> Trace:
-    """Read a pod list; `path` is for messages. Pods that never ran are in `skipped`.
+    """Read a pod list; `path` is for messages. Pods that never ran are skipped.
 
     A pod without deletion time still runs, or waits if not scheduled.
     """
@@ -75,7 +74,6 @@ _TEXTS = ("name", "queue", "partition")
 
 
 def _pod(number: int, fields: dict[str, str]) -> _Pod:
-    """Raises ValueError for a malformed line."""
     cores, gpus, memory = (whole_number(fields[name], 0, LARGEST) for name in (CPU_MILLI, "num_gpu", "memory_mib"))
     created = _seconds(fields["creation_time"])
     start, end = (_seconds(fields[name]) if fields[name] else None for name in ("scheduled_time", "deletion_time"))

@@ -1,7 +1,6 @@
-"""Reads and writes Batsim's workload JSON, with runtimes from profiles.
+"""Reads and writes Batsim's workload JSON.
 
-Submit times are rounded down, runtimes and walltimes up, so no job vanishes. Jobs whose runtime depends on a simulated
-network are skipped.
+Submit times are rounded down, runtimes and walltimes up. Jobs that need a simulated network are skipped.
 """
 
 from __future__ import annotations
@@ -23,16 +22,16 @@ from dardis.workload.slurm_texts import whole_seconds
 from dardis.workload.trace import LARGEST, UNKNOWN, Skipped, Trace, build_trace
 
 _TEXTS: Final = ("user", "group", "name", "queue", "partition")
-"""Optional keys, texts or numbers; Batsim reserves additional keys for schedulers."""
+"""Optional keys; Batsim leaves additional keys to schedulers."""
 _EXPECTED: Final = "a workload of Batsim's: an object with the list `jobs` and the object `profiles`"
 
 
 def parse_batsim(path: Path, text: str, *, strict: bool, flop_per_s: float | None = None) -> Trace:
     """Read a workload; `path` is for messages, `flop_per_s` the speed of a core.
 
-    Without `flop_per_s`, jobs that compute are skipped. A job's "line" is its position in `jobs`, from 1. Ids (after
-    `WORKLOAD!`) are job numbers if all are distinct whole numbers; else jobs are numbered by first occurrence and
-    `name` holds the id. `nb_res` becomes MaxProcs. Raises InputError for an invalid workload, and like `build_trace`.
+    Without `flop_per_s`, jobs that compute are skipped. A job's "line" is its position in `jobs`. Ids (after
+    `WORKLOAD!`) are job numbers if distinct whole numbers; else jobs are numbered by first occurrence, with the id as
+    `name`. `nb_res` becomes MaxProcs. Raises InputError.
     """
     jobs, stated, processors = _workload(path, text)
     profiles = Profiles(stated, flop_per_s)
@@ -85,7 +84,7 @@ def _no_number(text: str) -> NoReturn:
 
 
 def _numbers(jobs: list[Any]) -> tuple[dict[str, int], bool]:
-    """Number of each id, and whether the ids are these numbers."""
+    """Number per id, and whether ids are numbers."""
     first: dict[str, int] = {}
     for place, job in enumerate(jobs, 1):
         if isinstance(job, dict) and isinstance(job.get("id"), str | int):
@@ -98,14 +97,13 @@ def _numbers(jobs: list[Any]) -> tuple[dict[str, int], bool]:
 
 
 def _runtime(job: dict[str, Any], profiles: Profiles) -> int | str:
-    """Runtime of a job's profile, or the reason for none. Raises ValueError for an unknown profile."""
+    """Runtime, or reason for none. Raises ValueError."""
     hosts = job.get("res")
     found = profiles.seconds(job.get("profile"), hosts if type(hosts) is int else 1)
     return found if isinstance(found, str) else whole_seconds(found)
 
 
 def _row(job: dict[str, Any], runtime: int, number_of: dict[str, int]) -> dict[str, Any]:
-    """Columns of a job. Raises ValueError."""
     if type(job.get("id")) not in {str, int}:
         raise ValueError("no id")
     walltime = whole_seconds(number(job, "walltime")) if "walltime" in job else UNKNOWN
@@ -123,7 +121,7 @@ def _row(job: dict[str, Any], runtime: int, number_of: dict[str, int]) -> dict[s
 
 
 def _text(value: object) -> str:
-    """Text (invalid UTF-8 replaced by ?) or whole number as text; else empty."""
+    """Text (? for invalid characters) or whole number; else empty."""
     said = isinstance(value, str) or type(value) is int
     return str(value).encode(errors="replace").decode() if said else ""
 
@@ -131,7 +129,7 @@ def _text(value: object) -> str:
 def write_batsim(trace: Trace, path: Path, resources: int | None = None) -> list[str]:
     """Write a workload; return the data lost.
 
-    A resource is a processor. `resources`: machine size (default: header, else widest job). Jobs with equal runtimes
+    Resources are processors. `resources`: machine size (default: header, else widest job). Jobs with equal runtimes
     share a profile. User, group, name, queue and partition become additional keys.
     """
     whole = trace.has_ended & (trace.procs > 0)
@@ -173,13 +171,13 @@ def _lost(trace: Trace, left_out: int) -> list[str]:
 
 _DELAYS: Final = frozenset({"delay", "DelayProfile"})
 _VECTORS: Final = frozenset({"parallel", "msg_par", "ptask", "ParallelTaskProfile"})
-"""`cpu` is a list by host, `com` by pair of hosts."""
+"""`cpu` by host, `com` by pair of hosts."""
 _EACH_HOST: Final = frozenset(
     {"parallel_homogeneous", "msg_par_hg", "ptask_homogeneous", "ParallelTaskHomogeneousProfile"}
 )
-"""`cpu` is per host, unless spread over hosts."""
+"""`cpu` per host, unless spread over hosts."""
 _ALL_HOSTS: Final = frozenset({"parallel_homogeneous_total", "msg_par_hg_tot"})
-"""`cpu` is the total of all hosts."""
+"""`cpu` of all hosts."""
 _SPREAD: Final = frozenset({"defined_amount_spread_uniformly", "DefinedAmountsSpreadUniformly"})
 _SEQUENCES: Final = frozenset({"composed", "sequential_composition", "SequentialCompositionProfile"})
 _DEEPEST: Final = 100
@@ -188,24 +186,20 @@ _LONGEST_TYPE: Final = 60
 
 
 class Profiles:
-    """Profiles of a workload by name, with core speed in flop/s."""
+    """Profiles by name, with core speed in flop/s."""
 
     def __init__(self, stated: Mapping[str, Any], flop_per_s: float | None) -> None:
-        """Without speed (None), profiles that compute have no runtime."""
         self._stated = stated
         self._flop_per_s = flop_per_s
         self._known: dict[tuple[str, int], tuple[float | str, int]] = {}
-        """Runtime of a profile, and depth of its sequences."""
+        """Runtime, and depth of sequences."""
 
     def seconds(self, name: object, hosts: int) -> float | str:
-        """Runtime of a job on `hosts` hosts, or the reason for none.
-
-        Raises ValueError for an unknown or invalid profile.
-        """
+        """Runtime on `hosts` hosts, or reason for none. Raises ValueError."""
         return self._found(name, hosts, 0)[0]
 
     def _found(self, name: object, hosts: int, above: int) -> tuple[float | str, int]:
-        """Runtime and depth of sequences; `above`: sequences around the profile."""
+        """Runtime, and depth; `above`: enclosing sequences."""
         profile = self._stated.get(name) if isinstance(name, str) else None
         if not isinstance(name, str) or not isinstance(profile, dict) or not isinstance(profile.get("type"), str):
             raise ValueError(f"profile {name!r} is not among the workload's")
@@ -272,7 +266,7 @@ def _finite(value: object, key: str) -> float:
 
 
 def _amounts(profile: Mapping[str, Any], key: str, *, several: bool) -> list[float]:
-    """Amounts of computation or communication. Raises ValueError for invalid or negative amounts."""
+    """Amounts of computation or communication. Raises ValueError."""
     stated = profile.get(key)
     if several and (not isinstance(stated, list) or (key == "cpu" and not stated)):
         raise ValueError(f"{key} is no list")

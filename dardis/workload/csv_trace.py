@@ -1,4 +1,4 @@
-"""The CSV job table: units, resource kinds and deadlines, plain or gzipped."""
+"""The CSV job table: units, resource kinds, deadlines."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ JOB_TABLE: Final = CsvTable(
 
 
 def table_of(names: Iterable[str]) -> CsvTable:
-    """Job table with these columns, known or not."""
+    """Job table with these columns."""
     known = dict(zip(JOB_TABLE.names, JOB_TABLE.columns, strict=True))
     return CsvTable(JOB_TABLE.name, *(known.get(name) or Column(name, TEXT, "") for name in names))
 
 
 def read_table(path: Path, *, strict: bool = False) -> Trace:
-    """Read a job table; invalid rows are in `skipped`, or raise InputError with `strict`."""
+    """Read a job table; invalid rows are skipped, or raise InputError with `strict`."""
     return parse_table(path, read_text(path), strict=strict)
 
 
@@ -100,7 +100,7 @@ def parse_table(path: Path, text: str, *, strict: bool) -> Trace:
 def _further(
     path: Path, line: int, header: list[str], converters: list[Callable[[str], Any]], fields: list[str]
 ) -> shape_rows.Cells:
-    """Cells of a further row of a job, None for empty cells. Raises InputError."""
+    """Cells of a further row; None if empty. Raises InputError."""
     says = [name for name, cell in zip(header, fields, strict=False) if cell]
     try:
         values = _values(
@@ -119,7 +119,7 @@ def _nothing(cell: str) -> None:
 
 
 def _with_requests(columns: dict[str, Any], requests: dict[int, tuple[StatedRequest, ...]]) -> dict[str, Any]:
-    """Insert units, processors and times of each job's first request."""
+    """Insert values of each job's first request."""
     if not requests:
         return columns
     units, procs = columns["units"].copy(), columns["procs"].copy()
@@ -156,7 +156,6 @@ def _check_header(path: Path, header: list[str]) -> None:
 
 
 def _converter(name: str) -> Callable[[str], Any]:
-    """Parser of a column's cells; may raise ValueError."""
     if name in _TEXTS:
         return from_cell
     if name == _RUNTIME:
@@ -192,7 +191,6 @@ def _values(header: list[str], converters: list[Callable[[str], Any]], fields: l
 
 
 def _columns(columns: dict[str, list[Any]]) -> dict[str, Any]:
-    """Columns of Trace from table columns."""
     names = _REQUIRED | _OPTIONAL | _TIMES
     numbers = {names[name]: np.array(cells, dtype=np.int64) for name, cells in columns.items() if name in names}
     texts = {_TEXTS[name]: np.array(cells, dtype=object) for name, cells in columns.items() if name in _TEXTS}
@@ -207,13 +205,13 @@ def _columns(columns: dict[str, list[Any]]) -> dict[str, Any]:
 
 
 def processors(units: Ints, request: dict[str, Ints]) -> Ints:
-    """Cores of whole jobs; values out of range stay out of range."""
+    """Cores of whole jobs; stays out of range if out of range."""
     cores = request.get(CORES, np.zeros_like(units))
     return np.where(cores.astype(float) * units > LARGEST, LARGEST + 1, cores * np.maximum(units, 0))
 
 
 def write_table(trace: Trace, path: Path) -> None:
-    """Write a trace in units (see `in_units`) as job table, without empty columns."""
+    """Write a trace in units (see `in_units`), without empty columns."""
     columns: dict[str, list[Any]] = {
         "job_id": trace.number.tolist(),
         "submit_s": trace.submit.tolist(),

@@ -1,4 +1,4 @@
-"""Latest starts (lst) of jobs, by a named rule; times in s of the trace's clock."""
+"""Latest starts (lst) by a named rule; s of the trace's clock."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def with_deadlines(
     - `mean-wait:queue`, `mean-wait:partition`: est + rounded mean wait in the trace.
     - a table file: other jobs have no deadline.
 
-    `keep_stated` keeps the deadlines of a job table (for default rules). Raises InputError for an unknown rule.
+    `keep_stated` keeps a job table's deadlines. Raises InputError.
     """
     rule_of = _rule(jobs, trace, rule, read)
     latest = [job.latest if keep_stated and job.latest is not None else rule_of(job.asked) for job in jobs]
@@ -47,12 +47,12 @@ def with_deadlines(
 def deadlines_asked(
     jobs: list[Actual], trace: Trace, asked: str | None, default: str, read: Read = Path.read_bytes
 ) -> list[Actual]:  # fmt: skip
-    """Set latest starts by the rule `asked`, else by `default`, but keep stated ones."""
+    """Set latest starts by `asked`, else by `default`, but keep stated ones."""
     return with_deadlines(jobs, trace, asked or default, keep_stated=asked is None, read=read)
 
 
 def deadline_notes(trace: Trace, rule: str) -> list[str]:
-    """Notes for users about a rule on this trace."""
+    """Notes about a rule on this trace."""
     column = rule.removeprefix("mean-wait:")
     if column in {rule, ""} or column not in {"queue", "partition"} or any(getattr(trace, column).tolist()):
         return []
@@ -92,7 +92,7 @@ def _number(rule: str, text: str) -> Decimal:
 
 
 def _mean_waits(trace: Trace, column: str) -> dict[int, int]:
-    """Mean wait of each job's queue or partition, by job number."""
+    """Mean wait of each job's queue or partition."""
     names = getattr(trace, column).tolist()
     waits = defaultdict(list)
     for name, wait in zip(names, trace.wait.tolist(), strict=True):
@@ -107,7 +107,7 @@ def _mean_waits(trace: Trace, column: str) -> dict[int, int]:
 
 
 def _parse_table(path: Path, text: str, earliest: dict[int, int]) -> dict[int, int]:
-    """Latest start by job number; checks all rows."""
+    """Latest start by job number."""
     rows = csv_rows(path, text)
     _, header = next(rows, (1, []))
     if header != ["job_id", "lst_s"]:

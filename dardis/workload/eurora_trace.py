@@ -1,8 +1,8 @@
-"""Reads CINECA's Eurora trace in the PA-HPC-SIM form, with per-node usage in each row.
+"""Reads CINECA's Eurora trace in the PA-HPC-SIM form, with usage per node.
 
-A unit is a node's share; all have the cores, accelerators and memory of the largest. The number of units is the number
-of requested nodes (only job 508073 used another). Times are Unix seconds; stamps without zone count as UTC. A job
-without end still runs; without start, the job waits.
+A unit is a node's share, with the largest share's cores, accelerators and memory. Number of units: requested nodes
+(only job 508073 used another). Times are Unix seconds; stamps without zone count as UTC. A job without end still runs;
+without start, the job waits.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class _Row(NamedTuple):
 
 
 def parse_eurora(path: Path, text: str, *, strict: bool) -> Trace:
-    """Read a trace; `path` is for messages. Invalid rows are in `skipped`."""
+    """Read a trace; `path` is for messages. Invalid rows are skipped."""
     header, table = csv_table(path, text, COLUMNS)
     lines: list[int] = []
     rows: list[_Row] = []
@@ -65,7 +65,6 @@ def _columns(rows: list[_Row]) -> dict[str, Any]:
 
 
 def _row(fields: dict[str, str]) -> _Row:
-    """Raises ValueError for a malformed row."""
     shares = [[*map(whole_number, share.split(":")[1:])] for share in fields[ALLOCATION].split()]
     if not shares or any(len(share) != len(_KINDS) or min(share) < 0 for share in shares):
         raise ValueError(f"{ALLOCATION} {fields[ALLOCATION]!r}")

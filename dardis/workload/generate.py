@@ -1,8 +1,9 @@
-"""Generates job tables: `eurora`, `lublin`, `rivals`, and AUCSCHED workloads.
+"""Generates job tables.
 
-- `eurora`: the thesis's generator (4.5.2), for 64 or another number of nodes.
+- `eurora`: the thesis's generator (4.5.2), for 64 or other numbers of nodes.
 - `lublin`: shape of Lublin and Feitelson's model.
-- `rivals`: jobs wider than half the machine among many narrow jobs.
+- `rivals`: jobs wider than half the machine among narrow ones.
+- AUCSCHED workloads, for its machines.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ DAY = 86_400
 NODE_CORES = 16
 NODES, LEAST_NODES, MOST_NODES = 64, 2, 65
 KINDS, MOST_KINDS = 4, 6
-"""Resource kinds in the thesis's tables, and the maximum."""
+"""Kinds in the thesis's tables, and maximum."""
 EARLIEST = 10_000 * DAY
-"""First midnight (Unix s) allowed as begin: later clocks are calendar clocks."""
+"""First midnight (Unix s) allowed; later clocks are calendar clocks."""
 MOST_JOBS = 1_000_000
 
 
 class _Queue(NamedTuple):
-    """Queue of the thesis. Shares: percent of jobs; each printed column sums to 100."""
+    """Queue of the thesis. Shares: percent of jobs, 100 per printed column."""
 
     name: str
     share: int
@@ -54,11 +55,11 @@ DAYTIME = (8 * 3600, 18 * 3600)
 DAYTIME_SHARE = {1: 89, 0: 11}
 FULL_WALLTIME_SHARE = {1: 20, 0: 80}
 MORE_KINDS = {"ssd": {0: 50, 20: 25, 40: 15, 80: 10}, "fpga": {0: 95, 1: 5}}
-"""Local disk (GiB) and FPGAs per node: our choice; the thesis does not name its fifth and sixth kind."""
+"""Local disk (GiB) and FPGAs per node: our choice; the thesis names no fifth and sixth kind."""
 
 
 class Wanted(NamedTuple):
-    """Parameters: machine `nodes` and `kinds`; `begin` is a midnight (s)."""
+    """`nodes` and `kinds` of the machine; `begin` is a midnight (s)."""
 
     jobs: int
     days: int | None
@@ -73,7 +74,7 @@ def generate(
 ) -> Trace:  # fmt: skip
     """Generate `jobs` jobs over `days` days from midnight `begin` (Unix s; default: time 0).
 
-    Default of `days`: 1 for `eurora`, else enough for load 0.7 on Eurora's cores.
+    Default of `days`: 1 for `eurora`, else enough for load 0.7 on Eurora.
     """
     if kind not in GENERATORS:
         raise InputError("generator", repr(kind), "one of " + ", ".join((*GENERATORS, AUCTION)))
@@ -91,10 +92,10 @@ def generate(
 
 
 def _eurora(wanted: Wanted, rng: np.random.Generator) -> Trace:
-    """T 4.5.2. Shares are met as exactly as whole jobs allow, in random order.
+    """T 4.5.2. Shares are met as exactly as whole jobs allow.
 
-    A node has GPUs or MICs, never both: MICs go to jobs without GPUs, with the printed share of MIC jobs. Jobs are
-    Eurora's on any machine, but request at most half its nodes (the number with GPUs).
+    Nodes have GPUs or MICs, never both: MICs go to jobs without GPUs, in the printed share. Jobs request at most half
+    the nodes: as many have GPUs.
     """
     jobs = wanted.jobs
     queue = _apportion(rng, jobs, {index: q.share for index, q in enumerate(EURORA_QUEUES)})
@@ -133,7 +134,7 @@ def _eurora_arrivals(rng: np.random.Generator, jobs: int, days: int) -> Ints:
 
 
 def _apportion(rng: np.random.Generator, count: int, shares: dict[int, int]) -> Ints:
-    """`count` values in random order, with frequencies by largest remainder."""
+    """Values in random order, apportioned by largest remainder."""
     weights = np.array(list(shares.values()))
     exact = weights * count / weights.sum()
     often = np.floor(exact).astype(np.int64)
@@ -146,18 +147,18 @@ SIZE_LOG2, SMALLER_SHARE = (0.8, 4.5, 10.0), 0.86
 """Log2 of a parallel job's cores: two uniform ranges, the first with this share."""
 SHORT_GAMMA, LONG_GAMMA = (4.2, 0.94), (312.0, 0.03)
 SHORT_SHARE = (0.78, -0.0054)
-"""Ln runtime (s) is gamma (shape, scale): short with probability 0.78 - 0.0054 per core, else long."""
+"""Ln runtime (s) is gamma (shape, scale): short with probability 0.78 - 0.0054 per core."""
 LONGEST_RUNTIME = 2 * DAY
 CYCLE_GAMMA = (8.1737, 3.9631)
-"""Gamma density of arrivals over half hours of a day; peak at 14 h."""
+"""Gamma density of arrivals over half hours; peak at 14 h."""
 ACCURACY = (0.2, 1.0)
-"""Runtime over walltime, uniform; the walltime is then rounded up to 15 min."""
+"""Runtime over walltime, uniform; walltimes are rounded up to 15 min."""
 MEMORY_A_CORE_KIB = 512 * 1024
 LOAD = 0.7
 
 
 def _lublin(wanted: Wanted, rng: np.random.Generator) -> Trace:
-    """Sizes, correlated runtimes, and a daily cycle."""
+    """Sizes, correlated runtimes, daily cycle."""
     jobs, days = wanted.jobs, wanted.days
     low, middle, high = SIZE_LOG2
     log2 = np.where(rng.random(jobs) < SMALLER_SHARE, rng.uniform(low, middle, jobs), rng.uniform(middle, high, jobs))
@@ -177,15 +178,15 @@ def _lublin(wanted: Wanted, rng: np.random.Generator) -> Trace:
 
 
 RIVALS_SHARE = 0.02
-"""Share of jobs wider than half the machine: a good half of the work."""
+"""Jobs wider than half the machine: a good half of the work."""
 RIVALS_LN_RUNTIME = (8.0, 1.3)
-"""Mean and standard deviation of ln runtime (s); median 50 min."""
+"""Mean and deviation of ln runtime (s); median 50 min."""
 STREAM = 20
-"""Mean length of a stream of similar narrow jobs."""
+"""Mean length of streams of similar narrow jobs."""
 
 
 def _rivals(wanted: Wanted, rng: np.random.Generator) -> Trace:
-    """Wide jobs, and streams of narrow jobs (at most one node) throughout."""
+    """Wide jobs, and streams of narrow jobs."""
     jobs, days = wanted.jobs, wanted.days
     cores = NODES * NODE_CORES
     wide = rng.random(jobs) < RIVALS_SHARE
@@ -202,17 +203,14 @@ def _rivals(wanted: Wanted, rng: np.random.Generator) -> Trace:
 
 
 def _days_of(work: Ints) -> int:
-    """Days for load 0.7 on Eurora, from jobs' core-seconds."""
     return max(1, round(float(work.sum()) / (LOAD * NODES * NODE_CORES * DAY)))
 
 
 def _walltimes(runtime: Ints, rng: np.random.Generator) -> Ints:
-    """Requested walltimes."""
     return np.ceil(runtime / rng.uniform(*ACCURACY, len(runtime)) / 900).astype(np.int64) * 900
 
 
 def _whole(name: str, submit: Ints, runtime: Ints, walltime: Ints, procs: Ints) -> Trace:
-    """Trace of jobs that request processors and proportional memory."""
     columns = {"submit": submit, "runtime": runtime, "walltime": walltime, "procs": procs}
     trace = _finish(name, columns | {"memory_kb": np.full(len(runtime), MEMORY_A_CORE_KIB)})
     return in_units(trace, None, NODE_CORES)
@@ -235,7 +233,7 @@ MACHINES: Final = {"S": 128, "M": 256, "L": 1024}
 """Number of nodes."""
 AUCTION_NODE_CORES: Final = 8
 SHORTEST, LONGEST = 60, 600
-"""Runtimes (s) are uniform, bounds included."""
+"""Uniform runtimes (s), bounds included."""
 MOST_HOURS: Final = 100
 GPU: Final = "gpu"
 
@@ -246,29 +244,28 @@ class _Type(NamedTuple):
     node_cores: tuple[int, ...]
     """Equally likely cores per node; empty: cores anywhere."""
     gpus: int
-    """GPUs per node."""
 
 
 _TYPES: Final = (_Type((), 0), _Type((4, 8), 0), _Type((1, 2), 1), _Type((2, 4), 2))
 WORKLOADS: Final = {"I": (1, 0, 0, 0), "II": (0, 1, 0, 0), "III": (1, 1, 0, 0), "IV": (2, 2, 1, 0), "V": (2, 2, 1, 1)}
-"""Weights of the types (rows of table 4)."""
+"""Weights of types (rows of table 4)."""
 
 
 class Auction(NamedTuple):
-    """Parameters of an AUCSCHED workload."""
+    """AUCSCHED parameters."""
 
     workload: str = "I"
     machine: str = "S"
     contiguous: int = 0
-    """Percentage of jobs that request adjacent nodes."""
+    """Percentage of jobs on adjacent nodes."""
     hours: float = 4.0
-    """Theoretical runtime to reach: runtime × cores of all jobs over machine cores."""
+    """Theoretical runtime: runtime × cores of all jobs over machine cores."""
     max_share: float = 0.1
-    """Largest job, as share of the machine's cores. Not printed in AUCSCHED, see docs/formats.md."""
+    """Largest job, as share of machine cores: not in AUCSCHED, see docs/formats.md."""
 
 
 def generate_auction(wanted: Auction, seed: int) -> Trace:
-    """Jobs submitted at time 0, with walltime equal to runtime. Raises InputError."""
+    """Jobs submitted at time 0, walltime equal to runtime. Raises InputError."""
     _check(wanted)
     nodes = MACHINES[wanted.machine]
     rng = stream(seed, "generate", AUCTION)
@@ -298,10 +295,10 @@ def _check(wanted: Auction) -> None:
 
 
 def _block(wanted: Auction, nodes: int, rng: np.random.Generator) -> dict[str, Ints]:
-    """Random jobs; `node_cores` is 0 for jobs on any nodes.
+    """Random jobs; `node_cores` is 0 for any nodes.
 
     "The number of CPUs a job requests is multiples of the CPUs per node in a system": total cores of every type follow
-    this rule, and determine the nodes, at most the machine's.
+    this rule, and determine the nodes.
     """
     size = 1000
     weights = np.array(WORKLOADS[wanted.workload])

@@ -1,7 +1,7 @@
-"""Reads Microsoft's Philly table in its short form; a GPU is a processor.
+"""Reads Microsoft's Philly table (short form); a GPU is a processor.
 
-Jobs are numbered from 1 in file order. Virtual clusters are queues. Times are Unix seconds; stamps without zone count
-as UTC. Durations are rounded up, so no job vanishes. Walltimes are unknown.
+Jobs are numbered in file order. Virtual clusters are queues. Times are Unix seconds; stamps without zone count as UTC.
+Durations are rounded up. Walltimes are unknown.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ COLUMNS = ("timestamp", "duration", "num_gpus", "cluster")
 
 
 def parse_philly(path: Path, text: str, *, strict: bool) -> Trace:
-    """Read a table; `path` is for messages. Invalid rows are in `skipped`."""
+    """Read a table; `path` is for messages. Invalid rows are skipped."""
     header, table = csv_table(path, text, COLUMNS)
     lines: list[int] = []
     rows: list[tuple[int, int, int, int]] = []

@@ -1,4 +1,4 @@
-"""Reads the recorded nodes of jobs from sacct's NodeList."""
+"""Reads recorded nodes from sacct's NodeList."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NODE_LIST = "NodeList"
 def read_places(path: Path) -> dict[int, list[str]]:
     """Node names by job number; jobs without nodes or own number are omitted.
 
-    Malformed lines are ignored: the trace reader has reported them. The last line of a job counts.
+    Ignores malformed lines: the trace reader has reported them. A job's last line counts.
     """
     lines = [line.strip() for line in read_text(path).split("\n")]
     lines = [line for line in lines if line and not line.startswith(";")]

@@ -4,11 +4,11 @@ A job has one unit per node, with an equal share of cores, memory and generic re
 requested while pending. Without node columns, jobs count processors.
 
 The runtime is Slurm's elapsed time, without suspension. A suspended job has not ended, even beyond its walltime. A
-running job may have lost its end (`sacctmgr show runawayjobs`), so the rule of `build_trace` applies.
+running job may have lost its end (`sacctmgr show runawayjobs`): the rule of `build_trace` applies.
 
 Of several lines of a job (`sacct -D`), the last submitted counts, then the last in the file, as without `-D`. A resized
-job has a line per size; the last counts. Each component of a heterogeneous job is a job. A line for pending array tasks
-gives several jobs: the first has the line's number, others get numbers above all in the file.
+job has a line per size; the last counts. Components of heterogeneous jobs are jobs. Pending array tasks in one line are
+several jobs: the first has the line's number, others get new numbers.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _REQUIRED = (
     ("JobIDRaw", "JobID"), ("Submit",), ("Start",), ("End", "ElapsedRaw", "Elapsed"), ("State",),
     ("NCPUS", "AllocCPUS", "ReqCPUS", "AllocTRES", "ReqTRES"),
 )  # fmt: skip
-"""At least one column of each group is required."""
+"""One column of each group is required."""
 _NODES = ("NNodes", "AllocNodes", "ReqNodes", "AllocTRES", "ReqTRES")
 _ALLOCATED = ("AllocTRES", "AllocCPUS", "NCPUS", "AllocNodes", "NNodes", "ReqTRES", "ReqCPUS", "ReqNodes")
 _ASKED = ("ReqTRES", "ReqCPUS", "ReqNodes", "NNodes", "NCPUS", "AllocTRES", "AllocCPUS", "AllocNodes")
@@ -45,7 +45,7 @@ _TEXTS = {
     "user": ("User", "UID"), "group": ("Group", "GID", "Account"), "name": ("JobName",), "queue": ("QOS",),
     "partition": ("Partition",),
 }  # fmt: skip
-"""Sources of texts, by precedence."""
+"""Sources by precedence."""
 COLUMNS = frozenset(
     {*(name for names in (*_REQUIRED, *_TEXTS.values(), _NODES) for name in names)}
     | {"Eligible", "TimelimitRaw", "Timelimit"}
@@ -62,9 +62,9 @@ Value = TypeVar("Value")
 class _Row(NamedTuple):
     line: int
     key: str
-    """Key common to the lines of a job."""
+    """Common to a job's lines."""
     number: int
-    """`UNKNOWN` for an array task without own number."""
+    """`UNKNOWN` for array tasks without own number."""
     members: int
     submit: int
     wait: int
@@ -73,27 +73,26 @@ class _Row(NamedTuple):
     est: int
     nodes: int
     amounts: Mapping[str, int]
-    """Totals of the whole job."""
+    """Of the whole job."""
     texts: tuple[str, ...]
     phase: Phase
     is_part: bool
     never_ran: str
-    """Reason, if the job never ran."""
+    """Reason, or empty."""
     is_held: bool
-    """Pending for another reason than resources."""
+    """Pending, but not for resources."""
     outgrown: bool
-    """The job was resized later."""
 
 
 def is_sacct(first_line: str) -> bool:
-    """Whether a file with this first line is sacct output, valid or not."""
+    """Whether a file with this first line is sacct output, even if invalid."""
     words = {*_BETWEEN.split(first_line)}
     is_header = len(words & COLUMNS) > 1 and ("|" in first_line or not words.isdisjoint(_REQUIRED[0]))
     return is_header or _NO_HEADER.match(first_line.lstrip()) is not None
 
 
 def parse_sacct(path: Path, text: str, *, strict: bool) -> Trace:
-    """Read sacct output; `path` is for messages. Invalid lines are in `skipped`."""
+    """Read sacct output; `path` is for messages. Invalid lines are skipped."""
     table = _lines(text)
     names = _header(path, *next(table, (1, "")))
     is_closed = names[-1] == ""  # --parsable also ends lines with a bar
@@ -118,11 +117,11 @@ def parse_sacct(path: Path, text: str, *, strict: bool) -> Trace:
 
 
 class _StepError(Exception):
-    """The line belongs to a job step."""
+    """The line is a job step."""
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Number and text of each line, without blank lines and initial comments."""
+    """Numbered lines, without blank lines and initial comments."""
     begun = False
     for number, line in enumerate(text.split("\n"), 1):
         content = line.strip()
@@ -132,7 +131,6 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _header(path: Path, line: int, first: str) -> list[str]:
-    """Column names. Raises InputError."""
     if _NO_HEADER.match(first):
         raise InputError(f"{path}:{line}", "sacct's jobs without a header", f"one (no --noheader): {_WAY}")
     if "|" not in first:
@@ -148,7 +146,6 @@ def _header(path: Path, line: int, first: str) -> list[str]:
 
 
 def _row(line: int, cells: Mapping[str, str], clock: Clock) -> _Row:
-    """Parse a job. Raises ValueError."""
     shown = [_read(cells, name, slurm.job_name) for name in _REQUIRED[0] if name in cells]
     if any(name.is_step for name in shown):
         raise _StepError
@@ -190,7 +187,7 @@ def _row(line: int, cells: Mapping[str, str], clock: Clock) -> _Row:
 
 
 def _read(cells: Mapping[str, str], name: str, read: Callable[[str], Value]) -> Value:
-    """Parse a cell; the ValueError names the column."""
+    """Parse a cell; errors name the column."""
     try:
         return read(cells[name])
     except ValueError as error:
@@ -198,7 +195,7 @@ def _read(cells: Mapping[str, str], name: str, read: Callable[[str], Value]) -> 
 
 
 def _run(cells: Mapping[str, str], state: str, start: int | None, end: int | None) -> tuple[str, int]:
-    """Reason why an ended job never ran ("" if the job ran), and runtime."""
+    """Reason why an ended job never ran (or ""), and runtime."""
     elapsed = _elapsed(cells)
     if elapsed is None and start is not None:
         if end is None:
@@ -212,7 +209,6 @@ def _run(cells: Mapping[str, str], state: str, start: int | None, end: int | Non
 
 
 def _elapsed(cells: Mapping[str, str]) -> int | None:
-    """Runtime stated by Slurm, or None."""
     if cells.get("ElapsedRaw", "") not in UNSTATED:
         return _read(cells, "ElapsedRaw", lambda text: whole_number(text, 0, LARGEST))
     return None if cells.get("Elapsed", "") in UNSTATED else _read(cells, "Elapsed", slurm.span)
@@ -225,7 +221,7 @@ def _walltime(cells: Mapping[str, str]) -> int:
 
 
 def _has(cells: Mapping[str, str], sources: Sequence[str]) -> Tres:
-    """Nodes and resources from the first source with a value."""
+    """Nodes and resources, by precedence of sources."""
     nodes = cores = 0
     amounts: Mapping[str, int] = {}
     for name in sources:
@@ -251,7 +247,7 @@ def _first(cells: Mapping[str, str], names: Sequence[str]) -> str:
 
 
 def _last_runs(rows: list[_Row], problems: list[Skipped]) -> list[_Row]:
-    """The line that counts for each job; the others become problems."""
+    """The line that counts per job; others become problems."""
     last: dict[str, _Row] = {}
     for row in rows:
         if row.key not in last or _later(row) >= _later(last[row.key]):
@@ -265,14 +261,12 @@ def _last_runs(rows: list[_Row], problems: list[Skipped]) -> list[_Row]:
 
 
 def _later(row: _Row) -> tuple[int, bool]:
-    """Sort key of the lines of a job."""
     return row.submit, not row.outgrown
 
 
 def _built(
     path: Path, rows: list[_Row], problems: list[Skipped], clock: Clock, *, strict: bool, has_nodes: bool
 ) -> Trace:  # fmt: skip
-    """Build the trace, with notes."""
     sizes = np.array([row.members for row in rows], dtype=np.int64)
     number, first_given = _numbers(rows, sizes)
     columns = members(_columns(rows, has_nodes=has_nodes), sizes) | {"number": number}
@@ -294,7 +288,7 @@ def _built(
 
 
 def _numbers(rows: list[_Row], sizes: Ints) -> tuple[Ints, int]:
-    """Job numbers of all rows, and the first assigned number."""
+    """Job numbers, and the first assigned number."""
     stated = np.array([row.number for row in rows], dtype=np.int64)
     numbers = np.full(int(sizes.sum()), UNKNOWN, dtype=np.int64)
     numbers[np.cumsum(sizes) - sizes] = stated
@@ -305,7 +299,6 @@ def _numbers(rows: list[_Row], sizes: Ints) -> tuple[Ints, int]:
 
 
 def _columns(rows: list[_Row], *, has_nodes: bool) -> dict[str, Any]:
-    """Columns of Trace, a row per line."""
     columns: dict[str, Any] = {
         name: np.array([getattr(row, name) for row in rows], dtype=np.int64)
         for name in ("number", "submit", "wait", "runtime", "walltime", "est")
@@ -324,6 +317,6 @@ def _columns(rows: list[_Row], *, has_nodes: bool) -> dict[str, Any]:
 
 
 def _kinds(rows: list[_Row]) -> list[str]:
-    """Requested kinds: cores, memory, others by name."""
+    """Requested kinds, in order."""
     found = {kind for row in rows for kind, amount in row.amounts.items() if amount}
     return [CORES, *({MEMORY} & found), *sorted(found - {CORES, MEMORY})]

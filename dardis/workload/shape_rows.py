@@ -1,4 +1,4 @@
-"""Multi-row jobs of a job table: parts, alternatives, and node counts."""
+"""Multi-row jobs of a job table: parts, alternatives, node counts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COLUMNS: Final = (
 )
 REQUEST: Final = "req_"
 _OWN: Final = {PART, ALTERNATIVE, NODES, CONTIGUOUS, "units", "partition", "walltime_s", "runtime_s"}
-"""Columns in which further rows may differ from the first."""
+"""Columns in which further rows may differ."""
 
 
 _EXPECTED: Final = {
@@ -35,17 +35,16 @@ class WrongShapeError(ValueError):
     """Invalid cell of a shape column."""
 
     def __init__(self, column: str, found: ValueError) -> None:
-        """`found` describes the cell's error."""
         super().__init__(f"{column}: {found}")
         self.expected = _EXPECTED[column]
 
 
 Cells = dict[str, Any]
-"""Cells of a row by column; None for empty cells of further rows."""
+"""Cells by column; None if empty in further rows."""
 
 
 def converter(name: str) -> Callable[[str], Any]:
-    """Parser of a shape column's cells; may raise ValueError."""
+    """Parser of a shape column; may raise ValueError."""
     if name == CONTIGUOUS:
         return lambda text: whole_number(text, 0, 1) if text else 0
     if name == NODES:
@@ -54,21 +53,20 @@ def converter(name: str) -> Callable[[str], Any]:
 
 
 def is_further(header: Sequence[str], fields: Sequence[str]) -> bool:
-    """Whether a row is a further part or alternative of a job."""
+    """Whether a row is a further part or alternative."""
     cells = dict(zip(header, fields, strict=False))
     return any(cells.get(name, "") not in {"", "1"} for name in (PART, ALTERNATIVE))
 
 
 class Rows:
-    """Collects the shape requests of jobs, row by row."""
+    """Collects shape requests, row by row."""
 
     def __init__(self, path: Path) -> None:
-        """`path` names the table in messages."""
         self._path = path
         self._rows: list[tuple[int, Cells]] = []
         """Lines and cells of the current job."""
         self.requests: dict[int, tuple[StatedRequest, ...]] = {}
-        """Requests by job number."""
+        """By job number."""
         self._seen: set[int] = set()
 
     def begin(self, line: int, cells: Cells) -> None:

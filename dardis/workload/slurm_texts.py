@@ -1,7 +1,4 @@
-"""Parsers of times, spans and amounts in Slurm's and other notations.
-
-All raise ValueError with a reason.
-"""
+"""Parsers of times, spans and amounts; errors are ValueErrors."""
 
 from __future__ import annotations
 
@@ -42,13 +39,13 @@ _PHASES = {
     Phase.WAITS: "PENDING REQUEUED REQUEUE_FED REQUEUE_HOLD RESV_DEL_HOLD SPECIAL_EXIT",
 }
 RESIZING = "RESIZING"
-"""Counts as ended if an end is stated: the resized job has its own line."""
+"""Ended if an end is stated: the resized job has its own line."""
 PHASE_OF = {word: phase for phase, words in _PHASES.items() for word in words.split()}
-"""Phases by Slurm state."""
+"""By Slurm state."""
 
 
 def state(text: str) -> str:
-    """First word of a state: `CANCELLED` in `CANCELLED by 1000`."""
+    """First word, as in `CANCELLED by 1000`."""
     word = text.partition(" ")[0]
     if word not in PHASE_OF:
         raise ValueError(f"{text!r} is no state of a job")
@@ -56,7 +53,7 @@ def state(text: str) -> str:
 
 
 class OtherClockError(Exception):
-    """Time of another kind than the file's previous times."""
+    """Time of another kind than previous times."""
 
 
 _STAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(Z|[+-]\d\d:?\d\d)?", re.ASCII)
@@ -64,7 +61,7 @@ _UNIX, _NO_ZONE, _ZONE = "Unix seconds", "without a zone", "with a zone"
 
 
 class Clock:
-    """Reads the times of one file: all Unix seconds, all without zone (UTC), or all with offset."""
+    """Reads a file's times: all Unix seconds, all without zone (UTC), or all with offset."""
 
     def __init__(self) -> None:
         self._kind = ""
@@ -75,7 +72,7 @@ class Clock:
         return self._kind == _NO_ZONE
 
     def seconds(self, text: str) -> int | None:
-        """Unix seconds, or None if not stated. Raises OtherClockError."""
+        """Unix seconds, or None. Raises OtherClockError."""
         if text in UNSTATED:
             return None
         match = _STAMP.fullmatch(text)
@@ -109,7 +106,7 @@ def raw_limit(text: str) -> int:
 
 
 def limit(text: str) -> int:
-    """Seconds of a limit written as span; `UNKNOWN` as in `raw_limit`."""
+    """Seconds of a limit as span; `UNKNOWN` as in `raw_limit`."""
     return UNKNOWN if text in _NO_LIMIT else span(text)
 
 
@@ -117,12 +114,12 @@ _COUNT = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)([KMGTP]?)", re.ASCII)
 
 
 def count(text: str) -> int:
-    """Count such as `64` or `4K` (4,096); at most `LARGEST + 1`."""
+    """Count such as `64` or `4K` (4,096), at most `LARGEST + 1`."""
     return _scaled(text, "")
 
 
 def _scaled(text: str, unit: str) -> int:
-    """Amount in `unit` (`M`: 2^20), rounded up; `unit` is also the default suffix."""
+    """Amount in `unit` (`M`: 2^20, the default suffix), rounded up."""
     match = _COUNT.fullmatch(text)
     if match is None or ("." in match[1] and not (match[2] or unit)):
         raise ValueError(f"{text!r} is no amount")
@@ -131,7 +128,7 @@ def _scaled(text: str, unit: str) -> int:
 
 
 class Tres(NamedTuple):
-    """Resources of a whole job; `amounts` by kind (memory in MiB), `nodes` 0 if not stated."""
+    """Resources of a whole job; memory in MiB, `nodes` 0 if not stated."""
 
     nodes: int = 0
     amounts: Mapping[str, int] = MappingProxyType({})
@@ -141,7 +138,7 @@ class Tres(NamedTuple):
 def tres(text: str) -> Tres:
     """Resources of `billing=8,cpu=8,gres/gpu:a100=2,gres/gpu=2,mem=16G,node=1`.
 
-    Each generic resource is a kind; an untyped total replaces typed amounts. Others are ignored.
+    Generic resources are kinds; an untyped total replaces typed amounts. Others are ignored.
     """
     stated: dict[str, str] = {}
     for part in text.split(",") if text not in UNSTATED else ():
@@ -171,7 +168,7 @@ def _generic(stated: Mapping[str, str]) -> dict[str, int]:
 
 @lru_cache(maxsize=1 << 12)
 def typed(text: str) -> Mapping[str, tuple[str, int]]:
-    """Typed generic resources by kind of the type: `gpu_a100` maps to `gpu` and an amount."""
+    """Typed generic resources: `gpu_a100` maps to `gpu` and an amount."""
     found: dict[str, tuple[str, int]] = {}
     for part in text.split(",") if text not in UNSTATED else ():
         name, _, amount = part.partition("=")
@@ -187,13 +184,12 @@ _JOB = re.compile(r"(\d{1,18})(?:_(?:(\d{1,18})|\[([^\]]*)\]))?(?:\+(\d{1,9}))?(
 
 
 class JobName(NamedTuple):
-    """Parsed job id: `123`, `123_7` (`number` None), `123_[5-9%2]`, `123+1` (124), `123.batch` (step)."""
+    """Job id: `123`, `123_7` (`number` None), `123_[5-9%2]`, `123+1` (124), `123.batch` (step)."""
 
     number: int | None
     pending: str | None
-    """Pending array tasks."""
     is_part: bool
-    """Component of a heterogeneous job."""
+    """Of a heterogeneous job."""
     is_step: bool
 
 
@@ -210,7 +206,7 @@ _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?", re.ASCII)
 
 
 def pending_members(pending: str) -> int:
-    """Number of array tasks in `1,5-9,20-40:10%2`; limited as in job tables."""
+    """Number of array tasks in `1,5-9,20-40:10%2`, limited as in job tables."""
     found = 0
     for part in re.sub(r"%\d*$", "", pending).split(","):
         match = _RANGE.fullmatch(part)
@@ -224,7 +220,7 @@ def pending_members(pending: str) -> int:
 
 
 def whole_seconds(span: float) -> int:
-    """Seconds rounded up, so no job vanishes; excess below 1 µs is ignored."""
+    """Seconds rounded up, ignoring 1 µs, so no job vanishes."""
     return ceil(span - 1e-6)
 
 

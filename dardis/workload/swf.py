@@ -1,7 +1,6 @@
-"""Reads and writes SWF; unchanged jobs keep their lines and header byte for byte.
+"""Reads and writes SWF; unchanged jobs keep their lines byte for byte.
 
-Processors: requested, else allocated. Walltime: requested time, else runtime. Memory: requested. Decimals are cut off;
-times are not shifted.
+Processors: requested, else allocated. Walltime: requested time, else runtime. Memory: requested. Decimals are cut off.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ from dardis.workload.trace import LARGEST, OUT_OF_RANGE, UNKNOWN, Skipped, Texts
 FIELDS = 18
 METACENTRUM_FIELDS = 21
 _CPU_TIME = 5
-"""The only decimal field; checked but not used."""
+"""The only decimal field; checked, not used."""
 _STATUS, _CANCELLED = 9, 5
-"""Column in the table of other numbers; a cancelled job without runtime is not pending."""
+"""Column in the table of numbers; cancelled jobs without runtime are not pending."""
 _PLAIN = np.dtype(
     [("before", np.int64, _CPU_TIME), ("cpu_time", np.float64), ("after", np.int64, FIELDS - 1 - _CPU_TIME)]
 )
@@ -38,14 +37,14 @@ _STALE = ("; Queue:", "; Partition:", "; MaxJobs:", "; MaxRecords:")
 
 
 class _Extra(NamedTuple):
-    """MetaCentrum's additional fields."""
+    """MetaCentrum's fields."""
 
     queue: str
     nodes: int
 
 
 def read_swf(path: Path, *, strict: bool = False) -> Trace:
-    """Read an SWF trace; invalid lines are in `skipped`, or raise InputError with `strict`."""
+    """Read an SWF trace; invalid lines are skipped, or raise InputError with `strict`."""
     return parse_swf(path, read_text(path), strict=strict)
 
 
@@ -72,7 +71,7 @@ def parse_swf(path: Path, text: str, *, strict: bool) -> Trace:
 
 
 def _read_plain(rows: list[str]) -> Ints | None:
-    """Table of a flawless file, shape (lines, 17); None if lines need separate reading."""
+    """Table of a flawless file, shape (lines, 17), or None."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # NumPy only warns about a whole number written as a decimal
@@ -85,7 +84,7 @@ def _read_plain(rows: list[str]) -> Ints | None:
 
 
 def _read_each(rows: list[str], lines: list[int]) -> tuple[Ints, list[int], list[_Extra], list[Skipped]]:
-    """Read line by line: table of valid lines, their numbers, MetaCentrum's fields, problems."""
+    """Read line by line: table, line numbers, MetaCentrum's fields, problems."""
     numbers = array("q")
     read: list[int] = []
     extras: list[_Extra] = []
@@ -128,14 +127,12 @@ def _numbers(fields: list[str], width: int) -> list[int]:
 
 
 def _whole(text: str) -> int:
-    """Whole number, or integer part of a decimal."""
     with suppress(ValueError):
         return whole_number(text)
     return int(decimal_number(text))
 
 
 def _columns(table: Ints) -> dict[str, Any]:
-    """Columns of Trace from the table, shape (lines, 17)."""
     number, submit, wait, runtime, allocated, _, requested, time, memory = table.T[:9]
     user, group, name, queue, partition, after, think = table.T[10:]
     return {
@@ -157,7 +154,6 @@ def _columns(table: Ints) -> dict[str, Any]:
 
 
 def _names(numbers: Ints) -> Texts:
-    """Numbers as texts; "" if unknown."""
     values, place = np.unique(numbers, return_inverse=True)
     return np.array([str(v) if v >= 0 else "" for v in values.tolist()], dtype=object)[place]
 
@@ -165,7 +161,7 @@ def _names(numbers: Ints) -> Texts:
 def _metacentrum(columns: dict[str, Any], extras: list[_Extra]) -> dict[str, Any]:
     """Queue names, and KiB per processor from bytes per node.
 
-    The data show that bytes are per node: per processor, one job in six would fit no node.
+    Data show bytes per node: per processor, one job in six would fit no node.
     """
     nodes = np.array([extra.nodes for extra in extras], dtype=np.int64)
     stated = columns["memory_kb"]
@@ -176,7 +172,7 @@ def _metacentrum(columns: dict[str, Any], extras: list[_Extra]) -> dict[str, Any
 
 
 def _nodes_of(specification: str) -> int:
-    """Nodes in a PBS specification: `1:ppn=1+3:ppn=2` is 4; a named node is one. Raises ValueError."""
+    """Nodes of a PBS specification: `1:ppn=1+3:ppn=2` is 4. Raises ValueError."""
     counts = [chunk.partition(":")[0] for chunk in specification.split("+")]
     return min(sum(whole_number(count) if count.isdecimal() else 1 for count in counts), _MOST_NODES)
 
@@ -184,8 +180,8 @@ def _nodes_of(specification: str) -> int:
 def write_swf(trace: Trace, path: Path) -> list[str]:
     """Write SWF; return the data lost.
 
-    Units become processors, and memory KiB per processor, rounded up. Names without a number are numbered from 1 in
-    order of appearance; the header lists queues and partitions.
+    Units become processors, and memory KiB per processor, rounded up. Names without a number are numbered by
+    appearance; the header lists queues and partitions.
     """
     header = [line for line in trace.comments if not line.startswith(_STALE)] or ["; Version: 2.2"]
     columns: dict[str, Ints] = {}
@@ -211,12 +207,12 @@ def write_swf(trace: Trace, path: Path) -> list[str]:
 
 
 def keeps_names(trace: Trace) -> bool:
-    """Whether SWF preserves all names: each is a number or unknown."""
+    """Whether SWF preserves all names."""
     return not any(_numbered(getattr(trace, name))[1] for name in ("user", "group", "name", "queue", "partition"))
 
 
 def _numbered(texts: Texts) -> tuple[Ints, dict[str, int]]:
-    """Texts as numbers (-1 for ""), and legend (empty if texts were numbers)."""
+    """Texts as numbers (-1 for ""), and legend if changed."""
     seen = dict.fromkeys(text for text in texts.tolist() if text)
     legend: dict[str, int] = {}
     try:
@@ -246,15 +242,14 @@ _LONGEST_NOTE = 1000
 
 
 def is_of_lines(trace: Trace, source: Path) -> bool:
-    """Whether the trace comes from a re-readable SWF file (not a pipe)."""
+    """Whether the trace comes from a re-readable SWF file (no pipe)."""
     return trace.line is not None and source.is_file()
 
 
 def write_lines(trace: Trace, source: Path, path: Path, cut: str) -> None:
-    """Write the jobs' lines of `source` in order, and all comments.
+    """Write the jobs' lines of `source`, and all comments.
 
-    `cut` is the note's text on changes; if empty, a note is written only for omitted lines. Raises InputError for a
-    changed source.
+    `cut` notes the changes; if empty, only omitted lines are noted. Raises InputError for a changed source.
     """
     assert trace.line is not None
     lines = read_bytes(source).decode(errors="surrogateescape").removeprefix("\ufeff").split("\n")
@@ -277,7 +272,6 @@ def write_lines(trace: Trace, source: Path, path: Path, cut: str) -> None:
 
 
 def _moved(line: str, submit: int) -> str:
-    """Replace the submit time of a line."""
     found = _SUBMIT.match(line)
     assert found is not None
     if int(float(found[2])) == submit:

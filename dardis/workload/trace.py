@@ -1,6 +1,6 @@
 """Traces as arrays.
 
-All arrays have equal length, in (submit, job number) order, with values in range and unique job numbers. Times are not
+Arrays have equal length, in (submit, job number) order, with values in range and unique job numbers. Times are not
 shifted.
 """
 
@@ -25,12 +25,12 @@ Texts = NDArray[np.object_]
 
 UNKNOWN = -1
 LARGEST = 1 << 40
-"""Limit of times, amounts and counts, so sums and products fit 64 bits."""
+"""Limit of values, so sums and products fit 64 bits."""
 
 OUT_OF_RANGE = "number out of range"
 NOT_ENDED = "no runtime: it runs or waits"
 _GRACE_S = 86_400
-"""A job whose walltime ended this long before the trace's last event is not running, even without a recorded end."""
+"""A walltime that ended this long before the trace's last event ends a job without recorded end."""
 _UNIX_FROM = 800_000_000
 """Later times (from 1995) are Unix times: no trace clock runs for 25 years."""
 _LATEST_UNIX = 253_370_764_799
@@ -38,7 +38,7 @@ _LATEST_UNIX = 253_370_764_799
 
 
 class Skipped(NamedTuple):
-    """A line without a job: malformed, or the job never ran or has not ended."""
+    """Line without a job: malformed, never ran, or not ended."""
 
     line: int
     reason: str
@@ -47,21 +47,21 @@ class Skipped(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """Jobs of a trace, an entry per job. Times in s of the trace's clock; `UNKNOWN` (-1) if not stated.
+    """Jobs of a trace. Times in s of the trace's clock; `UNKNOWN` (-1) if not stated.
 
     - `units`, `request` (per unit, by kind; memory in MiB): of job tables, with `procs` = units × cores. Traces of
       processors
     (SWF) have `units` 0, no `request`, and `memory_kb` in KiB per processor.
     - `lst`: `NO_TIME` without deadline.
-    - `no_walltime`: no walltime stated; `walltime` is the runtime.
-    - `name`: of the job or application; unknown texts are "".
-    - `comments`: header lines; `notes`: remarks for users.
+    - `no_walltime`: not stated; `walltime` is the runtime.
+    - `name`: of the job or application.
+    - `comments`: header lines; `notes`: for users.
     - `requests`: by number, of jobs that request more than units on any nodes. `units`, `procs`, `walltime` and
       `runtime` then
     describe the first request, `request` its first part.
 
-    A job running or waiting at the end of the trace has `runtime` `UNKNOWN`; if waiting, also `wait`. Such jobs need
-    `not_ended` (`read_trace`).
+    Jobs that run or wait at the end have `runtime` `UNKNOWN`; if waiting, also `wait`. They need `not_ended`
+    (`read_trace`).
     """
 
     number: Ints
@@ -85,7 +85,7 @@ class Trace:
     request: dict[str, Ints] = field(default_factory=dict)
     requests: Mapping[int, tuple[StatedRequest, ...]] = field(default_factory=dict)
     line: Ints | None = None
-    """Line of each job in an 18-column SWF file, for unchanged copies."""
+    """Line of each job in an 18-column SWF file."""
     comments: tuple[str, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     notes: tuple[str, ...] = ()
@@ -116,16 +116,15 @@ class Trace:
 
     @property
     def unix_start(self) -> int | None:
-        """Unix time of second 0, from the header's `UnixStartTime` (before 9999)."""
+        """Unix time of second 0, by the header's `UnixStartTime`."""
         return self._in_header("UnixStartTime", 0, _LATEST_UNIX)
 
     @property
     def most_processors(self) -> int | None:
-        """Machine size by the header's `MaxProcs`."""
+        """Machine size, by the header's `MaxProcs`."""
         return self._in_header("MaxProcs", 1, LARGEST)
 
     def _in_header(self, what: str, least: int, most: int) -> int | None:
-        """First header value in `[least, most]`, or None."""
         for comment in self.comments:
             name, _, value = comment.lstrip("; ").partition(":")
             if name.strip() == what and value.strip():
@@ -134,9 +133,9 @@ class Trace:
         return None
 
     def begins(self, stated: int | None) -> int | None:
-        """Unix time of second 0, or None if unknown.
+        """Unix time of second 0, or None.
 
-        `stated`: first submission by user or platform; default: header, or times that are Unix times.
+        `stated`: first submission by user or platform; else the header applies, or times are Unix times.
         """
         if stated is not None:
             return stated - int(self.submit.min())
@@ -170,12 +169,11 @@ def build_trace(
     never_ran: Bools | None = None,
     suspended: Bools | None = None,
 ) -> Trace:
-    """Check parsed rows; return the jobs, sorted by (submit, job number).
+    """Check parsed rows; return jobs, sorted by (submit, job number).
 
-    `columns`: arrays of Trace (others are unknown); `lines`: their lines; `problems`: unparsed lines. A row without
-    runtime is a job that runs or waits, unless `never_ran`, or its walltime ended a day before all else and the job is
-    not `suspended`. Such jobs are also in `skipped`. Raises InputError without valid jobs, and with `strict` for the
-    first malformed line.
+    `columns`: arrays of Trace; `lines`: their lines; `problems`: unparsed lines. A row without runtime is a job that
+    runs or waits, unless `never_ran`, or its walltime ended a day before all else without being `suspended`. Such jobs
+    are also in `skipped`. Raises InputError without valid jobs, and with `strict` for the first malformed line.
     """
     line_of = np.asarray(lines, dtype=np.int64)
     trace = Trace(**_with_defaults(columns, len(line_of)), comments=comments)
@@ -214,7 +212,6 @@ def no_job(path: Path, skipped: Sequence[Skipped]) -> InputError:
 
 
 def _not_ended(trace: Trace, never_ran: Bools | None, suspended: Bools | None) -> Bools:
-    """Mask of jobs that run or wait."""
     rows = np.asarray(trace.runtime == UNKNOWN)
     if never_ran is not None:
         rows &= ~never_ran
@@ -229,7 +226,7 @@ def _not_ended(trace: Trace, never_ran: Bools | None, suspended: Bools | None) -
 
 
 def _repeats(number: Ints, line_of: Ints, rows: Ints) -> dict[int, int]:
-    """Rows that repeat a job number, and the earlier line."""
+    """Rows that repeat a number, and earlier line."""
     order = rows[np.lexsort((line_of[rows], number[rows]))]
     again = np.diff(number[order], prepend=-1) == 0
     first = np.maximum.accumulate(np.where(again, 0, np.arange(len(order))))
@@ -237,7 +234,6 @@ def _repeats(number: Ints, line_of: Ints, rows: Ints) -> dict[int, int]:
 
 
 def _with_defaults(columns: dict[str, Any], count: int) -> dict[str, Any]:
-    """Fill missing columns and walltimes."""
     full = {name: np.full(count, UNKNOWN, dtype=np.int64) for name in _NUMBERS}
     full |= {name: np.full(count, "", dtype=object) for name in ("user", "group", "name", "queue", "partition")}
     full["units"] = np.zeros(count, dtype=np.int64)
@@ -248,7 +244,7 @@ def _with_defaults(columns: dict[str, Any], count: int) -> dict[str, Any]:
 
 
 def _defects(trace: Trace, open_ended: Bools) -> list[tuple[str, bool, Bools]]:
-    """Reason, whether malformed, and affected rows; the first match counts."""
+    """Reason, whether malformed, rows; the first match counts."""
     too_large = np.zeros(len(trace), dtype=bool)
     for name in _NUMBERS:
         too_large |= getattr(trace, name) > LARGEST
@@ -278,7 +274,7 @@ def _defects(trace: Trace, open_ended: Bools) -> list[tuple[str, bool, Bools]]:
 
 @dataclass(frozen=True)
 class StatedPart:
-    """Part as stated: request per unit by kind; `nodes` 0 for any number."""
+    """Part: request per unit by kind; `nodes` 0 for any number."""
 
     units: int
     request: Mapping[str, int]
@@ -288,7 +284,7 @@ class StatedPart:
 
 @dataclass(frozen=True)
 class StatedRequest:
-    """A request alternative; times in s."""
+    """Request alternative; times in s."""
 
     parts: tuple[StatedPart, ...]
     walltime: int
@@ -307,5 +303,5 @@ class StatedRequest:
 
 
 def told_of(number: int) -> str:
-    """Error text for readers limited to equal units; `number` is the first such job."""
+    """Error text for readers limited to equal units."""
     return f"has jobs with parts, nodes, contiguous or alternatives (job {number} is the first)"

@@ -1,4 +1,4 @@
-"""Jobs of a trace: processors become units that fit a platform's nodes."""
+"""Jobs of a trace, in units that fit a platform."""
 
 from __future__ import annotations
 
@@ -24,9 +24,8 @@ class Rounded(NamedTuple):
     """Excess of requests over the trace's processors, due to equal units."""
 
     cores: int = 0
-    """Total of all jobs."""
     jobs: int = 0
-    """Number of jobs with an excess."""
+    """Jobs with an excess."""
 
 
 NOTHING_ROUNDED: Final = Rounded()
@@ -45,8 +44,8 @@ def to_jobs(trace: Trace, platform: Platform, *, unit_cores: int | None = None, 
     """Make jobs of a trace for a platform.
 
     Processors become units by eligible nodes (see `in_units`), or of `unit_cores` cores. With `think_times`, jobs
-    follow their preceding job, if earlier in the trace. Raises InputError for a bad `unit_cores`, an undeclared queue
-    (if any is declared), or a job without declared kinds.
+    follow preceding jobs in the trace. Raises InputError for a bad `unit_cores`, undeclared queues (if any is
+    declared), or no declared kinds.
     """
     notes: list[str] = []
     if unit_cores is not None and not trace.counts_processors:
@@ -71,7 +70,6 @@ def to_jobs(trace: Trace, platform: Platform, *, unit_cores: int | None = None, 
 
 
 def _rounded(stated: Trace, units: Trace) -> Rounded:
-    """Cores added by rounding to equal units."""
     if not stated.counts_processors:
         return NOTHING_ROUNDED
     more = units.units * units.request[CORES] - stated.procs
@@ -79,7 +77,7 @@ def _rounded(stated: Trace, units: Trace) -> Rounded:
 
 
 def _with_requests(job: Actual, stated: Sequence[StatedRequest], platform: Platform) -> Actual:
-    """Add the stated alternatives. Raises InputError."""
+    """Add alternatives. Raises InputError."""
     if not stated:
         return job
     requests = []
@@ -98,14 +96,14 @@ def _with_requests(job: Actual, stated: Sequence[StatedRequest], platform: Platf
 
 
 def _see_queues(trace: Trace, platform: Platform) -> None:
-    """Check that jobs name declared queues. Raises InputError."""
+    """Reject undeclared queues. Raises InputError."""
     for name in sorted({*trace.queue.tolist()} - {"", *platform.queue_of}) if platform.queues else ():
         number = int(trace.number[trace.queue == name][0])
         raise InputError(f"job {number}", f"queue {name!r} is not declared", "one of " + ", ".join(platform.queue_of))
 
 
 def _request(trace: Trace, platform: Platform, notes: list[str]) -> list[tuple[int, ...]]:
-    """Request per unit in the platform's order of kinds, for each job."""
+    """Request per unit in the platform's order."""
     for kind, amounts in trace.request.items():
         if kind not in platform.kinds and amounts.any():
             count = np.count_nonzero(amounts)
@@ -120,7 +118,7 @@ def _request(trace: Trace, platform: Platform, notes: list[str]) -> list[tuple[i
 
 
 def _predecessors(trace: Trace, notes: list[str]) -> list[JobId | None]:
-    """Preceding job of each job; None unless earlier in (submit, number) order."""
+    """Preceding jobs; None unless earlier in (submit, number) order."""
     key_of = {n: (s, n) for n, s in zip(trace.number.tolist(), trace.submit.tolist(), strict=True)}
     after: list[JobId | None] = []
     ignored = 0
@@ -138,7 +136,7 @@ Bits = TypeVar("Bits", int, Sets)
 
 
 def in_units(trace: Trace, platform: Platform | None, unit_cores: int | None = None) -> Trace:
-    """Convert processors to units; unchanged if already in units.
+    """Convert processors to units.
 
     With C = `unit_cores`, else cores of eligible nodes of `platform`, else 1: `units = ceil(procs / C)`, cores per unit
     `ceil(procs / units)`, memory of these cores in MiB, rounded up.
@@ -163,7 +161,7 @@ def in_units(trace: Trace, platform: Platform | None, unit_cores: int | None = N
 def _node_cores(trace: Trace, platform: Platform) -> Ints:
     """Cores per node of the group that shapes each job's units.
 
-    Of eligible groups whose node holds a unit: fewest cores per node. If none, the largest, and the job fits nowhere.
+    Of eligible groups whose node holds a unit: fewest cores. If none, the largest, and the job fits nowhere.
     """
     kinds = [platform.kinds.index(kind) for kind in (CORES, MEMORY) if kind in platform.kinds]
     capacity = platform.group_capacity[:, kinds]
@@ -205,7 +203,7 @@ def groups_of_one(partition: str, queue: str, platform: Platform) -> int:
 
 
 def _of_partition(name: str, platform: Platform) -> int:
-    """Groups of a partition or comma-separated list; all unless each is declared."""
+    """Groups of partitions; all unless each is declared."""
     known = platform.partitions
     names = [name] if name in known else name.split(",")
     if not all(one in known for one in names):
@@ -214,7 +212,7 @@ def _of_partition(name: str, platform: Platform) -> int:
 
 
 def _within(bits: Bits, queue: Queue, platform: Platform) -> Bits:
-    """Restrict to the queue's groups; for a reservation's queue, its stand-in groups."""
+    """Restrict to the queue's groups, or a reservation's stand-in groups."""
     if queue.groups is None:
         return bits
     mine = bits_of(queue.groups)
@@ -223,7 +221,7 @@ def _within(bits: Bits, queue: Queue, platform: Platform) -> Bits:
 
 
 def _shape(procs: Ints, memory_kb: Ints, largest: Ints) -> tuple[Ints, Ints, Ints]:
-    """Units, cores per unit, memory per unit in MiB."""
+    """Units, cores and memory (MiB) per unit."""
     units = -(-procs // largest)
     cores = -(-procs // units)
     memory = -(-np.maximum(memory_kb, 0) * cores // 1024)

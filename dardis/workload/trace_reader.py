@@ -1,4 +1,4 @@
-"""Detects the format of a trace file by content."""
+"""Detects trace formats by content."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dardis.workload.swf import parse_swf
 from dardis.workload.trace import NOT_ENDED, Trace, no_job, told_of
 
 _FIRST_LINE = re.compile(r"^\s*([^;\s].*)$", re.MULTILINE)
-"""First line that is neither blank nor a comment."""
+"""First line, without blanks and comments."""
 
 
 def read_trace(
@@ -29,15 +29,14 @@ def read_trace(
     """Read SWF, a job table, sacct output, Batsim's JSON, or Eurora, Alibaba or Philly tables; also gzipped.
 
     Invalid lines, and (unless `not_ended`) jobs that have not ended, are in `Trace.skipped`. `flop_per_s`: core speed
-    for Batsim jobs that compute. Raises InputError for an unreadable file, unknown form or no valid job, and with
-    `strict` for the first malformed line.
+    for Batsim jobs. Raises InputError for unreadable or unknown files and no valid job; with `strict`, also for
+    malformed lines.
     """
     trace = _parse(path, read_text(path, read), strict=strict, flop_per_s=flop_per_s)
     return _asked_for(path, trace, not_ended=not_ended)
 
 
 def _asked_for(path: Path, trace: Trace, *, not_ended: bool) -> Trace:
-    """Keep or drop jobs that have not ended; `path` is for messages."""
     ended = of_those_that_ended(path, trace)
     if not_ended:
         return replace(trace, skipped=tuple(skip for skip in trace.skipped if skip.reason != NOT_ENDED))
@@ -77,13 +76,13 @@ def _parse(path: Path, text: str, *, strict: bool, flop_per_s: float | None) -> 
 def read_equal_units(
     path: Path, *, strict: bool = False, not_ended: bool = False, flop_per_s: float | None = None
 ) -> Trace:  # fmt: skip
-    """Like `read_trace`, for equal units only; else raises InputError."""
+    """Like `read_trace`; InputError unless all units are equal."""
     trace = read_trace(path, strict=strict, not_ended=not_ended, flop_per_s=flop_per_s)
     return of_equal_units(path, trace, not_ended=not_ended)
 
 
 def of_equal_units(path: Path, trace: Trace, *, not_ended: bool) -> Trace:
-    """Keep or drop jobs that have not ended. Raises InputError unless all have equal units."""
+    """Keep or drop unended jobs. Raises InputError unless all units are equal."""
     trace = _asked_for(path, trace, not_ended=not_ended)
     for number in trace.number.tolist() if trace.requests else ():
         if number in trace.requests:

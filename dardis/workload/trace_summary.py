@@ -1,4 +1,4 @@
-"""Summary of a trace, and its fit to a platform."""
+"""Summary of a trace, and fit to a platform."""
 
 from __future__ import annotations
 
@@ -21,13 +21,12 @@ from dardis.workload.transform import offered_load
 
 _MOST_NAMES = 8
 _LINES_SHOWN = 5
-"""Line numbers shown per kind of reason."""
 _QUOTED = re.compile(r"'.*'|\d+")
-"""Variable text in reasons of one kind."""
+"""Variable text within reasons of one kind."""
 
 
 def summarise(trace: Trace, platform: Platform | None) -> list[tuple[str, str]]:
-    """Jobs, spans, widths, times, names, skipped lines; with a platform, also load.
+    """Jobs, times, sizes, names, skipped lines; with a platform, also load.
 
     Jobs that have not ended are only counted.
     """
@@ -67,7 +66,7 @@ def summarise(trace: Trace, platform: Platform | None) -> list[tuple[str, str]]:
 
 
 def _on_machine(trace: Trace, platform: Platform) -> list[tuple[str, str]]:
-    """Load on a machine, unrunnable jobs, and partitions or queues with a load up to 1."""
+    """Load, unrunnable jobs, and partitions or queues with a load up to 1."""
     load = offered_load(trace, platform)
     told = "one instant" if load is None else f"{load:.3f} of {platform.cores:,} cores"
     lines = [(f"load on {platform.name}", told)]
@@ -94,7 +93,7 @@ def _on_machine(trace: Trace, platform: Platform) -> list[tuple[str, str]]:
 
 
 def not_ended(trace: Trace) -> str:
-    """Numbers of running and waiting jobs, or empty."""
+    """Running and waiting jobs, or empty."""
     waited = trace.wait[~trace.has_ended] < 0
     running, waiting = int((~waited).sum()), int(waited.sum())
     return f"{running:,} run and {waiting:,} wait" if len(waited) else ""
@@ -112,7 +111,7 @@ def skipped_lines(trace: Trace) -> list[str]:
 
 
 def _skipped_by_kind(trace: Trace) -> list[list[Skipped]]:
-    """Skipped lines by kind of reason, in order of first line."""
+    """Skipped lines by kind of reason."""
     kinds: dict[tuple[str, bool], list[Skipped]] = {}
     for skip in trace.skipped:
         kinds.setdefault((_QUOTED.sub("", skip.reason), skip.malformed), []).append(skip)
@@ -148,8 +147,7 @@ def stated_size(trace: Trace) -> dict[str, int]:
 def unlike_header(trace: Trace, platform: Platform) -> str:
     """Message if header and platform differ in size, else empty.
 
-    Processors take precedence over nodes, which some archives count differently. A trace of one named partition is part
-    of the described machine: no message.
+    Processors take precedence over nodes. No message for one named partition: the header describes the whole machine.
     """
     stated = stated_size(trace)
     partitions = {*trace.partition.tolist()}
@@ -163,14 +161,14 @@ def unlike_header(trace: Trace, platform: Platform) -> str:
 
 
 class Runnable(NamedTuple):
-    """Mask of runnable jobs (jobs,), and counts of refusal reasons, most frequent first."""
+    """Mask of runnable jobs (jobs,), and counts of refusal reasons."""
 
     can: Bools
     reasons: dict[str, int]
 
 
 def runnable(trace: Trace, platform: Platform) -> Runnable:
-    """Jobs that the empty machine and their queues accept. Raises InputError for an unsuitable trace."""
+    """Jobs that fit the empty machine and their queues. Raises InputError."""
     jobs = to_jobs(trace, platform).jobs
     judge = _Judge(platform)
     reasons = [judge.why_not(job.asked) for job in jobs]
@@ -187,7 +185,6 @@ class _Judge:
         self._known: dict[tuple[int, tuple[int, ...], int], str] = {}
 
     def why_not(self, job: Job) -> str:
-        """Reason why a job cannot run, or empty."""
         if job.requests:
             found = ["".join(self._of_part(part) for part in request.parts) for request in job.requests]
             refused = "" if "" in found else "no node group holds all parts of any of their requests"

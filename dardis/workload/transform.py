@@ -1,4 +1,4 @@
-"""Selection, load scaling and resampling of traces."""
+"""Selects, scales and resamples traces."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def in_queue(trace: Trace, names: list[str]) -> Trace:
 
 
 def submitted(trace: Trace, start: int | None, end: int | None) -> Trace:
-    """Jobs submitted in `[start, end)`, s of the trace's clock; None: unbounded."""
+    """Jobs submitted in `[start, end)`, s of the trace's clock."""
     rows = np.ones(len(trace), dtype=bool)
     if start is not None:
         rows &= trace.submit >= start
@@ -40,7 +40,7 @@ def submitted(trace: Trace, start: int | None, end: int | None) -> Trace:
 
 
 def of_width(trace: Trace, least: int, most: int | None) -> Trace:
-    """Jobs of `least` to `most` processors (inclusive; None: unbounded)."""
+    """Jobs of `least` to `most` processors."""
     rows = (trace.procs >= least) & (trace.procs <= (LARGEST if most is None else most))
     return _keep(trace, rows, f"widths from {least} to {most}")
 
@@ -59,7 +59,7 @@ def thinned(trace: Trace, share: float, seed: int) -> Trace:
 
 
 def with_estimates(trace: Trace, factor: float) -> Trace:
-    """Set missing walltimes to `factor` times the runtime, rounded up."""
+    """Set missing walltimes to `factor` times the runtime."""
 
     def estimated(runtime: int) -> int:
         return min(ceil(runtime * factor), LARGEST)
@@ -76,7 +76,7 @@ def with_estimates(trace: Trace, factor: float) -> Trace:
 
 
 def extended(trace: Trace) -> Trace:
-    """Extend walltimes to the runtimes, so no job is killed."""
+    """Extend walltimes to runtimes, so no job is killed."""
     requests = {
         number: tuple(replace(one, walltime=max(one.walltime, one.runtime)) for one in asked)
         for number, asked in trace.requests.items()
@@ -85,11 +85,11 @@ def extended(trace: Trace) -> Trace:
 
 
 LEAST_FACTOR, MOST_FACTOR = 1e-3, 1e3
-"""Limits of the divisor of interarrival times."""
+"""Limits of the divisor."""
 
 
 def scale_load(trace: Trace, factor: float) -> Trace:
-    """Divide times since the first submit by `factor`; runtimes and windows are unchanged."""
+    """Divide times since the first submit by `factor`; runtimes and windows stay."""
     if not LEAST_FACTOR <= factor <= MOST_FACTOR:
         raise InputError("load factor", f"{factor}", "0.001 to 1000")
     first = int(trace.submit.min())
@@ -106,9 +106,9 @@ def resubmitted(trace: Trace, submit: Ints) -> Trace:
 
 
 def offered_load(trace: Trace, platform: Platform) -> float | None:
-    """Jobs' work (cut at walltimes) over core capacity between first and last submit.
+    """Work (cut at walltimes) over core capacity between first and last submit.
 
-    None if all are submitted at once. Jobs that have not ended are ignored.
+    None if all are submitted at once. Ignores jobs that have not ended.
     """
     trace = trace if trace.has_ended.all() else trace.take(trace.has_ended)
     if not len(trace):
@@ -119,7 +119,7 @@ def offered_load(trace: Trace, platform: Platform) -> float | None:
 
 
 def with_load(trace: Trace, platform: Platform, target: float) -> Trace:
-    """Scale interarrival times to a target load on the platform."""
+    """Scale interarrival times to a target load."""
     if not 0 < target < inf:
         raise InputError("--target-load", f"{target}", "a load above 0, as `dardis trace info` prints it")
     load = offered_load(trace, platform)
@@ -143,7 +143,7 @@ def _keep(trace: Trace, rows: Bools, what: str) -> Trace:
 
 
 PAUSE_S: Final = 3600
-"""A longer pause in a user's submissions starts a new session."""
+"""Longer pauses of a user start new sessions."""
 WEEK_S: Final = 7 * 86_400
 LEAST_WEEKS: Final = 4
 """With fewer weeks, draws hardly differ."""
@@ -154,7 +154,7 @@ ALMOST_S: Final = 86_400
 def resampled(trace: Trace, by: Resampling, seed: int, name: str, draw: int) -> Trace:
     """Draw `draw` of the trace `name`; equal arguments give equal traces.
 
-    Raises InputError for too short traces.
+    Raises InputError for short traces.
     """
     rng = stream(seed, "resample", str(by), name, draw)
     session = sessions(trace)
@@ -175,7 +175,7 @@ def whole_weeks(trace: Trace) -> int:
 
 
 def sessions(trace: Trace) -> Ints:
-    """Session number of each job, from 0; shape (jobs,)."""
+    """Session of each job, from 0; shape (jobs,)."""
     users, user = np.unique(trace.user.astype(str), return_inverse=True)
     order = np.lexsort((trace.number, trace.submit, user))
     nobody = np.flatnonzero(users == "")
@@ -188,7 +188,7 @@ def sessions(trace: Trace) -> Ints:
 
 
 def _of_weeks(trace: Trace, session: Ints, drawn: Ints) -> Trace:
-    """Sessions that begin in the weeks `drawn`, in order; jobs are renumbered."""
+    """Sessions of the weeks `drawn`; jobs are renumbered."""
     first = int(trace.submit.min())
     begins = np.full(int(session.max()) + 1, np.iinfo(np.int64).max)
     np.minimum.at(begins, session, trace.submit)
