@@ -161,7 +161,6 @@ def read_blocks(path: Path, tell: Callable[[int, int], object] | None = None) ->
 
 
 def _chunks(lines: Iterator[tuple[int, list[str]]]) -> Iterator[list[tuple[int, list[str]]]]:
-    """Lines in chunks of bounded size, at least one."""
     chunk: list[tuple[int, list[str]]] = []
     size, last = 0, None
     for line in lines:
@@ -219,7 +218,6 @@ _COLUMNS: Final = {
 
 
 def _found(path: Path, names: list[str]) -> dict[str, tuple[int, _Column]]:
-    """Position and parser of each known column."""
     known = _COLUMNS | {name: _AMOUNT for name in names if name.startswith(columns.REQUEST_PREFIX)}
     missing = [name for name, column in known.items() if column.needed and name not in names]
     if missing:

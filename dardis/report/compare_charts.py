@@ -174,7 +174,6 @@ def _high(one: Interval) -> float:
 
 
 def _mean(line: Line, key: str) -> Interval | None:
-    """Mean of a metric, with interval over draws."""
     draws = list(line.by_draw(key).values())
     if len(draws) > 1:
         return mean_of(draws, line.weeks)

@@ -89,7 +89,6 @@ def _left_out(borne: Sequence[Borne]) -> str:
 
 
 def _charts(lines: Sequence[Line], borne: Sequence[Borne], pair: tuple[str, str], known: Known | None) -> list[Chart]:
-    """Charts of one trace."""
     ran = [one for one in borne if len(one.waits)]
     if not ran:
         return []

@@ -79,7 +79,6 @@ def _classes(schedules: Sequence[Schedule]) -> tuple[str, list[str], list[Ints]]
 
 
 def _draw_use(axes: Axes, schedule: Schedule, platform: Platform, axis: TimeAxis, classes: tuple[Ints, int]) -> None:
-    """Draw the dominant class; opacity shows use."""
     edges, rows = np.linspace(axis.start, axis.end, _COLUMNS + 1), min(platform.node_count, _ROWS)
     use = node_use(schedule, platform, edges, rows, *classes)
     image = np.empty((*use.shape[1:], 4))

@@ -66,7 +66,7 @@ class RunFiles:
     power: dict[str, Floats] | None = None
     downtime: Downtime | None = None
     expected: Expectations | None = None
-    """None: walltimes."""
+    """None if jobs were expected to use their walltimes."""
     gaps: list[Gap] | None = None
     """Constraint model decisions, or None."""
 

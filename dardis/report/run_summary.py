@@ -49,7 +49,6 @@ def figures(metrics: dict[str, Any], currency: str = "EUR") -> list[Row]:
 
 
 def _rows(metrics: dict[str, Any], currency: str) -> list[tuple[str, Row]]:
-    """Rows by key, unknown keys last."""
     places = {name: place for place, name in enumerate(METRICS)}
     keys = sorted(metrics, key=lambda key: places.get(metric_of(key).name, len(places)))
     return [(key, _row(key, metrics[key], currency)) for key in keys]

@@ -110,7 +110,6 @@ def _drawn(rows: Sequence[ScaleRow], predictions: Sequence[Prediction], scaling:
 
 
 def _is_of(row: ScaleRow, key: Key) -> bool:
-    """Whether the experiment belongs to the line."""
     asked_all = row.values["sample"] == ALL and row.values["overlap"] == 1
     several = row.number("ranks") > 1 and row.has("jobs_per_s")
     return asked_all and several and tuple(str(row.values[name]) for name in _APART) == key

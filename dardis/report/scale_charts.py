@@ -22,7 +22,7 @@ from dardis.report.words import number
 MOST_HOSTS: Final = 1_000_000
 """Reach of predictions."""
 _CHOSEN: Final = 8
-"""Most hosts that confirm a job."""
+"""Most hosts to confirm a job to."""
 
 
 def charts(rows: Sequence[ScaleRow]) -> list[Chart]:

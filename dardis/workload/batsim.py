@@ -266,7 +266,6 @@ def _finite(value: object, key: str) -> float:
 
 
 def _amounts(profile: Mapping[str, Any], key: str, *, several: bool) -> list[float]:
-    """Amounts of computation or communication. Raises ValueError."""
     stated = profile.get(key)
     if several and (not isinstance(stated, list) or (key == "cpu" and not stated)):
         raise ValueError(f"{key} is no list")

@@ -119,7 +119,6 @@ def _nothing(cell: str) -> None:
 
 
 def _with_requests(columns: dict[str, Any], requests: dict[int, tuple[StatedRequest, ...]]) -> dict[str, Any]:
-    """Insert values of each job's first request."""
     if not requests:
         return columns
     units, procs = columns["units"].copy(), columns["procs"].copy()

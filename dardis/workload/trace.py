@@ -49,19 +49,16 @@ class Skipped(NamedTuple):
 class Trace:
     """Jobs of a trace. Times in s of the trace's clock; `UNKNOWN` (-1) if not stated.
 
-    - `units`, `request` (per unit, by kind; memory in MiB): of job tables, with `procs` = units × cores. Traces of
-      processors
-    (SWF) have `units` 0, no `request`, and `memory_kb` in KiB per processor.
+    - `units`, `request` (per unit, by kind; memory in MiB): of job tables, with `procs` = units × cores. If 0 and
+      empty, jobs request processors (SWF), and `memory_kb` is KiB per processor.
     - `lst`: `NO_TIME` without deadline.
     - `no_walltime`: not stated; `walltime` is the runtime.
     - `name`: of the job or application.
     - `comments`: header lines; `notes`: for users.
     - `requests`: by number, of jobs that request more than units on any nodes. `units`, `procs`, `walltime` and
-      `runtime` then
-    describe the first request, `request` its first part.
+      `runtime` then describe the first request, `request` its first part.
 
-    Jobs that run or wait at the end have `runtime` `UNKNOWN`; if waiting, also `wait`. They need `not_ended`
-    (`read_trace`).
+    Jobs that run or wait at the end (see `read_trace`) have `runtime` `UNKNOWN`; if waiting, also `wait`.
     """
 
     number: Ints
@@ -172,7 +169,7 @@ def build_trace(
     """Check parsed rows; return jobs, sorted by (submit, job number).
 
     `columns`: arrays of Trace; `lines`: their lines; `problems`: unparsed lines. A row without runtime is a job that
-    runs or waits, unless `never_ran`, or its walltime ended a day before all else without being `suspended`. Such jobs
+    runs or waits, unless `never_ran`, or its walltime ended a day before the last event without being `suspended`. Such jobs
     are also in `skipped`. Raises InputError without valid jobs, and with `strict` for the first malformed line.
     """
     line_of = np.asarray(lines, dtype=np.int64)

@@ -77,7 +77,6 @@ def _rounded(stated: Trace, units: Trace) -> Rounded:
 
 
 def _with_requests(job: Actual, stated: Sequence[StatedRequest], platform: Platform) -> Actual:
-    """Add alternatives. Raises InputError."""
     if not stated:
         return job
     requests = []

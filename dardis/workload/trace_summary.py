@@ -111,7 +111,6 @@ def skipped_lines(trace: Trace) -> list[str]:
 
 
 def _skipped_by_kind(trace: Trace) -> list[list[Skipped]]:
-    """Skipped lines by kind of reason."""
     kinds: dict[tuple[str, bool], list[Skipped]] = {}
     for skip in trace.skipped:
         kinds.setdefault((_QUOTED.sub("", skip.reason), skip.malformed), []).append(skip)
