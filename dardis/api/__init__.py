@@ -1,5 +1,4 @@
-"""What Python programs use: traces, platforms, runs, comparisons and plans as objects; its names are those of `dardis`.
+"""The Python interface of `dardis`: traces, platforms, runs, comparisons and plans as objects.
 
-Nothing here decides anything: what is asked is put as the command line puts it, so that both have the same answers and
-the same words for mistakes.
+Requests pass through the code of the command line, so results and error messages are the same.
 """

@@ -1,4 +1,4 @@
-"""Reads keywords of the Python functions into the fields of models, and into objects that stand for files."""
+"""Keyword arguments of the Python functions, converted to option models and objects."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 NOWHERE: Final = Path(os.devnull)
-"""The folder of a run that writes none."""
+"""Folder of a run without files."""
 _PARAMETERS: Final = frozenset({"trace", "platform", "dispatcher", "settings"})
-"""Options of a run that `simulate` takes in a form of its own."""
+"""Options with a parameter of their own in `simulate`."""
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def keyword_of(one: OptionField) -> str:
-    """Keyword of an option in Python: its key, with an underscore where Python has that word itself."""
+    """Return the Python keyword of an option: its key, with an underscore after Python's reserved words."""
     return one.key + "_" * iskeyword(one.key)
 
 
 def keywords_of(model: type[BaseModel], omit: frozenset[str]) -> dict[str, OptionField]:
-    """The keywords that stand for the options of a model."""
+    """Return the keywords of a model's options."""
     return {keyword_of(one): one for one in option_fields(model) if one.name not in omit}
 
 
 def with_keywords_of(*models: type[BaseModel], omit: frozenset[str] = _PARAMETERS) -> Callable[[Function], Function]:
-    """Decorator of a function with `**more`: its signature and docstring list the options of the models."""
+    """Return a decorator for a function with `**more`: list the models' options in its signature and docstring."""
     keywords = {name: one for model in models for name, one in keywords_of(model, omit).items()}
 
     def decorator(function: Function) -> Function:
@@ -75,7 +75,7 @@ def with_keywords_of(*models: type[BaseModel], omit: frozenset[str] = _PARAMETER
 def stated_options(
     models: Sequence[type[BaseModel]], more: Mapping[str, object], omit: frozenset[str]
 ) -> dict[str, Any]:
-    """The values of options by field, from keywords; None states nothing. Raises InputError, for other keywords too."""
+    """Return option values by field. None leaves an option unset. Raises InputError, also for unknown keywords."""
     keywords = {name: one for model in models for name, one in keywords_of(model, omit).items()}
     for name in more:
         if name not in keywords:
@@ -91,9 +91,9 @@ def requested(
     trace: Trace | DataFrame | str | PathLike[str], platform: Platform | str | PathLike[str],
     dispatcher: str | type | Dispatcher, settings: Mapping[str, object], more: Mapping[str, object],
 ) -> tuple[RunSpec, Objects]:  # fmt: skip
-    """The run, and the objects that stand for its files. `more` has options, and settings of the dispatcher.
+    """Return the run request, and the objects that replace its files.
 
-    Raises InputError with the names of the options.
+    `more` holds options and dispatcher settings. Raises InputError with option names.
     """
     keywords = keywords_of(RunSpec, _PARAMETERS)
     stated = {keywords[name].name: plain(value) for name, value in more.items() if name in keywords}
@@ -122,7 +122,7 @@ def requested(
 
 
 def _check_settings(dispatcher: Dispatcher, settings: Mapping[str, object], keywords: Mapping[str, object]) -> None:
-    """Refuse a setting that is a misspelt option. Raises InputError."""
+    """Raise InputError for a setting that looks like a misspelt option."""
     known = known_settings(type(dispatcher.setup))
     for key, value in settings.items():
         near = get_close_matches(key, [*keywords], 1, 0.8) if key not in known else []
@@ -133,6 +133,6 @@ def _check_settings(dispatcher: Dispatcher, settings: Mapping[str, object], keyw
 
 
 def _check_profile(value: object) -> None:
-    """Refuse a value of the setting `profile` where a file is expected. Raises InputError."""
+    """Raise InputError for a `profile` setting where a file is expected."""
     if isinstance(value, str) and value in [*ProfileRule] and not Path(value).exists():
         raise InputError("--profile", f"no file {value!r}", f'a file, or settings={{"profile": "{value}"}}')
