@@ -1,4 +1,4 @@
-"""`dardis apply`: sends exported Redfish requests to the controllers of nodes at their times, or undoes that."""
+"""`dardis apply`: send exported Redfish requests to node controllers at their times, or roll back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A whole comparison in its folder: what is not done yet is run, then all of it becomes tables and a report."""
+"""A complete comparison: do the missing runs, then write tables and report."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ if TYPE_CHECKING:
     from dardis.clairvoyant.clairvoyant_schedule import Progress
 
 Draw: TypeAlias = Callable[[Path, Compared, Path], object]
-"""Called with a folder to write tables and report into, what they are of, and the comparison's folder."""
+"""Called with the output folder, the results, and the comparison's folder."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """What is called with what happens meanwhile."""
+    """Callbacks during a comparison."""
 
     tell: Callable[[str], None]
-    """With a line about a run that failed."""
+    """Called with a line about a failed run."""
     warn: Callable[[str], None]
-    """With a warning."""
+    """Called with a warning."""
     runs: Callable[[int], AbstractContextManager[Onlooker]]
-    """Of so many runs."""
+    """Called with the number of runs."""
     search: Callable[[str], AbstractContextManager[Progress | None]]
-    """Of the search for what could have been done with the jobs of that trace known."""
+    """Called with a trace name, for the clairvoyant search."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """What came of it: how many runs were made now, and how many `others` the folder holds."""
+    """Outcome: `runs` in total, `now` of them new, and `others` in the folder."""
 
     compared: Compared
     runs: int
@@ -53,7 +53,7 @@ class Done:
 
     @property
     def failed(self) -> list[RunResult]:
-        """The runs that failed."""
+        """Failed runs."""
         return [result for result in self.compared.results if result.metrics is None]
 
 
@@ -61,9 +61,9 @@ def compare(
     comparison: Comparison, out: Path, pair: tuple[str, str], draw: Draw, shown: Shown, *,
     processes: int | None = None, clairvoyant: bool = False, force: bool = False,
 ) -> Done:  # fmt: skip
-    """Do what is not done yet, at most `processes` runs at once (None: one a core), and have tables and report drawn.
+    """Do the missing runs, at most `processes` at once (None: one per core). Draw tables and report.
 
-    `pair` are the labels of the dispatchers that are drawn over time. Raises InputError.
+    `pair` holds the labels of the two dispatchers drawn over time. Raises InputError.
     """
     if launched_by_mpi():
         raise InputError("dardis compare", "started by an MPI launcher", "to start its processes itself")
@@ -97,16 +97,16 @@ def compare(
 
 
 def _read_first(runs: list[PlannedRun], files: InputFiles) -> None:
-    """Read what the runs need before digests are asked for, so that no file is read twice. Draws are no inputs."""
+    """Read the inputs before their digests are needed, so that each file is read once."""
     for run in {run.workload.name: run for run in runs if not run.draw}.values():
-        with suppress(InputError):  # whoever needs it says so
+        with suppress(InputError):  # reported where the file is needed
             load_inputs(run.request(), files)
 
 
 def _run(
     comparison: Comparison, todo: list[PlannedRun], state: State, processes: int | None, shown: Shown
 ) -> None:  # fmt: skip
-    """Do these runs, and show how far they are."""
+    """Do the runs and show progress."""
     for warning in check(comparison, todo, state.files):
         shown.warn(warning)
     state.begin()
@@ -119,7 +119,7 @@ def _run(
 
 
 def _once(comparison: Comparison, runs: list[PlannedRun]) -> list[str]:
-    """Who ran once though there are several seeds, for people."""
+    """Return a note on contenders with one run despite several seeds."""
     once = list(dict.fromkeys(run.contender.label for run in runs if not run.seeded))
     if not once or len(comparison.options.seeds) < 2:
         return []
@@ -130,9 +130,9 @@ def _once(comparison: Comparison, runs: list[PlannedRun]) -> list[str]:
 def _known(
     comparison: Comparison, results: list[RunResult], out: Path, files: InputFiles, shown: Shown
 ) -> tuple[Known, ...]:  # fmt: skip
-    """What could have been done had all jobs been known, trace by trace."""
+    """Return the clairvoyant results of each trace."""
     from dardis.comparison.clairvoyant_gap import (
-        known_of,  # searches, and so needs kernels, which nothing else here does
+        known_of,  # the search needs kernels; other runs here do not
     )
 
     known = []
@@ -146,7 +146,7 @@ def _known(
 def _recorded(
     comparison: Comparison, out: Path, files: InputFiles
 ) -> tuple[dict[str, RunResult], tuple[str, ...]]:  # fmt: skip
-    """What traces say of their own time, by their names, and what is to be said of that."""
+    """Return the recorded starts by trace, and notes."""
     if not comparison.options.recorded or comparison.options.replicates:
         return {}, ()
     found = [one for workload in comparison.workloads if (one := recorded_of(comparison, workload, out, files))]
@@ -154,7 +154,7 @@ def _recorded(
 
 
 def _with(recorded: dict[str, RunResult], results: list[RunResult]) -> tuple[RunResult, ...]:
-    """The results, with what a trace says of its own time after its dispatchers."""
+    """Return the results, with recorded starts after the dispatchers of each trace."""
     traces = dict.fromkeys(result.trace for result in results)
     return tuple(
         result
