@@ -122,7 +122,6 @@ def requested(
 
 
 def _check_settings(dispatcher: Dispatcher, settings: Mapping[str, object], keywords: Mapping[str, object]) -> None:
-    """Raise InputError for a setting that looks like a misspelt option."""
     known = known_settings(type(dispatcher.setup))
     for key, value in settings.items():
         near = get_close_matches(key, [*keywords], 1, 0.8) if key not in known else []
@@ -133,6 +132,5 @@ def _check_settings(dispatcher: Dispatcher, settings: Mapping[str, object], keyw
 
 
 def _check_profile(value: object) -> None:
-    """Raise InputError for a `profile` setting where a file is expected."""
     if isinstance(value, str) and value in [*ProfileRule] and not Path(value).exists():
         raise InputError("--profile", f"no file {value!r}", f'a file, or settings={{"profile": "{value}"}}')

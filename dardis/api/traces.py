@@ -109,7 +109,6 @@ class Trace:
     """SHA-256 of the source file when it was read."""
 
     def __len__(self) -> int:
-        """Return the number of jobs."""
         return len(self.jobs)
 
     def __repr__(self) -> str:
@@ -183,7 +182,6 @@ def _columns(jobs: Any) -> dict[str, list[object]]:  # noqa: ANN401 (whatever so
 
 
 def _cell(value: object) -> object:
-    """Return a cell as in a file, with integral floats as integers."""
     value = plain(value)
     if value is None or (isinstance(value, float) and math.isnan(value)) or str(value) in {"<NA>", "NaT"}:
         return ""
@@ -200,7 +198,6 @@ def _of_processors(name: str, columns: Mapping[str, list[object]], *, strict: bo
 
 
 def _named(cell: object) -> str:
-    """Return a cell as text; "" for -1, SWF's unknown value."""
     return "" if str(cell) == "-1" else str(cell)
 
 

@@ -73,7 +73,6 @@ def audit(
 def _violations(
     judge: Audit, path: Path, metrics: dict[str, Any] | None, trim: tuple[int, int] | None, *, by_core: bool
 ) -> Iterator[Violation]:
-    """Yield the violations in a schedule file, with a progress bar."""
     from dardis.cli.progress import bar
 
     with bar("reading", "MB") as tell:
@@ -94,7 +93,6 @@ def _seen(path: Path) -> tuple[int, int] | None:
 
 
 def _machine(path: Path, record: RunRecord | None, file: Path | None) -> Platform:
-    """Return the user's platform, or else the run's."""
     if file is not None:
         from dardis.config.platform_file import load_platform
 
@@ -118,7 +116,6 @@ def _machine(path: Path, record: RunRecord | None, file: Path | None) -> Platfor
 
 
 def _asked(path: Path, record: RunRecord | None) -> tuple[AskedJobs | None, str]:
-    """Return the requested jobs, or the reason for their absence."""
     from dardis.metrics.requested_jobs import AskedJobs
     from dardis.model.files import sha256_of
 

@@ -101,7 +101,6 @@ def dispatchers_beginning(incomplete: str) -> list[str]:
 
 
 def _parameter(one: OptionField, source: _Source) -> inspect.Parameter:
-    """Return the Typer parameter of an option."""
     about = one.about
     by_typer = one.kind in (str, bool, Path) or one.is_list
     kind: Any = list[str] if one.is_list else one.kind if by_typer else str
@@ -130,7 +129,6 @@ def _parameter(one: OptionField, source: _Source) -> inspect.Parameter:
 
 
 def _value_of(one: OptionField, value: object) -> object:
-    """Return a field's value, or None if unset."""
     if one.kind is bool:
         return not one.default if value else None
     return tuple(value) if isinstance(value, list) else value

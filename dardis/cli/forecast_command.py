@@ -83,7 +83,6 @@ def forecast(
 
 
 def _check(out: Path | None, day: int | None, method: str | None, days: str | None, *, backtest: bool) -> None:
-    """Raise InputError for conflicting options."""
     if backtest:
         for option, value in (("--out", out), ("--day", day), ("--method", method)):
             if value is not None:
@@ -96,10 +95,6 @@ def _check(out: Path | None, day: int | None, method: str | None, days: str | No
 
 @contextmanager
 def _held(out: Path, *, force: bool) -> Iterator[tuple[Path, Path]]:
-    """Yield the locked files for jobs and demand; create their folder.
-
-    Raises InputError if writing is impossible, or if a file exists without `force`.
-    """
     from dardis.model.files import plain_name
     from dardis.model.out_folder import LOCK_FILE, locked
     from offline.forecast.forecast_files import DEMAND_FILE, JOBS_FILE
@@ -148,7 +143,6 @@ def _write(made: Forecast, machine: Platform, calendar: Calendar, files: tuple[P
 
 
 def _judge(name: str, jobs: Trace, calendar: Calendar, hours: int, span: tuple[int, int] | None, seed: int) -> None:
-    """Print the table of errors, with a progress bar on a terminal."""
     from rich.progress import Progress
 
     from offline.forecast.backtest import backtest, backtest_days
@@ -191,7 +185,6 @@ def _ratio(value: float, of: float) -> str:
 
 
 def _show(rows: list[list[str]]) -> None:
-    """Print a table: styled on a terminal, aligned text otherwise."""
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.table import Table

@@ -213,7 +213,6 @@ def stop(
 
 
 def _change(do: str, jobs: Sequence[str], whole_array: bool, folder: Path | None, as_json: bool) -> None:
-    """Request a change of each job; continue after an error."""
     from dardis.model.errors import DardisError
 
     service = asked_service(folder)

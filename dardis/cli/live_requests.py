@@ -103,7 +103,6 @@ def waited_for(service: Client, numbers: Iterable[int], as_json: bool) -> JobSta
 
 
 def _how(job: Mapping[str, Any]) -> str:
-    """Return how a job ended, unless its state says so."""
     if job["why"] and job["why"] != job["state"]:
         return f": {job['why'].removeprefix(job['state'] + ': ')}"
     if job["state"] != "failed":

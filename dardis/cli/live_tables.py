@@ -98,7 +98,6 @@ def job_lines(job: Job) -> list[str]:
 
 
 def _on_or_why_not(job: Job) -> str:
-    """Return a running job's nodes and any doubt about them, otherwise the reason for waiting."""
     on = ",".join(job["nodes"]) if job["state"] == "running" else ""
     return ": ".join(part for part in (on, job["why"]) if part)
 

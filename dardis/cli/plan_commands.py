@@ -72,7 +72,6 @@ def hybrid(options: dict[str, Any]) -> None:
 
 
 def _show_beside(rows: Sequence[Mapping[str, Figure]]) -> None:
-    """Print one line for each other switching rule."""
     typer.echo(f"  {'the same days with':<28} {'profit':>12} {'wait for boots':>15} {'delayed':>8} {'cycles':>7}")
     for row in rows:
         profit, delay, share, cycles = (

@@ -63,7 +63,6 @@ def report(
 
 
 def _kind_of(folder: Path) -> tuple[OutFolder, Draw | None]:
-    """Return a folder's kind, and the function for its report (None: a run)."""
     from dardis.report.compare_page import draw_comparison
     from dardis.report.pictures import redraw_loop
     from dardis.report.plan_page import redraw_plan
@@ -80,7 +79,6 @@ def _kind_of(folder: Path) -> tuple[OutFolder, Draw | None]:
 
 
 def _span(text: str) -> tuple[Cut, Cut]:
-    """Return the two times of `--gantt`. Raises InputError."""
     from dardis.config.cuts import cut_of
     from dardis.model.errors import InputError
 

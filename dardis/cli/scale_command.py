@@ -120,7 +120,6 @@ def _draw(folder: Path) -> None:
 
 
 def _parts(text: str) -> list[str]:
-    """Return the distinct parts of a comma-separated list."""
     return list(dict.fromkeys(part.strip() for part in text.split(",")))
 
 
@@ -129,12 +128,10 @@ def _numbers(option: str, text: str, least: int, most: int) -> tuple[int, ...]:
 
 
 def _number(option: str, text: str, least: int, most: int) -> int:
-    """Return a whole number of a list. Raises InputError."""
     return whole_of(option, text, least, most, f"whole numbers from {least} to {most} with commas between")
 
 
 def _figures(rows: Sequence[Row]) -> list[tuple[str, ...]]:
-    """Return the main figures: a header, and one row per experiment."""
     asked = {"in-flight": "overlap", "window": "window_s", "reserved": "reservations"}
     apart = {name: column for name, column in asked.items() if len({getattr(row, column) for row in rows}) > 1}
     names = (
@@ -154,7 +151,6 @@ def _figures(rows: Sequence[Row]) -> list[tuple[str, ...]]:
 
 
 def _fault_figures(rows: Sequence[FaultRow]) -> list[tuple[str, ...]]:
-    """Return rows of experiments over faulty networks, with the names of faults.csv."""
     names = (
         "nodes", "task_managers", "arity", "sample", "drop", "duplicate", "delay_s", "messages", "resent", "claims",
         "refused", "agree_s_mean", "wait_s_mean", "completed", "lost", "run_twice", "violations",

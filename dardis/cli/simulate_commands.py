@@ -43,7 +43,6 @@ def simulate(options: dict[str, Any]) -> None:
 
 
 def _end_with_nothing(outcome: Outcome) -> None:
-    """Report that no job ran, and exit with 1."""
     typer.echo(f"dardis: no job ran: all {outcome.metrics['jobs']:,} were rejected, why is said above", err=True)
     raise typer.Exit(1)
 
@@ -55,7 +54,6 @@ def _draw(folder: Path) -> None:
 
 
 def _progress(*, shown: bool) -> AbstractContextManager[Progress | None]:
-    """Return a progress bar on a terminal, otherwise nothing."""
     import sys
 
     if not shown or not sys.stdout.isatty():
@@ -66,7 +64,6 @@ def _progress(*, shown: bool) -> AbstractContextManager[Progress | None]:
 
 
 def _show(outcome: Outcome) -> None:
-    """Print the main figures."""
     metrics = outcome.metrics
     rows = [
         ("jobs", f"{metrics['jobs']} ({metrics['killed']} killed, {metrics['rejected']} rejected)"),
@@ -92,7 +89,6 @@ def _show(outcome: Outcome) -> None:
 
 
 def _expected(outcome: Outcome) -> list[tuple[str, str]]:
-    """Return rows with the error and rules of runtime predictions, if any."""
     metrics, rules = outcome.metrics, outcome.rules
     if not rules:
         return []
@@ -133,7 +129,6 @@ def compare(
 
 
 def _say_what_never_ran(done: Done) -> bool:
-    """Report each trace with no job run by any dispatcher; return whether there are any."""
     from dardis.metrics.comparison_rows import by_trace, lines_of
 
     found = False
@@ -146,7 +141,6 @@ def _say_what_never_ran(done: Done) -> bool:
 
 
 def _tell_outcome(done: Done, out: Path) -> None:
-    """Print the main figures and the paths of other results."""
     from dardis.comparison.planned_runs import RUNS
     from dardis.metrics.comparison_rows import lines_of
     from dardis.report.compare_table import brief, plain
@@ -163,7 +157,6 @@ def _tell_outcome(done: Done, out: Path) -> None:
 
 
 def _shown() -> Shown:
-    """Return the terminal output during a comparison."""
     from dardis.cli.progress import bar, shown
     from dardis.comparison.comparison_run import Shown
 

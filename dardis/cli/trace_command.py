@@ -196,7 +196,6 @@ def generate(
 
 
 def _within(path: Path, trace: Trace, options: dict[str, Any]) -> tuple[int | None, int | None]:
-    """Return `--from` and `--to` in s on the trace's clock. Raises InputError."""
     from dardis.config.cuts import Clock, seconds_of
     from dardis.config.run_spec import CalendarSpec
 
@@ -210,7 +209,6 @@ def _within(path: Path, trace: Trace, options: dict[str, Any]) -> tuple[int | No
 
 
 def _scaled(trace: Trace, load: float | None, target: float | None, machine: Platform | None) -> Trace:
-    """Return the trace with submission intervals divided by `load`, or scaled to a target load."""
     from dardis.workload import transform
 
     if target is None:
@@ -223,12 +221,10 @@ def _scaled(trace: Trace, load: float | None, target: float | None, machine: Pla
 
 
 def _stated(**options: str | float | None) -> dict[str, Any]:
-    """Return the options with a value."""
     return {name: value for name, value in options.items() if value is not None}
 
 
 def _spelled(**options: object) -> str:
-    """Return the options with a value, as on a command line."""
     said = [
         f"--{name.strip('_').replace('_', '-')}={value}"
         for name, given in options.items()
@@ -254,7 +250,6 @@ def _check_out(out: Path, force: bool) -> None:
 
 
 def _write(trace: Trace, out: Path, machine: Platform | None, unit_cores: int | None) -> None:
-    """Write the format of `out`'s name, and report lost information."""
     from dardis.workload.batsim import write_batsim
     from dardis.workload.csv_trace import write_table
     from dardis.workload.swf import write_swf

@@ -31,7 +31,6 @@ _DAY_S: Final = 86_400
 
 
 def _write(folder: Path) -> tuple[Path, Path]:
-    """Write a three-day trace (one job per hour) and a tiny machine; return both paths."""
     trace, machine = folder / "t.swf", folder / "p.toml"
     machine.write_text(_PLATFORM)
     with trace.open("w") as file:
@@ -43,7 +42,6 @@ def _write(folder: Path) -> tuple[Path, Path]:
 
 
 def _play(*names: str) -> None:
-    """Simulate jobs under built-in dispatchers, each `NAME[:SETTING…]`."""
     from dardis.registry import find_dispatcher
     from dardis.runs.kernel_warmup import warm
 
@@ -56,7 +54,6 @@ def _play(*names: str) -> None:
 
 
 def _reach() -> None:
-    """Simulate jobs with offers summed up a tree, or with samples of nodes."""
     from dardis.registry import find_dispatcher
     from dardis.runs.kernel_warmup import warm_reach
 
@@ -104,14 +101,12 @@ clairvoyance."""
 
 
 def _share_turns(turns: Mapping[str, Lock]) -> None:
-    """Let the processes print each message once."""
     from dardis.kernels.jit import TELLER
 
     TELLER.turns = turns
 
 
 def _compile(name: str) -> None:
-    """Compile one of `ROOTS`."""
     ROOTS[name]()
 
 

@@ -69,7 +69,6 @@ def check(comparison: Comparison, files: InputFiles) -> None:
 
 
 def _known_contenders(comparison: Comparison) -> list[Contender]:
-    """Return the contenders without unknown dispatchers, reported by their own runs."""
     return [contender for contender in comparison.contenders if is_known(contender.dispatcher)]
 
 
@@ -127,7 +126,6 @@ def known_of(
 
 
 def _kept(folder: Path, key: dict[str, Any]) -> Known | None:
-    """Return the stored result for the same runs, or None."""
     path = folder / _FILE
     if not path.exists() or not (folder / "jobs.csv").exists():
         return None
@@ -139,7 +137,6 @@ def _kept(folder: Path, key: dict[str, Any]) -> Known | None:
 
 
 def _improved(case: _Case, candidates: Sequence[Schedule], progress: Progress | None) -> Schedule:
-    """Improve the best candidate. Raises ProtocolError for an illegal schedule."""
     jobs = [job for job, fits in zip(case.jobs, case.fits, strict=True) if fits]
     if not jobs:
         return candidates[-1]
@@ -153,7 +150,6 @@ def _improved(case: _Case, candidates: Sequence[Schedule], progress: Progress | 
 
 
 def _recorded(case: _Case, start: Ints, placed: Placements) -> Schedule:
-    """Return an audited schedule: starts and nodes of fitting jobs, and rejections."""
     recorder, next_one = Recorder(len(case.jobs)), 0
     for place, (job, fits) in enumerate(zip(case.jobs, case.fits, strict=True)):
         if not fits:
@@ -172,19 +168,16 @@ def _recorded(case: _Case, start: Ints, placed: Placements) -> Schedule:
 
 
 def _counted(case: _Case, schedule: Schedule) -> Floats:
-    """Return 1 for each fitting job that counts, otherwise 0."""
     counts = np.zeros(len(schedule.number))
     counts[counted_jobs(schedule.submit, case.trim)[0]] = 1.0
     return counts[schedule.ran]
 
 
 def _waited(case: _Case, schedule: Schedule) -> float:
-    """Return the total wait of the counted jobs."""
     return float((_counted(case, schedule) * (schedule.start - schedule.submit)[schedule.ran]).sum())
 
 
 def _judged(case: _Case, best: Schedule, progress: Progress | None) -> Known:
-    """Return the bound and the best schedule's wait. Raises ProtocolError if they disagree."""
     ran, jobs = best.ran, [job for job, fits in zip(case.jobs, case.fits, strict=True) if fits]
     weight = _counted(case, best)
     number = int(weight.sum())

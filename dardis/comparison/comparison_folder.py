@@ -106,7 +106,6 @@ class State:
         return error
 
     def _why_not(self, run: PlannedRun) -> str:
-        """Return why a completed run does not count, or an empty text."""
         found = _read_back(run.out)
         if found is None:
             return UNREADABLE
@@ -156,7 +155,6 @@ class _Found:
 
 
 def _read_back(folder: Path) -> _Found | None:
-    """Return the content of a run's folder; None if files are missing or unreadable."""
     try:
         if not all((folder / name).exists() for name in _NEEDED):
             return None
@@ -198,7 +196,6 @@ def write_draws(
 
 
 def _part(comparison: Comparison, workload: TraceSpec, files: InputFiles) -> _Part:
-    """Read a trace. Raises InputError if the trace is too short."""
     request = PlannedRun(workload, comparison.contenders[0], comparison.options.seeds[0], Path()).request()
     inputs = load_inputs(request, files)
     # Walltime options apply when the draw is run.
@@ -226,7 +223,6 @@ def _drawn(comparison: Comparison, part: _Part, out: Path, *, force: bool) -> Dr
 
 
 def _written(drawn: Trace, inputs: Inputs, path: Path) -> Path:
-    """Write a draw: SWF if processors are counted and names allow, otherwise a job table."""
     if drawn.counts_processors and keeps_names(drawn):
         path = path.with_name(path.name + ".swf")
         write_swf(drawn, path)

@@ -106,7 +106,6 @@ def _read_first(runs: list[PlannedRun], files: InputFiles) -> None:
 def _run(
     comparison: Comparison, todo: list[PlannedRun], state: State, processes: int | None, shown: Shown
 ) -> None:  # fmt: skip
-    """Do the runs and show progress."""
     for warning in check(comparison, todo, state.files):
         shown.warn(warning)
     state.begin()
@@ -119,7 +118,6 @@ def _run(
 
 
 def _once(comparison: Comparison, runs: list[PlannedRun]) -> list[str]:
-    """Return a note on contenders with one run despite several seeds."""
     once = list(dict.fromkeys(run.contender.label for run in runs if not run.seeded))
     if not once or len(comparison.options.seeds) < 2:
         return []
@@ -130,7 +128,6 @@ def _once(comparison: Comparison, runs: list[PlannedRun]) -> list[str]:
 def _known(
     comparison: Comparison, results: list[RunResult], out: Path, files: InputFiles, shown: Shown
 ) -> tuple[Known, ...]:  # fmt: skip
-    """Return the clairvoyant results of each trace."""
     from dardis.comparison.clairvoyant_gap import (
         known_of,  # the search needs kernels; other runs here do not
     )
@@ -146,7 +143,6 @@ def _known(
 def _recorded(
     comparison: Comparison, out: Path, files: InputFiles
 ) -> tuple[dict[str, RunResult], tuple[str, ...]]:  # fmt: skip
-    """Return the recorded starts by trace, and notes."""
     if not comparison.options.recorded or comparison.options.replicates:
         return {}, ()
     found = [one for workload in comparison.workloads if (one := recorded_of(comparison, workload, out, files))]
@@ -154,7 +150,6 @@ def _recorded(
 
 
 def _with(recorded: dict[str, RunResult], results: list[RunResult]) -> tuple[RunResult, ...]:
-    """Return the results, with recorded starts after the dispatchers of each trace."""
     traces = dict.fromkeys(result.trace for result in results)
     return tuple(
         result

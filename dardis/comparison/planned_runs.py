@@ -71,7 +71,6 @@ class PlannedRun:
 
     @property
     def _setup(self) -> AnySetUp | None:
-        """Return the dispatcher's set-up; None if unavailable (its run reports the error)."""
         try:
             return find_dispatcher(self.contender.dispatcher, self.contender.settings).setup
         except InputError:
@@ -146,7 +145,6 @@ def check(comparison: Comparison, runs: list[PlannedRun], files: InputFiles) -> 
 
 
 def _see_values_differ(contenders: Sequence[Contender]) -> None:
-    """Raise InputError if two values of a grid give equal dispatchers."""
     known: dict[object, Contender] = {}
     for one in contenders:
         if one.grid:
@@ -173,7 +171,6 @@ def comparison_of(what: Sequence[Path], options: Mapping[str, Any]) -> tuple[Com
 
 
 def _of_file(path: Path, options: Mapping[str, Any]) -> Comparison:
-    """Return the comparison in a file. Raises InputError for disallowed options."""
     for one in (*option_fields(ReplaySpec), *option_fields(CompareSpec)):
         if one.name in options and one.name not in _BESIDE_A_FILE:
             raise InputError(one.option, f"is for traces, and {path} says all itself", "it in that file")
@@ -202,7 +199,6 @@ def _of_options(traces: Sequence[Path], replay: dict[str, Any], spec: CompareSpe
 
 
 def _check_shared(settings: Sequence[str], contenders: list[Contender]) -> None:
-    """Raise InputError if a contender lacks a common setting."""
     known = {one.dispatcher: known_settings(type(find_dispatcher(one.dispatcher).setup)) for one in contenders}
     for text in settings:
         key = text.partition("=")[0]

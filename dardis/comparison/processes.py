@@ -89,7 +89,6 @@ def do_run(request: RunSpec, progress: Path) -> None:
 
 
 def _run_here(run: PlannedRun, files: InputFiles) -> str:
-    """Do a run in this process, without its output. Return an error line, or an empty text."""
     from dardis.runs.run import simulated, write
     from dardis.runs.run_objects import NOTHING
 

@@ -94,7 +94,6 @@ def _fits(job: Actual, machine: Platform) -> bool:
 
 
 def _placed(jobs: list[Actual], start: Ints, end: Ints, machine: Platform) -> tuple[Placements, list[int]]:
-    """Place jobs by best fit. Return placements, and indices of jobs without capacity."""
     free = machine.capacity.copy()
     running: list[tuple[int, int, Ints, Ints]] = []
     found: list[tuple[Ints, Ints]] = [(np.empty(0, dtype=np.int64),) * 2] * len(jobs)
@@ -146,7 +145,6 @@ def _schedule(jobs: list[Actual], start: Ints, run: Ints, placed: Placements, ma
 
 
 def _too_many(workload: TraceSpec, schedule: Schedule, cores: Ints, machine: Platform) -> str:
-    """Return a note if jobs exceed the machine's cores, otherwise an empty text."""
     ran = schedule.finish > schedule.start
     times = np.concatenate([schedule.start[ran], schedule.finish[ran]])
     steps = np.concatenate([cores[ran], -cores[ran]])
@@ -163,7 +161,6 @@ def _too_many(workload: TraceSpec, schedule: Schedule, cores: Ints, machine: Pla
 
 
 def _verdict(workload: TraceSpec, schedule: Schedule, without: list[int], machine: Platform) -> str:
-    """Return a note with the audit result."""
     who = f"The recorded starts of {workload.name}"
     if without:
         first = f"job {schedule.number[without[0]]} at {schedule.start[without[0]]} s"
@@ -177,7 +174,6 @@ def _verdict(workload: TraceSpec, schedule: Schedule, without: list[int], machin
 
 
 def _beside(inputs: Inputs, jobs: list[Actual], run: Ints) -> str:
-    """Return a note on differences from the dispatchers' jobs."""
     left = len(inputs.jobs) - len(jobs)
     longer = int(np.count_nonzero(run > np.array([job.walltime for job in jobs])))
     told = []

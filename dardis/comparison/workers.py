@@ -64,7 +64,6 @@ class _Worker:
             time.sleep(0.05)
 
     def _starts(self) -> bool:
-        """Try to start the process; False if the fork server has just been killed."""
         self.pipe, theirs = _CONTEXT.Pipe()
         arguments = theirs, self._said, dict(os.environ)
         self.process: ForkServerProcess = _CONTEXT.Process(target=_do_tasks, args=arguments)
@@ -103,7 +102,6 @@ class _Worker:
             self._heard = self._said.stat().st_size
 
     def _told(self) -> tuple[object, str] | None:
-        """Return the task's result, if received."""
         with suppress(EOFError, ConnectionResetError):
             if self.pipe.poll():
                 told: tuple[object, str] = self.pipe.recv()
@@ -111,7 +109,6 @@ class _Worker:
         return None
 
     def _why_dead(self) -> str:
-        """Return the last error line, or the exit status in words."""
         status = self.process.exitcode or 0
         with self._said.open("rb") as file:
             file.seek(self._heard)
@@ -181,7 +178,6 @@ def _end(workers: list[_Worker]) -> None:
 
 
 def _interrupted(asked: list[ForkServerProcess], left: list[_Worker]) -> list[_Worker]:
-    """Interrupt processes, and return the workers still alive."""
     for grace_s in GRACES_S:
         for process in asked:
             with suppress(ProcessLookupError):  # it has just ended, and we do not know yet
@@ -215,7 +211,6 @@ def _start(process: ForkServerProcess) -> None:
 
 
 def _do_tasks(pipe: Connection[Any, Any], said: Path, environment: Mapping[str, str]) -> None:
-    """Do tasks in a worker until its pipe is closed."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # also if the program ignores it
     end_with_parent.end_with(os.getppid())
     os.environ.clear()
@@ -236,7 +231,6 @@ def _do_tasks(pipe: Connection[Any, Any], said: Path, environment: Mapping[str, 
 
 
 def _done(function: Callable[..., object], arguments: tuple[object, ...]) -> tuple[object, str]:
-    """Return a function's result and an empty text, or None and an error line."""
     try:
         return function(*arguments), ""
     except (DardisError, OSError, MemoryError) as error:
@@ -246,7 +240,6 @@ def _done(function: Callable[..., object], arguments: tuple[object, ...]) -> tup
 
 
 def _same_modules() -> dict[str, str]:
-    """Return environment variables for the same module search path, without the current folder."""
     return {"PYTHONPATH": os.pathsep.join(str(one) or str(Path.cwd()) for one in sys.path), "PYTHONSAFEPATH": "1"}
 
 
@@ -278,7 +271,6 @@ def _as_a_library() -> Iterator[None]:
 
 
 def _ended_by(status: int) -> str:
-    """Return an exit status in words."""
     with suppress(ValueError):
         if status < 0:
             return f"killed by {signal.Signals(-status).name}"
