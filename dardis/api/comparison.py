@@ -1,4 +1,4 @@
-"""`dardis.compare`: the runs of `dardis compare`, with their tables as DataFrames."""
+"""`dardis.compare` and its results."""
 
 from __future__ import annotations
 
@@ -34,42 +34,38 @@ if TYPE_CHECKING:
 
 _DISPATCHERS = "names, or classes"
 _PARAMETERS: Final = frozenset({"trace", "platform", "settings"})
-"""Options with a parameter of their own in `compare`."""
 _TRACES = "one or several: paths, dardis.Trace or DataFrames"
 _Traces = Trace | str | PathLike[str]
 
 
 class Comparison:
-    """Results of a comparison.
-
-    Without `out`, the folder is temporary and is removed with this object.
-    """
+    """Results of a comparison. A temporary folder is removed with this object."""
 
     def __init__(self, folder: Path, done: Done, drawn: Drawn) -> None:
         self.folder = folder
-        """Folder with the tables, report.html, and the runs under `runs`."""
+        """Tables, report.html, and the runs under `runs`."""
         self.failed: tuple[str, ...] = tuple(one.failure for one in done.failed)
-        """One line for each failed run: name and reason."""
+        """Name and error of each failed run."""
         self._done, self._drawn = done, drawn
 
     @property
     def table(self) -> DataFrame:
-        """table.csv: mean and deviation of each figure, one row per trace and dispatcher."""
+        """table.csv: mean and deviation of each figure by trace and dispatcher."""
         return self._table("table.csv")
 
     @property
     def runs(self) -> DataFrame:
-        """compare.csv: all figures, one row per run. Times are in s."""
+        """compare.csv: all figures of each run. Times are in s."""
         return self._table("compare.csv")
 
     @property
     def classes(self) -> DataFrame:
-        """who_pays.csv: waits and slowdowns by job class (width and walltime)."""
+        """who_pays.csv: waits and slowdowns by width and walltime."""
         return classes_table(self._drawn.classes).frame()
 
     @property
     def differences(self) -> DataFrame:
-        """differences.csv: each figure's difference from the first dispatcher, with interval. Needs `replicates`."""
+        """differences.csv: differences from the first dispatcher, with intervals. Needs `replicates`."""
         return self._table("differences.csv")
 
     @property
@@ -78,10 +74,10 @@ class Comparison:
         return self._table("sweep.csv")
 
     def jobs(self, trace: str, dispatcher: str, seed: int = 1, draw: int | None = None) -> DataFrame:
-        """Return jobs.csv of one run as a DataFrame.
+        """Return jobs.csv of one run.
 
-        Arguments are the run's values in `runs`; `dispatcher` may also be the name passed to `compare`. Raises
-        `InputError` if there is no such run.
+        Arguments are values in `runs`; `dispatcher` may also be the name passed to `compare`. Raises `InputError` for
+        an unknown run.
         """
         label = dispatcher.replace(":", " ")
         run = f"{trace}/{label}/{seed}" + ("" if draw is None else f"-draw-{draw}")
@@ -92,7 +88,7 @@ class Comparison:
         return job_frame(read_jobs(self.folder / name), trace)
 
     def report(self, path: str | PathLike[str]) -> Path:
-        """Copy the report, a self-contained HTML file, to `path`. Return the path."""
+        """Copy the report (self-contained HTML) to `path`; return the path."""
         return copied(self.folder / "report.html", path)
 
     def __repr__(self) -> str:
@@ -125,17 +121,17 @@ def compare(
 ) -> Comparison:
     """Replay traces under dispatchers with several seeds, in parallel processes, as `dardis compare` does.
 
-    - `traces`: one or several traces (objects or paths), or the path of a SPEC.toml with the full comparison. Objects
-      need distinct names: `Trace(…, name="june")`.
+    - `traces`: one or several objects or paths, or a SPEC.toml with the full comparison. Objects need distinct names:
+      `Trace(…, name="june")`.
     - `platform`: machine of all traces without their own.
-    - `dispatchers`: classes, or names with optional settings: `["easy", "easy:order=sjbf", "mymodule:Mine:depth=3"]`.
+    - `dispatchers`: classes, or names with settings: `["easy", "easy:order=sjbf", "mymodule:Mine:depth=3"]`.
     - `settings`: settings for all dispatchers.
-    - `out`: folder of the results. Finished runs of the same request are kept. Default: a temporary folder.
+    - `out`: folder of the results (default: temporary). Finished runs of the same request are kept.
 
-    Classes defined in a notebook, script or function cannot be imported by other processes. Their runs are sequential,
-    in this process, and are repeated each time. A `DardisWarning` says so.
+    Other processes cannot import classes of a notebook, script or function. Their runs are sequential and always
+    repeated, with a `DardisWarning`.
 
-    Raises `InputError` with the message of the command. A failed run raises nothing: see `Comparison.failed`.
+    Raises `InputError` with the command's message. A failed run raises nothing: see `Comparison.failed`.
     """
     several = _several(traces)
     for option, other in (("set", "settings={…}"), ("help", "help(dardis.compare)"), ("version", "dardis_version")):
@@ -177,7 +173,7 @@ def compare(
 
 
 def compared(what: Sequence[Path], options: Mapping[str, Any], shown: Shown) -> tuple[Done, Drawn]:
-    """Run the comparison in a file, or of traces and option values by field. Draw its report. Raises InputError."""
+    """Run and draw a comparison from a file, or from traces and options by field. Raises InputError."""
     from dardis.report.compare_page import write_comparison
 
     comparison, spec = comparison_of(what, options)
@@ -204,7 +200,7 @@ def _several(traces: object) -> list[Any]:
 
 
 def as_file(platform: Platform | str | PathLike[str], folder: Path) -> Path:
-    """Return the platform file; write an object without a file to `folder`. Raises InputError."""
+    """Return the platform's file, written to `folder` if missing. Raises InputError."""
     return Path(platform) if isinstance(platform, str | PathLike) else as_platform(platform).write(folder)
 
 
@@ -224,7 +220,6 @@ def _named(dispatcher: str | type) -> str:
 
 
 def _is_local(kind: type) -> bool:
-    """Return whether other processes cannot import a class."""
     found: object = sys.modules.get(kind.__module__)
     for name in kind.__qualname__.split("."):
         found = getattr(found, name, None)

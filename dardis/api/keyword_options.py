@@ -1,4 +1,4 @@
-"""Keyword arguments of the Python functions, converted to option models and objects."""
+"""Options of the Python functions."""
 
 from __future__ import annotations
 
@@ -28,14 +28,12 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 NOWHERE: Final = Path(os.devnull)
-"""Folder of a run without files."""
 _PARAMETERS: Final = frozenset({"trace", "platform", "dispatcher", "settings"})
-"""Options with a parameter of their own in `simulate`."""
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def keyword_of(one: OptionField) -> str:
-    """Return the Python keyword of an option: its key, with an underscore after Python's reserved words."""
+    """Return an option's keyword: its key, with an underscore after reserved words."""
     return one.key + "_" * iskeyword(one.key)
 
 
@@ -45,7 +43,7 @@ def keywords_of(model: type[BaseModel], omit: frozenset[str]) -> dict[str, Optio
 
 
 def with_keywords_of(*models: type[BaseModel], omit: frozenset[str] = _PARAMETERS) -> Callable[[Function], Function]:
-    """Return a decorator for a function with `**more`: list the models' options in its signature and docstring."""
+    """Return a decorator to list the models' options in a function's signature and docstring."""
     keywords = {name: one for model in models for name, one in keywords_of(model, omit).items()}
 
     def decorator(function: Function) -> Function:
@@ -75,7 +73,7 @@ def with_keywords_of(*models: type[BaseModel], omit: frozenset[str] = _PARAMETER
 def stated_options(
     models: Sequence[type[BaseModel]], more: Mapping[str, object], omit: frozenset[str]
 ) -> dict[str, Any]:
-    """Return option values by field. None leaves an option unset. Raises InputError, also for unknown keywords."""
+    """Return options by field, without None. Raises InputError, also for unknown keywords."""
     keywords = {name: one for model in models for name, one in keywords_of(model, omit).items()}
     for name in more:
         if name not in keywords:
@@ -91,9 +89,9 @@ def requested(
     trace: Trace | DataFrame | str | PathLike[str], platform: Platform | str | PathLike[str],
     dispatcher: str | type | Dispatcher, settings: Mapping[str, object], more: Mapping[str, object],
 ) -> tuple[RunSpec, Objects]:  # fmt: skip
-    """Return the run request, and the objects that replace its files.
+    """Return the run request, and objects in place of its files.
 
-    `more` holds options and dispatcher settings. Raises InputError with option names.
+    `more`: options and dispatcher settings. Raises InputError with option names.
     """
     keywords = keywords_of(RunSpec, _PARAMETERS)
     stated = {keywords[name].name: plain(value) for name, value in more.items() if name in keywords}

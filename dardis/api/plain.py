@@ -1,4 +1,4 @@
-"""Conversion of Python values to the plain values of files and options."""
+"""Conversion of Python values to plain values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 
 
 def plain(value: object) -> Any:  # noqa: ANN401 (whatever TOML can say)
-    """Convert NumPy numbers, tuples, paths and mappings to plain numbers, lists, texts and dicts."""
+    """Convert NumPy numbers, tuples, paths and mappings to plain values."""
     match value:
         case np.generic():
             return value.item()
@@ -34,12 +34,12 @@ def plain(value: object) -> Any:  # noqa: ANN401 (whatever TOML can say)
 
 
 def is_no_unicode(text: str) -> bool:
-    """Return whether UTF-8 cannot encode a text, because of half a character (a surrogate)."""
+    """Return whether a text has surrogates, so UTF-8 cannot encode it."""
     return any("\ud800" <= sign <= "\udfff" for sign in text)
 
 
 def copied(file: Path, path: str | PathLike[str]) -> Path:
-    """Copy a file to `path`, replacing any file there. Return the path. Raises InputError if writing fails."""
+    """Copy a file to `path`, replacing any file there; return the path. Raises InputError."""
     where = path_of("path", path)
     try:
         return Path(shutil.copyfile(file, where))
@@ -48,7 +48,7 @@ def copied(file: Path, path: str | PathLike[str]) -> Path:
 
 
 def settings_of(settings: object) -> dict[str, object]:
-    """Return settings as a dict; None gives an empty dict. Raises InputError."""
+    """Return settings as a dict. Raises InputError."""
     if settings is None:
         return {}
     if isinstance(settings, Mapping) and all(isinstance(key, str) for key in settings):
@@ -57,7 +57,7 @@ def settings_of(settings: object) -> dict[str, object]:
 
 
 def setting_text(value: object) -> str:
-    """Return a value as in `--set KEY=VALUE`: True is `on`, False `off`."""
+    """Return a value as in `--set`: True is `on`, False `off`."""
     match plain(value):
         case True:
             return "on"
@@ -73,7 +73,7 @@ def setting_texts(settings: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def within(out: str | PathLike[str] | None, make: Callable[[Path], Result]) -> Result:
-    """Call `make` with the folder `out`, or with a temporary folder removed along with the result."""
+    """Call `make` with `out`, or with a temporary folder removed along with the result."""
     if out is not None:
         return make(path_of("--out", out))
     folder = Path(tempfile.mkdtemp(prefix="dardis-"))

@@ -1,4 +1,4 @@
-"""`dardis.plan`, `dardis.hybrid` and `dardis.export`: day-ahead plans and their tables."""
+"""`dardis.plan`, `dardis.hybrid` and `dardis.export`."""
 
 from __future__ import annotations
 
@@ -36,15 +36,13 @@ if TYPE_CHECKING:
 History = Trace | str | PathLike[str]
 Spec = TypeVar("Spec", bound=SiteSpec)
 _OF_SITES: Final = frozenset({"history", "platform", "settings"})
-"""Options with a parameter of their own in `plan` and `hybrid`."""
 _OF_EXPORTS: Final = frozenset({"plan_dir"})
 
 
 class Plan:
-    """A plan of one UTC day.
+    """A plan of one UTC day. A temporary folder is removed with this object.
 
-    Without `out`, the folder is temporary and is removed with this object. Times are in s on the history's clock, power
-    in kW, energy in kWh, money in the platform's currency.
+    Times are in s on the history's clock, power in kW, energy in kWh, money in the platform's currency.
     """
 
     def __init__(self, folder: Path, planned: Planned) -> None:
@@ -83,7 +81,7 @@ class Plan:
         return target_content(self._planned.target, self._planned.plan.platform)
 
     def report(self, path: str | PathLike[str]) -> Path:
-        """Copy the report, a self-contained HTML file, to `path`. Return the path."""
+        """Copy the report (self-contained HTML) to `path`; return the path."""
         return copied(self.folder / "report.html", path)
 
     def __repr__(self) -> str:
@@ -91,10 +89,9 @@ class Plan:
 
 
 class Hybrid:
-    """Days planned in turn, then simulated with the real jobs.
+    """Days planned in turn, then simulated. A temporary folder is removed with this object.
 
-    Without `out`, the folder is temporary and is removed with this object. Times are in s on the history's clock,
-    energy in kWh, money in the platform's currency.
+    Times are in s on the history's clock, energy in kWh, money in the platform's currency.
     """
 
     def __init__(self, folder: Path, workload: str, loop: Loop, tables: LoopTables) -> None:
@@ -133,7 +130,7 @@ class Hybrid:
         return job_frame(self._loop.always_on.schedule, self._workload)
 
     def report(self, path: str | PathLike[str]) -> Path:
-        """Copy the report, a self-contained HTML file, to `path`. Return the path."""
+        """Copy the report (self-contained HTML) to `path`; return the path."""
         return copied(self.folder / "report.html", path)
 
 
@@ -152,9 +149,9 @@ def plan(
     - `history`: trace of past jobs.
     - `platform`: machine, with power figures.
     - `day`: number from 0 on the history's clock, or a date.
-    - `out`: folder of the plan. Default: a temporary folder.
+    - `out`: folder of the plan (default: temporary).
 
-    Raises `InputError` with the message of the command.
+    Raises `InputError` with the command's message.
     """
     stated, have = _stated(PlanSpec, history, platform, options | {"day": day, "date": date})
     return within(out, lambda folder: Plan(folder, run_plan(spec_of(PlanSpec, stated | {"out": folder}), None, have)))
@@ -173,10 +170,10 @@ def hybrid(
     """Plan days in turn and simulate each with its real jobs, as `dardis hybrid` does.
 
     - `days`: first and last UTC day from 0 on the history's clock: `"8-14"` or `(8, 14)`.
-    - `settings`: settings of the dispatcher.
-    - `out`: folder of the results. Default: a temporary folder.
+    - `settings`: dispatcher settings.
+    - `out`: folder of the results (default: temporary).
 
-    Raises `InputError` with the message of the command.
+    Raises `InputError` with the command's message.
     """
     span = "-".join(map(str, days)) if isinstance(days, tuple | list) else str(days)
     stated, have = _stated(HybridSpec, history, platform, options | {"days": span})
@@ -209,10 +206,10 @@ def export(
 ) -> PlanExport:
     """Export a plan as a Slurm program, Redfish requests, OpenMetrics, CSV or JSON, as `dardis export` does.
 
-    `plan` is a `Plan`, its folder, or its JSON export. The result holds the exported `text` and `notes` for users; with
-    `check=True`, `check` is the outcome of the check. `out` also writes the text to a file.
+    `plan` is a `Plan`, its folder, or its JSON export. The result has the exported `text` (`out` also writes a file),
+    `notes` for users, and with `check=True` the outcome `check`.
 
-    Raises `InputError` with the message of the command, `LossError` if the mode would have lost on earlier days.
+    Raises `InputError` with the command's message, `LossError` if the mode would have lost on earlier days.
     """
     stated = stated_options((ExportSpec,), options | {"format": format}, _OF_EXPORTS)
     folder = plan.folder if isinstance(plan, Plan) else path_of("plan", plan)

@@ -1,4 +1,4 @@
-"""Platforms as Python objects: read from a file or built from node groups."""
+"""Platforms as Python objects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from dardis.model.errors import InputError
 from dardis.model.files import InputFiles, is_file, write_text
 
 _FILES: Final = ("cooling", "prices", "weather", "carbon")
-"""Keys with file names."""
 _PLACE: Final = Path("platform")
 
 
@@ -40,8 +39,8 @@ class Platform:
     """A machine: groups of equal nodes and other platform properties (docs/formats.md). Immutable.
 
     `nodes` is one group or several, from `dardis.nodes`. Keywords are the other keys of a platform file: `partitions`,
-    `queues`, `maintenance`, `prices`, `weather`, `cooling`, `tariff`, …; arrays are lists, tables are mappings. File
-    names are relative to the current folder. Raises `InputError` with the messages of a platform file.
+    `queues`, `maintenance`, `prices`, `weather`, `cooling`, `tariff`, …, with lists and mappings. File names are
+    relative to the current folder. Raises `InputError` with the messages of a platform file.
     """
 
     def __init__(
@@ -97,7 +96,7 @@ class Platform:
         return f"<Platform {self.name}: {self.machine.describe()}>"
 
     def write(self, folder: str | PathLike[str]) -> Path:
-        """Return the platform's file; without one, write a file to `folder`."""
+        """Return the platform's file, written to `folder` if missing."""
         if self.file is not None:
             return self.file
         file = path_of("folder", folder) / "platform.toml"
@@ -106,12 +105,12 @@ class Platform:
 
 
 def read_platform(path: str | PathLike[str]) -> Platform:
-    """Read a platform file. Raises `InputError` with the key."""
+    """Read a platform file; see `Platform.read`."""
     return Platform.read(path)
 
 
 def as_platform(what: Platform | str | PathLike[str]) -> Platform:
-    """Return a platform from an object or a file. Raises InputError."""
+    """Return a platform from an object or file. Raises InputError."""
     if isinstance(what, Platform):
         return what
     if isinstance(what, str | PathLike):

@@ -1,4 +1,4 @@
-"""`dardis.simulate`: replay a trace in this process, with results as pandas tables."""
+"""`dardis.simulate` and its results."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 
 class Run:
-    """Results of a run, in memory; files are written on request only.
+    """Results of a run, in memory.
 
-    Times are in s on the trace's clock, durations in s, memory in MiB. See docs/metrics.md for figures and
-    docs/formats.md for columns.
+    Times are in s on the trace's clock, durations in s, memory in MiB. See docs/metrics.md for figures, docs/formats.md
+    for columns.
     """
 
     def __init__(self, results: Results) -> None:
@@ -44,7 +44,7 @@ class Run:
     def jobs(self) -> DataFrame:
         """Columns of jobs.csv, one row per job in submission order.
 
-        Shape (jobs, columns). A rejected job has NaN in `starting_time` and all later columns.
+        A rejected job has NaN in `starting_time` and all later columns.
         """
         return job_frame(self._results.schedule, self._results.request.trace.name)
 
@@ -64,19 +64,19 @@ class Run:
 
     @property
     def rejected(self) -> Series[Any]:
-        """Reasons for rejection by job number; empty if no job was rejected."""
+        """Reason by number of each rejected job."""
         from pandas import Series
 
         return Series(dict(self._results.rejected), dtype=object, name="reason")
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings of the command. Each was also issued as a `DardisWarning`."""
+        """Warnings of the command, also issued as `DardisWarning`."""
         return tuple(self._results.warnings)
 
     @property
     def digest(self) -> str:
-        """Digest of the schedule: equal schedules have equal digests."""
+        """Digest of the schedule, the same for equal schedules."""
         return str(self._results.metrics["schedule_digest"])
 
     @property
@@ -85,21 +85,20 @@ class Run:
         return self._results.record()
 
     def audit(self) -> list[Violation]:
-        """Return the rule violations in the schedule; empty if the schedule is legal.
+        """Return the rule violations in the schedule; empty if legal.
 
-        A violation has `job`, `node` and `time` (s), each possibly None, and `text`. `str` formats a violation as one
-        line.
+        A violation has `text`, and `job`, `node`, `time` (s) or None. `str` gives one line.
         """
         return self._results.audited()
 
     def report(self, path: str | PathLike[str]) -> Path:
-        """Draw the report as a self-contained HTML file, replacing any file at `path`. Return the path."""
+        """Draw the report (self-contained HTML), replacing any file at `path`; return the path."""
         with tempfile.TemporaryDirectory(prefix="dardis-") as folder:
             self._results.write(Path(folder))
             return copied(_draw(Path(folder)), path)
 
     def save(self, out: str | PathLike[str], *, force: bool = False, no_report: bool = False) -> Path:
-        """Write the run's folder as `dardis simulate --out` does. Return the folder.
+        """Write the run's folder as `dardis simulate --out` does; return the folder.
 
         Raises `InputError` if the folder is not empty. `force` replaces another run.
         """
@@ -131,14 +130,14 @@ def simulate(
     - `trace`: object, path or DataFrame.
     - `platform`: object or path.
     - `dispatcher`: a name from `dardis dispatchers`, `"package.module:Class"`, or a class such as a `Rule`.
-    - `settings`: dispatcher settings. They can also be keywords (`order="sjbf"`), except `profile`, an option's name.
+    - `settings`: dispatcher settings, also possible as keywords (`order="sjbf"`), except `profile`, an option's name.
       True is `on`, False `off`.
-    - `out`: folder for all files of the run. Default: no files.
+    - `out`: folder for all files of the run (default: no files).
 
     Times are seconds on the trace's clock, UTC dates, or texts such as `"+2d"`. `trim` is a pair of times.
 
-    Raises `InputError` with the message of the command, `DardisError` if the dispatcher's code fails. Issues a
-    `DardisWarning` for each warning of the command.
+    Raises `InputError` with the command's message, `DardisError` if the dispatcher's code fails. Issues the command's
+    warnings as `DardisWarning`.
     """
     request, objects = requested(trace, platform, dispatcher, settings_of(settings), more)
     if request.out is NOWHERE:

@@ -1,4 +1,4 @@
-"""Traces as Python objects: read from a file or built from columns. Error messages are the same."""
+"""Traces as Python objects."""
 
 from __future__ import annotations
 
@@ -32,10 +32,8 @@ _SWF: Final = (
     "job_id", "submit_s", "wait_s", "runtime_s", _PROCS, "", "", _PROCS, "walltime_s", "memory_kb", "", "user", "group",
     "name", "queue", "partition", "after", "think_s",
 )  # fmt: skip
-"""Names of the SWF columns, in order."""
 _TEXTS: Final = ("user", "group", "name", "queue", "partition")
 _HEADER: Final = "header"
-"""Key in DataFrame `attrs` of the trace's header lines."""
 _COLUMNS: Final = {
     "job_id": "number", "submit_s": "submit", "wait_s": "wait", "runtime_s": "runtime", "walltime_s": "stated_walltime",
     _PROCS: "procs", "memory_kb": "memory_kb", "units": "units", "est_s": "est", "lst_s": "lst", "user": "user",
@@ -48,10 +46,10 @@ class Trace:
 
     `jobs` is a job table (docs/formats.md): a pandas DataFrame, or a mapping from names to sequences of equal length.
 
-    - Required columns: `job_id`, `submit_s`, `runtime_s`, `units` and at least one `req_KIND`, the request of one unit:
+    - Required: `job_id`, `submit_s`, `runtime_s`, `units` and at least one `req_KIND`, the request of one unit:
       `req_cores`, `req_memory` (MiB, or `"2GiB"`), or another kind.
-    - Optional columns: `walltime_s`, `est_s`, `lst_s`, `wait_s`, `queue`, `user`, `group`, `name`, `partition`,
-      `after`, `think_s`.
+    - Optional: `walltime_s`, `est_s`, `lst_s`, `wait_s`, `queue`, `user`, `group`, `name`, `partition`, `after`,
+      `think_s`.
     - With `procs` instead of `units`, jobs request processors as in SWF, and `memory_kb` is KiB per processor.
 
     Times are whole seconds on the trace's own clock. NaN, None and "" mean unknown. `name` replaces the file name in
@@ -119,9 +117,8 @@ class Trace:
     def frame(self) -> DataFrame:
         """Jobs as a DataFrame, one row each, by submission and number, without empty columns.
 
-        Columns have the names `Trace` expects, so `Trace(trace.frame[rows])` is a part of the trace. Of jobs with
-        parts, exact nodes or alternatives, only the first is given. `attrs` holds the header lines, such as the start
-        of the clock, as long as pandas keeps them.
+        `Trace(trace.frame[rows])` is a part of the trace. Only the first of a job's parts, exact nodes or alternatives
+        is given. `attrs` holds the header lines, such as the start of the clock, as long as pandas keeps them.
         """
         from pandas import DataFrame
 
@@ -146,7 +143,7 @@ class Trace:
         return self.jobs.notes
 
     def write(self, folder: str | PathLike[str]) -> Path:
-        """Return the trace's file; without one, write a file to `folder`.
+        """Return the trace's file, written to `folder` if missing.
 
         Raises `InputError` if SWF cannot hold the jobs.
         """
@@ -222,7 +219,6 @@ def _says_something(values: np.ndarray[Any, Any]) -> bool:
 
 
 def _with_gaps(name: str, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return numbers with NaN for unknown values."""
     if values.dtype == object or name.startswith("req_"):
         return values
     unknown = (values == model.UNKNOWN) | (values == NO_TIME)
@@ -230,7 +226,7 @@ def _with_gaps(name: str, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def as_trace(what: Trace | DataFrame | str | PathLike[str], *, strict: bool) -> Trace:
-    """Return a trace from an object, columns or a file. Raises InputError."""
+    """Return a trace from an object, columns or file. Raises InputError."""
     if isinstance(what, Trace):
         for skip in what.jobs.skipped if strict else ():
             if skip.malformed:

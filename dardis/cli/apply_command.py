@@ -1,4 +1,4 @@
-"""`dardis apply`: send exported Redfish requests to node controllers at their times, or roll back."""
+"""The `dardis apply` command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dardis audit` and `dardis solve`: check schedules, and repeat decisions."""
+"""The `dardis audit` and `dardis solve` commands."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 METRICS = "metrics.json"
 SHOWN = 20
-"""Number of violations printed; the others are only counted."""
 
 
 def audit(
@@ -84,7 +83,6 @@ def _violations(
 
 
 def _seen(path: Path) -> tuple[int, int] | None:
-    """Return inode and modification time, to detect replaced results."""
     try:
         found = path.stat()
     except OSError:

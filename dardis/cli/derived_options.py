@@ -1,4 +1,4 @@
-"""Command options: derived from model fields, or shared by several commands."""
+"""Command options from model fields or shared by commands."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NO_HELP: Final[Mapping[str, str]] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Group:
-    """Commands with a common first word, by second word, and their help text."""
+    """Commands by second word, and help for the first."""
 
     help: str
     commands: dict[str, Command]
@@ -36,8 +36,6 @@ class Group:
 
 @dataclass(frozen=True)
 class _Source:
-    """Models (`module:Class`) with the options of a command."""
-
     models: tuple[str, ...]
     omit: frozenset[str]
     unstated: bool
@@ -49,10 +47,10 @@ def options_of(
     *models: str, omit: frozenset[str] = frozenset(), unstated: bool = False,
     optional: frozenset[str] = frozenset(), helps: Mapping[str, str] = NO_HELP,
 ) -> Callable[[AnyCommand], AnyCommand]:  # fmt: skip
-    """Return a decorator for a command; its first argument is the option values by field (see `derived`).
+    """Return a decorator for a command with option values by field as first argument (see `derived`).
 
-    Models are given by name and imported on use. `unstated`: omit options without a value. `optional`: fields that may
-    be missing. `helps`: other help texts by field.
+    Models are imported on use. `unstated`: omit unset options. `optional`: fields that may be missing. `helps`: other
+    help texts by field.
     """
 
     def decorator(command: AnyCommand) -> AnyCommand:
@@ -63,7 +61,7 @@ def options_of(
 
 
 def derived(command: Command) -> Command:
-    """Return the command for Typer: options of its models, then its own. Options without a value are omitted."""
+    """Return the command for Typer: options of its models, then its own."""
     source: _Source | None = getattr(command, _SOURCE, None)
     if source is None:
         return command
@@ -93,7 +91,7 @@ def _model(name: str) -> type[BaseModel]:
 
 
 def dispatchers_beginning(incomplete: str) -> list[str]:
-    """Complete the last name in a comma-separated list of dispatchers, for the shell."""
+    """Complete the last dispatcher in a comma-separated list."""
     from dardis.registry import dispatcher_names
 
     before, comma, last = incomplete.rpartition(",")
@@ -141,7 +139,7 @@ Force = Annotated[bool, typer.Option("--force", help="Replace OUT if it exists."
 
 
 def check_platform_out(out: Path, force: bool) -> None:
-    """Raise InputError unless `out` can be a new platform file; `force` allows an existing file."""
+    """Raise InputError unless `out` can be a platform file, new or with `force`."""
     if out.suffix != ".toml":
         raise InputError(out, "no name of a platform file", "a name that ends in .toml")
     if not out.parent.is_dir():

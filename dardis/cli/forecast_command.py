@@ -1,4 +1,4 @@
-"""`dardis forecast`: jobs and core demand of a coming day, or errors of the methods."""
+"""The `dardis forecast` command."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def hold(jobs: JobIds, whole_array: WholeArray = False, folder: Folder = None, a
 
 
 def release(jobs: JobIds, whole_array: WholeArray = False, folder: Folder = None, as_json: Json = False) -> None:
-    """Release held jobs. A job with an unknown end runs again."""
+    """Release held jobs; run jobs with an unknown end again."""
     _change("release", jobs, whole_array, folder, as_json)
 
 

@@ -1,4 +1,4 @@
-"""Shared by commands for a live service: folder, ids, exit status, JSON output."""
+"""Shared parts of commands for a live service."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 MOST_IDS: Final = 1_000_000
 TIMED_OUT, UNKNOWN, NOT_STARTED, CANCELLED = 124, 125, 126, 143
-"""Exit statuses of jobs without an exit code, listed in `dardis wait --help`."""
+"""Exit statuses without an exit code; see `dardis wait --help`."""
 
 Folder = Annotated[
     Path | None,
@@ -32,13 +32,13 @@ WholeArray = Annotated[bool, typer.Option("--array", help="All jobs of the array
 
 
 class WordsCommand(TyperCommand):
-    """A command with options only before the first word; later words belong to another command."""
+    """A command with options only before the first word."""
 
     allow_interspersed_args = False
 
 
 class JobStatus(int):
-    """Exit status of a job, distinct from the command's own statuses."""
+    """Exit status of a job, not of the command."""
 
     __slots__ = ()
 
@@ -81,9 +81,9 @@ def status_of(job: Mapping[str, Any]) -> JobStatus:
 
 
 def waited_for(service: Client, numbers: Iterable[int], as_json: bool) -> JobStatus:
-    """Wait for jobs and return the highest exit status. Report each failure.
+    """Wait for jobs, report failures, and return the highest exit status.
 
-    If the service stays unreachable, the status is UNKNOWN.
+    The status is UNKNOWN if the service stays unreachable.
     """
     from dardis.live.client import AwayError
 

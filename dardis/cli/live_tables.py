@@ -1,4 +1,4 @@
-"""Answers of the live service as tables and lines. Times are UTC, as in `--since`."""
+"""Tables and lines for a live service, with UTC times."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NUMBERS: Final = frozenset({"NODES", "CPUS", "TIME", "LIMIT", "CORES", "USED", 
 
 
 def print_table(columns: Row, rows: Iterable[Row]) -> None:
-    """Print a table: drawn on a terminal, otherwise plain columns without empty cells."""
+    """Print a table: drawn on a terminal, otherwise plain."""
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.markup import escape
@@ -46,7 +46,7 @@ def print_table(columns: Row, rows: Iterable[Row]) -> None:
 
 
 def job_rows(jobs: Iterable[Job], now_ms: int) -> tuple[Row, list[Row]]:
-    """Return rows of unfinished jobs. Jobs of an array that wait for the same reason share a row."""
+    """Return rows of unfinished jobs; similar jobs of an array share a row."""
     rows: list[Row] = []
     for _, alike in groupby(jobs, _alike):
         group = list(alike)
@@ -86,7 +86,7 @@ def node_rows(nodes: Iterable[Mapping[str, Any]]) -> tuple[Row, list[Row]]:
 
 
 def job_lines(job: Job) -> list[str]:
-    """Return one line per known property of a job. File patterns become paths."""
+    """Return one line per known property; file patterns become paths."""
     paths = {name: str(path_of(job, error=name == "error")) for name in ("output", "error") if job[name]}
     said = {
         name.removesuffix("_ms") if name.endswith("_ms") else name: _value(name, value)
@@ -103,7 +103,7 @@ def _on_or_why_not(job: Job) -> str:
 
 
 def ended_since(text: str, now_ms: int) -> int:
-    """Return `--since` (a UTC time, or a time span before now) in Unix ms. Raises InputError."""
+    """Return `--since` (UTC time, or span before now) in Unix ms. Raises InputError."""
     with suppress(ValueError, OverflowError):
         return parse_utc(text) * 1000
     if ":" not in text:  # could be a time of day, or hours and minutes ago

@@ -1,4 +1,4 @@
-"""The `dardis` command. A user's mistake gives one line and an exit status, without a traceback."""
+"""The `dardis` command. A user's mistake prints one line and no traceback."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from dardis.model.errors import INTERRUPTED, DardisError, failure_line
 UsageMistake: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
 
 OBJECTS_BETWEEN_COLLECTIONS = 250_000
-"""Threshold of the garbage collector. The default of 700 cost 6 % of a run's CPU time, and of module loading."""
+"""Collection threshold. Python's 700 cost 6 % of a run's CPU time, and of module loading."""
 
 _COMMANDS: Final[dict[str, Callable[..., object]]] = {
     "simulate": simulate_commands.simulate,
@@ -83,7 +83,7 @@ def common(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and end.")
     ] = False,
 ) -> None:
-    """Options of all commands: only the version."""
+    """Options of all commands."""
 
 
 def _no_options() -> None:
@@ -91,7 +91,6 @@ def _no_options() -> None:
 
 
 def _without_options(command: Callable[..., object]) -> Callable[[], object]:
-    """Return a stand-in for a command in the list of all."""
 
     def listed() -> object:
         return command()
@@ -101,7 +100,7 @@ def _without_options(command: Callable[..., object]) -> Callable[[], object]:
 
 
 def app_of(names: Iterable[str] = (*_COMMANDS, *_GROUPS), *, listed: bool = False) -> typer.Typer:
-    """Return the app with these subcommands; `listed`: with names and help only."""
+    """Return the app with these subcommands; `listed`: names and help only."""
     made = typer.Typer(
         no_args_is_help=True,
         pretty_exceptions_enable=False,
@@ -134,7 +133,7 @@ def main() -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Run the command and return its exit status. A mistake prints one line on standard error."""
+    """Run the command; return its exit status. A mistake prints one line on standard error."""
     # Loading the options of all subcommands takes 10 % of a small run's CPU time.
     words = arguments or _words_to_complete()
     known = words[:1] if words and words[0] in (_COMMANDS | _GROUPS) else None
@@ -162,12 +161,12 @@ def run(arguments: list[str]) -> int:
 
 
 def _words_to_complete() -> list[str]:
-    """Return the words after `dardis` during shell completion."""
+    """Return the words after `dardis` in shell completion."""
     return os.environ.get("_TYPER_COMPLETE_ARGS", os.environ.get("COMP_WORDS", "")).split()[1:]
 
 
 def _tell(line: str, status: int) -> int:
-    """Print an error on the first rank only, and return the status."""
+    """Print an error on the first rank only; return the status."""
     from dardis.transport.launcher import is_first_rank
 
     if not is_first_rank():

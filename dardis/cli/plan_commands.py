@@ -37,7 +37,7 @@ def plan(options: dict[str, Any]) -> None:
 
 @contextmanager
 def shown_progress() -> Iterator[SearchProgress | None]:
-    """Show step, best profit and bound on a terminal; nothing otherwise."""
+    """Show step, best profit and bound on a terminal."""
     import sys
 
     if not sys.stdout.isatty():

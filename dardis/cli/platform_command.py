@@ -1,4 +1,4 @@
-"""`dardis platform`: create platform files, and fit power values. Output files are complete or absent."""
+"""The `dardis platform` commands."""
 
 from __future__ import annotations
 

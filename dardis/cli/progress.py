@@ -1,4 +1,4 @@
-"""Terminal progress: a bar for long work, and the runs of a comparison."""
+"""Progress on a terminal."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Draw(Protocol):
-    """Draws the report of a folder and returns its path; `form` also exports the charts."""
+    """Draws a folder's report and returns its path; `form` also exports charts."""
 
     def __call__(self, folder: Path, /, *, form: Form | None = None) -> Path:
         """Raises InputError and OSError."""

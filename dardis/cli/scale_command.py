@@ -1,4 +1,4 @@
-"""`dardis scale`: measure and predict rounds of synthetic jobs on machines of any size."""
+"""The `dardis scale` command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dardis serve`: the live service of this machine, or of several under `mpirun`."""
+"""The `dardis serve` command."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def compare(
         list[Path], typer.Argument(metavar="SPEC.toml|TRACE[@P.toml]…", help="A file that says all, or traces.")
     ],
 ) -> None:
-    """Replay traces under dispatchers, each pair with each seed. Finished runs in DIR are kept if unchanged."""
+    """Replay traces under dispatchers, each pair with each seed. Finished runs of the same request in DIR are kept."""
     from dardis.api.comparison import compared
 
     (done, _), out = compared(what, options, _shown()), options["out"]

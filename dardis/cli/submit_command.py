@@ -1,4 +1,4 @@
-"""`dardis submit`: submit a script or a command to the live service, as a job or an array."""
+"""The `dardis submit` command."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DASHES: Final = "dardis.dashes"
 
 
 class BeforeCommand(WordsCommand):
-    """A command that records whether `--` came before the words."""
+    """A command that records `--` before the words."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 (typer's own click, or click's)
         """Parse the options; record the dashes."""

@@ -1,4 +1,4 @@
-"""`dardis trace`: inspect, convert or generate a workload trace. Output files are complete or absent."""
+"""The `dardis trace` commands."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def generate(
     ] = None,
     force: Force = False,
 ) -> None:
-    """Generate a synthetic trace for the 64-node Eurora, a similar machine of another size, or a machine of AUCSCHED."""
+    """Generate a synthetic trace for the 64-node Eurora, a similar machine of another size, or an AUCSCHED machine."""
     from dardis.config.clocks import parse_utc
     from dardis.workload.generate import AUCTION, Auction, generate_auction
     from dardis.workload.generate import generate as make

@@ -1,4 +1,4 @@
-"""`dardis warm`: compile kernels before the first run, with tiny simulations and plans."""
+"""The `dardis warm` command."""
 
 from __future__ import annotations
 
@@ -96,8 +96,7 @@ ROOTS: Final[Mapping[str, Callable[[], None]]] = {
     "asking": partial(_play, "pcp14", "pcp19", "hcp19", "pcp20", "cp-eurora", "portfolio", "aucsched"),
     "known": _known,
 }
-"""Groups of kernels: day plans (`past`, `plan`), task managers, central dispatchers by queue algorithm, and
-clairvoyance."""
+"""Kernels of day plans (`past`, `plan`), task managers, central dispatchers by queue algorithm, and clairvoyance."""
 
 
 def _share_turns(turns: Mapping[str, Lock]) -> None:

@@ -1,1 +1,1 @@
-"""Comparisons of dispatchers: planned runs, earlier results, and worker processes."""
+"""Comparisons of dispatchers."""

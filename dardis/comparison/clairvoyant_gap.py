@@ -1,4 +1,4 @@
-"""Distance of runs from a clairvoyant schedule: a lower bound, and the best schedule found."""
+"""Clairvoyant bound and best schedule for a comparison."""
 
 from __future__ import annotations
 
@@ -34,12 +34,10 @@ from dardis.sim.recorder import Recorder
 from dardis.workload.trace_reader import of_equal_units, read_trace
 
 FOLDER: Final = "clairvoyant"
-"""Folder of the best schedules, one subfolder per trace."""
 _FILE: Final = "clairvoyant.json"
 _OURS: Final = tuple(
     Contender(f"replan {weights}", "replan", ("expected=real", f"weights={weights}")) for weights in ("aged", "short")
 )
-"""Additional contenders for the initial schedule."""
 
 
 def check(comparison: Comparison, files: InputFiles) -> None:
@@ -78,24 +76,21 @@ def _unit_cores(contender: Contender) -> int:
 
 @dataclass(frozen=True)
 class _Case:
-    """Jobs of a trace, with the fit of each on its machine."""
-
     workload: TraceSpec
     platform: Platform
     jobs: list[Actual]
     fits: list[bool]
     seed: int
     trim: tuple[int, int] | None
-    """Warm-up and cool-down in s; their jobs are not counted."""
 
 
 def known_of(
     comparison: Comparison, workload: TraceSpec, results: Sequence[RunResult], out: Path, files: InputFiles,
     progress: Progress | None,
 ) -> Known:  # fmt: skip
-    """Return bound and best schedule of a trace, after its runs. Results in `out` are reused.
+    """Return bound and best schedule of a trace after its runs; reuse results in `out`.
 
-    Writes the best schedule to `out/clairvoyant/TRACE/jobs.csv`.
+    Writes `out/clairvoyant/TRACE/jobs.csv`.
     """
     seed = comparison.options.seeds[0]
     units = max(map(_unit_cores, _known_contenders(comparison)), default=0)

@@ -1,4 +1,4 @@
-"""Content of a comparison's folder: finished runs, and draws of the traces."""
+"""Finished runs and draws in a comparison's folder."""
 
 from __future__ import annotations
 
@@ -33,7 +33,6 @@ BEGUN, DONE, FAILED = "begun", "done", "failed"
 METRICS: Final = "metrics.json"
 UNREADABLE: Final = f"left no {METRICS} and {RUN_FILE} that can be read"
 _NEEDED: Final = ("jobs.csv", METRICS, "metrics_by.csv", "profile.csv", RUN_FILE)
-"""Files needed for tables and report."""
 _WORDS: Final = {
     "platform_files": "file that the platform names",
     "dardis_version": "version of dardis", "dispatcher_of": "package or file that has its dispatcher",
@@ -41,10 +40,7 @@ _WORDS: Final = {
 
 
 class State:
-    """State of a comparison's runs, kept in STATE_FILE (written atomically).
-
-    The request of a run is read from its own folder only.
-    """
+    """State of a comparison's runs, in STATE_FILE (written atomically)."""
 
     def __init__(self, out: Path, files: InputFiles) -> None:
         """Read the state in `out`. Raises InputError if the file is damaged.
@@ -55,7 +51,6 @@ class State:
         self._path = out / STATE_FILE
         self._runs: dict[str, dict[str, str]] = {}
         self.files = files
-        """Input files of the runs."""
         try:
             if self._path.exists():
                 known = json.loads(self._path.read_text(encoding="utf-8"))["runs"].items()
@@ -72,10 +67,10 @@ class State:
         return not self._runs
 
     def is_done(self, run: PlannedRun, *, force: bool) -> bool:
-        """Return whether the run's folder holds this run, complete and readable.
+        """Return whether the folder holds this run, complete and readable.
 
-        Always False for local dispatchers: two versions of a class cannot be told apart. Raises InputError for a run of
-        another request, unless `force`.
+        False for local dispatchers: two versions of a class look equal. Raises InputError for a run of another request,
+        unless `force`.
         """
         found = _read_back(run.out)
         if found is None:
@@ -89,7 +84,7 @@ class State:
         return not changed and not is_local(run.contender.dispatcher)
 
     def others(self, runs: Sequence[PlannedRun]) -> int:
-        """Return the number of finished runs in the folder outside `runs`."""
+        """Return the number of other finished runs."""
         asked = {run.key for run in runs}
         return sum(entry["status"] == DONE and key not in asked for key, entry in self._runs.items())
 
@@ -99,7 +94,7 @@ class State:
         self._write()
 
     def settle(self, run: PlannedRun, error: str = "") -> str:
-        """Record the end of a run. Return its error, or an empty text."""
+        """Record a run's end; return its error, if any."""
         error = error or self._why_not(run)
         self._runs[run.key] = {"status": FAILED if error else DONE, "error": error}
         self._write()
@@ -140,14 +135,12 @@ def _is_entry(entry: object) -> bool:
 
 @dataclass(frozen=True)
 class _Found:
-    """Metrics, deadline rule and request record in a run's folder."""
-
     metrics: dict[str, Any]
     deadlines: str
     record: dict[str, Any]
 
     def changed(self, asked: dict[str, Any]) -> list[str]:
-        """Return in words the differences between two request records."""
+        """Return the names of differing fields."""
         if not self.record:
             return ["version of dardis"]
         names = [name for name in asked | self.record if asked.get(name) != self.record.get(name)]
@@ -166,27 +159,23 @@ def _read_back(folder: Path) -> _Found | None:
 
 
 FOLDER: Final = "draws"
-"""Folder of the draws, one subfolder per trace."""
 
 
 class _Part(NamedTuple):
-    """Source of a workload's draws, and the inputs of a run."""
-
     workload: TraceSpec
     inputs: Inputs
     trace: Trace
     weeks: int
-    """Number of complete weeks if weeks are drawn, otherwise 0."""
     by: Resampling
 
 
 def write_draws(
     comparison: Comparison, out: Path, files: InputFiles, begin: Callable[[], None], *, force: bool
 ) -> dict[str, Draws]:  # fmt: skip
-    """Draw each trace `replicates` times into `out/draws/TRACE/NUMBER.swf` or .csv; return their workloads.
+    """Draw each trace `replicates` times into `out/draws/TRACE`; return the draws by trace.
 
-    Draws come from the replayed part of the trace and the first seed. `begin` is called before anything is written.
-    Raises InputError if other draws exist, unless `force`, because runs used them.
+    Draws use the replayed part and the first seed. `begin` is called before writing. Raises InputError if other draws
+    exist, unless `force`.
     """
     if not comparison.options.replicates:
         return {}

@@ -1,4 +1,4 @@
-"""A complete comparison: do the missing runs, then write tables and report."""
+"""A complete comparison with tables and report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dardis.clairvoyant.clairvoyant_schedule import Progress
 
 Draw: TypeAlias = Callable[[Path, Compared, Path], object]
-"""Called with the output folder, the results, and the comparison's folder."""
+"""Called with output folder, results, and comparison folder."""
 
 
 @dataclass(frozen=True)
@@ -33,18 +33,16 @@ class Shown:
     """Callbacks during a comparison."""
 
     tell: Callable[[str], None]
-    """Called with a line about a failed run."""
     warn: Callable[[str], None]
-    """Called with a warning."""
     runs: Callable[[int], AbstractContextManager[Onlooker]]
-    """Called with the number of runs."""
+    """Number of runs."""
     search: Callable[[str], AbstractContextManager[Progress | None]]
-    """Called with a trace name, for the clairvoyant search."""
+    """Clairvoyant search of a trace."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """Outcome: `runs` in total, `now` of them new, and `others` in the folder."""
+    """Outcome: all runs, new runs (`now`), and `others` in the folder."""
 
     compared: Compared
     runs: int
@@ -63,7 +61,7 @@ def compare(
 ) -> Done:  # fmt: skip
     """Do the missing runs, at most `processes` at once (None: one per core). Draw tables and report.
 
-    `pair` holds the labels of the two dispatchers drawn over time. Raises InputError.
+    `pair`: labels of the dispatchers drawn over time. Raises InputError.
     """
     if launched_by_mpi():
         raise InputError("dardis compare", "started by an MPI launcher", "to start its processes itself")
@@ -97,7 +95,6 @@ def compare(
 
 
 def _read_first(runs: list[PlannedRun], files: InputFiles) -> None:
-    """Read the inputs before their digests are needed, so that each file is read once."""
     for run in {run.workload.name: run for run in runs if not run.draw}.values():
         with suppress(InputError):  # reported where the file is needed
             load_inputs(run.request(), files)

@@ -11,14 +11,14 @@ from typing import Final
 from dardis.model.errors import InputError
 
 VARIABLE: Final = "DARDIS_PARENT"
-"""Environment variable with the id of the parent process."""
+"""Variable with the parent's process id."""
 _PR_SET_PDEATHSIG: Final = 1
 
 
 def end_with_parent() -> None:
-    """End with the process in `VARIABLE`, if set. Call before any slow work.
+    """End with the process in `VARIABLE`, if set. Call before slow work.
 
-    The kernel sends the signal (Linux prctl), whatever this process is doing.
+    The kernel sends the signal (Linux prctl).
     """
     asked = os.environ.pop(VARIABLE, None)  # child processes have another parent
     if asked is None:
@@ -33,7 +33,7 @@ def end_with_parent() -> None:
 
 
 def end_with(parent: int) -> None:
-    """End with the process `parent`, which must have started this process."""
+    """End with `parent`, which must have started this process."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL), 0, 0, 0):
         error = ctypes.get_errno()

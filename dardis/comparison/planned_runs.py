@@ -30,7 +30,7 @@ from dardis.runs.inputs import check_reach, load_inputs, see_failures, see_shape
 
 
 class Draws(NamedTuple):
-    """Draws of a trace; `weeks` is the number of complete weeks in each, or 0."""
+    """Draws of a trace; `weeks`: complete weeks in each, or 0."""
 
     workloads: Sequence[TraceSpec]
     weeks: int
@@ -38,35 +38,33 @@ class Draws(NamedTuple):
 
 NO_DRAWS: Final[Mapping[str, Draws]] = MappingProxyType({})
 RUNS: Final = "runs"
-"""Folder of the runs."""
 
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One run: a workload, a contender, a seed and a folder."""
+    """A workload under a contender with a seed, and its folder."""
 
     workload: TraceSpec
     contender: Contender
     seed: int
     out: Path
     draw: int = 0
-    """Number of the draw; 0: the original trace."""
+    """Draw number; 0: original trace."""
     weeks: int = 0
-    """Number of complete weeks drawn, or 0."""
 
     @property
     def key(self) -> str:
-        """Name in messages and in the state file, and path under `runs`."""
+        """Name in messages and state file, and path under `runs`."""
         return f"{self.workload.name}/{self.contender.label}/{run_name(self.seed, self.draw)}"
 
     @property
     def asks_nodes(self) -> bool:
-        """Whether the dispatcher is distributed, not a central queue."""
+        """Whether the dispatcher is distributed."""
         return self._setup is None or self._setup.asks_nodes
 
     @property
     def seeded(self) -> bool:
-        """Whether another seed may give another schedule, also because of node samples."""
+        """Whether the schedule depends on the seed."""
         return self._setup is None or self._setup.seeded or self.request().sample > 0
 
     @property
@@ -77,9 +75,9 @@ class PlannedRun:
             return None
 
     def request(self) -> RunSpec:
-        """Return the run's request; an earlier run in its folder is replaced.
+        """Return the run's request, replacing any earlier run.
 
-        The workload's node-reach options apply only to distributed or sampling dispatchers without their own.
+        The workload's node-reach options apply only to dispatchers that support them and set none.
         """
         own, common = self.contender, {name: getattr(self.workload, name) for name in ReplaySpec.model_fields}
         if not self.asks_nodes:
@@ -101,7 +99,7 @@ class PlannedRun:
 def plan(comparison: Comparison, out: Path, draws: Mapping[str, Draws] = NO_DRAWS) -> list[PlannedRun]:
     """Return all runs, by trace, dispatcher, draw and seed.
 
-    `draws` replace traces by name. A dispatcher independent of the seed runs once.
+    `draws` replace traces by name. Runs independent of the seed occur once.
     """
     runs = []
     for workload in comparison.workloads:
@@ -155,13 +153,12 @@ def _see_values_differ(contenders: Sequence[Contender]) -> None:
 
 
 _BESIDE_A_FILE: Final = frozenset({"out", "gantt", "clairvoyant", "processes", "force"})
-"""Options allowed with a file."""
 
 
 def comparison_of(what: Sequence[Path], options: Mapping[str, Any]) -> tuple[Comparison, CompareSpec]:
-    """Return the comparison of a file or of traces (`TRACE@PLATFORM`: with its own platform), and its options.
+    """Return the comparison of a file or traces (`TRACE@PLATFORM`: with its own platform), and its options.
 
-    `options` are values of fields of `ReplaySpec` and `CompareSpec`. Raises InputError.
+    `options`: values of fields of `ReplaySpec` and `CompareSpec`. Raises InputError.
     """
     own = {name: value for name, value in options.items() if name in CompareSpec.model_fields}
     spec = spec_of(CompareSpec, own)
@@ -218,7 +215,7 @@ def _names(option: str, text: str) -> list[str]:
 
 
 def pair_of(comparison: Comparison, text: str | None) -> tuple[str, str]:
-    """Return labels of the two dispatchers drawn over time: from `--gantt`, or first and last."""
+    """Return labels of the dispatchers drawn over time: `--gantt`, or first and last."""
     labels = [contender.label for contender in comparison.contenders]
     if text is None:
         return labels[0], labels[-1]

@@ -1,4 +1,4 @@
-"""Imports for the fork server of `workers`. No run happens here."""
+"""Imports for the fork server of `workers`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parallel runs of a comparison in worker processes."""
+"""Parallel runs of a comparison."""
 
 from __future__ import annotations
 
@@ -36,21 +36,19 @@ class UnderWay:
 
     @property
     def done(self) -> tuple[int, int] | None:
-        """Settled and total jobs; None before the first."""
+        """Settled and total jobs, or None."""
         return progress_file.read(self.progress)
 
 
 Onlooker = Callable[[Sequence[UnderWay], PlannedRun | None, str], None]
-"""Called several times per second with the runs in progress; once per finished run with its error (empty: none)."""
+"""Called several times per second with runs in progress, and once per finished run with its error."""
 
 
 def run_all(runs: Sequence[PlannedRun], state: State, processes: int, watch: Onlooker) -> None:
-    """Do the runs, at most `processes` at once, and settle each in `state` at its end.
+    """Do the runs, at most `processes` at once, and settle each in `state`.
 
-    Runs of local dispatchers come first, sequentially, in this process. A run under an external dispatcher has its own
-    process, because the dispatcher may leave state behind.
-
-    An interrupt (or SIGTERM, SIGHUP) ends all processes and is raised. Settled runs stay settled.
+    Runs of local dispatchers come first, in this process. A run of an external dispatcher has its own process, because
+    the dispatcher may leave state behind. An interrupt (or SIGTERM, SIGHUP) ends all processes and is raised.
     """
     waiting = deque(run for run in runs if not is_local(run.contender.dispatcher))
     under_way: list[UnderWay] = []
@@ -103,7 +101,6 @@ def _run_here(run: PlannedRun, files: InputFiles) -> str:
 
 
 def _following(waiting: Sequence[PlannedRun], last: PlannedRun) -> PlannedRun:
-    """Return the next run, if possible of the same dispatcher, for loaded kernels."""
     alike = (run for run in waiting if run.contender.dispatcher == last.contender.dispatcher)
     return next(alike, waiting[0])
 
@@ -112,7 +109,7 @@ def _following(waiting: Sequence[PlannedRun], last: PlannedRun) -> PlannedRun:
 def _stopped_by_signals() -> Iterator[None]:
     """Turn SIGTERM and SIGHUP into interrupts, so that child processes end too.
 
-    Ignored signals stay ignored. Does nothing outside the main thread, or for handlers set by C code.
+    Not for ignored signals, C handlers, or other threads than the main one.
     """
     kept = (signal.SIG_IGN, None)
     in_main = threading.current_thread() is threading.main_thread()

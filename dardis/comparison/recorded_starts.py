@@ -1,8 +1,7 @@
-"""A trace's recorded starts as a row of the comparison, with a check of feasibility.
+"""A trace's recorded starts as a row of the comparison.
 
-A trace records starts and runtimes, but no nodes. If jobs hold more processors than the machine has cores, the trace is
-from another machine. Otherwise jobs are placed by best fit in start order. For a job without capacity, another
-placement may exist.
+A trace records no nodes. If jobs exceed the machine's cores, the trace is from another machine. Otherwise jobs are
+placed by best fit in start order. For a job without capacity, another placement may exist.
 """
 
 from __future__ import annotations
@@ -33,16 +32,13 @@ from dardis.runs.inputs import Inputs, load_inputs
 from dardis.workload.trace import UNKNOWN
 
 FOLDER: Final = "recorded"
-"""Folder of their jobs.csv, one subfolder per trace."""
 _FIGURES: Final = (
     "jobs", "completed", "killed", "makespan_s", "total_wait_s", "mean_wait_s", "median_wait_s",
     "p95_wait_s", "p99_wait_s", "max_wait_s", "sd_wait_s", "mean_slowdown", "mean_bounded_slowdown",
     "median_bounded_slowdown", "p99_bounded_slowdown", "mean_user_bounded_slowdown",
 )  # fmt: skip
-"""Job metrics that depend on starts only."""
 
 _MOST_WITHOUT: Final = 0.01
-"""Largest fraction of jobs without a recorded wait."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +83,7 @@ def recorded_of(comparison: Comparison, workload: TraceSpec, out: Path, files: I
 
 
 def _fits(job: Actual, machine: Platform) -> bool:
-    """Return whether the empty machine holds a job. False for unequal units: their recorded form is unknown."""
+    """Return whether the empty machine holds a job; False for unequal units."""
     if job.asked.requests:
         return False
     return could_hold(job.asked, machine.sets, distinct=False) >= job.units

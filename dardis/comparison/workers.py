@@ -1,7 +1,6 @@
-"""Worker processes, forked from multiprocessing's fork server with preloaded modules.
+"""Worker processes, forked from a fork server with preloaded modules.
 
-A worker does tasks in turn. Its death affects only its task. The kernel kills all workers when this process ends
-(`end_with_parent`).
+Death of a worker affects only its task. The kernel kills all workers when this process ends (`end_with_parent`).
 """
 
 from __future__ import annotations
@@ -38,20 +37,15 @@ _CONTEXT: Final = multiprocessing.get_context("forkserver")
 
 @dataclass(eq=False)
 class Task:
-    """A function call in a worker. `failure` is None until the end, then an error line (empty: success).
-
-    `result` is the return value.
-    """
+    """A function call in a worker. `failure`: None until the end, then an error line (empty: success)."""
 
     failure: str | None = None
     result: Any = None
 
 
 class _Worker:
-    """A process, and our end of its pipe."""
-
     def __init__(self, said: Path) -> None:
-        """Start the process, with standard error to a file. Raises DardisError if no process starts."""
+        """Start the process, with standard error to a file. Raises DardisError."""
         self.task: Task | None = None
         self.is_for_one = False
         self.idle_since_s = monotonic_s()
@@ -76,7 +70,6 @@ class _Worker:
         return True
 
     def begin(self, task: Task, function: Callable[..., object], arguments: tuple[object, ...]) -> bool:
-        """Start a task; False if the process is dead."""
         if not self.process.is_alive():
             return False
         self.task = task  # before the task begins: an interrupt may come meanwhile
@@ -87,7 +80,6 @@ class _Worker:
         return self.task is task
 
     def see(self) -> None:
-        """Settle a finished task."""
         task = self.task
         if task is None:
             return
@@ -117,7 +109,7 @@ class _Worker:
 
 
 class Workers:
-    """Worker processes, kept for later tasks. The caller limits their number."""
+    """Worker processes, kept for later tasks."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="dardis-")
@@ -125,9 +117,9 @@ class Workers:
         self._started = 0
 
     def submit(self, function: Callable[..., object], *arguments: object, alone: bool = False) -> Task:
-        """Start calling a module-level function in the most recently idle worker, or in a new one.
+        """Call a module-level function in the most recently idle worker, or a new one.
 
-        `alone`: in a process without other tasks. Raises DardisError if no process starts.
+        `alone`: in a separate process. Raises DardisError if no process starts.
         """
         task = Task()
         idle = [worker for worker in self._workers if worker.task is None]
@@ -145,7 +137,7 @@ class Workers:
         return task
 
     def wait(self, timeout_s: float) -> None:
-        """Wait for the end of any task, up to the timeout."""
+        """Wait for the end of any task."""
         busy = [worker for worker in self._workers if worker.task is not None]
         wait([end for worker in busy for end in (worker.pipe, worker.process.sentinel)], timeout_s)
         for worker in busy:
@@ -155,7 +147,7 @@ class Workers:
                 _end([worker])
 
     def close(self) -> None:
-        """Interrupt unfinished tasks, and wait for all processes to end."""
+        """Interrupt unfinished tasks, and wait for all processes."""
         _end(self._workers)
         self._workers.clear()
         self._folder.cleanup()
@@ -164,7 +156,7 @@ class Workers:
 def _end(workers: list[_Worker]) -> None:
     """Interrupt busy processes, and wait for all to end.
 
-    Interrupts are repeated: an interrupt during a C callback, as in kernel loading, is lost.
+    Interrupts are repeated: during a C callback, as in kernel loading, one is lost.
     """
     asked, left = [worker.process for worker in workers if worker.task is not None], workers
     for worker in workers:
@@ -193,9 +185,9 @@ def _interrupted(asked: list[ForkServerProcess], left: list[_Worker]) -> list[_W
 
 @cache
 def _starter(_pid: int) -> ThreadPoolExecutor:
-    """Return the thread that starts all processes: the kernel ends the fork server with this thread.
+    """Return the thread that starts all processes, because the kernel ends the fork server with it.
 
-    Cached by process id, because a fork needs its own thread.
+    Cached by process id: a fork needs its own thread.
     """
     return ThreadPoolExecutor(1, "dardis-starter")
 
@@ -245,9 +237,9 @@ def _same_modules() -> dict[str, str]:
 
 @contextmanager
 def _as_a_library() -> Iterator[None]:
-    """Keep child processes from importing the main program, possibly a script without a `__main__` guard.
+    """Keep child processes from importing the main program, possibly without a `__main__` guard.
 
-    A fork server started here preloads modules, and ends with this process.
+    A fork server started here ends with this process.
     """
     _CONTEXT.set_forkserver_preload([_PRELOAD])
     variables = _same_modules() | {end_with_parent.VARIABLE: str(os.getpid())}

@@ -13,7 +13,7 @@ from dardis.registry import Dispatcher
 
 @contextmanager
 def blamed(dispatcher: Dispatcher) -> Iterator[None]:
-    """Report errors within as the dispatcher's; errors of built-in dispatchers pass unchanged.
+    """Report errors within as those of an external dispatcher.
 
     Unexpected errors also print a traceback. Raises ProtocolError, DispatcherError.
     """
@@ -35,7 +35,7 @@ def blamed(dispatcher: Dispatcher) -> Iterator[None]:
 
 
 def _place(error: BaseException, theirs: str) -> str:
-    """Return file, line and function: the innermost frame in module `theirs`, else outside dardis."""
+    """Return the innermost frame in module `theirs`, else outside dardis."""
     frames = [
         (frame.f_globals.get("__name__", ""), frame, line) for frame, line in traceback.walk_tb(error.__traceback__)
     ]

@@ -1,4 +1,4 @@
-"""Node managers of each host, and the plain data to build them."""
+"""Node managers of hosts, and their plain data."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def even_bounds(nodes: int, hosts: int) -> tuple[int, ...]:
-    """Split nodes evenly over hosts: host h has [bounds[h], bounds[h+1])."""
+    """Split nodes evenly: host h has [bounds[h], bounds[h+1])."""
     return tuple(nodes * host // hosts for host in range(hosts + 1))
 
 
 def host_plan(platform: Platform, desired: DesiredProfile | None, bounds: tuple[int, ...], seed: int) -> dict[str, Any]:
-    """Return the data for every host before a run."""
+    """Return the data for every host."""
     wished = None
     if desired is not None:
         wished = {

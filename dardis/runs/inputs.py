@@ -1,4 +1,4 @@
-"""Inputs of a run, read and checked in advance."""
+"""Inputs of a run."""
 
 from __future__ import annotations
 
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
 LONGEST_CLOSED_S = 366 * 86_400
 STARTS_ONLY: Final = "profile=hard is tested when a job starts, not after (profile_check=instant)"
-"""Warning for set-ups with `checks_starts_only`."""
 
 
 @dataclass(frozen=True)
@@ -69,11 +68,9 @@ class Inputs:
     trim: tuple[int, int] | None
     """Warm-up and cool-down in s; their jobs are not counted."""
     rounded: Rounded
-    """Amounts added to requests, for equal units."""
     power: PowerTerms | None = None
     """Power and price data of the platform, or None."""
     events: Sequence[SiteEvent] = ()
-    """Events at the site, such as node failures."""
 
 
 def load_inputs(request: RunSpec, files: InputFiles) -> Inputs:
@@ -173,7 +170,7 @@ def _story(request: RunSpec, platform: Platform, given: Given, part: Trace) -> S
 
 
 def see_failures(path: Path | None, events: Sequence[SiteEvent], dispatcher: str, setup: AnySetUp) -> None:
-    """Raise InputError if the dispatcher cannot handle the node failures or reservations in `events`."""
+    """Raise InputError for node failures or reservations beyond the dispatcher's abilities."""
     changes_nodes = any(isinstance(event, NodesDown | NodesUp | ReservationMade) for event in events)
     if changes_nodes and not setup.bears_failures:
         found = f"nodes fail or reservations are made, which {dispatcher} does not bear"
@@ -198,7 +195,7 @@ def _with_groups(
 
 
 def see_shapes(trace: Path, jobs: Sequence[Actual], dispatcher: str, setup: AnySetUp, target: Target) -> None:
-    """Raise InputError if the dispatcher or profile does not support the jobs' parts, nodes or alternatives."""
+    """Raise InputError for job parts, nodes or alternatives beyond the dispatcher's abilities."""
     shaped = [job.number for job in jobs if job.asked.requests]
     if not shaped:
         return
@@ -232,7 +229,7 @@ def _walltimes_that_tell(trace: Path, jobs: Sequence[Actual]) -> list[str]:
 
 
 def check_reach(request: RunSpec, setup: AnySetUp) -> list[str]:
-    """Return warnings about unused node-reach options. Raises InputError for an unsupported sample."""
+    """Return warnings about unused node-reach options. Raises InputError."""
     if not setup.asks_nodes:
         asked = {"--task-managers": request.task_managers - 1, "--arity": request.arity, "--sample": request.sample}
         return [f"{option}: {request.dispatcher} asks no nodes" for option, value in asked.items() if value]

@@ -46,7 +46,7 @@ def check_folder(folder: Path, dispatcher: str, out: Path, *, force: bool) -> No
 
 
 def keeper(folder: Path) -> Keep:
-    """Create or empty the folder; return a function to save a decision. Raises InputError."""
+    """Create or empty the folder; return a function to save decisions. Raises InputError."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path in folder.iterdir():
@@ -69,7 +69,7 @@ def _is_ours(name: str) -> bool:
 
 
 def setup_of(dispatcher: str, settings: Iterable[str]) -> AskingSetUp:
-    """Return the set-up of a dispatcher with a model, with `KEY=VALUE` settings. Raises InputError."""
+    """Return a model dispatcher's set-up with `KEY=VALUE` settings. Raises InputError."""
     if dispatcher not in ASKING_SETUPS:
         raise InputError(f"--dispatcher {dispatcher}", "asks no model", f"one of {', '.join(ASKING_SETUPS)}")
     return with_settings(ASKING_SETUPS[dispatcher], settings).checked()

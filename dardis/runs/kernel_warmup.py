@@ -1,4 +1,4 @@
-"""Kernel compilation before any measurement, by a tiny simulation."""
+"""Kernel compilation by a tiny simulation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ _JOBS = (
     _job(1, 0, 2, 2, 240, 20), _job(2, 0, 4, 2, 80, 30), _job(3, 0, 1, 1, 200, 5), _job(4, 2, 2, 2, 60, 60),
     _job(5, 2, 4, 1, 60, 60),
 )  # fmt: skip
-"""Jobs that wait, end early, or may be backfilled."""
 _EVENTS = (JobChanged(3, JobId(5), walltime=50),)
 _PARTS = Request((Part(1, (2,), 1), Part(1, (1,), 1, nodes=1)), 60)
 _OF_PARTS = Actual(Job(JobId(6), 3, 3, 603, 60, 2, (2,), 1, requests=(_PARTS,)), 10)
@@ -39,7 +38,7 @@ _OF_PARTS = Actual(Job(JobId(6), 3, 3, 603, 60, 2, (2,), 1, requests=(_PARTS,)),
 def warm(
     dispatcher: Dispatcher, reach: Reach = EVERY_HOST, *, wished: bool = False, task_managers: int = 1, hosts: int = 1
 ) -> None:  # fmt: skip
-    """Compile or load a dispatcher's kernels for nodes on one or several `hosts`.
+    """Compile or load a dispatcher's kernels for one or several `hosts`.
 
     `wished`: with a desired profile. Does nothing for an external dispatcher with its own builder.
     """

@@ -1,4 +1,4 @@
-"""Runs of jobs under a dispatcher, without files."""
+"""Runs without files."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _schedule(recorder: Recorder, jobs: Sequence[Actual], laid_out: LaidOut) -> 
 
 
 def heeded(dispatcher: Dispatcher, target: Target) -> DesiredProfile | None:
-    """Return the desired profile, or None with `profile=off`, for measurement only."""
+    """Return the desired profile, or None with `profile=off`."""
     return None if dispatcher.setup.profile is ProfileRule.OFF else target.desired
 
 
@@ -81,7 +81,7 @@ def _predictor(dispatcher: Dispatcher, jobs: Sequence[Actual], seed: int) -> Pre
 
 
 class Hosting(NamedTuple):
-    """The hosts of the nodes, in layout order: host h has [bounds[h], bounds[h+1])."""
+    """Hosts of the nodes, in layout order: host h has [bounds[h], bounds[h+1])."""
 
     hosts: Hosts
     bounds: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Progress of a run for its parent process, as two numbers in a file."""
+"""Progress of a run, in a file for its parent process."""
 
 from __future__ import annotations
 

@@ -59,9 +59,7 @@ class Results:
     inputs: Inputs
     played: Played
     schedule: Schedule
-    """On the machine's own nodes."""
     metrics: dict[str, Any]
-    """Content of metrics.json."""
     warnings: Sequence[str]
     """Warnings about inputs, site and power."""
     downtime: Downtime | None
@@ -77,13 +75,13 @@ class Results:
 
     @property
     def rejected(self) -> list[tuple[JobId, str]]:
-        """Number and reason of each rejected job, in job order."""
+        """Number and reason of each rejected job."""
         jobs = self.played.jobs
         return [(jobs[place].number, reason) for place, reason in sorted(self.played.recorder.reasons.items())]
 
     @property
     def changed(self) -> list[dict[str, Any]]:
-        """Final requests of jobs changed by events, and runtimes cut by nodes."""
+        """Final requests after events, and runtimes cut by nodes."""
         named = {event.job for event in self.inputs.events if isinstance(event, JobChanged)}
         cut = self.played.recorder.cut
         return [
@@ -134,7 +132,7 @@ class Results:
         write_json(folder / RUN_FILE, self.record())
 
     def record(self) -> dict[str, Any]:
-        """Return the content of run.json, enough to repeat the run."""
+        """Return the content of run.json."""
         request, inputs, given = self.request, self.inputs, self.inputs.given
         asked = inputs.record
         return {

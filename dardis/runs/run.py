@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 REJECTIONS_SHOWN = 10
 Tell = Callable[[str], object]
-"""Called with a line."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,6 @@ class Outcome:
     out: Path
     metrics: dict[str, Any]
     rules: dict[str, int] = field(default_factory=dict)
-    """Number of jobs by prediction rule."""
 
 
 def run(request: RunSpec, progress: Progress | None = None, report: Report | None = None) -> Outcome:
@@ -60,9 +58,9 @@ def run(request: RunSpec, progress: Progress | None = None, report: Report | Non
 def simulated(
     request: RunSpec, files: InputFiles, objects: Objects, tell: Tell, progress: Progress | None = None
 ) -> Results:  # fmt: skip
-    """Simulate in this process. `objects` replace files; `tell` is called with each warning first.
+    """Simulate in this process. `objects` replace files; `tell` receives warnings first.
 
-    Writes nothing but requested model instances. Raises InputError.
+    Writes only requested model instances. Raises InputError.
     """
     return _played(request, _prepare(request, files, objects, tell), progress)
 

@@ -22,13 +22,13 @@ from dardis.workload.trace_reader import read_trace
 
 @dataclass(frozen=True)
 class Objects:
-    """Objects in place of a request's files and names; None: read or look up."""
+    """Objects in place of files and names; None: read or look up."""
 
     trace: Trace | None = None
     platform: Platform | None = None
     dispatcher: Dispatcher | None = None
     digests: Mapping[str, str | None] = field(default_factory=dict)
-    """SHA-256 of the source file of `trace` and `platform`; None without a file."""
+    """SHA-256 of the source file by object; None without a file."""
 
 
 NOTHING: Final = Objects()
@@ -44,13 +44,11 @@ class Given:
     started_utc: str
     files: InputFiles
     digests: Mapping[str, str | None]
-    """See `Objects`."""
     trace_file: Path | None
     platform_file: Path | None
-    """Source files, or None."""
 
     def record(self, request: RunSpec) -> dict[str, Any]:
-        """Return the request record, with digests of the files as read; None without a file."""
+        """Return the request record; digests are None without a file."""
         record = record_of(request, self.files, self.platform, self.digests)
         return record | ({"dispatcher_of": self.dispatcher.origin} if self.dispatcher.origin else {})
 
@@ -77,14 +75,13 @@ def read_given(request: RunSpec, files: InputFiles, have: Objects = NOTHING) -> 
 
 
 WITHOUT_EFFECT: Final = frozenset({"out", "force", "save_instances", "no_report"})
-"""Fields of `RunSpec` without effect on the outcome."""
 
 
 NO_DIGESTS: Final[Mapping[str, str | None]] = MappingProxyType({})
 
 
 def reach_of(request: ReplaySpec) -> Reach:
-    """Return the reach (arity and sample) of task managers."""
+    """Return the reach of task managers."""
     return Reach(request.arity, request.sample)
 
 
@@ -92,7 +89,7 @@ def record_of(
     request: RunSpec, files: InputFiles, platform: Platform | None = None,
     known: Mapping[str, str | None] = NO_DIGESTS,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return everything that affects the outcome as JSON: file digests, options and the DARDIS version.
+    """Return everything that affects the outcome, as JSON with file digests.
 
     Equal records have equal outcomes. `platform` replaces its file; `known` holds digests of objects. Raises
     InputError.

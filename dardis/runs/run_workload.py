@@ -1,4 +1,4 @@
-"""Jobs of a trace for a run, their walltimes, and notes."""
+"""Jobs of a trace for a run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ class Part(NamedTuple):
     start: int | None
     end: int | None
     spec: JobsSpec = JobsSpec()
-    """Number of jobs, and walltime options."""
 
     def of(self, whole: Trace) -> Trace:
         """Return the part. Raises InputError if empty."""
@@ -54,7 +53,7 @@ def part_asked(request: RunSpec, whole: Trace, unix_start: int | None) -> Part:
 
 
 def trim_asked(request: RunSpec, first: int, last: int, unix_start: int | None) -> tuple[int, int] | None:
-    """Return warm-up and cool-down in s; `first` and `last` are submission times. Raises InputError."""
+    """Return warm-up and cool-down in s from the first and last submission. Raises InputError."""
     if request.trim is None:
         return None
     return trim_seconds("--trim", request.trim, Clock(request.trace, first, unix_start), last)

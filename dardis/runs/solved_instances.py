@@ -1,4 +1,4 @@
-"""Decisions of constraint models as a table and figures."""
+"""Decisions of constraint models."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from dardis.wire.effects import Solved
 
 SOLVER_FILE: Final = "solver.csv"
 Decisions = Sequence[tuple[int, Solved]]
-"""Times in s on the trace's clock, with results."""
 _LATEST: Final = 1 << 60
 _LARGEST_GAP: Final = 1e9
 PHASES: Final = ("update_cpu_s", "check_cpu_s", "first_cpu_s", "build_cpu_s", "solver_cpu_s", "commit_cpu_s")
@@ -56,7 +55,7 @@ def write_solved(path: Path, decisions: Decisions) -> None:
 
 
 def row_of(moment: int, one: Solved) -> list[object]:
-    """Return a row of SOLVED; None marks missing figures."""
+    """Return a row of SOLVED; None: missing."""
     return [
         moment, one.waiting, one.planned, one.started, one.status, _stopped_by(one), one.objective,
         one.bound, gap(one.objective, one.bound), one.variables, one.deterministic_s,
@@ -65,7 +64,7 @@ def row_of(moment: int, one: Solved) -> list[object]:
 
 
 class Outcome(StrEnum):
-    """State of a decision's answer, for reports."""
+    """State of an answer, for reports."""
 
     NOT_ASKED = "decided by our own answer"
     PROVEN = "proven"
