@@ -133,7 +133,7 @@ def main() -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Run the command; return its exit status. A mistake prints one line on standard error."""
+    """Run the command; return its exit status."""
     # Loading the options of all subcommands takes 10 % of a small run's CPU time.
     words = arguments or _words_to_complete()
     known = words[:1] if words and words[0] in (_COMMANDS | _GROUPS) else None
