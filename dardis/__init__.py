@@ -1,7 +1,6 @@
-"""DARDIS: a distributed scheduler for supercomputers, its simulator and its planner.
+"""DARDIS: a distributed scheduler for supercomputers, with a simulator and a planner.
 
-The names of `__all__` are for Python programs and stay; each is found when it is used first, so that `import dardis`
-costs nothing. All else is DARDIS's own and may move.
+Only the names in `__all__` are a stable interface. Each is imported on first use, so `import dardis` is cheap.
 """
 
 from importlib import import_module
@@ -33,10 +32,9 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
-if not TYPE_CHECKING:  # else type checkers would take any name for one
+if not TYPE_CHECKING:  # type checkers would otherwise accept any name
 
     def __getattr__(name: str) -> Any:  # noqa: ANN401 (whatever has that name)
-        """One of the names, from its home; it stays here then."""
         if name not in _HOME_OF:
             raise AttributeError(f"module 'dardis' has no attribute {name!r}")
         found = globals()[name] = getattr(import_module(_HOME_OF[name]), name)
@@ -44,5 +42,4 @@ if not TYPE_CHECKING:  # else type checkers would take any name for one
 
 
 def __dir__() -> list[str]:
-    """The names that are for use."""
     return sorted(__all__)

@@ -1,4 +1,4 @@
-"""`python -m dardis` is the `dardis` command."""
+"""`python -m dardis` runs the `dardis` command."""
 
 from dardis.cli.main import main
 

@@ -1,4 +1,4 @@
-"""`dardis.compare`: dispatchers × traces × seeds as `dardis compare` runs them, and its tables as DataFrames."""
+"""`dardis.compare` and its results."""
 
 from __future__ import annotations
 
@@ -34,39 +34,38 @@ if TYPE_CHECKING:
 
 _DISPATCHERS = "names, or classes"
 _PARAMETERS: Final = frozenset({"trace", "platform", "settings"})
-"""Options that `compare` takes in a form of its own."""
 _TRACES = "one or several: paths, dardis.Trace or DataFrames"
 _Traces = Trace | str | PathLike[str]
 
 
 class Comparison:
-    """What a comparison found; its folder lives as long as this object, or stays where `out` named one."""
+    """Results of a comparison. A temporary folder is removed with this object."""
 
     def __init__(self, folder: Path, done: Done, drawn: Drawn) -> None:
         self.folder = folder
-        """Tables, report.html, and the folder of each run under `runs`."""
+        """Tables, report.html, and the runs under `runs`."""
         self.failed: tuple[str, ...] = tuple(one.failure for one in done.failed)
-        """The runs that failed, and why, a line each."""
+        """Name and error of each failed run."""
         self._done, self._drawn = done, drawn
 
     @property
     def table(self) -> DataFrame:
-        """table.csv: a row for each trace and dispatcher, with mean and deviation of each figure."""
+        """table.csv: mean and deviation of each figure by trace and dispatcher."""
         return self._table("table.csv")
 
     @property
     def runs(self) -> DataFrame:
-        """compare.csv: a row for each run, with all its figures; times in s."""
+        """compare.csv: all figures of each run. Times are in s."""
         return self._table("compare.csv")
 
     @property
     def classes(self) -> DataFrame:
-        """who_pays.csv: waits and slowdowns by classes of width and walltime."""
+        """who_pays.csv: waits and slowdowns by width and walltime."""
         return classes_table(self._drawn.classes).frame()
 
     @property
     def differences(self) -> DataFrame:
-        """differences.csv: each figure beside the first dispatcher's, with its interval; there with `replicates`."""
+        """differences.csv: differences from the first dispatcher, with intervals. Needs `replicates`."""
         return self._table("differences.csv")
 
     @property
@@ -75,9 +74,10 @@ class Comparison:
         return self._table("sweep.csv")
 
     def jobs(self, trace: str, dispatcher: str, seed: int = 1, draw: int | None = None) -> DataFrame:
-        """jobs.csv of one run, by what the columns of `runs` say of it, or with a dispatcher as `compare` was asked.
+        """Return jobs.csv of one run.
 
-        Raises `InputError` where there is none.
+        Arguments are values in `runs`; `dispatcher` may also be the name passed to `compare`. Raises `InputError` for
+        an unknown run.
         """
         label = dispatcher.replace(":", " ")
         run = f"{trace}/{label}/{seed}" + ("" if draw is None else f"-draw-{draw}")
@@ -88,7 +88,7 @@ class Comparison:
         return job_frame(read_jobs(self.folder / name), trace)
 
     def report(self, path: str | PathLike[str]) -> Path:
-        """Copy the report there: one HTML file that needs no other."""
+        """Copy the report (self-contained HTML) to `path`; return the path."""
         return copied(self.folder / "report.html", path)
 
     def __repr__(self) -> str:
@@ -119,19 +119,19 @@ def compare(
     force: bool = False,
     **options: Any,  # noqa: ANN401 (each its own kind)
 ) -> Comparison:
-    """Replay traces under dispatchers, each pair with each seed, in processes side by side, as `dardis compare` does.
+    """Replay traces under dispatchers with several seeds, in parallel processes, as `dardis compare` does.
 
-    `traces` is one or several, as objects or paths, or the path of a SPEC.toml, which says all itself. `dispatchers`
-    are names with settings of their own, as in `["easy", "easy:order=sjbf", "mymodule:Mine:depth=3"]`, or classes.
-    `settings` are those of all dispatchers. Objects of one comparison need names of their own:
-    `Trace(…, name="june")`.
+    - `traces`: one or several objects or paths, or a SPEC.toml with the full comparison. Objects need distinct names:
+      `Trace(…, name="june")`.
+    - `platform`: machine of all traces without their own.
+    - `dispatchers`: classes, or names with settings: `["easy", "easy:order=sjbf", "mymodule:Mine:depth=3"]`.
+    - `settings`: settings for all dispatchers.
+    - `out`: folder of the results (default: temporary). Finished runs of the same request are kept.
 
-    Other processes can't import a class of a notebook, a script or a function. Runs of such classes happen one after
-    another in this process, with a `DardisWarning`, and are made again each time.
+    Other processes cannot import classes of a notebook, script or function. Their runs are sequential and always
+    repeated, with a `DardisWarning`.
 
-    What `out` holds of just that already is kept; without `out` all is in a temporary folder.
-
-    Raises `InputError` with the command's own line. A run that fails is no exception: see `Comparison.failed`.
+    Raises `InputError` with the command's message. A failed run raises nothing: see `Comparison.failed`.
     """
     several = _several(traces)
     for option, other in (("set", "settings={…}"), ("help", "help(dardis.compare)"), ("version", "dardis_version")):
@@ -173,7 +173,7 @@ def compare(
 
 
 def compared(what: Sequence[Path], options: Mapping[str, Any], shown: Shown) -> tuple[Done, Drawn]:
-    """Do the comparison that a file, or traces and options by field, state, and draw it. Raises InputError."""
+    """Run and draw a comparison from a file, or from traces and options by field. Raises InputError."""
     from dardis.report.compare_page import write_comparison
 
     comparison, spec = comparison_of(what, options)
@@ -187,7 +187,6 @@ def compared(what: Sequence[Path], options: Mapping[str, Any], shown: Shown) -> 
 
 
 def _several(traces: object) -> list[Any]:
-    """The traces, if it is one or more. Raises InputError."""
     if isinstance(traces, Trace | str | PathLike) or hasattr(traces, "columns"):
         return [traces]
     found = [*traces] if isinstance(traces, Iterable) else []
@@ -201,12 +200,11 @@ def _several(traces: object) -> list[Any]:
 
 
 def as_file(platform: Platform | str | PathLike[str], folder: Path) -> Path:
-    """The file of a machine; that of an object that has been made is written to the folder. Raises InputError."""
+    """Return the platform's file, written to `folder` if missing. Raises InputError."""
     return Path(platform) if isinstance(platform, str | PathLike) else as_platform(platform).write(folder)
 
 
 def _trace_file(trace: object, folder: Path) -> Path:
-    """The same of a trace."""
     if isinstance(trace, str | PathLike):
         return Path(trace)
     folder.mkdir()
@@ -214,7 +212,6 @@ def _trace_file(trace: object, folder: Path) -> Path:
 
 
 def _named(dispatcher: str | type) -> str:
-    """The name of a dispatcher for the command. Raises InputError."""
     if isinstance(dispatcher, str):
         return dispatcher
     if not isinstance(dispatcher, type):
@@ -223,7 +220,6 @@ def _named(dispatcher: str | type) -> str:
 
 
 def _is_local(kind: type) -> bool:
-    """Whether other processes can't import a class: its module is that of a program, or does not name it."""
     found: object = sys.modules.get(kind.__module__)
     for name in kind.__qualname__.split("."):
         found = getattr(found, name, None)

@@ -1,4 +1,4 @@
-"""Reads keywords of the Python functions into the fields of models, and into objects that stand for files."""
+"""Options of the Python functions."""
 
 from __future__ import annotations
 
@@ -28,24 +28,22 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 NOWHERE: Final = Path(os.devnull)
-"""The folder of a run that writes none."""
 _PARAMETERS: Final = frozenset({"trace", "platform", "dispatcher", "settings"})
-"""Options of a run that `simulate` takes in a form of its own."""
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def keyword_of(one: OptionField) -> str:
-    """Keyword of an option in Python: its key, with an underscore where Python has that word itself."""
+    """Return an option's keyword: its key, with an underscore after reserved words."""
     return one.key + "_" * iskeyword(one.key)
 
 
 def keywords_of(model: type[BaseModel], omit: frozenset[str]) -> dict[str, OptionField]:
-    """The keywords that stand for the options of a model."""
+    """Return the keywords of a model's options."""
     return {keyword_of(one): one for one in option_fields(model) if one.name not in omit}
 
 
 def with_keywords_of(*models: type[BaseModel], omit: frozenset[str] = _PARAMETERS) -> Callable[[Function], Function]:
-    """Decorator of a function with `**more`: its signature and docstring list the options of the models."""
+    """Return a decorator to list the models' options in a function's signature and docstring."""
     keywords = {name: one for model in models for name, one in keywords_of(model, omit).items()}
 
     def decorator(function: Function) -> Function:
@@ -75,7 +73,7 @@ def with_keywords_of(*models: type[BaseModel], omit: frozenset[str] = _PARAMETER
 def stated_options(
     models: Sequence[type[BaseModel]], more: Mapping[str, object], omit: frozenset[str]
 ) -> dict[str, Any]:
-    """The values of options by field, from keywords; None states nothing. Raises InputError, for other keywords too."""
+    """Return options by field, without None. Raises InputError, also for unknown keywords."""
     keywords = {name: one for model in models for name, one in keywords_of(model, omit).items()}
     for name in more:
         if name not in keywords:
@@ -91,9 +89,9 @@ def requested(
     trace: Trace | DataFrame | str | PathLike[str], platform: Platform | str | PathLike[str],
     dispatcher: str | type | Dispatcher, settings: Mapping[str, object], more: Mapping[str, object],
 ) -> tuple[RunSpec, Objects]:  # fmt: skip
-    """The run, and the objects that stand for its files. `more` has options, and settings of the dispatcher.
+    """Return the run request, and objects in place of its files.
 
-    Raises InputError with the names of the options.
+    `more`: options and dispatcher settings. Raises InputError with option names.
     """
     keywords = keywords_of(RunSpec, _PARAMETERS)
     stated = {keywords[name].name: plain(value) for name, value in more.items() if name in keywords}
@@ -122,7 +120,6 @@ def requested(
 
 
 def _check_settings(dispatcher: Dispatcher, settings: Mapping[str, object], keywords: Mapping[str, object]) -> None:
-    """Refuse a setting that is a misspelt option. Raises InputError."""
     known = known_settings(type(dispatcher.setup))
     for key, value in settings.items():
         near = get_close_matches(key, [*keywords], 1, 0.8) if key not in known else []
@@ -133,6 +130,5 @@ def _check_settings(dispatcher: Dispatcher, settings: Mapping[str, object], keyw
 
 
 def _check_profile(value: object) -> None:
-    """Refuse a value of the setting `profile` where a file is expected. Raises InputError."""
     if isinstance(value, str) and value in [*ProfileRule] and not Path(value).exists():
         raise InputError("--profile", f"no file {value!r}", f'a file, or settings={{"profile": "{value}"}}')

@@ -1,4 +1,4 @@
-"""Values of Python programs as our files and options say them: numbers, texts, lists and tables, nothing else."""
+"""Conversion of Python values to plain values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 
 
 def plain(value: object) -> Any:  # noqa: ANN401 (whatever TOML can say)
-    """The value with NumPy's numbers, tuples, paths and mappings as Python's own numbers, lists, texts and dicts."""
+    """Convert NumPy numbers, tuples, paths and mappings to plain values."""
     match value:
         case np.generic():
             return value.item()
@@ -34,12 +34,12 @@ def plain(value: object) -> Any:  # noqa: ANN401 (whatever TOML can say)
 
 
 def is_no_unicode(text: str) -> bool:
-    """Whether no file in UTF-8 can hold it, as it has a half of a character."""
+    """Return whether a text has surrogates, so UTF-8 cannot encode it."""
     return any("\ud800" <= sign <= "\udfff" for sign in text)
 
 
 def copied(file: Path, path: str | PathLike[str]) -> Path:
-    """Copy a file there, replace what is there, and return its path. Raises InputError where nothing can be written."""
+    """Copy a file to `path`, replacing any file there; return the path. Raises InputError."""
     where = path_of("path", path)
     try:
         return Path(shutil.copyfile(file, where))
@@ -48,7 +48,7 @@ def copied(file: Path, path: str | PathLike[str]) -> Path:
 
 
 def settings_of(settings: object) -> dict[str, object]:
-    """The settings of a mapping; none of None. Raises InputError."""
+    """Return settings as a dict. Raises InputError."""
     if settings is None:
         return {}
     if isinstance(settings, Mapping) and all(isinstance(key, str) for key in settings):
@@ -57,7 +57,7 @@ def settings_of(settings: object) -> dict[str, object]:
 
 
 def setting_text(value: object) -> str:
-    """A setting's value as `--set KEY=VALUE` says it: `True` is on, `False` off."""
+    """Return a value as in `--set`: True is `on`, False `off`."""
     match plain(value):
         case True:
             return "on"
@@ -68,12 +68,12 @@ def setting_text(value: object) -> str:
 
 
 def setting_texts(settings: Mapping[str, object]) -> tuple[str, ...]:
-    """Settings as `--set` takes them."""
+    """Return settings as `KEY=VALUE` texts."""
     return tuple(f"{key}={setting_text(value)}" for key, value in settings.items())
 
 
 def within(out: str | PathLike[str] | None, make: Callable[[Path], Result]) -> Result:
-    """What `make` makes of the folder `out`; without one, of a temporary folder that lives as long as its result."""
+    """Call `make` with `out`, or with a temporary folder removed along with the result."""
     if out is not None:
         return make(path_of("--out", out))
     folder = Path(tempfile.mkdtemp(prefix="dardis-"))

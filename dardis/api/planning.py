@@ -1,4 +1,4 @@
-"""`dardis.plan`, `dardis.hybrid` and `dardis.export`: days planned ahead, and what is in their plans as tables."""
+"""`dardis.plan`, `dardis.hybrid` and `dardis.export`."""
 
 from __future__ import annotations
 
@@ -36,53 +36,52 @@ if TYPE_CHECKING:
 History = Trace | str | PathLike[str]
 Spec = TypeVar("Spec", bound=SiteSpec)
 _OF_SITES: Final = frozenset({"history", "platform", "settings"})
-"""Options that `plan` and `hybrid` take in a form of their own."""
 _OF_EXPORTS: Final = frozenset({"plan_dir"})
 
 
 class Plan:
-    """A plan of one UTC day; its folder lives as long as this object, or stays where `out` named one.
+    """A plan of one UTC day. A temporary folder is removed with this object.
 
-    Times are s on the history's clock, power is kW, energy kWh, money in the platform's currency.
+    Times are in s on the history's clock, power in kW, energy in kWh, money in the platform's currency.
     """
 
     def __init__(self, folder: Path, planned: Planned) -> None:
         self.folder = folder
-        """The files of `dardis plan`. `folder / "target.json"` is a `profile=` for `simulate`."""
+        """Files of `dardis plan`. `folder / "target.json"` can be `profile=` of `simulate`."""
         self.notes: tuple[str, ...] = planned.notes
-        """Notes for people."""
+        """Notes for users."""
         self._planned = planned
 
     @property
     def summary(self) -> Series[Any]:
-        """The figures of summary.json by name (docs/planning.md); None for one that is not known."""
+        """Figures of summary.json by name (docs/planning.md); None if unknown."""
         from pandas import Series
 
         return Series(self._planned.plan.summary, dtype=object)
 
     @property
     def profile(self) -> DataFrame:
-        """profile.csv: what the plan uses of the machine, hour by hour or where it changes."""
+        """profile.csv: planned use of the machine over time."""
         return PROFILE.frame(profile_columns(self._planned.plan.profile, self._planned.plan.offset).values())
 
     @property
     def switching(self) -> DataFrame:
-        """onoff.csv: which nodes are down, and when."""
+        """onoff.csv: when nodes are down."""
         plan = self._planned.plan
         return ONOFF.frame(onoff_columns(plan.onoff, plan.platform, plan.offset).values())
 
     @property
     def schedule(self) -> DataFrame:
-        """schedule.csv: when the jobs that are known or forecast are to start."""
+        """schedule.csv: planned starts of known and forecast jobs."""
         return SCHEDULE.frame(schedule_columns(self._planned.plan.schedule).values())
 
     @property
     def target(self) -> dict[str, Any]:
-        """What the online half is told to aim at, as target.json has it."""
+        """Content of target.json: the goal of the online dispatcher."""
         return target_content(self._planned.target, self._planned.plan.platform)
 
     def report(self, path: str | PathLike[str]) -> Path:
-        """Copy the report there: one HTML file that needs no other."""
+        """Copy the report (self-contained HTML) to `path`; return the path."""
         return copied(self.folder / "report.html", path)
 
     def __repr__(self) -> str:
@@ -90,14 +89,14 @@ class Plan:
 
 
 class Hybrid:
-    """Days that were planned and then lived; its folder lives as long as this object, or stays where `out` named one.
+    """Days planned in turn, then simulated. A temporary folder is removed with this object.
 
-    Times are s on the history's clock, energy is kWh, money in the platform's currency.
+    Times are in s on the history's clock, energy in kWh, money in the platform's currency.
     """
 
     def __init__(self, folder: Path, workload: str, loop: Loop, tables: LoopTables) -> None:
         self.folder = folder
-        """The files of `dardis hybrid`."""
+        """Files of `dardis hybrid`."""
         self._workload, self._loop, self._tables = workload, loop, tables
 
     def __repr__(self) -> str:
@@ -105,24 +104,24 @@ class Hybrid:
 
     @property
     def summary(self) -> Series[Any]:
-        """The figures of summary.json by name (docs/planning.md); None for one that is not known."""
+        """Figures of summary.json by name (docs/planning.md); None if unknown."""
         from pandas import Series
 
         return Series(self._tables.summary, dtype=object)
 
     @property
     def days(self) -> DataFrame:
-        """days.csv: a row for each day."""
+        """days.csv: one row per day."""
         return self._tables.days_table.frame()
 
     @property
     def beside(self) -> DataFrame:
-        """beside.csv: the same days under other rules of switching."""
+        """beside.csv: the same days under other switching rules."""
         return self._tables.beside_table.frame()
 
     @property
     def jobs(self) -> DataFrame:
-        """jobs.csv: the jobs as they ran with the plans' switching."""
+        """jobs.csv: the jobs under the plans' switching."""
         return job_frame(self._loop.switched.schedule, self._workload)
 
     @property
@@ -131,7 +130,7 @@ class Hybrid:
         return job_frame(self._loop.always_on.schedule, self._workload)
 
     def report(self, path: str | PathLike[str]) -> Path:
-        """Copy the report there: one HTML file that needs no other."""
+        """Copy the report (self-contained HTML) to `path`; return the path."""
         return copied(self.folder / "report.html", path)
 
 
@@ -147,10 +146,12 @@ def plan(
 ) -> Plan:
     """Plan a UTC day from the jobs before it, as `dardis plan` does.
 
-    `history` is what has run, `platform` the machine, with power figures; the day is a number from 0 on the history's
-    clock, or a date. Without `out` all is in a temporary folder.
+    - `history`: trace of past jobs.
+    - `platform`: machine, with power figures.
+    - `day`: number from 0 on the history's clock, or a date.
+    - `out`: folder of the plan (default: temporary).
 
-    Raises `InputError` with the command's own line.
+    Raises `InputError` with the command's message.
     """
     stated, have = _stated(PlanSpec, history, platform, options | {"day": day, "date": date})
     return within(out, lambda folder: Plan(folder, run_plan(spec_of(PlanSpec, stated | {"out": folder}), None, have)))
@@ -166,12 +167,13 @@ def hybrid(
     out: str | PathLike[str] | None = None,
     **options: Any,  # noqa: ANN401 (each its own kind)
 ) -> Hybrid:
-    """Plan days in turn and live through each as it really was, as `dardis hybrid` does.
+    """Plan days in turn and simulate each with its real jobs, as `dardis hybrid` does.
 
-    `days` are the first and the last UTC day on the history's clock, from 0: `"8-14"` or `(8, 14)`. `settings` are
-    those of the dispatcher. Without `out` all is in a temporary folder.
+    - `days`: first and last UTC day from 0 on the history's clock: `"8-14"` or `(8, 14)`.
+    - `settings`: dispatcher settings.
+    - `out`: folder of the results (default: temporary).
 
-    Raises `InputError` with the command's own line.
+    Raises `InputError` with the command's message.
     """
     span = "-".join(map(str, days)) if isinstance(days, tuple | list) else str(days)
     stated, have = _stated(HybridSpec, history, platform, options | {"days": span})
@@ -188,7 +190,6 @@ def _stated(
     model: type[Spec], history: History | DataFrame, platform: Platform | str | PathLike[str],
     options: Mapping[str, object],
 ) -> tuple[dict[str, Any], Objects]:  # fmt: skip
-    """The values of the options by field, and the objects that stand for files. Raises InputError."""
     stated = stated_options((model,), options, _OF_SITES)
     trace = None if isinstance(history, str | PathLike) else as_trace(history, strict=stated.get("strict", False))
     machine = None if isinstance(platform, str | PathLike) else as_platform(platform)
@@ -205,10 +206,10 @@ def export(
 ) -> PlanExport:
     """Export a plan as a Slurm program, Redfish requests, OpenMetrics, CSV or JSON, as `dardis export` does.
 
-    `plan` is a `Plan`, the folder of one, or its JSON export. The text is in `text`, lines for people in `notes`; with
-    `out` it is written to a file, too. With `check=True` the outcome of the check is in `check`.
+    `plan` is a `Plan`, its folder, or its JSON export. The result has the exported `text` (`out` also writes a file),
+    `notes` for users, and with `check=True` the outcome `check`.
 
-    Raises `InputError` with the command's own line, `LossError` for a mode that would have lost on the days before.
+    Raises `InputError` with the command's message, `LossError` if the mode would have lost on earlier days.
     """
     stated = stated_options((ExportSpec,), options | {"format": format}, _OF_EXPORTS)
     folder = plan.folder if isinstance(plan, Plan) else path_of("plan", plan)

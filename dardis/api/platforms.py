@@ -1,4 +1,4 @@
-"""Machines as objects: read from a platform file, or made of node groups with ordinary amounts, and checked alike."""
+"""Platforms as Python objects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from dardis.model.errors import InputError
 from dardis.model.files import InputFiles, is_file, write_text
 
 _FILES: Final = ("cooling", "prices", "weather", "carbon")
-"""Keys that may name files."""
 _PLACE: Final = Path("platform")
 
 
@@ -24,23 +23,24 @@ def nodes(
     count: int, *, prefix: str = "n", power: Mapping[str, Any] | None = None, always_on: bool = False,
     **resources: int | str,
 ) -> dict[str, Any]:  # fmt: skip
-    """A group of equal nodes for `Platform`, as in `nodes(64, cores=48, memory="192GiB")`: what each holds.
+    """Return a group of `count` equal nodes for `Platform`: `nodes(64, cores=48, memory="192GiB")`.
 
-    Memory is in MiB, or a text with a unit; any other keyword is a kind of resource (`gpu=4`). Nodes are called
-    `prefix` and their number. `power` has the keys of a platform file (`idle_w`, `core_w`, `off_w`, `boot_s`, …; W and
-    s); `always_on` nodes are never shut down.
+    - `memory`: MiB, or a text with a unit.
+    - `prefix`: node names are the prefix and a number.
+    - `power`: power keys of a platform file (`idle_w`, `core_w`, `off_w`, `boot_s`, …), in W and s.
+    - `always_on`: nodes are never shut down.
+    - other keywords: amounts of other resources (`gpu=4`).
     """
     group: dict[str, Any] = {"count": count, "prefix": prefix, "resources": resources, "power": power}
     return group | {"always_on": True} if always_on else group
 
 
 class Platform:
-    """A machine: groups of equal nodes, and whatever else a platform file says of it (docs/formats.md).
+    """A machine: groups of equal nodes and other platform properties (docs/formats.md). Immutable.
 
-    `nodes` is what `dardis.nodes` makes, one group or several. The keywords are the other keys of a platform file:
-    `partitions`, `queues`, `maintenance`, `prices`, `weather`, `cooling`, `tariff`, …, with lists and mappings for its
-    arrays and tables; files are looked for from the folder we are in. Raises `InputError` with the words that a file
-    gets. It does not change.
+    `nodes` is one group or several, from `dardis.nodes`. Keywords are the other keys of a platform file: `partitions`,
+    `queues`, `maintenance`, `prices`, `weather`, `cooling`, `tariff`, …, with lists and mappings. File names are
+    relative to the current folder. Raises `InputError` with the messages of a platform file.
     """
 
     def __init__(
@@ -59,17 +59,17 @@ class Platform:
         self.machine = stated_platform(_PLACE, content)
 
     machine: model.Platform
-    """What dispatchers are handed."""
+    """Platform for dispatchers."""
     place: Path
-    """What it is called in messages."""
+    """Name in messages."""
     file: Path | None
-    """Where it was read; None: nowhere."""
+    """Source file, or None."""
     digest: str | None
-    """SHA-256 of that file as it was then."""
+    """SHA-256 of the source file when it was read."""
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Platform:
-        """Read a platform file. Raises `InputError`, which names the key."""
+        """Read a platform file. Raises `InputError` with the key."""
         found = cls.__new__(cls)
         found.file = found.place = path_of("platform", path)
         files = InputFiles()
@@ -79,7 +79,7 @@ class Platform:
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Name of the platform."""
         return self.machine.name
 
     @property
@@ -89,14 +89,14 @@ class Platform:
 
     @property
     def cores(self) -> int:
-        """Cores of all nodes."""
+        """Total number of cores."""
         return self.machine.cores
 
     def __repr__(self) -> str:
         return f"<Platform {self.name}: {self.machine.describe()}>"
 
     def write(self, folder: str | PathLike[str]) -> Path:
-        """A file that says just this: its own, or one that is written to the folder."""
+        """Return the platform's file, written to `folder` if missing."""
         if self.file is not None:
             return self.file
         file = path_of("folder", folder) / "platform.toml"
@@ -105,12 +105,12 @@ class Platform:
 
 
 def read_platform(path: str | PathLike[str]) -> Platform:
-    """As `Platform.read`."""
+    """Read a platform file; see `Platform.read`."""
     return Platform.read(path)
 
 
 def as_platform(what: Platform | str | PathLike[str]) -> Platform:
-    """A platform, or the one of that file. Raises InputError."""
+    """Return a platform from an object or file. Raises InputError."""
     if isinstance(what, Platform):
         return what
     if isinstance(what, str | PathLike):

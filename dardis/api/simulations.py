@@ -1,4 +1,4 @@
-"""`dardis.simulate`: a trace replayed under a dispatcher in this process, and what came of it as tables of pandas."""
+"""`dardis.simulate` and its results."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 
 class Run:
-    """What came of a run: tables and figures in memory; files only where somebody asks for them.
+    """Results of a run, in memory.
 
-    Times are s on the trace's clock, spans s, memory is MiB; docs/metrics.md says what each figure means, and
-    docs/formats.md each column.
+    Times are in s on the trace's clock, durations in s, memory in MiB. See docs/metrics.md for figures, docs/formats.md
+    for columns.
     """
 
     def __init__(self, results: Results) -> None:
@@ -42,65 +42,65 @@ class Run:
 
     @cached_property
     def jobs(self) -> DataFrame:
-        """The columns of jobs.csv, a row for each job in the order of submission.
+        """Columns of jobs.csv, one row per job in submission order.
 
-        Shape (jobs, columns). Who was rejected has NaN for when it started (`starting_time`) and all that follows.
+        A rejected job has NaN in `starting_time` and all later columns.
         """
         return job_frame(self._results.schedule, self._results.request.trace.name)
 
     @cached_property
     def metrics(self) -> Series[Any]:
-        """The figures of metrics.json by name; None for one that has no meaning, and a text for `schedule_digest`."""
+        """Figures of metrics.json by name; None if undefined. `schedule_digest` is a text."""
         from pandas import Series
 
         return Series(self._results.metrics, dtype=object, name=self._results.request.dispatcher)
 
     @cached_property
     def profile(self) -> DataFrame:
-        """What was used over time, and what was wished: the columns of profile.csv, from each `time_s` to the next."""
+        """profile.csv: used and desired amounts from each `time_s` to the next."""
         results = self._results
         values = profile_values(results.schedule, results.platform, results.inputs.target.desired)
         return profile_table(results.platform).frame(values)
 
     @property
     def rejected(self) -> Series[Any]:
-        """Why jobs were rejected, by their number; empty where none was."""
+        """Reason by number of each rejected job."""
         from pandas import Series
 
         return Series(dict(self._results.rejected), dtype=object, name="reason")
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What there was to be warned of, as the command says it; each was a `DardisWarning` too."""
+        """Warnings of the command, also issued as `DardisWarning`."""
         return tuple(self._results.warnings)
 
     @property
     def digest(self) -> str:
-        """What two runs share that have the same schedule."""
+        """Digest of the schedule, the same for equal schedules."""
         return str(self._results.metrics["schedule_digest"])
 
     @property
     def record(self) -> dict[str, Any]:
-        """All that is needed to run it again, as in run.json."""
+        """Content of run.json, enough to repeat the run."""
         return self._results.record()
 
     def audit(self) -> list[Violation]:
-        """What is wrong with the schedule, judged from the schedule alone; empty when it is legal.
+        """Return the rule violations in the schedule; empty if legal.
 
-        A violation has `job`, `node` and `time` (s), each None where it has none, and `text`; `str` makes it a line.
+        A violation has `text`, and `job`, `node`, `time` (s) or None. `str` gives one line.
         """
         return self._results.audited()
 
     def report(self, path: str | PathLike[str]) -> Path:
-        """Draw the report as one HTML file that needs no other, replace what is there, and return its path."""
+        """Draw the report (self-contained HTML), replacing any file at `path`; return the path."""
         with tempfile.TemporaryDirectory(prefix="dardis-") as folder:
             self._results.write(Path(folder))
             return copied(_draw(Path(folder)), path)
 
     def save(self, out: str | PathLike[str], *, force: bool = False, no_report: bool = False) -> Path:
-        """Write the whole folder of a run, as `dardis simulate --out` does, and return it.
+        """Write the run's folder as `dardis simulate --out` does; return the folder.
 
-        Raises `InputError` where it holds anything; with `force` another run may be replaced.
+        Raises `InputError` if the folder is not empty. `force` replaces another run.
         """
         out = Path(out)
         with RUN_FOLDER.held(out, force=force):
@@ -127,16 +127,17 @@ def simulate(
 ) -> Run:
     """Replay a trace on a machine under a dispatcher, as `dardis simulate` does, with the same schedule.
 
-    Trace and platform are objects or the paths of files; a trace may be a DataFrame as well. The dispatcher is a name
-    (`dardis dispatchers` lists them), `"package.module:Class"`, or a class at hand, such as a `Rule`. Settings of the
-    dispatcher are keywords, as in `simulate(trace, platform, "easy", order="sjbf")`. Those that have the name of an
-    option (`profile`) go into the mapping `settings`. True is `on`, False `off`.
+    - `trace`: object, path or DataFrame.
+    - `platform`: object or path.
+    - `dispatcher`: a name from `dardis dispatchers`, `"package.module:Class"`, or a class such as a `Rule`.
+    - `settings`: dispatcher settings, also possible as keywords (`order="sjbf"`), except `profile`, an option's name.
+      True is `on`, False `off`.
+    - `out`: folder for all files of the run (default: no files).
 
-    Nothing is written, unless `out` names a folder for all files of a run. Moments are seconds on the trace's clock,
-    dates of UTC, or texts such as `"+2d"`; `trim` is a pair of them.
+    Times are seconds on the trace's clock, UTC dates, or texts such as `"+2d"`. `trim` is a pair of times.
 
-    Raises `InputError` with the line that the command would end with, `DardisError` where the code of a dispatcher
-    fails. Warns (`DardisWarning`) of what the command warns of.
+    Raises `InputError` with the command's message, `DardisError` if the dispatcher's code fails. Issues the command's
+    warnings as `DardisWarning`.
     """
     request, objects = requested(trace, platform, dispatcher, settings_of(settings), more)
     if request.out is NOWHERE:
@@ -148,7 +149,6 @@ def simulate(
 
 
 def _simulated(request: RunSpec, objects: Objects) -> Results:
-    """Run, and warn as the command does."""
     results = simulated(request, InputFiles(), objects, lambda line: warnings.warn(line, DardisWarning, stacklevel=6))
     for line in results.later_warnings:
         warnings.warn(line, DardisWarning, stacklevel=3)
@@ -156,7 +156,6 @@ def _simulated(request: RunSpec, objects: Objects) -> Results:
 
 
 def _draw(folder: Path) -> Path:
-    """Draw the report of a folder."""
     from dardis.report.run_page import draw_report
 
     return draw_report(folder)

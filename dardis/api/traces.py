@@ -1,4 +1,4 @@
-"""Traces as objects: read from files of all forms, or made of columns; what is wrong with one is said as of a file."""
+"""Traces as Python objects."""
 
 from __future__ import annotations
 
@@ -32,10 +32,8 @@ _SWF: Final = (
     "job_id", "submit_s", "wait_s", "runtime_s", _PROCS, "", "", _PROCS, "walltime_s", "memory_kb", "", "user", "group",
     "name", "queue", "partition", "after", "think_s",
 )  # fmt: skip
-"""What the columns of SWF are called here."""
 _TEXTS: Final = ("user", "group", "name", "queue", "partition")
 _HEADER: Final = "header"
-"""What of a frame's `attrs` has the lines of a trace's header."""
 _COLUMNS: Final = {
     "job_id": "number", "submit_s": "submit", "wait_s": "wait", "runtime_s": "runtime", "walltime_s": "stated_walltime",
     _PROCS: "procs", "memory_kb": "memory_kb", "units": "units", "est_s": "est", "lst_s": "lst", "user": "user",
@@ -44,17 +42,20 @@ _COLUMNS: Final = {
 
 
 class Trace:
-    """Jobs that were submitted, or might be: what they asked for, and how long they ran.
+    """Jobs with their requests and runtimes. Immutable.
 
-    Made of columns, it is a job table (docs/formats.md): a pandas DataFrame, or a mapping from names to sequences of
-    equal length. Needed are `job_id`, `submit_s`, `runtime_s`, `units` and one `req_KIND` at least (what one unit asks
-    for: `req_cores`, `req_memory` in MiB or as `"2GiB"`, any other kind); `walltime_s`, `est_s`, `lst_s`, `wait_s`,
-    `queue`, `user`, `group`, `name`, `partition`, `after` and `think_s` may be there. With a column `procs` in place of
-    `units` jobs ask for processors, as in SWF, and `memory_kb` is KiB a processor. Times are whole seconds on a clock
-    of the trace's own; NaN, None and "" say nothing.
+    `jobs` is a job table (docs/formats.md): a pandas DataFrame, or a mapping from names to sequences of equal length.
 
-    `name` stands for the file's in tables and messages. Raises `InputError`, which names row 1 for the names of the
-    columns and row 2 for the first job, as of the file that would hold them. It does not change.
+    - Required: `job_id`, `submit_s`, `runtime_s`, `units` and at least one `req_KIND`, the request of one unit:
+      `req_cores`, `req_memory` (MiB, or `"2GiB"`), or another kind.
+    - Optional: `walltime_s`, `est_s`, `lst_s`, `wait_s`, `queue`, `user`, `group`, `name`, `partition`, `after`,
+      `think_s`.
+    - With `procs` instead of `units`, jobs request processors as in SWF, and `memory_kb` is KiB per processor.
+
+    Times are whole seconds on the trace's own clock. NaN, None and "" mean unknown. `name` replaces the file name in
+    tables and messages.
+
+    Raises `InputError` with a row number: 1 for column names, 2 for the first job.
     """
 
     def __init__(
@@ -82,10 +83,10 @@ class Trace:
 
     @classmethod
     def read(cls, path: str | PathLike[str], *, strict: bool = False) -> Trace:
-        """Read SWF, a job table, sacct's output, the Eurora CSV or Alibaba's pods, plain or gzipped.
+        """Read SWF, a job table, sacct output, the Eurora CSV or Alibaba pods, plain or gzipped.
 
-        Lines that are no job are counted; with `strict` the first malformed one is an `InputError`, as is a file that
-        holds no job.
+        Lines without a job are counted. Raises `InputError` if the file has no job; with `strict`, also for the first
+        malformed line.
         """
         file = path_of("trace", path)
         found = cls.__new__(cls)
@@ -95,18 +96,17 @@ class Trace:
         return found
 
     jobs: model.Trace
-    """What dispatchers' jobs are made of."""
+    """Jobs for dispatchers."""
     history: model.Trace | None
-    """The same with jobs that have not ended; None: the file has them."""
+    """Jobs including unfinished jobs; None: read the file."""
     place: Path
-    """What it is called in messages."""
+    """Name in messages."""
     file: Path | None
-    """Where it was read; None: nowhere."""
+    """Source file, or None."""
     digest: str | None
-    """SHA-256 of that file as it was then."""
+    """SHA-256 of the source file when it was read."""
 
     def __len__(self) -> int:
-        """Number of jobs."""
         return len(self.jobs)
 
     def __repr__(self) -> str:
@@ -115,11 +115,10 @@ class Trace:
 
     @property
     def frame(self) -> DataFrame:
-        """The jobs as a DataFrame, a row each, by submission and number; without columns in which nothing is stated.
+        """Jobs as a DataFrame, one row each, by submission and number, without empty columns.
 
-        They are called as `Trace` wants them, so that `Trace(trace.frame[rows])` is a part of the trace. Whoever has
-        jobs with parts, exact nodes or alternatives gets the first of each only. Its `attrs` have the header's lines,
-        such as when the clock began, as long as pandas keeps them.
+        `Trace(trace.frame[rows])` is a part of the trace. Only the first of a job's parts, exact nodes or alternatives
+        is given. `attrs` holds the header lines, such as the start of the clock, as long as pandas keeps them.
         """
         from pandas import DataFrame
 
@@ -140,11 +139,14 @@ class Trace:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What whoever uses the trace should be told."""
+        """Notes about the trace for users."""
         return self.jobs.notes
 
     def write(self, folder: str | PathLike[str]) -> Path:
-        """A file that reads back as this trace: its own, or one that is written to the folder."""
+        """Return the trace's file, written to `folder` if missing.
+
+        Raises `InputError` if SWF cannot hold the jobs.
+        """
         if self.file is not None:
             return self.file
         file = path_of("folder", folder) / f"{self.place.name}{'.swf' if self.jobs.counts_processors else '.csv'}"
@@ -159,12 +161,11 @@ class Trace:
 
 
 def read_trace(path: str | PathLike[str], *, strict: bool = False) -> Trace:
-    """As `Trace.read`."""
+    """Read a trace file; see `Trace.read`."""
     return Trace.read(path, strict=strict)
 
 
 def _columns(jobs: Any) -> dict[str, list[object]]:  # noqa: ANN401 (whatever somebody hands in)
-    """The values of each column. Raises InputError for what has none."""
     expected = "a DataFrame, or a mapping from names to sequences of equal length (dardis.read_trace reads files)"
     if not isinstance(jobs, Mapping) and not hasattr(jobs, "columns"):
         raise InputError("trace", f"is a {type(jobs).__name__}", expected)
@@ -178,7 +179,6 @@ def _columns(jobs: Any) -> dict[str, list[object]]:  # noqa: ANN401 (whatever so
 
 
 def _cell(value: object) -> object:
-    """A cell of a table as a file says it; a float that is whole is a whole number."""
     value = plain(value)
     if value is None or (isinstance(value, float) and math.isnan(value)) or str(value) in {"<NA>", "NaT"}:
         return ""
@@ -188,7 +188,6 @@ def _cell(value: object) -> object:
 
 
 def _of_processors(name: str, columns: Mapping[str, list[object]], *, strict: bool) -> model.Trace:
-    """Its numbers are read as those of SWF, and its texts are as they are. Raises InputError."""
     trace = parse_swf(Path(name), _swf_text(name, columns), strict=strict)
     rows = np.asarray(trace.line) - 2
     texts = {text: np.array([*map(_named, columns[text])], dtype=object) for text in _TEXTS if text in columns}
@@ -196,7 +195,6 @@ def _of_processors(name: str, columns: Mapping[str, list[object]], *, strict: bo
 
 
 def _named(cell: object) -> str:
-    """A text, or a number as one; "" for -1, which SWF says of what is unknown."""
     return "" if str(cell) == "-1" else str(cell)
 
 
@@ -210,7 +208,7 @@ def _swf_text(name: str, columns: Mapping[str, list[object]]) -> str:
     nothing = [-1] * len(columns["job_id"])
     numbers = {column: cells for column, cells in columns.items() if column not in _TEXTS}
     cells = [[-1 if cell == "" else cell for cell in numbers.get(column, nothing)] for column in _SWF]
-    # Its first line is one of a comment, so that lines are counted as those of a job table.
+    # The comment counts as line 1, so line numbers match a job table.
     return "; Version: 2.2\n" + "".join(" ".join(map(str, row)) + "\n" for row in zip(*cells, strict=True))
 
 
@@ -221,7 +219,6 @@ def _says_something(values: np.ndarray[Any, Any]) -> bool:
 
 
 def _with_gaps(name: str, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Numbers, with NaN where nothing is stated."""
     if values.dtype == object or name.startswith("req_"):
         return values
     unknown = (values == model.UNKNOWN) | (values == NO_TIME)
@@ -229,7 +226,7 @@ def _with_gaps(name: str, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def as_trace(what: Trace | DataFrame | str | PathLike[str], *, strict: bool) -> Trace:
-    """A trace, one of these columns, or that of a file. Raises InputError."""
+    """Return a trace from an object, columns or file. Raises InputError."""
     if isinstance(what, Trace):
         for skip in what.jobs.skipped if strict else ():
             if skip.malformed:

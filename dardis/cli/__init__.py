@@ -1,1 +1,1 @@
-"""The `dardis` command: one file for each group of commands; builds objects, runs, writes."""
+"""The `dardis` command, one module per command group."""

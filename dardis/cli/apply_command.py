@@ -1,4 +1,4 @@
-"""`dardis apply`: sends exported Redfish requests to the controllers of nodes at their times, or undoes that."""
+"""The `dardis apply` command."""
 
 from __future__ import annotations
 

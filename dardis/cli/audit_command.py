@@ -1,4 +1,4 @@
-"""`dardis audit` and `dardis solve`: schedules and decisions judged again."""
+"""The `dardis audit` and `dardis solve` commands."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 METRICS = "metrics.json"
 SHOWN = 20
-"""Violations that are told; of the rest only how many."""
 
 
 def audit(
@@ -35,7 +34,7 @@ def audit(
         typer.Option(metavar="P.toml", help="The machine, when DIR has no run.json or to judge by another."),
     ] = None,
 ) -> None:
-    """Judge whether a schedule is legal: exit status 0 when it is, 1 with what is wrong when it is not."""
+    """Check whether a schedule is legal. Exit status 0: legal; 1: violations, which are printed."""
     from dardis.config.json_records import RunRecord, read_metrics
     from dardis.config.toml_file import read_json
     from dardis.metrics.audit import Audit
@@ -73,7 +72,6 @@ def audit(
 def _violations(
     judge: Audit, path: Path, metrics: dict[str, Any] | None, trim: tuple[int, int] | None, *, by_core: bool
 ) -> Iterator[Violation]:
-    """What is wrong with the schedule of a file, one after the other, under a progress bar."""
     from dardis.cli.progress import bar
 
     with bar("reading", "MB") as tell:
@@ -85,7 +83,6 @@ def _violations(
 
 
 def _seen(path: Path) -> tuple[int, int] | None:
-    """Which file that is, and when it was written: other results have another seal."""
     try:
         found = path.stat()
     except OSError:
@@ -94,7 +91,6 @@ def _seen(path: Path) -> tuple[int, int] | None:
 
 
 def _machine(path: Path, record: RunRecord | None, file: Path | None) -> Platform:
-    """The machine that the user names, else the one the run was made on."""
     if file is not None:
         from dardis.config.platform_file import load_platform
 
@@ -118,7 +114,6 @@ def _machine(path: Path, record: RunRecord | None, file: Path | None) -> Platfor
 
 
 def _asked(path: Path, record: RunRecord | None) -> tuple[AskedJobs | None, str]:
-    """The jobs that the run was asked for, or why nobody can tell."""
     from dardis.metrics.requested_jobs import AskedJobs
     from dardis.model.files import sha256_of
 
@@ -158,7 +153,7 @@ def solve(
         Path | None, typer.Option(metavar="F.csv", help="Write a row for each: as solver.csv, and who starts now.")
     ] = None,
 ) -> None:
-    """Put decisions to a constraint model: objective, bound and time for each."""
+    """Solve decisions with a constraint model; print objective, bound and time of each."""
     from dardis.engine.clock import cpu_timed
     from dardis.registry import find_dispatcher
     from dardis.runs.instances import Solution, check_table, read_instances, setup_of, write_solutions
@@ -191,7 +186,6 @@ def _line(name: str, *figures: str) -> str:
 
 
 def _status(one: Solution) -> str:
-    """What the solver says, or why it was not asked."""
     return one.told.status or ("too large" if one.told.too_large else "not asked")
 
 

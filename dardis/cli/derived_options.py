@@ -1,4 +1,4 @@
-"""Options of commands: derived from the fields of a model, or shared by several commands."""
+"""Command options from model fields or shared by commands."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NO_HELP: Final[Mapping[str, str]] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Group:
-    """Commands that share a first word, by their second one, and the help of the first."""
+    """Commands by second word, and help for the first."""
 
     help: str
     commands: dict[str, Command]
@@ -36,8 +36,6 @@ class Group:
 
 @dataclass(frozen=True)
 class _Source:
-    """The models whose fields are options of a command, each as `module:Class`."""
-
     models: tuple[str, ...]
     omit: frozenset[str]
     unstated: bool
@@ -49,11 +47,10 @@ def options_of(
     *models: str, omit: frozenset[str] = frozenset(), unstated: bool = False,
     optional: frozenset[str] = frozenset(), helps: Mapping[str, str] = NO_HELP,
 ) -> Callable[[AnyCommand], AnyCommand]:  # fmt: skip
-    """Decorator of a command whose first argument is the values of the models' options, by field (see `derived`).
+    """Return a decorator for a command with option values by field as first argument (see `derived`).
 
-    Models are named, so that they are imported only where the command is used. With `unstated` an
-    option that is not stated has no value. `optional` are fields that the command can do without, and `helps` replaces
-    the help of a field.
+    Models are imported on use. `unstated`: omit unset options. `optional`: fields that may be missing. `helps`: other
+    help texts by field.
     """
 
     def decorator(command: AnyCommand) -> AnyCommand:
@@ -64,7 +61,7 @@ def options_of(
 
 
 def derived(command: Command) -> Command:
-    """The command as Typer takes it: options of its models, then its own. Unstated options are left out."""
+    """Return the command for Typer: options of its models, then its own."""
     source: _Source | None = getattr(command, _SOURCE, None)
     if source is None:
         return command
@@ -94,7 +91,7 @@ def _model(name: str) -> type[BaseModel]:
 
 
 def dispatchers_beginning(incomplete: str) -> list[str]:
-    """Complete the last of the dispatchers' names, which commas part: for shells, which ask for it at a TAB."""
+    """Complete the last dispatcher in a comma-separated list."""
     from dardis.registry import dispatcher_names
 
     before, comma, last = incomplete.rpartition(",")
@@ -102,7 +99,6 @@ def dispatchers_beginning(incomplete: str) -> list[str]:
 
 
 def _parameter(one: OptionField, source: _Source) -> inspect.Parameter:
-    """Typer's parameter of an option."""
     about = one.about
     by_typer = one.kind in (str, bool, Path) or one.is_list
     kind: Any = list[str] if one.is_list else one.kind if by_typer else str
@@ -131,7 +127,6 @@ def _parameter(one: OptionField, source: _Source) -> inspect.Parameter:
 
 
 def _value_of(one: OptionField, value: object) -> object:
-    """The value of a field; None: the option is not stated."""
     if one.kind is bool:
         return not one.default if value else None
     return tuple(value) if isinstance(value, list) else value
@@ -144,7 +139,7 @@ Force = Annotated[bool, typer.Option("--force", help="Replace OUT if it exists."
 
 
 def check_platform_out(out: Path, force: bool) -> None:
-    """Refuse a file that can't be a platform's, and with no `force` one that exists. Raises InputError."""
+    """Raise InputError unless `out` can be a platform file, new or with `force`."""
     if out.suffix != ".toml":
         raise InputError(out, "no name of a platform file", "a name that ends in .toml")
     if not out.parent.is_dir():
@@ -153,6 +148,6 @@ def check_platform_out(out: Path, force: bool) -> None:
 
 
 def check_absent(out: Path, force: bool) -> None:
-    """Refuse a file that exists, but with `force`. Raises InputError."""
+    """Raise InputError if a file exists, unless `force`."""
     if out.exists() and not force:
         raise InputError(out, "exists", "another name, or --force to replace it")

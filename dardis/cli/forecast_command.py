@@ -1,4 +1,4 @@
-"""`dardis forecast`: the jobs and the core demand of a coming day, or how good the methods would have been."""
+"""The `dardis forecast` command."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def forecast(
     strict: Strict = False,
     force: Annotated[bool, typer.Option("--force", help="Replace what --out names.")] = False,
 ) -> None:
-    """Forecast what will be submitted in a day or two from what was submitted before."""
+    """Forecast the submissions of one or two days from earlier submissions."""
     from dardis.config.platform_file import load_platform
     from dardis.config.run_spec import CalendarSpec
     from dardis.workload.trace_reader import read_equal_units
@@ -83,7 +83,6 @@ def forecast(
 
 
 def _check(out: Path | None, day: int | None, method: str | None, days: str | None, *, backtest: bool) -> None:
-    """Refuse options that do not go together."""
     if backtest:
         for option, value in (("--out", out), ("--day", day), ("--method", method)):
             if value is not None:
@@ -96,10 +95,6 @@ def _check(out: Path | None, day: int | None, method: str | None, days: str | No
 
 @contextmanager
 def _held(out: Path, *, force: bool) -> Iterator[tuple[Path, Path]]:
-    """Where the jobs and the demand go, which nobody else writes meanwhile; a folder is made.
-
-    Raises InputError where that can't be, or a file exists and is not to be replaced.
-    """
     from dardis.model.files import plain_name
     from dardis.model.out_folder import LOCK_FILE, locked
     from offline.forecast.forecast_files import DEMAND_FILE, JOBS_FILE
@@ -148,7 +143,6 @@ def _write(made: Forecast, machine: Platform, calendar: Calendar, files: tuple[P
 
 
 def _judge(name: str, jobs: Trace, calendar: Calendar, hours: int, span: tuple[int, int] | None, seed: int) -> None:
-    """Print the table of errors; a progress bar goes before it on a terminal."""
     from rich.progress import Progress
 
     from offline.forecast.backtest import backtest, backtest_days
@@ -191,7 +185,6 @@ def _ratio(value: float, of: float) -> str:
 
 
 def _show(rows: list[list[str]]) -> None:
-    """With rules and colours on a terminal, aligned text in a pipe."""
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.table import Table

@@ -1,4 +1,4 @@
-"""Commands that ask a live service."""
+"""Commands for a live service."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Limit = Annotated[
 
 
 def queue(user: OfUser = None, limit: Limit = None, folder: Folder = None, as_json: Json = False) -> None:
-    """List the jobs that are not over: their states, what they wait for, since when they run."""
+    """List unfinished jobs: states, reasons for waiting, and running times."""
     from dardis.cli.live_tables import job_rows, print_table
     from dardis.engine.clock import unix_now
 
@@ -60,7 +60,7 @@ def history(
     folder: Folder = None,
     as_json: Json = False,
 ) -> None:
-    """List the jobs that are over: how they ended, when, and how long they ran."""
+    """List finished jobs: results, end times and running times."""
     from dardis.cli.live_tables import USUAL_HISTORY, ended_rows, ended_since, print_table
     from dardis.engine.clock import unix_now
 
@@ -74,7 +74,7 @@ def history(
 
 
 def show(job: JobId, folder: Folder = None, as_json: Json = False) -> None:
-    """Show all that is known of a job."""
+    """Show all information about a job."""
     from dardis.cli.live_tables import job_lines
 
     found = asked_service(folder).job(id_of(job))
@@ -85,26 +85,26 @@ def show(job: JobId, folder: Folder = None, as_json: Json = False) -> None:
 
 
 def wait(jobs: JobIds, folder: Folder = None, as_json: Json = False) -> JobStatus:
-    """Wait for the end of jobs, and end with the job's exit code, of several with the highest.
+    """Wait for the end of jobs; exit with their highest exit code.
 
-    A job that a signal N ended counts as 128 + N, one that met its walltime as 124, one that was cancelled as 143, one
-    that could not be started as 126, and one whose end nobody knows as 125, as where the service is away for long.
+    Other exit codes: 128 + N: ended by signal N. 124: walltime reached. 143: cancelled. 126: could not start. 125: end
+    unknown, also if the service stays unreachable.
     """
     return waited_for(asked_service(folder), ids_of(jobs), as_json)
 
 
 def cancel(jobs: JobIds, whole_array: WholeArray = False, folder: Folder = None, as_json: Json = False) -> None:
-    """End jobs that run, by SIGTERM and after their grace by SIGKILL; jobs that wait won't start."""
+    """Cancel jobs: running jobs get SIGTERM, and SIGKILL after their grace time; waiting jobs never start."""
     _change("cancel", jobs, whole_array, folder, as_json)
 
 
 def hold(jobs: JobIds, whole_array: WholeArray = False, folder: Folder = None, as_json: Json = False) -> None:
-    """Keep jobs that wait from starting."""
+    """Hold waiting jobs: none starts until its release."""
     _change("hold", jobs, whole_array, folder, as_json)
 
 
 def release(jobs: JobIds, whole_array: WholeArray = False, folder: Folder = None, as_json: Json = False) -> None:
-    """Let jobs start that are held, or once more where nobody can say how they ended."""
+    """Release held jobs; run jobs with an unknown end again."""
     _change("release", jobs, whole_array, folder, as_json)
 
 
@@ -119,7 +119,7 @@ def nodes(
     folder: Folder = None,
     as_json: Json = False,
 ) -> None:
-    """List the nodes: what they have, what of it is in use, by which jobs."""
+    """List the nodes: resources, usage and jobs."""
     from dardis.cli.live_tables import node_rows, print_table
 
     service = asked_service(folder)
@@ -145,7 +145,7 @@ def drain(
     folder: Folder = None,
     as_json: Json = False,
 ) -> None:
-    """Let no more jobs start on a node; those that run there go on."""
+    """Start no more jobs on a node. Running jobs continue."""
     from dardis.model.errors import InputError
 
     if undo and why:
@@ -163,7 +163,7 @@ def logs(
     folder: Folder = None,
     as_json: Json = False,
 ) -> None:
-    """Print what a job has written; with --json where that is."""
+    """Print a job's output; with --json, its path."""
     from dardis.live.output import copied, path_of
 
     service, number = asked_service(folder), id_of(job)
@@ -183,10 +183,10 @@ def execute(
     ] = None,
     folder: Folder = None,
 ) -> JobStatus:
-    """Within a job: run a command on a node of the job, and end with its exit code.
+    """Within a job: run a command on a node of the job; exit with its exit code.
 
-    It has this environment and folder, the cores of the job there, and no input; it ends with the job. 128 + N after
-    signal N, 255 where it could not be run or nobody knows how it ended.
+    The command has this environment and folder, the job's cores there, and no input. The end of the job ends the
+    command. Exit codes: 128 + N: signal N. 255: could not run, or end unknown.
     """
     from dardis.live.remote_shell import run_on
     from dardis.model.errors import InputError
@@ -203,7 +203,7 @@ def stop(
     folder: Folder = None,
     as_json: Json = False,
 ) -> None:
-    """End the service. What waits is there again at the next dardis serve, and what runs goes on."""
+    """Stop the service. Running jobs continue; waiting jobs are kept for the next dardis serve."""
     answer = asked_service(folder).post("/stop", {"kill": kill}, again=False)
     if as_json:
         print_json(answer)
@@ -213,7 +213,6 @@ def stop(
 
 
 def _change(do: str, jobs: Sequence[str], whole_array: bool, folder: Path | None, as_json: bool) -> None:
-    """Have something done to jobs; where it can't be done to one, to the others all the same."""
     from dardis.model.errors import DardisError
 
     service = asked_service(folder)
@@ -236,7 +235,7 @@ def replay(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a service, running or not.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print what came of it as an object.")] = False,
 ) -> int:
-    """Put what happened through the same decisions again; exit status 1 where a job starts at another time or node."""
+    """Repeat the recorded decisions. Exit status 1 if a job's start time or node differs."""
     from dataclasses import asdict
 
     from dardis.cli.live_requests import print_json

@@ -1,4 +1,4 @@
-"""What commands that ask a live service share: its folder, ids, the exit status of jobs, answers as JSON."""
+"""Shared parts of commands for a live service."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 MOST_IDS: Final = 1_000_000
 TIMED_OUT, UNKNOWN, NOT_STARTED, CANCELLED = 124, 125, 126, 143
-"""Exit statuses for jobs that have no exit code; `dardis wait --help` tells them."""
+"""Exit statuses without an exit code; see `dardis wait --help`."""
 
 Folder = Annotated[
     Path | None,
@@ -32,33 +32,33 @@ WholeArray = Annotated[bool, typer.Option("--array", help="All jobs of the array
 
 
 class WordsCommand(TyperCommand):
-    """A command whose options end at the first word: what follows is another command's."""
+    """A command with options only before the first word."""
 
     allow_interspersed_args = False
 
 
 class JobStatus(int):
-    """An exit status that is a job's, whatever our own of this number would mean."""
+    """Exit status of a job, not of the command."""
 
     __slots__ = ()
 
 
 def asked_service(folder: Path | None) -> Client:
-    """The service that is meant. Raises InputError."""
+    """Return the client of the service. Raises InputError."""
     from dardis.live.client import Client, place_of
 
     return Client(place_of(folder))
 
 
 def id_of(text: str) -> int:
-    """The id that a word is. Raises InputError."""
+    """Return a job id from text. Raises InputError."""
     from dardis.live.job_request import LARGEST_ID
 
     return whole_of("ID", text, 1, LARGEST_ID, "the number of a job")
 
 
 def ids_of(words: Iterable[str]) -> list[int]:
-    """The ids that words are, or the first and last of many. Raises InputError."""
+    """Return job ids from ids and A-B ranges. Raises InputError."""
     from dardis.live.job_request import LARGEST_ID
 
     found: list[int] = []
@@ -71,7 +71,7 @@ def ids_of(words: Iterable[str]) -> list[int]:
 
 
 def status_of(job: Mapping[str, Any]) -> JobStatus:
-    """What a command ends with that has waited for the end of a job."""
+    """Return the exit status for a finished job."""
     known = {"completed": 0, "timeout": TIMED_OUT, "cancelled": CANCELLED, "unknown": UNKNOWN}
     if (status := known.get(job["state"])) is not None:
         return JobStatus(status)
@@ -81,9 +81,9 @@ def status_of(job: Mapping[str, Any]) -> JobStatus:
 
 
 def waited_for(service: Client, numbers: Iterable[int], as_json: bool) -> JobStatus:
-    """Wait for the ends of jobs; the highest of their exit statuses. Tells what ended otherwise than well.
+    """Wait for jobs, report failures, and return the highest exit status.
 
-    Where the service stays away, nobody knows the end.
+    The status is UNKNOWN if the service stays unreachable.
     """
     from dardis.live.client import AwayError
 
@@ -103,7 +103,6 @@ def waited_for(service: Client, numbers: Iterable[int], as_json: bool) -> JobSta
 
 
 def _how(job: Mapping[str, Any]) -> str:
-    """How it ended, as far as the name of its state doesn't say so."""
     if job["why"] and job["why"] != job["state"]:
         return f": {job['why'].removeprefix(job['state'] + ': ')}"
     if job["state"] != "failed":
@@ -112,10 +111,10 @@ def _how(job: Mapping[str, Any]) -> str:
 
 
 def print_json(answer: Mapping[str, Any]) -> None:
-    """An answer of the service, in one line."""
+    """Print an answer of the service as one line."""
     typer.echo(json.dumps(answer))
 
 
 def warn(line: str) -> None:
-    """Say what the asker should know."""
+    """Print a warning."""
     typer.echo(f"dardis: warning: {line}", err=True)

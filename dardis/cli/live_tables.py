@@ -1,4 +1,4 @@
-"""What the live service tells, as tables and lines for people. Moments are UTC, as `--since` takes them."""
+"""Tables and lines for a live service, with UTC times."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NUMBERS: Final = frozenset({"NODES", "CPUS", "TIME", "LIMIT", "CORES", "USED", 
 
 
 def print_table(columns: Row, rows: Iterable[Row]) -> None:
-    """A table: drawn on a terminal, else in plain columns, in which nothing is left empty."""
+    """Print a table: drawn on a terminal, otherwise plain."""
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.markup import escape
@@ -46,7 +46,7 @@ def print_table(columns: Row, rows: Iterable[Row]) -> None:
 
 
 def job_rows(jobs: Iterable[Job], now_ms: int) -> tuple[Row, list[Row]]:
-    """The jobs that are not over; those of an array that wait for the same are one row."""
+    """Return rows of unfinished jobs; similar jobs of an array share a row."""
     rows: list[Row] = []
     for _, alike in groupby(jobs, _alike):
         group = list(alike)
@@ -61,7 +61,7 @@ def job_rows(jobs: Iterable[Job], now_ms: int) -> tuple[Row, list[Row]]:
 
 
 def ended_rows(jobs: Iterable[Job]) -> tuple[Row, list[Row]]:
-    """The jobs that are over."""
+    """Return rows of finished jobs."""
     rows: list[Row] = [
         (
             str(job["id"]), job["name"], job["user"], job["state"], _code(job), _ran(job),
@@ -74,7 +74,7 @@ def ended_rows(jobs: Iterable[Job]) -> tuple[Row, list[Row]]:
 
 
 def node_rows(nodes: Iterable[Mapping[str, Any]]) -> tuple[Row, list[Row]]:
-    """The nodes."""
+    """Return rows of nodes."""
     rows: list[Row] = [
         (
             node["name"], "silent" if node["silent"] else node["state"], str(node["cores"]), str(node["used_cores"]),
@@ -86,7 +86,7 @@ def node_rows(nodes: Iterable[Mapping[str, Any]]) -> tuple[Row, list[Row]]:
 
 
 def job_lines(job: Job) -> list[str]:
-    """All that is told of a job, a line each; what is nothing is left out, and patterns are told as paths."""
+    """Return one line per known property; file patterns become paths."""
     paths = {name: str(path_of(job, error=name == "error")) for name in ("output", "error") if job[name]}
     said = {
         name.removesuffix("_ms") if name.endswith("_ms") else name: _value(name, value)
@@ -98,16 +98,15 @@ def job_lines(job: Job) -> list[str]:
 
 
 def _on_or_why_not(job: Job) -> str:
-    """Where a job runs, and why that isn't sure; else why it doesn't run."""
     on = ",".join(job["nodes"]) if job["state"] == "running" else ""
     return ": ".join(part for part in (on, job["why"]) if part)
 
 
 def ended_since(text: str, now_ms: int) -> int:
-    """Unix ms that `--since` says: a moment of UTC, or a span back from now. Raises InputError."""
+    """Return `--since` (UTC time, or span before now) in Unix ms. Raises InputError."""
     with suppress(ValueError, OverflowError):
         return parse_utc(text) * 1000
-    if ":" not in text:  # that could be a time of the day, or so many hours and minutes ago
+    if ":" not in text:  # could be a time of day, or hours and minutes ago
         with suppress(InputError):
             return now_ms - read_time(text, "--since") * 1000
     raise InputError("--since", repr(text), "a UTC moment as 2026-11-25 or 2026-11-25T04:00Z, or 2h, 1d")

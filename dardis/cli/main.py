@@ -1,4 +1,4 @@
-"""The `dardis` command. Promises one line and the right exit status for a mistake, and no traceback for a user's."""
+"""The `dardis` command. A user's mistake prints one line and no traceback."""
 
 from __future__ import annotations
 
@@ -31,12 +31,11 @@ from dardis.cli.derived_options import derived
 from dardis.cli.live_requests import JobStatus, WordsCommand
 from dardis.model.errors import INTERRUPTED, DardisError, failure_line
 
-# Typer brings its own copy of click from some version on; a usage mistake is the parent of both copies' BadParameter.
+# Newer versions of Typer have their own copy of click; a usage mistake is the parent of both copies' BadParameter.
 UsageMistake: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
 
 OBJECTS_BETWEEN_COLLECTIONS = 250_000
-"""A run makes millions of objects and hardly a cycle: to look for one after every 700 took 6 % of the CPU, and the
-same of loading its modules."""
+"""Collection threshold. Python's 700 cost 6 % of a run's CPU time, and of module loading."""
 
 _COMMANDS: Final[dict[str, Callable[..., object]]] = {
     "simulate": simulate_commands.simulate,
@@ -84,7 +83,7 @@ def common(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and end.")
     ] = False,
 ) -> None:
-    """Nothing is common to all commands but the version."""
+    """Options of all commands."""
 
 
 def _no_options() -> None:
@@ -92,7 +91,6 @@ def _no_options() -> None:
 
 
 def _without_options(command: Callable[..., object]) -> Callable[[], object]:
-    """What stands for a command in a list of all."""
 
     def listed() -> object:
         return command()
@@ -102,7 +100,7 @@ def _without_options(command: Callable[..., object]) -> Callable[[], object]:
 
 
 def app_of(names: Iterable[str] = (*_COMMANDS, *_GROUPS), *, listed: bool = False) -> typer.Typer:
-    """The command with these subcommands; `listed`: with their names and help alone."""
+    """Return the app with these subcommands; `listed`: names and help only."""
     made = typer.Typer(
         no_args_is_help=True,
         pretty_exceptions_enable=False,
@@ -123,20 +121,20 @@ def app_of(names: Iterable[str] = (*_COMMANDS, *_GROUPS), *, listed: bool = Fals
 
 
 def main() -> None:
-    """Run the command and end the process with its exit status."""
+    """Run the command and exit with its status."""
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
-    # Nothing here multiplies matrices of a size that threads would help; to start them takes 0.07 s CPU on two cores.
+    # No matrix here is large enough for threads; starting them takes 0.07 s of CPU time on two cores.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     status = run(sys.argv[1:])
-    # CPython remembers an interrupt that met `exec` of a text, as where a dataclass is made, until the next one, and
-    # `python -m` would end by a signal though it was caught.
+    # CPython remembers an interrupt during `exec` of a text (as in creating a dataclass) until the next `exec`.
+    # Without this, `python -m` would end by a signal although the interrupt was caught.
     exec("")  # noqa: S102
     sys.exit(status)
 
 
 def run(arguments: list[str]) -> int:
-    """Run the command; return its exit status. Mistakes become one line on standard error."""
-    # To look at the options of all subcommands takes a tenth of the CPU of a small run.
+    """Run the command; return its exit status."""
+    # Loading the options of all subcommands takes 10 % of a small run's CPU time.
     words = arguments or _words_to_complete()
     known = words[:1] if words and words[0] in (_COMMANDS | _GROUPS) else None
     app = app_of(listed=True) if known is None else app_of(known)
@@ -150,7 +148,7 @@ def run(arguments: list[str]) -> int:
         sys.stderr.close()
         return 1
     except UsageMistake as error:
-        # Without any argument the help has been shown, and there is nothing to add.
+        # Without arguments, the help text has been printed already.
         text = error.format_message() if arguments else ""
         context = getattr(error, "ctx", None)
         asked = context.command_path if context else "dardis"
@@ -163,12 +161,12 @@ def run(arguments: list[str]) -> int:
 
 
 def _words_to_complete() -> list[str]:
-    """The words behind `dardis` of a command line that a shell completes: it hands them in as a variable."""
+    """Return the words after `dardis` in shell completion."""
     return os.environ.get("_TYPER_COMPLETE_ARGS", os.environ.get("COMP_WORDS", "")).split()[1:]
 
 
 def _tell(line: str, status: int) -> int:
-    """Say what went wrong, once, however many ranks found it out, and hand the exit status on."""
+    """Print an error on the first rank only; return the status."""
     from dardis.transport.launcher import is_first_rank
 
     if not is_first_rank():

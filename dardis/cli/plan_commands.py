@@ -1,4 +1,4 @@
-"""`dardis plan`, `hybrid`, `review` and `export`: days planned ahead."""
+"""`dardis plan`, `hybrid`, `review` and `export`: day-ahead plans."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def plan(options: dict[str, Any]) -> None:
 
 @contextmanager
 def shown_progress() -> Iterator[SearchProgress | None]:
-    """What is being done, the best profit and the bound, on a terminal; nothing in a pipe."""
+    """Show step, best profit and bound on a terminal."""
     import sys
 
     if not sys.stdout.isatty():
@@ -56,7 +56,7 @@ def shown_progress() -> Iterator[SearchProgress | None]:
 
 @options_of("offline.loop.hybrid_spec:HybridSpec")
 def hybrid(options: dict[str, Any]) -> None:
-    """Forecast, plan, extract and switch day by day, and simulate each day online with what really arrived."""
+    """Forecast, plan, extract and switch day by day, and simulate each day online with the real jobs."""
     from dardis.config.option import spec_of
     from offline.loop.hybrid_run import figures_for_people, run_hybrid
     from offline.loop.hybrid_spec import HybridSpec
@@ -72,7 +72,6 @@ def hybrid(options: dict[str, Any]) -> None:
 
 
 def _show_beside(rows: Sequence[Mapping[str, Figure]]) -> None:
-    """The same days under other rules, a line each."""
     typer.echo(f"  {'the same days with':<28} {'profit':>12} {'wait for boots':>15} {'delayed':>8} {'cycles':>7}")
     for row in rows:
         profit, delay, share, cycles = (
@@ -89,7 +88,7 @@ def review(
     out: Annotated[Path, typer.Option(metavar="FILE.html", help="Where the page goes.")],
     force: Annotated[bool, typer.Option("--force", help="Replace FILE.html.")] = False,
 ) -> None:
-    """Judge a plan's day: two runs under the plan's weather and prices, as two lines and a page."""
+    """Judge a plan's day: compare two runs under its weather and prices, in two lines and a page."""
     from dardis.cli.derived_options import check_absent
     from offline.day.review import draw
     from offline.day.review import review as judge
@@ -104,7 +103,7 @@ def review(
 
 @options_of("offline.export.export_spec:ExportSpec")
 def export(options: dict[str, Any]) -> None:
-    """Write a plan as a Slurm program, Redfish requests, OpenMetrics, CSV or JSON; or check what it would bring."""
+    """Write a plan as a Slurm program, Redfish requests, OpenMetrics, CSV or JSON; or check its expected effect."""
     from dardis.cli.plan_commands import shown_progress
     from dardis.config.option import spec_of
     from offline.export.export_spec import ExportSpec
@@ -118,7 +117,7 @@ def export(options: dict[str, Any]) -> None:
         with shown_progress() as progress:
             tell = (lambda doing: progress(doing, None, None)) if progress else None
             made = export_plan(spec, load_plan, tell, lambda check, mode: checks.append((check, mode)))
-    finally:  # a check is shown, too, where its mode is refused
+    finally:  # show the check also if its mode is rejected
         for check, mode in checks:
             _show(check, mode, to_stdout=spec.out is not None or spec.format is None)
     for note in made.notes:

@@ -1,4 +1,4 @@
-"""`dardis platform`: makes platform files, and puts measured power into them. Output files are whole or absent."""
+"""The `dardis platform` commands."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def import_site(
     ] = "0%",
     force: Force = False,
 ) -> None:
-    """Make a platform file of a Slurm site's nodes and partitions, or of Batsim's hosts; power is left to fill in."""
+    """Create a platform file from a Slurm site's nodes and partitions, or from Batsim hosts; power is left open."""
     from dardis.config.option_texts import part_of_percent
     from dardis.config.site_file import import_platform
     from dardis.model.files import write_text
@@ -71,10 +71,10 @@ def calibrate(
         bool, typer.Option("--force", help="Replace OUT if it exists; without --out write into P.toml itself.")
     ] = False,
 ) -> None:
-    """Fit idle_w, core_w and devices' watts of each node group to measured power, by robust regression on what ran.
+    """Fit idle_w, core_w and device watts of each node group to measured power, by robust regression on past jobs.
 
-    Shows figures before and after, how far they are off on days that they were not fitted to, and what the data can't
-    tell: that stays as it was. Without --out and --force nothing is written.
+    Shows values before and after, and errors on days outside the fit. Values without enough data stay unchanged. Writes
+    nothing without --out or --force.
     """
     from dardis.config.node_fields import node_names
     from dardis.config.platform_file import load_platform

@@ -1,4 +1,4 @@
-"""Progress on a terminal: a bar for long work, and the runs of a comparison. Quiet in a pipe."""
+"""Progress on a terminal."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ PERIOD_S = 0.2
 
 @contextmanager
 def bar(doing: str = "scheduling", what: str = "jobs") -> Iterator[Progress | None]:
-    """Yield a function to tell progress to: how many are done, and how many there are in all; None in a pipe."""
-    if not sys.stdout.isatty():  # what draws takes longer to load than a small run to decide
+    """Yield a function for progress (done, total); None without a terminal."""
+    if not sys.stdout.isatty():  # drawing libraries load slower than a small run takes
         yield None
         return
     from rich.console import Console
@@ -50,7 +50,7 @@ def bar(doing: str = "scheduling", what: str = "jobs") -> Iterator[Progress | No
 
 @contextmanager
 def shown(total: int) -> Iterator[Onlooker]:
-    """Yield what `run_all` tells; `total` runs are to be done."""
+    """Yield the onlooker of `run_all` for `total` runs."""
     if not sys.stdout.isatty() or not total:
         yield _quiet
         return
@@ -85,4 +85,4 @@ def shown(total: int) -> Iterator[Onlooker]:
 
 
 def _quiet(_under_way: Sequence[UnderWay], _ended: PlannedRun | None, _error: str) -> None:
-    """Draw nothing."""
+    """Do nothing."""

@@ -1,4 +1,4 @@
-"""`dardis report`, `dispatchers` and `pue`: what is there to see."""
+"""`dardis report`, `dispatchers` and `pue`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Draw(Protocol):
-    """Draws the report of a folder again and returns its path; with `form` its charts as files, too."""
+    """Draws a folder's report and returns its path; `form` also exports charts."""
 
     def __call__(self, folder: Path, /, *, form: Form | None = None) -> Path:
         """Raises InputError and OSError."""
@@ -38,7 +38,7 @@ def report(
         typer.Option(metavar="PREFIX", help="Write a run as Batsim does, too: PREFIX_jobs.csv, PREFIX_schedule.csv."),
     ] = None,
 ) -> None:
-    """Draw DIR/report.html from the other files in DIR: one file that opens without a network."""
+    """Draw DIR/report.html from the other files in DIR: one file, readable offline."""
     from dardis.model.errors import InputError
     from dardis.model.out_folder import locked
     from dardis.report.batsim_files import write_batsim_files
@@ -63,7 +63,6 @@ def report(
 
 
 def _kind_of(folder: Path) -> tuple[OutFolder, Draw | None]:
-    """What a folder holds, and what draws its report, None where it is a run."""
     from dardis.report.compare_page import draw_comparison
     from dardis.report.pictures import redraw_loop
     from dardis.report.plan_page import redraw_plan
@@ -80,7 +79,6 @@ def _kind_of(folder: Path) -> tuple[OutFolder, Draw | None]:
 
 
 def _span(text: str) -> tuple[Cut, Cut]:
-    """What `--gantt` says. Raises InputError."""
     from dardis.config.cuts import cut_of
     from dardis.model.errors import InputError
 
@@ -91,7 +89,7 @@ def _span(text: str) -> tuple[Cut, Cut]:
 
 
 def dispatchers() -> None:
-    """List the dispatchers, what each is for, its settings and where it comes from; and those that can't be had."""
+    """List the dispatchers with purpose, settings and origin, and those that cannot be loaded."""
     from dardis.config.settings import known_settings, plain_settings
     from dardis.registry import all_dispatchers
 

@@ -1,4 +1,4 @@
-"""`dardis scale`: rounds of made-up jobs on machines of any size, measured and predicted, as a table and a report."""
+"""The `dardis scale` command."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def scale(
     force: Annotated[bool, typer.Option("--force", help="Replace the experiments that DIR holds.")] = False,
     no_report: Annotated[bool, typer.Option("--no-report", help=option_texts.NO_REPORT)] = False,
 ) -> None:
-    """Measure rounds on machines of N nodes: each combination of the lists is an experiment, and a row of scale.csv."""
+    """Measure rounds on machines of N nodes. Each combination of the lists is an experiment and a row of scale.csv."""
     from dardis.scale.fault_experiment import faulty_network
     from dardis.scale.scale_run import ScaleRequest, run_scale, run_scale_over_ranks
     from dardis.transport.launcher import launched_by_mpi
@@ -114,14 +114,12 @@ def scale(
 
 
 def _draw(folder: Path) -> None:
-    """Draw the report when all rows are there."""
     from dardis.report.scale_page import draw_scale_report
 
     draw_scale_report(folder)
 
 
 def _parts(text: str) -> list[str]:
-    """What stands between commas, each once."""
     return list(dict.fromkeys(part.strip() for part in text.split(",")))
 
 
@@ -130,12 +128,10 @@ def _numbers(option: str, text: str, least: int, most: int) -> tuple[int, ...]:
 
 
 def _number(option: str, text: str, least: int, most: int) -> int:
-    """A whole number of a list. Raises InputError."""
     return whole_of(option, text, least, most, f"whole numbers from {least} to {most} with commas between")
 
 
 def _figures(rows: Sequence[Row]) -> list[tuple[str, ...]]:
-    """The figures that everybody asks for first, a line an experiment, below their names."""
     asked = {"in-flight": "overlap", "window": "window_s", "reserved": "reservations"}
     apart = {name: column for name, column in asked.items() if len({getattr(row, column) for row in rows}) > 1}
     names = (
@@ -155,7 +151,6 @@ def _figures(rows: Sequence[Row]) -> list[tuple[str, ...]]:
 
 
 def _fault_figures(rows: Sequence[FaultRow]) -> list[tuple[str, ...]]:
-    """The same of experiments over faulty networks, by the names of faults.csv."""
     names = (
         "nodes", "task_managers", "arity", "sample", "drop", "duplicate", "delay_s", "messages", "resent", "claims",
         "refused", "agree_s_mean", "wait_s_mean", "completed", "lost", "run_twice", "violations",

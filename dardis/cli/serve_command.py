@@ -1,4 +1,4 @@
-"""`dardis serve`: the live service of this machine, or under `mpirun` of several."""
+"""The `dardis serve` command."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ def serve(
 ) -> None:
     """Run jobs of `dardis submit` on this machine, or under `mpirun` on those of all ranks, until `dardis stop`.
 
-    What was acknowledged is in a journal first: a service that was killed goes on where it was, and running jobs go on
-    without it.
+    A journal records jobs before they are acknowledged. After a crash, the next service continues from the journal.
+    Running jobs continue meanwhile.
     """
     from dardis.live.client import place_of
     from dardis.live.etcd import journal_place
@@ -121,7 +121,7 @@ def serve(
         from dardis.live.ranks import serve_ranks
         from dardis.transport.mpi_transport import finish, world
 
-        # A launcher that is killed leaves its ranks to themselves: these would keep their folders from the next ones.
+        # Ranks of a killed launcher would stay and keep their folders locked.
         end_with(os.getppid())
         comm = world()
         if comm.size > 1:
@@ -132,5 +132,5 @@ def serve(
     else:
         serve_here(asked)
     if any(service.stopped for service in served):
-        typer.echo(STOPPED)  # for launch/serve: some launchers end with status 0 when they have lost a host
+        typer.echo(STOPPED)  # for launch/serve: some launchers end with status 0 after losing a host
     raise typer.Exit(status)

@@ -1,4 +1,4 @@
-"""`dardis simulate` and `dardis compare`: one run, and runs of several dispatchers side by side."""
+"""`dardis simulate` and `dardis compare`."""
 
 from __future__ import annotations
 
@@ -43,20 +43,17 @@ def simulate(options: dict[str, Any]) -> None:
 
 
 def _end_with_nothing(outcome: Outcome) -> None:
-    """Say that no job ran, and end with 1."""
     typer.echo(f"dardis: no job ran: all {outcome.metrics['jobs']:,} were rejected, why is said above", err=True)
     raise typer.Exit(1)
 
 
 def _draw(folder: Path) -> None:
-    """Draw the report when the results are there."""
     from dardis.report.run_page import draw_report
 
     draw_report(folder)
 
 
 def _progress(*, shown: bool) -> AbstractContextManager[Progress | None]:
-    """A progress bar on a terminal, nothing in a pipe."""
     import sys
 
     if not shown or not sys.stdout.isatty():
@@ -67,7 +64,6 @@ def _progress(*, shown: bool) -> AbstractContextManager[Progress | None]:
 
 
 def _show(outcome: Outcome) -> None:
-    """The few figures that everybody asks for first."""
     metrics = outcome.metrics
     rows = [
         ("jobs", f"{metrics['jobs']} ({metrics['killed']} killed, {metrics['rejected']} rejected)"),
@@ -93,7 +89,6 @@ def _show(outcome: Outcome) -> None:
 
 
 def _expected(outcome: Outcome) -> list[tuple[str, str]]:
-    """How well runtimes were predicted, and by which rules, where they were."""
     metrics, rules = outcome.metrics, outcome.rules
     if not rules:
         return []
@@ -124,7 +119,7 @@ def compare(
         list[Path], typer.Argument(metavar="SPEC.toml|TRACE[@P.toml]…", help="A file that says all, or traces.")
     ],
 ) -> None:
-    """Replay traces under dispatchers, each pair with each seed; what DIR holds of just that already is kept."""
+    """Replay traces under dispatchers, each pair with each seed. Finished runs of the same request in DIR are kept."""
     from dardis.api.comparison import compared
 
     (done, _), out = compared(what, options, _shown()), options["out"]
@@ -134,7 +129,6 @@ def compare(
 
 
 def _say_what_never_ran(done: Done) -> bool:
-    """Say of which traces no run that ended well ran a job; whether there are any."""
     from dardis.metrics.comparison_rows import by_trace, lines_of
 
     found = False
@@ -147,7 +141,6 @@ def _say_what_never_ran(done: Done) -> bool:
 
 
 def _tell_outcome(done: Done, out: Path) -> None:
-    """Print the few figures that everybody asks for first, and where the rest is."""
     from dardis.comparison.planned_runs import RUNS
     from dardis.metrics.comparison_rows import lines_of
     from dardis.report.compare_table import brief, plain
@@ -164,7 +157,6 @@ def _tell_outcome(done: Done, out: Path) -> None:
 
 
 def _shown() -> Shown:
-    """What the terminal is told meanwhile."""
     from dardis.cli.progress import bar, shown
     from dardis.comparison.comparison_run import Shown
 

@@ -1,4 +1,4 @@
-"""`dardis submit`: hand a script or a command to the live service, as one job or an array of them."""
+"""The `dardis submit` command."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _DASHES: Final = "dardis.dashes"
 
 
 class BeforeCommand(WordsCommand):
-    """One that knows whether `--` stood before the words."""
+    """A command that records `--` before the words."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 (typer's own click, or click's)
-        """Read the options; note the dashes."""
+        """Parse the options; record the dashes."""
         given = list(args)
         left = super().parse_args(ctx, args)
         words = len(ctx.params.get("words") or ())
@@ -78,10 +78,10 @@ def submit(
     folder: Folder = None,
     as_json: Json = False,
 ) -> JobStatus:
-    """Hand in a job, and print its id; of an array the first id, and all of them: 12 (12-111).
+    """Submit a job and print its id; for an array, the first id and all ids: 12 (12-111).
 
-    A script's head may have the same options in lines that begin with #DARDIS, or those of sbatch with #SBATCH; this
-    command line beats #DARDIS, that beats #SBATCH. Options end where the SCRIPT begins: what follows is the script's.
+    The head of a script may state options in #DARDIS lines, or sbatch options in #SBATCH lines. The command line
+    overrides #DARDIS; #DARDIS overrides #SBATCH. Options end at SCRIPT; later words are arguments of the script.
     """
     from dardis.live.client import here
     from dardis.live.directives import STDIN, YES, Directives, Said, asked_of, is_set, read_directives, read_script

@@ -1,4 +1,4 @@
-"""`dardis trace`: look at a workload trace, convert it, or make one. Output files are whole or absent."""
+"""The `dardis trace` commands."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def info(
     ] = None,
     strict: Strict = False,
 ) -> None:
-    """Show what a trace holds and which of its lines are no jobs."""
+    """Show the contents of a trace, and its lines without a job."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
@@ -174,7 +174,7 @@ def generate(
     ] = None,
     force: Force = False,
 ) -> None:
-    """Make a synthetic trace that fits the 64-node Eurora, one of as many nodes, or a machine of AUCSCHED."""
+    """Generate a synthetic trace for the 64-node Eurora, a similar machine of another size, or an AUCSCHED machine."""
     from dardis.config.clocks import parse_utc
     from dardis.workload.generate import AUCTION, Auction, generate_auction
     from dardis.workload.generate import generate as make
@@ -196,7 +196,6 @@ def generate(
 
 
 def _within(path: Path, trace: Trace, options: dict[str, Any]) -> tuple[int | None, int | None]:
-    """What `--from` and `--to` say, in s on the trace's clock. Raises InputError."""
     from dardis.config.cuts import Clock, seconds_of
     from dardis.config.run_spec import CalendarSpec
 
@@ -210,7 +209,6 @@ def _within(path: Path, trace: Trace, options: dict[str, Any]) -> tuple[int | No
 
 
 def _scaled(trace: Trace, load: float | None, target: float | None, machine: Platform | None) -> Trace:
-    """The trace with the times between its submissions divided by `load`, or so that it has a target load."""
     from dardis.workload import transform
 
     if target is None:
@@ -223,12 +221,10 @@ def _scaled(trace: Trace, load: float | None, target: float | None, machine: Pla
 
 
 def _stated(**options: str | float | None) -> dict[str, Any]:
-    """Those that were given."""
     return {name: value for name, value in options.items() if value is not None}
 
 
 def _spelled(**options: object) -> str:
-    """Those that were given, as a command line says them."""
     said = [
         f"--{name.strip('_').replace('_', '-')}={value}"
         for name, given in options.items()
@@ -254,7 +250,6 @@ def _check_out(out: Path, force: bool) -> None:
 
 
 def _write(trace: Trace, out: Path, machine: Platform | None, unit_cores: int | None) -> None:
-    """Write in the form that the name of `out` asks for, and say what that form cannot hold."""
     from dardis.workload.batsim import write_batsim
     from dardis.workload.csv_trace import write_table
     from dardis.workload.swf import write_swf

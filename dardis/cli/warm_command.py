@@ -1,4 +1,4 @@
-"""`dardis warm`: compiles kernels ahead of the first run, by tiny simulations and plans that need them."""
+"""The `dardis warm` command."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ _DAY_S: Final = 86_400
 
 
 def _write(folder: Path) -> tuple[Path, Path]:
-    """Write a tiny machine, and a trace of three days with a job an hour; return trace and machine."""
     trace, machine = folder / "t.swf", folder / "p.toml"
     machine.write_text(_PLATFORM)
     with trace.open("w") as file:
@@ -43,7 +42,6 @@ def _write(folder: Path) -> tuple[Path, Path]:
 
 
 def _play(*names: str) -> None:
-    """Simulate some jobs under dispatchers of ours, whose settings stand behind colons."""
     from dardis.registry import find_dispatcher
     from dardis.runs.kernel_warmup import warm
 
@@ -56,7 +54,6 @@ def _play(*names: str) -> None:
 
 
 def _reach() -> None:
-    """Simulate some jobs whose offers are summed up a tree, or that ask some nodes only."""
     from dardis.registry import find_dispatcher
     from dardis.runs.kernel_warmup import warm_reach
 
@@ -64,7 +61,6 @@ def _reach() -> None:
 
 
 def _plan() -> None:
-    """Plan a day of a tiny machine."""
     from offline.day.plan_run import run_plan
     from offline.day.plan_spec import PlanSpec
 
@@ -78,7 +74,6 @@ def _plan() -> None:
 
 
 def _known() -> None:
-    """Look for the best schedule of a tiny trace whose jobs are all known."""
     from dardis.comparison.clairvoyant_gap import known_of
     from dardis.config.comparison_spec import Comparison, ComparisonOptions, TraceSpec
     from dardis.model.files import InputFiles
@@ -101,19 +96,16 @@ ROOTS: Final[Mapping[str, Callable[[], None]]] = {
     "asking": partial(_play, "pcp14", "pcp19", "hcp19", "pcp20", "cp-eurora", "portfolio", "aucsched"),
     "known": _known,
 }
-"""What is compiled by itself: plans of days (`past` and `plan`), task managers, central dispatchers by how they go over
-the queue, and what sets them beside clairvoyance."""
+"""Kernels of day plans (`past`, `plan`), task managers, central dispatchers by queue algorithm, and clairvoyance."""
 
 
 def _share_turns(turns: Mapping[str, Lock]) -> None:
-    """Say what the processes have to say once, together."""
     from dardis.kernels.jit import TELLER
 
     TELLER.turns = turns
 
 
 def _compile(name: str) -> None:
-    """Compile one of `ROOTS`, in whichever process."""
     ROOTS[name]()
 
 
@@ -122,7 +114,7 @@ def warm(
         list[str] | None, typer.Argument(metavar="[KERNELS]...", help=f"{', '.join(ROOTS)} [all].", show_default=False)
     ] = None,
 ) -> None:
-    """Compile kernels ahead, in two processes, by tiny simulations and plans; those that are compiled already stay."""
+    """Compile kernels in advance, in two processes, by tiny simulations and plans. Compiled kernels are kept."""
     from dardis.kernels.jit import TELLER, compiles
 
     if unknown := [name for name in names or () if name not in ROOTS]:
@@ -135,4 +127,4 @@ def warm(
     spawning = multiprocessing.get_context("spawn")
     turns = {line: spawning.Lock() for line in TELLER.turns}
     with ProcessPoolExecutor(2, spawning, _share_turns, (turns,)) as processes:
-        list(processes.map(_compile, roots))  # raises what one of them has raised
+        list(processes.map(_compile, roots))  # raises the first error

@@ -1,4 +1,4 @@
-"""How far runs are from what could have been done had all jobs been known: a bound, and the best schedule found."""
+"""Clairvoyant bound and best schedule for a comparison."""
 
 from __future__ import annotations
 
@@ -34,16 +34,14 @@ from dardis.sim.recorder import Recorder
 from dardis.workload.trace_reader import of_equal_units, read_trace
 
 FOLDER: Final = "clairvoyant"
-"""Where the best schedules lie, a folder a trace."""
 _FILE: Final = "clairvoyant.json"
 _OURS: Final = tuple(
     Contender(f"replan {weights}", "replan", ("expected=real", f"weights={weights}")) for weights in ("aged", "short")
 )
-"""Who is asked beside the runs: the improvement begins with the best of all."""
 
 
 def check(comparison: Comparison, files: InputFiles) -> None:
-    """See that what is asked can be known. Raises InputError."""
+    """Raise InputError if a trace cannot be solved clairvoyantly."""
     for workload in comparison.workloads:
         if workload.think_times:
             raise InputError("--clairvoyant", f"{workload.name} has think times", "jobs whose submissions are known")
@@ -69,7 +67,6 @@ def check(comparison: Comparison, files: InputFiles) -> None:
 
 
 def _known_contenders(comparison: Comparison) -> list[Contender]:
-    """Without those of unknown dispatchers: their runs will say so."""
     return [contender for contender in comparison.contenders if is_known(contender.dispatcher)]
 
 
@@ -79,24 +76,21 @@ def _unit_cores(contender: Contender) -> int:
 
 @dataclass(frozen=True)
 class _Case:
-    """The jobs of a trace that fit on its machine."""
-
     workload: TraceSpec
     platform: Platform
     jobs: list[Actual]
     fits: list[bool]
     seed: int
     trim: tuple[int, int] | None
-    """Warm-up and cool-down, whose jobs don't count, s."""
 
 
 def known_of(
     comparison: Comparison, workload: TraceSpec, results: Sequence[RunResult], out: Path, files: InputFiles,
     progress: Progress | None,
 ) -> Known:  # fmt: skip
-    """What is known of a trace whose runs have ended; what `out` holds of it already is kept.
+    """Return bound and best schedule of a trace after its runs; reuse results in `out`.
 
-    Writes `out/clairvoyant/TRACE/jobs.csv`, the best schedule.
+    Writes `out/clairvoyant/TRACE/jobs.csv`.
     """
     seed = comparison.options.seeds[0]
     units = max(map(_unit_cores, _known_contenders(comparison)), default=0)
@@ -118,7 +112,7 @@ def known_of(
         candidates.append(play(inputs.platform, inputs.jobs, dispatcher, inputs.target, seed).schedule)
     case = _Case(workload, inputs.platform, inputs.jobs, candidates[-1].ran.tolist(), seed, inputs.trim)
     alike = [one for one in candidates if one.ran.tolist() == case.fits]
-    # Where only some jobs count, others may have been made better at their cost.
+    # If only some jobs count, the search may have improved others at their expense.
     best = min((_improved(case, alike, progress), *alike), key=lambda one: _waited(case, one))
     known = _judged(case, best, progress)
     write_jobs(best, folder / "jobs.csv", workload.trace.name)
@@ -127,25 +121,23 @@ def known_of(
 
 
 def _kept(folder: Path, key: dict[str, Any]) -> Known | None:
-    """What was found before for just these runs."""
     path = folder / _FILE
     if not path.exists() or not (folder / "jobs.csv").exists():
         return None
     try:
         record = read_json(path, KnownRecord)
     except InputError:
-        return None  # it is done anew
+        return None  # compute again
     return Known(**record.known.model_dump()) if record.key == key else None
 
 
 def _improved(case: _Case, candidates: Sequence[Schedule], progress: Progress | None) -> Schedule:
-    """The best of the candidates, made better. Raises ProtocolError for what is not legal."""
     jobs = [job for job, fits in zip(case.jobs, case.fits, strict=True) if fits]
     if not jobs:
         return candidates[-1]
     begin = min(candidates, key=lambda one: int(one.start[one.ran].sum()))
     counts = begin.placed.counts
-    # Who does not fit is on no node, so that nothing lies between the others' nodes.
+    # A job that does not fit has no nodes, so the others' nodes are contiguous.
     placed = Placements(offsets_of(counts[begin.ran]), begin.placed.nodes, begin.placed.units)
     improving = Improving(jobs, case.platform, begin.start[begin.ran], placed)
     improving.improve(tries_for(len(jobs), case.platform.node_count), case.seed, progress)
@@ -153,7 +145,6 @@ def _improved(case: _Case, candidates: Sequence[Schedule], progress: Progress | 
 
 
 def _recorded(case: _Case, start: Ints, placed: Placements) -> Schedule:
-    """The starts and nodes of those who fit, beside those who don't, as a schedule that has been audited."""
     recorder, next_one = Recorder(len(case.jobs)), 0
     for place, (job, fits) in enumerate(zip(case.jobs, case.fits, strict=True)):
         if not fits:
@@ -165,26 +156,23 @@ def _recorded(case: _Case, start: Ints, placed: Placements) -> Schedule:
         recorder.ended(place, moment + job.duration)
         next_one += 1
     schedule = recorder.schedule(case.jobs, case.platform.kinds)
-    # Whoever knows durations needs no room for walltimes.
+    # With known durations, walltimes need no capacity.
     if found := audit(schedule, case.platform, reserved=False, expected=[job.number for job in case.jobs]):
         raise ProtocolError(f"the best schedule found is not legal: {found[0]}")
     return schedule
 
 
 def _counted(case: _Case, schedule: Schedule) -> Floats:
-    """1 for each job that fits and counts, 0 for the others that fit."""
     counts = np.zeros(len(schedule.number))
     counts[counted_jobs(schedule.submit, case.trim)[0]] = 1.0
     return counts[schedule.ran]
 
 
 def _waited(case: _Case, schedule: Schedule) -> float:
-    """How long those who count have waited together."""
     return float((_counted(case, schedule) * (schedule.start - schedule.submit)[schedule.ran]).sum())
 
 
 def _judged(case: _Case, best: Schedule, progress: Progress | None) -> Known:
-    """The bound, and what the best schedule makes of the jobs that count. Raises ProtocolError if they disagree."""
     ran, jobs = best.ran, [job for job, fits in zip(case.jobs, case.fits, strict=True) if fits]
     weight = _counted(case, best)
     number = int(weight.sum())

@@ -1,4 +1,4 @@
-"""What the folder of a comparison holds: finished runs, and the draws of its traces."""
+"""Finished runs and draws in a comparison's folder."""
 
 from __future__ import annotations
 
@@ -28,12 +28,11 @@ from dardis.workload.trace_jobs import in_units
 from dardis.workload.transform import resampled, whole_weeks
 
 STATE_FILE: Final = "compare.json"
-"""How each run ended that was begun; a folder with it is that of a comparison."""
+"""State of each run; marks a folder as a comparison."""
 BEGUN, DONE, FAILED = "begun", "done", "failed"
 METRICS: Final = "metrics.json"
 UNREADABLE: Final = f"left no {METRICS} and {RUN_FILE} that can be read"
 _NEEDED: Final = ("jobs.csv", METRICS, "metrics_by.csv", "profile.csv", RUN_FILE)
-"""The files of a run that tables and report are made of."""
 _WORDS: Final = {
     "platform_files": "file that the platform names",
     "dardis_version": "version of dardis", "dispatcher_of": "package or file that has its dispatcher",
@@ -41,21 +40,17 @@ _WORDS: Final = {
 
 
 class State:
-    """What is known of a comparison's runs in a folder; kept in its STATE_FILE, which is whole at any time.
-
-    Which run a folder holds is known from that folder alone.
-    """
+    """State of a comparison's runs, in STATE_FILE (written atomically)."""
 
     def __init__(self, out: Path, files: InputFiles) -> None:
-        """Read what an earlier comparison left in `out`. Raises InputError when that makes no sense.
+        """Read the state in `out`. Raises InputError if the file is damaged.
 
-        A run of which it says nothing that makes sense counts as one that never was.
+        Runs with an invalid entry are ignored.
         """
         self._out = out
         self._path = out / STATE_FILE
         self._runs: dict[str, dict[str, str]] = {}
         self.files = files
-        """What the runs are made of."""
         try:
             if self._path.exists():
                 known = json.loads(self._path.read_text(encoding="utf-8"))["runs"].items()
@@ -68,14 +63,14 @@ class State:
 
     @property
     def is_new(self) -> bool:
-        """Whether no run was begun."""
+        """Whether no run has begun."""
         return not self._runs
 
     def is_done(self, run: PlannedRun, *, force: bool) -> bool:
-        """Whether the folder of the run holds just this run, whole and readable.
+        """Return whether the folder holds this run, complete and readable.
 
-        Runs of local dispatchers are made again each time: nothing tells two versions of such a class apart.
-        Raises InputError when it holds one of another request, unless that is to be redone by `force`.
+        False for local dispatchers: two versions of a class look equal. Raises InputError for a run of another request,
+        unless `force`.
         """
         found = _read_back(run.out)
         if found is None:
@@ -84,40 +79,39 @@ class State:
         if changed and not force:
             holds = f"holds a run {run.key} with another {', '.join(changed)}"
             raise InputError(f"--out {self._out}", holds, "the same request, another folder, or --force to redo it")
-        if not changed:  # whatever has become of what was asked after it
+        if not changed:  # despite later changes to the request
             self._runs[run.key] = {"status": DONE, "error": ""}
         return not changed and not is_local(run.contender.dispatcher)
 
     def others(self, runs: Sequence[PlannedRun]) -> int:
-        """How many runs the folder holds that are none of these."""
+        """Return the number of other finished runs."""
         asked = {run.key for run in runs}
         return sum(entry["status"] == DONE and key not in asked for key, entry in self._runs.items())
 
     def begin(self, *runs: PlannedRun) -> None:
-        """Remember that these runs begin, before they do; without any, that this is the folder of a comparison."""
+        """Record runs before they begin; without runs, mark the folder."""
         self._runs |= {run.key: {"status": BEGUN, "error": ""} for run in runs}
         self._write()
 
     def settle(self, run: PlannedRun, error: str = "") -> str:
-        """Remember that a run ended well, or why it did not; return why."""
+        """Record a run's end; return its error, if any."""
         error = error or self._why_not(run)
         self._runs[run.key] = {"status": FAILED if error else DONE, "error": error}
         self._write()
         return error
 
     def _why_not(self, run: PlannedRun) -> str:
-        """Why a run whose process ended well does not count; empty when it does."""
         found = _read_back(run.out)
         if found is None:
             return UNREADABLE
         try:
             changed = found.changed(record_of(run.request(), self.files))
-        except InputError as error:  # a file that it was asked with can't be read any more
+        except InputError as error:  # an input file has become unreadable
             return str(error)
         return f"ran with another {', '.join(changed)} than was asked" if changed else ""
 
     def result(self, run: PlannedRun) -> RunResult:
-        """What came of a run that was done before or has been settled."""
+        """Return the result of a finished run."""
         known, contender, asked = self._runs[run.key], run.contender, run.request()
         found = None if known["status"] == FAILED else _read_back(run.out)
         metrics, deadlines, error = None, "", known["error"] or UNREADABLE
@@ -134,7 +128,6 @@ class State:
 
 
 def _is_entry(entry: object) -> bool:
-    """Whether this is what `State` remembers of a run."""
     if not isinstance(entry, dict):
         return False
     return entry.get("status") in (BEGUN, DONE, FAILED) and isinstance(entry.get("error"), str)
@@ -142,14 +135,12 @@ def _is_entry(entry: object) -> bool:
 
 @dataclass(frozen=True)
 class _Found:
-    """What a run's folder says of it: its metrics, the rule of its deadlines, and the record of its request."""
-
     metrics: dict[str, Any]
     deadlines: str
     record: dict[str, Any]
 
     def changed(self, asked: dict[str, Any]) -> list[str]:
-        """In what, in words, a request with this record differs from that of the run."""
+        """Return the names of differing fields."""
         if not self.record:
             return ["version of dardis"]
         names = [name for name in asked | self.record if asked.get(name) != self.record.get(name)]
@@ -157,7 +148,6 @@ class _Found:
 
 
 def _read_back(folder: Path) -> _Found | None:
-    """What a run left in its folder; None where a file is missing or those can't be read."""
     try:
         if not all((folder / name).exists() for name in _NEEDED):
             return None
@@ -169,27 +159,23 @@ def _read_back(folder: Path) -> _Found | None:
 
 
 FOLDER: Final = "draws"
-"""Where they lie, by the names of traces."""
 
 
 class _Part(NamedTuple):
-    """What of a workload is drawn from, and the inputs of a run of it."""
-
     workload: TraceSpec
     inputs: Inputs
     trace: Trace
     weeks: int
-    """That are there whole, where weeks are drawn; else 0."""
     by: Resampling
 
 
 def write_draws(
     comparison: Comparison, out: Path, files: InputFiles, begin: Callable[[], None], *, force: bool
 ) -> dict[str, Draws]:  # fmt: skip
-    """Draw each trace as often as is asked, write `out/draws/TRACE/NUMBER.swf` or .csv, and say how to replay it.
+    """Draw each trace `replicates` times into `out/draws/TRACE`; return the draws by trace.
 
-    What is drawn is the part of the trace that is replayed; draws are keyed by the first seed. `begin` is called before
-    anything is written. Raises InputError, for other draws that are there, too, unless `force`: runs were of them.
+    Draws use the replayed part and the first seed. `begin` is called before writing. Raises InputError if other draws
+    exist, unless `force`.
     """
     if not comparison.options.replicates:
         return {}
@@ -199,10 +185,9 @@ def write_draws(
 
 
 def _part(comparison: Comparison, workload: TraceSpec, files: InputFiles) -> _Part:
-    """Read a trace, and see that it is long enough. Raises InputError."""
     request = PlannedRun(workload, comparison.contenders[0], comparison.options.seeds[0], Path()).request()
     inputs = load_inputs(request, files)
-    # Walltimes are made of those of the draw, when it is run.
+    # Walltime options apply when the draw is run.
     trace = inputs.part.as_stated().of(inputs.given.trace)
     by = comparison.options.resample or WEEKS
     return _Part(workload, inputs, trace, whole_weeks(trace) if by.how is How.WEEKS else 0, by)
@@ -221,13 +206,12 @@ def _drawn(comparison: Comparison, part: _Part, out: Path, *, force: bool) -> Dr
             found = f"holds other draws of {workload.name}"
             raise InputError(f"--out {out}", found, "the same request, another folder, or --force to redo it")
         new.replace(trace)
-        start = part.inputs.unix_start  # where that of the trace is known; its clock stays
+        start = part.inputs.unix_start  # known only if the trace's is; the clock stays
         made.append(workload.of_whole(trace, None if start is None else start + int(drawn.submit.min())))
     return Draws(made, part.weeks)
 
 
 def _written(drawn: Trace, inputs: Inputs, path: Path) -> Path:
-    """The file of a draw: SWF holds all of a trace that counts processors, but for names; else it is a job table."""
     if drawn.counts_processors and keeps_names(drawn):
         path = path.with_name(path.name + ".swf")
         write_swf(drawn, path)

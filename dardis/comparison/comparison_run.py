@@ -1,4 +1,4 @@
-"""A whole comparison in its folder: what is not done yet is run, then all of it becomes tables and a report."""
+"""A complete comparison with tables and report."""
 
 from __future__ import annotations
 
@@ -25,26 +25,24 @@ if TYPE_CHECKING:
     from dardis.clairvoyant.clairvoyant_schedule import Progress
 
 Draw: TypeAlias = Callable[[Path, Compared, Path], object]
-"""Called with a folder to write tables and report into, what they are of, and the comparison's folder."""
+"""Called with output folder, results, and comparison folder."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """What is called with what happens meanwhile."""
+    """Callbacks during a comparison."""
 
     tell: Callable[[str], None]
-    """With a line about a run that failed."""
     warn: Callable[[str], None]
-    """With a warning."""
     runs: Callable[[int], AbstractContextManager[Onlooker]]
-    """Of so many runs."""
+    """Number of runs."""
     search: Callable[[str], AbstractContextManager[Progress | None]]
-    """Of the search for what could have been done with the jobs of that trace known."""
+    """Clairvoyant search of a trace."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """What came of it: how many runs were made now, and how many `others` the folder holds."""
+    """Outcome: all runs, new runs (`now`), and `others` in the folder."""
 
     compared: Compared
     runs: int
@@ -53,7 +51,7 @@ class Done:
 
     @property
     def failed(self) -> list[RunResult]:
-        """The runs that failed."""
+        """Failed runs."""
         return [result for result in self.compared.results if result.metrics is None]
 
 
@@ -61,9 +59,9 @@ def compare(
     comparison: Comparison, out: Path, pair: tuple[str, str], draw: Draw, shown: Shown, *,
     processes: int | None = None, clairvoyant: bool = False, force: bool = False,
 ) -> Done:  # fmt: skip
-    """Do what is not done yet, at most `processes` runs at once (None: one a core), and have tables and report drawn.
+    """Do the missing runs, at most `processes` at once (None: one per core). Draw tables and report.
 
-    `pair` are the labels of the dispatchers that are drawn over time. Raises InputError.
+    `pair`: labels of the dispatchers drawn over time. Raises InputError.
     """
     if launched_by_mpi():
         raise InputError("dardis compare", "started by an MPI launcher", "to start its processes itself")
@@ -97,16 +95,14 @@ def compare(
 
 
 def _read_first(runs: list[PlannedRun], files: InputFiles) -> None:
-    """Read what the runs need before digests are asked for, so that no file is read twice. Draws are no inputs."""
     for run in {run.workload.name: run for run in runs if not run.draw}.values():
-        with suppress(InputError):  # whoever needs it says so
+        with suppress(InputError):  # reported where the file is needed
             load_inputs(run.request(), files)
 
 
 def _run(
     comparison: Comparison, todo: list[PlannedRun], state: State, processes: int | None, shown: Shown
 ) -> None:  # fmt: skip
-    """Do these runs, and show how far they are."""
     for warning in check(comparison, todo, state.files):
         shown.warn(warning)
     state.begin()
@@ -119,7 +115,6 @@ def _run(
 
 
 def _once(comparison: Comparison, runs: list[PlannedRun]) -> list[str]:
-    """Who ran once though there are several seeds, for people."""
     once = list(dict.fromkeys(run.contender.label for run in runs if not run.seeded))
     if not once or len(comparison.options.seeds) < 2:
         return []
@@ -130,9 +125,8 @@ def _once(comparison: Comparison, runs: list[PlannedRun]) -> list[str]:
 def _known(
     comparison: Comparison, results: list[RunResult], out: Path, files: InputFiles, shown: Shown
 ) -> tuple[Known, ...]:  # fmt: skip
-    """What could have been done had all jobs been known, trace by trace."""
     from dardis.comparison.clairvoyant_gap import (
-        known_of,  # searches, and so needs kernels, which nothing else here does
+        known_of,  # the search needs kernels; other runs here do not
     )
 
     known = []
@@ -146,7 +140,6 @@ def _known(
 def _recorded(
     comparison: Comparison, out: Path, files: InputFiles
 ) -> tuple[dict[str, RunResult], tuple[str, ...]]:  # fmt: skip
-    """What traces say of their own time, by their names, and what is to be said of that."""
     if not comparison.options.recorded or comparison.options.replicates:
         return {}, ()
     found = [one for workload in comparison.workloads if (one := recorded_of(comparison, workload, out, files))]
@@ -154,7 +147,6 @@ def _recorded(
 
 
 def _with(recorded: dict[str, RunResult], results: list[RunResult]) -> tuple[RunResult, ...]:
-    """The results, with what a trace says of its own time after its dispatchers."""
     traces = dict.fromkeys(result.trace for result in results)
     return tuple(
         result

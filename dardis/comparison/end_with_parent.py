@@ -1,4 +1,4 @@
-"""A process that another started for itself ends with it, however that dies."""
+"""Processes that end with their parent, even after SIGKILL."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import Final
 from dardis.model.errors import InputError
 
 VARIABLE: Final = "DARDIS_PARENT"
-"""The environment variable with the id of the process that wants it so."""
+"""Variable with the parent's process id."""
 _PR_SET_PDEATHSIG: Final = 1
 
 
 def end_with_parent() -> None:
-    """Be killed when the process ends that asked for it, if any did; to be called before anything that takes time.
+    """End with the process in `VARIABLE`, if set. Call before slow work.
 
-    The kernel does it, so it holds whatever this process is doing.
+    The kernel sends the signal (Linux prctl).
     """
-    asked = os.environ.pop(VARIABLE, None)  # what this process starts has another parent
+    asked = os.environ.pop(VARIABLE, None)  # child processes have another parent
     if asked is None:
         return
     try:
         parent = int(asked)
-    except ValueError:  # the command, which tells mistakes, is not loaded yet
+    except ValueError:  # the module for error messages is not loaded yet
         mistake = InputError(VARIABLE, f"{asked!r} is no process", "the id of the one that this one is to end with")
         sys.stderr.write(f"dardis: {mistake}\n")
         sys.exit(mistake.exit_status)
@@ -33,10 +33,10 @@ def end_with_parent() -> None:
 
 
 def end_with(parent: int) -> None:
-    """The same, of the process that has just started this one."""
+    """End with `parent`, which must have started this process."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL), 0, 0, 0):
         error = ctypes.get_errno()
         raise OSError(error, os.strerror(error))
-    if os.getppid() != parent:  # it has ended before we said so
+    if os.getppid() != parent:  # the parent has ended already
         os._exit(1)

@@ -1,4 +1,4 @@
-"""The comparison that options or a file state, and its runs."""
+"""A comparison from options or a file, and its runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from dardis.runs.inputs import check_reach, load_inputs, see_failures, see_shape
 
 
 class Draws(NamedTuple):
-    """The draws of a trace, and of how many whole weeks each is made; 0: of none."""
+    """Draws of a trace; `weeks`: complete weeks in each, or 0."""
 
     workloads: Sequence[TraceSpec]
     weeks: int
@@ -38,50 +38,46 @@ class Draws(NamedTuple):
 
 NO_DRAWS: Final[Mapping[str, Draws]] = MappingProxyType({})
 RUNS: Final = "runs"
-"""Where the folders of the runs lie."""
 
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One run of a comparison: a workload under a contender with a seed, and its folder."""
+    """A workload under a contender with a seed, and its folder."""
 
     workload: TraceSpec
     contender: Contender
     seed: int
     out: Path
     draw: int = 0
-    """The number of the draw that the workload is; 0: the trace as it is."""
+    """Draw number; 0: original trace."""
     weeks: int = 0
-    """The whole weeks of the trace of which the draw is made; 0: of none."""
 
     @property
     def key(self) -> str:
-        """Its name in messages and in the state file, and its place under `runs`."""
+        """Name in messages and state file, and path under `runs`."""
         return f"{self.workload.name}/{self.contender.label}/{run_name(self.seed, self.draw)}"
 
     @property
     def asks_nodes(self) -> bool:
-        """Whether its dispatcher is distributed, and not one queue that decides."""
+        """Whether the dispatcher is distributed."""
         return self._setup is None or self._setup.asks_nodes
 
     @property
     def seeded(self) -> bool:
-        """Whether another seed may give another schedule: some nodes asked first are drawn ones."""
+        """Whether the schedule depends on the seed."""
         return self._setup is None or self._setup.seeded or self.request().sample > 0
 
     @property
     def _setup(self) -> AnySetUp | None:
-        """What says what its dispatcher can; None of one that can't be had, which its run will say."""
         try:
             return find_dispatcher(self.contender.dispatcher, self.contender.settings).setup
         except InputError:
             return None
 
     def request(self) -> RunSpec:
-        """What the run is asked to be; whatever its folder holds of an earlier run is replaced.
+        """Return the run's request, replacing any earlier run.
 
-        What the workload says of how nodes are asked is for dispatchers that ask nodes, or samples of them, and have no
-        word of their own.
+        The workload's node-reach options apply only to dispatchers that support them and set none.
         """
         own, common = self.contender, {name: getattr(self.workload, name) for name in ReplaySpec.model_fields}
         if not self.asks_nodes:
@@ -101,9 +97,9 @@ class PlannedRun:
 
 
 def plan(comparison: Comparison, out: Path, draws: Mapping[str, Draws] = NO_DRAWS) -> list[PlannedRun]:
-    """All runs: trace by trace, in each dispatcher by dispatcher, in each draw by draw, and seed by seed.
+    """Return all runs, by trace, dispatcher, draw and seed.
 
-    `draws` are those of traces, by name, in place of the traces themselves. Who draws nothing by the seed runs once.
+    `draws` replace traces by name. Runs independent of the seed occur once.
     """
     runs = []
     for workload in comparison.workloads:
@@ -121,12 +117,12 @@ def plan(comparison: Comparison, out: Path, draws: Mapping[str, Draws] = NO_DRAW
 
 
 def run_name(seed: int, draw: int) -> str:
-    """What the folder of a run is called among those of its trace and dispatcher."""
+    """Return a run's folder name."""
     return f"{seed}-draw-{draw}" if draw else str(seed)
 
 
 def check(comparison: Comparison, runs: list[PlannedRun], files: InputFiles) -> list[str]:
-    """Read what the `runs` will read, and return the warnings. Raises the InputError that a run would end with."""
+    """Read the inputs of `runs` and return warnings. Raises a run's InputError."""
     warnings = []
     for contender in comparison.contenders:
         asked = PlannedRun(comparison.workloads[0], contender, comparison.options.seeds[0], Path()).request()
@@ -147,7 +143,6 @@ def check(comparison: Comparison, runs: list[PlannedRun], files: InputFiles) -> 
 
 
 def _see_values_differ(contenders: Sequence[Contender]) -> None:
-    """See that the values of a grid make different dispatchers, however they are written. Raises InputError."""
     known: dict[object, Contender] = {}
     for one in contenders:
         if one.grid:
@@ -158,13 +153,12 @@ def _see_values_differ(contenders: Sequence[Contender]) -> None:
 
 
 _BESIDE_A_FILE: Final = frozenset({"out", "gantt", "clairvoyant", "processes", "force"})
-"""Options that have a place beside a file."""
 
 
 def comparison_of(what: Sequence[Path], options: Mapping[str, Any]) -> tuple[Comparison, CompareSpec]:
-    """The comparison of a file or of traces (`TRACE@PLATFORM` has a platform of its own), and its options.
+    """Return the comparison of a file or traces (`TRACE@PLATFORM`: with its own platform), and its options.
 
-    `options` are values of fields of `ReplaySpec` and `CompareSpec`. Raises InputError.
+    `options`: values of fields of `ReplaySpec` and `CompareSpec`. Raises InputError.
     """
     own = {name: value for name, value in options.items() if name in CompareSpec.model_fields}
     spec = spec_of(CompareSpec, own)
@@ -174,7 +168,6 @@ def comparison_of(what: Sequence[Path], options: Mapping[str, Any]) -> tuple[Com
 
 
 def _of_file(path: Path, options: Mapping[str, Any]) -> Comparison:
-    """The comparison that a file states. Raises InputError for options that have no place beside it."""
     for one in (*option_fields(ReplaySpec), *option_fields(CompareSpec)):
         if one.name in options and one.name not in _BESIDE_A_FILE:
             raise InputError(one.option, f"is for traces, and {path} says all itself", "it in that file")
@@ -182,7 +175,6 @@ def _of_file(path: Path, options: Mapping[str, Any]) -> Comparison:
 
 
 def _of_options(traces: Sequence[Path], replay: dict[str, Any], spec: CompareSpec) -> Comparison:
-    """The comparison that options state."""
     named = [trace_and_platform(trace) for trace in traces]
     common = replay.get("platform")
     for option, example, lacks in (
@@ -198,13 +190,12 @@ def _of_options(traces: Sequence[Path], replay: dict[str, Any], spec: CompareSpe
     )
     listed = [contender_of(text) for text in _names("--dispatchers", spec.dispatchers or "")]
     _check_shared(spec.settings, listed)
-    # What one dispatcher is given comes last, so that it holds.
+    # A dispatcher's own settings come last, so they prevail.
     contenders = [replace(one, settings=(*spec.settings, *one.settings)) for one in listed]
     return Comparison("dardis compare", workloads, with_grids(contenders, spec.grid), spec)
 
 
 def _check_shared(settings: Sequence[str], contenders: list[Contender]) -> None:
-    """Check that all know the settings that all are given. Raises InputError, which says how to give it to some."""
     known = {one.dispatcher: known_settings(type(find_dispatcher(one.dispatcher).setup)) for one in contenders}
     for text in settings:
         key = text.partition("=")[0]
@@ -224,11 +215,11 @@ def _names(option: str, text: str) -> list[str]:
 
 
 def pair_of(comparison: Comparison, text: str | None) -> tuple[str, str]:
-    """Labels of the two dispatchers that are drawn over time: those of `--gantt`, or the first and the last."""
+    """Return labels of the dispatchers drawn over time: `--gantt`, or first and last."""
     labels = [contender.label for contender in comparison.contenders]
     if text is None:
         return labels[0], labels[-1]
-    # A label may hold commas, so every one of them may be the one between the two.
+    # A label may contain commas, so try each comma as the separator.
     parts = text.split(",")
     for cut in range(1, len(parts)):
         first, second = ",".join(parts[:cut]).strip(), ",".join(parts[cut:]).strip()

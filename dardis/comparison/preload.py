@@ -1,4 +1,4 @@
-"""What the fork server of `workers` loads before it forks: all that every run needs. It runs nothing itself."""
+"""Imports for the fork server of `workers`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from dardis.comparison.end_with_parent import VARIABLE, end_with_parent
 
 if VARIABLE in os.environ:  # this is the fork server
     end_with_parent()
-    os.setsid()  # Ctrl-C reaches what it starts through us, and once
+    os.setsid()  # Ctrl-C reaches child processes only through us, once
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    gc.set_threshold(250_000)  # as the command has it
-    with suppress(Exception):  # as where memory is short: what a process then can't load itself is why its task fails
+    gc.set_threshold(250_000)  # as in the command
+    with suppress(Exception):  # as if memory is short: a task then fails with its own import error
         import dardis.comparison.processes
         import dardis.runs.run  # noqa: F401
     gc.collect()

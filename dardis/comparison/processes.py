@@ -1,4 +1,4 @@
-"""Runs of a comparison side by side, in processes that do one after the other."""
+"""Parallel runs of a comparison."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TICK_S: Final = 0.1
 
 @dataclass(frozen=True)
 class UnderWay:
-    """A run that a process does."""
+    """A run in progress."""
 
     run: PlannedRun
     task: Task
@@ -36,21 +36,19 @@ class UnderWay:
 
     @property
     def done(self) -> tuple[int, int] | None:
-        """Jobs settled and jobs in all; None before the first is."""
+        """Settled and total jobs, or None."""
         return progress_file.read(self.progress)
 
 
 Onlooker = Callable[[Sequence[UnderWay], PlannedRun | None, str], None]
-"""Told a few times a second which runs are under way, and once of each that has ended, with its error (empty: none)."""
+"""Called several times per second with runs in progress, and once per finished run with its error."""
 
 
 def run_all(runs: Sequence[PlannedRun], state: State, processes: int, watch: Onlooker) -> None:
-    """Do the runs, at most `processes` at once, and settle each in `state` as it ends.
+    """Do the runs, at most `processes` at once, and settle each in `state`.
 
-    Runs of local dispatchers come first, one after another, in this process. Each run under a dispatcher of somebody
-    else's has a process for itself, as something of it may stay from run to run.
-
-    An interrupt (or SIGTERM, SIGHUP) ends all processes and is raised; what has been settled stays so.
+    Runs of local dispatchers come first, in this process. A run of an external dispatcher has its own process, because
+    the dispatcher may leave state behind. An interrupt (or SIGTERM, SIGHUP) ends all processes and is raised.
     """
     waiting = deque(run for run in runs if not is_local(run.contender.dispatcher))
     under_way: list[UnderWay] = []
@@ -82,17 +80,13 @@ def run_all(runs: Sequence[PlannedRun], state: State, processes: int, watch: Onl
 
 
 def do_run(request: RunSpec, progress: Path) -> None:
-    """Do a run, in whichever process, and write how far it is to that file."""
+    """Do a run and write its progress to a file."""
     from dardis.runs.run import run
 
     run(request, progress_file.teller(progress))
 
 
 def _run_here(run: PlannedRun, files: InputFiles) -> str:
-    """Do a run in this process; why it failed, in one line, or an empty text.
-
-    What its dispatcher prints is dropped, as in other processes.
-    """
     from dardis.runs.run import simulated, write
     from dardis.runs.run_objects import NOTHING
 
@@ -107,16 +101,15 @@ def _run_here(run: PlannedRun, files: InputFiles) -> str:
 
 
 def _following(waiting: Sequence[PlannedRun], last: PlannedRun) -> PlannedRun:
-    """The next run for the process that did the last: of the same dispatcher if any is, as its kernels are loaded."""
     alike = (run for run in waiting if run.contender.dispatcher == last.contender.dispatcher)
     return next(alike, waiting[0])
 
 
 @contextmanager
 def _stopped_by_signals() -> Iterator[None]:
-    """What would end this process at once interrupts it, so that its children end with it; what is ignored stays so.
+    """Turn SIGTERM and SIGHUP into interrupts, so that child processes end too.
 
-    Only the main thread can say so; and what C code has set, Python can't set again.
+    Not for ignored signals, C handlers, or other threads than the main one.
     """
     kept = (signal.SIG_IGN, None)
     in_main = threading.current_thread() is threading.main_thread()

@@ -1,8 +1,7 @@
-"""A trace's own starts as a row beside the dispatchers: its figures, and whether this machine could have run them so.
+"""A trace's recorded starts as a row of the comparison.
 
-A trace says when jobs began and how long they ran, and not where. Where at some time they hold more processors than the
-machine has cores, it was another one. Else they are put on nodes by best fit, in the order of their starts; of those
-for which there is no room then nobody knows whether another placement has some.
+A trace records no nodes. If jobs exceed the machine's cores, the trace is from another machine. Otherwise jobs are
+placed by best fit in start order. For a job without capacity, another placement may exist.
 """
 
 from __future__ import annotations
@@ -33,32 +32,29 @@ from dardis.runs.inputs import Inputs, load_inputs
 from dardis.workload.trace import UNKNOWN
 
 FOLDER: Final = "recorded"
-"""Where their jobs.csv lies, a folder a trace."""
 _FIGURES: Final = (
     "jobs", "completed", "killed", "makespan_s", "total_wait_s", "mean_wait_s", "median_wait_s",
     "p95_wait_s", "p99_wait_s", "max_wait_s", "sd_wait_s", "mean_slowdown", "mean_bounded_slowdown",
     "median_bounded_slowdown", "p99_bounded_slowdown", "mean_user_bounded_slowdown",
 )  # fmt: skip
-"""Of the figures of jobs, those that say something of starts alone."""
 
 _MOST_WITHOUT: Final = 0.01
-"""Of the jobs so large a part may have no wait: logs have gaps."""
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """The row, and what is to be said of it."""
+    """A result row and a note on its validity."""
 
     result: RunResult
     note: str
 
 
 def recorded_of(comparison: Comparison, workload: TraceSpec, out: Path, files: InputFiles) -> Recorded | None:
-    """What a trace says of its own time; None where it does not say of nearly all jobs that fit how long they waited.
+    """Return the recorded starts; None if too many fitting jobs lack a wait.
 
     Writes `out/recorded/TRACE/jobs.csv`.
     """
-    who = comparison.contenders[0]  # whoever it is: the jobs are the same
+    who = comparison.contenders[0]  # any contender: the jobs are equal
     inputs = load_inputs(PlannedRun(workload, who, comparison.options.seeds[0], out).request(), files)
     part = inputs.part.of(inputs.given.trace)
     waits = dict(zip(part.number.tolist(), part.wait.tolist(), strict=True))
@@ -87,14 +83,13 @@ def recorded_of(comparison: Comparison, workload: TraceSpec, out: Path, files: I
 
 
 def _fits(job: Actual, machine: Platform) -> bool:
-    """Whether the empty machine holds a job of equal units; of others nobody knows what they were run as."""
+    """Return whether the empty machine holds a job; False for unequal units."""
     if job.asked.requests:
         return False
     return could_hold(job.asked, machine.sets, distinct=False) >= job.units
 
 
 def _placed(jobs: list[Actual], start: Ints, end: Ints, machine: Platform) -> tuple[Placements, list[int]]:
-    """Where the jobs are by best fit, and the places of those that find no room; these are on no node."""
     free = machine.capacity.copy()
     running: list[tuple[int, int, Ints, Ints]] = []
     found: list[tuple[Ints, Ints]] = [(np.empty(0, dtype=np.int64),) * 2] * len(jobs)
@@ -124,7 +119,7 @@ def _placed(jobs: list[Actual], start: Ints, end: Ints, machine: Platform) -> tu
 
 
 def _schedule(jobs: list[Actual], start: Ints, run: Ints, placed: Placements, machine: Platform) -> Schedule:
-    """What was recorded, as a schedule; who ran on over the walltime was let run, so that this is the walltime."""
+    """Return the recorded schedule. Walltimes are raised to runtimes."""
     submit = np.array([job.submit for job in jobs], dtype=np.int64)
     return Schedule(
         kinds=machine.kinds,
@@ -146,7 +141,6 @@ def _schedule(jobs: list[Actual], start: Ints, run: Ints, placed: Placements, ma
 
 
 def _too_many(workload: TraceSpec, schedule: Schedule, cores: Ints, machine: Platform) -> str:
-    """When jobs held more cores than the machine has, whatever their nodes, for people; empty: never."""
     ran = schedule.finish > schedule.start
     times = np.concatenate([schedule.start[ran], schedule.finish[ran]])
     steps = np.concatenate([cores[ran], -cores[ran]])
@@ -163,7 +157,6 @@ def _too_many(workload: TraceSpec, schedule: Schedule, cores: Ints, machine: Pla
 
 
 def _verdict(workload: TraceSpec, schedule: Schedule, without: list[int], machine: Platform) -> str:
-    """Whether the recorded starts pass the audit on this machine by best fit, for people."""
     who = f"The recorded starts of {workload.name}"
     if without:
         first = f"job {schedule.number[without[0]]} at {schedule.start[without[0]]} s"
@@ -177,7 +170,6 @@ def _verdict(workload: TraceSpec, schedule: Schedule, without: list[int], machin
 
 
 def _beside(inputs: Inputs, jobs: list[Actual], run: Ints) -> str:
-    """In what that row is of other jobs than those of the dispatchers, for people."""
     left = len(inputs.jobs) - len(jobs)
     longer = int(np.count_nonzero(run > np.array([job.walltime for job in jobs])))
     told = []

@@ -1,7 +1,6 @@
-"""Processes of this machine that do tasks: forks of multiprocessing's fork server, which has loaded what runs need.
+"""Worker processes, forked from a fork server with preloaded modules.
 
-A process does one task after the other. Who dies in one takes no other with it. All are killed by the kernel when this
-process ends, however that dies (`end_with_parent`).
+Death of a worker affects only its task. The kernel kills all workers when this process ends (`end_with_parent`).
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from dardis.engine.clock import monotonic_s
 from dardis.model.errors import DardisError, failure_line
 
 GRACES_S: Final = (5.0,) * 4
-"""Times that a process may take to put its files in order, before it is interrupted again, and killed at last."""
+"""Grace times before each further interrupt, and finally SIGKILL."""
 _RETRY_S: Final = 1.0
 _PRELOAD: Final = "dardis.comparison.preload"
 _CONTEXT: Final = multiprocessing.get_context("forkserver")
@@ -38,20 +37,15 @@ _CONTEXT: Final = multiprocessing.get_context("forkserver")
 
 @dataclass(eq=False)
 class Task:
-    """A function that a process calls, until `failure` is told: why it failed, in one line; empty: it has not.
-
-    `result` is then what the function returned.
-    """
+    """A function call in a worker. `failure`: None until the end, then an error line (empty: success)."""
 
     failure: str | None = None
     result: Any = None
 
 
 class _Worker:
-    """A process, and our end of the pipe to it."""
-
     def __init__(self, said: Path) -> None:
-        """Start it; what it says goes to that file. Raises DardisError where no process can be had."""
+        """Start the process, with standard error to a file. Raises DardisError."""
         self.task: Task | None = None
         self.is_for_one = False
         self.idle_since_s = monotonic_s()
@@ -64,7 +58,6 @@ class _Worker:
             time.sleep(0.05)
 
     def _starts(self) -> bool:
-        """Whether a process could be started; not by a fork server that has just been killed."""
         self.pipe, theirs = _CONTEXT.Pipe()
         arguments = theirs, self._said, dict(os.environ)
         self.process: ForkServerProcess = _CONTEXT.Process(target=_do_tasks, args=arguments)
@@ -77,10 +70,9 @@ class _Worker:
         return True
 
     def begin(self, task: Task, function: Callable[..., object], arguments: tuple[object, ...]) -> bool:
-        """Let it do a task; False where it is dead."""
         if not self.process.is_alive():
             return False
-        self.task = task  # before it has begun: an interrupt may come meanwhile
+        self.task = task  # before the task begins: an interrupt may come meanwhile
         try:
             self.pipe.send((function, arguments))
         except BrokenPipeError:
@@ -88,7 +80,6 @@ class _Worker:
         return self.task is task
 
     def see(self) -> None:
-        """Settle its task if that has ended."""
         task = self.task
         if task is None:
             return
@@ -103,7 +94,6 @@ class _Worker:
             self._heard = self._said.stat().st_size
 
     def _told(self) -> tuple[object, str] | None:
-        """What it tells of its task."""
         with suppress(EOFError, ConnectionResetError):
             if self.pipe.poll():
                 told: tuple[object, str] = self.pipe.recv()
@@ -111,7 +101,6 @@ class _Worker:
         return None
 
     def _why_dead(self) -> str:
-        """What it said last, or how it ended."""
         status = self.process.exitcode or 0
         with self._said.open("rb") as file:
             file.seek(self._heard)
@@ -120,18 +109,17 @@ class _Worker:
 
 
 class Workers:
-    """Does tasks in processes, which stay for the next ones: who submits as many as are to be done at once decides."""
+    """Worker processes, kept for later tasks."""
 
     def __init__(self) -> None:
-        """Have none yet."""
         self._folder = tempfile.TemporaryDirectory(prefix="dardis-")
         self._workers: list[_Worker] = []
         self._started = 0
 
     def submit(self, function: Callable[..., object], *arguments: object, alone: bool = False) -> Task:
-        """Begin to call a function of a module, by the process that has been idle for the shortest time, or a new one.
+        """Call a module-level function in the most recently idle worker, or a new one.
 
-        `alone`: by a process that does nothing else. Raises DardisError where no process can be had.
+        `alone`: in a separate process. Raises DardisError if no process starts.
         """
         task = Task()
         idle = [worker for worker in self._workers if worker.task is None]
@@ -149,7 +137,7 @@ class Workers:
         return task
 
     def wait(self, timeout_s: float) -> None:
-        """Wait until any task has ended, at most so long."""
+        """Wait for the end of any task."""
         busy = [worker for worker in self._workers if worker.task is not None]
         wait([end for worker in busy for end in (worker.pipe, worker.process.sentinel)], timeout_s)
         for worker in busy:
@@ -159,20 +147,20 @@ class Workers:
                 _end([worker])
 
     def close(self) -> None:
-        """Interrupt the tasks that are left, and wait until all processes are gone."""
+        """Interrupt unfinished tasks, and wait for all processes."""
         _end(self._workers)
         self._workers.clear()
         self._folder.cleanup()
 
 
 def _end(workers: list[_Worker]) -> None:
-    """Interrupt processes that do something, and wait until all are gone.
+    """Interrupt busy processes, and wait for all to end.
 
-    One that stays is asked afresh: an interrupt within a callback from C, as when kernels are loaded, is lost.
+    Interrupts are repeated: during a C callback, as in kernel loading, one is lost.
     """
     asked, left = [worker.process for worker in workers if worker.task is not None], workers
     for worker in workers:
-        worker.pipe.close()  # an idle one ends with it
+        worker.pipe.close()  # ends an idle worker
     try:
         left = _interrupted(asked, left)
     finally:
@@ -182,10 +170,9 @@ def _end(workers: list[_Worker]) -> None:
 
 
 def _interrupted(asked: list[ForkServerProcess], left: list[_Worker]) -> list[_Worker]:
-    """Interrupt processes, and return the workers that go on all the same."""
     for grace_s in GRACES_S:
         for process in asked:
-            with suppress(ProcessLookupError):  # it has ended, and we have not been told yet
+            with suppress(ProcessLookupError):  # it has just ended, and we do not know yet
                 if process.is_alive() and process.pid is not None:
                     os.kill(process.pid, signal.SIGINT)
         deadline = monotonic_s() + grace_s
@@ -198,39 +185,37 @@ def _interrupted(asked: list[ForkServerProcess], left: list[_Worker]) -> list[_W
 
 @cache
 def _starter(_pid: int) -> ThreadPoolExecutor:
-    """The thread that starts all processes of this one: the kernel ends the fork server with the thread it is from.
+    """Return the thread that starts all processes, because the kernel ends the fork server with it.
 
-    A fork of this process has another id, and needs a thread of its own.
+    Cached by process id: a fork needs its own thread.
     """
     return ThreadPoolExecutor(1, "dardis-starter")
 
 
 def _start(process: ForkServerProcess) -> None:
-    """Start a process."""
     with _as_a_library():
         try:
             process.start()
-        except ChildProcessError:  # this process is a fork of one that has a fork server, which is no child of ours
+        except ChildProcessError:  # this process is a fork; the fork server is its parent's child
             forkserver.ensure_running.__self__.__init__()  # type: ignore[attr-defined]
             _CONTEXT.set_forkserver_preload([_PRELOAD])
             process.start()
 
 
 def _do_tasks(pipe: Connection[Any, Any], said: Path, environment: Mapping[str, str]) -> None:
-    """Do tasks, in a process of its own, until the pipe is closed."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # also where the program ignores it
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # also if the program ignores it
     end_with_parent.end_with(os.getppid())
     os.environ.clear()
     os.environ.update(environment)
     with said.open("wb") as errors, Path(os.devnull).open("r+b") as nowhere:
         os.dup2(errors.fileno(), 2)
-        for end in (0, 1):  # what tasks read and print is nothing of this
+        for end in (0, 1):  # tasks share no input or output with this process
             os.dup2(nowhere.fileno(), end)
     try:
         while True:
             function, arguments = pipe.recv()
             pipe.send(_done(function, arguments))
-            gc.collect()  # the next run lets what is there live for ever
+            gc.collect()  # because the next run freezes all existing objects
     except (EOFError, BrokenPipeError):
         pass
     except KeyboardInterrupt:
@@ -238,7 +223,6 @@ def _do_tasks(pipe: Connection[Any, Any], said: Path, environment: Mapping[str, 
 
 
 def _done(function: Callable[..., object], arguments: tuple[object, ...]) -> tuple[object, str]:
-    """What a function returns, or why it failed."""
     try:
         return function(*arguments), ""
     except (DardisError, OSError, MemoryError) as error:
@@ -248,26 +232,22 @@ def _done(function: Callable[..., object], arguments: tuple[object, ...]) -> tup
 
 
 def _same_modules() -> dict[str, str]:
-    """Environment variables with which another process finds modules where this one does.
-
-    The folder that we are in hides none of them.
-    """
     return {"PYTHONPATH": os.pathsep.join(str(one) or str(Path.cwd()) for one in sys.path), "PYTHONSAFEPATH": "1"}
 
 
 @contextmanager
 def _as_a_library() -> Iterator[None]:
-    """Keep processes that start within it from importing the running program, which may be a script without a guard.
+    """Keep child processes from importing the main program, possibly without a `__main__` guard.
 
-    A fork server that starts within it loads what runs need, and ends with this process.
+    A fork server started here ends with this process.
     """
     _CONTEXT.set_forkserver_preload([_PRELOAD])
     variables = _same_modules() | {end_with_parent.VARIABLE: str(os.getpid())}
     program, before = sys.modules["__main__"], {name: os.environ.get(name) for name in variables}
     paths, own = sys.path, multiprocessing.current_process()._config  # type: ignore[attr-defined]  # noqa: SLF001
-    daemon = own.pop("daemon", None)  # a worker of the program's own pool may have processes of ours
+    daemon = own.pop("daemon", None)  # a worker of the program's own pool may start our processes
     sys.modules["__main__"] = ModuleType("__main__")
-    sys.path = [*map(str, paths)]  # the fork server's are written as a text, which knows no path objects
+    sys.path = [*map(str, paths)]  # the fork server's path is sent as text, without path objects
     os.environ.update(variables)
     try:
         yield
@@ -283,7 +263,6 @@ def _as_a_library() -> Iterator[None]:
 
 
 def _ended_by(status: int) -> str:
-    """An exit status in words."""
     with suppress(ValueError):
         if status < 0:
             return f"killed by {signal.Signals(-status).name}"

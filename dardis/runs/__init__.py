@@ -1,1 +1,1 @@
-"""What a run is, from its request to its folder: in this process, or over ranks."""
+"""A run, from its request to its folder."""

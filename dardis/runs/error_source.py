@@ -1,4 +1,4 @@
-"""Whose mistake it is when a run fails: another package's dispatcher is told of in one line, with the place."""
+"""Attribution of run failures to external dispatchers."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from dardis.registry import Dispatcher
 
 @contextmanager
 def blamed(dispatcher: Dispatcher) -> Iterator[None]:
-    """Within, let what goes wrong be told as the dispatcher's doing; where it is ours, it is a defect as any other.
+    """Report errors within as those of an external dispatcher.
 
-    What its author has not foreseen is printed with its traceback. Raises ProtocolError, DispatcherError.
+    Unexpected errors also print a traceback. Raises ProtocolError, DispatcherError.
     """
     whose = f"dispatcher {dispatcher.name!r} of {dispatcher.origin}"
     try:
@@ -35,7 +35,7 @@ def blamed(dispatcher: Dispatcher) -> Iterator[None]:
 
 
 def _place(error: BaseException, theirs: str) -> str:
-    """File, line and function: the innermost of their module, else the innermost that is not of this package."""
+    """Return the innermost frame in module `theirs`, else outside dardis."""
     frames = [
         (frame.f_globals.get("__name__", ""), frame, line) for frame, line in traceback.walk_tb(error.__traceback__)
     ]

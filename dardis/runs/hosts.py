@@ -1,4 +1,4 @@
-"""Which host holds which nodes, and what a host must know to hold them, as plain values that travel."""
+"""Node managers of hosts, and their plain data."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def even_bounds(nodes: int, hosts: int) -> tuple[int, ...]:
-    """Split nodes over hosts as evenly as can be: host h has [bounds[h], bounds[h+1])."""
+    """Split nodes evenly: host h has [bounds[h], bounds[h+1])."""
     return tuple(nodes * host // hosts for host in range(hosts + 1))
 
 
 def host_plan(platform: Platform, desired: DesiredProfile | None, bounds: tuple[int, ...], seed: int) -> dict[str, Any]:
-    """What every host is told before a run."""
+    """Return the data for every host."""
     wished = None
     if desired is not None:
         wished = {
@@ -32,7 +32,7 @@ def host_plan(platform: Platform, desired: DesiredProfile | None, bounds: tuple[
 
 
 def host_from_plan(plan: dict[str, Any], host: HostId, make_pool: Callable[..., NodePool]) -> RelayingHost:
-    """The node managers of one host, from what it was told."""
+    """Return the node managers of one host."""
     from dardis.config.platform_record import platform_from_dict
 
     platform = platform_from_dict(plan["platform"])
@@ -52,7 +52,7 @@ def host_of(
     platform: Platform, desired: DesiredProfile | None, bounds: Sequence[int], host: HostId, seed: int,
     make_pool: Callable[..., NodePool],
 ) -> RelayingHost:  # fmt: skip
-    """The node managers of one of several hosts, with its place in their tree; `make_pool` is called as NodePool is."""
+    """Return the node managers of one host. `make_pool` has the signature of NodePool."""
     from dardis.node_manager import RelayingHost
 
     first, last = bounds[host : host + 2]

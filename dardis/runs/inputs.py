@@ -1,4 +1,4 @@
-"""Everything that a run needs, read and checked before anything runs."""
+"""Inputs of a run."""
 
 from __future__ import annotations
 
@@ -45,46 +45,41 @@ if TYPE_CHECKING:
 
 LONGEST_CLOSED_S = 366 * 86_400
 STARTS_ONLY: Final = "profile=hard is tested when a job starts, not after (profile_check=instant)"
-"""What to warn of where a set-up `checks_starts_only`."""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """What the request named, read and checked."""
+    """Inputs of a run, read and checked."""
 
     platform: Platform
     dispatcher: Dispatcher
     jobs: list[Actual]
     deadlines: str
     deadlines_stated: bool
-    """Whether deadlines that the trace states stay: when nobody asked for a rule."""
+    """Whether the trace's own deadlines stay: no rule was requested."""
     target: Target
     unix_start: int | None
     skipped: list[str]
     warnings: list[str]
     given: Given
-    """What they were prepared from."""
     record: dict[str, Any]
-    """The request's, which decides whether two runs have the same outcome."""
+    """Request record: equal records have equal outcomes."""
     part: Part
-    """Which part of the trace they are."""
     trim: tuple[int, int] | None
-    """Warm-up and cool-down, whose jobs don't count, s."""
+    """Warm-up and cool-down in s; their jobs are not counted."""
     rounded: Rounded
-    """What was added to what jobs ask for, so that their units are equal."""
     power: PowerTerms | None = None
-    """What the platform says of power and money; None where that is nothing."""
+    """Power and price data of the platform, or None."""
     events: Sequence[SiteEvent] = ()
-    """What happens at the site beside jobs."""
 
 
 def load_inputs(request: RunSpec, files: InputFiles) -> Inputs:
-    """Read everything that the request names. Raises InputError for whatever is wrong with it."""
+    """Read and check a run's inputs. Raises InputError."""
     return prepared(request, read_given(request, files))
 
 
 def prepared(request: RunSpec, given: Given) -> Inputs:
-    """What a run needs of what is given, checked. Raises InputError for whatever is wrong with it."""
+    """Check the inputs of a run. Raises InputError."""
     dispatcher, whole, setup = given.dispatcher, given.trace, given.dispatcher.setup
     platform, unix_start = _on_clock(request, given)
     asked = part_asked(request, whole, unix_start)
@@ -128,7 +123,6 @@ def prepared(request: RunSpec, given: Given) -> Inputs:
 def _power(
     platform: Platform, unix_start: int | None, jobs: Sequence[Actual], files: InputFiles
 ) -> PowerTerms | None:  # fmt: skip
-    """What the platform says of power and money; None where that is nothing. Raises InputError."""
     if not platform.says_of_power:
         return None
     from dardis.metrics.power import power_terms
@@ -137,7 +131,6 @@ def _power(
 
 
 def _target(request: RunSpec, story: SiteStory, given: Given, warnings: list[str], last_submit: int) -> Target:
-    """What is wished of the machine; more may be said in `warnings`. Raises InputError."""
     if request.profile is None:
         return Target()
     platform, setup = story.platform, given.dispatcher.setup
@@ -168,7 +161,6 @@ def _target(request: RunSpec, story: SiteStory, given: Given, warnings: list[str
 
 
 def _story(request: RunSpec, platform: Platform, given: Given, part: Trace) -> SiteStory:
-    """What happens at the site, and the platform with all that may come to stand there. Raises InputError."""
     if request.events is None:
         return SiteStory(platform, ())
     jobs, first = {*part.number.tolist()}, int(given.trace.submit.min())
@@ -178,7 +170,7 @@ def _story(request: RunSpec, platform: Platform, given: Given, part: Trace) -> S
 
 
 def see_failures(path: Path | None, events: Sequence[SiteEvent], dispatcher: str, setup: AnySetUp) -> None:
-    """See that nodes that fail, and reservations that are made, are borne, if there are any. Raises InputError."""
+    """Raise InputError for node failures or reservations beyond the dispatcher's abilities."""
     changes_nodes = any(isinstance(event, NodesDown | NodesUp | ReservationMade) for event in events)
     if changes_nodes and not setup.bears_failures:
         found = f"nodes fail or reservations are made, which {dispatcher} does not bear"
@@ -188,7 +180,6 @@ def see_failures(path: Path | None, events: Sequence[SiteEvent], dispatcher: str
 def _with_groups(
     request: RunSpec, events: Sequence[SiteEvent], part: Trace, machine: Platform
 ) -> list[SiteEvent]:  # fmt: skip
-    """The events, with the node groups of who is moved to another queue. Raises InputError."""
     found: list[SiteEvent] = []
     for event in events:
         if isinstance(event, JobChanged) and event.job in part.requests:
@@ -204,7 +195,7 @@ def _with_groups(
 
 
 def see_shapes(trace: Path, jobs: Sequence[Actual], dispatcher: str, setup: AnySetUp, target: Target) -> None:
-    """See that what jobs ask for beside units on any nodes is obeyed, if any does. Raises InputError."""
+    """Raise InputError for job parts, nodes or alternatives beyond the dispatcher's abilities."""
     shaped = [job.number for job in jobs if job.asked.requests]
     if not shaped:
         return
@@ -219,7 +210,6 @@ def see_shapes(trace: Path, jobs: Sequence[Actual], dispatcher: str, setup: AnyS
 
 
 def _see_hours(request: RunSpec, platform: Platform, first: int) -> None:
-    """See that the queues have hours that a calendar has, and in which somebody may start. Raises InputError."""
     if not any(queue.is_closed_at_times for queue in platform.queues):
         return
     if platform.prime is not None and not 0 <= (platform.prime.unix_start or 0) + first <= LATEST_BEGIN:
@@ -231,7 +221,6 @@ def _see_hours(request: RunSpec, platform: Platform, first: int) -> None:
 
 
 def _walltimes_that_tell(trace: Path, jobs: Sequence[Actual]) -> list[str]:
-    """What to warn of where predictors would be told the truth: runtimes stand in for walltimes that nobody states."""
     told = sum(job.runtime == job.walltime for job in jobs)
     if 2 * told <= len(jobs):
         return []
@@ -240,7 +229,7 @@ def _walltimes_that_tell(trace: Path, jobs: Sequence[Actual]) -> list[str]:
 
 
 def check_reach(request: RunSpec, setup: AnySetUp) -> list[str]:
-    """What to warn of where the dispatcher does not ask nodes, or not so. Raises InputError."""
+    """Return warnings about unused node-reach options. Raises InputError."""
     if not setup.asks_nodes:
         asked = {"--task-managers": request.task_managers - 1, "--arity": request.arity, "--sample": request.sample}
         return [f"{option}: {request.dispatcher} asks no nodes" for option, value in asked.items() if value]
@@ -251,7 +240,6 @@ def check_reach(request: RunSpec, setup: AnySetUp) -> list[str]:
 
 
 def _on_clock(request: RunSpec, given: Given) -> tuple[Platform, int | None]:
-    """The machine on the trace's clock, and Unix time of its second 0 where that is known. Raises InputError."""
     stated, trace = given.platform, given.trace
     unix_start = trace.begins(stated.facility.begins(request.begins))
     platform = stated.on_clock(unix_start, int(trace.submit.min()))

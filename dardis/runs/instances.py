@@ -1,4 +1,4 @@
-"""The decisions of a run as files, one each, and what a model makes of such a file."""
+"""Decisions of a run in files, and a model's answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PREFIX, _SUFFIX = "decision-", ".json"
 
 
 def check_folder(folder: Path, dispatcher: str, out: Path, *, force: bool) -> None:
-    """See that decisions of the dispatcher can be kept in the folder. Raises InputError."""
+    """Raise InputError unless the folder can hold the dispatcher's decisions."""
     place = f"--save-instances {folder}"
     if dispatcher not in ASKING_SETUPS:
         raise InputError(
@@ -46,7 +46,7 @@ def check_folder(folder: Path, dispatcher: str, out: Path, *, force: bool) -> No
 
 
 def keeper(folder: Path) -> Keep:
-    """Make the folder, empty it of decisions, and say how one is kept in it. Raises InputError."""
+    """Create or empty the folder; return a function to save decisions. Raises InputError."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path in folder.iterdir():
@@ -69,16 +69,16 @@ def _is_ours(name: str) -> bool:
 
 
 def setup_of(dispatcher: str, settings: Iterable[str]) -> AskingSetUp:
-    """A dispatcher that asks a model, with `KEY=VALUE` settings. Raises InputError."""
+    """Return a model dispatcher's set-up with `KEY=VALUE` settings. Raises InputError."""
     if dispatcher not in ASKING_SETUPS:
         raise InputError(f"--dispatcher {dispatcher}", "asks no model", f"one of {', '.join(ASKING_SETUPS)}")
     return with_settings(ASKING_SETUPS[dispatcher], settings).checked()
 
 
 def read_instances(what: Sequence[Path], setup: AskingSetUp) -> list[tuple[Path, Problem]]:
-    """The problems of files, and of the files of folders in the order of their numbers.
+    """Return the problems in files and folders, by number.
 
-    Raises InputError, also where jobs lack the deadlines that the model goes by.
+    Raises InputError, also for jobs without required deadlines.
     """
     files: list[Path] = []
     for path in what:
@@ -100,7 +100,7 @@ def read_instances(what: Sequence[Path], setup: AskingSetUp) -> list[tuple[Path,
 
 
 def _as_asked(problem: Problem, setup: AskingSetUp) -> Problem:
-    """The problem as the dispatcher would put it: most ask about those alone whose queues are open."""
+    """Keep only jobs with open queues, unless the set-up keeps all."""
     if setup.keeps_closed or not problem.keeps_hours:
         return problem
     waiting = [one for one in problem.waiting if problem.starts_of(one.job).opens(problem.now) == problem.now]
@@ -108,7 +108,7 @@ def _as_asked(problem: Problem, setup: AskingSetUp) -> Problem:
 
 
 class Solution:
-    """What a model makes of a problem."""
+    """A model's answer to a problem."""
 
     TABLE: Final = CsvTable(
         "solutions.csv",
@@ -118,7 +118,6 @@ class Solution:
     )
 
     def __init__(self, path: Path, problem: Problem, answer: Answer, cpu_s: float) -> None:
-        """Of this file; the answer took so much of this thread."""
         begins = [problem.waiting[place] for place, start in answer.starts.items() if start == problem.now]
         self.path = path
         self.moment = problem.now
@@ -127,12 +126,12 @@ class Solution:
 
     @property
     def row(self) -> list[object]:
-        """As TABLE has it: the file, as in solver.csv, and who starts now."""
+        """Row of TABLE."""
         return [str(self.path), *row_of(self.moment, self.told), " ".join(map(str, self.starting))]
 
 
 def check_table(path: Path) -> None:
-    """See that a table can be written there, before any decision is made. Raises InputError."""
+    """Raise InputError unless the table can be written."""
     if path.is_dir():
         raise InputError(f"--out {path}", "is a folder", "a file")
     if not path.absolute().parent.is_dir():
@@ -140,5 +139,5 @@ def check_table(path: Path) -> None:
 
 
 def write_solutions(path: Path, solutions: Sequence[Solution]) -> None:
-    """Write a row for each as CSV."""
+    """Write one CSV row per solution."""
     Solution.TABLE.write(path, (one.row for one in solutions))

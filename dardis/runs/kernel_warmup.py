@@ -1,4 +1,4 @@
-"""Has the kernels of a run compiled and loaded before anything is measured, by a tiny simulation of its kind."""
+"""Kernel compilation by a tiny simulation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ _JOBS = (
     _job(1, 0, 2, 2, 240, 20), _job(2, 0, 4, 2, 80, 30), _job(3, 0, 1, 1, 200, 5), _job(4, 2, 2, 2, 60, 60),
     _job(5, 2, 4, 1, 60, 60),
 )  # fmt: skip
-"""Some wait, some end early, and some may start before those that came first."""
 _EVENTS = (JobChanged(3, JobId(5), walltime=50),)
 _PARTS = Request((Part(1, (2,), 1), Part(1, (1,), 1, nodes=1)), 60)
 _OF_PARTS = Actual(Job(JobId(6), 3, 3, 603, 60, 2, (2,), 1, requests=(_PARTS,)), 10)
@@ -39,18 +38,16 @@ _OF_PARTS = Actual(Job(JobId(6), 3, 3, 603, 60, 2, (2,), 1, requests=(_PARTS,)),
 def warm(
     dispatcher: Dispatcher, reach: Reach = EVERY_HOST, *, wished: bool = False, task_managers: int = 1, hosts: int = 1
 ) -> None:  # fmt: skip
-    """Compile or load the kernels of a dispatcher whose nodes are on one or on several `hosts`.
+    """Compile or load a dispatcher's kernels for one or several `hosts`.
 
-    `wished`: a desired profile decides.
-
-    Nothing is done for a dispatcher of another package, unless it is built as one of ours is.
+    `wished`: with a desired profile. Does nothing for an external dispatcher with its own builder.
     """
     ours = dispatcher if not dispatcher.origin else _built_alike(dispatcher)
     if ours is None:
         return
     try:
         ours.setup.check_platform(_MACHINE)
-    except InputError:  # its settings name what this machine lacks, such as a kind of resource
+    except InputError:  # a setting names a resource absent from this machine
         ours = find_dispatcher(ours.name)
     setup, target = ours.setup, Target(_DESIRED if wished else None)
     hosts = min(hosts, 2) if setup.asks_nodes else 1
@@ -59,7 +56,7 @@ def warm(
     jobs: tuple[Actual, ...]
     events: tuple[JobChanged, ...]
     with compiled_by_one(what) as is_compiled:
-        if is_compiled:  # what few runs need they load; nobody waits for a model, whose solver is slow to load
+        if is_compiled:  # rare kernels load on demand; solvers load slowly
             jobs, events = _JOBS[:1] if hasattr(setup, "model") else _JOBS, ()
         elif setup.obeys_shapes and setup.expecting in (None, Expecting.WALLTIME) and desired is None:
             jobs, events = (*_JOBS, _OF_PARTS), _EVENTS
@@ -76,12 +73,11 @@ def warm(
 
 
 def warm_reach(dispatcher: Dispatcher) -> None:
-    """The same for nodes that are asked by each other through a tree, or by samples, beside all at once."""
+    """Compile the kernels for all nodes at once, a tree, and samples."""
     for reach in (EVERY_HOST, Reach(arity=2), Reach(sample=1)):
         for hosts in (1, 2):
             warm(dispatcher, reach, hosts=hosts)
 
 
 def _built_alike(dispatcher: Dispatcher) -> Dispatcher | None:
-    """One of our dispatchers that is built as this one is, if there is any."""
     return next((ours for ours in OURS.values() if ours.builder is dispatcher.builder), None)

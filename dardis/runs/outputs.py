@@ -1,4 +1,4 @@
-"""How long decisions took, as figures and as a file of a run's folder."""
+"""Decision times, as figures and as a file."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ DECISIONS: Final = CsvTable(
     Column("decisions", WHOLE, "decisions that took so long"),
 )
 Report = Callable[[Path], object]
-"""What draws the report of a folder."""
 
 
 def decision_figures(decision_ns: Sequence[int], upkeep_ns: int) -> dict[str, Number]:
-    """`decision_…` of metrics.json: CPU inside the machines; upkeep is what belongs to no single decision."""
+    """Return the `decision_…` figures of metrics.json. `upkeep_ns`: CPU time outside decisions."""
     times = np.array(decision_ns, dtype=np.int64)
     total = int(times.sum()) + upkeep_ns
     return {
@@ -36,7 +35,7 @@ def decision_figures(decision_ns: Sequence[int], upkeep_ns: int) -> dict[str, Nu
 
 
 def write_decisions(path: Path, decision_ns: Sequence[int]) -> None:
-    """Write how many decisions took how long: CPU s from, to, decisions; ten bins a power of ten."""
+    """Write a histogram of CPU times in s, ten bins per power of ten."""
     times = np.array(decision_ns, dtype=np.float64) / 1e9
     bins = np.floor(10 * np.log10(np.maximum(times, 1e-7))).astype(np.int64)
     counts = zip(*np.unique(bins, return_counts=True), strict=True)

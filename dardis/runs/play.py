@@ -1,4 +1,4 @@
-"""Plays jobs under a dispatcher without files."""
+"""Runs without files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from dardis.transport.local_transport import LocalPool, pool_here
 
 @dataclass(frozen=True)
 class Played:
-    """What came of a run: its jobs (with their own times where they follow others), the record, and counts."""
+    """Outcome of a run; `jobs` have their final submission times."""
 
     jobs: Sequence[Actual]
     recorder: Recorder
@@ -39,7 +39,7 @@ class Played:
 
     @property
     def schedule(self) -> Schedule:
-        """The record as a schedule of the machine's own nodes."""
+        """Schedule on the machine's own nodes."""
         return _schedule(self.recorder, self.jobs, self.laid_out)
 
 
@@ -48,7 +48,7 @@ def _schedule(recorder: Recorder, jobs: Sequence[Actual], laid_out: LaidOut) -> 
 
 
 def heeded(dispatcher: Dispatcher, target: Target) -> DesiredProfile | None:
-    """The desired profile that decides; with `profile=off` none does, and a run only measures it."""
+    """Return the desired profile, or None with `profile=off`."""
     return None if dispatcher.setup.profile is ProfileRule.OFF else target.desired
 
 
@@ -57,7 +57,7 @@ def play(
     task_managers: int = 1, reach: Reach = EVERY_HOST, progress: Progress | None = None,
     keep: Keep | None = None, events: Sequence[SiteEvent] = (),
 ) -> Played:  # fmt: skip
-    """Run the jobs, in (submit, number) order, in this process."""
+    """Run the jobs, sorted by (submit, number), in this process."""
     machine = lay_out(platform).machine
     bounds = even_bounds(machine.node_count, 1)
     hosts: Hosts = NO_HOSTS
@@ -72,7 +72,6 @@ def play(
 
 
 def _predictor(dispatcher: Dispatcher, jobs: Sequence[Actual], seed: int) -> Predictor | None:
-    """Who says how long jobs will run, if the dispatcher wants to know more than their walltimes."""
     expecting = dispatcher.setup.expecting
     if expecting in (None, Expecting.WALLTIME):
         return None
@@ -82,7 +81,7 @@ def _predictor(dispatcher: Dispatcher, jobs: Sequence[Actual], seed: int) -> Pre
 
 
 class Hosting(NamedTuple):
-    """The hosts that hold the nodes: host h has [bounds[h], bounds[h+1]) of them, as they are laid out."""
+    """Hosts of the nodes, in layout order: host h has [bounds[h], bounds[h+1])."""
 
     hosts: Hosts
     bounds: tuple[int, ...]
@@ -123,7 +122,6 @@ def play_over(
 
 
 def _see_that_it_is_legal(simulation: Simulation, laid_out: LaidOut, *, switched: bool) -> None:
-    """See that what has been decided keeps to the rules. Raises ProtocolError."""
     from dardis.metrics.audit import audit
 
     jobs, recorder = simulation.jobs, simulation.recorder

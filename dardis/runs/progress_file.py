@@ -1,4 +1,4 @@
-"""How a run tells the process that started it how far it is: two numbers in a small file, written now and then."""
+"""Progress of a run, in a file for its parent process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PERIOD_S = 0.3
 
 
 def teller(path: Path) -> Callable[[int, int], None]:
-    """A function to tell progress to (jobs settled, jobs in all), which writes it to the file."""
+    """Return a function to write progress (settled, total) to the file."""
     told = monotonic_s() - PERIOD_S
 
     def tell(settled: int, total: int) -> None:
@@ -25,9 +25,9 @@ def teller(path: Path) -> Callable[[int, int], None]:
 
 
 def read(path: Path) -> tuple[int, int] | None:
-    """Jobs settled and jobs in all; None while nobody knows."""
+    """Return settled and total jobs, or None if unknown."""
     try:
         settled, total = map(int, path.read_text(encoding="utf-8").split())
-    except (OSError, ValueError):  # not begun, or read in the middle of being written
+    except (OSError, ValueError):  # not begun, or partly written
         return None
     return settled, total

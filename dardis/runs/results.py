@@ -1,4 +1,4 @@
-"""The results of a run: figures and files."""
+"""Results of a run: figures and files."""
 
 from __future__ import annotations
 
@@ -53,37 +53,35 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Results:
-    """What came of a run."""
+    """Results of a run."""
 
     request: RunSpec
     inputs: Inputs
     played: Played
     schedule: Schedule
-    """On the machine's own nodes."""
     metrics: dict[str, Any]
-    """As in metrics.json."""
     warnings: Sequence[str]
-    """What was told before the run, at its site, and of its power."""
+    """Warnings about inputs, site and power."""
     downtime: Downtime | None
-    """When nodes were down; None where none is switched."""
+    """Down times of nodes; None without switching."""
     power: PowerReport | None
     expected: Expectations | None
-    """How long jobs were expected to run; None where nobody goes by it."""
+    """Expected runtimes; None if the dispatcher uses none."""
 
     @property
     def platform(self) -> Platform:
-        """The machine as it became."""
+        """Platform after all events."""
         return self.played.site.as_it_became
 
     @property
     def rejected(self) -> list[tuple[JobId, str]]:
-        """Which jobs were rejected, and why, in the order of the jobs."""
+        """Number and reason of each rejected job."""
         jobs = self.played.jobs
         return [(jobs[place].number, reason) for place, reason in sorted(self.played.recorder.reasons.items())]
 
     @property
     def changed(self) -> list[dict[str, Any]]:
-        """What events made of single jobs: what they asked for in the end, and how long their nodes let them run."""
+        """Final requests after events, and runtimes cut by nodes."""
         named = {event.job for event in self.inputs.events if isinstance(event, JobChanged)}
         cut = self.played.recorder.cut
         return [
@@ -94,18 +92,18 @@ class Results:
 
     @property
     def later_warnings(self) -> Sequence[str]:
-        """Those that nobody could have told before the run."""
+        """Warnings unknown before the run."""
         return self.warnings[len(self.inputs.warnings) :]
 
     def audited(self) -> list[Violation]:
-        """What is wrong with the schedule, beside what was asked for; empty when it is legal."""
+        """Return violations of rules and requests; empty if legal."""
         changed = [Changed(one["job"], one["walltime_s"], one["queue"], one["ran_s"]) for one in self.changed]
         asked = AskedJobs.of(self.inputs.jobs, lay_out(self.platform).machine.kinds).changed(changed)
         return audit(self.schedule, self.platform, downtime=self.downtime, asked=asked)
 
     @property
     def rules(self) -> dict[str, int]:
-        """Which rule said of how many jobs how long they were expected to run; none where nobody predicts."""
+        """Number of jobs by prediction rule."""
         return self.expected.rules() if self.expected and self._predicts else {}
 
     @property
@@ -113,7 +111,7 @@ class Results:
         return any(self.played.recorder.rules)
 
     def write(self, folder: Path) -> None:
-        """Write all files of a run's folder but its report. Raises OSError."""
+        """Write the run's files, except the report. Raises OSError."""
         schedule, platform, recorder = self.schedule, self.platform, self.played.recorder
         if self.expected and self._predicts:
             write_expectations(folder / EXPECTATIONS_FILE, schedule, self.expected)
@@ -134,7 +132,7 @@ class Results:
         write_json(folder / RUN_FILE, self.record())
 
     def record(self) -> dict[str, Any]:
-        """Everything needed to run it again."""
+        """Return the content of run.json."""
         request, inputs, given = self.request, self.inputs, self.inputs.given
         asked = inputs.record
         return {
@@ -175,7 +173,7 @@ class Results:
 
 
 def results_of(request: RunSpec, inputs: Inputs, played: Played) -> Results:
-    """The figures of what was played."""
+    """Return the results of a played run."""
     recorder, schedule, platform = played.recorder, played.schedule, played.site.as_it_became
     counted, window = trimmed(schedule, inputs.trim)
     downtime = recorder.downtime() if inputs.target.switching else None
@@ -195,7 +193,7 @@ def results_of(request: RunSpec, inputs: Inputs, played: Played) -> Results:
     more |= solver_figures(recorder.solved)
     if any(recorder.rules):
         more["prediction_cpu_s"] = recorder.predictor_ns / 1e9
-    span = makespan(schedule, np.arange(len(schedule.number)))  # of all jobs, as the decisions are
+    span = makespan(schedule, np.arange(len(schedule.number)))  # of all jobs, like the decisions
     metrics: dict[str, Any] = schedule_metrics(schedule, platform, inputs.target.desired, inputs.trim)
     metrics["rounded_up_cores"] = inputs.rounded.cores
     metrics |= drawn | more
@@ -205,7 +203,6 @@ def results_of(request: RunSpec, inputs: Inputs, played: Played) -> Results:
 
 
 def _expectations(inputs: Inputs, recorder: Recorder, schedule: Schedule) -> Expectations | None:
-    """How long jobs were expected to run; None where nobody goes by it."""
     match inputs.dispatcher.setup.expecting:
         case None:
             return None

@@ -1,4 +1,4 @@
-"""One run from its request to its folder: in this process, or over the ranks of an MPI launcher."""
+"""One run, in this process or over MPI ranks."""
 
 from __future__ import annotations
 
@@ -33,36 +33,34 @@ if TYPE_CHECKING:
 
 REJECTIONS_SHOWN = 10
 Tell = Callable[[str], object]
-"""Is told a line."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a finished run left: its folder and its metrics."""
+    """Folder and metrics of a finished run."""
 
     out: Path
     metrics: dict[str, Any]
     rules: dict[str, int] = field(default_factory=dict)
-    """Which rule said of how many jobs how long they were expected to run."""
 
 
 def run(request: RunSpec, progress: Progress | None = None, report: Report | None = None) -> Outcome:
     """Simulate in this process, then draw the report, if any.
 
-    Raises InputError before anything is written, OSError when writing fails.
+    Raises InputError before anything is written, OSError if writing fails.
     """
     with RUN_FOLDER.held(request.out, force=request.force):
         inputs = _prepare(request, InputFiles())
-        gc.freeze()  # what has been read lives as long as the run: not to look through it saves 5 % of the CPU
+        gc.freeze()  # inputs live as long as the run; not scanning them saves 5 % of the CPU time
         return _tell_and_write(_played(request, inputs, progress), report)
 
 
 def simulated(
     request: RunSpec, files: InputFiles, objects: Objects, tell: Tell, progress: Progress | None = None
 ) -> Results:  # fmt: skip
-    """Simulate in this process, with objects in place of what the request names; `tell` is told of warnings first.
+    """Simulate in this process. `objects` replace files; `tell` receives warnings first.
 
-    Nothing is written but what models are asked, if the request says so. Raises InputError.
+    Writes only requested model instances. Raises InputError.
     """
     return _played(request, _prepare(request, files, objects, tell), progress)
 
@@ -81,9 +79,8 @@ def run_over_ranks(
 ) -> Outcome | int:
     """Simulate over all ranks: rank 0 reads, drives and writes; every rank holds nodes.
 
-    A central dispatcher runs on rank 0 alone; the other ranks have nothing to do. One rank plays as one process does.
-
-    Returns the outcome on rank 0, elsewhere the exit status. What rank 0 raises before the run ends all ranks quietly.
+    A central dispatcher uses rank 0 only. Returns the outcome on rank 0, elsewhere the exit status. An error of rank 0
+    before the run ends all ranks quietly.
     """
     from dardis.transport.mpi_transport import MpiHosts, led_by_first, serve
 
@@ -117,7 +114,7 @@ def run_over_ranks(
         from dardis.kernels.jit import TELLER
 
         dispatcher = find_dispatcher(*plan["dispatcher"])
-        TELLER.quiet = True  # the first rank, which has compiled already, says so for all
+        TELLER.quiet = True  # the first rank has compiled already and reports for all
         with blamed(dispatcher):
             warm(dispatcher, Reach(*plan["reach"]), wished=plan["desired"] is not None, hosts=2)
             gc.freeze()
@@ -154,7 +151,6 @@ def _prepare(
 
 
 def _keeper(request: RunSpec) -> Keep | None:
-    """What keeps the decisions of models, if they are asked for."""
     if request.save_instances is None:
         return None
     from dardis.runs.instances import keeper
@@ -163,7 +159,6 @@ def _keeper(request: RunSpec) -> Keep | None:
 
 
 def _tell_and_write(results: Results, report: Report | None) -> Outcome:
-    """Say what was found, write what came of the run to its folder, and draw the report."""
     out = results.request.out
     for note in results.played.site.notes:
         _tell(note)
@@ -179,7 +174,7 @@ def _tell_and_write(results: Results, report: Report | None) -> Outcome:
 
 
 def write(results: Results, out: Path, report: Report | None) -> None:
-    """Write the files of a run to a folder that is held, and draw the report, if any. Raises OSError."""
+    """Write the run's files to a locked folder, and draw the report. Raises OSError."""
     with RUN_FOLDER.written_together(out) as part:
         results.write(part)
     if report is not None:

@@ -1,4 +1,4 @@
-"""The objects that a run is made of, and the record of its request."""
+"""Objects of a run, and its request record."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from dardis.workload.trace_reader import read_trace
 
 @dataclass(frozen=True)
 class Objects:
-    """Objects that stand for what a request names; None: it is read, or looked up."""
+    """Objects in place of files and names; None: read or look up."""
 
     trace: Trace | None = None
     platform: Platform | None = None
     dispatcher: Dispatcher | None = None
     digests: Mapping[str, str | None] = field(default_factory=dict)
-    """Of those of `trace` and `platform` that are objects: of the files that they were read from; None: made."""
+    """SHA-256 of the source file by object; None without a file."""
 
 
 NOTHING: Final = Objects()
@@ -36,28 +36,25 @@ NOTHING: Final = Objects()
 
 @dataclass(frozen=True)
 class Given:
-    """A dispatcher with its settings, a whole trace and a platform as it is stated."""
+    """Dispatcher with settings, complete trace and original platform."""
 
     dispatcher: Dispatcher
     trace: Trace
     platform: Platform
     started_utc: str
-    """When the run began."""
     files: InputFiles
     digests: Mapping[str, str | None]
-    """Of trace and platform where they were handed in; see `Objects`."""
     trace_file: Path | None
     platform_file: Path | None
-    """Where they were read; None: nowhere."""
 
     def record(self, request: RunSpec) -> dict[str, Any]:
-        """The request's, of its files as they were when they were read; None for what came from none."""
+        """Return the request record; digests are None without a file."""
         record = record_of(request, self.files, self.platform, self.digests)
         return record | ({"dispatcher_of": self.dispatcher.origin} if self.dispatcher.origin else {})
 
 
 def read_given(request: RunSpec, files: InputFiles, have: Objects = NOTHING) -> Given:
-    """Read what the request names, but for the objects that stand for it. Raises InputError."""
+    """Read the request's files, unless replaced by objects. Raises InputError."""
     started = utc_now()
     dispatcher = have.dispatcher or find_dispatcher(request.dispatcher, request.settings)
     platform = have.platform if have.platform is not None else files.once(load_platform, request.platform)
@@ -78,14 +75,13 @@ def read_given(request: RunSpec, files: InputFiles, have: Objects = NOTHING) -> 
 
 
 WITHOUT_EFFECT: Final = frozenset({"out", "force", "save_instances", "no_report"})
-"""Fields of a `RunSpec` on which the outcome does not depend."""
 
 
 NO_DIGESTS: Final[Mapping[str, str | None]] = MappingProxyType({})
 
 
 def reach_of(request: ReplaySpec) -> Reach:
-    """How task managers reach nodes."""
+    """Return the reach of task managers."""
     return Reach(request.arity, request.sample)
 
 
@@ -93,10 +89,10 @@ def record_of(
     request: RunSpec, files: InputFiles, platform: Platform | None = None,
     known: Mapping[str, str | None] = NO_DIGESTS,
 ) -> dict[str, Any]:  # fmt: skip
-    """All that the outcome depends on, as plain JSON: files by their content, and the version of DARDIS.
+    """Return everything that affects the outcome, as JSON with file digests.
 
-    Two requests with the same record have the same outcome. `platform` is an object in place of its file, `known` has
-    the digests of such objects. Raises InputError for a file that is no platform.
+    Equal records have equal outcomes. `platform` replaces its file; `known` holds digests of objects. Raises
+    InputError.
     """
     digest, platform = files.digest, platform or files.once(load_platform, request.platform)
     named = {"trace": request.trace, "platform": request.platform}

@@ -1,4 +1,4 @@
-"""Which jobs of a trace a run is asked for, with which walltimes, and what a user is to be told of them."""
+"""Jobs of a trace for a run."""
 
 from __future__ import annotations
 
@@ -20,15 +20,14 @@ from dardis.workload.transform import extended, first_jobs, submitted, with_esti
 
 
 class Part(NamedTuple):
-    """The part of a trace that a run replays: the jobs submitted in `[start, end)`, s on its clock."""
+    """The replayed part of a trace: jobs submitted in `[start, end)`, in s."""
 
     start: int | None
     end: int | None
     spec: JobsSpec = JobsSpec()
-    """How many of these jobs, and their walltimes."""
 
     def of(self, whole: Trace) -> Trace:
-        """The part of this trace. Raises InputError where no job is in it."""
+        """Return the part. Raises InputError if empty."""
         part = whole
         if self.start is not None or self.end is not None:
             part = submitted(part, self.start, self.end)
@@ -39,12 +38,12 @@ class Part(NamedTuple):
         return extended(part) if self.spec.overrun is Overrun.EXTEND else part
 
     def as_stated(self) -> Part:
-        """The same jobs with the walltimes that the trace states."""
+        """Return the same part with the trace's walltimes."""
         return Part(self.start, self.end, JobsSpec(jobs=self.spec.jobs))
 
 
 def part_asked(request: RunSpec, whole: Trace, unix_start: int | None) -> Part:
-    """What a request means on the clock of its trace. Raises InputError."""
+    """Return the part of a request. Raises InputError."""
     clock = Clock(request.trace, int(whole.submit.min()), unix_start)
     start, end = (
         None if cut is None else seconds_of(option, cut, clock)
@@ -54,27 +53,27 @@ def part_asked(request: RunSpec, whole: Trace, unix_start: int | None) -> Part:
 
 
 def trim_asked(request: RunSpec, first: int, last: int, unix_start: int | None) -> tuple[int, int] | None:
-    """Warm-up and cool-down in s of a run whose first and last jobs are submitted then. Raises InputError."""
+    """Return warm-up and cool-down in s from the first and last submission. Raises InputError."""
     if request.trim is None:
         return None
     return trim_seconds("--trim", request.trim, Clock(request.trace, first, unix_start), last)
 
 
 def jobs_of(part: Trace, platform: Platform, unit_cores: int | None, *, think_times: bool) -> Workload:
-    """The jobs of a trace on a machine, with the deadlines that the trace states. Raises InputError."""
+    """Return the jobs with the trace's deadlines. Raises InputError."""
     return to_jobs(part, lay_out(platform).machine, unit_cores=unit_cores, think_times=think_times)
 
 
 def asked_jobs(
     path: Path, platform: Platform, unit_cores: int | None, part: Part, *, think_times: bool, strict: bool
 ) -> Workload:
-    """The jobs that a run is asked for. Raises InputError."""
+    """Read the jobs of a run. Raises InputError."""
     asked = part.of(read_trace(path, strict=strict, flop_per_s=platform.flop_per_s))
     return named(path, lambda: jobs_of(asked, platform, unit_cores, think_times=think_times))
 
 
 def named(trace: Path, read: Callable[[], Workload]) -> Workload:
-    """The jobs that are read, a mistake in which is one of this trace."""
+    """Call `read`; add the trace's name to an InputError."""
     try:
         return read()
     except InputError as error:
@@ -82,7 +81,7 @@ def named(trace: Path, read: Callable[[], Workload]) -> Workload:
 
 
 def told_of_walltimes(whole: Trace, part: Part) -> list[str]:
-    """What to say of walltimes that nobody states, or that are longer than stated."""
+    """Return notes on missing or extended walltimes."""
     asked = Part(part.start, part.end, part.spec.model_copy(update={"overrun": Overrun.KILL})).of(whole)
     count, factor = int(asked.no_walltime.sum()), part.spec.walltime_factor
     told = []
@@ -102,6 +101,6 @@ def told_of_walltimes(whole: Trace, part: Part) -> list[str]:
 
 
 def told_of_machine(whole: Trace, platform: Platform) -> list[str]:
-    """What to say where the trace's header is of another machine."""
+    """Return notes if the trace's header describes another machine."""
     found = unlike_header(whole, platform)
     return [found] if found else []

@@ -1,4 +1,4 @@
-"""`dardis solve`: decisions that a run has kept are put to a model again, or to another one."""
+"""Decisions of constraint models."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ from dardis.wire.effects import Solved
 
 SOLVER_FILE: Final = "solver.csv"
 Decisions = Sequence[tuple[int, Solved]]
-"""When, in s of the trace's clock, and what came of it."""
 _LATEST: Final = 1 << 60
 _LARGEST_GAP: Final = 1e9
 PHASES: Final = ("update_cpu_s", "check_cpu_s", "first_cpu_s", "build_cpu_s", "solver_cpu_s", "commit_cpu_s")
-"""CPU time by phase (thesis table 4.16): taking in what has happened, who could ever start, our own answer, ..."""
+"""CPU time by phase (thesis table 4.16)."""
 _PROVEN: Final = {SolverStatus.OPTIMAL, SolverStatus.INFEASIBLE}
 
 
 def figure_of(phase: str) -> str:
-    """Key in metrics.json of the CPU time of a phase."""
+    """Return a phase's key in metrics.json."""
     return f"solver_{phase}".replace("solver_solver", "solver")
 
 
@@ -51,12 +50,12 @@ SOLVED: Final = CsvTable(
 
 
 def write_solved(path: Path, decisions: Decisions) -> None:
-    """Write a row for each decision."""
+    """Write one row per decision."""
     SOLVED.write(path, (row_of(moment, one) for moment, one in decisions))
 
 
 def row_of(moment: int, one: Solved) -> list[object]:
-    """A decision as SOLVED has it; None: there is no such figure, or the solver was not asked."""
+    """Return a row of SOLVED; None: missing."""
     return [
         moment, one.waiting, one.planned, one.started, one.status, _stopped_by(one), one.objective,
         one.bound, gap(one.objective, one.bound), one.variables, one.deterministic_s,
@@ -65,7 +64,7 @@ def row_of(moment: int, one: Solved) -> list[object]:
 
 
 class Outcome(StrEnum):
-    """What is known of a decision's answer, for people."""
+    """State of an answer, for reports."""
 
     NOT_ASKED = "decided by our own answer"
     PROVEN = "proven"
@@ -74,7 +73,7 @@ class Outcome(StrEnum):
 
 
 class Gap(NamedTuple):
-    """How good a decision is: when it was made, in s of the trace's clock, and its gap (None: it has none)."""
+    """Quality of a decision: time in s on the trace's clock, and gap."""
 
     time: int
     outcome: Outcome
@@ -82,7 +81,7 @@ class Gap(NamedTuple):
 
 
 def read_gaps(path: Path) -> list[Gap]:
-    """Read how good the decisions are that `write_solved` wrote. InputError: a file that is not of this form."""
+    """Read a file of `write_solved`. Raises InputError for another format."""
     cells = SOLVED.read(path)
     times = cells.whole("time", -_LATEST, _LATEST).tolist()
     gaps = cells.values("gap", _gap, "a gap from 0 on")
@@ -92,7 +91,6 @@ def read_gaps(path: Path) -> list[Gap]:
 
 
 def _gap(text: str) -> float | None:
-    """A gap that can be drawn, else ValueError."""
     distance = decimal_number(text) if text else None
     if distance is not None and not 0 <= distance <= _LARGEST_GAP:
         raise ValueError(text)
@@ -108,7 +106,7 @@ def _outcome(status: SolverStatus | None, too_large: int) -> Outcome:
 
 
 def solver_figures(decisions: Decisions) -> dict[str, Any]:
-    """Their figures for metrics.json; none where no model decides."""
+    """Return the figures for metrics.json; empty without decisions."""
     if not decisions:
         return {}
     asked = [one for _, one in decisions if one.status]
@@ -130,7 +128,6 @@ def _sum(phase: str, decisions: Decisions) -> float:
 
 
 def _stopped_by(decision: Solved) -> str:
-    """What ended the last search: empty where it was over, or there was none."""
     if decision.ended == Ended.GUARD:
         return "time"
     return "" if decision.ended in ("", Ended.PROVEN) else decision.ended
