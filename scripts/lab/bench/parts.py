@@ -106,6 +106,34 @@ def beside(
     return [*rows[:-1], replace(rows[-1], ratio=times, ratio_of=ratio_of, goal=goal)]
 
 
+def search_ways(bench: Bench) -> list[Row]:
+    """Runs with and without each of the ways to find the earliest start."""
+    case = prepare(bench, "curie-partition-4", "CEA-Curie-2012-slice36k.swf.gz", (300, 32), partition=4)
+    late = prepare(bench, "hpc2n-20k-120x2", HPC2N, (120, 2), "dardis-late", limit=20_000)
+    out = ["--out", str(bench.folder / "ways"), "--force", "--no-report"]
+    ranks = [str(Path(sys.executable).with_name("mpirun")), "--oversubscribe", "-n", "8"]
+    rows = []
+    for name, way, launcher, arguments, jobs in (
+        ("whole rounds by a call, partition 4", "calls", [], case.dardis()[1:], case.jobs),
+        ("all turns by a call, HPC2N's first 20,000 jobs", "calls", [], late.dardis(dispatcher="dardis-late")[1:],
+         late.jobs),
+        ("free-capacity index, partition 4", "index", [], case.dardis()[1:], case.jobs),
+        ("blocks that are not decoded, a tree of 8 ranks", "blocks", ranks,
+         ["scale", "--nodes", "4096", "--jobs", "100", "--arity", "2", *out], 100),
+        ("joint questions, 64 jobs in flight", "joint", [],
+         ["scale", "--nodes", "20000", "--jobs", "400", "--overlap", "64", "--sample", "4", *out], 400),
+    ):  # fmt: skip
+        program = [*launcher, sys.executable, "-m", "scripts.lab.bench.without"]
+        costs = in_turns(
+            {"with": [*program, "nothing", *arguments], "without": [*program, way, *arguments]}, bench.repeats
+        )
+        with_it, without = costs.values()
+        rows.append(row_of(name, "with", jobs, with_it))
+        lost = over(without, with_it)
+        rows.append(replace(row_of(name, "without", jobs, without), ratio=lost, ratio_of="CPU time / with", goal="> 1"))
+    return rows
+
+
 def against_bare_loop(bench: Bench) -> list[Row]:
     """Partition 4 of the Curie slice on 300 nodes of 32 cores, beside a bare loop over a core count."""
     case = prepare(bench, "curie-partition-4", TRACE, (300, 32), partition=4)
@@ -331,6 +359,7 @@ PARTS: dict[str, Callable[[Bench], list[Row]]] = {
     "easy-nodes": lambda bench: easy_on(bench, "hpc2n-50k-120x2", (120, 2), "<= 10"),
     "late-easy": late_beside_easy,
     "kinds": kinds,
+    "ways": search_ways,
     "ten-jobs": ten_jobs,
     "compare": compared,
     "reports": reports,
@@ -349,5 +378,5 @@ PARTS: dict[str, Callable[[Bench], list[Row]]] = {
     "full-traces": full_traces,
     "auction": lambda _: auctions(),
 }
-SLOW = {"full-traces", "ranks", "live", "plans", "planning", "auction"}
+SLOW = {"full-traces", "ways", "ranks", "live", "plans", "planning", "auction"}
 """Parts that run only when they are named."""
