@@ -18,7 +18,7 @@ __all__ = [
 if not TYPE_CHECKING:  # else type checkers would take any name for one
     __getattr__ = found_when_used(__name__, {
         "late.timers": ("LateByTimers",),
-        "late_manager": ("LateByTurns",),
+        "late.late_manager": ("LateByTurns",),
         "planned_manager": ("PlannedManager",),
         "setups": ("EVERY_HOST", "LATE_SETUPS", "SETUPS", "LateSetUp", "Reach", "SetUp"),
     })  # fmt: skip
