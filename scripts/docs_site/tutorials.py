@@ -1,7 +1,7 @@
 """Runs the commands of a tutorial in a folder and compares their output with the lines that the page shows.
 
-A page has `console` blocks and files: code blocks that begin with `# NAME`, below a `#!` line if there is one. `…` stands
-for lines that are left out.
+A page has `console` blocks and files: code blocks that begin with `# NAME`, below a `#!` line if there is one. `…`
+stands for lines that are left out.
 Before a block, `<!-- varies: REGEX -->` names the text of shown lines that depends on the time or the machine.
 `python -m scripts.docs_site.tutorials docs/tutorial-plan.md FOLDER` prints all commands with their output.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +22,8 @@ _CONSOLE: Final = re.compile(r"(?:<!-- varies: ([^\n]*?) -->\s*)?```console\n(.*
 _LIMIT_S: Final = 900
 """Limit for a page whose commands hang."""
 _BEGIN: Final = """set -e
+unset DARDIS_FOLDER FORCE_COLOR
+export LC_ALL=C.UTF-8 COLUMNS=100
 trap 'status=$?; [ $status = 0 ] || [ -z "${DARDIS_FOLDER-}" ] || dardis stop --kill >last 2>&1 || exit $status' EXIT
 """
 
@@ -62,7 +65,8 @@ def play(page: str, folder: Path) -> list[str]:
         if step.command.partition("#")[0].rstrip().endswith("&"):  # it goes on once it has printed the shown lines
             printed = f"grep -vc '^dardis: ' outputs/{number}"
             script += f"until [ $({printed}) -ge {len(step.patterns)} ]; do kill -0 $!; sleep 0.1; done\n"
-    ended = subprocess.run(["bash", "-c", script], cwd=folder, check=False, timeout=_LIMIT_S, stdin=subprocess.DEVNULL)
+    shell = shutil.which("bash") or "bash"
+    ended = subprocess.run([shell, "-c", script], cwd=folder, check=False, timeout=_LIMIT_S, stdin=subprocess.DEVNULL)
     written = [(outputs / name).read_text() for name in sorted((p.name for p in outputs.iterdir()), key=int)]
     if ended.returncode:
         command = steps(page)[len(written) - 1].command
