@@ -1,1 +1,1 @@
-"""Planning ahead: from history, weather and prices to tomorrow's power-cap profile and node switching."""
+"""Day-ahead planning of power caps and node switching."""

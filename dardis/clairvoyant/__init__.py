@@ -1,1 +1,1 @@
-"""What could have been done had all jobs been known: a bound that no schedule undercuts, and a good schedule."""
+"""Lower bound and good schedule with all jobs known."""

@@ -1,7 +1,4 @@
-"""Full knowledge of all jobs: a good schedule by search, and a proven bound on the waits of any.
-
-A large neighbourhood search (Shaw, 1998) on the nodes themselves, so that it is legal at any time.
-"""
+"""Schedule by large neighbourhood search (Shaw, 1998) with all jobs known, and lower bound on waits."""
 
 from __future__ import annotations
 
@@ -29,26 +26,24 @@ from dardis.model.randomness import stream
 from dardis.model.step_function import sum_of_columns
 
 MOST_OUT: Final = 24
-"""Jobs that are taken out beside the one that is to start sooner."""
+"""Most jobs removed beside the chosen job."""
 TRIES_A_JOB: Final = 10
 NODES_ASKED: Final = 500_000_000
-"""In all tries together, about: a large machine has fewer of them."""
+"""Limit of node visits, about."""
 
 Progress = Callable[[int, int], None]
-"""What is called with (how much is done, how much there is)."""
+"""Called with (done, total)."""
 Where = tuple[Ints, Ints]
-"""Nodes, ascending, and the units on each."""
 
 
 class Improving:
-    """A whole schedule of jobs whose durations are known."""
+    """Legal schedule of jobs with known durations."""
 
     def __init__(self, jobs: Sequence[Actual], platform: Platform, start: Ints, placed: Placements) -> None:
-        """Begin with these starts and nodes. Raises ProtocolError where they are not legal."""
+        """Start from a schedule; ProtocolError if illegal."""
         self._earliest = np.array([job.earliest for job in jobs], dtype=np.int64)
         self._span = np.array([job.duration for job in jobs], dtype=np.int64)
         self._area = self._span * np.array([job.asked.units * max(job.asked.request) for job in jobs])
-        """What grows with what a job takes of the machine."""
         self.start = np.zeros(len(jobs), dtype=np.int64)
         kinds = len(platform.kinds)
         self._table = JobTable(platform.sets)
@@ -62,18 +57,18 @@ class Improving:
 
     @property
     def total(self) -> int:
-        """The sum of all starts, in s: what is to become less."""
+        """Sum of starts in s."""
         return int(self.start.sum())
 
     @property
     def placed(self) -> Placements:
-        """Where jobs are."""
+        """Nodes of all jobs."""
         where = [self._table.nodes_of(slot) for slot in self._slots]
         offsets = offsets_of(np.array([len(nodes) for nodes, _ in where], dtype=np.int64))
         return Placements(offsets, *(np.concatenate(column) for column in zip(*where, strict=True)))
 
     def improve(self, tries: int, seed: int, progress: Progress | None = None) -> None:
-        """Let each start as soon as it can beside the others, then try to change the order of some, so many times."""
+        """Start each job as early as possible, then try `tries` changes of order."""
         for job in np.lexsort((self._earliest, self.start)).tolist():
             self._take_out(job)
             self._put_in(job)
@@ -87,7 +82,7 @@ class Improving:
                 progress(done + 1, tries)
 
     def _try(self, job: int, chance: np.random.Generator) -> None:
-        """Let a job in before some of those who run while it could, and keep that if all starts' sum does not grow."""
+        """Insert a job before concurrent jobs, unless the sum of starts grows."""
         end = self.start[job] + self._span[job]
         beside = np.flatnonzero((self.start < end) & (self.start + self._span > self._earliest[job]))
         beside = beside[beside != job]
@@ -115,14 +110,12 @@ class Improving:
                 self._put_back(one, moment, there)
 
     def _take_out(self, job: int) -> Where:
-        """Free a job's nodes, and return them."""
         slot = self._slots[job]
         where = self._table.nodes_of(slot)
         self._see(self._placer.change(node_search.give_back, self._table.queue, slot, NO_TIME))
         return where
 
     def _put_in(self, job: int) -> None:
-        """Give a job its earliest start beside all others."""
         slot, queue, placer = self._slots[job], self._table.queue, self._placer
         if not placer.find(queue, slot, UNBOUND, int(self._earliest[job]), FOREVER, NO_TIME):
             raise ProtocolError("a job that fits finds no nodes")
@@ -130,7 +123,6 @@ class Improving:
         self._see(placer.change(node_search.take, queue, slot, moment, NO_TIME))
 
     def _put_back(self, job: int, moment: int, where: Where) -> None:
-        """Give a job this start and these nodes."""
         slot, queue = self._slots[job], self._table.queue
         (nodes, units), low = where, queue.table[self._slots[job], HOLD]
         queue.hold_node[low : low + len(nodes)], queue.hold_units[low : low + len(nodes)] = nodes, units
@@ -140,50 +132,48 @@ class Improving:
 
     @staticmethod
     def _see(done: int) -> None:
-        """See that a change of the nodes has been made."""
         if done != DONE:
             raise ProtocolError("a job does not fit where it is to be")
 
 
 def tries_for(jobs: int, nodes: int) -> int:
-    """How often it is worth trying."""
+    """Useful number of tries."""
     return min(TRIES_A_JOB * jobs, NODES_ASKED // (nodes * MOST_OUT))
 
 
 STEPS_S: Final = (14_400, 7_200, 3_600, 1_800, 900, 450)
-"""How long the steps of prices are, one after the other; each is so many times the next."""
+"""Step lengths of prices; each is a multiple of the next."""
 MOST_STEPS: Final = 100_000
-"""Shorter steps, of which there would be more, are left out."""
+"""Most steps; shorter steps are skipped."""
 TRIES: Final = 400
-"""Prices that are tried for each."""
+"""Price updates per step length."""
 _PATIENCE: Final = 15
-"""Prices without a better bound after which steps are shortened, and go on from the best."""
+"""Updates without a better bound before steps shrink."""
 _SHORTER: Final = 0.7
 _SHORTEST: Final = 1e-4
 _ROUNDING: Final = 1e-9
-"""The share of the sums by which the bound is lowered: far more than their rounding."""
+"""Share subtracted from the bound, far above rounding errors."""
 
 
 @dataclass(frozen=True)
 class Demand:
-    """Jobs and what they share; times in s from `begin`.
+    """Jobs and shared resources; times in s from `begin`.
 
-    Resources are what all nodes of some groups have of a kind; who may run on no other nodes needs it.
+    A resource is a kind on all nodes of some groups, needed by jobs limited to these.
     """
 
     begin: int
     earliest: Floats
     span: Floats
-    """How long each runs."""
     need: Floats
     """Shape (jobs, resources)."""
     time: list[Ints]
-    """For each resource since when there is `free` of it, ascending from before `begin` on."""
+    """By resource: times from which `free` applies, from before `begin` on."""
     free: list[Ints]
 
     @classmethod
     def of_jobs(cls, jobs: Sequence[Actual], platform: Platform) -> Demand:
-        """Of jobs that all fit on the machine."""
+        """Create from jobs that all fit the machine."""
         begin = min(job.earliest for job in jobs)
         rows = NodeProfiles(platform, 0, platform.node_count, None).profiles
         spans = [slice(head, head + size) for head, size in zip(rows.head.tolist(), rows.size.tolist(), strict=True)]
@@ -209,7 +199,7 @@ class Demand:
         )
 
     def there(self, step: int, steps: int) -> Floats:
-        """What there is of each resource in each step, in its unit times s, shape (steps, resources)."""
+        """Capacity by step in unit times s, (steps, resources)."""
         edges = self.begin + step * np.arange(steps + 1, dtype=np.int64)
         columns = []
         for time, free in zip(self.time, self.free, strict=True):
@@ -228,10 +218,9 @@ def least_wait(
     steps_s: Sequence[int] = STEPS_S,
     progress: Progress | None = None,
 ) -> float:
-    """What the sum of `weight · (start - earliest)` is at least, in s, of all jobs.
+    """Lower bound of the sum of `weight · (start - earliest)`, in s.
 
-    `reached` is the sum of some schedule and `until` when it ends, in s from the demand's begin: they say how far to
-    go, and no bound depends on them.
+    A schedule's sum `reached` and end `until`, in s from begin, guide the search; the bound holds for any.
     """
     if not demand.need.shape[1]:
         return 0.0
@@ -253,7 +242,7 @@ def least_wait(
 def _raised(
     demand: Demand, weight: Floats, reached: float, step: int, prices: Floats, length: float
 ) -> tuple[float, Floats]:
-    """The best bound found from these prices on, and its prices, shape (steps, resources)."""
+    """Best bound from these prices on, and prices (steps, resources)."""
     there = demand.there(step, len(prices))
     start, used = np.zeros(len(weight)), np.zeros_like(prices)
     best, kept, since = -np.inf, prices, 0

@@ -1,1 +1,1 @@
-"""Files and options as models: a mistake in one becomes a single clear line with file, place and expectation."""
+"""Models of files and options; mistakes give one line."""

@@ -1,4 +1,4 @@
-"""Decides how a moment is written in files of weather, prices and carbon; clocks turn text into Unix seconds."""
+"""Clocks convert times in weather, price and carbon files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dardis.model.errors import InputError
 from dardis.model.numbers import whole_number
 
 Clock = Callable[[str], int]
-"""Unix seconds of a text; ValueError says what was expected. One clock reads one file, from first line to last."""
+"""Text to Unix seconds, or ValueError. One clock reads one file, in order."""
 
 _EUROPE = ZoneInfo("Europe/Brussels")
 _FIRST_S, _LAST_S = (int(datetime(year, 1, 1, tzinfo=UTC).timestamp()) for year in (1900, 9999))
@@ -21,7 +21,7 @@ _OFFSET = re.compile(r"utc([+-]\d{1,2})(?::?(\d\d))?", re.ASCII)
 
 
 def parse_utc(text: str, place: str = "--calendar-start") -> int:
-    """Unix seconds of an ISO 8601 moment; without an offset it is UTC. InputError at `place` for what is none."""
+    """Unix seconds of an ISO 8601 moment, UTC by default. Raises InputError."""
     try:
         return moments.parse_utc(text)
     except (ValueError, OverflowError):
@@ -29,9 +29,9 @@ def parse_utc(text: str, place: str = "--calendar-start") -> int:
 
 
 def fixed_clock(offset_s: int) -> Clock:
-    """ISO 8601 on a clock that is `offset_s` ahead of UTC all year; a text with an offset of its own keeps that.
+    """Clock for ISO 8601 with a constant UTC offset in s; offsets in texts take precedence.
 
-    Raises ValueError for an offset of a day or more.
+    Raises ValueError for a day or more.
     """
     if abs(offset_s) >= 24 * 3600:
         raise ValueError("an offset from UTC of less than a day")
@@ -45,7 +45,7 @@ def fixed_clock(offset_s: int) -> Clock:
 
 
 def offset_of(text: str) -> int:
-    """Seconds ahead of UTC of a text such as `utc+1` or `utc-05:30`; ValueError without one."""
+    """Offset in s of `utc+1` or `utc-05:30`. Raises ValueError."""
     match = _OFFSET.search(text)
     if match is None:
         raise ValueError(f"no offset from UTC in {text!r}")
@@ -54,9 +54,9 @@ def offset_of(text: str) -> int:
 
 
 def european_clock() -> Clock:
-    """Central European time with its summer time, ISO 8601 or `31.12.2023 23:00` (`/` and seconds are fine).
+    """Clock for Central European Time with summer time, in ISO 8601 or as `31.12.2023 23:00`.
 
-    Of the two hours with the same name in autumn the first is summer time, unless the text says `(CET)` or `(CEST)`.
+    The first of two equal autumn hours is summer time, except with `(CET)` or `(CEST)`.
     """
     seen: set[datetime] = set()
 
@@ -76,7 +76,7 @@ def european_clock() -> Clock:
 
 
 def interval_clock(clock: Clock) -> Clock:
-    """The begin of `begin - end`, on another clock; it may be written as `31.12.2023 23:00`."""
+    """Clock for the start of `begin - end`."""
 
     def unix(text: str) -> int:
         return clock(_from_numeric(text.partition(" - ")[0].strip()))
@@ -85,7 +85,7 @@ def interval_clock(clock: Clock) -> Clock:
 
 
 def unix_or(clock: Clock) -> Clock:
-    """Unix seconds where the text is a whole number, else what the other clock says."""
+    """Clock for Unix seconds or another clock's texts."""
 
     def unix(text: str) -> int:
         if not text.isdecimal():

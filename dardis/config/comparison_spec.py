@@ -1,4 +1,4 @@
-"""The definition of a comparison: traces, dispatchers and their grids, from a TOML file or from options."""
+"""Definition of a comparison, from TOML or options."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dardis.model.errors import InputError
 from dardis.model.files import is_file
 
 RECORDED = "recorded"
-"""What the row of a trace's own starts is called, and no dispatcher may be where there is one."""
+"""Label of recorded starts."""
 NAME = re.compile(r"[^\W_][\w .,+=:()-]{0,59}")
 LABEL = "a letter or digit, then up to 59 more, blanks or _.,+=:()-"
 _NEXT = re.compile(r":(?=\w+=)")
@@ -55,17 +55,14 @@ _Name = Annotated[str, AfterValidator(_checked_name)]
 
 
 class TraceSpec(ReplaySpec):
-    """`[[traces]]`: a trace and how it is replayed. It is known by its name.
-
-    `arity` and `sample` are for the dispatchers that ask nodes and have none of their own.
-    """
+    """`[[traces]]`: a trace with replay options and defaults of `arity` and `sample`."""
 
     name: Annotated[_Name, Option("Name in tables and folders; else the file's name without its endings.")] = ""
 
     @model_validator(mode="before")
     @classmethod
     def _with_name_and_cuts(cls, value: Any) -> Any:  # noqa: ANN401 (whatever a file states)
-        """Take the name of the trace's file where no name is stated, and `from_s` and `to_s` as `from` and `to`."""
+        """Default the name to the file name, and accept `from_s` and `to_s`."""
         if not isinstance(value, dict):
             return value
         value = dict(value)
@@ -83,7 +80,7 @@ class TraceSpec(ReplaySpec):
 
 
 class DispatcherSpec(Table):
-    """`[[dispatchers]]`: a dispatcher, its settings and its label; with a grid once with all values of its settings."""
+    """`[[dispatchers]]`: a dispatcher with settings, label and optional grid."""
 
     name: Annotated[str, Field(min_length=1), Option("Dispatcher.")]
     label: Annotated[_Name | None, Option("Name in tables and folders (the dispatcher's name).")] = None
@@ -95,7 +92,7 @@ class DispatcherSpec(Table):
     )
 
     def contenders(self, place: str) -> Iterator[Contender]:
-        """The dispatcher, called by its name unless there is a label; with a grid, once with all of its values."""
+        """Yield the contenders of the grid."""
         one = Contender(self.label or self.name, self.name, self.settings, self.arity, self.sample)
         yield from over_grid(place, one, self.grid)
 
@@ -106,7 +103,7 @@ def _seeds(place: str, text: str) -> tuple[int, ...]:
 
 
 class ComparisonOptions(Table):
-    """What a comparison does with its traces and dispatchers."""
+    """Options of a comparison."""
 
     seeds: Annotated[
         tuple[int, ...], Reader(_seeds, list_of=(int,)), Option("Each run once with each seed.", "1,2,3")
@@ -126,7 +123,7 @@ class ComparisonOptions(Table):
 
 
 class CompareSpec(ComparisonOptions):
-    """What `dardis compare` takes beside traces and their options."""
+    """Options of `dardis compare` without traces."""
 
     out: Annotated[Path, FILE, Option("Folder for runs, tables and the report.", "DIR")]
     dispatchers: Annotated[
@@ -150,10 +147,7 @@ class CompareSpec(ComparisonOptions):
 
 @dataclass(frozen=True)
 class Contender:
-    """A dispatcher with its settings (`key=value`), and what it is called in tables and charts.
-
-    `arity` and `sample` are its own; None: those of the trace.
-    """
+    """A labelled dispatcher with settings (`key=value`). `arity` and `sample` None: the trace's."""
 
     label: str
     dispatcher: str
@@ -161,17 +155,15 @@ class Contender:
     arity: int | None = None
     sample: int | None = None
     family: str = ""
-    """What it is called without the values of its grid; empty: it has none."""
+    """Label without grid values, or ""."""
     grid: tuple[tuple[str, str], ...] = ()
-    """The settings of its grid and their values, which are among its settings, too."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Every workload under every contender with every seed. Raises InputError for names that occur twice."""
+    """Traces under contenders with seeds. Raises InputError for repeated names."""
 
     source: str
-    """Where it is stated, for messages."""
     workloads: tuple[TraceSpec, ...]
     contenders: tuple[Contender, ...]
     options: ComparisonOptions = field(default_factory=ComparisonOptions)
@@ -189,7 +181,7 @@ class Comparison:
             self._each_can_be_drawn()
 
     def _each_can_be_drawn(self) -> None:
-        """See that nothing is said of jobs or times that are others in a draw. Raises InputError."""
+        """Refuse inputs tied to jobs or times of the original trace. Raises InputError."""
         for one in self.workloads:
             if one.events is not None:
                 self._not_both("replicates of a trace with events, which name its jobs")
@@ -204,7 +196,7 @@ class Comparison:
     def _each_once(self, what: str, names: Iterable[str], told_by: str = "") -> None:
         known = set()
         for name in names:
-            # Names are folders as well, and some file systems don't know large from small letters.
+            # Names are folders, and some file systems ignore case.
             if name.lower() in known:
                 remedy = f" (give one of them {told_by} of its own in the SPEC.toml)" if told_by else ""
                 raise InputError(self.source, f"two {what}s are called {name!r}", f"each once{remedy}")
@@ -212,16 +204,13 @@ class Comparison:
 
 
 def trace_and_platform(text: Path) -> tuple[Path, Path | None]:
-    """Read `TRACE` or `TRACE@PLATFORM`; a path that exists is a trace, whatever it holds."""
+    """Read `TRACE` or `TRACE@PLATFORM`; an existing path is a trace."""
     trace, at, platform = str(text).rpartition("@")
     return (Path(trace), Path(platform)) if at and trace and platform and not text.exists() else (text, None)
 
 
 def with_grids(contenders: Sequence[Contender], texts: Sequence[str]) -> tuple[Contender, ...]:
-    """The contenders, each that a `DISPATCHER.SETTING=A,B,…` names once with every value, or pair of values of two.
-
-    A dispatcher is named by its label. Raises InputError for what is no grid, or of nobody here.
-    """
+    """Expand grids `DISPATCHER.SETTING=A,B,…`, by dispatcher label. Raises InputError."""
     grids: dict[str, dict[str, list[str]]] = {}
     for text in texts:
         match = _GRID.fullmatch(text)
@@ -237,7 +226,7 @@ def with_grids(contenders: Sequence[Contender], texts: Sequence[str]) -> tuple[C
 
 
 def over_grid(place: str, one: Contender, grid: Mapping[str, Sequence[str]]) -> Iterator[Contender]:
-    """A contender with every value of a setting, or pair of values of two; as it is without any."""
+    """Yield the combinations of grid values."""
     if not grid:
         yield one
         return
@@ -253,7 +242,7 @@ def over_grid(place: str, one: Contender, grid: Mapping[str, Sequence[str]]) -> 
         if NAME.fullmatch(label) is None:
             raise InputError(place, repr(label), LABEL)
         own, reach = _apart(settings, place)
-        # Of one setting that is said twice the last holds.
+        # The last value of a repeated setting counts.
         yield replace(
             one,
             label=label,
@@ -266,7 +255,6 @@ def over_grid(place: str, one: Contender, grid: Mapping[str, Sequence[str]]) -> 
 
 
 def _apart(settings: Iterable[str], place: str) -> tuple[tuple[str, ...], dict[str, int]]:
-    """Settings of a dispatcher, and apart from them what they say of its reach. Raises InputError."""
     own, reach = [], {}
     for setting in settings:
         key, equals, value = setting.partition("=")
@@ -278,7 +266,7 @@ def _apart(settings: Iterable[str], place: str) -> tuple[tuple[str, ...], dict[s
 
 
 def default_name(trace: Path) -> str:
-    """What a trace is called when nobody named it: its file's name without what says the format."""
+    """File name of a trace without format suffixes."""
     name = Path(trace.name)
     while name.suffix.lower() in _ENDINGS:
         name = name.with_suffix("")
@@ -286,12 +274,11 @@ def default_name(trace: Path) -> str:
 
 
 def contender_of(text: str) -> Contender:
-    """Read `NAME` or `NAME:KEY=VALUE:KEY=VALUE…`; it is called as it is written, with blanks for the colons.
+    """Read `NAME` or `NAME:KEY=VALUE:…`; the label has blanks for colons.
 
-    NAME may be `package.module:Class`. A KEY is that of a setting, or `arity` or `sample`. Raises InputError for what
-    can't be a label, an arity or a sample; the dispatcher and its settings are not looked up here.
+    NAME may be `package.module:Class`, not looked up. KEY is a setting, `arity` or `sample`. Raises InputError.
     """
-    # A value may hold a colon itself (order=most:gpus), and so may a name: only what begins like a setting is one.
+    # Names and values may contain colons (order=most:gpus), so split only before `word=`.
     name, *settings = _NEXT.split(text)
     label = text.replace(":", " ")
     if NAME.fullmatch(label) is None:
@@ -301,14 +288,14 @@ def contender_of(text: str) -> Contender:
 
 
 class ComparisonFile(ComparisonOptions):
-    """The file of a comparison."""
+    """A comparison file."""
 
     traces: Annotated[list[TraceSpec], Field(min_length=1)]
     dispatchers: Annotated[list[DispatcherSpec], Field(min_length=1)]
 
 
 def load_comparison(path: Path) -> Comparison:
-    """Read a comparison's file; InputError for any mistake in it. docs/formats.md lists the keys."""
+    """Read a comparison file (see docs/formats.md). Raises InputError."""
     file = read_toml(path, ComparisonFile)
     contenders = tuple(one for spec in file.dispatchers for one in spec.contenders(f"{path}: grid"))
     return Comparison(str(path), tuple(file.traces), contenders, file)

@@ -1,4 +1,4 @@
-"""Decides how a cooling plant is named or read from a table, and promises a table that has been checked."""
+"""PUE tables of cooling plants."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HIGHEST_PUE = 10.0
 
 
 def load_pue_table(path: Path, rows: Rows = Rows.NEAREST, read: Read = Path.read_bytes) -> PueTable:
-    """A measured plant's table. Raises InputError that names file and line."""
+    """Read and check a PUE table. Raises InputError."""
     lines = read_lines(path, read)
     if len(lines) < 2 or lines[0][1][0].lower() != "temp_c":
         raise InputError(path, "no PUE table", _EXPECTED)

@@ -1,4 +1,4 @@
-"""Which part of a trace is meant: by whole seconds on its clock, by dates of UTC, or from its first submission on."""
+"""Parts of a trace: by seconds, UTC dates, or times after the first submission."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from dardis.model.moments import parse_utc
 from dardis.model.numbers import whole_number
 
 Cut = int | str
-"""Seconds on the trace's clock; or a text whose seconds a trace tells: a date, `2012-02-03`, `2012-02-03T10:00Z`, or a
-time from its first submission on, `+2d`."""
+"""Seconds on the trace's clock, a date (`2012-02-03T10:00Z`), or a time after the first submission (`+2d`)."""
 Trim = tuple[Cut, Cut]
-"""Warm-up and cool-down: whole seconds, or a text as above for the moment at which the one ends, the other begins."""
+"""Warm-up and cool-down: seconds or moments."""
 
 MOST_WALLTIME_FACTOR: Final = 1_000_000
-"""By which runtimes are multiplied at most where nobody states walltimes."""
 LONGEST_TRIM: Final = 1 << 40
 _UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _SPAN: Final = re.compile(r"(\+?)(\d{1,12})([smhdw]?)", re.ASCII)
@@ -27,10 +25,7 @@ _TRIM: Final = f"WARMUP,COOLDOWN: of each whole seconds or a span as 2d, or for 
 
 
 class Clock(NamedTuple):
-    """What turns texts into seconds: the trace they are of, its first submission, and Unix time of its second 0.
-
-    `dates_need` is what a date needs where nobody has said the last.
-    """
+    """Trace, first submission, and Unix time of second 0 (None: unknown). `dates_need` is advice for errors."""
 
     trace: Path
     first: int
@@ -39,7 +34,7 @@ class Clock(NamedTuple):
 
 
 def cut_of(option: str, text: str) -> Cut:
-    """What a text says, as far as it can be told without a trace. Raises InputError."""
+    """Read a cut without a trace. Raises InputError."""
     try:
         return _moment(option, text, _CUT) if text.startswith("+") else whole_number(text)
     except ValueError:
@@ -47,7 +42,7 @@ def cut_of(option: str, text: str) -> Cut:
 
 
 def trim_of(option: str, text: str) -> Trim:
-    """The same of `WARMUP,COOLDOWN`."""
+    """Read `WARMUP,COOLDOWN`. Raises InputError."""
     first, comma, last = text.partition(",")
     if not comma:
         raise InputError(option, repr(text), _TRIM)
@@ -55,7 +50,7 @@ def trim_of(option: str, text: str) -> Trim:
 
 
 def seconds_of(option: str, cut: Cut, clock: Clock) -> int:
-    """Seconds on the trace's clock. Raises InputError for a date where nobody says when the trace began."""
+    """Convert to seconds on the trace's clock. Raises InputError without a calendar."""
     if isinstance(cut, int):
         return cut
     if (span := _SPAN.fullmatch(cut)) is not None:
@@ -67,13 +62,10 @@ def seconds_of(option: str, cut: Cut, clock: Clock) -> int:
 
 
 def trim_seconds(option: str, trim: Trim, clock: Clock, last: int) -> tuple[int, int]:
-    """Warm-up and cool-down in s, from `clock.first` to `last`, the first and last submissions that are meant.
-
-    Moments outside of these cut nothing off. Raises InputError as `seconds_of`.
-    """
+    """Warm-up and cool-down in s, between the submissions `clock.first` and `last`. Raises InputError."""
     begin, end = trim
     warm_up = begin if isinstance(begin, int) else max(seconds_of(option, begin, clock) - clock.first, 0)
-    # Who is submitted at the moment is not before it.
+    # Submissions at the moment are included.
     cool_down = end if isinstance(end, int) else max(last + 1 - seconds_of(option, end, clock), 0)
     return warm_up, cool_down
 
@@ -88,7 +80,7 @@ def _trimmed(option: str, text: str) -> Cut:
 
 
 def _moment(option: str, text: str, expected: str) -> str:
-    """The text, if it says a moment. Raises InputError."""
+    """Valid moment text. Raises InputError."""
     span = _SPAN.fullmatch(text)
     if span is not None and span[1] and _length(span) <= LONGEST_TRIM:
         return text

@@ -1,4 +1,4 @@
-"""Decides what a file of events may say: what happens at a site beside jobs that arrive and end."""
+"""Files of site events."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from dardis.model.platform import Platform
 from dardis.model.resources import Limit, Time
 
 _KEYS = ("stop_queue", "start_queue", "job", "nodes_down", "nodes_up", "reservation")
-"""What an event is about: one of these."""
+"""Each event has exactly one."""
 _Nodes = Annotated[list[int], BeforeValidator(node_numbers)]
 
 
 class EventTable(Table):
-    """`[[events]]`: what happens at a time."""
+    """`[[events]]`: an event."""
 
     at_s: Time = Field(description="Time of the event, s on the trace's clock.")
     stop_queue: str | None = Field(None, description="No job of this queue starts from now on.")
@@ -51,13 +51,13 @@ class EventTable(Table):
 
 
 class EventsFile(Table):
-    """The whole file."""
+    """An events file."""
 
     events: Annotated[list[EventTable], Field(min_length=1)]
 
 
 class SiteStory(NamedTuple):
-    """What happens at a site, by time, and the platform with the reservations that are made, none of which stands."""
+    """Sorted events, and the platform with future reservations."""
 
     platform: Platform
     events: tuple[SiteEvent, ...]
@@ -66,10 +66,9 @@ class SiteStory(NamedTuple):
 def load_events(
     path: Path, platform: Platform, jobs: Container[int], first: int, read: Read = Path.read_bytes
 ) -> SiteStory:  # fmt: skip
-    """Read a file of events; InputError for any mistake in it.
+    """Read an events file. Raises InputError.
 
-    `jobs` are the numbers of all jobs, `first` is the first submission. Who is moved to another queue has no groups
-    yet.
+    `jobs` contains all job numbers; `first` is the first submission. Moved jobs have no groups yet.
     """
     tables = [*enumerate(read_toml(path, EventsFile, read).events)]
     made = {index: table.reservation for index, table in tables if table.reservation is not None}
@@ -89,7 +88,6 @@ def load_events(
 
 
 def _see_that_it_is_one(table: EventTable, here: str) -> None:
-    """It says one thing, and all that belongs to it."""
     said = [key for key in _KEYS if getattr(table, key) is not None]
     if len(said) != 1:
         raise InputError(here, " and ".join(said) or "nothing happens", "one of " + ", ".join(_KEYS))
@@ -100,7 +98,6 @@ def _see_that_it_is_one(table: EventTable, here: str) -> None:
 
 
 def _see_what_it_names(table: EventTable, here: str, platform: Platform, jobs: Container[int]) -> None:
-    """It names queues, jobs and nodes that exist, and a reservation that is to come."""
     for key in ("stop_queue", "start_queue", "queue"):
         name = getattr(table, key)
         if name is not None and name not in platform.queue_of:
@@ -118,11 +115,9 @@ def _see_what_it_names(table: EventTable, here: str, platform: Platform, jobs: C
 
 
 def _see_order(path: Path, tables: list[tuple[int, EventTable]]) -> None:
-    """Only what is stopped starts, and only what is down comes up."""
     stopped: set[str] = set()
     down: set[int] = set()
     since: dict[int, int] = {}
-    """When nodes went down last."""
     for index, table in tables:
         here = f"{path}: events[{index}]"
         if table.stop_queue is not None:
@@ -145,7 +140,6 @@ def _see_order(path: Path, tables: list[tuple[int, EventTable]]) -> None:
 
 
 def _event(table: EventTable) -> SiteEvent:
-    """What the table says, once it is checked."""
     at = table.at_s
     if table.stop_queue is not None:
         return QueueStopped(at, table.stop_queue)

@@ -1,4 +1,4 @@
-"""What a platform file states of cooling, prices, weather, contract and calendar."""
+"""Cooling, prices, weather, contract and calendar in platform files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _rows(value: object) -> Rows:
 
 
 class LimitTable(Table):
-    """`[[tariff.limits]]`: what the grid asks for, for a time."""
+    """`[[tariff.limits]]`: temporary limit of the grid."""
 
     start_utc: Moment = Field(description="Start, UTC.")
     end_utc: Moment = Field(description="End, UTC.")
@@ -40,7 +40,7 @@ class LimitTable(Table):
 
 
 class TariffTable(Table):
-    """`[tariff]`: what a contract charges besides energy."""
+    """`[tariff]`: contract charges besides energy."""
 
     demand_eur_per_kw: Amount = Field(
         0.0, description="Price of the highest mean of IT and cooling over a quarter of an hour, once."
@@ -56,7 +56,7 @@ class TariffTable(Table):
 
 
 class FacilityKeys(Table):
-    """Keys at the top of a platform file."""
+    """Top-level keys of platform files."""
 
     cooling: Text | None = Field(
         None,
@@ -93,7 +93,7 @@ class FacilityKeys(Table):
 
 
 def facility_of(path: Path, keys: FacilityKeys) -> Facility:
-    """What the platform file at `path` says; files are looked for beside it. Raises InputError for one that lacks."""
+    """Facility of the platform file at `path`, with files beside it. Raises InputError."""
     tariff = keys.tariff
 
     def found(key: str, value: str | float | None) -> str | float | None:

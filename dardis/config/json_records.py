@@ -1,7 +1,4 @@
-"""JSON files that our own commands wrote, read as strictly as a user's files.
-
-Keys that are unknown here are a later version's and are left out. Any damage is an InputError with file and key.
-"""
+"""JSON files of DARDIS. Unknown keys are ignored; damage raises InputError."""
 
 from __future__ import annotations
 
@@ -20,10 +17,8 @@ from dardis.model.platform import Platform
 from dardis.model.resources import Count, Time
 
 COUNTS: Final = ("jobs", "completed", "killed", "rejected")
-"""The counts of jobs in a metrics.json."""
 DIGEST: Final = "schedule_digest"
 _LARGEST_FIGURE: Final = 1e24
-"""Beyond all that can be counted, measured or paid."""
 
 
 def _figure(value: object) -> object:
@@ -41,7 +36,7 @@ def _setting(value: object) -> object:
 
 
 def _by_key(value: object) -> object:
-    return {} if isinstance(value, list) else value  # that of several days holds --set as it was written
+    return {} if isinstance(value, list) else value  # a list comes from a run of several days
 
 
 def _plain(value: JsonValue) -> JsonValue:
@@ -50,15 +45,13 @@ def _plain(value: JsonValue) -> JsonValue:
 
 
 Figure = Annotated[Any, BeforeValidator(_figure)]
-"""A number, finite; a text; None where it has no meaning."""
 Plain = Annotated[JsonValue, AfterValidator(_plain)]
-"""Whatever JSON can say; its numbers are finite."""
+"""JSON with finite numbers."""
 Bound = Annotated[int, Field(ge=LEAST_INT64, le=LARGEST_INT64)]
-"""A time that jobs are cut at: any that `--from` and `--to` take."""
 
 
 class ChangedRecord(Record):
-    """What events have made of a job: what it asked for in the end, and how long it ran before its nodes failed."""
+    """Final request of a changed job, and its runtime before a node failure."""
 
     job: int
     walltime_s: Count
@@ -67,24 +60,21 @@ class ChangedRecord(Record):
 
 
 class Rejection(Record):
-    """A job that was rejected, and why."""
+    """A rejected job with the reason."""
 
     job: int
     reason: str
 
 
 class RoundedRecord(Record):
-    """Cores that were added so that jobs have equal units, and of how many jobs."""
+    """Cores added to make units equal."""
 
     cores: Count
     jobs: Count
 
 
 class RunRecord(JobsSpec, Record):
-    """The run.json of a run: all that is needed to run it again.
-
-    A key that an older version did not write has its default.
-    """
+    """The run.json of a run, sufficient to repeat the run. Absent keys have defaults."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -152,12 +142,12 @@ class RunRecord(JobsSpec, Record):
 
     @property
     def unit_cores(self) -> int | None:
-        """The setting of that name: cores of a unit; None: of a node."""
+        """Cores per unit; None: a node."""
         value = self.settings.get("unit_cores")
         return value if isinstance(value, int) else None
 
     def machine(self, path: Path) -> Platform:
-        """The machine of the run.json at `path`. Raises InputError where it is damaged."""
+        """Machine of the run.json at `path`. Raises InputError."""
         if self.platform is None:
             raise InputError(f"{path}: platform", "None", "a table")
         return MachineRecord(platform=self.platform).machine(path)
@@ -171,7 +161,7 @@ class Figures(Table):
 
 
 class Metrics(Figures):
-    """The figures of a metrics.json: numbers or null, but for the digest; the counts of jobs are whole."""
+    """Figures of metrics.json: numbers or null, except the digest."""
 
     @model_validator(mode="after")
     def _of_a_run(self) -> Metrics:
@@ -188,7 +178,7 @@ class Metrics(Figures):
 
 
 class KnownFigures(Record):
-    """What was found of a trace had all its jobs been known; s."""
+    """Results with all jobs known, in s."""
 
     trace: str
     jobs: Count
@@ -197,14 +187,14 @@ class KnownFigures(Record):
 
 
 class KnownRecord(Record):
-    """The same, and of which runs."""
+    """Results with the runs as key."""
 
     key: dict[str, Plain]
     known: KnownFigures
 
 
 class PlanHead(MachineRecord):
-    """What every JSON form of a plan begins with."""
+    """Common fields of plan files."""
 
     format: Literal["dardis-plan"]
     version: Literal[1]
@@ -212,7 +202,7 @@ class PlanHead(MachineRecord):
 
 
 def read_metrics(path: Path) -> dict[str, Any]:
-    """The figures of a run by their keys. Raises InputError."""
+    """Figures of a run. Raises InputError."""
     return read_json(path, Metrics).model_dump()
 
 
@@ -220,7 +210,6 @@ FOUND_FILE: Final = "found.json"
 
 
 def _inside(value: str) -> str:
-    """Check a folder that is named from where the file lies."""
     path = PurePosixPath(value)
     if path.is_absolute() or ".." in path.parts:
         raise ValueError(f"{value!r}; expected a folder within that of the comparison")
@@ -228,7 +217,7 @@ def _inside(value: str) -> str:
 
 
 class ResultRecord(Record):
-    """What came of a run."""
+    """Result of a run."""
 
     trace: str
     label: str
@@ -250,7 +239,7 @@ class ResultRecord(Record):
 
 
 class FoundRecord(Record):
-    """All that tables and report are made of."""
+    """Data of tables and reports."""
 
     results: Annotated[list[ResultRecord], Field(min_length=1)]
     pair: tuple[str, str]

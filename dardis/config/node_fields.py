@@ -1,4 +1,4 @@
-"""Nodes in files: their numbers, names, prefixes of groups, and amounts of resources."""
+"""Nodes in files: numbers, names and amounts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dardis.model.resources import KIND_NAME, MOST_NODES, parse_amount
 
 
 def node_numbers(value: object) -> list[int]:
-    """Read `"0-3 7"` or `[0, 1, 2, 3, 7]`."""
+    """Read `"0-3 7"` or `[0, 1, 2, 3, 7]`. Raises ValueError."""
     expected = 'an interval set such as "0-3 7" or a list of node numbers'
     if isinstance(value, list) and all(type(number) is int and number >= 0 for number in value) and value:
         return sorted(set(value))
@@ -34,7 +34,7 @@ def node_numbers(value: object) -> list[int]:
 
 
 def read_amounts(value: object) -> dict[str, int]:
-    """Read `{ cores = 16, memory = "16GiB" }`; memory becomes MiB. ValueError for anything else."""
+    """Read `{ cores = 16, memory = "16GiB" }`, memory in MiB. Raises ValueError."""
     if not isinstance(value, dict):
         raise ValueError(f"{value!r}; expected a table such as {{ cores = 16 }}")
     amounts = {}
@@ -49,7 +49,7 @@ def read_amounts(value: object) -> dict[str, int]:
 
 
 def node_names(platform: Platform, file: Path | None) -> list[str]:
-    """Names of all nodes: one a line of `file` in the platform's order, else the platform's own. Raises InputError."""
+    """Node names, from lines of `file` or the platform. Raises InputError."""
     if file is None:
         return [platform.node_name(node) for node in range(platform.node_count)]
     names = read_text(file).split()
@@ -64,20 +64,14 @@ _BEFORE_LAST, _BEFORE_FIRST = re.compile(r"(?<![0-9])[0-9]+$"), re.compile(r"[0-
 
 
 def prefixes_of(names: Sequence[Sequence[str]]) -> list[str]:
-    """A prefix for each group: the site's own where it numbers nodes from 0 as DARDIS does, else one of ours.
-
-    No two of them name nodes alike: ours end in the number of the group and `-`.
-    """
+    """Unique prefix per group: the site's if nodes count from 0, or else generated."""
     ours = [f"{_stem(group)}-{index}-" for index, group in enumerate(names)]
     chosen = [_own_prefix(group) or other for group, other in zip(names, ours, strict=True)]
     return chosen if clash_of(chosen) is None else ours
 
 
 def clash_of(prefixes: Sequence[str]) -> tuple[int, str] | None:
-    """The place of the first prefix that is another one, or another one and a number, and that other; None: no such.
-
-    Takes time of the number of prefixes, not of their pairs.
-    """
+    """Index of the first prefix equal to another (plus digits), and the other; None: no clash."""
     count = Counter(prefixes)
     for place, prefix in enumerate(prefixes):
         if count[prefix] > 1:
@@ -91,7 +85,7 @@ def clash_of(prefixes: Sequence[str]) -> tuple[int, str] | None:
 
 
 def _stem(names: Sequence[str]) -> str:
-    """What all names have before their last numbers, or else before their first ones; `node` where that is nothing."""
+    """Common part before the last numbers, or before the first, or `node`."""
     for before in (_BEFORE_LAST, _BEFORE_FIRST):
         found = {before.sub("", name).rstrip("-_.") for name in names}
         if len(found) == 1 and all(found):
@@ -100,6 +94,6 @@ def _stem(names: Sequence[str]) -> str:
 
 
 def _own_prefix(names: Sequence[str]) -> str:
-    """The prefix with which a group's nodes are called as at the site; "" where there is none."""
+    """Prefix of nodes numbered from 0, or ""."""
     prefix = names[0].removesuffix("0")
     return prefix if all(name == f"{prefix}{number}" for number, name in enumerate(names)) else ""

@@ -1,7 +1,6 @@
-"""Makes a platform file of a node list of Alibaba's GPU cluster (cluster-trace-gpu-v2023); it reads back as the same.
+"""Platform from a node list of Alibaba's GPU cluster (cluster-trace-gpu-v2023).
 
-Equal nodes are one group, whatever their places in the list. A GPU model is a partition, and so is each `A|B` that
-pods ask for: the groups of these models.
+Equal nodes form groups. Partitions are GPU models and each `A|B` requested by pods.
 """
 
 from __future__ import annotations
@@ -22,20 +21,16 @@ COLUMNS = ("cpu_milli", "memory_mib", "gpu", "model")
 
 
 class _Node(NamedTuple):
-    """What a node has: a part of a core counts for nothing."""
+    """Node resources; fractions of cores are dropped."""
 
     model: str
-    """Of its GPUs; "" where it has none."""
     cores: int
     memory: int
     gpus: int
 
 
 def read_node_list(path: Path, asked: Iterable[str]) -> Platform:
-    """The machine of a node list, plain or gzipped; `asked` are the `gpu_spec` of pods, "" for any node.
-
-    InputError: a line that is no node, more than `MAX_GROUPS` kinds of node, or a `gpu_spec` of no model that there is.
-    """
+    """Read a node list. `asked` are the `gpu_spec` of pods, "" for any node. Raises InputError."""
     header, table = csv_table(path, read_text(path), COLUMNS)
     found: Counter[_Node] = Counter()
     for line, fields in table:
@@ -57,7 +52,7 @@ def read_node_list(path: Path, asked: Iterable[str]) -> Platform:
 
 
 def _node(fields: dict[str, str]) -> _Node:
-    """One line; ValueError when it is none."""
+    """Parse a line. Raises ValueError."""
     cores = whole_number(fields["cpu_milli"], 1000, 1000 * LARGEST_CORES) // 1000
     memory, gpus = (whole_number(fields[name], 0, LARGEST_AMOUNT) for name in ("memory_mib", "gpu"))
     if fields["model"].split() not in ([], [fields["model"]]):

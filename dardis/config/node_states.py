@@ -1,4 +1,4 @@
-"""Decides what a file says of how nodes stand now: what `scontrol show node` prints, or a CSV of `node,state`."""
+"""Node states from `scontrol show node`, or a CSV of `node,state`."""
 
 from __future__ import annotations
 
@@ -20,48 +20,42 @@ from dardis.model.resources import CORES
 
 COLUMNS: Final = ("node", "state")
 WORDS: Final = ("on", "busy", "closed", "off", "shutting_down", "booting")
-"""What a CSV says of a node, several joined by `+`."""
+"""State words of a CSV, joined by `+`."""
 
 
 @dataclass(frozen=True)
 class NodeStates:
-    """How nodes stand, arrays of shape (nodes,). Who is none of this is on and idle."""
+    """Node states, shape (nodes,). Without any, a node is on and idle."""
 
     busy: Bools
-    """Holds jobs."""
     closed: Bools
-    """Takes no jobs: it is drained, down, reserved or in maintenance. What runs there goes on."""
+    """Accepts no jobs; running jobs continue."""
     off: Bools
-    """Off, and no job there."""
+    """Off, without jobs."""
     shutting_down: Bools
     booting: Bools
     unnamed: int
-    """Nodes of which the file says nothing."""
+    """Number of nodes missing in the file."""
     notes: tuple[str, ...] = ()
-    """What in the file was not used as it stands, and what was assumed instead."""
 
 
 class _Said(NamedTuple):
-    """What a line says of a node."""
+    """Data of a line."""
 
     line: int
     name: str
     words: frozenset[str]
     cores: int | None = None
-    """Number of CPUs; None: not stated."""
     unknown: tuple[str, ...] = ()
-    """Words of its state that Slurm's table does not have."""
     is_scheduled: bool = True
-    """False for a node in no partition, at a site with partitions."""
+    """False outside partitions, if any exist."""
 
 
 def read_node_states(path: Path, platform: Platform, names: Sequence[str]) -> NodeStates:
-    """What a file, plain or gzipped, says of the nodes of a platform, which it calls by these names.
+    """Read node states; `names` are the node names.
 
-    A node in no partition that the platform lacks is left out. A node with another number of CPUs, or with a word in
-    its state that Slurm's table lacks, is closed. Each of these gives a note.
-
-    InputError: neither form, another node that the platform lacks, a node twice, an unknown word in a CSV.
+    Omitted with a note: unknown nodes outside partitions. Closed with a note: nodes with another CPU count or an
+    unknown Slurm state. Raises InputError for other unknown or repeated nodes, words and formats.
     """
     left_out: list[str] = []
     resized: list[str] = []
@@ -102,7 +96,6 @@ def read_node_states(path: Path, platform: Platform, names: Sequence[str]) -> No
 
 
 def _said(path: Path) -> Iterator[_Said]:
-    """What each line says, by the form that the file has."""
     text = read_text(path)
     if SHOWN.search(text):
         site = parse_slurm(path, text)
@@ -125,7 +118,6 @@ def _said(path: Path) -> Iterator[_Said]:
 
 
 def _words_of(state: State) -> Iterator[str]:
-    """Slurm's state of a node in the words of a CSV."""
     if state.closing:
         yield "closed"
     if state.is_busy:

@@ -1,11 +1,11 @@
-"""Options: how the fields of a model are written on the command line, in a TOML file, in Python and in the docs.
+"""Options: model fields on the command line, in TOML, in Python and in the docs.
 
-A field is declared once, with its kind, its limits, its help and its default:
+A field is declared once:
 
     task_managers: Annotated[int, Field(ge=1), Option("Task managers that share the jobs.", "N")] = 1
 
-Its name gives the key of a TOML file and the keyword (`task_managers`), and the option (`--task-managers`). An
-underscore at the end keeps a Python keyword apart: the field `from_` has the key `from` and the option `--from`.
+The name gives key and keyword (`task_managers`), and option (`--task-managers`). A final underscore avoids a Python
+keyword: `from_` has the key `from`.
 """
 
 from __future__ import annotations
@@ -31,44 +31,40 @@ from dardis.model.files import is_file
 
 
 def key_of(name: str) -> str:
-    """Key of a field in a TOML file."""
+    """TOML key of a field."""
     return name.rstrip("_")
 
 
 @dataclass(frozen=True)
 class Option:
-    """Help of a field for the command line and the docs."""
+    """Help of a field."""
 
     help: str
     metavar: str | None = None
     name: str | None = None
-    """The option, if the field has another name (`--set`)."""
+    """Option name, if different from the field (`--set`)."""
     detail: str = ""
-    """More sentences for the docs, in Markdown."""
     off: str = ""
-    """Help of the option that switches a field off which is on by default (`--no-KEY`)."""
+    """Help of `--no-KEY`."""
     completes: str = ""
-    """What a shell completes the value with: "dispatcher", or nothing."""
     also: str = ""
-    """Another name of the option."""
     is_argument: bool = False
-    """Whether the command line takes it without an option."""
 
 
 @dataclass(frozen=True)
 class Reader:
-    """Reads a field from a text, and validates a value from a file by the same rules.
+    """Reads a field from a text, and validates file values equally.
 
-    `read(place, text)` raises InputError. `words` are values with a word of their own, such as (0, "flat").
+    `read(place, text)` raises InputError. `words` are special values, such as (0, "flat").
     """
 
     read: Callable[[str, str], object]
     words: tuple[tuple[object, str], ...] = ()
     list_of: tuple[type, ...] = ()
-    """Kinds of the values whose list a file states; the text joins them with commas. Empty: it is one value."""
+    """Element types of a list; empty: a single value."""
 
     def text_of(self, value: object) -> str:
-        """The text from which `read` makes the value."""
+        """Text that `read` accepts."""
         if self.list_of and isinstance(value, tuple | list):
             return ",".join(map(self._text, value))
         return self._text(value)
@@ -79,7 +75,7 @@ class Reader:
         return next((word for known, word in self.words if type(value) is type(known) and value == known), str(value))
 
     def validated(self, value: object, _folder: Path | None) -> object:
-        """The value of a field. Raises ValueError."""
+        """Validate a field value. Raises ValueError."""
         if value is None:
             return None
         if self.list_of and not (isinstance(value, list | tuple) and all(map(self._is_one, value))):
@@ -101,7 +97,7 @@ class Reader:
 
 
 def reader_of(read: Callable[[str], object], *words: tuple[object, str]) -> Reader:
-    """Reader by a function whose ValueError says what was found and what was expected."""
+    """Reader based on a function that raises ValueError."""
 
     def checked(place: str, text: str) -> object:
         try:
@@ -113,24 +109,24 @@ def reader_of(read: Callable[[str], object], *words: tuple[object, str]) -> Read
 
 
 def path_of(place: str, value: object) -> Path:
-    """The path. Raises InputError for a value that is none."""
+    """Convert to a path. Raises InputError for other types."""
     if isinstance(value, str | PathLike) and isinstance(path := fspath(value), str):
         return Path(path)
     raise InputError(place, f"is a {type(value).__name__}", "a path")
 
 
 class FileReader(Reader):
-    """Reads a path. One that a file states is relative to the folder of that file."""
+    """Reads a path; in a file, relative to the folder of the file."""
 
     def __init__(self, read: Callable[[str, str], object] = path_of) -> None:
         super().__init__(read)
 
     def text_of(self, value: object) -> Any:  # noqa: ANN401 (`read` names the kind of a value that is no path)
-        """The value itself."""
+        """The unchanged value."""
         return value
 
     def validated(self, value: object, folder: Path | None) -> object:
-        """As `Reader.validated`."""
+        """Validate as `Reader.validated`."""
         if value is None or isinstance(value, Path):
             return value
         if not isinstance(value, str) or not value:
@@ -139,13 +135,13 @@ class FileReader(Reader):
 
 
 class RuleReader(FileReader):
-    """Reads a word, or the path of a table. A path that a file states is relative to the folder of that file."""
+    """Reads a word or a path; in a file, relative to the folder of the file."""
 
     def __init__(self) -> None:
         super().__init__(lambda place, value: str(path_of(place, value)))
 
     def validated(self, value: object, folder: Path | None) -> object:
-        """As `Reader.validated`."""
+        """Validate as `Reader.validated`."""
         if value is not None and not (isinstance(value, str) and value):
             raise ValueError(f"{value!r}; expected a rule, or a file")
         if folder is not None and isinstance(value, str) and is_file(table := folder / value):
@@ -158,12 +154,12 @@ RULE_OR_FILE = RuleReader()
 
 
 def word(kind: type[StrEnum]) -> Reader:
-    """Reader of one of some words."""
+    """Reader of enumeration words."""
     return Reader(lambda place, text: one_of(place, kind)(text))
 
 
 def switch_of(place: str, value: object) -> bool:
-    """A truth value. Raises InputError for what is neither True nor False."""
+    """Check a bool. Raises InputError."""
     if value is True or value is False:
         return value
     raise InputError(place, repr(value), "True or False")
@@ -174,7 +170,7 @@ SpecT = TypeVar("SpecT", bound=BaseModel)
 
 @dataclass(frozen=True)
 class OptionField:
-    """A field of a model with its `Option`."""
+    """A model field with `Option`."""
 
     name: str
     info: FieldInfo
@@ -182,23 +178,23 @@ class OptionField:
 
     @property
     def key(self) -> str:
-        """Key in a TOML file."""
+        """TOML key."""
         return key_of(self.name)
 
     @property
     def option(self) -> str:
-        """Option on the command line."""
+        """Command-line option."""
         negated = "no-" if self.default is True else ""
         return self.about.name or f"--{negated}{self.key.replace('_', '-')}"
 
     @property
     def default(self) -> Any:  # noqa: ANN401 (each its own kind)
-        """Value where none is stated."""
+        """Default value."""
         return None if self.info.is_required() else self.info.get_default(call_default_factory=True)
 
     @cached_property
     def kind(self) -> Any:  # noqa: ANN401 (a type form)
-        """Type of the value, without None."""
+        """Value type without None."""
         kind = self.info.annotation
         if get_origin(kind) in (Union, UnionType):
             kinds = [one for one in get_args(kind) if one is not NoneType]
@@ -207,16 +203,16 @@ class OptionField:
 
     @property
     def is_list(self) -> bool:
-        """Whether it is stated once for each of its values."""
+        """Whether the option repeats for several values."""
         return self.reader is None and get_origin(self.kind) is tuple and Ellipsis in get_args(self.kind)
 
     @property
     def reader(self) -> Reader | None:
-        """Reader of a field whose kind alone does not say how a text is read."""
+        """Special reader, or None."""
         return next((one for one in self.info.metadata if isinstance(one, Reader)), None)
 
     def read(self, value: object) -> Any:  # noqa: ANN401 (each its own kind)
-        """The value from a text of the command line, or from a number, text, date or path. Raises InputError."""
+        """Read a value. Raises InputError."""
         if value is None:
             return self.default
         if self.kind is bool:
@@ -232,7 +228,6 @@ class OptionField:
         return tuple(map(str, value)) if isinstance(value, list | tuple) else (str(value),)
 
     def _limits(self) -> dict[str, Any]:
-        """Least and largest value, as far as there are any."""
         limits: dict[str, Any] = {}
         for one in self.info.metadata:
             if hasattr(one, "ge"):
@@ -244,13 +239,13 @@ class OptionField:
         return limits
 
     def text_of(self, value: object) -> str:
-        """The text of a value on the command line."""
+        """Command-line text of a value."""
         return self.reader.text_of(value) if self.reader is not None else str(value)
 
 
 @cache
 def option_fields(model: type[BaseModel]) -> tuple[OptionField, ...]:
-    """The fields of a model that have an `Option`; those that must be stated come first."""
+    """Fields with `Option`, required fields first."""
     found = [
         OptionField(name, info, about)
         for name, info in model.model_fields.items()
@@ -261,12 +256,12 @@ def option_fields(model: type[BaseModel]) -> tuple[OptionField, ...]:
 
 
 def spec_of(model: type[SpecT], values: Mapping[str, object]) -> SpecT:
-    """The model with values, by field, that have been read. TypeError for a name that is no field."""
+    """Construct the model from validated values. Raises TypeError."""
     if unknown := values.keys() - model.model_fields.keys():
         raise TypeError(f"{model.__name__} has no {', '.join(sorted(unknown))}")
     return model.model_construct(None, **values)
 
 
 def read_options(model: type[BaseModel], stated: Mapping[str, object]) -> dict[str, Any]:
-    """The values of those fields of a model that `stated` has by name, each read as an option. Raises InputError."""
+    """Read the option fields in `stated`. Raises InputError."""
     return {one.name: one.read(stated[one.name]) for one in option_fields(model) if one.name in stated}

@@ -1,7 +1,4 @@
-"""Texts of options as numbers and words, helps that commands share, and the reach of a question (arity, sample).
-
-A text that is none is an InputError.
-"""
+"""Parsing and help of options. Invalid texts raise InputError."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ MOST_REPLICATES: Final = 1000
 LATEST_DAY: Final = 10**6
 Word = TypeVar("Word", bound=StrEnum)
 
-# Helps of options that models and commands without a model share.
+# Help texts shared by models and other commands.
 TRACE: Final = "SWF, job table, sacct, Batsim's JSON, tables of public traces; or packed."
 STRICT: Final = "Refuse a trace with a malformed line."
 PLATFORM: Final = "The machine."
@@ -32,7 +29,7 @@ NO_REPORT: Final = "Draw no report.html."
 
 
 def whole_of(option: str, text: str, least: int, most: int, expected: str, whole: str | None = None) -> int:
-    """The whole number of `[least, most]` that an option says, or a part of the `whole` that it says."""
+    """Parse a whole number of `[least, most]`. Errors quote `whole`, if given. Raises InputError."""
     try:
         return whole_number(text, least, most)
     except ValueError:
@@ -40,13 +37,13 @@ def whole_of(option: str, text: str, least: int, most: int, expected: str, whole
 
 
 def whole(option: str, least: int = LEAST_INT64, most: int = LARGEST_INT64) -> Callable[[str | int], int]:
-    """The reader of an option that says a whole number of `[least, most]`, for Typer's `parser`."""
+    """Parser of whole numbers of `[least, most]`."""
     expected = f"a whole number{_range(least, most)}"
     return lambda text: whole_of(option, str(text), least, most, expected)
 
 
 def part_of_percent(option: str, text: str) -> float:
-    """The part that an option says as `1%`; at least 0 % and less than 100 %. InputError for anything else."""
+    """Parse `1%` as a fraction. Raises InputError."""
     try:
         number = decimal_number(text.removesuffix("%"))
     except ValueError:
@@ -57,7 +54,7 @@ def part_of_percent(option: str, text: str) -> float:
 
 
 def decimal(option: str, least: float | None = None, most: float | None = None) -> Callable[[str | float], float]:
-    """The reader of an option that says a number of `[least, most]`, for Typer's `parser`."""
+    """Parser of numbers of `[least, most]`."""
 
     def read(text: str | float) -> float:
         try:
@@ -72,7 +69,7 @@ def decimal(option: str, least: float | None = None, most: float | None = None) 
 
 
 def one_of(option: str, kind: type[Word]) -> Callable[[str], Word]:
-    """The reader of an option that says one of some words, for Typer's `parser`."""
+    """Parser of the words of an enumeration."""
 
     def read(text: str) -> Word:
         try:
@@ -90,7 +87,7 @@ def _range(least: float | None, most: float | None) -> str:
 
 
 def days_of(place: str, text: str) -> tuple[int, int]:
-    """First and last day of `A-B`, or of one day. Raises InputError."""
+    """Parse days `A-B`, or one day. Raises InputError."""
     expected = "A-B, UTC days from 0, both included"
     first, dash, last = text.partition("-")
     low = whole_of(place, first, 0, LATEST_DAY, expected, text)
@@ -100,18 +97,18 @@ def days_of(place: str, text: str) -> tuple[int, int]:
 MOST_CHILDREN: Final = 4096
 MOST_NODES: Final = 2**31 - 1
 DEFAULT_SAMPLE: Final = 16
-"""Where the curve of docs/sampling.md bends: fewer nodes a unit save hardly any more messages and cost slowdown."""
+"""Smaller samples save few messages and increase slowdown (docs/sampling.md)."""
 
 
 def arity_of(text: str) -> int:
-    """Children of a host in the tree that sums offers, 0 for `flat`. Raises ValueError that says what is expected."""
+    """Parse children per host, 0 for `flat`. Raises ValueError."""
     if text == "flat":
         return 0
     return _whole(text, 2, MOST_CHILDREN, "flat, or")
 
 
 def sample_of(text: str) -> int:
-    """Nodes that are asked first for each unit, 0 for `all`. Raises ValueError that says what is expected."""
+    """Parse nodes asked per unit, 0 for `all`. Raises ValueError."""
     if text == "all":
         return 0
     if text == "default":
@@ -127,11 +124,10 @@ def _whole(text: str, least: int, most: int, otherwise: str) -> int:
 
 
 REACH: Final[dict[str, Callable[[str], int]]] = {"arity": arity_of, "sample": sample_of}
-"""How each is read, by its name."""
 
 
 def reach_value(name: str, text: str, place: str = "") -> int:
-    """What an option (else `place`) says of `name`, "arity" or "sample". Raises InputError."""
+    """Parse "arity" or "sample". Raises InputError."""
     try:
         return REACH[name](text)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Decides what a platform file may say, and promises a Platform whose every figure has been checked."""
+"""Platform files, read and checked."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from dardis.model.resources import (
 
 
 def check_amounts(amounts: dict[str, int]) -> dict[str, int]:
-    """Check what a node holds."""
+    """Check amounts of a node. Raises ValueError."""
     for kind, amount in amounts.items():
         limit = LARGEST_CORES if kind == CORES else LARGEST_AMOUNT
         if amount > limit:
@@ -52,7 +52,7 @@ def check_amounts(amounts: dict[str, int]) -> dict[str, int]:
 
 
 class DeviceTable(Table):
-    """What a device draws: of its node's idle power its part comes on top."""
+    """Device power; idle power adds to the node's."""
 
     idle_w: Watts = Field(0.0, description="W of an idle device. It comes on top of the node's `idle_w`.")
     busy_w: Watts = Field(description="W of a busy device.")
@@ -65,7 +65,7 @@ class DeviceTable(Table):
 
 
 class PowerTable(Table):
-    """What a node draws. A key left out has the thesis's figure."""
+    """Node power. Defaults are from the thesis."""
 
     idle_w: Watts = Field(NodePower().idle_w, description="W of a node that is on.")
     core_w: Watts = Field(NodePower().core_w, description="W that a busy core adds.")
@@ -80,7 +80,7 @@ class PowerTable(Table):
     )
 
     def power(self, place: str, resources: Mapping[str, int]) -> NodePower:
-        """Of a node with these resources, its devices' idle power in its own. Raises InputError for unknown devices."""
+        """Power of a node with these resources and idle devices. Raises InputError."""
         for kind in self.devices:
             if kind in {CORES, MEMORY, POWER} or not resources.get(kind):
                 known = [one for one in resources if one not in {CORES, MEMORY, POWER}]
@@ -108,7 +108,7 @@ class NodesTable(Table):
 
 
 class MaintenanceTable(Table):
-    """`[[maintenance]]`: nodes that hold nothing during a span, on the trace's clock or by date."""
+    """`[[maintenance]]`: nodes unavailable during a span."""
 
     nodes: Annotated[list[int], BeforeValidator(node_numbers)] = Field(
         description='Nodes that hold nothing during the span, as `"0-3 7"` or `[0, 1, 2, 3, 7]`.',
@@ -137,12 +137,12 @@ class MaintenanceTable(Table):
 
     @property
     def is_dated(self) -> bool:
-        """Whether its span is in Unix s."""
+        """Whether the span is in Unix s."""
         return self.start_utc is not None
 
     @property
     def span(self) -> tuple[int, int]:
-        """From when to when."""
+        """Start and end."""
         start, end = (self.start_utc, self.end_utc) if self.is_dated else (self.start_s, self.end_s)
         assert start is not None
         assert end is not None
@@ -150,7 +150,7 @@ class MaintenanceTable(Table):
 
 
 class PlatformFile(FacilityKeys):
-    """The whole file."""
+    """A platform file."""
 
     name: Text = Field(description="Name of the machine.")
     nodes: Annotated[list[NodesTable], Field(min_length=1, max_length=MAX_GROUPS)] = Field(
@@ -188,12 +188,12 @@ class PlatformFile(FacilityKeys):
 
 
 def load_platform(path: Path, read: Read = Path.read_bytes) -> Platform:
-    """Read a platform file; InputError for any mistake in it. docs/formats.md lists the keys."""
+    """Read a platform file (see docs/formats.md). Raises InputError."""
     return _platform(path, read_toml(path, PlatformFile, read))
 
 
 def stated_platform(place: Path, content: dict[str, Any]) -> Platform:
-    """The platform that a file of that name with this content would state; InputError for any mistake in it."""
+    """Platform of this content, as if from `place`. Raises InputError."""
     return _platform(place, checked_content(place, content, PlatformFile))
 
 
@@ -235,7 +235,7 @@ def _platform(path: Path, table: PlatformFile) -> Platform:
 
 
 def check_platform(platform: Platform, groups: str, maintenance: str) -> None:
-    """Refuse what no part of a machine alone tells; the texts are the places of its groups and windows."""
+    """Check a machine. `groups` and `maintenance` are places for messages."""
     _check_names(groups, platform.groups)
     if platform.node_count > MOST_NODES:
         raise InputError(groups, f"{platform.node_count} nodes", f"at most {MOST_NODES}")
@@ -244,13 +244,12 @@ def check_platform(platform: Platform, groups: str, maintenance: str) -> None:
 
 
 def _check_nodes(place: str, nodes: Sequence[int], platform: Platform) -> None:
-    """Refuse numbers of nodes that there are not."""
     if max(nodes) >= platform.node_count:
         raise InputError(place, f"no node {max(nodes)}", f"numbers from 0 to {platform.node_count - 1}")
 
 
 def _check_names(place: str, groups: tuple[NodeGroup, ...]) -> None:
-    """Refuse prefixes that could name two nodes alike: `n` + `10` and `n1` + `0`."""
+    """Refuse ambiguous prefixes: `n` + `10` and `n1` + `0`."""
     if (clash := clash_of([group.prefix for group in groups])) is not None:
         index, other = clash
         found = f"{groups[index].prefix!r} names nodes like {other!r}"

@@ -1,4 +1,4 @@
-"""JSON records of a machine and of a decision, read as strictly as a platform file."""
+"""JSON records of machines and decisions, read strictly."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from dardis.model.resources import LARGEST_AMOUNT, LATEST, MAX_GROUPS, MOST_NODE
 
 
 class Record(Table):
-    """A JSON object of which some keys are known."""
+    """A JSON object; unknown keys are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
 
 class MachineRecord(Record):
-    """A file that tells a machine beside other things."""
+    """A record with a machine."""
 
     platform: Platform
 
     def machine(self, path: Path) -> Platform:
-        """The machine; `path` is where it was read. Raises InputError for parts that do not go together."""
+        """Checked machine; `path` is for messages. Raises InputError."""
         for part, mistake in _mistakes(self.platform):
             raise InputError(f"{path}: platform{part}", mistake)
         check_platform(self.platform, f"{path}: platform.groups", f"{path}: platform.maintenance")
@@ -40,7 +40,6 @@ class MachineRecord(Record):
 
 
 def _mistakes(platform: Platform) -> Iterator[tuple[str, str]]:
-    """What no type of a field excludes, though it holds for each platform that a file states: where, and what."""
     for index, group in enumerate(platform.groups):
         try:
             check_amounts(group.resources)
@@ -61,7 +60,6 @@ def _mistakes(platform: Platform) -> Iterator[tuple[str, str]]:
 
 
 def _mistakes_in_time(platform: Platform) -> Iterator[tuple[str, str]]:
-    """Those of spans and of prime time."""
     spans = [(f".maintenance[{index}]", window.start, window.end) for index, window in enumerate(platform.maintenance)]
     limits = enumerate(platform.facility.limits)
     for place, start, end in [*spans, *((f".facility.limits[{index}]", one.start, one.end) for index, one in limits)]:
@@ -95,14 +93,14 @@ def _mistakes_of_queues(platform: Platform) -> Iterator[tuple[str, str]]:
 
 
 def platform_from_dict(data: dict[str, Any]) -> Platform:
-    """The platform that `platform_to_dict` described. Raises ValueError when it is no such description."""
+    """Reverse `platform_to_dict`. Raises ValueError."""
     return MachineRecord.model_validate({"platform": data}, strict=False).platform
 
 
 FORMAT: Final = "dardis-instance"
 VERSION: Final = 1
 _FARTHEST: Final = 1 << 52
-"""Times and durations of a trace, and sums of them, lie within so many seconds of 0."""
+"""Limit of times in s."""
 _Moment = Annotated[int, Field(ge=-_FARTHEST, le=_FARTHEST)]
 _Duration = Annotated[int, Field(ge=1, le=2 * LATEST)]
 _Units = Annotated[int, Field(ge=1, le=LATEST)]
@@ -111,7 +109,7 @@ _Node = Annotated[int, Field(ge=0, lt=MOST_NODES)]
 
 
 _Groups = list[Annotated[int, Field(ge=0, lt=MAX_GROUPS)]]
-"""None: no nodes may run it, which may be so of all but one of the things that a job may be run as."""
+"""Empty: no nodes, if another request has some."""
 
 
 class PartRecord(Record):
@@ -124,7 +122,7 @@ class PartRecord(Record):
 
 
 class RequestRecord(Record):
-    """One of the things that a job may be run as."""
+    """One of several requests."""
 
     walltime: _Duration
     contiguous: bool = False
@@ -132,7 +130,7 @@ class RequestRecord(Record):
 
 
 class JobRecord(Record):
-    """What a job asks for; `groups` are numbers of node groups."""
+    """Request of a job; `groups` are group numbers."""
 
     number: Annotated[int, Field(ge=LEAST_INT64, le=LARGEST_INT64)]
     submit: _Moment
@@ -148,7 +146,7 @@ class JobRecord(Record):
 
 
 class RunningRecord(Record):
-    """A job that runs, or a part of one."""
+    """A running job or part."""
 
     job: JobRecord
     end: _Moment
@@ -160,14 +158,14 @@ class RunningRecord(Record):
 
 
 class WaitingRecord(Record):
-    """A job that waits, and for how long its nodes are to be held."""
+    """A waiting job with a duration to reserve."""
 
     job: JobRecord
     duration: _Duration
 
 
 class BlockedRecord(Record):
-    """What nobody may use of a node."""
+    """Unavailable capacity of a node."""
 
     node: _Node
     start: _Moment
@@ -177,7 +175,7 @@ class BlockedRecord(Record):
 
 
 class InstanceRecord(MachineRecord):
-    """A decision that is to be made."""
+    """A scheduling decision to solve."""
 
     format: Literal["dardis-instance"]
     version: Literal[1]

@@ -1,4 +1,4 @@
-"""Writes a platform file that reads back as the same, with comments, and what an import of a site's files gives."""
+"""Writing of platform files with comments."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from dardis.model.platform import Platform
 
 @dataclass(frozen=True)
 class Comments:
-    """Lines without their `#`: before all else, before and within each group's table (by index), and at the end."""
+    """Comment lines without `#`."""
 
     head: Sequence[str] = ()
     above_group: Sequence[Sequence[str]] = ()
     within_group: Sequence[Sequence[str]] = ()
     beside_partition: dict[str, str] = field(default_factory=dict)
-    """Behind the line of a partition, by its name."""
     tail: Sequence[str] = ()
 
 
 def platform_text(platform: Platform, comments: Comments | None = None) -> str:
-    """Groups and partitions as a platform file; no comment may hold what TOML takes for the end of a line."""
+    """Write groups and partitions as a platform file."""
     said = comments or Comments()
     speed = "" if platform.flop_per_s is None else f"flop_per_s = {platform.flop_per_s!r}\n"
     tables = [_lines(said.head) + f"name = {toml_text(platform.name)}\n{speed}"]
@@ -58,21 +57,19 @@ def toml_text(text: str) -> str:
 
 
 def toml_table(content: Mapping[str, object]) -> str:
-    """A TOML file with these keys."""
+    """A TOML file."""
     from tomlkit import dumps
 
     return dumps(content)
 
 
 POWER_TO_FILL_IN: Final = "idle_w = ?, core_w = ?, off_w = ?, boot_s = ?, boot_w = ?, shutdown_s = ?, shutdown_w = ?"
-"""The figures that nobody states, for a comment."""
 
 
 class Imported(NamedTuple):
-    """A site as DARDIS has it."""
+    """An imported site."""
 
     platform: Platform
     text: str
-    """The platform file."""
     notes: tuple[str, ...]
-    """What the file does not say, or says otherwise than the site."""
+    """Differences from the site."""

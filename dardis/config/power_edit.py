@@ -1,8 +1,4 @@
-"""Puts power figures into a platform file, and promises that all else in it stays as it was written.
-
-The text is read again afterwards: where it does not say exactly what it said before, with the new figures, nothing is
-written.
-"""
+"""Editing of power figures in platform files; the result is compared before writing."""
 
 from __future__ import annotations
 
@@ -23,18 +19,18 @@ if TYPE_CHECKING:
     from tomlkit.items import InlineTable, Table
 
 Key = tuple[str, ...]
-"""Of a figure within `power`: `("idle_w",)`, `("devices", "gpu", "busy_w")`."""
+"""Path such as `("devices", "gpu", "busy_w")`."""
 Figures = Mapping[Key, float]
 _TEMPLATE: Final = re.compile(r"#\s*power\s*=\s*\{[^#]*\?[^#]*\}\s*$")
-"""What `dardis platform import` leaves to fill in."""
+"""From `dardis platform import`."""
 _OTHERS: Final = "off_w, boot_s, boot_w, shutdown_s, shutdown_w"
 _NODES, _POWER = "nodes", "power"
 
 
 def write_figures(path: Path, out: Path, changes: Mapping[int, Figures]) -> None:
-    """Write the platform file with other power figures (W) of some groups, by index; `out` may be the file itself.
+    """Write new power figures (W) by group index to `out`.
 
-    Raises InputError where the file's form does not let a figure be put in, or it would say something else from `out`.
+    Raises InputError if the format prevents the edit, or relative files would differ.
     """
     before = load_platform(path)
     text = path.read_bytes().decode("utf-8")
@@ -49,7 +45,7 @@ def write_figures(path: Path, out: Path, changes: Mapping[int, Figures]) -> None
 
 
 def idle_of_devices(path: Path) -> list[dict[str, float]]:
-    """For each group of a platform file the idle power (W) that it states of one device of a kind."""
+    """Idle power (W) per device kind for each group."""
     tables = read_toml(path, PlatformFile).nodes
     return [
         {kind: one.idle_w for kind, one in (table.power.devices if table.power else {}).items()} for table in tables
@@ -57,7 +53,7 @@ def idle_of_devices(path: Path) -> list[dict[str, float]]:
 
 
 def _see_the_rest_is_the_same(path: Path, out: Path, before: Platform, written: Path) -> None:
-    """InputError where more than power differs: files are named relative to the platform file."""
+    """Raise InputError if more than power differs."""
     elsewhere = InputError(out, f"would not find the files that {path} names", f"a file in {path.absolute().parent}")
     try:
         after = load_platform(written)
@@ -71,7 +67,7 @@ def _see_the_rest_is_the_same(path: Path, out: Path, before: Platform, written: 
 
 
 def with_figures(text: str, changes: Mapping[int, Figures]) -> str:
-    """The text with these figures; ValueError where its form does not let them be put in."""
+    """Edited text. Raises ValueError."""
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
@@ -95,14 +91,12 @@ def with_figures(text: str, changes: Mapping[int, Figures]) -> str:
 
 
 def _put(table: dict[str, Any], key: Key, watts: float) -> None:
-    """Put a figure into a plain table and those within it."""
     for part in key[:-1]:
         table = table.setdefault(part, {})
     table[key[-1]] = int(watts) if watts == int(watts) else watts
 
 
 def _edit_group(group: Table | InlineTable, figures: Figures) -> None:
-    """Put figures into the table of a group; in place of what `dardis platform import` left there, if it did."""
     from tomlkit.items import Comment, Table
 
     is_new = _POWER not in group
@@ -115,7 +109,6 @@ def _edit_group(group: Table | InlineTable, figures: Figures) -> None:
 
 
 def _edit(table: Any, key: Key, watts: float) -> None:  # noqa: ANN401 (any kind of table that tomlkit has)
-    """Put a figure into a table: into one within it that has lines of its own, or into an inline one, made anew."""
     import tomlkit
     from tomlkit.items import InlineTable
 
@@ -130,7 +123,6 @@ def _edit(table: Any, key: Key, watts: float) -> None:  # noqa: ANN401 (any kind
 
 
 def _inline(value: object) -> str:
-    """A number, or an inline table with spaces within its braces."""
     import tomlkit
 
     if isinstance(value, dict):

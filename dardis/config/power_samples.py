@@ -1,6 +1,6 @@
-"""Reads what nodes or jobs drew: a CSV of nodes' watts over time (long or a column a node), or of jobs' watts a node.
+"""Measured power: CSV of node watts over time, or of watts per job and node.
 
-The header tells which it is. A value that is 0 or missing was not measured. Any damage is an InputError with its line.
+Zero or missing values are unmeasured. Raises InputError.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _MILLISECONDS_FROM, _LAST_S = 1e11, 253_370_764_799.0
 
 @dataclass(frozen=True)
 class NodeWatts:
-    """What nodes drew (W), by node number and Unix s, each pair once."""
+    """Node power (W) by node and Unix s."""
 
     node: Ints
     time: Ints
@@ -50,7 +50,7 @@ class NodeWatts:
 
 @dataclass(frozen=True)
 class JobWatts:
-    """What jobs drew in the mean on each of their nodes (W), by job number, each once."""
+    """Mean power per node (W) by job."""
 
     number: Ints
     watts: Floats
@@ -58,10 +58,7 @@ class JobWatts:
 
 
 def read_measured(path: Path, names: Sequence[str]) -> NodeWatts | JobWatts:
-    """The measurements of a file, plain or gzipped; `names` are those of the nodes by their numbers.
-
-    InputError: a header of no known form, a line that is none, a node that there is not, a value twice, or none at all.
-    """
+    """Read a file; `names` are node names by number. Raises InputError."""
     rows = _rows(path)
     line, header = next(rows, (1, []))
     columns = [re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") for name in header]
@@ -81,8 +78,8 @@ def read_measured(path: Path, names: Sequence[str]) -> NodeWatts | JobWatts:
 
 
 def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Line numbers and fields between commas, semicolons or tabs; the line `sep=;` that Grafana writes is left out."""
     lines = read_text(path).splitlines()
+    # Grafana writes a first line `sep=;`.
     skipped = 1 if lines and lines[0].lower().startswith("sep=") else 0
     head = lines[skipped] if len(lines) > skipped else ""
     reader = csv.reader(lines[skipped:], delimiter=max(",;\t", key=head.count))
@@ -95,12 +92,11 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _first(columns: Sequence[str], known: Sequence[str]) -> int | None:
-    """Where the column is that is known by the first of these names; None: there is none."""
     return next((columns.index(name) for name in known if name in columns), None)
 
 
 class _Values:
-    """What was read so far."""
+    """Values read so far."""
 
     def __init__(self, path: Path, names: Sequence[str]) -> None:
         self._path = path
@@ -113,14 +109,14 @@ class _Values:
         self._keys, self._times, self._lines, self._watts = array("q"), array("q"), array("q"), array("d")
 
     def long(self, rows: Iterator[tuple[int, list[str]]], width: int, time: int, node: int, watts: int) -> None:
-        """A value a line."""
+        """One value per line."""
         for line, fields in rows:
             self._see_width(line, fields, width)
             moment = self._moment(line, fields[time])
             self._add(line, self._node(line, fields[node]), moment, fields[watts])
 
     def wide(self, rows: Iterator[tuple[int, list[str]]], line: int, header: Sequence[str]) -> None:
-        """A line for each time, a column for each node."""
+        """One line per time, one column per node."""
         nodes = [self._node(line, name) for name in header[1:]]
         for place, node in enumerate(nodes):
             if node in nodes[:place]:
@@ -132,7 +128,7 @@ class _Values:
                 self._add(number, node, moment, text)
 
     def jobs(self, rows: Iterator[tuple[int, list[str]]], width: int, job: int, watts: int) -> JobWatts:
-        """A line for each job."""
+        """One line per job."""
         for line, fields in rows:
             self._see_width(line, fields, width)
             try:
@@ -144,7 +140,6 @@ class _Values:
         return JobWatts(np.array(self._keys, np.int64), np.array(self._watts, np.float64), self._notes("jobs"))
 
     def of_nodes(self) -> NodeWatts:
-        """The values of nodes over time."""
         self._see_each_once("a second value for that node at {time}", "one value for a node and a time")
         columns = np.array(self._keys, np.int64), np.array(self._times, np.int64), np.array(self._watts, np.float64)
         return NodeWatts(*columns, self._notes("values"))
@@ -154,7 +149,6 @@ class _Values:
             self._refuse(line, f"{len(fields)} fields", f"{width}, as in the header")
 
     def _add(self, line: int, key: int, time: int, text: str) -> None:
-        """Keep a value, if it is one."""
         if text.lower() in NOTHING:
             return
         value = self._value(line, text)
@@ -167,7 +161,6 @@ class _Values:
         self._watts.append(value)
 
     def _value(self, line: int, text: str) -> float:
-        """W of a number; Grafana may write the unit behind it."""
         unit = _WATTS.fullmatch(text)
         try:
             value = decimal_number(unit[1] if unit else text) * (1000 if unit and unit[2] == "kW" else 1)
@@ -178,7 +171,7 @@ class _Values:
         return value
 
     def _moment(self, line: int, text: str) -> int:
-        """Unix s of seconds, milliseconds or an ISO 8601 moment; decimals are cut off."""
+        """Parse Unix s, ms or ISO 8601, without decimals."""
         found = self._moments.get(text)
         if found is None:
             try:
@@ -200,7 +193,7 @@ class _Values:
         return int(seconds)
 
     def _node(self, line: int, text: str) -> int:
-        """The number of a node by its name, which may have a port, a domain, or the labels of a series around it."""
+        """Find a node by name; port, domain or series labels are removed."""
         labelled = _LABELLED.search(text)
         name = _PORT.sub("", labelled[1] if labelled else text)
         known = next((one for one in (text, name, name.partition(".")[0]) if one in self._number), None)
@@ -209,7 +202,6 @@ class _Values:
         return self._number[known]
 
     def _see_each_once(self, found: str, expected: str) -> None:
-        """Refuse what holds two values for one key and time, and a file without one."""
         if not self._keys:
             raise InputError(self._path, "no measured value", _FORMS)
         keys, times, lines = (np.array(one, np.int64) for one in (self._keys, self._times, self._lines))

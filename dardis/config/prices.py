@@ -1,4 +1,4 @@
-"""Reads prices of electricity (per kWh) and carbon intensity (g CO2 per kWh) over time."""
+"""Electricity prices (per kWh) and carbon intensity (g CO2 per kWh)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _per_mwh(values: Sequence[float]) -> str:
 
 
 def _first_auction(row: dict[str, str]) -> bool:
-    """Whether a row is of the coupled day-ahead auction; Germany's exports list a second one beside it."""
+    """Whether a row is of the coupled auction; German exports include another."""
     return row.get("sequence", "").lower().split()[-1:] in ([], ["1"], ["sequence"])
 
 
@@ -55,21 +55,19 @@ FORMS = (
     Form("datetime_local_cet,price_eur_mwh (Central European Time)", "datetime_local_cet",
          "price_(?P<currency>[a-z]{3})_mwh", lambda _: european_clock(), 1e-3, check=_per_mwh),
 )  # fmt: skip
-"""What is recognised, by its header."""
 
 
 @dataclass(frozen=True)
 class PriceTable:
-    """The prices of a file, in its own currency and unit."""
+    """Prices as in the file."""
 
     table: SeriesTable
     currency: str
 
     def over(self, within: Within, money: Money = DEFAULT_MONEY) -> Series:
-        """Prices per kWh over Unix time, in `money`'s currency, negative ones too. Raises InputError.
+        """Prices per kWh in the currency of `money` over Unix s. Raises InputError.
 
-        Gaps outside of `within` (Unix s `[start, end)`) are let be, as then nobody asks for them. Prices in a currency
-        without a rate of exchange are refused.
+        Gaps outside `within` (Unix s `[start, end)`) are ignored. Other currencies require an exchange rate.
         """
         series, found = self.table.over(within), self.currency
         if found == money.currency.upper():
@@ -81,7 +79,7 @@ class PriceTable:
 
 
 def read_prices(path: Path, read: Read = Path.read_bytes) -> PriceTable:
-    """The prices of a file. Raises InputError with file and line."""
+    """Read a price file. Raises InputError."""
     table = table_of(path, read_lines(path, read), FORMS)
     name = re.fullmatch(table.form.value, table.value_name)
     assert name is not None
@@ -111,9 +109,9 @@ CARBON_FORMS = (
     Form("datetime,…,carbon_intensity_avg (UTC)", "datetime", "carbon_intensity_avg", lambda _: fixed_clock(0),
          check=_grams, alike="zone_name"),
 )  # fmt: skip
-"""What is recognised, by its header; of the two intensities of Electricity Maps that of the life cycle is taken."""
+"""For Electricity Maps, life-cycle intensity takes precedence."""
 
 
 def read_carbon(path: Path, read: Read = Path.read_bytes) -> SeriesTable:
-    """Carbon intensity (g/kWh) over Unix time. Raises InputError."""
+    """Read carbon intensity (g/kWh). Raises InputError."""
     return table_of(path, read_lines(path, read), CARBON_FORMS)

@@ -1,4 +1,4 @@
-"""What a platform file states of queues, prime time and reservations."""
+"""Queues, prime time and reservations in platform files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 
 def _second_of_day(value: object) -> int:
-    """Read `"08:00"`; 24:00 is the day's end."""
+    """Read `"08:00"`; 24:00 is the end of the day."""
     if isinstance(value, str) and re.fullmatch(r"[0-9]{2}:[0-9]{2}", value):
         second = int(value[:2]) * 3600 + int(value[3:]) * 60
         if second <= 86_400 and int(value[3:]) < 60:
@@ -39,7 +39,7 @@ def _weekday(value: object) -> int:
 
 
 def time_zone(name: str) -> str:
-    """The name of a time zone, if it is one. ValueError."""
+    """Check a time zone name. Raises ValueError."""
     try:
         ZoneInfo(name)
     except (ValueError, OSError, KeyError):
@@ -55,7 +55,7 @@ def _hours(value: object) -> Hours:
 
 
 class PrimeTable(Table):
-    """`[prime]`: the hours of the working day."""
+    """`[prime]`: working hours."""
 
     start: Annotated[int, BeforeValidator(_second_of_day)] = Field(description='Start, as `"08:00"`.')
     end: Annotated[int, BeforeValidator(_second_of_day)] = Field(description="End. Before `start`: on the next day.")
@@ -75,7 +75,7 @@ class PrimeTable(Table):
         return self
 
     def prime(self) -> PrimeTime:
-        """It as the model has it, on no clock yet."""
+        """Convert to the model, without a clock."""
         return PrimeTime(self.start, self.end, tuple(sorted({*self.days})), self.timezone)
 
 
@@ -113,10 +113,7 @@ class QueueTable(Table):
 def queues_of(
     place: str, tables: list[QueueTable], group_of: Mapping[str, int], kinds: Collection[str], *, prime: bool
 ) -> tuple[Queue, ...]:
-    """The queues of a file; `place` is where they stand, `group_of` the node groups by prefix. Raises InputError.
-
-    `kinds` are those that nodes have, `prime` says whether the file tells when prime time is.
-    """
+    """Convert queues. `prime` tells whether prime time is stated. Raises InputError."""
     found: dict[str, Queue] = {}
     for index, table in enumerate(tables):
         here = f"{place}[{index}]"
@@ -138,11 +135,10 @@ def queues_of(
 
 
 MOST_TIMES = 1_000
-"""How often a standing reservation may come."""
 
 
 class Repeat(StrEnum):
-    """How often a standing reservation comes (thesis 4.4)."""
+    """Recurrence of a reservation (thesis 4.4)."""
 
     HOURLY = "hourly"
     DAILY = "daily"
@@ -160,7 +156,7 @@ def _repeat(value: object) -> Repeat:
 
 
 class ReservationTable(SpanTable):
-    """`[[reservations]]`: what is kept on some nodes for the jobs of a queue; the span is the first one."""
+    """`[[reservations]]`: capacity for a queue; the span is the first."""
 
     name: Annotated[str, Field(min_length=1, pattern=r"^\S+$")] = Field(
         description="Name, without blanks. Every reservation has another one."
@@ -186,7 +182,7 @@ class ReservationTable(SpanTable):
 
 
 def reservations_of(place: str, tables: list[ReservationTable]) -> tuple[Reservation, ...]:
-    """The reservations of a file; `place` is where they stand. Raises InputError."""
+    """Convert reservations. Raises InputError."""
     found = []
     for index, table in enumerate(tables):
         here = f"{place}[{index}]"
@@ -203,12 +199,12 @@ def reservations_of(place: str, tables: list[ReservationTable]) -> tuple[Reserva
 
 
 def places_of(place: str, platform: Platform) -> list[str]:
-    """Where each of the platform's reservations stands, if `place` is where all do."""
+    """Place of each reservation."""
     return [f"{place}[{index}]" for index in range(len(platform.reservations))]
 
 
 def check_reservations(platform: Platform, places: Sequence[str]) -> None:
-    """Refuse reservations that the machine could not keep; `places` are where they stand. Raises InputError."""
+    """Check that the machine can hold the reservations. Raises InputError."""
     names: dict[str, str] = {}
     for this, here in zip(platform.reservations, places, strict=True):
         for what, name in (("name", this.name), ("queue", this.queue)):
@@ -231,7 +227,6 @@ def check_reservations(platform: Platform, places: Sequence[str]) -> None:
 
 
 def _see_that_it_fits(platform: Platform, this: Reservation, here: str) -> None:
-    """Every node has what is kept there, at a time when nobody works on it."""
     for kind, amount in (this.resources or {}).items():
         if kind not in platform.kinds:
             raise InputError(f"{here}.resources", f"no node has {kind!r}", "one of " + ", ".join(platform.kinds))
@@ -250,7 +245,6 @@ def _see_that_it_fits(platform: Platform, this: Reservation, here: str) -> None:
 
 
 def _see_that_all_fit(platform: Platform, this: Reservation, here: str) -> None:
-    """When it begins, all reservations together keep no more on its nodes than these have."""
     others = [
         (one, [start for start, _ in one.spans])
         for one in platform.reservations

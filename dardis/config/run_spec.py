@@ -1,4 +1,4 @@
-"""The definition of a run: every option, key and keyword of `dardis simulate`, and those of a comparison's traces."""
+"""Definition of a run or trace: options of `dardis simulate`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TRIM = Reader(trim_of, list_of=(int, str, date))
 
 
 class JobsSpec(Table):
-    """How jobs are made of a trace. A run's record repeats these values."""
+    """Conversion of a trace to jobs."""
 
     jobs: Annotated[int | None, Field(ge=1, le=LARGEST_INT64), Option("Only the first N jobs.", "N")] = None
     overrun: Annotated[
@@ -57,7 +57,7 @@ class JobsSpec(Table):
 
 
 class CalendarSpec(Table):
-    """When a trace began."""
+    """Start of a trace."""
 
     calendar_start: Annotated[
         str | None, Option("When the trace's first job was submitted: 2023-07-03T00:00Z.", "UTC")
@@ -65,12 +65,12 @@ class CalendarSpec(Table):
 
     @property
     def begins(self) -> int | None:
-        """Unix time of the first submission; None: not stated. Raises InputError for no moment."""
+        """Unix time of the first submission; None: unstated. Raises InputError."""
         return None if self.calendar_start is None else parse_utc(self.calendar_start)
 
 
 class CutSpec(Table):
-    """The part of a trace by times of submission."""
+    """Part of a trace by submission time."""
 
     model_config = ConfigDict(alias_generator=key_of, validate_by_name=True)
 
@@ -81,7 +81,7 @@ class CutSpec(Table):
 
 
 class ReplaySpec(CalendarSpec, CutSpec, JobsSpec):
-    """A trace, its machine, and how the trace is replayed there. Times are s on the trace's clock."""
+    """A trace, a machine, and replay options."""
 
     trace: Annotated[
         Path,
@@ -108,7 +108,7 @@ class ReplaySpec(CalendarSpec, CutSpec, JobsSpec):
     ] = None
 
     def of_whole(self, trace: Path, begins: int | None) -> Self:
-        """It, but of all of another trace, whose first job was submitted at that Unix second (None: as stated)."""
+        """Spec for another complete trace. `begins` is its Unix start (None: as stated)."""
         start = self.calendar_start if begins is None else utc_text(begins, seconds=True)
         return self.model_copy(
             update={"trace": trace, "jobs": None, "from_": None, "to": None, "calendar_start": start}
@@ -116,7 +116,7 @@ class ReplaySpec(CalendarSpec, CutSpec, JobsSpec):
 
 
 class RunSpec(ReplaySpec):
-    """A run: a trace, a machine and a dispatcher, as `dardis simulate` takes them."""
+    """A run: a trace, a machine and a dispatcher."""
 
     dispatcher: Annotated[str, Option("See `dardis dispatchers`.", "NAME", completes="dispatcher")]
     out: Annotated[Path, FILE, Option(option_texts.RESULTS, "DIR")]

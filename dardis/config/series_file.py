@@ -1,4 +1,4 @@
-"""Reads a file of values over time, whose header tells its form; a span of it is a Series, and no gap gets through."""
+"""Files of values over time."""
 
 from __future__ import annotations
 
@@ -21,34 +21,31 @@ from dardis.model.series import Series
 LONGEST_STEP_S = 3600
 DAY_S = 86_400
 NOTHING = frozenset({"", "-", "n/e", "n/a", "nan", "null"})
-"""What stands for a value that is not there."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """One kind of table. Its columns are told by patterns for the whole of a column's name, in lower case."""
+    """A file format, with regular expressions for lower-case column names."""
 
     said: str
-    """How it is listed for a user."""
     time: str
     value: str
     clock: Callable[[str], Clock]
-    """Its clock, from the name of the time column."""
     factor: float = 1.0
-    """From the unit of the file to ours."""
+    """From the file's unit to ours."""
     end: str | None = None
-    """A column with the end of each value, where there is one."""
+    """Column of value ends."""
     check: Callable[[Sequence[float]], str] = lambda _: ""
-    """What looks wrong about its values, in their own unit; nothing if nothing."""
+    """Complaint about values in file units, or ""."""
     keep: Callable[[dict[str, str]], bool] = lambda _: True
-    """Which rows belong to the series, by the names of the columns."""
+    """Whether a row belongs to the series."""
     alike: str | None = None
-    """A column that must say the same in every row that is kept (the place, say)."""
+    """Column with a constant text, such as the place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One value: the line it is from, begin and (None: until the next begins) end in Unix s."""
+    """One value; times are Unix s (end None: until the next)."""
 
     line: int
     start: int
@@ -57,23 +54,21 @@ class Row:
 
 
 Within = tuple[int, int] | None
-"""Unix s `[start, end)` that matter: what lies outside may have gaps. None: all of it matters."""
+"""Relevant Unix s `[start, end)`; None: all."""
 
 
 @dataclass(frozen=True)
 class SeriesTable:
-    """The rows of a file, in the unit of its form."""
+    """Rows of a file in its unit."""
 
     path: Path
     form: Form
     rows: Sequence[Row]
     line: int = 1
-    """Of the header."""
     value_name: str = ""
-    """Name of the column of values, in lower case."""
 
     def over(self, within: Within) -> Series:
-        """The values around a span in our unit, after every check. Raises InputError that names file and line."""
+        """Checked values around a span. Raises InputError."""
         rows = list(self.rows)
         if within is not None:
             rows = [row for row in rows if row.start > within[0] - DAY_S and row.start < within[1] + DAY_S]
@@ -88,12 +83,12 @@ class SeriesTable:
 
 
 def read_lines(path: Path, read: Read = Path.read_bytes) -> list[tuple[int, list[str]]]:
-    """As `lines_of`, of a file. Raises InputError."""
+    """Read a file as `lines_of`. Raises InputError."""
     return lines_of(path, read_text(path, read))
 
 
 def lines_of(path: Path, text: str) -> list[tuple[int, list[str]]]:
-    """Line numbers and fields of a text with commas, semicolons or tabs; blank lines are left out."""
+    """Line numbers and fields of nonblank lines, split at commas, semicolons or tabs. Raises InputError."""
     head = text[: text.find("\n") if "\n" in text else None]
     delimiter = max(",;\t", key=head.count)
     reader = csv.reader(text.splitlines(), delimiter=delimiter)
@@ -104,7 +99,7 @@ def lines_of(path: Path, text: str) -> list[tuple[int, list[str]]]:
 
 
 def table_of(path: Path, lines: Sequence[tuple[int, list[str]]], forms: Sequence[Form]) -> SeriesTable:
-    """The table whose first line is its header. Raises InputError that names file and line."""
+    """Parse lines with a header. Raises InputError."""
     if len(lines) < 2:
         raise InputError(path, "no values", _listed(forms))
     number, header = lines[0]
@@ -115,7 +110,7 @@ def table_of(path: Path, lines: Sequence[tuple[int, list[str]]], forms: Sequence
 
 
 def clock_of(path: Path, form: Form, column: str) -> Clock:
-    """The clock of a time column of this name. Raises InputError for one that is no clock."""
+    """Clock of a time column. Raises InputError."""
     try:
         return form.clock(column.lower())
     except ValueError as error:
@@ -123,7 +118,7 @@ def clock_of(path: Path, form: Form, column: str) -> Clock:
 
 
 def flat(value: float, start: int, end: int) -> Series:
-    """One value for all the time."""
+    """Constant series."""
     return Series(np.array([start, end], dtype=np.int64), np.array([value], dtype=np.float64))
 
 
@@ -132,7 +127,6 @@ def _listed(forms: Iterable[Form]) -> str:
 
 
 def _recognised(place: str, names: list[str], forms: Sequence[Form]) -> tuple[Form, dict[str, int]]:
-    """The form that a header has, and where its columns are."""
     for form in forms:
         columns = {"time": form.time, "value": form.value} | ({"end": form.end} if form.end else {})
         found = {
@@ -147,7 +141,6 @@ def _recognised(place: str, names: list[str], forms: Sequence[Form]) -> tuple[Fo
 def _rows(
     path: Path, form: Form, columns: dict[str, int], header: list[str], lines: Iterable[tuple[int, list[str]]]
 ) -> Iterator[Row]:
-    """Every value that is there; nothing may follow a place where one is missing, as then it is a gap."""
     clock = clock_of(path, form, header[columns["time"]])
     end_clock = clock_of(path, form, header[columns["end"]]) if "end" in columns else clock
     names = [name.lower() for name in header]
@@ -193,7 +186,6 @@ def _last_end(rows: list[Row]) -> int:
 
 
 def _unbroken(path: Path, rows: list[Row], within: Within) -> list[Row]:
-    """The rows, or with `within` those around what is asked; InputError where one is missing, twice or out of order."""
     steps = [after.start - before.start for before, after in pairwise(rows)]
     usual = _usual_steps(steps)
     first = 0
@@ -218,7 +210,7 @@ def _unbroken(path: Path, rows: list[Row], within: Within) -> list[Row]:
 
 
 def _usual_steps(steps: list[int]) -> list[int]:
-    """How long each value lasts: the step that is usual in the file; it may change once, if each part lasts a day."""
+    """Duration of each value: the usual step, with one change if both parts last a day."""
     if not steps:
         return []
     change = next((i for i, step in enumerate(steps) if step != steps[0]), len(steps))

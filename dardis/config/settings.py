@@ -1,7 +1,6 @@
-"""`KEY=VALUE` settings of a dispatcher: frozen dataclasses of choices, whole numbers and words, and their base class.
+"""`KEY=VALUE` settings of dispatchers: frozen dataclasses and their base class.
 
-A field's kind says what it takes: a `StrEnum` one of its values, an `int` a whole number. `setting` says more: a word
-for one number, the least number, or how a text is read.
+A `StrEnum` field takes one of its values, an `int` a whole number, unless `setting` states more.
 """
 
 from __future__ import annotations
@@ -27,17 +26,15 @@ if TYPE_CHECKING:
     SetUpKind = TypeVar("SetUpKind", bound=DataclassInstance)
 
 MOST = (1 << 31) - 1
-"""The largest number that a setting takes."""
 
 
 def setting(
     default: object = MISSING, *, key: bool = True, zero: str | None = None, least: int = 1, values: str | None = None,
     parse: Callable[[str], object] | None = None, about: str = "",
 ) -> Any:  # noqa: ANN401 (a dataclass field stands where its value will be)  # fmt: skip
-    """Declare a field: no key of `--set` at all, a word that stands for 0, the least number, or texts and their reader.
+    """Declare a field: without key, with a word for 0, with a minimum, or with a parser.
 
-    `parse` raises ValueError for what it does not know; `values` lists for people what it does. `about` is the meaning
-    in Markdown, for the docs.
+    `parse` raises ValueError; `values` lists valid texts. `about` is Markdown.
     """
     told = {"key": key, "zero": zero, "least": least, "values": values, "parse": parse, "about": about}
     return field(default=default, metadata=told)
@@ -45,7 +42,6 @@ def setting(
 
 @cache
 def _hints(kind: type[DataclassInstance]) -> dict[str, Any]:
-    """What each field is; to find that out takes milliseconds."""
     return get_type_hints(kind)
 
 
@@ -54,7 +50,7 @@ def _keys(kind: type[DataclassInstance]) -> dict[str, Field[Any]]:
 
 
 def known_settings(kind: type[DataclassInstance]) -> dict[str, str]:
-    """Every key of `--set` for set-ups of this kind, with the values it takes, for people."""
+    """Keys of `--set` with permitted values, for people."""
     hints = _hints(kind)
     known = {}
     for name, f in _keys(kind).items():
@@ -67,10 +63,7 @@ def known_settings(kind: type[DataclassInstance]) -> dict[str, str]:
 
 
 def meanings(kind: type[DataclassInstance]) -> dict[str, str]:
-    """What every key of `--set` means, in Markdown.
-
-    The nearest class that declares the key with a meaning says it, or else the docstring of the key's choice.
-    """
+    """Meaning of each key: from the nearest class, or the docstring of the choice."""
     found = {}
     for name in _keys(kind):
         declared = (vars(one).get("__dataclass_fields__", {}).get(name) for one in kind.__mro__)
@@ -81,7 +74,7 @@ def meanings(kind: type[DataclassInstance]) -> dict[str, str]:
 
 
 def plain_settings(setup: DataclassInstance) -> dict[str, Any]:
-    """The settings as plain values, by key, as `--set` takes them."""
+    """Settings as for `--set`."""
     plain: dict[str, Any] = {}
     for name, f in _keys(type(setup)).items():
         value = getattr(setup, name)
@@ -91,7 +84,7 @@ def plain_settings(setup: DataclassInstance) -> dict[str, Any]:
 
 
 def with_settings(setup: SetUpKind, settings: Iterable[str]) -> SetUpKind:
-    """Return the set-up with `KEY=VALUE` settings applied; InputError lists the known keys or values."""
+    """Apply `KEY=VALUE` settings. Raises InputError."""
     known = known_settings(type(setup))
     hints = _hints(type(setup))
     keys = _keys(type(setup))
@@ -126,21 +119,21 @@ def _parsed(text: str, value: str, kind: type, of: Field[Any], known: str) -> ob
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnySetUp:
-    """The settings of a dispatcher. Field names are the keys of `--set`."""
+    """Settings of a dispatcher. Field names are keys of `--set`."""
 
     asks_nodes: ClassVar[bool] = False
-    """Whether task managers ask node managers, which may be spread over ranks, and sum their offers up a tree."""
+    """Whether task managers query node managers."""
     samples: ClassVar[bool] = False
-    """Whether jobs may ask some nodes first instead of all."""
+    """Whether jobs may first query some nodes."""
     rounds: ClassVar[bool] = False
-    """Whether a job asks and is answered by itself: then rounds may overlap, and `dardis scale` measures them."""
+    """Whether each job has its own round, so rounds may overlap, and `dardis scale` measures them."""
     switches: ClassVar[bool] = False
-    """Whether nodes may be shut down and booted under it."""
+    """Whether nodes may be shut down and booted."""
     obeys_shapes: ClassVar[bool] = False
     """Whether jobs may have parts, exact or neighbouring nodes, or alternatives."""
 
     bears_failures: ClassVar[bool] = False
-    """Whether nodes may fail, and reservations be made, while it decides."""
+    """Whether nodes may fail and reservations may be made."""
 
     units_per_node: UnitsPerNode = UnitsPerNode.PACK
     profile: ProfileRule = ProfileRule.SOFT
@@ -153,41 +146,36 @@ class AnySetUp:
         " allow.",
     )
     about: str = setting("", key=False)
-    """What it does and where it comes from, in one line."""
     deadlines: str = setting("none", key=False)
-    """The deadline rule when none is asked for (not a key of `--set`: see `--deadlines`)."""
 
     @property
     def expecting(self) -> Expecting | None:
-        """Where the expected durations of jobs come from; None: nobody goes by them."""
+        """Source of expected durations; None: unused."""
         return None
 
     @property
     def needs_deadlines(self) -> bool:
-        """Whether it goes by windows of all jobs."""
+        """Whether all jobs need start windows."""
         return False
 
     @property
     def drawn(self) -> bool:
-        """Whether start times are drawn: then nobody can say what another start would have been."""
+        """Whether start times are random."""
         return False
 
     @property
     def seeded(self) -> bool:
-        """Whether the seed has a say in its schedules: where it has none, several seeds are one run.
-
-        Nobody knows better of a set-up that says nothing.
-        """
+        """Whether schedules depend on the seed. If not, several seeds are one run."""
         return True
 
     @property
     def checks_starts_only(self) -> bool:
-        """Whether a hard desired profile may be exceeded by jobs that started before it fell (thesis 5.5)."""
+        """Whether earlier jobs may exceed a fallen hard profile (thesis 5.5)."""
         return False
 
     def checked(self) -> Self:
-        """The set-up, if its settings go together. Raises InputError."""
+        """The settings, if consistent. Raises InputError."""
         return self
 
     def check_platform(self, platform: Platform) -> None:
-        """See that the machine has what the settings need. Raises InputError."""
+        """Check requirements on the machine. Raises InputError."""

@@ -1,7 +1,6 @@
-"""Makes a platform file of the hosts of a SimGrid platform (XML), which Batsim reads: a host is a node of one core.
+"""Platform file from SimGrid hosts (XML) for Batsim; each host is a node of one core.
 
-A job of Batsim's asks for hosts, whatever `core` says of them. Nodes are in the order in which Batsim numbers hosts: by
-name, numbers in names by their value. The master and storage are none of them. Speeds and the network are not used.
+Nodes are in Batsim's order: by name, with numbers by value. Master, storage, speeds and network are unused.
 """
 
 from __future__ import annotations
@@ -28,16 +27,15 @@ _ENTITY: Final = re.compile(r"<!ENTITY", re.IGNORECASE)
 _NAME: Final = re.compile(r"[^\s\[\],\'\"]{1,200}")
 _PIECE: Final = re.compile(r"[0-9]+|[^0-9]")
 _MASTER: Final = "master_host"
-"""What Batsim calls the host of the one who decides, unless it is told otherwise."""
 _APART: Final = ("master", "storage")
-"""Roles of hosts that run no jobs."""
+"""Roles of hosts without jobs."""
 _SPEED: Final = re.compile(r"([0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]{1,3})?) *([kMGTPEZY]?)(?:f|flops)?")
 _PREFIXES: Final = ("", "k", "M", "G", "T", "P", "E", "Z", "Y")
 _LARGEST: Final = 1 << 30
 
 
 class Host(NamedTuple):
-    """One host: how fast a core is, as it is written ("" where nothing is), and its cores."""
+    """A host; "" without stated speed."""
 
     name: str
     speed: str
@@ -45,21 +43,17 @@ class Host(NamedTuple):
 
 
 def is_simgrid(text: str) -> bool:
-    """Whether a text may be a platform of SimGrid's: XML."""
+    """Whether a text may be a SimGrid platform."""
     return _BEGINS.match(text) is not None
 
 
 def simgrid_platform(path: Path, text: str) -> Imported:
-    """The hosts of a text as a platform; `path` names it in messages.
-
-    InputError: no XML, or such with entities of its own; no host that runs jobs, one that occurs twice or has a name
-    that is none, and more than 65,536 of them.
-    """
+    """Convert the hosts of a text; `path` is for messages. Raises InputError."""
     hosts, apart = _hosts(path, _parsed(path, text))
     if not hosts:
         raise InputError(path, f"no host that runs jobs ({len(apart)} are the master or storage)", _EXPECTED)
     groups = [list(alike) for _, alike in groupby(hosts, key=lambda host: host[1:])]
-    if len(groups) > MAX_GROUPS:  # to DARDIS they are all the same
+    if len(groups) > MAX_GROUPS:  # equal for DARDIS
         groups = [hosts]
     names = [[host.name for host in group] for group in groups]
     prefixes = prefixes_of(names)
@@ -79,20 +73,19 @@ def simgrid_platform(path: Path, text: str) -> Imported:
 
 
 def _slowest(hosts: list[Host]) -> float | None:
-    """The speed of the slowest host in floating-point operations a second; None where one states none."""
+    """Speed of the slowest host in operations per second; None if unknown."""
     speeds = [_flop_per_s(speed) for speed in {host.speed for host in hosts}]
     return None if None in speeds else min(speed for speed in speeds if speed is not None)
 
 
 def _flop_per_s(speed: str) -> float | None:
-    """A speed as SimGrid writes it, `1.5Gf`; None for anything else."""
     found = _SPEED.fullmatch(speed)
     value = float(found[1]) * 1000.0 ** _PREFIXES.index(found[2]) if found else 0.0
     return value if 0 < value < float("inf") else None
 
 
 def _parsed(path: Path, text: str) -> ET.Element:
-    """The root element. InputError for what is no XML, and for entities, which could grow without end."""
+    """Root element. Entities are refused: they could expand without end."""
     if _ENTITY.search(text):
         raise InputError(path, "declares entities", "XML without <!ENTITY …>")
     try:
@@ -107,7 +100,7 @@ def _parsed(path: Path, text: str) -> ET.Element:
 
 
 def _hosts(path: Path, root: ET.Element) -> tuple[list[Host], list[str]]:
-    """Those that run jobs in the order of their numbers, and the names of the others. InputError."""
+    """Usable hosts in order, and names of others."""
     hosts: list[Host] = []
     apart: list[str] = []
     for element in root.iter():
@@ -138,7 +131,6 @@ def _hosts(path: Path, root: ET.Element) -> tuple[list[Host], list[str]]:
 
 
 def _names(element: ET.Element) -> Iterator[str]:
-    """Names of the hosts of an element; ValueError where it says none."""
     if element.tag == "host":
         yield element.get("id", "")
         return
@@ -153,19 +145,17 @@ def _names(element: ET.Element) -> Iterator[str]:
 
 
 def _is_apart(element: ET.Element, names: list[str]) -> bool:
-    """Whether these hosts run no jobs: by their role, or by the master's name."""
     roles = (prop.get("value", "") for prop in element.findall("prop") if prop.get("id") == "role")
     said = {role.strip() for value in roles for role in value.split(",")}
     return not said.isdisjoint(_APART) or names == [_MASTER]
 
 
 def _by_number(name: str) -> list[tuple[int, int]]:
-    """What sorts names as Batsim does: sign by sign, but numbers by their value; digits are all one sign."""
+    """Sort key as in Batsim: by character, numbers by value."""
     return [(48, int(piece)) if piece[0].isdigit() else (ord(piece), 0) for piece in _PIECE.findall(name)]
 
 
 def _above(group: list[Host]) -> list[str]:
-    """Which hosts a group stands for."""
     kinds = dict.fromkeys(f"{host.speed or 'no stated speed'}, core {host.cores}" for host in group)
     told = "; ".join([*kinds][:3]) + (" …" if len(kinds) > 3 else "")
     return [one_line(f"{hostlist_in_order(host.name for host in group)}: {told}", 1 << 20)]

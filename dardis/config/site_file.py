@@ -1,4 +1,4 @@
-"""Decides by its content which tool a site's file is from, so that nobody has to name the form."""
+"""Import of a site's file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dardis.model.files import read_text
 
 
 def import_platform(path: Path, merge_memory: float = 0.0) -> Imported:
-    """The machine of a Slurm site's file or a SimGrid platform, plain or gzipped. InputError as these have it."""
+    """Import a Slurm file or SimGrid platform. Raises InputError."""
     text = read_text(path)
     return (
         simgrid_platform(path, text) if is_simgrid(text) else platform_of(path, parse_slurm(path, text), merge_memory)

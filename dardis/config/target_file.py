@@ -1,4 +1,4 @@
-"""Reads and writes target.json, and reads a desired profile as CSV."""
+"""Files of targets (target.json) and desired profiles (CSV)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _Steps = list[tuple[_Time, Annotated[int, Field(ge=0, le=LATEST)]]]
 
 
 class ProfileTable(Table):
-    """The desired profile of the whole machine; before its first step capacity is wished."""
+    """Desired profile; capacity before the first step."""
 
     kind: Literal["cores"]
     split: Split
@@ -33,14 +33,14 @@ class ProfileTable(Table):
 
 
 class GroupTable(Table):
-    """How many nodes of a group stay on; before the first step all do, and without steps none must."""
+    """Nodes of a group to keep on: all before the first step, none without steps."""
 
     spares: _Steps = Field(default_factory=list)
     floors: _Steps = Field(default_factory=list)
 
 
 class SwitchingTable(Table):
-    """Which groups are switched, by prefix, and how."""
+    """Switched groups by prefix."""
 
     idle_s: Annotated[int, Field(ge=0, le=MOST_NODES)] = Switching().idle_s
     most_cycles_per_day: Annotated[float, Field(ge=0, le=86_400)] = Switching().most_cycles_per_day
@@ -48,7 +48,7 @@ class SwitchingTable(Table):
 
 
 class TargetFile(Table):
-    """The whole file."""
+    """A target file."""
 
     format: Literal["dardis-target"]
     version: Literal[1]
@@ -61,7 +61,7 @@ class TargetFile(Table):
 
 
 def read_profile(path: Path, platform: Platform, split: Split, read: Read = Path.read_bytes) -> Target:
-    """Read what `--profile` names: a plan's target, told by its opening brace, or a desired profile as CSV."""
+    """Read a target (with a brace) or a CSV profile. Raises InputError."""
     text = read_text(path, read)
     if text.lstrip().startswith("{"):
         return _parse_target(path, text, platform)
@@ -69,7 +69,7 @@ def read_profile(path: Path, platform: Platform, split: Split, read: Read = Path
 
 
 def load_target(path: Path, platform: Platform) -> Target:
-    """Read a plan's target for `platform`. InputError names file and key, also where it is of another machine."""
+    """Read a target for `platform`. Raises InputError."""
     return _parse_target(path, read_text(path), platform)
 
 
@@ -96,7 +96,7 @@ def _ascending(place: str, steps: Sequence[tuple[int, int]]) -> Sequence[tuple[i
 
 
 def switching_of(path: Path, table: SwitchingTable, platform: Platform) -> Switching:
-    """What a file's table says of the nodes of `platform`. Raises InputError that names its key."""
+    """Convert a table for `platform`. Raises InputError."""
     index_of = {group.prefix: index for index, group in enumerate(platform.groups)}
     spares: dict[int, StepFunction] = {}
     floors: dict[int, StepFunction] = {}
@@ -115,10 +115,7 @@ def switching_of(path: Path, table: SwitchingTable, platform: Platform) -> Switc
 
 
 def target_content(target: Target, platform: Platform) -> dict[str, Any]:
-    """What target.json says of the target of a plan for `platform`. Raises ValueError for what it can't say.
-
-    Of a desired profile that is all but cores of the whole machine; and what holds before the first step is given.
-    """
+    """Content of target.json. Raises ValueError if not representable: profiles are limited to cores of the machine."""
     profile = None
     if target.desired is not None:
         wished = target.desired.machine.get(platform.kinds.index(CORES))
@@ -133,12 +130,12 @@ def target_content(target: Target, platform: Platform) -> dict[str, Any]:
 
 
 def write_target(path: Path, target: Target, platform: Platform) -> None:
-    """Write target.json. Raises ValueError for what it can't say, OSError."""
+    """Write target.json. Raises ValueError as `target_content`, and OSError."""
     write_json(path, target_content(target, platform))
 
 
 def switching_table(rule: Switching, platform: Platform) -> dict[str, Any]:
-    """What a file says of it: `switching_of` reads it. Raises ValueError as `target_content` does."""
+    """Reverse `switching_of`. Raises ValueError as `target_content`."""
     groups = {
         group.prefix: {
             name: _steps(functions[index], group.count if len(functions[index].times) > 1 else 0)
@@ -162,10 +159,10 @@ WHOLE_MACHINE = "*"
 
 
 def parse_profile(path: Path, text: str, platform: Platform, split: Split) -> DesiredProfile:
-    """Read rows `time_s,node,kind,value` into the desired profile of `platform`; `path` names them.
+    """Parse rows `time_s,node,kind,value`; `path` is for messages. Raises InputError.
 
-    Node `*` is the whole machine, and `split` says how its value becomes node values. A value holds until the next
-    row of that node and kind; before the first, capacity is wished. InputError names file and line.
+    Node `*` is the machine; `split` distributes its value over nodes. A value holds until the next row; before,
+    capacity.
     """
     rows = csv_rows(path, text)
     _, header = next(rows, (1, []))
@@ -189,7 +186,6 @@ def parse_profile(path: Path, text: str, platform: Platform, split: Split) -> De
 
 
 def _row(place: str, fields: list[str], platform: Platform) -> tuple[int, int | None, int, int]:
-    """Time, node (None: the machine), kind index and value of one row."""
     if len(fields) != len(COLUMNS):
         raise InputError(place, f"{len(fields)} fields", f"{len(COLUMNS)}: {','.join(COLUMNS)}")
     time_text, node_text, kind, value = fields
@@ -209,6 +205,6 @@ def _row(place: str, fields: list[str], platform: Platform) -> tuple[int, int | 
         amount = parse_amount(kind, value)
     except ValueError:
         raise InputError(place, f"value {value!r}", "an amount of 0 or more") from None
-    # More than everything is everything; the bound keeps any text within 64 bits.
+    # Values above the total are equivalent to the total, and fit 64 bits.
     amount = min(amount, int(platform.capacity[:, platform.kinds.index(kind)].sum()))
     return time, node, platform.kinds.index(kind), amount

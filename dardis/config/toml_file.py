@@ -1,4 +1,4 @@
-"""Reads TOML and JSON files into pydantic models; any mistake is one InputError. Types of times and spans."""
+"""TOML and JSON files as pydantic models; types of times and spans."""
 
 from __future__ import annotations
 
@@ -22,31 +22,28 @@ from dardis.model.resources import Time
 
 
 class Table(BaseModel):
-    """A TOML table or JSON object: unknown keys and values of another type are refused."""
+    """A TOML table or JSON object, without unknown keys."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
 TableT = TypeVar("TableT", bound=Table)
 FOLDER = "folder"
-"""Key of the validation context: the folder from which a file names other files."""
+"""Validation context key of the folder for paths."""
 _DEEPEST = 50
 _LONG_NUMBER = re.compile(r"[0-9_]{4000}")
 _WHOLE = "at most 64 bits, as TOML has it"
 
 
 def read_toml(path: Path, model: type[TableT], read: Read = Path.read_bytes) -> TableT:
-    """Return the file as `model`; InputError names the file, the key and what was expected.
-
-    Fields that read a path take it as relative to the folder of the file.
-    """
+    """Read a file as `model`, with paths relative to its folder. Raises InputError."""
     try:
         text = io.TextIOWrapper(io.BytesIO(read(path)), encoding="utf-8-sig").read()
     except OSError as error:
         raise InputError(path, f"cannot be read ({error.strerror})", "a TOML file") from None
     except UnicodeDecodeError as error:
         raise InputError(path, f"is no TOML: {error}") from None
-    except ValueError as error:  # no file can have that name
+    except ValueError as error:  # invalid file name
         raise InputError(path, f"cannot be read ({error})", "a TOML file") from None
     try:
         content = tomllib.loads(text)
@@ -55,14 +52,14 @@ def read_toml(path: Path, model: type[TableT], read: Read = Path.read_bytes) -> 
         raise InputError(path, f"is no TOML: {error}") from None
     except RecursionError:
         raise InputError(path, "is no TOML: tables or lists nested too deeply") from None
-    except ValueError:  # the one that says nothing of a place: Python reads no number of thousands of digits
+    except ValueError:  # Python refuses numbers of thousands of digits, and gives no place
         line = next(number for number, line in enumerate(text.split("\n"), 1) if _LONG_NUMBER.search(line))
         raise InputError(f"{path}:{line}", "a whole number of thousands of digits", _WHOLE) from None
     return checked_content(path, content, model)
 
 
 def checked_content(path: Path, content: dict[str, Any], model: type[TableT]) -> TableT:
-    """What a TOML file of that name would say, as `model`; InputError names it, the key and what was expected."""
+    """Validate content as if from `path`. Raises InputError."""
     try:
         return model.model_validate(content, context={FOLDER: path.parent}, by_alias=True, by_name=False)
     except ValidationError as error:
@@ -70,7 +67,7 @@ def checked_content(path: Path, content: dict[str, Any], model: type[TableT]) ->
 
 
 def _check_values(path: Path, key: str, value: object, depth: int = 0) -> None:
-    """TOML's whole numbers have 64 bits; `tomllib` reads longer ones. RecursionError for what nobody nests so deep."""
+    """Refuse numbers above 64 bits, which `tomllib` accepts."""
     if isinstance(value, dict | list):
         if depth > _DEEPEST:
             raise RecursionError
@@ -82,17 +79,16 @@ def _check_values(path: Path, key: str, value: object, depth: int = 0) -> None:
 
 
 def _within(key: str, part: int | str) -> str:
-    """The key of a part of what has this key."""
     return f"{key}[{part}]" if isinstance(part, int) else f"{key}.{part}".lstrip(".")
 
 
 def read_json(path: Path, model: type[TableT]) -> TableT:
-    """Return the file (also gzipped) as `model`; InputError names the file, the key and what was expected."""
+    """Read a file as `model`. Raises InputError."""
     return checked_json(path, read_text(path), model)
 
 
 def checked_json(path: Path, text: str, model: type[TableT]) -> TableT:
-    """The text of a JSON file of that name as `model`; InputError names it, the key and what was expected."""
+    """Validate JSON text; `path` is for messages. Raises InputError."""
     try:
         return model.model_validate_json(text)
     except ValidationError as error:
@@ -101,7 +97,7 @@ def checked_json(path: Path, text: str, model: type[TableT]) -> TableT:
 
 def _first_mistake(path: Path, model: type[Table], error: ValidationError) -> InputError:
     mistakes = error.errors()
-    # A misspelt key is both unknown and missing: the first says more.
+    # A misspelt key is both unknown and missing; the former is more helpful.
     unknown = [mistake for mistake in mistakes if mistake["type"] == "extra_forbidden"]
     return _said(path, model, (unknown or mistakes)[0])
 
@@ -130,29 +126,27 @@ def _said(path: Path, model: type[Table], mistake: ErrorDetails) -> InputError:
 
 
 def _known_keys(table: type, location: tuple[int | str, ...]) -> list[str]:
-    """Keys of the table at `location`, counted from `table`."""
     for part in location:
-        if isinstance(part, str) and part in (keys := _keys(table)):  # what a user names himself is none
+        if isinstance(part, str) and part in (keys := _keys(table)):  # keys chosen by users are no fields
             table = _table_within(keys[part][1]) or table
     return [key for key, _ in _keys(table).values()]
 
 
 def _keys(table: type) -> dict[str, tuple[str, object]]:
-    """The key and the type of each field of a model or a dataclass."""
     if issubclass(table, BaseModel):
         return {name: (info.alias or name, info.annotation) for name, info in table.model_fields.items()}
     return {name: (name, annotation) for name, annotation in get_type_hints(table).items()}
 
 
 def _table_within(annotation: object) -> type | None:
-    """The table that an annotation such as `dict[str, Nodes]` or `Power | None` speaks of."""
+    """Find the table in `dict[str, Nodes]` or `Power | None`."""
     if isinstance(annotation, type) and (issubclass(annotation, Table) or is_dataclass(annotation)):
         return annotation
     return next(filter(None, map(_table_within, get_args(annotation))), None)
 
 
 def _moment(value: object) -> int:
-    """Unix seconds of an ISO 8601 text or a TOML date and time; without an offset it is UTC."""
+    """Read Unix seconds of an ISO 8601 text or TOML time, UTC by default."""
     try:
         return parse_utc(value.isoformat() if isinstance(value, datetime) else str(value))
     except (ValueError, OverflowError):
@@ -163,7 +157,7 @@ Moment = Annotated[int, BeforeValidator(_moment)]
 
 
 class SpanTable(Table):
-    """`[start_s, end_s)`, on the trace's clock."""
+    """Span `[start_s, end_s)` on the trace's clock."""
 
     start_s: Time = Field(description="Start of the span, s on the trace's clock.")
     end_s: Time = Field(description="End of the span: the first second after it.")

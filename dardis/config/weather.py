@@ -1,4 +1,4 @@
-"""Reads outdoor temperature (°C) over time: measured series, forecasts, and typical years."""
+"""Outdoor temperature (°C): measurements, forecasts and typical years."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from dardis.model.numbers import decimal_number, whole_number
 from dardis.model.series import Series
 
 COLDEST_C, HOTTEST_C = -90.0, 60.0
-"""Nothing outside of these was ever measured outdoors."""
+"""Limits of outdoor temperatures ever measured."""
 
 
 def celsius(values: Sequence[float]) -> str:
-    """What looks wrong about temperatures in °C; nothing if nothing."""
+    """Complaint about implausible temperatures in °C, or ""."""
     hottest, coldest = max(values), min(values)
     if hottest > HOTTEST_C:
         return f"temperatures up to {hottest:g} °C look like {'K' if coldest > 150 else '°F'}"
@@ -37,26 +37,24 @@ FORMS = (
     Form("time_local_utc+1,temperature_c (any offset)", r"time_local_utc[+-]\d{1,2}(:?\d\d)?", "temperature_c",
          lambda name: fixed_clock(offset_of(name)), check=celsius),
 )  # fmt: skip
-"""Tables that are recognised by their header alone."""
 _OPEN_METEO = "an Open-Meteo export (CSV or JSON) of hourly temperature_2m in °C"
 
 
 @dataclass(frozen=True)
 class Weather:
-    """Outdoor temperature (°C) over Unix time, as a file has it."""
+    """Outdoor temperature (°C) over Unix time."""
 
     temperature: SeriesTable | Series
-    """A typical year (EPW) has no year of its own: it is repeated for every one from 1990 to 2049."""
+    """A typical year (EPW) repeats from 1990 to 2049."""
     assumed: str | None = None
-    """What had to be assumed of the file's clock, in words; None where it names one."""
 
     def over(self, within: Within) -> Series:
-        """The temperature around a span, or of all typical years. Raises InputError; `within` as that of prices."""
+        """Temperature around `within`, or typical years. Raises InputError."""
         return self.temperature if isinstance(self.temperature, Series) else self.temperature.over(within)
 
 
 def read_weather(path: Path, read: Read = Path.read_bytes) -> Weather:
-    """The weather of a file. Raises InputError with file and line."""
+    """Read a weather file. Raises InputError."""
     text = read_text(path, read)
     begin = text.lstrip()
     if begin.startswith("{"):
@@ -75,13 +73,12 @@ def read_weather(path: Path, read: Read = Path.read_bytes) -> Weather:
 
 
 def _open_meteo_form(offset_s: int) -> Form:
-    """Times are local on one clock for the whole file (its metadata name the offset), or Unix seconds."""
+    """Format with local times at one offset, or Unix seconds."""
     value = r"temperature_2m( \(°c\))?"
     return Form(_OPEN_METEO, "time", value, lambda _: unix_or(fixed_clock(offset_s)), check=celsius)
 
 
 def _open_meteo_csv(path: Path, lines: list[tuple[int, list[str]]], column: int) -> SeriesTable:
-    """Two lines of metadata, then the table; further tables (by day) are left out."""
     try:
         offset_s = whole_number(lines[1][1][column])
     except (IndexError, ValueError):
@@ -124,12 +121,12 @@ Check = Callable[[Sequence[float]], str]
 
 @dataclass(frozen=True)
 class TypicalForm:
-    """A table of a typical year: how it is listed, and its columns of month, day, hour (from 1) and temperature."""
+    """Format of a typical year."""
 
     said: str
     columns: tuple[str, ...]
     date: Callable[[list[str]], tuple[int, int, int]]
-    """Month, day and hour (1 to 24) of a line."""
+    """Month, day, hour (1 to 24)."""
     temperature: int
 
 
@@ -149,12 +146,12 @@ def _two(text: str, between: str) -> tuple[int, int]:
 
 
 def typical_form(names: list[str]) -> TypicalForm | None:
-    """The form that a header (in lower case) begins with."""
+    """Find the format of a lower-case header."""
     return next((form for form in TYPICAL_FORMS if tuple(names[: len(form.columns)]) == form.columns), None)
 
 
 def epw_series(path: Path, text: str, check: Check) -> Series:
-    """The dry-bulb temperature of an EPW file, on the clock that its first line names. Raises InputError."""
+    """Dry-bulb temperature of an EPW file. Raises InputError."""
     lines = list(csv_rows(path, text))
     expected = "an EPW file: eight lines of head, the first with the offset from UTC, then 8760 hours"
     try:
@@ -171,14 +168,13 @@ def epw_series(path: Path, text: str, check: Check) -> Series:
 
 
 def typical_series(path: Path, lines: list[tuple[int, list[str]]], form: TypicalForm, check: Check) -> Series:
-    """A table, on the clock of UTC as it names none. Raises InputError."""
+    """Typical year in UTC. Raises InputError."""
     return _series(path, _table(path, lines[1:], form.date, form.temperature), 0, check)
 
 
 def _table(
     path: Path, lines: Iterable[tuple[int, list[str]]], date: Callable[[list[str]], tuple[int, int, int]], column: int
 ) -> Floats:
-    """Temperature of every hour of a year without a 29th of February."""
     year = np.full(HOURS, np.nan)
     for line, fields in lines:
         place = f"{path}:{line}"
@@ -202,7 +198,6 @@ def _table(
 
 
 def _series(path: Path, year: Floats, offset_s: int, check: Check) -> Series:
-    """The year over and over, from the first to the last."""
     complaint = check(year.tolist())
     if complaint:
         raise InputError(path, complaint, "°C")

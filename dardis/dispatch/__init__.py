@@ -1,4 +1,4 @@
-"""Central dispatchers: one queue, one view of all nodes. The opponents of the distributed set-ups."""
+"""Central dispatchers: a single queue with a view of all nodes."""
 
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ __all__ = [
     "QueueSetUp",
 ]  # fmt: skip
 
-if not TYPE_CHECKING:  # else type checkers would take any name for one
+if not TYPE_CHECKING:  # otherwise type checkers accept any name
     __getattr__ = found_when_used(__name__, {
         "solver_setups": ("ASKING_SETUPS", "AskingSetUp"),
         "central": ("CentralDispatcher",),

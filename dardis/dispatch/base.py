@@ -1,4 +1,4 @@
-"""What a central dispatcher is: events in, effects out, and the next time at which it wants to be asked."""
+"""Interface of central dispatchers."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from dardis.wire.effects import Placed, Rejected, Solved
 
 
 class Decider(Protocol):
-    """Decides when and where all jobs run. It knows no runtimes and reads no clock."""
+    """Decides when and where jobs run, without runtimes or a clock."""
 
     def submit(self, job: Job, now: int) -> Rejected | None:
-        """Take a new job; say if it can never run."""
+        """Take a new job; return a rejection if the job can never run."""
         ...
 
     def ended(self, number: JobId, now: int) -> None:
-        """A job has ended, at its walltime or before."""
+        """Handle the end of a job."""
         ...
 
     def changed(self, change: Change, now: int) -> None:
-        """Something else is no more as it was; what of that matters is told in `dardis.model.events`."""
+        """Handle another change; see `dardis.model.events`."""
         ...
 
     def decide(self, now: int) -> Sequence[Placed | Rejected | Solved]:
-        """Say which waiting jobs start now, and where, which will never start any more, and how that was found out."""
+        """Return starts, final rejections, and records of decisions."""
         ...
 
     def wake(self) -> int:
-        """The next time at which something changes without an event (FOREVER: never), so that it is asked then."""
+        """The next decision without an event (FOREVER: never)."""
         ...

@@ -1,8 +1,6 @@
-"""The central dispatcher: rules, EASY and conservative backfilling as one algorithm over real nodes.
+"""The central dispatcher: rules, EASY and conservative backfilling over nodes.
 
-A job starts only where its units fit on nodes, beside all that is reserved there, for as long as it is expected to run:
-for its whole walltime, unless somebody predicts better. What a pass over the queue decides is in `kernels.passes`; here
-is what it must be told, and when it is worth while.
+A job starts only if its units fit beside all reservations for its expected duration. `kernels.passes` decides.
 """
 
 from __future__ import annotations
@@ -38,10 +36,9 @@ _BINDINGS = {ProfileCheck.INSTANT: job_queue.BOUND_AT_START, ProfileCheck.SPAN: 
 
 
 class CentralDispatcher:
-    """Serves all jobs of a machine, by the set-up."""
+    """Dispatcher of all jobs of a machine."""
 
     def __init__(self, setup: QueueSetUp, platform: Platform, desired: DesiredProfile | None, seed: int) -> None:
-        """Hold empty nodes and an empty queue."""
         self._setup = setup
         self._desired = desired
         self._seed = seed
@@ -54,12 +51,11 @@ class CentralDispatcher:
         self._lay_out(platform)
         self._wake = FOREVER
         self._asked_at = self._first = NO_TIME
-        """When it was asked last, and for the first time."""
+        """Time of the last and first decision."""
         self._busy_until = NO_TIME
-        """Until when it is about the last decision, where that takes time."""
+        """When the last decision takes effect."""
 
     def _lay_out(self, platform: Platform) -> None:
-        """Hold the empty nodes of this machine, and an empty queue."""
         setup, desired = self._setup, self._desired
         self._platform = platform
         self._rules = rules = job_queue.Rules(
@@ -78,14 +74,12 @@ class CentralDispatcher:
         kinds = len(platform.kinds)
         self._nodes = NodeProfiles(platform, 0, platform.node_count, desired)
         self._changes = self._nodes.changes
-        """When capacity or what is wished changes by itself."""
         binds_all = desired is not None and setup.profile is ProfileRule.HARD and not setup.checks_starts_only
         self._binding = self._changes if binds_all else sorted({window.start for window in platform.maintenance})
-        """When that may change which nobody who runs may exceed, however long he was expected to run."""
+        """When limits for running jobs may change."""
         self._table = JobTable(platform.sets, [*platform.hours.values()])
-        """The jobs that wait or run."""
         self._probe = JobTable(platform.sets)
-        """A job that is looked at as if it were alone."""
+        """A single job to test."""
         self._placer = Placer(self._nodes, rules, kinds, self._table.slots)
         self._pass.see_empty(platform, self._placer)
         self._alone = (
@@ -93,23 +87,19 @@ class CentralDispatcher:
         )
         """The empty machine."""
         self._shapes = Shapes(platform, distinct=self._distinct)
-        """What of jobs that ask for more than units on any nodes it holds."""
         self._most: dict[tuple[tuple[int, ...], int], int] = {}
-        """Units that the empty machine would hold, by request and node groups."""
         self._running: dict[JobId, int] = {}
-        """The slots of the running jobs, by number."""
         self._expected_ends: list[tuple[int, JobId]] = []
-        """When running jobs are expected to end, and their numbers, where they may run for longer; ended ones as well.
-        """
+        """Expected ends before the walltime; also of ended jobs."""
         self._durations = np.zeros((self._table.slots, 2), dtype=np.int64)
-        """How long the job of each slot is expected to run, and its walltime, in s."""
+        """Expected duration and walltime by slot, in s."""
         self._passing: set[int] = set()
-        """Slots of the jobs that find no start within the desired profile once it changes no more."""
+        """Slots of jobs without a start after the last change of the desired profile."""
         self._early: list[tuple[int, JobId, int]] = []
-        """Earliest start, number and slot of the jobs that may not start yet."""
+        """Earliest start, number and slot of jobs outside the queue."""
         self._arrived: list[int] = []
         self._ended: list[int] = []
-        """Slots of the jobs that no pass has been told of."""
+        """Slots not yet reported to a pass."""
 
     @property
     def _queue(self) -> job_queue.Queue:
@@ -117,17 +107,16 @@ class CentralDispatcher:
 
     @property
     def _keeps_closed(self) -> bool:
-        """Whether those stay on the queue who may not start at this hour."""
         return self._pass.keeps_closed
 
     def occupy(self, nodes: Ints, units: Ints, request: Ints, start: int, end: int) -> None:
-        """Count as taken what somebody else holds there over `[start, end)`; before any job is submitted."""
+        """Reserve external use during `[start, end)`, before any submission."""
         if not self._nodes.reserve(nodes, units, request, start, end, start):
             raise ProtocolError("what is held already does not fit")
         self._changes = sorted({*self._changes, end})
 
     def submit(self, job: Job, now: int) -> Rejected | None:
-        """Take a new job; say if it can never run."""
+        """Take a new job; return a rejection if the job can never run."""
         self._numbering.hear_of(job)
         if job.requests:
             return self._submit_shaped(job, now)
@@ -148,7 +137,6 @@ class CentralDispatcher:
         return None
 
     def _enqueue(self, job: Job, slot: int, soonest: int, now: int) -> None:
-        """Let a job that has its row wait, from `soonest` on."""
         self._placer.see_slots(self._table.slots)
         self._numbering.enter(self._queue, slot, job, self._platform)
         if not self._keeps_closed:
@@ -159,7 +147,6 @@ class CentralDispatcher:
             self._arrived.append(slot)
 
     def _submit_shaped(self, job: Job, now: int) -> Rejected | None:
-        """Take a new job that asks for more than units on any nodes; say if it can never run."""
         if self._alone is not None or self._predicts or not self._setup.obeys_shapes:
             raise ProtocolError(f"job {job.number} has parts, nodes, contiguous or alternatives, which are not obeyed")
         orders = self._shapes.held(job)
@@ -170,7 +157,6 @@ class CentralDispatcher:
         return None
 
     def _enter(self, job: Job, span: int) -> int:
-        """Write a job's row, who is to hold his nodes for `span` s; return its slot."""
         slot = self._table.add(job, span, self._level_of(job), self._platform.hours_of(job.queue))
         if self._predicts:
             if slot >= len(self._durations):
@@ -179,15 +165,13 @@ class CentralDispatcher:
         return slot
 
     def _level_of(self, job: Job) -> int:
-        """Who has more goes before the others, whatever the order."""
+        """Priority of the queue, before any order."""
         return 0 if self._pass.weighs_levels else self._platform.level_of(job.queue)
 
     def _could_hold(self, job: Job) -> int:
-        """Units of the job that the empty machine would hold."""
         return could_hold(job, self._platform.sets, distinct=self._distinct)
 
     def _fits_alone(self, job: Job, first: int, now: int) -> bool:
-        """Whether the job would find a start from `first` on within the desired profile were it alone."""
         assert self._alone is not None
         slot = self._probe.add(job, job.walltime)
         if self._rules.binding == job_queue.BOUND_AT_START:
@@ -196,18 +180,18 @@ class CentralDispatcher:
         self._probe.remove(slot)
         return found
 
-    def ended(self, number: JobId, now: int) -> None:  # noqa: ARG002 (a pass frees it from its own time on)
-        """A job has ended, at its walltime or before."""
+    def ended(self, number: JobId, now: int) -> None:  # noqa: ARG002 (the pass knows the time)
+        """Handle the end of a job."""
         self._ended.append(self._running.pop(number))
 
     def changed(self, change: Change, now: int) -> None:
-        """Jobs wait no more, or nodes are closed at other times."""
-        self._wake = now  # so that all are looked at
+        """Withdraw jobs, or adopt a new node layout."""
+        self._wake = now  # to consider all jobs
         if isinstance(change, LaidOutAnew):
             self._go_on_with(change.machine, now)
             return
         for number in change.jobs:
-            if number in self._running:  # it was to start in this very instant
+            if number in self._running:  # due to start at this time
                 self.ended(number, now)
         waiting = {job.number: slot for slot, job in self._table.jobs.items() if slot not in self._ended}
         gone = {waiting[number] for number in change.jobs if number in waiting}
@@ -217,7 +201,6 @@ class CentralDispatcher:
             self._drop(slot, now)
 
     def _go_on_with(self, machine: Platform, now: int) -> None:
-        """Go on with who runs, on the same nodes of a machine that is another."""
         old = self._table
         held = [(old.jobs[slot], int(self._queue.table[slot, job_queue.START]), self._held(slot)) for slot in
                 self._running.values()]  # fmt: skip
@@ -226,8 +209,8 @@ class CentralDispatcher:
             self.go_on(job, start, taken, parts, now)
 
     def go_on(self, job: Job, start: int, taken: int, parts: Sequence[tuple[Ints, Ints]], now: int) -> None:
-        """Take a job that runs since `start` as one of its requests, with nodes and units of each part."""
-        # Until it ends nobody relies on its ending sooner than it must: another window may be there then.
+        """Adopt a running job with nodes and units of parts."""
+        # No job may rely on an earlier end, since the window may differ.
         if job.requests:
             slot = self._table.add_shaped(job, {taken: range(len(parts))}, 0, 0)
         else:
@@ -242,13 +225,12 @@ class CentralDispatcher:
                 raise ProtocolError(f"job {job.number} runs where nodes are closed")
 
     def _held(self, slot: int) -> tuple[int, tuple[tuple[Ints, Ints], ...]]:
-        """As which of its requests a running job has nodes, and those of each part with their units."""
         if self._table.jobs[slot].requests:
             return self._table.parts_of(slot)
         return 0, (self._table.nodes_of(slot),)
 
     def decide(self, now: int) -> list[Placed | Rejected | Solved]:
-        """Say which waiting jobs start now, and where, and which have waited for too long."""
+        """Return starts and rejections."""
         if self._first == NO_TIME:
             self._first = now
         step = self._setup.step_s
@@ -274,12 +256,11 @@ class CentralDispatcher:
         return [*lost, *begun]
 
     def _pass_over(self, whole: bool, now: int) -> list[Placed | Solved]:
-        """Tell the kernels what has happened, and let it be decided who starts."""
         jobs, placer = self._queue, self._placer
         state = placer.room.state
         outrun: list[int] = []
         if self._predicts:
-            # Who was to start by now has not: nobody else's start may come of what was reserved for him.
+            # A reserved start has not come true: recompute all reservations.
             whole = whole or now >= state[job_queue.FOLLOWING]
             outrun = self._outrun(now)
             if self._binding:
@@ -290,7 +271,7 @@ class CentralDispatcher:
             (job_queue.ENDED, self._ended),
             (job_queue.OUTRUN, outrun),
         ):
-            for place, slot in enumerate(slots):  # hardly ever more than a few
+            for place, slot in enumerate(slots):  # rarely more than a few
                 jobs.lists[which, place] = slot
             jobs.size[which] = len(slots)
         if whole:
@@ -308,7 +289,7 @@ class CentralDispatcher:
         return [*[self._begun(slot, now) for slot in started], *told]
 
     def _outrun(self, now: int) -> list[int]:
-        """Slots of the jobs that run longer than expected, with how long each is now expected to run as its span."""
+        """Raise the spans of jobs past the expected end."""
         slots = []
         while self._expected_ends and self._expected_ends[0][0] <= now:
             number = heappop(self._expected_ends)[1]
@@ -319,25 +300,22 @@ class CentralDispatcher:
         return slots
 
     def _raised(self, slot: int, now: int) -> int:
-        """How long a job is expected to run that has run for as long as it was expected to, or longer."""
         elapsed = now - int(self._queue.table[slot, job_queue.START])
         if not self._by_steps:
             return elapsed + 1  # PCP'19, section 4
         expected, walltime = self._durations[slot].tolist()
-        return max(corrected(expected, walltime, elapsed), elapsed + 1)  # a boot may take it beyond its walltime
+        return max(corrected(expected, walltime, elapsed), elapsed + 1)  # booting may exceed the walltime
 
     def _next_expiry(self) -> int:
-        """When the next prediction of a running job expires (FOREVER: none does)."""
         ends = self._expected_ends
         while ends and ends[0][1] not in self._running:
             heappop(ends)
         return ends[0][0] if ends else FOREVER
 
     def _see_to_spans(self, now: int) -> None:
-        """Let those that wait hold their nodes for as long as they are expected to run.
+        """Set spans of waiting jobs to expected durations.
 
-        Or for their walltimes where they might run into what nobody may, were they started now: they will not be killed
-        before.
+        If the walltime might reach a limit, the span is the walltime: no limit kills a job earlier.
         """
         jobs, state = self._queue, self._placer.room.state
         slots = np.concatenate(
@@ -357,11 +335,10 @@ class CentralDispatcher:
     def _expect_end(self, slot: int) -> None:
         start, span = self._queue.table[slot, [job_queue.START, job_queue.SPAN]].tolist()
         job = self._table.jobs[slot]
-        if span < job.walltime:  # else it is killed then
+        if span < job.walltime:  # otherwise killed then
             heappush(self._expected_ends, (start + span, job.number))
 
     def _see_to_hours(self, now: int) -> None:
-        """Take those off the queue who may not start now, until they may."""
         jobs = self._queue
         waiting = jobs.lists[job_queue.RULE, : jobs.size[job_queue.RULE]]
         for slot in waiting[jobs.table[waiting, job_queue.HOURS] > 0].tolist():
@@ -371,7 +348,7 @@ class CentralDispatcher:
                 self._placer.room.state[job_queue.FREED] = 1
                 jobs.table[slot, job_queue.FRESH] = 1
                 heappush(self._early, (opens, self._table.jobs[slot].number, slot))
-        # Where a decision takes time somebody may have arrived while his queue was open, and nobody has looked at him.
+        # A job may have arrived while its queue was open, during a decision.
         for slot in [slot for slot in self._arrived if jobs.table[slot, job_queue.HOURS]]:
             opens = self._opens(slot, now)
             if opens > now:
@@ -379,13 +356,12 @@ class CentralDispatcher:
                 heappush(self._early, (opens, self._table.jobs[slot].number, slot))
 
     def _opens(self, slot: int, now: int) -> int:
-        """When the queue of a waiting job lets it start."""
         return self._platform.starts_of(self._table.jobs[slot].queue).opens(now)
 
     def _see_to_passing(self, now: int) -> list[Rejected]:
-        """Let nobody wait for what will not come: a soft profile binds no more, a hard one takes the job off the queue.
+        """Handle jobs without future start: a soft profile stops binding, a hard profile rejects.
 
-        There it would be in the way of the others for ever.
+        Otherwise these jobs would block others forever.
         """
         jobs, lost = self._queue, []
         waiting = jobs.lists[job_queue.RULE, : jobs.size[job_queue.RULE]]
@@ -402,7 +378,6 @@ class CentralDispatcher:
         return lost
 
     def _drop(self, slot: int, now: int) -> None:
-        """Let a job wait no more, whom what he held may let start."""
         self._placer.change(passes.withdraw, self._queue, slot, now)
         self._placer.room.state[job_queue.FREED] = 1
         self._arrived = [other for other in self._arrived if other != slot]
@@ -433,12 +408,12 @@ class CentralDispatcher:
             state = self._placer.room.state
             soonest = min(soonest, int(state[job_queue.LAPSES]), *self._changes[place : place + 1])
             soonest = min([soonest, *(starts.changes(now) for starts in self._platform.hours.values())])
-            if not self._predicts:  # else a reservation is worked out anew when those have ended who stand in its way
+            if not self._predicts:  # otherwise reservations are recomputed at ends
                 soonest = min(soonest, int(state[job_queue.FOLLOWING]))
-            elif self._by_steps:  # a raised prediction moves a reservation, which may let others start before it
+            elif self._by_steps:  # a raised prediction moves reservations and may permit starts
                 soonest = min(soonest, self._next_expiry())
         return soonest
 
     def wake(self) -> int:
-        """The next time at which something changes without an event (FOREVER: never), so that it is asked then."""
+        """The next decision without an event."""
         return self._wake

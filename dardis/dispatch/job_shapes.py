@@ -1,4 +1,4 @@
-"""Which requests of jobs a machine could ever hold, and in which order their parts are to look for nodes."""
+"""Feasible requests of jobs, with the order of parts."""
 
 from __future__ import annotations
 
@@ -19,27 +19,26 @@ from dardis.model.platform import Maintenance, Platform
 from dardis.model.resources import NOBODY_KNOWS
 
 MOST_ORDERS: Final = 24
-"""Orders of parts that are tried: all of up to four."""
+"""Maximum orders to try: all for up to four parts."""
 
 
 class Shapes:
-    """The empty machine, without maintenance and wishes; made when somebody first asks."""
+    """The empty machine, built on first use."""
 
     def __init__(self, platform: Platform, *, distinct: bool, failed: Sequence[int] = ()) -> None:
-        """`distinct`: units of a job are on different nodes. Those that have `failed` hold nothing."""
+        """`distinct`: units are on different nodes. `failed` nodes are unusable."""
         closed = (Maintenance(tuple(failed), 0, NOBODY_KNOWS),) if failed else ()
         self._platform = replace(platform, maintenance=closed)
         self._rules = Rules(False, False, 0, UNBOUND, False, distinct, FIRST_FIT, 0)
         self._probe = JobTable(platform.sets)
         self._empty: Placer | None = None
         self._orders: dict[Request, list[int] | None] = {}
-        """Of each request: the order of its parts (None: it is not held)."""
+        """Order of parts (None: infeasible)."""
 
     def held(self, job: Job) -> dict[int, list[int]]:
-        """Those requests of a job that it holds, by place, with the order of their parts.
+        """Feasible requests of a job, by place, with the order of parts.
 
-        It holds what finds nodes in the way in which they are looked for later: nobody waits for what he never finds.
-        The order is that which puts the hardest parts first, or else the first other in which they do.
+        Placement later uses the same search, so no job waits forever.
         """
         orders = {}
         for place, request in enumerate(job.requests):

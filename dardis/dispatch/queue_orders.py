@@ -1,7 +1,6 @@
-"""Orders of waiting jobs: rules of the thesis (2.2.1, 5.5, 6.3) and of practice, and orders that see the clock.
+"""Orders of waiting jobs: rules (thesis 2.2.1, 5.5, 6.3), and time-dependent orders.
 
-A rule gives every job a number; the lowest goes first, ties by submission, then by job number. Where runtimes are
-predicted, a job's expected duration stands for its walltime. Orders that see the clock are computed at each decision.
+The lowest number goes first, ties by submission and job number. Predictions replace walltimes.
 """
 
 from __future__ import annotations
@@ -20,43 +19,42 @@ from dardis.model.resources import CORES, POWER
 
 
 class Waiting(NamedTuple):
-    """What is known of those that wait, an entry each."""
+    """Data of waiting jobs."""
 
     wait: Floats
-    """Since they were submitted, s."""
+    """Waiting time, s."""
     since: Floats
-    """From the first submission that the dispatcher was told of to theirs, s."""
+    """Time from the first submission to the job's, s."""
     expected: Floats
-    """For how long they are expected to run, s: their walltimes, unless somebody predicts better."""
+    """Expected duration, by default the walltime, s."""
     cores: Floats
-    """Of all units."""
     level: Floats
-    """How many lower priorities of queues there are than that of theirs."""
+    """Rank of the queue's priority."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clocked:
-    """An order that sees the clock."""
+    """A time-dependent order."""
 
     number: Callable[[Waiting], Floats]
     ages: bool = True
-    """Whether a number changes while its job waits; else it is worked out once."""
+    """Whether numbers change during the wait."""
 
 
 class Weights(NamedTuple):
-    """Of `multifactor`: what the factors of a job's priority count, each of which is from 0 to 1."""
+    """Weights of `multifactor`."""
 
     age: int = 1000
     size: int = 1000
     queue: int = 0
     max_age_s: int = 7 * 86_400
-    """At what age the factor is 1."""
+    """Age with factor 1."""
     small: bool = False
-    """Whether few cores count, in place of many."""
+    """Whether small jobs score higher."""
 
 
 def _wfp3(who: Waiting) -> Floats:
-    """Numbers of `wfp3`.
+    """Order `wfp3`.
 
     Tang, Lan, Desai, Buettner: Fault-aware, utility-based job scheduling on Blue Gene/P systems (CLUSTER 2009).
     """
@@ -65,12 +63,12 @@ def _wfp3(who: Waiting) -> Floats:
 
 
 def _unicef(who: Waiting) -> Floats:
-    """Numbers of `unicef`, of the same paper."""
+    """Order `unicef`, of the same paper."""
     return -(who.wait / (np.log2(np.maximum(who.cores, 2)) * who.expected))
 
 
 def _f1(who: Waiting) -> Floats:
-    """Numbers of `f1`.
+    """Order `f1`.
 
     Carastan-Santos, de Camargo: Obtaining dynamic scheduling policies with simulation and machine learning (SC 2017).
     """
@@ -79,10 +77,9 @@ def _f1(who: Waiting) -> Floats:
 
 
 def _multifactor(weights: Weights, platform: Platform) -> Clocked:
-    """The highest priority first, as Slurm's priority/multifactor has it of age, job size and partition alone.
+    """Slurm's priority/multifactor with age, job size and partition.
 
-    A partition's factor is its priority over the largest. Size is the job's share of the machine's cores; Slurm takes
-    the mean of that and its share of nodes, which nobody knows here before it starts.
+    Slurm's size also counts the share of nodes, unknown here before the start.
     """
     priorities = np.array(sorted({0, *(queue.priority for queue in platform.queues)}))
     of_queue = priorities / max(1, np.abs(priorities).max())
@@ -128,7 +125,7 @@ CLOCKED: dict[str, tuple[str, Callable[[Weights, Platform], Clocked]]] = {
 
 Rule = Callable[[Job, Platform], float]
 MOST = "most:"
-"""Begins the name of a rule that puts those first that ask for most of a resource kind (thesis 4.2.1: by GPUs)."""
+"""Prefix of rules by a resource kind (thesis 4.2.1: by GPUs)."""
 
 
 def _cores(job: Job, platform: Platform) -> int:
@@ -140,7 +137,7 @@ def _area(job: Job, platform: Platform) -> int:
 
 
 def _watts(job: Job, platform: Platform) -> float:
-    """What the job draws: what it states, or what its cores add on the nodes that may run it."""
+    """Stated power, or power of cores on eligible nodes."""
     if POWER in platform.kinds and (stated := job.amounts[platform.kinds.index(POWER)]):
         return float(stated)
     groups = [platform.groups[place] for place in platform.sets.groups(job.groups).tolist()] or platform.groups
@@ -149,7 +146,7 @@ def _watts(job: Job, platform: Platform) -> float:
 
 
 def _profit_per_cost(job: Job, platform: Platform) -> float:
-    """Income over the cost of its energy; the price of energy is the same for all, so it is left out."""
+    """Income over energy, at a constant price."""
     income = _cores(job, platform) * platform.income_per_core_h
     watts = _watts(job, platform)
     return income / watts if watts else float(FOREVER)
@@ -172,23 +169,22 @@ RULES: dict[str, tuple[str, Rule]] = {
 ORDERS = {name: about for name, (about, _) in [*RULES.items(), *CLOCKED.items()]} | {
     f"{MOST}KIND": "The most of a resource kind: `most:gpu` (thesis 4.2.1)."
 }
-"""Every order, with the job that goes first in it."""
 
 
 def order_name(text: str) -> str:
-    """The text, if it names an order; else ValueError."""
+    """Return a valid name; otherwise raise ValueError."""
     if text in RULES or text in CLOCKED or (text.startswith(MOST) and text != MOST):
         return text
     raise ValueError(text)
 
 
 def order_of(name: str, platform: Platform, weights: Weights) -> Rule | Clocked:
-    """The order of that name; InputError when it names a resource kind that the machine has not."""
+    """Return an order. Raises InputError for an unknown resource kind."""
     return CLOCKED[name][1](weights, platform) if name in CLOCKED else rule_of(name, platform)
 
 
 def rule_of(name: str, platform: Platform) -> Rule:
-    """The rule of that name; InputError when it names a resource kind that the machine has not."""
+    """Return a rule. Raises InputError for an unknown resource kind."""
     if not name.startswith(MOST):
         return RULES[name][1]
     kind = name.removeprefix(MOST)

@@ -1,4 +1,4 @@
-"""Passes over a queue after each event, and the numbers of the jobs in it."""
+"""Queue passes after events, and sort keys of jobs."""
 
 from __future__ import annotations
 
@@ -23,44 +23,41 @@ from dardis.wire.effects import Solved
 
 
 class Pass(Protocol):
-    """Goes over a queue; the machine, what is told of jobs, and who may not start yet are the dispatcher's."""
+    """A method for queue passes."""
 
     @property
     def keys(self) -> tuple[Rule | Clocked, Rule | Clocked]:
-        """Put the queue in order, and those who are backfilled."""
+        """Orders of the queue and of backfilling."""
 
     @property
     def strict(self) -> bool:
-        """Whether whoever can't start stops those behind."""
+        """Whether a blocked job stops later jobs."""
 
     @property
     def backfill(self) -> bool:
-        """Whether nodes are reserved for whoever can't start."""
+        """Whether blocked jobs get reservations."""
 
     @property
     def depth(self) -> int:
-        """Reservations that are held at once, 0 for all."""
+        """Simultaneous reservations, 0 for all."""
 
     @property
     def window(self) -> int:
-        """Jobs that backfilling looks at, 0 for all."""
+        """Jobs that backfilling considers, 0 for all."""
 
     @property
     def keeps_closed(self) -> bool:
-        """Whether those stay on the queue who may not start at this hour; else they come when it opens."""
+        """Whether jobs of closed queues stay in the queue."""
 
     @property
     def weighs_levels(self) -> bool:
-        """Whether the priorities of queues are weighed by the order, in place of going before it."""
+        """Whether the order weighs queue priorities, instead of following the priorities first."""
 
     def see_empty(self, platform: Platform, placer: Placer) -> None:
-        """Look at the machine while nobody runs: at first, and whenever it has become another, with no slots taken."""
+        """Read the empty machine, at first and after a layout change."""
 
     def go_over(self, placer: Placer, jobs: JobTable, now: int) -> Sequence[Solved]:
-        """Take in what the queue's lists tell, and let start who is to: their slots are in the placer's room then.
-
-        Answers what is to be told of how it was decided.
-        """
+        """Process queue events and start jobs; slots are in the placer's room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,43 +73,42 @@ class InOrder:
 
     @property
     def keeps_closed(self) -> bool:
-        """Where all who wait have reservations."""
+        """Whether all waiting jobs have reservations."""
         return self.backfill and self.depth in (0, FOREVER) and not self.window
 
     def see_empty(self, platform: Platform, placer: Placer) -> None:
-        """There is nothing to know of it."""
+        """Nothing to read."""
 
     def go_over(self, placer: Placer, jobs: JobTable, now: int) -> Sequence[Solved]:
-        """Let each start, or reserve, or wait."""
+        """Start or reserve each job, or leave waiting."""
         see_done(placer.run(passes.pass_over, jobs.queue, now))
         return ()
 
 
 def see_done(answer: int) -> None:
-    """Raise ProtocolError for anything but DONE."""
+    """Raise ProtocolError unless DONE."""
     if answer != DONE:
         raise ProtocolError("a job that fits finds no nodes, or none that hold it")
 
 
 class Numbering:
-    """Numbers the jobs of a queue: by rules once, by orders that see the clock whenever it is decided."""
+    """Computes sort keys."""
 
     def __init__(self, orders: tuple[Rule | Clocked, Rule | Clocked]) -> None:
-        """`orders` are those of the queue, and of those who are backfilled."""
         both = [*zip((RULE, BACK), orders, strict=True)]
         self._rules = [(which, order) for which, order in both if not isinstance(order, Clocked)]
         self._clocked = [(which, order) for which, order in both if isinstance(order, Clocked)]
         self._known = np.zeros((0, 4))
-        """By slot: submission, s on the trace's clock, and the last three of `Waiting`."""
+        """By slot: submission, and the last three of `Waiting`."""
         self._first = NO_TIME
 
     def hear_of(self, job: Job) -> None:
-        """Know when the first job came, whatever becomes of it."""
+        """Note the first submission."""
         if self._first == NO_TIME:
             self._first = job.submit
 
     def enter(self, queue: Queue, slot: int, job: Job, platform: Platform) -> None:
-        """Number a job that is to wait in this slot, as far as that is done once."""
+        """Set keys of a new job."""
         for which, rule in self._rules:
             queue.keys[slot, which] = rule(job, platform)
         if not self._clocked:
@@ -123,7 +119,7 @@ class Numbering:
         self._known[slot] = job.submit, job.expected, cores, platform.level_of(job.queue)
 
     def see_clock(self, queue: Queue, arrived: Sequence[int], now: int) -> bool:
-        """Number and sort who waits, and number those that have `arrived`; whether anybody has another place now."""
+        """Update keys and sort; return whether places changed."""
         moved = False
         for which, order in self._clocked:
             slots = queue.lists[which, : queue.size[which]]
@@ -141,9 +137,8 @@ class Numbering:
 
 
 def _in_order(queue: Queue, which: int, slots: Ints) -> Ints:
-    """The places of the slots in the order in which kernels keep a list (`kernels.in_order`)."""
     keys, below = queue.keys[slots, which], -queue.table[slots, LEVEL]
-    places = np.lexsort((keys, below))  # next to no work where hardly anybody has moved
+    places = np.lexsort((keys, below))  # cheap if almost sorted
     sorted_keys, sorted_below = keys[places], below[places]
     if ((sorted_keys[1:] != sorted_keys[:-1]) | (sorted_below[1:] != sorted_below[:-1])).all():
         return places

@@ -1,4 +1,4 @@
-"""Decides on the jobs of each reservation by themselves (thesis 4.3.2): they and all others are in nobody's way."""
+"""Separate dispatchers for each machine reservation (thesis 4.3.2)."""
 
 from __future__ import annotations
 
@@ -16,23 +16,20 @@ from dardis.wire.effects import Placed, Rejected, Solved
 
 @dataclass(frozen=True, slots=True)
 class _Apart:
-    """Who decides on the jobs of one part."""
-
     part: Part
     decider: Decider
 
 
 class Apart:
-    """A central dispatcher for each part of a machine."""
+    """A dispatcher for each part of a machine."""
 
     def __init__(self, make: Callable[[Platform], Decider], machine: Platform) -> None:
-        """`make` makes the dispatcher of a part of this laid out machine."""
         self._parts = {name: _Apart(part, make(part.machine)) for name, part in parts(machine).items()}
         self._homes: dict[JobId, _Apart] = {}
-        """Whose the jobs in the system are."""
+        """Part of each job."""
 
     def submit(self, job: Job, now: int) -> Rejected | None:
-        """As the protocol has it."""
+        """Take a new job."""
         home = self._parts.get(job.queue, self._parts[""])
         rejected = home.decider.submit(_within(job, home.part.first_group), now)
         if rejected is None:
@@ -40,11 +37,11 @@ class Apart:
         return rejected
 
     def ended(self, number: JobId, now: int) -> None:
-        """As the protocol has it."""
+        """Handle the end of a job."""
         self._homes.pop(number).decider.ended(number, now)
 
     def changed(self, change: Change, now: int) -> None:
-        """As the protocol has it."""
+        """Handle another change."""
         if isinstance(change, LaidOutAnew):
             for name, part in parts(change.machine).items():
                 self._parts[name].decider.changed(LaidOutAnew(part.machine), now)
@@ -57,11 +54,10 @@ class Apart:
             del self._homes[job]
 
     def decide(self, now: int) -> list[Placed | Rejected | Solved]:
-        """As the protocol has it."""
+        """Return decisions of all parts."""
         return [self._of_whole(effect, home) for home in self._parts.values() for effect in home.decider.decide(now)]
 
     def _of_whole(self, effect: Placed | Rejected | Solved, home: _Apart) -> Placed | Rejected | Solved:
-        """What the dispatcher of a part says, with the nodes of the whole machine."""
         match effect:
             case Placed():
                 first = home.part.first_node
@@ -72,12 +68,11 @@ class Apart:
         return effect
 
     def wake(self) -> int:
-        """As the protocol has it."""
+        """The next decision without an event."""
         return min(home.decider.wake() for home in self._parts.values())
 
 
 def _within(job: Job, first: int) -> Job:
-    """The job with the groups of a part of the machine, of which the first is that of the whole."""
     if first == 0:
         return job
     requests = tuple(

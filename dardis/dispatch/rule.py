@@ -1,7 +1,6 @@
-"""A queue whose order is anybody's own: everything of a central dispatcher but who goes first, and on which nodes.
+"""Base of custom dispatchers.
 
-Promises that whoever starts fits, is open and was submitted before, whatever a rule says. It is plain NumPy, no kernel:
-for trying an idea on thousands of jobs, not for speed.
+Each start is feasible, whatever the rule. Plain NumPy, for experiments with thousands of jobs.
 """
 
 from __future__ import annotations
@@ -25,28 +24,28 @@ from dardis.wire.effects import Placed, Rejected
 
 
 class Rule:
-    """A dispatcher of one's own: a class that says by `key` who goes first, and, if it likes, by `choose` where.
+    """A custom dispatcher: `key` orders the queue, and optionally `choose` places jobs.
 
-    Annotated attributes of a class (`depth: int = 3`) are settings, as `--set` and `NAME:depth=5` give them; kinds are
-    `int` (from 1 on), `float`, `str` and `StrEnum`. An object has them with the values that were asked for, beside
-    `platform` (a `Platform`) and `seed`. No desired profile is obeyed, and nodes must not fail.
+    Annotated attributes (`depth: int = 3`) are settings for `--set` and `NAME:depth=5`, of type `int` (at least 1),
+    `float`, `str` or `StrEnum`. An object has the values as attributes, with `platform` (a `Platform`) and `seed`.
+    Desired profiles and node failures are not supported.
     """
 
     strict: ClassVar[bool] = False
-    """Whether whoever does not fit stops those behind; else they are tried, and may pass him for ever."""
+    """Whether a job without room stops later jobs; if not, later jobs may pass forever."""
     seeded: ClassVar[bool] = True
-    """Whether the seed has a say in its schedules; where it has none, a comparison over several seeds runs once."""
+    """Whether schedules depend on the seed; if not, a comparison runs a single seed."""
 
     setup: Any
     platform: Platform
     seed: int
     free: Ints
-    """What nodes have left, shape (nodes, kinds), in the order of `platform.kinds` (memory in MiB)."""
+    """Free capacity, shape (nodes, kinds), in order of `platform.kinds` (memory in MiB)."""
     waiting: list[Job]
     running: dict[JobId, tuple[Ints, Ints]]
-    """Nodes of those that run, and what they hold there, shape (nodes of the job, kinds)."""
+    """Nodes and use of running jobs, shape (nodes of the job, kinds)."""
 
-    def __init__(self, setup: AnySetUp, platform: Platform, desired: DesiredProfile | None, seed: int) -> None:  # noqa: ARG002 (what every dispatcher is made with)
+    def __init__(self, setup: AnySetUp, platform: Platform, desired: DesiredProfile | None, seed: int) -> None:  # noqa: ARG002 (the signature of all dispatchers)
         self.setup = setup
         self.platform = platform
         self.seed = seed
@@ -55,41 +54,41 @@ class Rule:
         self.running = {}
         self._now = 0
 
-    def key(self, job: Job, now: int) -> Any:  # noqa: ANN401, ARG002 (whatever can be compared; ours is always the same)
-        """What is lowest for who goes first, at `now`; those alike go by submission and number. Here: in that order.
+    def key(self, job: Job, now: int) -> Any:  # noqa: ANN401, ARG002 (any comparable value; the default ignores the time)
+        """Return the sort key at `now`, lowest first; ties go by submission and number.
 
-        `job` has `number`, `submit`, `earliest`, `walltime` and `expected` (s), `units`, `request` (of one unit) and
-        `amounts` (of all units) by kind, `queue`, `user`, and never its runtime. Numbers, texts or tuples of such.
+        `job` has `number`, `submit`, `earliest`, `walltime` and `expected` (s), `units`, `request` (of a unit) and
+        `amounts` (of all units) by kind, `queue` and `user`, but no runtime. Keys are numbers, texts or tuples.
         """
         return job.earliest
 
     def choose(self, job: Job, room: Ints) -> Ints:
-        """How many units go to each node, shape (nodes,), of the `room` (units) that nodes have; here the lowest nodes.
+        """Return units for each node, shape (nodes,), by default on the lowest nodes.
 
-        They are `job.units` together, and none has more than its room.
+        The sum is `job.units`, with at most `room` units on each node.
         """
         return np.asarray(np.diff(np.minimum(np.cumsum(room), job.units), prepend=0))
 
-    def submit(self, job: Job, now: int) -> Rejected | None:  # noqa: ARG002 (who waits is asked for later)
-        """Take a new job; say if it can never run."""
+    def submit(self, job: Job, now: int) -> Rejected | None:  # noqa: ARG002 (decided later)
+        """Take a new job; return a rejection if the job can never run."""
         could = could_hold(job, self.platform.sets, distinct=self._distinct)
         if could < job.units:
             return Rejected(job.number, too_large(job, self.platform.kinds, could))
         self.waiting.append(job)
         return None
 
-    def ended(self, number: JobId, now: int) -> None:  # noqa: ARG002 (its nodes are free at once)
-        """A job has ended, at its walltime or before."""
+    def ended(self, number: JobId, now: int) -> None:  # noqa: ARG002 (nodes are free at once)
+        """Handle the end of a job."""
         nodes, taken = self.running.pop(number)
         self.free[nodes] += taken
 
-    def changed(self, change: Change, now: int) -> None:  # noqa: ARG002 (nothing depends on when)
-        """Jobs wait no more."""
+    def changed(self, change: Change, now: int) -> None:  # noqa: ARG002 (the time has no effect)
+        """Withdraw jobs."""
         gone = {*getattr(change, "jobs", ())}
         self.waiting = [job for job in self.waiting if job.number not in gone]
 
     def decide(self, now: int) -> list[Placed | Rejected]:
-        """Start whoever fits, in the order of the keys."""
+        """Start jobs that fit, by key."""
         self._now = now
         started: list[Placed | Rejected] = []
         may = [job for job in self.waiting if job.earliest <= now and self._opens(job) == now]
@@ -103,13 +102,12 @@ class Rule:
         return started
 
     def room(self, job: Job, now: int) -> Ints:
-        """Units of the job that each node holds from `now` to its walltime, shape (nodes,)."""
+        """Units each node can hold until the walltime, shape (nodes,)."""
         room = np.maximum(units_in(self.free - self._kept(now, now + job.walltime), job.request), 0)
         room[~self.platform.sets.nodes(job.groups)] = 0
         return np.asarray(np.minimum(room, 1) if self._distinct else room)
 
     def _kept(self, start: int, end: int) -> Ints:
-        """The most that maintenance and reservations keep of nodes at one instant of `[start, end)`, as `free` is."""
         windows = [window for window in self.platform.maintenance if window.start < end and start < window.end]
         most = np.zeros_like(self.free)
         for instant in {max(window.start, start) for window in windows}:
@@ -122,7 +120,7 @@ class Rule:
         return most
 
     def wake(self) -> int:
-        """The next time at which somebody may start without an event (FOREVER: never)."""
+        """Next possible start without an event (FOREVER: never)."""
         times = [job.earliest for job in self.waiting]
         times += [window.end for window in self.platform.maintenance if self.waiting]
         for job in self.waiting if self.platform.hours else ():
@@ -130,7 +128,6 @@ class Rule:
         return min((time for time in times if time > self._now), default=FOREVER)
 
     def _ordered(self, job: Job, now: int) -> Any:  # noqa: ANN401 (as `key`)
-        """Its key, if it orders anything. Raises ProtocolError."""
         key = self.key(job, now)
         parts = key if isinstance(key, tuple) else (key,)
         if any(part is None or (isinstance(part, float | np.floating) and np.isnan(part)) for part in parts):
@@ -142,11 +139,9 @@ class Rule:
         return bool(self.setup.units_per_node is UnitsPerNode.DISTINCT)
 
     def _opens(self, job: Job) -> int:
-        """When the job may start, from now on."""
         return self.platform.starts_of(job.queue).opens(max(job.earliest, self._now))
 
     def _chosen(self, job: Job, room: Ints) -> Ints:
-        """What is chosen, where it may be. Raises ProtocolError."""
         units = np.asarray(self.choose(job, room.copy()))
         if units.shape != room.shape or not np.issubdtype(units.dtype, np.integer):
             found = f"{units.dtype} of shape {units.shape}"

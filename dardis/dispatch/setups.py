@@ -1,8 +1,7 @@
-"""The central dispatchers by name, and every setting that can be chosen by hand instead.
+"""Central dispatchers by name, with settings.
 
-One algorithm, `central.py`, is all of them: a queue in the order of a rule, and jobs behind the first that can't start
-are stopped (strict), tried (relaxed), or tried beside reservations for the first `backfill_depth` that can't
-(backfilling: EASY holds one reservation, conservative backfilling one for everybody).
+Jobs behind the first blocked job wait (strict), may start (relaxed), or may start beside reservations for the first
+`backfill_depth` blocked jobs (1 for EASY, all for conservative).
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ def _order_or_same(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class QueueSetUp(AnySetUp):
-    """What all have who keep one queue and know all nodes, however they go over it."""
+    """Base of dispatchers with a single queue."""
 
     bears_failures: ClassVar[bool] = True
     profile_check: ProfileCheck = ProfileCheck.SPAN
@@ -62,43 +61,43 @@ class QueueSetUp(AnySetUp):
 
     @property
     def expecting(self) -> Expecting:
-        """As it is set."""
+        """As set."""
         return self.expected
 
     @property
     def seeded(self) -> bool:
-        """Whether nodes are drawn, or the trees of a forest that predicts, or a pass goes by the seed."""
+        """Whether schedules use the seed."""
         drawn = self.node_choice is NodeChoice.RANDOM or self.expected is Expecting.LEARNED
         return drawn or self.seeded_pass
 
     @property
     def seeded_pass(self) -> bool:
-        """Whether what it makes of the queue depends on the seed."""
+        """Whether passes use the seed."""
         return False
 
     @property
     def checks_starts_only(self) -> bool:
-        """Whether a hard desired profile may be exceeded by jobs that started before it fell (thesis 5.5)."""
+        """Whether running jobs may exceed a falling hard profile (thesis 5.5)."""
         return self.profile is ProfileRule.HARD and self.profile_check is ProfileCheck.INSTANT
 
     @property
     def step_s(self) -> int:
-        """Decisions are whole multiples of so many seconds after the first; 1: whenever something has happened."""
+        """Seconds between decisions from the first on; 1: at each event."""
         return 1
 
     @property
     def takes_time(self) -> bool:
-        """Whether a decision takes the time that a solver works on it: what it starts begins then."""
+        """Whether starts wait for the solver's time."""
         return False
 
     @abstractmethod
     def new_pass(self, platform: Platform, seed: int) -> Pass:
-        """How it goes over the queue."""
+        """Return the pass method."""
 
 
 @dataclass(frozen=True, slots=True)
 class CentralSetUp(QueueSetUp):
-    """A queue in some order, with reservations or without. Field names are the keys of `--set`."""
+    """An ordered queue, optionally with reservations. Field names are keys of `--set`."""
 
     obeys_shapes: ClassVar[bool] = True
     switches: ClassVar[bool] = True
@@ -144,9 +143,9 @@ class CentralSetUp(QueueSetUp):
     profile_check: ProfileCheck = ProfileCheck.INSTANT
     node_choice: NodeChoice = NodeChoice.FIRST_FIT
 
-    def new_pass(self, platform: Platform, seed: int) -> InOrder:  # noqa: ARG002 (nothing is drawn)
+    def new_pass(self, platform: Platform, seed: int) -> InOrder:  # noqa: ARG002 (no random draws)
         """Job by job."""
-        from dardis.dispatch.queue_pass import InOrder  # calls kernels, which nobody needs who only reads settings
+        from dardis.dispatch.queue_pass import InOrder  # loads kernels, not needed for settings
 
         return InOrder(
             keys=(
@@ -167,16 +166,14 @@ class CentralSetUp(QueueSetUp):
 
     @property
     def _keeps_reservations(self) -> bool:
-        """Whether one that everybody has is kept from pass to pass.
+        """Whether reservations persist.
 
-        What is only expected is no promise: then all reservations are worked out anew in every pass, so that none
-        waits for something that no longer stands in its way (whoever is first waits for somebody who runs). Nor may
-        somebody hold one at whom nobody looks any more.
+        Predictions are no promise: each pass recomputes reservations. With a window, jobs outside must hold none.
         """
         return self.expected is Expecting.WALLTIME and self.backfill_window == 0
 
     def checked(self) -> CentralSetUp:
-        """The set-up, if its settings go together; an order is the rule's where nobody is backfilled."""
+        """Check and normalise settings."""
         if self.backfill is OnOff.ON and self.ordering is Ordering.RELAXED:
             found = "skips who can't start, so that nobody is left to backfill behind"
             raise InputError("--set ordering=relaxed", found, "backfill=off")
@@ -185,7 +182,7 @@ class CentralSetUp(QueueSetUp):
         return self if self.backfill is OnOff.ON else replace(self, rule=self.order)
 
     def check_platform(self, platform: Platform) -> None:
-        """See that the machine has what the orders go by. Raises InputError."""
+        """Check resource kinds. Raises InputError."""
         for name in (self.rule, self.order):
             order_of(name, platform, self._weights)
 

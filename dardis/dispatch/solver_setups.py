@@ -1,4 +1,4 @@
-"""The dispatchers that ask a model for each decision, by name."""
+"""Dispatchers with decision models, by name."""
 
 from __future__ import annotations
 

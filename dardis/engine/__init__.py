@@ -1,1 +1,1 @@
-"""Time: the only readers of a clock, and the ordered queue of events."""
+"""Clock and event queue."""

@@ -1,4 +1,4 @@
-"""The only place that reads a clock."""
+"""The only module that reads a clock."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ cpu_ns = time.thread_time_ns
 
 
 def cpu_timed(work: Callable[[], T]) -> tuple[T, float]:
-    """What `work` answers, and its CPU time in the calling thread, in s; nothing may be decided by that."""
+    """Return the result of `work` and its CPU time in s, for records only."""
     begun = cpu_ns()
     answer = work()
     return answer, (cpu_ns() - begun) / 1e9
@@ -26,20 +26,20 @@ def process_cpu_s() -> float:
 
 
 def monotonic_s() -> float:
-    """Seconds that pass evenly; for showing progress, and for measuring."""
+    """Steady clock in s."""
     return time.monotonic()
 
 
 def unix_now() -> float:
-    """The present, in s since 1970."""
+    """Seconds since 1970."""
     return time.time()
 
 
 def unix_ms() -> int:
-    """Ms since 1970-01-01T00:00Z."""
+    """Milliseconds since 1970."""
     return int(unix_now() * 1000)
 
 
 def utc_now() -> str:
-    """The present, as ISO 8601 in UTC, for people."""
+    """Present time in UTC as ISO 8601, for display."""
     return datetime.now(UTC).isoformat(timespec="seconds")

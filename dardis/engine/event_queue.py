@@ -1,4 +1,4 @@
-"""Events in one total order: by time, then priority, then the order their makers give them."""
+"""Events in a total order: by time, priority, then order."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 
 Event = tuple[int, int, int, int]
-"""Time, priority, order and payload."""
+"""(time, priority, order, payload)."""
 
 
 class EventQueue:
-    """A queue of (time, priority, order, payload), all integers, so that a run is repeatable."""
+    """Priority queue of integer tuples, for repeatable runs."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self._heap: list[Event] = []
 
     def fill(self, events: Iterable[Event]) -> None:
@@ -22,11 +21,11 @@ class EventQueue:
         heapify(self._heap)
 
     def put(self, time: int, priority: int, order: int, payload: int) -> None:
-        """Add an event; at one time the lower priority comes first, then the lower order."""
+        """Add an event."""
         heappush(self._heap, (time, priority, order, payload))
 
     def next_time(self) -> int | None:
-        """Time of the next event; None when empty."""
+        """Time of the next event, or None."""
         return self._heap[0][0] if self._heap else None
 
     def pop(self) -> Event:
@@ -34,5 +33,5 @@ class EventQueue:
         return heappop(self._heap)
 
     def pop_before(self, bound: tuple[int, ...]) -> Event | None:
-        """Remove and return the next event, if in the order it comes before `bound`: (time,) or (time, priority)."""
+        """Remove and return the next event before `bound`, or None."""
         return heappop(self._heap) if self._heap and self._heap[0] < bound else None

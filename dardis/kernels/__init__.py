@@ -1,4 +1,5 @@
-"""The Numba kernels: hot loops over the nodes that one host process holds. Knows arrays only.
+"""Numba kernels on arrays, and the only imports of Numba.
 
-The only door to Numba. Plain reference implementations of each kernel stand in the tests as oracles.
+Kernels that write rows return their new number. DONE means success. After FULL, ROOM or another lack of space, enlarge
+the arrays and call again.
 """

@@ -1,6 +1,6 @@
-"""Random draws keyed by (seed, job, attempt, node, purpose), and samples of nodes.
+"""Random draws by key, and samples of nodes.
 
-The mixer is the finaliser of SplitMix64 (Steele, Lea and Flood, 2014), chained over the parts of the key.
+The mixer is SplitMix64's finaliser (Steele, Lea and Flood, 2014).
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import numpy as np
 from dardis.kernels.jit import bare, inlined
 from dardis.model.arrays import Ints
 
+# An array, as constants would compile `draw_key` for each.
 PURPOSE_START, PURPOSE_PICK, PURPOSE_NODE, PURPOSE_SAMPLE, PURPOSE_PLAN = np.arange(1, 6)
-"""What a draw is for: a node's start times, the choice among common starts, the order of nodes, whom a job asks, other
-orders of a plan. No constants for the compiler, which would compile `draw_key` for each."""
+"""Purposes: start times, common start, order of nodes, sample, orders of a plan."""
 
 
 @bare
 def mix(key: int, more: int) -> int:
-    """Fold `more` into the 64-bit key and scramble it; both unsigned, whoever calls it."""
+    """Mix `more` into the unsigned 64-bit key."""
     z = key ^ (more * np.uint64(0xD6E8FEB86659FD93))
     z = z + np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -27,7 +27,7 @@ def mix(key: int, more: int) -> int:
 
 @bare
 def draw_key(seed: int, job: int, attempt: int, node: int, purpose: int) -> int:
-    """The 64-bit key of one decision's draws."""
+    """Key of a decision's draws."""
     key = mix(np.uint64(0), np.uint64(seed))
     key = mix(mix(key, np.uint64(job)), np.uint64(attempt))
     return mix(mix(key, np.uint64(node)), np.uint64(purpose))
@@ -35,28 +35,26 @@ def draw_key(seed: int, job: int, attempt: int, node: int, purpose: int) -> int:
 
 @bare
 def below(key: int, counter: int, bound: int) -> int:
-    """Draw number `counter` of a key: an integer in [0, bound), bound below 2^62 (bias below bound / 2^64)."""
+    """Return draw `counter` in [0, bound), bound below 2^62 (bias below bound / 2^64)."""
     return np.int64(mix(np.uint64(key), np.uint64(counter)) % np.uint64(bound))
 
 
 @bare
 def unit(key: int, counter: int) -> float:
-    """Draw number `counter` of a key: a float in [0, 1)."""
+    """Return draw `counter` in [0, 1)."""
     return np.float64(mix(np.uint64(key), np.uint64(counter)) >> np.uint64(11)) * 2.0**-53
 
 
 DRAWS = 2
-"""Nodes that are drawn for each place of the sample."""
+"""Draws per place of the sample."""
+# With 1,024, mean waits on 5,040 nodes were up to half as long again.
 NEIGHBOURHOOD, PLACES = 8192, 16
-"""A sample lies in a stretch of so many nodes, or of so many for each of its places, whichever is more.
-
-The last node is beside the first. With 1,024 mean waits on 5,040 nodes were up to half as long again.
-"""
+"""Window of a sample in nodes: at least the first number, and the second per place; wraps around."""
 
 
 @inlined
 def nth_node(place: int, first: Ints, ends: Ints) -> int:
-    """The node at a place among those in spans that begin with nodes `first` and end before places `ends`."""
+    """Node at a place in the spans."""
     low, high = 0, len(ends) - 1
     while low < high:
         middle = (low + high) // 2
@@ -69,9 +67,9 @@ def nth_node(place: int, first: Ints, ends: Ints) -> int:
 
 @bare
 def draw_sample(seed: int, job: int, draw: int, first: Ints, ends: Ints, hints: Ints, nodes: Ints) -> None:
-    """Fill `nodes` with different nodes of these spans, in the order drawn; there must be more than that.
+    """Fill `nodes` with distinct nodes of the spans, in draw order.
 
-    Hints are at least 0; of equal ones the first that was drawn is taken.
+    Each place takes the draw with the lowest hint (at least 0). The spans must hold more nodes.
     """
     key = draw_key(seed, job, draw, np.int64(0), PURPOSE_SAMPLE)
     several = ends[-1]
@@ -89,6 +87,6 @@ def draw_sample(seed: int, job: int, draw: int, first: Ints, ends: Ints, hints: 
             if best < 0 or hints[node] < hints[best]:
                 best = node
         nodes[place] = best
-        hints[best] = ~hints[best]  # less than 0: it is in the sample
+        hints[best] = ~hints[best]  # negative: in the sample
     for place in range(len(nodes)):
         hints[nodes[place]] = ~hints[nodes[place]]

@@ -1,7 +1,6 @@
-"""Common starts of the offers to a job, the earliest of them, and the nodes of a start (thesis 5.3.3 to 5.3.5, 7.5).
+"""Common starts of a job's offers, and their nodes (thesis 5.3.3 to 5.3.5, 7.5).
 
-A start counts when the whole indices of the nodes that offer it sum to at least the units (`pack`), or when as many
-nodes as units offer it (`distinct`).
+At a common start the nodes' whole indices sum to the units (`pack`), or as many nodes as units offer it (`distinct`).
 """
 
 from __future__ import annotations
@@ -31,18 +30,15 @@ from dardis.model.offer_rows import (
 )
 
 OPEN_GAP = 1 << 33
-"""The free time after a run when nothing follows."""
+"""Idle gap after a run if nothing follows."""
 GAP_BITS, WHOLE_BITS = 35, 27
-"""Bits of a best-fit key: the idle gap in s (a thousand years) below the whole index (134 million units a node)."""
+"""Bits of a best-fit key: idle gap in s, above it the whole index."""
 NONE = -1
-"""No start was found."""
+"""No start."""
 
 
 class Choice(NamedTuple):
-    """Which nodes of a start are taken (code), one unit or several on each.
-
-    Starts lie on a grid of so many s; the seed is that of draws.
-    """
+    """Selection rule, distinct nodes, grid in s, seed."""
 
     nodes: int
     distinct: bool
@@ -51,7 +47,7 @@ class Choice(NamedTuple):
 
 
 class Start(NamedTuple):
-    """The start of a job at an instant of a grid that is counted from `first` s, as its ask of this number has it."""
+    """Start of an ask, on the grid from `first` s."""
 
     instant: int
     first: int
@@ -63,13 +59,13 @@ class Start(NamedTuple):
 
 @inlined
 def units_of(index: int, distinct: bool) -> int:
-    """Units that a node with this fitting index takes."""
+    """Units that a node takes."""
     return min(index >> INDEX_BITS, 1) if distinct else index >> INDEX_BITS
 
 
 @bare
 def earliest_quick(offers: Ints, units: int, distinct: bool) -> int:
-    """The earliest instant anybody offers, if it counts; else NONE."""
+    """Earliest offered instant if common, else NONE."""
     instant = FOREVER
     total = np.int64(0)
     for o in range(len(offers)):
@@ -84,7 +80,7 @@ def earliest_quick(offers: Ints, units: int, distinct: bool) -> int:
 
 @kernel
 def in_order(values: Ints) -> Ints:
-    """The places of the values, ascending; those of one node's offers ascend already, and need not be sorted."""
+    """Places of the values in ascending order."""
     for place in range(1, len(values)):
         if values[place] < values[place - 1]:
             return np.argsort(values)
@@ -93,10 +89,7 @@ def in_order(values: Ints) -> Ints:
 
 @kernel
 def common_starts(offers: Ints, units: int, distinct: bool, spans: Ints) -> int:
-    """Write the spans (from, to, sum of indices) of instants that count, ascending, as many as there is room for.
-
-    Returns how many.
-    """
+    """Write the spans (from, to, sum of indices) of common instants, ascending."""
     n = len(offers)
     opening = in_order(offers[:, FROM])
     closing = in_order(offers[:, TO])
@@ -131,7 +124,7 @@ def common_starts(offers: Ints, units: int, distinct: bool, spans: Ints) -> int:
 def extend_spans(
     offers: Ints, units: int, distinct: bool, closing: Ints, c: int, total: int, index_sum: int, spans: Ints, count: int
 ) -> int:
-    """Go on over the last offers' ends, where sums only fall."""
+    """Continue over the last ends, where sums only fall."""
     n = len(offers)
     while c < n and total >= units and count < len(spans):
         moment = offers[closing[c], TO]
@@ -149,7 +142,7 @@ def extend_spans(
 
 @bare
 def enough_at_best(offers: Ints, units: int, distinct: bool) -> bool:
-    """Whether the nodes would hold the units if each did at its best at the same instant: a look, without sorting."""
+    """Quick test whether the nodes' best offers suffice."""
     left = units
     row = np.int64(0)
     while row < len(offers) and left > 0:
@@ -163,7 +156,7 @@ def enough_at_best(offers: Ints, units: int, distinct: bool) -> bool:
 
 @kernel
 def earliest_start(offers: Ints, units: int, distinct: bool) -> int:
-    """The earliest instant that counts, or NONE."""
+    """Earliest common instant, or NONE."""
     if not enough_at_best(offers, units, distinct):
         return NONE
     instant = earliest_quick(offers, units, distinct)
@@ -175,7 +168,7 @@ def earliest_start(offers: Ints, units: int, distinct: bool) -> int:
 
 @kernel
 def all_starts(offers: Ints, units: int, distinct: bool) -> Ints:
-    """The spans (from, to, sum of indices) of all instants that count, ascending."""
+    """All spans of `common_starts`."""
     spans = np.empty((2 * len(offers) + 1, 3), dtype=np.int64)
     count = common_starts(offers, units, distinct, spans) if enough_at_best(offers, units, distinct) else 0
     return spans[:count]
@@ -183,15 +176,15 @@ def all_starts(offers: Ints, units: int, distinct: bool) -> Ints:
 
 @kernel
 def drawn(seed: int, job: int, attempt: int, counter: int, bound: int) -> int:
-    """Draw number `counter` of a job that selects a start: an integer in [0, bound)."""
+    """Draw `counter` for a job's start, in [0, bound)."""
     return below(draw_key(seed, job, attempt, np.int64(0), PURPOSE_PICK), counter, bound)
 
 
 @bare
 def take_in_order(keys: Ints, node: Ints, whole: Ints, heap: Ints, units: int, taken: Ints) -> None:
-    """Give `units` to the candidates in key order, each as many as it holds.
+    """Give `units` to candidates by key.
 
-    `heap` holds the candidates' places in any order: only those needed are sorted.
+    `heap` holds their places; only needed ones are sorted.
     """
     size = len(whole)
     for place in range(size // 2 - 1, -1, -1):
@@ -208,10 +201,7 @@ def take_in_order(keys: Ints, node: Ints, whole: Ints, heap: Ints, units: int, t
 
 @bare
 def take_contiguous(node: Ints, whole: Ints, units: int, taken: Ints) -> None:
-    """Give `units` to runs of adjacent nodes: the shortest run that holds what is left, else the run that holds most.
-
-    Ties: the run that begins at the lowest node.
-    """
+    """Give `units` to runs of adjacent nodes: the shortest sufficient run, else the largest; ties by node."""
     n = len(node)
     left = units
     while left > 0:
@@ -247,7 +237,7 @@ def take_contiguous(node: Ints, whole: Ints, units: int, taken: Ints) -> None:
 
 @inlined
 def key_of(choice: Choice, start: Start, node: int, index: int, free_from: int, free_to: int) -> int:
-    """The key of a node that offers the start with this index, between two times: the lowest goes first."""
+    """Key of a node; the lowest goes first."""
     if choice.nodes == BEST_FIT:
         begin = start.first + start.instant * choice.grain
         after = OPEN_GAP if free_to == FOREVER else free_to - begin - start.walltime
@@ -263,7 +253,7 @@ def key_of(choice: Choice, start: Start, node: int, index: int, free_from: int, 
 
 @bare
 def list_candidates(offers: Ints, start: Start, choice: Choice, node: Ints, whole: Ints, keys: Ints) -> int:
-    """Write who offers the start: node, units it takes, key (the lowest goes first); return how many."""
+    """Write node, units and key of each offer of the start."""
     instant = start.instant
     size = 0
     for o in range(len(offers)):
@@ -279,7 +269,7 @@ def list_candidates(offers: Ints, start: Start, choice: Choice, node: Ints, whol
 def give_out(
     choice: Choice, node: Ints, whole: Ints, keys: Ints, units: int, nodes: Ints, node_units: Ints
 ) -> int:  # fmt: skip
-    """Write which of the candidates are taken, by their keys, and their units; return how many."""
+    """Write the nodes taken, and units."""
     taken = np.zeros(len(node), dtype=np.int64)
     if choice.nodes == CONTIGUOUS:
         take_contiguous(node, whole, units, taken)
@@ -296,7 +286,7 @@ def give_out(
 
 @kernel
 def choose_nodes(offers: Ints, start: Start, choice: Choice, nodes: Ints, node_units: Ints) -> int:
-    """Write the nodes and units of a start that counts, ascending by node; return how many nodes."""
+    """Write nodes and units of a start, ascending."""
     node = np.empty(len(offers), dtype=np.int64)
     whole = np.empty(len(offers), dtype=np.int64)
     keys = np.empty(len(offers), dtype=np.int64)
@@ -308,9 +298,9 @@ def choose_nodes(offers: Ints, start: Start, choice: Choice, nodes: Ints, node_u
 def select_first(
     offers: Ints, offset: Ints, asks: Asks, begin: int, choice: Choice, nodes: Ints, node_units: Ints, result: Ints
 ) -> None:
-    """Find the first of several asks, from `begin` on, whose offers hold a common start: the earliest, and its nodes.
+    """Find the first ask from `begin` on with a common start.
 
-    Writes `result` = (ask or NONE, start in s, nodes); `nodes` and `node_units` need room for the most units asked.
+    Writes `result` = (ask or NONE, start in s, nodes).
     """
     result[0] = NONE
     for i in range(begin, len(asks.job)):
@@ -334,7 +324,7 @@ def _select_first(
 def first_start(
     offers: Ints, offset: Ints, asks: Asks, begin: int, choice: Choice, nodes: Ints, node_units: Ints, result: Ints
 ) -> None:
-    """`select_first`, from Python."""
+    """Run `select_first` from Python."""
     _select_first(offers, offset, tuple(asks), begin, tuple(choice), nodes, node_units, result)
 
 
@@ -344,5 +334,5 @@ def _choose_nodes(offers: Ints, start: Fields, choice: Fields, nodes: Ints, node
 
 
 def nodes_of_start(offers: Ints, start: Start, choice: Choice, nodes: Ints, node_units: Ints) -> int:
-    """`choose_nodes`, from Python."""
+    """Run `choose_nodes` from Python."""
     return int(_choose_nodes(offers, tuple(start), tuple(choice), nodes, node_units))

@@ -1,4 +1,4 @@
-"""The profit that a job adds to a day, and shares of a machine by prices in place of limits."""
+"""Profit that a job adds to a day, and job starts under resource prices."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from dardis.model.arrays import Floats, Ints
 
 
 class Grid(NamedTuple):
-    """Spans `[edges[i], edges[i+1])`, the mean W that jobs add to each so far, and what each costs by its mean W.
+    """Spans `[edges[i], edges[i+1])`, mean W so far, and cost by mean W.
 
-    `cost[i, k]` is the cost of span i at `k * step_w[0]`; it is linear between them, and goes on beyond the last.
+    `cost[i, k]` is the cost at `k * step_w[0]`, with linear inter- and extrapolation.
     """
 
     edges: Ints
@@ -24,9 +24,9 @@ class Grid(NamedTuple):
 
 
 class DayProfit(NamedTuple):
-    """Two grids whose costs add up, and of each job (by slot) the W that it adds and what a second of it earns.
+    """Two grids with additive costs; by slot, added W and income per second.
 
-    The day is what `hours` spans. A job that starts after its latest start costs `late[0]`.
+    `hours` spans the day. `late[0]`: cost of a late start.
     """
 
     hours: Grid
@@ -34,13 +34,12 @@ class DayProfit(NamedTuple):
     added_w: Floats
     income: Floats
     soonest: Ints
-    """The earliest start of each job."""
     late: Floats
 
 
 @bare
 def cost_of(grid: Grid, span: int, watts: float) -> float:
-    """What a span costs at this mean W."""
+    """Cost of a span at a mean W."""
     at = watts / grid.step_w[0]
     place = min(max(int(at), 0), grid.cost.shape[1] - 2)
     low = grid.cost[span, place]
@@ -49,21 +48,21 @@ def cost_of(grid: Grid, span: int, watts: float) -> float:
 
 @bare
 def added_watts(grid: Grid, span: int, start: int, end: int, watts: float) -> float:
-    """The mean W that `watts` over `[start, end)` adds to a span; 0 where they don't meet."""
+    """Mean W that `watts` over `[start, end)` add to a span."""
     first, last = grid.edges[span], grid.edges[span + 1]
     return watts * max(min(end, last) - max(start, first), 0) / (last - first)
 
 
 @bare
 def part(grid: Grid, span: int, start: int, end: int, watts: float) -> float:
-    """What `watts` more over the part of `[start, end)` that lies in a span would add to its cost."""
+    """Extra cost of a span for `watts` over `[start, end)`."""
     more = added_watts(grid, span, start, end, watts)
     return cost_of(grid, span, grid.watts[span] + more) - cost_of(grid, span, grid.watts[span])
 
 
 @bare
 def add(grid: Grid, start: int, end: int, watts: float) -> float:
-    """Add `watts` over `[start, end)`, which may be negative; return what that adds to the cost."""
+    """Add `watts` (may be negative) over `[start, end)`; return the extra cost."""
     added = 0.0
     span = max(int(np.searchsorted(grid.edges, start, side="right")) - 1, 0)
     while span < len(grid.edges) - 1 and grid.edges[span] < end:
@@ -75,7 +74,7 @@ def add(grid: Grid, start: int, end: int, watts: float) -> float:
 
 @bare
 def fill_before(grid: Grid, watts: float, before: Floats) -> None:
-    """Write what `watts` more over all of the first i spans would cost, for every i."""
+    """Write the extra cost of `watts` over the first i spans."""
     before[0] = 0.0
     for span in range(len(grid.edges) - 1):
         before[span + 1] = before[span] + part(grid, span, grid.edges[span], grid.edges[span + 1], watts)
@@ -83,7 +82,7 @@ def fill_before(grid: Grid, watts: float, before: Floats) -> None:
 
 @bare
 def extra(grid: Grid, before: Floats, start: int, end: int, watts: float) -> float:
-    """What `watts` more over `[start, end)` would cost; `before` as `fill_before` wrote it for these watts."""
+    """Extra cost of `watts` over `[start, end)`; `before` is from `fill_before`."""
     spans = len(grid.edges) - 1
     if spans == 0 or start >= grid.edges[spans] or end <= grid.edges[0]:
         return 0.0
@@ -97,14 +96,14 @@ def extra(grid: Grid, before: Floats, start: int, end: int, watts: float) -> flo
 
 @bare
 def earned(profit: DayProfit, slot: int, start: int, end: int) -> float:
-    """What a job that runs in `[start, end)` earns in the day."""
+    """Income of a job within the day."""
     edges = profit.hours.edges
     return profit.income[slot] * max(min(end, edges[-1]) - max(start, edges[0]), 0)
 
 
 @inlined
 def paid_until(paid: Floats, at: float, resource: int) -> float:
-    """What a unit of a resource costs from the beginning until `at`, in steps."""
+    """Price integral of a resource until step `at`."""
     last = len(paid) - 1
     if at >= last:
         return float(paid[last, resource])
@@ -114,7 +113,7 @@ def paid_until(paid: Floats, at: float, resource: int) -> float:
 
 @bare
 def cost_at(need: Floats, paid: Floats, start: float, end: float) -> float:
-    """What a job pays that needs so much of each resource in `[start, end)`, in steps."""
+    """Cost of a job over the steps `[start, end)`."""
     cost = 0.0
     for resource in range(len(need)):
         if need[resource] > 0.0:
@@ -126,12 +125,12 @@ def cost_at(need: Floats, paid: Floats, start: float, end: float) -> float:
 def relaxed_starts(
     earliest: Floats, span: Floats, need: Floats, weight: Floats, paid: Floats, step: float, start: Floats
 ) -> float:
-    """Write where each job's weighted wait and what it pays are least, and return the sum of these over all jobs.
+    """Write each job's start with the least weighted wait plus cost; return the total.
 
-    `earliest`, `start` and `span` are in s from the first step on; `need` (jobs, resources), `paid` (steps + 1,
-    resources): the integral of the prices over time. Prices are 0 or more. Between two instants at which the job would
-    begin or end with a step its cost is a straight line, so that only these are looked at.
+    Times are in s from the first step. Shapes: `need` (jobs, resources); `paid` (steps + 1, resources), the integral of
+    prices from 0 on.
     """
+    # Between step borders of start or end, cost is linear: only borders are tried.
     total = 0.0
     last = step * (len(paid) - 1)
     for job in range(len(earliest)):
@@ -147,7 +146,7 @@ def relaxed_starts(
                 start[job] = at
             if at >= last:
                 break
-            # The next step's begin for its begin or for its end, whichever comes first.
+            # The next step border for start or end, whichever is first.
             begins = step * (np.floor(at / step) + 1.0)
             ends = step * (np.floor((at + span[job]) / step) + 1.0) - span[job]
             while ends <= at:
@@ -159,7 +158,7 @@ def relaxed_starts(
 
 @kernel
 def add_use(start: Floats, span: Floats, need: Floats, step: float, used: Floats) -> None:
-    """Add what jobs use of each resource in each step, in its unit times s; `used` has shape (steps, resources)."""
+    """Add the jobs' use to `used`, (steps, resources), in unit times s."""
     for job in range(len(start)):
         begin, end = start[job] / step, (start[job] + span[job]) / step
         for place in range(int(begin), min(int(end) + 1, len(used))):

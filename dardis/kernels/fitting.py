@@ -1,7 +1,4 @@
-"""Fitting indices: how well a unit fits a node at a time (thesis 5.3), and which nodes a job may use.
-
-The cost grows with the breakpoints between the first start and the last end, not with seconds.
-"""
+"""Fitting indices of a unit on a node (thesis 5.3), and eligible nodes."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ Values = NDArray[Any]
 
 
 class Profile(NamedTuple):
-    """A node's profile: what it has left from `time[i]` on is `value[i]`, for i in `[head, stop)`."""
+    """Free capacity of a node: `value[i]` from `time[i]` on, for i in `[head, stop)`."""
 
     time: Ints
     value: Values
@@ -29,7 +26,7 @@ class Profile(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """Starts in `[first, last]` of runs of `walltime` s that need `request`, within what is wished if `binds`."""
+    """Starts in `[first, last]` of a run; `binds`: within the desired profile."""
 
     first: int
     last: int
@@ -40,7 +37,7 @@ class Wanted(NamedTuple):
 
 @inlined
 def segment_of(profile: Profile, moment: int) -> int:
-    """The segment of a profile that holds `moment`, or its first."""
+    """Segment at `moment`, or the first."""
     time, head, stop = profile.time, profile.head, profile.stop
     place = head
     if stop - head > 16:
@@ -59,7 +56,7 @@ def segment_of(profile: Profile, moment: int) -> int:
 
 @inlined
 def index_at(value: Values, place: int, request: Ints, binds: bool) -> int:
-    """The fitting index over one segment: the least, over kinds, of wished / request, capped by free div request."""
+    """Fitting index of a segment: least desired / request over kinds, at most free div request."""
     kinds = len(request)
     whole = np.int64(1) << 40
     for k in range(kinds):
@@ -84,7 +81,7 @@ def index_at(value: Values, place: int, request: Ints, binds: bool) -> int:
 
 @inlined
 def fits_at(value: Values, place: int, request: Ints, binds: bool) -> bool:
-    """Whether the fitting index over one segment is at least 1."""
+    """Whether a segment's index is at least 1."""
     kinds = len(request)
     for k in range(kinds):
         if value[place, k] < request[k]:
@@ -96,11 +93,10 @@ def fits_at(value: Values, place: int, request: Ints, binds: bool) -> bool:
 
 @bare
 def slide(profile: Profile, wanted: Wanted, pieces: Ints, count: int, queue: Ints) -> int:
-    """Append the pieces (FROM, TO, INDEX) of the wanted starts to the first `count`; return the new count.
+    """Append pieces (FROM, TO, INDEX) of the starts to the first `count`.
 
-    A start's index is the least over the segments that its run touches (a monotonic queue of candidates). Pieces of
-    index 0 are left out. The profile's first segment holds the first start; `queue` has 2 columns and room for all
-    segments, from 0.
+    An index is the minimum over a run's segments; index 0 is omitted. The first segment holds the first start. `queue`
+    needs 2 columns and a row per segment.
     """
     time, value, stop = profile.time, profile.value, profile.stop
     first, last, walltime = wanted.first, wanted.last, wanted.walltime
@@ -143,12 +139,9 @@ def slide(profile: Profile, wanted: Wanted, pieces: Ints, count: int, queue: Int
 
 @inlined
 def feasible_pieces(profile: Profile, wanted: Wanted, now: int, pieces: Ints, before: int, queue: Ints) -> int:
-    """Append to the first `before` pieces those of a node's starts with index >= 1; return how many there are then.
+    """Append pieces with an index of at least 1 to the first `before`.
 
-    A piece has the columns of an offer, but for the node.
-
-    `free from` (at least `now`) and `free to` (FOREVER when open) bound the time over which one unit fits without a
-    break around the piece's runs.
+    FREE_FROM (at least `now`) and FREE_TO (FOREVER: open) bound the time in which a unit fits without a break.
     """
     time, value, head, stop = profile.time, profile.value, profile.head, profile.stop
     first, last, walltime = wanted.first, wanted.last, wanted.walltime
@@ -191,7 +184,7 @@ def feasible_pieces(profile: Profile, wanted: Wanted, now: int, pieces: Ints, be
 
 @inlined
 def constant_piece(profile: Profile, wanted: Wanted, now: int, pieces: Ints, before: int) -> int:
-    """The same for a profile of one segment, the usual case on a large machine: every start, or none."""
+    """Append the piece of a one-segment profile, the usual case."""
     if not fits_at(profile.value, profile.head, wanted.request, wanted.binds):
         return before
     pieces[before, FROM] = wanted.first
@@ -204,10 +197,7 @@ def constant_piece(profile: Profile, wanted: Wanted, now: int, pieces: Ints, bef
 
 @inlined
 def may_use(member: Ints, node: int, code: int) -> bool:
-    """Whether the node is in the set with this code; `member` and codes are those of `dardis.model.node_sets`.
-
-    No node is in a set with another code: messages may say anything.
-    """
+    """Whether the node is in the set `code` of `dardis.model.node_sets`; False for unknown codes."""
     if member.shape[1] == 1:
         return (member[node, 0] & code) != 0
     word = code >> WORD_BITS

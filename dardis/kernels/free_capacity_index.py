@@ -1,8 +1,6 @@
-"""Who can hold a unit from now on, and until when: kept by node and size of unit, worked out where it changed.
+"""Free-capacity index: by node, until when a unit fits from now on.
 
-A node's entry is worked out anew when somebody has reserved there or given back, and when it is over; nobody else is
-visited. Entries that hold a unit are kept in the order in which best fit takes nodes, as far as that is the same for
-all walltimes: by the fewest units that the node holds before it holds none, then until when it holds one, then number.
+Entries change after reservations and on expiry. Best-fit order: fewest units, earliest end, node number.
 """
 
 from __future__ import annotations
@@ -19,70 +17,60 @@ from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER
 
 Small = NDArray[np.int32]
-"""Numbers of nodes."""
 NODE_BITS, UNTIL_BITS, LEVEL_BITS = 24, 28, 11
-"""Bits of an entry's key: the node, below until when it holds a unit (s from the base on), below how many at least."""
+"""Bits of a key, lowest first: node, end (s from the base), fewest units."""
 LEVEL_SHIFT: Final = UNTIL_BITS + NODE_BITS
 MOST_NODES: Final = 1 << NODE_BITS
 OPEN_END: Final = (1 << UNTIL_BITS) - 1
-"""Until for ever; whatever ends comes before, eight years and more as one."""
+"""No end; ends beyond eight years share the value below."""
 MOST_LEVEL: Final = (1 << LEVEL_BITS) - 1
 CHUNK: Final = 256
-"""Keys that lie together; a quarter of it is free when they are laid out."""
 BLOCK: Final = 64
-"""Nodes, and blocks of them, of which one number is kept."""
 LATER: Final = np.int64(1) << 40
-"""More seconds than anybody looks ahead."""
 ANY_UNITS: Final = np.int64(1) << 40
-"""Units where nothing is asked for."""
 HEAP: Final = 1024
-"""Nodes at most that are put in order by the way."""
 
 CHUNKS, NODES, BASE, READ, EPOCH, WHOLE = range(6)
-"""Of a size, in `about`: chunks in use, nodes that can start, what `until` counts from, what it has read of the list of
-changes, and of which list; and the most units that any node holds."""
+"""`Openings.about`: chunks in use, startable nodes, base of times, changes read, their list, most units of a node."""
 SOONEST, LONGEST = range(2)
-"""Of a node, in `refused`: when it can hold a unit at the soonest, s from the base on, that stays for more than so
-many s."""
+"""`refused`: earliest start (s from the base) of units held longer than the second field (s)."""
 WRITTEN, ISSUE = range(2)
-"""Of the changes, in `about`: how many are noted, and which list it is."""
+"""`Changes.about`: changes written, list number."""
 
 
 class Changes(NamedTuple):
-    """Which nodes have changed, in a list that begins anew when it is full."""
+    """List of changed nodes; begins anew when full."""
 
     node: Small
     about: Ints
 
 
 class Openings(NamedTuple):
-    """Who can hold a unit of one size from now on; without nodes it is not known."""
+    """Index for one unit size; empty: unknown."""
 
     key: Ints
-    """By node its place in the order, or less than 0: none fits now; one does from `base - key - 1` on."""
+    """By node: key, or negative: a unit fits from `base - key - 1` on."""
     least: Ints
-    """By block of nodes when the first of their entries is over, from the base on."""
+    """By block: first expiry, from the base."""
     least_of_blocks: Ints
     chunk: Ints
-    """Shape (chunks, CHUNK): all keys that are not less than 0, ascending in each."""
+    """Shape (chunks, CHUNK): keys from 0 on, ascending in each chunk."""
     size: Ints
     order: Ints
-    """Chunks, by their keys."""
     refused: Small
-    """Shape (nodes, 2): what was seen when the node was last asked for a later start; 0 in the first where nobody has
-    asked since it changed."""
+    """Shape (nodes, 2): last search for a later start; 0: the node changed since."""
     heap: Ints
-    """Shape (3, HEAP): keys and nodes that are being put in order, and their places as a heap."""
+    """Shape (3, HEAP): keys, nodes, places in the heap."""
     about: Ints
 
 
 def make_changes(nodes: int) -> Changes:
-    """Return an empty list."""
+    """Empty list."""
     return Changes(np.zeros(nodes // 2 + 1024, dtype=np.int32), np.zeros(2, dtype=np.int64))
 
 
 def make_openings(nodes: int) -> Openings:
-    """Return room for the entries of so many nodes; they are worked out when it is first asked."""
+    """Empty index, computed at first use."""
     blocks = -(-nodes // BLOCK)
     chunks = nodes // (CHUNK // 2) + 8
     about = np.zeros(6, dtype=np.int64)
@@ -111,7 +99,7 @@ NO_OPENINGS: Final = Openings(
 
 @inlined
 def least_of(values: Ints, block: int) -> int:
-    """The least value of a block."""
+    """Minimum of a block."""
     least = FOREVER
     for place in range(block * BLOCK, min((block + 1) * BLOCK, len(values))):
         least = min(least, values[place])
@@ -120,19 +108,19 @@ def least_of(values: Ints, block: int) -> int:
 
 @inlined
 def pack_key(level: int, until: int, node: int) -> int:
-    """The place in the order of a node that holds `level` units before none, and one until `until` s from the base."""
+    """Key of a node with `level` units first and one until `until`."""
     return (min(level, MOST_LEVEL) << LEVEL_SHIFT) | (until << NODE_BITS) | node
 
 
 @inlined
 def until_of(key: int) -> int:
-    """Until when a node of this key holds a unit, from the base on."""
+    """Until when the node holds a unit."""
     return (key >> NODE_BITS) & OPEN_END
 
 
 @inlined
 def whole_at(rows: Rows, place: int, request: Ints) -> int:
-    """Units that fit beside what is reserved over a segment."""
+    """Units that fit a segment."""
     whole = ANY_UNITS
     for k in range(len(request)):
         free, need = np.int64(rows.value[place, k]), request[k]
@@ -145,7 +133,7 @@ def whole_at(rows: Rows, place: int, request: Ints) -> int:
 
 @inlined
 def entry_of(rows: Rows, node: int, request: Ints, base: int, now: int) -> int:
-    """What is known of a node at `now`."""
+    """Entry of a node."""
     forget_before(rows, node, now)
     place, stop = rows.head[node], rows.head[node] + rows.size[node]
     level = whole_at(rows, place, request)
@@ -166,7 +154,7 @@ def entry_of(rows: Rows, node: int, request: Ints, base: int, now: int) -> int:
 
 @inlined
 def over_at(key: int) -> int:
-    """When an entry is over, if nobody touches the node: it holds none any more, or one again; from the base on."""
+    """When an entry expires, from the base."""
     if key < 0:
         return -1 - key
     return until_of(key) if until_of(key) < OPEN_END else LATER
@@ -174,7 +162,7 @@ def over_at(key: int) -> int:
 
 @inlined
 def see_least(openings: Openings, block: int) -> None:
-    """Know anew when the first entry of a block is over."""
+    """Update a block's first expiry."""
     least = LATER
     for node in range(block * BLOCK, min((block + 1) * BLOCK, len(openings.key))):
         least = min(least, over_at(openings.key[node]))
@@ -185,7 +173,7 @@ def see_least(openings: Openings, block: int) -> None:
 
 @inlined
 def chunk_of(openings: Openings, key: int) -> int:
-    """The place of the last chunk that begins at or before a key, or of the first."""
+    """Last chunk that begins at or before a key, or the first."""
     order, chunk = openings.order, openings.chunk
     low, high = np.int64(0), openings.about[CHUNKS]
     while high - low > 1:
@@ -199,7 +187,7 @@ def chunk_of(openings: Openings, key: int) -> int:
 
 @inlined
 def place_in(openings: Openings, chunk: int, key: int) -> int:
-    """How many keys of a chunk are less than this one."""
+    """Count a chunk's keys less than `key`."""
     keys = openings.chunk
     low, high = np.int64(0), openings.size[chunk]
     while low < high:
@@ -213,7 +201,7 @@ def place_in(openings: Openings, chunk: int, key: int) -> int:
 
 @inlined
 def seek_key(openings: Openings, key: int) -> tuple[int, int]:
-    """Chunk, by its place in the order, and place in it of the first key that is not less; behind the last if none."""
+    """Chunk and place of the first key not less than `key`."""
     at = chunk_of(openings, key)
     chunk = openings.order[at]
     place = place_in(openings, chunk, key)
@@ -222,7 +210,7 @@ def seek_key(openings: Openings, key: int) -> tuple[int, int]:
 
 @bare
 def strike(openings: Openings, key: int) -> None:
-    """Take a key that is there out of the order."""
+    """Remove a key."""
     order, size, about = openings.order, openings.size, openings.about
     at = chunk_of(openings, key)
     chunk = order[at]
@@ -231,7 +219,7 @@ def strike(openings: Openings, key: int) -> None:
         keys[place] = keys[place + 1]
     size[chunk] -= 1
     if size[chunk] == 0 and about[CHUNKS] > 1:
-        # The chunk goes behind those in use, to be used again.
+        # The empty chunk moves behind the used ones.
         for place in range(at, about[CHUNKS] - 1):
             order[place] = order[place + 1]
         about[CHUNKS] -= 1
@@ -240,7 +228,7 @@ def strike(openings: Openings, key: int) -> None:
 
 @bare
 def insert(openings: Openings, key: int) -> bool:
-    """Put a key into the order; False where there is no chunk left."""
+    """Insert a key; False: no chunk left."""
     order, size, about = openings.order, openings.size, openings.about
     at = chunk_of(openings, key)
     chunk = order[at]
@@ -269,7 +257,7 @@ def insert(openings: Openings, key: int) -> bool:
 
 @bare
 def renew(rows: Rows, member: Ints, openings: Openings, request: Ints, groups: int, node: int, now: int) -> bool:
-    """Work out a node's entry anew; False where there is no room for it."""
+    """Update a node's entry; False: no chunk left."""
     about, key = openings.about, openings.key
     if not may_use(member, node, groups):
         return True
@@ -295,7 +283,7 @@ def renew(rows: Rows, member: Ints, openings: Openings, request: Ints, groups: i
 
 @bare
 def renew_over(rows: Rows, member: Ints, openings: Openings, request: Ints, groups: int, now: int) -> bool:
-    """Work out anew the entries that are over by now; False where there is no room."""
+    """Update expired entries; False: no chunk left."""
     time = now - openings.about[BASE]
     for above in range(len(openings.least_of_blocks)):
         if openings.least_of_blocks[above] > time:
@@ -313,7 +301,7 @@ def renew_over(rows: Rows, member: Ints, openings: Openings, request: Ints, grou
 
 @inlined
 def units_of_empty(capacity: Ints, node: int, request: Ints) -> int:
-    """Units that a node holds that holds nothing else."""
+    """Units of an empty node."""
     whole = FOREVER
     for k in range(len(request)):
         if request[k] > 0:
@@ -325,11 +313,11 @@ def units_of_empty(capacity: Ints, node: int, request: Ints) -> int:
 def lay_out(
     rows: Rows, member: Ints, capacity: Ints, openings: Openings, request: Ints, groups: int, now: int
 ) -> None:  # fmt: skip
-    """Work out all entries."""
+    """Compute all entries."""
     key, about = openings.key, openings.about
     about[BASE] = now
     for node in range(len(key)):
-        if openings.refused[node, SOONEST] != 0:  # else it is not written: no memory for a size that starts at once
+        if openings.refused[node, SOONEST] != 0:  # unwritten otherwise: no memory for a size that starts at once
             openings.refused[node, SOONEST] = 0
         key[node] = -1 - LATER
         if may_use(member, node, groups):
@@ -354,7 +342,7 @@ def lay_out(
 def catch_up(
     rows: Rows, member: Ints, capacity: Ints, changes: Changes, openings: Openings, request: Ints, groups: int, now: int
 ) -> None:
-    """Work out anew whoever has changed since it was done last, and what is over."""
+    """Update changed and expired entries."""
     about = openings.about
     fresh = about[EPOCH] == changes.about[ISSUE] and now - about[BASE] < OPEN_END // 2
     place = about[READ]

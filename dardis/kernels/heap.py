@@ -1,4 +1,4 @@
-"""A heap of places: who has the lowest key goes first, of equals who has the lower number."""
+"""Heap of places by key, then number."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dardis.model.arrays import Ints
 
 @inlined
 def goes_before(keys: Ints, numbers: Ints, a: int, b: int) -> bool:
-    """Whether the entry at place a goes before that at place b."""
+    """Whether place a precedes place b."""
     return keys[a] < keys[b] or (keys[a] == keys[b] and numbers[a] < numbers[b])
 
 
@@ -29,7 +29,7 @@ def sift_down(heap: Ints, size: int, keys: Ints, numbers: Ints, place: int) -> N
 
 @inlined
 def sift_up(heap: Ints, place: int, keys: Ints, numbers: Ints) -> None:
-    """Restore the heap above `place`, the one behind its last."""
+    """Restore the heap above `place`."""
     while place > 0 and goes_before(keys, numbers, heap[place], heap[(place - 1) >> 1]):
         above = (place - 1) >> 1
         heap[place], heap[above] = heap[above], heap[place]

@@ -1,7 +1,6 @@
-"""Decides how kernels are compiled: machine code is cached on disk, in a folder named by the kernels' own sources.
+"""Compilation of kernels, cached in a folder named by the sources.
 
-Numba renews a cached kernel when its own file changes, but not when a file that it calls does. Of the processes of a
-machine one compiles and the others wait for it; whoever does either says so.
+Numba checks only a kernel's own file for changes. One process of a machine compiles; others wait.
 """
 
 from __future__ import annotations
@@ -23,12 +22,11 @@ from numba.core import event
 from numba.core.registry import cpu_target
 
 Fields = tuple[Any, ...]
-"""A named tuple's fields as a plain tuple."""
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 CONSTANTS = ("job", "offer_rows")
-"""Modules beside these that are compiled in."""
+"""Modules of dardis.model in the kernels."""
 
 
 COMPILING: Final = "dardis: compiling kernels (once; a minute or two)"
@@ -37,16 +35,15 @@ WAITING: Final = "dardis: waiting for another process that compiles kernels"
 
 @cache
 def _version() -> str:
-    """Names this version of the kernels, by their sources."""
     here = Path(__file__).resolve().parent
     sources = [*sorted(here.glob("*.py")), *(here.parent / "model" / f"{name}.py" for name in CONSTANTS)]
     return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
 
 
 def _cache_folder() -> Path:
-    """The first folder that can be written, for this version of the kernels: the stated one, or one of ours.
+    """First writable folder: `NUMBA_CACHE_DIR`, or DARDIS' own.
 
-    Ours are beside the kernels, the user's, or temporary; machine code is only taken from one that nobody else made.
+    Another user's folder is never used.
     """
     here, name = Path(__file__).resolve().parent, f"kernels-{_version()}"
     stated = os.environ.get("NUMBA_CACHE_DIR")
@@ -60,7 +57,7 @@ def _cache_folder() -> Path:
             folder = parent.expanduser() / name
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             owner = folder.stat().st_uid
-        except (OSError, RuntimeError):  # not to be written, or a user without a home
+        except (OSError, RuntimeError):  # not writable, or a user without a home
             continue
         if os.access(folder, os.W_OK) and (stated or owner in {os.getuid(), here.stat().st_uid}):
             return folder
@@ -71,16 +68,16 @@ numba.config.CACHE_DIR = str(_cache_folder())  # type: ignore[attr-defined]
 
 
 class Turn(Protocol):
-    """A lock of threads or of processes: who gets it may speak, and keeps it."""
+    """Lock; its holder prints the line."""
 
     def acquire(self, block: bool, /) -> bool:
-        """Whether it was free."""
+        """Whether the lock was free."""
 
 
 class Teller(event.Listener):
-    """Says on standard error that kernels are compiled, or waited for: each once, and before it; `quiet`: never.
+    """Prints a line before kernels are compiled or waited for; `quiet`: never.
 
-    `turns` has a lock for each line; processes that share them say it once together.
+    `turns` has a lock per line; processes may share the locks.
     """
 
     def __init__(self) -> None:
@@ -88,17 +85,17 @@ class Teller(event.Listener):
         self.turns: Mapping[str, Turn] = {COMPILING: Lock(), WAITING: Lock()}
 
     def say(self, line: str) -> None:
-        """Say one of the lines, unless that has been done."""
+        """Print a line once."""
         if not self.quiet and self.turns[line].acquire(False):
             print(line, file=sys.stderr, flush=True)  # noqa: T201 (it goes to standard error)
 
     def on_start(self, event: event.Event) -> None:
-        """Say it, of a kernel of ours that was not found on disk."""
+        """Report a kernel compiled anew."""
         if event.data["dispatcher"].py_func.__module__.startswith("dardis."):
             self.say(COMPILING)
 
     def on_end(self, event: event.Event) -> None:
-        """Say nothing more."""
+        """Print nothing."""
 
 
 TELLER: Final = Teller()
@@ -106,16 +103,13 @@ event.register("numba:compile", TELLER)
 
 
 def compiles() -> bool:
-    """Whether kernels are compiled at all: `NUMBA_DISABLE_JIT` lets Python interpret them."""
+    """Whether `NUMBA_DISABLE_JIT` is unset."""
     return not numba.config.DISABLE_JIT  # type: ignore[attr-defined]
 
 
 @contextmanager
 def compiled_by_one(what: str) -> Iterator[bool]:
-    """Let no other process of this machine compile `what` meanwhile; those that come later find it on disk: True.
-
-    Whoever comes after it has been compiled once waits for nobody, nor does anybody where files can't be locked.
-    """
+    """Let one process of a machine compile `what`; yield True if already on disk."""
     if not compiles():
         yield False
         return
@@ -140,16 +134,14 @@ def compiled_by_one(what: str) -> Iterator[bool]:
 
 
 def _compiled(function: Function, **options: object) -> Function:
-    """A kernel that nobody hands to C as a callback."""
     return cast("Function", numba.njit(error_model="numpy", no_cfunc_wrapper=True, **options)(function))
 
 
 class _Loading:
-    """Numba's cache of a kernel, which loads it without getting ready what only compiling needs.
+    """Numba's kernel cache without the preparation for compiling."""
 
-    Numba gets that ready before it loads a kernel, SciPy's linear algebra among it: a third of the CPU time of a run of
-    ten jobs. Whoever compiles gets it ready then. Where Numba is made otherwise inside, it loads as it does by itself.
-    """
+    # Numba would prepare SciPy's linear algebra: a third of the CPU time of a run of ten jobs. If Numba's internals
+    # differ, Numba loads as usual.
 
     def __init__(self, cache: Any) -> None:  # noqa: ANN401 (Numba says no types)
         self._cache = cache
@@ -158,7 +150,6 @@ class _Loading:
         return getattr(self._cache, name)
 
     def load_overload(self, sig: object, target_context: object) -> Any:  # noqa: ANN401 (Numba says no types)
-        """The kernel for arguments of these types, if it is on disk."""
         try:
             from numba.core.runtime.nrt import rtsys
 
@@ -169,9 +160,8 @@ class _Loading:
 
 
 def _called_from_python(function: Function, **options: object) -> Function:
-    """The same, cached on disk."""
     made = _compiled(function, cache=True, **options)
-    if hasattr(made, "_cache"):  # it is compiled
+    if hasattr(made, "_cache"):  # compiled, not interpreted
         made._cache = _Loading(made._cache)  # noqa: SLF001 (Numba has but one kind of cache to choose)
     return made
 
@@ -182,26 +172,18 @@ def kernel(function: Function) -> Function:
 
 
 def bare(function: Function) -> Function:
-    """Compile a function that makes no array: without counting references to those it is handed.
-
-    Counting them took two thirds of the time of an ask (456 against 138 µs for 5,832 nodes of three breakpoints).
-    """
+    """Compile a function that makes no array, without counting references."""
+    # Counting took two thirds of an ask (456 against 138 µs for 5,832 nodes of three breakpoints).
     return _called_from_python(function, _nrt=False)
 
 
 def inlined(function: Function) -> Function:
-    """Compile a bare function into each that calls it: handing arrays over costs more than its work.
-
-    That halved an ask once more (138 against 69 µs). It can't be called from Python: what unpacks its arguments would
-    take as long to compile as it does.
-    """
+    """Compile a bare function into its callers; Python cannot call it."""
+    # Passing arrays cost half of an ask (138 against 69 µs). Unpacking for Python would double the compile time.
     return _compiled(function, cache=True, _nrt=False, forceinline=True, no_cpython_wrapper=True)
 
 
 def folded(function: Function) -> Function:
-    """Put a function into each that calls it before that is compiled, although it makes arrays.
-
-    To hand many arrays on counts each of them; that took a third of the time of a central dispatcher's pass (0.84
-    against 0.52 s for 63,000 of them). Compiled by itself, it would be compiled again with all that calls it.
-    """
+    """Insert a function into its callers before compilation, although it makes arrays."""
+    # Passing arrays counts references: a third of a central dispatcher's pass (0.84 against 0.52 s for 63,000).
     return _compiled(function, inline="always")

@@ -1,4 +1,4 @@
-"""The jobs of a queue as arrays: what a pass over it, or a task manager's turn, reads and writes."""
+"""Arrays of a job queue."""
 
 from __future__ import annotations
 
@@ -14,33 +14,29 @@ from dardis.model.offer_rows import OFFER_COLUMNS
     NUMBER, SUBMIT, SPAN, UNITS, GROUPS, LATEST, LEVEL, HOURS, IGNORES, FRESH, START, HOLD, HELD, GONE, PART, OTHER,
     NODES, ADJACENT, REQUEST,
 ) = range(19)  # fmt: skip
-"""Columns of the table: of the job (`SPAN`: for how long its nodes are reserved; `LEVEL`: of its priority; `HOURS`:
-which hours are its queue's), then whether the desired profile does not bind it, whether no pass has seen it, its
-reserved start, where its nodes are written and how many they are, whether it has started; from `REQUEST` on, what a
-unit asks for.
+"""Columns of the table.
 
-A job that asks for more than units on any nodes has no nodes in its own row, but in those of the parts of one of its
-requests (`kernels.shapes`). `PART` and `OTHER` lead to them, each one more than a slot (0: none): of the job itself, to
-the first part of what is taken, and to that of the first request; of a part, to the next one, and of a first part to
-that of the next request. `NODES`: on how many nodes a part is (0: any number); `ADJACENT`: whether they are neighbours.
+`SPAN`: reserved time. `HOURS`: the queue's hours. `IGNORES`: the desired profile does not bind. `FRESH`: not tried yet.
+`START`: reserved start. `HOLD`, `HELD`: place and number of nodes. `GONE`: started. `REQUEST` on: request of a unit.
+
+A job with a shape has its nodes in rows of parts. Links are slots plus 1 (0: none). In the job's row, `PART` is the
+first part taken, `OTHER` the first request. In a part, `PART` is the next part; in a first part, `OTHER` is the next
+request. `NODES`: nodes of a part (0: any).
 """
 RULE, BACK, ARRIVED, ENDED, OUTRUN = range(5)
-"""The lists of slots: who waits in the order of the rule, and in that of the backfilled part; then who has arrived, who
-has ended and who runs longer than expected, of which no pass knows yet."""
+"""Lists of slots: waiting jobs by rule, by backfilling order; new arrived, ended and overdue jobs."""
 UNBOUND, BOUND_AT_START, BOUND_THROUGHOUT = 0, 1, 2
-"""Whether the desired profile binds a run: not, at its start, all the time."""
+"""How the desired profile binds a run: never, at its start, throughout."""
 PHASE, PLACE, BLOCKED, RESERVED, STARTED, WHOLE, FREED, LOOKED_AT, FOLLOWING, LAPSES, LAST = range(11)
-"""Entries of a pass's state. `WHOLE`: all are to be tried, not only fresh ones; `FREED`: reservations may improve;
-`FOLLOWING`, `LAPSES`: when the next reservation begins, and when a profile binds somebody no more; `LAST`: who is the
-last in the window."""
+"""State of a pass. `WHOLE`: try all jobs. `FREED`: reservations may improve. `FOLLOWING`: next reserved start.
+`LAPSES`: next deadline. `LAST`: last job of the window."""
 REMEMBERED = 16
-"""Failures that a pass remembers, so as not to try who asks for no less."""
 
 
 class Rules(NamedTuple):
-    """What of a set-up a pass depends on.
+    """Rules of a pass.
 
-    `depth`: reservations held for jobs that can't start, 0: all. `window`: jobs that backfilling looks at, 0: all.
+    `depth`: most reservations; `window`: jobs examined by backfilling; 0: all.
     """
 
     strict: bool
@@ -55,10 +51,9 @@ class Rules(NamedTuple):
 
 
 class Queue(NamedTuple):
-    """The jobs that wait or run: table, keys (slots, 2), lists (5, slots), how much of each counts, and nodes held.
+    """Waiting and running jobs: table, keys (slots, 2), lists (5, slots), their sizes, nodes held.
 
-    Then when jobs may start: `edges`, at which hours are closed and opened in turn, ascending for each, and where those
-    of each begin in it, `edges_at`, shape (hours + 1,). Hours 0 are always open.
+    `edges`: times when hours close and open in turn; hours h begin at `edges_at[h]`. Hours 0 are always open.
     """
 
     table: Ints
@@ -72,7 +67,7 @@ class Queue(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Arrays that a pass works in; what they hold between passes means nothing, but for `state`."""
+    """Work space of a pass; only `state` lasts."""
 
     state: Ints
     started: Ints
@@ -86,7 +81,7 @@ class Room(NamedTuple):
 
 
 def make_room(kinds: int, scratch: Scratch, rows: int, slots: int) -> Room:
-    """Return room for `rows` offers and `slots` jobs that start in one pass."""
+    """Space for `rows` offers and `slots` starts."""
     return Room(
         np.zeros(11, dtype=np.int64),
         np.zeros(slots, dtype=np.int64),
@@ -101,7 +96,7 @@ def make_room(kinds: int, scratch: Scratch, rows: int, slots: int) -> Room:
 
 
 def make_queue(slots: int, kinds: int) -> Queue:
-    """Return an empty queue with room for `slots` jobs on as many nodes."""
+    """Empty queue for `slots` jobs on as many nodes."""
     return Queue(
         np.zeros((slots, REQUEST + kinds), dtype=np.int64),
         np.zeros((slots, 2), dtype=np.float64),
@@ -115,7 +110,7 @@ def make_queue(slots: int, kinds: int) -> Queue:
 
 
 def wider_queue(queue: Queue, slots: int) -> Queue:
-    """Return the queue with room for `slots` jobs."""
+    """Queue enlarged to `slots` jobs."""
     wider = make_queue(slots, queue.table.shape[1] - REQUEST)
     count = len(queue.table)
     wider.table[:count] = queue.table

@@ -1,4 +1,4 @@
-"""A table of jobs for kernels."""
+"""Job table."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ FIRST_SLOTS = 256
 
 
 class JobTable:
-    """Jobs by slot. The lists of `queue`, and who is on them, are the caller's to keep."""
+    """Jobs by slot. The caller keeps the lists of `queue`."""
 
     def __init__(self, sets: NodeSets, hours: Sequence[Starts] = ()) -> None:
-        """Hold no job yet of a machine with such nodes. `hours` are when jobs may start, by their own number."""
+        """Create an empty table; `hours` are possible starts, by number."""
         edges = [[], *(one.edges for one in hours)]
         offsets = np.cumsum([0, *map(len, edges)])
         self.queue: Queue = make_queue(FIRST_SLOTS, sets.capacity.shape[1])._replace(
@@ -30,23 +30,21 @@ class JobTable:
         self._nodes = len(sets.member)
         self._unused = list(range(FIRST_SLOTS - 1, -1, -1))
         self._held = 0
-        """How much of the room for nodes is given away."""
         self._room: dict[int, int] = {}
-        """How much of it each row has."""
         self._parts: dict[int, dict[int, list[int]]] = {}
-        """The rows of the parts of each request of the jobs that have such, by the job's own."""
+        """Rows of parts, by job and request."""
         self._orders: dict[int, Mapping[int, Sequence[int]]] = {}
-        """In which order these parts take their nodes, by the same."""
+        """Order of parts, by job and request."""
 
     @property
     def slots(self) -> int:
-        """Jobs that there is room for."""
+        """Capacity in jobs."""
         return len(self.queue.table)
 
     def add(self, job: Job, span: int, level: int = 0, hours: int = 0) -> int:
-        """Write the row of a job that no pass has seen, and that is to hold its nodes for `span` s; return its slot.
+        """Add a new job; return its slot.
 
-        `level` is that of its priority; `hours` says which are its own, from 1 on (0: it may start at any time).
+        Nodes are held for `span` s. `level`: priority. `hours`: number, from 1 on (0: any time).
         """
         what = span, job.units, self._sets.code(job.groups)
         slot = self._write(job, min(job.units, self._nodes), what, level, hours, (0, 0, 0, 0), job.request)
@@ -54,9 +52,9 @@ class JobTable:
         return slot
 
     def add_shaped(self, job: Job, orders: Mapping[int, Sequence[int]], level: int, hours: int) -> int:
-        """Write the rows of a job that may run as some of its requests; return the slot of its own.
+        """Add a job with shapes; return the slot of the job's row.
 
-        `orders` are those requests, by place, each with the order in which its parts take their nodes.
+        `orders`: by usable request, the order of parts.
         """
         rows: dict[int, list[int]] = {}
         after_request = 0
@@ -81,7 +79,6 @@ class JobTable:
         self, job: Job, most: int, what: tuple[int, int, int], level: int, hours: int, links: tuple[int, int, int, int],
         request: tuple[int, ...],
     ) -> int:  # fmt: skip
-        """Write a row that no pass has seen, with room for `most` nodes; return its slot."""
         if not self._unused:
             slots = self.slots
             self.queue = wider_queue(self.queue, 2 * slots)
@@ -98,7 +95,7 @@ class JobTable:
         return slot
 
     def remove(self, slot: int) -> Job:
-        """Take a job's rows back."""
+        """Remove a job."""
         for row in (slot, *(row for rows in self._parts.pop(slot, {}).values() for row in rows)):
             self.queue.table[row, GONE] = 1
             self._unused.append(row)
@@ -110,25 +107,25 @@ class JobTable:
         return job
 
     def nodes_of(self, slot: int) -> tuple[Ints, Ints]:
-        """The nodes and units that were found for a job."""
+        """Nodes and units of a job."""
         low = int(self.queue.table[slot, HOLD])
         high = low + int(self.queue.table[slot, HELD])
         return self.queue.hold_node[low:high].copy(), self.queue.hold_units[low:high].copy()
 
     def orders_of(self, slot: int) -> Mapping[int, Sequence[int]]:
-        """The requests that a job may run as, each with the order of its parts; of one of `add` there are none."""
+        """Usable requests of a job from `add_shaped`, with the order of parts."""
         return self._orders.get(slot, {})
 
     def parts_of(self, slot: int) -> tuple[int, tuple[tuple[Ints, Ints], ...]]:
-        """As which of its requests a job of `add_shaped` has nodes, and those of each part with their units."""
+        """Taken request of a job from `add_shaped`, with nodes and units by part."""
         first = int(self.queue.table[slot, PART]) - 1
         taken, rows = next((place, rows) for place, rows in self._parts[slot].items() if first in rows)
         return taken, tuple(map(self.nodes_of, rows))
 
     def run_on(self, slot: int, start: int, taken: int, held: Sequence[tuple[Ints, Ints]]) -> list[int]:
-        """Let a job that has just been entered run since `start`, on the nodes and units of each of its parts.
+        """Record a job as running since `start`; return the row of each part.
 
-        `taken` is the place of its request, where it has several. Answers the row of each part.
+        `taken` is the request's place; `held`, nodes and units by part.
         """
         first, table = self.write_nodes(slot, taken, held), self.queue.table
         rows = self._parts[slot][taken] if slot in self._parts else [slot]
@@ -138,10 +135,7 @@ class JobTable:
         return rows
 
     def write_nodes(self, slot: int, taken: int, held: Sequence[tuple[Ints, Ints]]) -> int:
-        """Write the nodes and units of each part for a job that is to run as one of its requests.
-
-        Answers the row in which the request begins: of one of `add` its own.
-        """
+        """Write nodes and units by part; return the request's first row."""
         rows, first = (self._parts[slot][taken], self._orders[slot][taken][0]) if slot in self._parts else ([slot], 0)
         for row, (nodes, units) in zip(rows, held, strict=True):
             low = self.queue.table[row, HOLD]
@@ -151,7 +145,7 @@ class JobTable:
         return rows[first]
 
     def _pack(self, more: int) -> None:
-        """Make room for the nodes of a job of at most `more`, and drop that of the jobs that have gone."""
+        """Make space for `more` nodes."""
         old, table = self.queue, self.queue.table
         sizes = {slot: int(table[slot, HELD]) if table[slot, GONE] else most for slot, most in self._room.items()}
         total = max(len(old.hold_node), 2 * (sum(sizes.values()) + more))

@@ -1,4 +1,4 @@
-"""Turns of task managers in the late set-up: the order of waiting jobs, and who of them starts now, in that order."""
+"""Turns of task managers with late binding."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ from dardis.model.job import FOREVER, SHORTEST_WINDOW_S
 from dardis.model.offer_rows import ASKER_RESERVES, HOST_RESERVES
 
 BLOCKED, ASLEEP = 30, 31
-"""The job at the turn's place can't start, and may reserve; it could start if all nodes were up."""
+"""Results: the job may reserve; the job waits for sleeping nodes."""
 BOOKS_FULL, NODES_FULL = 32, 33
-"""Make room for reservations, or for nodes that jobs get, and call again."""
+"""Results: enlarge reservations, or nodes of jobs."""
 HEAD_START_S = 86_400
-"""Added to every wait, so that short jobs do not begin with a key of 0."""
+"""Added to each wait: no key is 0."""
 SAID: Final = LATEST + 1
-"""Columns of the table, from the first on, that are said of a job with a turn; then its `START`, and its request."""
+"""Leading columns in `list_tried`; `START` and request follow."""
 
 # ----------------------------------------------------------------------------------------------------------------------
 # The order.
@@ -57,7 +57,7 @@ SAID: Final = LATEST + 1
 
 @inlined
 def goes_before(table: Ints, keys: Floats, a: int, b: int, oldest: int) -> bool:
-    """Whether one job goes before another; `oldest` goes before all."""
+    """Whether job a precedes job b."""
     if table[a, NUMBER] == oldest or table[b, NUMBER] == oldest:
         return table[a, NUMBER] == oldest
     if table[a, LEVEL] != table[b, LEVEL]:
@@ -71,10 +71,9 @@ def goes_before(table: Ints, keys: Floats, a: int, b: int, oldest: int) -> bool:
 
 @bare
 def put_in_order(table: Ints, slots: Ints, keys: Floats, cores: int, now: int, oldest: int, spare: Ints) -> int:
-    """Put waiting jobs in order, `oldest` first, and write their keys; return the place of the first new one.
+    """Sort waiting jobs, `oldest` first; return the place of the first new job.
 
-    The key is `(wait + 24 h) / (walltime · √cores)`; `cores` says where these stand among the kinds. Most are in order
-    already: runs that are one after the other stay as they are.
+    Key: `(wait + 24 h) / (walltime · √cores)`; `cores` is a kind's index. Sorted runs stay in place.
     """
     count = len(slots)
     for slot in slots:
@@ -106,9 +105,9 @@ def put_in_order(table: Ints, slots: Ints, keys: Floats, cores: int, now: int, o
 
 @bare
 def list_tried(table: Ints, slots: Ints, begin: int, whole: bool, rows: Ints, places: Ints) -> int:
-    """Write the rows of those who have a turn, from place `begin` on, and their places; return how many they are.
+    """Write rows and places of jobs with a turn, from place `begin` on.
 
-    All do if it is `whole`, else new ones.
+    `whole`: all jobs, else new jobs.
     """
     count = 0
     for place in range(begin, len(slots)):
@@ -126,7 +125,7 @@ def list_tried(table: Ints, slots: Ints, begin: int, whole: bool, rows: Ints, pl
 
 @bare
 def write_tried(table: Ints, rows: Ints) -> None:
-    """Write rows of `list_tried` as the first of another table."""
+    """Write rows of `list_tried` into another table."""
     for place in range(len(rows)):
         for c in range(SAID):
             table[place, c] = rows[place, c]
@@ -139,7 +138,7 @@ def write_tried(table: Ints, rows: Ints) -> None:
 
 @bare
 def end_turns(table: Ints, slots: Ints) -> int:
-    """Let nobody be new any more, and take who has started off the list; return how many are left."""
+    """Remove started jobs from the list; return how many stay."""
     kept = 0
     for slot in slots:
         table[slot, FRESH] = 0
@@ -150,18 +149,13 @@ def end_turns(table: Ints, slots: Ints) -> int:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Turns of a task manager, by what nodes have published.
+# Turns of a task manager, on published profiles.
 
 
 @folded
 def _take_turn(
     rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, awake: Ints, now: int, stop: int, reserving: int
 ) -> int:
-    """Go on over the list until its place `stop`. Answers DONE, BLOCKED, ASLEEP, or FULL or ROOM: then call it again.
-
-    Jobs at places before `reserving` may reserve. A job that is started takes what it needs from the view. `awake` is
-    `member`, but that nodes which can't start anything now are in no set.
-    """
     table, state = queue.table, room.state
     sleeps = False
     for node in range(len(member)):
@@ -199,7 +193,10 @@ def _turn(
 def take_turn(
     rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, awake: Ints, now: int, stop: int, reserving: int
 ) -> int:
-    """`_take_turn`, from Python."""
+    """Continue a turn to place `stop`; return DONE, BLOCKED, ASLEEP, FULL or ROOM.
+
+    Jobs before place `reserving` may reserve. `awake` is `member` without sleeping nodes.
+    """
     plain = tuple(rows), member, tuple(queue), tuple(rules), room[:-1], tuple(room.scratch)
     return _turn(*plain, awake, now, stop, reserving)
 
@@ -208,18 +205,17 @@ def take_turn(
 # All turns of an instant at once, on the nodes themselves.
 
 GOT_PLACE, GOT_NUMBER, GOT_START, GOT_END, GOT_COUNT = range(5)
-"""Columns of what jobs have got: place in the question, number, from when to when, on how many nodes."""
+"""Columns: place in the request, number, start, end, number of nodes."""
 AT, USED, BOOKED, TOLD, HEAD, ROUNDS, LONGEST, OPENED, SHOWN = range(9)
-"""Entries of what `bind` goes on from: the next job, entries of nodes that jobs have got, jobs of which books know,
-nodes that would have published something, who has reserved (less than 0: nobody) after how many rounds, the most
-breakpoints of a node, whether it has begun, and whether others have seen what was reserved."""
+"""`Wanted.at`: next job, node entries in use, jobs booked, nodes due to publish, job with reservation (negative: none),
+rounds, most breakpoints, begun, published."""
 
 
 class Wanted(NamedTuple):
-    """What `bind` is to do, and where it writes what it does.
+    """Task of `bind` and its results.
 
-    The reservations of nodes; which nodes have changed since they last published, at `since`; what it goes on from, and
-    what jobs have got; rows of these jobs, who reserves, and whether others are behind them, who have no turn.
+    `jobs`: rows. `reserves`: reserving side. `behind`: jobs without a turn follow. Nodes in `changed` changed after
+    `since`.
     """
 
     books: Rows
@@ -234,7 +230,6 @@ class Wanted(NamedTuple):
 
 @folded
 def _reserve(rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, room: Room, at: Ints, now: int) -> int:
-    """Reserve the earliest start of a job that can't start now; who had one looks up to that first."""
     table, state = queue.table, room.state
     before = table[slot, START]
     span = before - now + 1 if before > now else max(table[slot, SPAN], SHORTEST_WINDOW_S)
@@ -254,7 +249,7 @@ def _reserve(rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, ro
 
 @bare
 def note_taken(rows: Rows, queue: Queue, room: Room, wanted: Wanted, now: int) -> int:
-    """Write who has got nodes, for books, and for who looks at nodes that have changed. Answers DONE or BOOKS_FULL."""
+    """Book the jobs that got nodes."""
     table, at = queue.table, wanted.at
     while at[BOOKED] < room.state[STARTED]:
         slot = room.started[at[BOOKED]]
@@ -274,7 +269,6 @@ def note_taken(rows: Rows, queue: Queue, room: Room, wanted: Wanted, now: int) -
 
 @folded
 def _start(rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, room: Room, now: int) -> int:
-    """Start a job if it fits. Answers BEGUN or STAYS, or FULL or ROOM."""
     if hopeless(queue.table, slot, room):
         return STAYS
     if fits_now(rows, member, queue.table, slot, rules, now, AT_ONCE):
@@ -286,11 +280,7 @@ def _start(rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, room
 
 @folded
 def _bind(rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, wanted: Wanted, now: int) -> int:
-    """Go on over jobs, whose rows are the first of the table: who fits starts, the first that doesn't reserves.
-
-    Answers DONE, BLOCKED where whoever asks is to reserve, NOTHING (a defect), or FULL, ROOM, BOOKS_FULL or NODES_FULL:
-    then call it again. Nodes publish when it begins, and, where others come after it, when somebody has reserved.
-    """
+    # Nodes publish first, and after a reservation if jobs follow.
     table, at, count = queue.table, wanted.at, len(wanted.jobs)
     if at[OPENED] == 0:
         at[OPENED] = 1
@@ -331,6 +321,9 @@ def _bind_all(
 
 
 def bind(rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, wanted: Wanted, now: int) -> int:
-    """`_bind`, from Python."""
+    """Start jobs that fit, and let the first other job reserve.
+
+    Returns DONE, BLOCKED (the asker reserves) or NOTHING (a defect).
+    """
     plain = tuple(rows), member, tuple(queue), tuple(rules), room[:-1], tuple(room.scratch)
     return _bind_all(*plain, tuple(wanted.books), wanted[1:], now)

@@ -1,6 +1,6 @@
-"""A plan of jobs on what all nodes together have: a list schedule, and exchanges that make its weighted starts less.
+"""List schedule on the nodes' summed capacity, and exchanges that lower its cost.
 
-It is a plan for a machine whose nodes are one: a job may find no nodes at the time that it is given here.
+Single nodes are ignored: a job may find none at its planned time.
 """
 
 from __future__ import annotations
@@ -16,45 +16,42 @@ from dardis.model.job import FOREVER
 
 
 class Ahead(NamedTuple):
-    """What a plan is made of and in.
+    """Inputs and work space of a plan.
 
-    What is free before the i-th job of the plan is placed, and after the last one, is `value[i]` (steps, columns) from
-    `time[i]` (steps,) on, `steps[i]` of them; the last of these profiles is where others are tried. Columns are those
-    of the nodes' profiles, summed.
+    Profile i is the free capacity before job i: `value[i]` (steps, columns) from `time[i]` on, `steps[i]` steps; the
+    last is for trials.
     """
 
     base_time: Ints
     base_value: Ints
-    """What the empty machine has, and from when on."""
+    """Capacity and times of the empty machine."""
     time: Ints
     value: Ints
     steps: Ints
     slots: Ints
-    """The slot of each planned job, in the order of weights; the other arrays are by its place here."""
+    """Slots of planned jobs, by weight; other arrays share the index."""
     need: Ints
-    """What it takes of each column."""
     span: Ints
     weight: Floats
-    """What a second of its wait costs."""
+    """Cost of a second of wait."""
     soonest: Ints
-    """When it starts if nobody else is planned: the search for its start begins there."""
+    """Start without other planned jobs."""
     least: Floats
-    """What that start costs."""
     start: Ints
     order: Ints
-    """The order of the plan, and two more to try and to keep one."""
+    """Orders: of the plan, on trial, kept."""
     tried: Ints
     kept: Ints
     last: Ints
-    """By slot: the number of the job that was planned last in it, and its place in that plan's order."""
+    """By slot: number of the last planned job, and its place."""
     chosen: Ints
-    """Slots of those who are to start now, then of the others, each in the order of the plan."""
+    """Slots to start now, then others."""
     count: Ints
-    """Shape (2,): how many of these are tried, and how many there are."""
+    """Shape (2,): number of slots tried, of all slots."""
 
 
 def make_ahead(base_time: Ints, base_value: Ints, jobs: int, slots: int) -> Ahead:
-    """Return room for plans of `jobs` jobs, of which, with those who run, there are at most `slots`."""
+    """Space for plans of `jobs` jobs, with at most `slots` waiting and running."""
     columns = base_value.shape[1]
     profiles, longest = jobs + 2, len(base_time) + slots + jobs + 4
     slots_of, span, soonest, start, order, tried, kept, chosen = np.zeros((8, jobs), dtype=np.int64)
@@ -82,7 +79,7 @@ def make_ahead(base_time: Ints, base_value: Ints, jobs: int, slots: int) -> Ahea
 
 @inlined
 def earliest(time: Ints, value: Ints, begin: int, steps: int, need: Ints, span: int) -> int:
-    """The first step, from `begin` on, from which on there is enough for `span` s; `steps` if there never is."""
+    """First step from `begin` with enough for `span` s, or `steps`."""
     first = begin
     for place in range(begin, steps):
         if first < place and time[place] >= time[first] + span:
@@ -96,7 +93,7 @@ def earliest(time: Ints, value: Ints, begin: int, steps: int, need: Ints, span: 
 
 @inlined
 def fits_from(time: Ints, value: Ints, first: int, steps: int, need: Ints, span: int) -> bool:
-    """Whether there is enough for `span` s from a step on."""
+    """Whether capacity suffices for `span` s from a step on."""
     for place in range(first, steps):
         if first < place and time[place] >= time[first] + span:
             break
@@ -108,7 +105,7 @@ def fits_from(time: Ints, value: Ints, first: int, steps: int, need: Ints, span:
 
 @inlined
 def use(time: Ints, value: Ints, steps: int, need: Ints, first: int, end: int) -> int:
-    """Take what a job needs from step `first` on until `end`; return how many steps there are then."""
+    """Subtract a job's request from step `first` to `end`."""
     last = first + 1
     while last < steps and time[last] < end:
         last += 1
@@ -129,7 +126,7 @@ def use(time: Ints, value: Ints, steps: int, need: Ints, first: int, end: int) -
 
 @inlined
 def step_at(time: Ints, steps: int, moment: int) -> int:
-    """The first step that begins at that time or later."""
+    """First step at or after `moment`."""
     low, high = np.int64(0), np.int64(steps)
     while low < high:
         middle = (low + high) >> 1
@@ -142,7 +139,7 @@ def step_at(time: Ints, steps: int, moment: int) -> int:
 
 @inlined
 def put(ahead: Ahead, profile: int, job: int) -> int:
-    """Let a job start as early as it can in a profile; return when (FOREVER: it never can)."""
+    """Place a job as early as possible; return its start, or FOREVER."""
     time, value, need = ahead.time[profile], ahead.value[profile], ahead.need[job]
     steps = ahead.steps[profile]
     if ahead.soonest[job] == FOREVER:
@@ -158,7 +155,7 @@ def put(ahead: Ahead, profile: int, job: int) -> int:
 
 @inlined
 def copy_profile(ahead: Ahead, source: int, target: int) -> None:
-    """Make one of the plan's profiles what another is."""
+    """Copy one profile to another."""
     steps = ahead.steps[source]
     for place in range(steps):
         ahead.time[target, place] = ahead.time[source, place]
@@ -169,13 +166,13 @@ def copy_profile(ahead: Ahead, source: int, target: int) -> None:
 
 @inlined
 def cost_of(ahead: Ahead, job: int, start: int, now: int) -> float:
-    """What it costs that a job starts then; nothing if it never can."""
+    """Cost of a start, 0 for FOREVER."""
     return 0.0 if start == FOREVER else ahead.weight[job] * (start - now)
 
 
 @bare
 def cost_before(ahead: Ahead, count: int, now: int) -> float:
-    """What the starts of the first `count` of the order cost."""
+    """Cost of the first `count` jobs."""
     cost = 0.0
     for i in range(count):
         cost += cost_of(ahead, ahead.order[i], ahead.start[ahead.order[i]], now)
@@ -184,7 +181,7 @@ def cost_before(ahead: Ahead, count: int, now: int) -> float:
 
 @bare
 def put_all(ahead: Ahead, first: int, count: int, now: int) -> float:
-    """Place the jobs from place `first` of the order on, and keep the profiles; return what all starts cost."""
+    """Place jobs from place `first` of the order on; return the total cost."""
     cost = cost_before(ahead, first, now)
     for i in range(first, count):
         job = ahead.order[i]
@@ -196,7 +193,7 @@ def put_all(ahead: Ahead, first: int, count: int, now: int) -> float:
 
 @bare
 def put_cheaper(ahead: Ahead, count: int, cost: float, now: int) -> float:
-    """Place all jobs in the order, or again in the one that was kept if `cost`, which that has, is less; the cost."""
+    """Place all jobs in the new or kept order, whichever is cheaper; return the cost."""
     again = put_all(ahead, 0, count, now)
     if again <= cost:
         return again
@@ -207,7 +204,7 @@ def put_cheaper(ahead: Ahead, count: int, cost: float, now: int) -> float:
 
 @bare
 def write_least(ahead: Ahead, count: int, now: int) -> None:
-    """Write when each job starts if nobody else is planned, and what that costs."""
+    """Write each job's soonest start and its cost."""
     time, steps = ahead.time[0], ahead.steps[0]
     for job in range(count):
         first = earliest(time, ahead.value[0], 0, steps, ahead.need[job], ahead.span[job])
@@ -217,10 +214,8 @@ def write_least(ahead: Ahead, count: int, now: int) -> None:
 
 @inlined
 def other_order(ahead: Ahead, count: int, key: int, draw: int) -> int:
-    """Write to `tried` the order with two jobs exchanged, or one moved; return the first place that differs.
-
-    The first is drawn twice, and the nearer to the front taken: who starts now is decided there.
-    """
+    """Write an order with two jobs exchanged or one moved; return the first changed place."""
+    # Places near the front are preferred: they decide the starts now.
     order, tried = ahead.order, ahead.tried
     a = min(below(key, 4 * draw, count - 1), below(key, 4 * draw + 1, count - 1))
     b = a + 1 + below(key, 4 * draw + 2, count - a - 1)
@@ -237,7 +232,7 @@ def other_order(ahead: Ahead, count: int, key: int, draw: int) -> int:
 
 @bare
 def exchange(ahead: Ahead, count: int, tries: int, key: int, cost: float, now: int) -> None:
-    """Try so many other orders, drawn with a key, and keep each that costs less than the one before."""
+    """Try `tries` drawn orders, and keep cheaper ones."""
     scratch = len(ahead.steps) - 1
     for draw in range(tries):
         if cost <= 0.0:  # all start now
@@ -260,9 +255,9 @@ def exchange(ahead: Ahead, count: int, tries: int, key: int, cost: float, now: i
 
 @bare
 def merge_orders(ahead: Ahead, by_last: Ints, known: int, count: int) -> None:
-    """Write to `order` that of the last plan, and put in by weight who was not in it.
+    """Insert new jobs into the last plan's order, by weight.
 
-    `by_last` has the `known` jobs of the last plan in its order, then the others by weight.
+    `by_last` has the `known` jobs of the last plan in order, then others by weight.
     """
     a, b = 0, known
     for i in range(count):
@@ -276,9 +271,9 @@ def merge_orders(ahead: Ahead, by_last: Ints, known: int, count: int) -> None:
 
 @kernel
 def schedule_or_postpone(time: Ints, value: Ints, steps: int, need: Ints, span: Ints, start: Ints) -> None:
-    """Start whoever can start first, and of these the first (PCP'19, section 2.2): writes `start`, FOREVER for never.
+    """At each step, start all jobs that fit, in priority order (PCP'19, section 2.2).
 
-    `time` and `value` need room for a step more a job. Jobs are in the order of their priorities.
+    Writes `start`, FOREVER for never. `time` and `value` need a spare step per job.
     """
     count = len(span)
     start[:] = FOREVER

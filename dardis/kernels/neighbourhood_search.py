@@ -1,7 +1,4 @@
-"""Improves a plan on real nodes: tears groups of jobs out and puts each job back where it is worth most.
-
-A group that got worse is restored. Groups of one job are coordinate descent. A plan is a queue's table and held nodes.
-"""
+"""Neighbourhood search on real nodes: removes groups of jobs, and re-inserts each for the best profit."""
 
 from __future__ import annotations
 
@@ -22,17 +19,17 @@ from dardis.model.job import FOREVER
 from dardis.model.offer_rows import FIRST
 
 GROUP, PHASE, PLACE, KEPT = range(4)
-"""Entries of the state: which group, what is being done to it, at which of its jobs; how many groups got better."""
+"""State: group, phase, place in the group, improved groups."""
 OUT, BACK, UNDO, RESTORE = range(4)
-"""Phases: the jobs are torn out, put back; or that is undone: torn out again, put where they were."""
+"""Phases: remove, re-insert; to undo, remove again, restore."""
 GAIN, TOTAL = range(2)
-"""Entries of the gains: of the group so far, of all groups that were kept."""
+"""Gains: of the group, of all kept groups."""
 SAME = 1e-9
-"""Money that is no difference: then the earlier start is better."""
+"""Smallest difference in money."""
 
 
 class Groups(NamedTuple):
-    """Jobs that are torn out together, group i `slots[offset[i]:offset[i+1]]`; how far it has come, and the gains."""
+    """Jobs of group i: `slots[offset[i]:offset[i+1]]`; progress and gains."""
 
     offset: Ints
     slots: Ints
@@ -41,7 +38,7 @@ class Groups(NamedTuple):
 
 
 class Torn(NamedTuple):
-    """How the jobs of a group were: their starts, how many nodes they held, and these one after the other."""
+    """Old starts, node counts, nodes and units of a group."""
 
     start: Ints
     held: Ints
@@ -51,10 +48,8 @@ class Torn(NamedTuple):
 
 @kernel
 def best_of_spans(spans: Ints, found: int, first: int, duration: int, slot: int, profit: DayProfit, grain: int) -> int:
-    """The start in `spans[:found]` (counted from `first`) that is worth most; -1 if none is worth anything.
-
-    Looked at are both ends of each span, every `grain` s, and where the job's start or end meets a segment's edge.
-    """
+    """Most profitable start in `spans[:found]` (from `first`), or -1 if none gains."""
+    # Tried: span ends, multiples of `grain` s, and segment edges at the job's start or end.
     edges = profit.hours.edges
     watts = profit.added_w[slot]
     before = np.empty(len(edges), dtype=np.float64)
@@ -88,10 +83,7 @@ def best_of_spans(spans: Ints, found: int, first: int, duration: int, slot: int,
 def find_best(
     rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, room: Room, profit: DayProfit, grain: int, now: int
 ) -> int:
-    """Find the start in the day that is worth most; write it to `room.result` and its nodes to the queue.
-
-    Answers FOUND, NOTHING (there is none, or none that is worth anything) or ROOM.
-    """
+    """Find the day's most profitable start; write `room.result` and nodes. Return FOUND, NOTHING or ROOM."""
     table = queue.table
     longest = np.int64(0)
     for node in range(len(member)):
@@ -125,7 +117,7 @@ def find_best(
 
 @kernel
 def account_for(queue: Queue, slot: int, profit: DayProfit, sign: int) -> float:
-    """Add a job that has a start to the grids (sign 1) or take it off (-1); return what that adds to the profit."""
+    """Add a job to the grids (sign 1) or remove a job (-1); return the change in profit."""
     start = queue.table[slot, START]
     end = start + queue.table[slot, SPAN]
     watts = sign * profit.added_w[slot]
@@ -139,10 +131,7 @@ def account_for(queue: Queue, slot: int, profit: DayProfit, sign: int) -> float:
 def put_best(
     rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, room: Room, profit: DayProfit, grain: int, now: int
 ) -> int:
-    """Reserve the job where it is worth most; else as soon as may be after the day, or at all if that is too late.
-
-    Answers DONE, FULL or ROOM.
-    """
+    """Reserve a job at its best start, else after the day, or at any time if too late."""
     answered = find_best(rows, member, queue, slot, rules, room, profit, grain, now)
     if answered == NOTHING:
         day_end = profit.hours.edges[-1]
@@ -157,7 +146,7 @@ def put_best(
 
 @folded
 def tear_out(rows: Rows, queue: Queue, slot: int, profit: DayProfit, now: int, gains: Floats) -> int:
-    """Take a job's reservation and its money away. Answers DONE or FULL."""
+    """Remove a job's reservation and profit."""
     start = queue.table[slot, START]
     if give_back(rows, queue, slot, now) == FULL:
         return FULL
@@ -168,7 +157,7 @@ def tear_out(rows: Rows, queue: Queue, slot: int, profit: DayProfit, now: int, g
 
 @folded
 def remember(queue: Queue, slot: int, torn: Torn, i: int) -> None:
-    """Note how the group's job i is."""
+    """Save job i of the group."""
     torn.start[i] = queue.table[slot, START]
     torn.held[i] = queue.table[slot, HELD]
     hold, base = queue.table[slot, HOLD], torn.held[:i].sum()
@@ -179,7 +168,7 @@ def remember(queue: Queue, slot: int, torn: Torn, i: int) -> None:
 
 @folded
 def restore(rows: Rows, queue: Queue, slot: int, torn: Torn, i: int, now: int) -> int:
-    """Reserve the group's job i as it was. Answers DONE or FULL."""
+    """Restore job i of the group."""
     hold, base = queue.table[slot, HOLD], torn.held[:i].sum()
     queue.table[slot, HELD] = torn.held[i]
     for k in range(torn.held[i]):
@@ -193,10 +182,7 @@ def rebuild(
     rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, profit: DayProfit, grain: int, now: int,
     groups: Groups, torn: Torn,
 ) -> int:  # fmt: skip
-    """Go over the groups; one that gets worse is put back as it was.
-
-    Answers DONE, or FULL or ROOM: then call it again with the same groups.
-    """
+    """Rebuild all groups, and restore worse ones."""
     offsets, slots, state, gains = groups
     while state[GROUP] < len(offsets) - 1:
         low = offsets[state[GROUP]]

@@ -1,4 +1,4 @@
-"""Where and when a waiting job fits on node profiles beside all that is reserved, and taking its nodes."""
+"""Search for start and nodes of a waiting job."""
 
 from __future__ import annotations
 
@@ -37,17 +37,16 @@ from dardis.model.job import FOREVER, NO_TIME, SHORTEST_WINDOW_S
 from dardis.model.offer_rows import FIRST, INDEX, INDEX_BITS, NODE, Asks
 
 FIRST_START, LAST_START, ALL_RUNS, ZERO = range(4)
-"""Entries of a room's `ask`, what an ask has beside the job's own columns: between which starts, the quota that asks
-for all runs, and two zeros (no draws, nothing held)."""
+"""Entries of `Room.ask`: first and last start, quota for all runs, two zeros."""
 ROOM = 3
-"""What a kernel answers when its scratch or its offers are too small; what it answers else are other numbers."""
+"""Result: scratch or offers are too small."""
 FOUND, NOTHING = 20, 21
-"""What came of a search for a start."""
+"""Results of a search."""
 
 
 @bare
 def binding_of(rules: Rules, table: Ints, slot: int, now: int) -> int:
-    """How the desired profile binds the job at `now`: a soft one does until its deadline."""
+    """How the profile binds a job now; a soft profile binds until a deadline."""
     if rules.soft and (table[slot, IGNORES] != 0 or now >= table[slot, LATEST]):
         return UNBOUND
     return rules.binding
@@ -55,7 +54,7 @@ def binding_of(rules: Rules, table: Ints, slot: int, now: int) -> int:
 
 @inlined
 def units_now(rows: Rows, node: int, request: Ints, until: int, binding: int, units: int) -> int:
-    """Units, `units` at most, that the node can hold from now (its first segment) until `until`."""
+    """Units, up to `units`, that fit from now (first segment) to `until`."""
     most = units
     kinds = len(request)
     place = rows.head[node]
@@ -76,16 +75,15 @@ def units_now(rows: Rows, node: int, request: Ints, until: int, binding: int, un
 
 
 AT_ONCE: Final = np.int64(0)
-"""No delay, for `first_nodes` and `fits_now`."""
 
 
 @bare
 def first_nodes(
     rows: Rows, member: Ints, table: Ints, slot: int, rules: Rules, now: int, delay: int, nodes: Ints, units: Ints
 ) -> int:  # fmt: skip
-    """Write the first nodes that hold the job from now on, and their units; return how many, 0 if there are too few.
+    """Write the first nodes that hold the job from now on, and units; return how many, or 0.
 
-    They could hold it whenever it starts up to `delay` s later. Where `nodes` has no room they are only counted.
+    The job may start up to `delay` s later. Empty `nodes`: count only.
     """
     request = table[slot, REQUEST:]
     binding = binding_of(rules, table, slot, now)
@@ -110,13 +108,13 @@ def first_nodes(
 
 @bare
 def fits_now(rows: Rows, member: Ints, table: Ints, slot: int, rules: Rules, now: int, delay: int) -> bool:
-    """Whether the job can start beside all that is reserved: now, and at any time up to `delay` s later."""
+    """Whether the job fits now, and up to `delay` s later."""
     return first_nodes(rows, member, table, slot, rules, now, delay, table[slot, :0], table[slot, :0]) > 0
 
 
 @inlined
 def cap_by_desired(rows: Rows, request: Ints, out: Ints, count: int) -> int:
-    """Lower the offers `out[:count]` to what is wished at this instant; drop those of less than one unit."""
+    """Limit offers to the desired profile now."""
     kinds = len(request)
     kept = 0
     for o in range(count):
@@ -136,7 +134,7 @@ def cap_by_desired(rows: Rows, request: Ints, out: Ints, count: int) -> int:
 
 @folded
 def ask_of(table: Ints, slot: int, room: Room) -> Batch:
-    """The job's row and the room's `ask` as a batch of one ask, of a job that holds nothing, for all nodes."""
+    """Job as a batch of one ask to all nodes."""
     zeros = room.ask[ZERO : ZERO + 2]
     none = zeros[:0]
     asks = Asks(
@@ -148,14 +146,14 @@ def ask_of(table: Ints, slot: int, room: Room) -> Batch:
         table[slot, UNITS : UNITS + 1],
         room.ask[ALL_RUNS : ALL_RUNS + 1],
         table[slot, GROUPS : GROUPS + 1],
-        table[slot, REQUEST:].reshape(1, len(room.free)),  # contiguous, as the requests of other batches
+        table[slot, REQUEST:].reshape(1, len(room.free)),  # contiguous, as in other batches
     )
     return Batch(asks, Held(zeros, none, none, none, none), Asked(none, none, none))
 
 
 @inlined
 def next_edge(queue: Queue, slot: int, time: int) -> int:
-    """The place of the first edge of the job's hours after `time`; that of the next hours: there is none."""
+    """Place of the job's first hours edge after `time`."""
     hours = queue.table[slot, HOURS]
     low, high = queue.edges_at[hours], queue.edges_at[hours + 1]
     while low < high:
@@ -169,7 +167,7 @@ def next_edge(queue: Queue, slot: int, time: int) -> int:
 
 @inlined
 def opens(queue: Queue, slot: int, time: int) -> int:
-    """The first time from `time` on at which the job's queue lets it start."""
+    """When the job's queue is next open."""
     if queue.table[slot, HOURS] == 0:
         return time
     place = next_edge(queue, slot, time)
@@ -179,7 +177,7 @@ def opens(queue: Queue, slot: int, time: int) -> int:
 
 @inlined
 def closes(queue: Queue, slot: int, time: int) -> int:
-    """When the job's queue, which is open at `time`, is closed next (FOREVER: never)."""
+    """When the job's queue next closes (FOREVER: never)."""
     if queue.table[slot, HOURS] == 0:
         return FOREVER
     place = next_edge(queue, slot, time)
@@ -188,7 +186,7 @@ def closes(queue: Queue, slot: int, time: int) -> int:
 
 @inlined
 def rounds_until(start: int, first: int, span: int) -> int:
-    """In how many windows from `first` on a start lies, of which the first has `span` starts and each twice as many."""
+    """Count windows to a start; the first has `span` starts, each next twice as many."""
     rounds, end = 1, first + span
     while start >= end:
         span *= 2
@@ -199,7 +197,7 @@ def rounds_until(start: int, first: int, span: int) -> int:
 
 @inlined
 def last_change(rows: Rows) -> int:
-    """When anything changes on any node for the last time."""
+    """Last change on any node."""
     last = np.int64(NO_TIME)
     for node in range(len(rows.size)):
         last = max(last, rows.time[rows.head[node] + rows.size[node] - 1])
@@ -211,9 +209,9 @@ def find(
     rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, slot: int, binding: int, first: int, last: int,
     now: int,
 ) -> int:  # fmt: skip
-    """Find the earliest start in `[first, last]`, and write it to `room.result` and its nodes to the queue.
+    """Find the earliest start in `[first, last]`; write `room.result` and nodes. Return FOUND, NOTHING or ROOM.
 
-    Answers FOUND, NOTHING or ROOM. A wish for the instant binds only where the start is given.
+    BOUND_AT_START needs `first` equal to `last`.
     """
     table = queue.table
     longest = np.int64(0)
@@ -256,12 +254,12 @@ def find(
 def find_in_hours(
     rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, slot: int, binding: int, last: int, now: int
 ) -> int:  # fmt: skip
-    """Find the earliest start in `[now, last]` at which the job's queue lets it start; as `find`."""
+    """Find the earliest start in the queue's hours, as `find`."""
     first = opens(queue, slot, now)
     while first <= last:
         until = closes(queue, slot, first)
         found = find(rows, member, queue, rules, room, slot, binding, first, min(last, until - 1), now)
-        # After the last change one open instant is as good as another.
+        # After the last change, all open times are equal.
         if found != NOTHING or until > last or until > last_change(rows):
             return found
         first = opens(queue, slot, until)
@@ -270,7 +268,7 @@ def find_in_hours(
 
 @bare
 def take(rows: Rows, queue: Queue, slot: int, start: int, now: int) -> int:
-    """Reserve the nodes that `find` wrote from `start` on. Answers DONE or FULL."""
+    """Reserve the nodes from `find`."""
     table = queue.table
     low = table[slot, HOLD]
     high = low + table[slot, HELD]
@@ -284,7 +282,7 @@ def take(rows: Rows, queue: Queue, slot: int, start: int, now: int) -> int:
 
 @inlined
 def give_back_row(rows: Rows, queue: Queue, slot: int, now: int) -> int:
-    """Drop what is reserved for a row. Answers DONE or FULL."""
+    """Release a row's reservation."""
     table = queue.table
     low = table[slot, HOLD]
     high = low + table[slot, HELD]
@@ -301,7 +299,7 @@ def give_back_row(rows: Rows, queue: Queue, slot: int, now: int) -> int:
 
 @bare
 def give_back(rows: Rows, queue: Queue, slot: int, now: int) -> int:
-    """Drop a job's reservation, with all parts. Answers DONE or FULL."""
+    """Release a job's reservation with all parts."""
     table = queue.table
     part = table[slot, PART]
     while part != 0:

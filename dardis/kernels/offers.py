@@ -1,4 +1,4 @@
-"""Offers: what all nodes of a pool answer to a batch of asks, in one pass over their profiles."""
+"""Offers of a pool's nodes to a batch of asks."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ from dardis.model.arrays import Ints
 from dardis.model.offer_rows import FIRST, FROM, NODE, OFFER_COLUMNS, TO, Asks
 
 OUT_OF_SPACE = -1
-"""What `answer` says when it needs more rows for its offers; ask again then."""
+"""Result: enlarge `out` and call again."""
 
 
 class Nodes(NamedTuple):
-    """The nodes of a pool: their profiles, the sets they are in, the number of the first, and which of them are down.
+    """Nodes of a pool: profiles, node sets, first number.
 
-    A node offers nothing before `ready[node]`, nor before it has been booted from now on, which takes `boot[node]` s
-    (0 where it is not off). Both are empty where all nodes are up.
+    Offers begin after `ready[node]`, and a boot of `boot[node]` s from now; empty if all nodes are up.
     """
 
     rows: Rows
@@ -34,7 +33,7 @@ class Nodes(NamedTuple):
 
 
 class Held(NamedTuple):
-    """What the asking jobs hold in this pool already and may use again: nodes `[offset[i], offset[i+1])`, ascending."""
+    """Reservations of the asking jobs, free for reuse: nodes `[offset[i], offset[i+1])`, ascending."""
 
     offset: Ints
     node: Ints
@@ -44,10 +43,9 @@ class Held(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """Which nodes of the pool ask i is for: `node[offset[i]:offset[i+1]]`, ascending; without offsets all of them.
+    """Nodes asked: `node[offset[i]:offset[i+1]]`, ascending; without offsets, all.
 
-    `needed[i]` says that the job can't do without any of these: they offer nothing around the starts that not all of
-    them have.
+    `needed[i]`: offer only starts shared by all.
     """
 
     offset: Ints
@@ -56,7 +54,7 @@ class Asked(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Asks that are answered together, what their jobs hold here, and whom they are for."""
+    """Asks of one call."""
 
     asks: Asks
     held: Held
@@ -64,7 +62,7 @@ class Batch(NamedTuple):
 
 
 class OfferRules(NamedTuple):
-    """How nodes offer: within the desired profile or not, the generator's code, the grid in s, the seed of draws."""
+    """Desired profile binds, generator code, grid in s, seed."""
 
     binds: bool
     kind: int
@@ -73,7 +71,7 @@ class OfferRules(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Room that `answer` works in; what it holds between calls means nothing."""
+    """Work space of `answer`."""
 
     pieces: Ints
     weights: Ints
@@ -85,7 +83,7 @@ class Scratch(NamedTuple):
 
 
 class Question(NamedTuple):
-    """A batch put to nodes at a time, with room to work in, for the offers, and for where each ask's end."""
+    """Batch of asks at a time, work space, offers, ends of each ask's offers."""
 
     nodes: Nodes
     batch: Batch
@@ -97,7 +95,7 @@ class Question(NamedTuple):
 
 
 def make_scratch(longest: int, rows: Rows, quota: int, instants: int) -> Scratch:
-    """Return room for profiles of up to `longest` breakpoints, and for drawing `quota` of `instants` start times."""
+    """Work space for profiles of `longest` breakpoints and `quota` draws of `instants` starts."""
     longest += 4
     return Scratch(
         np.empty((2 * longest, OFFER_COLUMNS), dtype=np.int64),
@@ -115,7 +113,7 @@ def drawn_offers(
     profile: Profile, wanted: Wanted, draw: Draw, first: int, grain: int, scratch: Scratch, out: Ints, before: int,
     count: int,
 ) -> int:  # fmt: skip
-    """Replace a node's feasible pieces `out[before:count]` by the runs that it offers of them; return the new count."""
+    """Replace the feasible pieces `out[before:count]` with the runs offered."""
     pieces, weights, chosen = scratch.pieces, scratch.weights, scratch.chosen
     found = count - before
     for p in range(found):
@@ -139,22 +137,22 @@ def drawn_offers(
 
 @inlined
 def up_from(nodes: Nodes, node: int, now: int) -> int:
-    """When the node is up at the soonest: `now` if it is."""
+    """When the node is up."""
     return max(now + nodes.boot[node], nodes.ready[node]) if len(nodes.ready) > 0 else now
 
 
 @inlined
 def may_run(question: Question, i: int, node: int, up: int) -> bool:
-    """Whether a node, up from `up` on, is one that may run the job of ask i, and up in time."""
+    """Whether a node may run ask i's job, and is up in time."""
     asks = question.batch.asks
     return may_use(question.nodes.member, node, asks.groups[i]) and (up <= question.now or up <= asks.last[i])
 
 
 @inlined
 def offers_of_node(question: Question, i: int, node: int, up: int, mine: int, before: int) -> int:
-    """Append what a node, up from `up` on, offers to ask i; the new count.
+    """Append a node's offers to ask i.
 
-    What the job holds there is entry `mine` of what it holds, unless that is less than 0.
+    `mine`: the job's entry in `held` (negative: none).
     """
     nodes, rules, now, scratch, out = question.nodes, question.rules, question.now, question.scratch, question.out
     rows, asks, held = nodes.rows, question.batch.asks, question.batch.held
@@ -182,7 +180,7 @@ def offers_of_node(question: Question, i: int, node: int, up: int, mine: int, be
         key = draw_key(rules.seed, asks.job[i], asks.draw_key[i], nodes.first + node, PURPOSE_START)
         draw = Draw(rules.kind, quota, rules.grain / (last - first + 1), key)
         count = drawn_offers(profile, wanted, draw, first, rules.grain, scratch, out, before, count)
-    # The usual case has no grid but seconds: instants are starts less the first.
+    # Usually the grid is 1 s: instants are starts minus the first.
     shift = first if quota < 0 and rules.grain == 1 else 0
     for row in range(before, count):
         out[row, NODE] = nodes.first + node
@@ -193,10 +191,7 @@ def offers_of_node(question: Question, i: int, node: int, up: int, mine: int, be
 
 @bare
 def answer_one(question: Question, i: int, low: int, high: int, before: int) -> int:
-    """Append the offers of the nodes `[low, high)` to ask i, nodes ascending, to the first `before` that are out.
-
-    Returns how many there are then, or OUT_OF_SPACE.
-    """
+    """Append offers of the nodes `[low, high)` to ask i; return the new count or OUT_OF_SPACE."""
     nodes, now, scratch, out = question.nodes, question.now, question.scratch, question.out
     asks, held, asked = question.batch
     own, own_end = held.offset[i], held.offset[i + 1]
@@ -230,7 +225,7 @@ def answer_one(question: Question, i: int, low: int, high: int, before: int) -> 
 
 @bare
 def keep_common(spans: Ints, common: int, offers: Ints, low: int, high: int) -> int:
-    """Keep of the offers `[low, high)` those that have an instant in one of `common` ascending spans; the new end."""
+    """Keep offers in `[low, high)` that meet one of `common` spans."""
     kept = np.int64(low)
     for row in range(low, high):
         span = np.int64(0)
@@ -245,9 +240,9 @@ def keep_common(spans: Ints, common: int, offers: Ints, low: int, high: int) -> 
 
 @bare
 def meet(spans: Ints, common: int, offers: Ints, low: int, high: int) -> int:
-    """Keep of `common` spans (columns 0 and 1) what the offers `[low, high)` of a node have, too; return how many.
+    """Intersect `common` spans with the offers `[low, high)`; return how many, or -1 if space is short.
 
-    With -1 spans it is all that the node offers. Answers -1 where there is not enough room.
+    -1 spans: copy the offers.
     """
     if common + high - low + 1 > len(spans):
         return -1
@@ -278,10 +273,9 @@ def meet(spans: Ints, common: int, offers: Ints, low: int, high: int) -> int:
 
 @bare
 def answer(question: Question) -> int:
-    """Write the offers to ask i as `out[offset[i]:offset[i+1]]`, nodes ascending; return their count or OUT_OF_SPACE.
+    """Write the offers to ask i as `out[offset[i]:offset[i+1]]`; return their count or OUT_OF_SPACE.
 
-    An ask's own reservation counts as free (such an ask must have no quota). Nothing is changed but that
-    the past is forgotten.
+    An ask's reservation counts as free, and excludes a quota.
     """
     count = np.int64(0)
     question.offset[0] = 0
@@ -305,8 +299,8 @@ def _answer(nodes: Fields, batch: Fields, rules: Fields, now: int, scratch: Fiel
 
 
 def answer_to(question: Question) -> int:
-    """`answer`, from Python."""
-    # Numba takes plain tuples from Python in 2 µs, named ones in 6: half of what a question to a node takes.
+    """Run `answer` from Python."""
+    # Plain tuples enter Numba in 2 µs, named tuples in 6: half of an ask to one node.
     nodes, (asks, held, asked), rules, now, scratch, out, offset = question
     plain = tuple(asks), tuple(held), tuple(asked)
     return _answer((tuple(nodes.rows), *nodes[1:]), plain, tuple(rules), now, tuple(scratch), out, offset)

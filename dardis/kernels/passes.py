@@ -1,7 +1,6 @@
-"""One pass over a queue of waiting jobs: who starts now, and for whom is reserved (thesis algorithms 1 to 4).
+"""Queue pass over waiting jobs (thesis algorithms 1 to 4).
 
-A job that waits or runs is a row of a table, named by its slot. A pass that needs more room says so and goes on where
-it stopped when it is called again, so nothing is decided twice.
+A job is a table row, named by its slot.
 """
 
 from __future__ import annotations
@@ -69,14 +68,13 @@ from dardis.model.job import FOREVER, NO_TIME
 from dardis.model.offer_rows import FIRST_FIT
 
 CLEAR, IN_ORDER, BEHIND, CLOSE = range(4)
-"""Phases of a pass."""
 BEGUN, STAYS = 10, 11
-"""What became of a job that was tried: started, or did not."""
+"""Result: the job started, or still waits."""
 
 
 @bare
 def withdraw(rows: Rows, queue: Queue, slot: int, now: int) -> int:
-    """Take a waiting job and its reservation away. Answers DONE or FULL."""
+    """Remove a waiting job and its reservation."""
     if queue.table[slot, START] != NO_TIME and give_back(rows, queue, slot, now) == FULL:
         return FULL
     for which in (RULE, BACK):
@@ -91,7 +89,7 @@ def withdraw(rows: Rows, queue: Queue, slot: int, now: int) -> int:
 
 @inlined
 def mark_begun(table: Ints, slot: int, room: Room) -> int:
-    """Note that a job starts now on the nodes that it holds. Answers BEGUN."""
+    """Record a start now; return BEGUN."""
     table[slot, GONE] = 1
     room.started[room.state[STARTED]] = slot
     room.state[STARTED] += 1
@@ -100,7 +98,7 @@ def mark_begun(table: Ints, slot: int, room: Room) -> int:
 
 @folded
 def begin(rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, room: Room, now: int) -> int:
-    """Start a job that fits now. Answers BEGUN, or FULL or ROOM; anything else is a defect."""
+    """Start a job that fits now."""
     table = queue.table
     if rules.choice == FIRST_FIT or len(member) == 1:  # one node leaves no choice
         nodes, units = queue.hold_node[table[slot, HOLD] :], queue.hold_units[table[slot, HOLD] :]
@@ -119,9 +117,9 @@ def begin(rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, room:
 
 @folded
 def reserve_earliest(rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, room: Room, now: int) -> int:
-    """Reserve the earliest start of a job that can't start now. Answers STAYS, or FULL or ROOM.
+    """Reserve a job's earliest start.
 
-    Where a profile that binds at the instant forbids to start now although there is room, the room is held.
+    If only the profile forbids a start now, capacity is reserved from now on.
     """
     table = queue.table
     spans = binding_of(rules, table, slot, now) == BOUND_THROUGHOUT
@@ -141,7 +139,7 @@ def reserve_earliest(rows: Rows, member: Ints, queue: Queue, slot: int, rules: R
 
 @inlined
 def hopeless(table: Ints, slot: int, room: Room) -> bool:
-    """Whether the machine has too little free, or a job that asks for no more has failed in this pass."""
+    """Whether free capacity is too small, or a job with no larger request failed in this pass."""
     for k in range(len(room.free)):
         if table[slot, REQUEST + k] * table[slot, UNITS] > room.free[k]:
             return True
@@ -163,10 +161,7 @@ def hopeless(table: Ints, slot: int, room: Room) -> bool:
 
 @bare
 def begin_shape(rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, room: Room, now: int) -> int:
-    """Start a job now that asks for more than units on any nodes (`shapes`), if it finds them and its queue is open.
-
-    Answers BEGUN or STAYS, or FULL or ROOM.
-    """
+    """Start a job with a shape now; return BEGUN, STAYS, FULL or ROOM."""
     table = queue.table
     if opens(queue, slot, now) > now:
         return STAYS
@@ -180,7 +175,7 @@ def begin_shape(rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules,
 
 @folded
 def try_shape(rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, room: Room, now: int) -> int:
-    """Let a job that has no reservation, and asks for more than units on any nodes, start, or get one (`shapes`)."""
+    """Start or reserve a job with a shape."""
     state = room.state
     begun = begin_shape(rows, member, queue, slot, rules, room, now)
     if begun != STAYS:
@@ -196,7 +191,7 @@ def try_shape(rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, r
 
 @folded
 def try_job(rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, room: Room, now: int) -> int:
-    """Let one job start, keep or improve its reservation, or get one while there are any left."""
+    """Start a job, or keep, improve or make its reservation."""
     table, state = queue.table, room.state
     reserved = table[slot, START]
     if reserved != NO_TIME:
@@ -224,12 +219,12 @@ def try_job(rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, roo
 
 @bare
 def count_free(rows: Rows, free: Ints, now: int) -> None:
-    """Write what is free now of each kind, summed over all nodes."""
+    """Write the free capacity now, by kind."""
     count = len(rows.size)
     for node in range(count):
         forget_before(rows, node, now)
     for k in range(len(free)):
-        total = 0  # not in the array, which might be any of the others: an eighth of a pass over 5,832 nodes
+        total = 0  # a local, as the array might alias others: an eighth of a pass over 5,832 nodes
         for node in range(count):
             total += max(rows.value[rows.head[node], k], 0)
         free[k] = total
@@ -237,10 +232,7 @@ def count_free(rows: Rows, free: Ints, now: int) -> None:
 
 @bare
 def prolong(rows: Rows, queue: Queue, slot: int, now: int) -> int:
-    """Let a job that runs longer than expected hold its nodes for its new span, which is written already.
-
-    Answers DONE or FULL; anything else is a defect: its nodes hold it still.
-    """
+    """Extend a job's reservation to the new span."""
     table = queue.table
     low = table[slot, HOLD]
     high = low + table[slot, HELD]
@@ -250,11 +242,9 @@ def prolong(rows: Rows, queue: Queue, slot: int, now: int) -> int:
 
 @bare
 def take_in(rows: Rows, queue: Queue, room: Room, now: int) -> int:
-    """Free what those who have ended hold, and put those who have arrived in order.
+    """Release ended jobs and insert arrived jobs.
 
-    Answers DONE or FULL; anything else is a defect.
-
-    Who outruns what was expected holds his nodes still: then nobody's reservation can be relied on.
+    If a job outruns its span, all reservations are cancelled.
     """
     size = queue.size
     while size[ENDED] > 0:
@@ -281,22 +271,22 @@ def take_in(rows: Rows, queue: Queue, room: Room, now: int) -> int:
 
 @folded
 def clear(rows: Rows, queue: Queue, rules: Rules, room: Room, now: int) -> int:
-    """Begin a pass: see whether all are to be tried, and give back reservations that are worked out anew."""
+    """Begin a pass; cancel reservations to recompute."""
     table, state = queue.table, room.state
     count = queue.size[RULE]
     if rules.backfill and (rules.depth > 1 or (rules.depth == 1 and table[queue.lists[RULE, 0], FRESH])):
-        # A new first job takes the reservation from the old one; so may any, where there are several.
+        # A new first job takes the reservation of the old one; with several reservations, any new job may.
         state[WHOLE] = 1
-    if rules.backfill and rules.window > 0:  # whoever has started lets somebody in of whom nothing is known
+    if rules.backfill and rules.window > 0:  # a start may bring an untried job into the window
         state[WHOLE] = 1
     for place in range(count if state[WHOLE] else 0):
         slot = queue.lists[RULE, place]
-        # Room that is held for a job which only the profile forbids to start must not forbid others before it.
+        # Capacity held for a job that only the profile delays must not block jobs before it.
         anew = rules.depth > 0 or (rules.binding == BOUND_AT_START and table[slot, START] <= now)
         if anew and table[slot, START] != NO_TIME and give_back(rows, queue, slot, now) == FULL:
             return FULL
     if state[WHOLE]:
-        state[RESERVED] = 0  # only a number of reservations counts, and then all are worked out anew
+        state[RESERVED] = 0  # only their number is limited, and then all are recomputed
     count_free(rows, room.free, now)
     state[STARTED] = 0
     state[LOOKED_AT] = 0
@@ -306,7 +296,7 @@ def clear(rows: Rows, queue: Queue, rules: Rules, room: Room, now: int) -> int:
 
 @bare
 def close(queue: Queue, rules: Rules, room: Room, now: int) -> None:
-    """End a pass: take those that started off the lists, and find out when a reservation begins or a wish ends."""
+    """End a pass: remove started jobs, and find the next reserved start and deadline."""
     table, state = queue.table, room.state
     for which in range(2 if state[STARTED] > 0 else 0):
         kept = 0
@@ -322,7 +312,7 @@ def close(queue: Queue, rules: Rules, room: Room, now: int) -> None:
         slot = queue.lists[RULE, place]
         table[slot, FRESH] = 0
         if table[slot, START] != NO_TIME:
-            # Room that is held past its time is held anew.
+            # Capacity held past its time is reserved anew.
             over = table[slot, START] + table[slot, SPAN]
             state[FOLLOWING] = min(state[FOLLOWING], table[slot, START] if table[slot, START] > now else over)
         if rules.soft and rules.binding != UNBOUND and table[slot, LATEST] > now:
@@ -357,7 +347,7 @@ def _one_pass(rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, 
                 break
         if state[PHASE] == IN_ORDER and state[BLOCKED] != NONE and rules.backfill:
             state[PHASE] = BEHIND
-            last = state[PLACE] + rules.window - 2  # the first in the window is whoever is blocked
+            last = state[PLACE] + rules.window - 2  # the blocked job is the first in the window
             if rules.window > 0 and last < queue.size[RULE]:
                 state[LAST] = lists[RULE, last]
             state[PLACE] = 0
@@ -369,8 +359,8 @@ def _one_pass(rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, 
 
 
 def pass_over(rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, now: int) -> int:
-    """Go over the queue once. Answers DONE, or FULL or ROOM: then give it that and call it again."""
-    # To look into named tuples takes longer than most passes do: 4.4 µs against 1.6 µs for plain ones.
+    """Make one queue pass."""
+    # Plain tuples: named tuples take Numba longer to unpack than most passes take (4.4 µs against 1.6 µs).
     return _pass_over(tuple(rows), member, tuple(queue), tuple(rules), room[:-1], tuple(room.scratch), now)
 
 
@@ -378,6 +368,5 @@ def pass_over(rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, 
 def _pass_over(
     rows: Fields, member: Ints, queue: Fields, rules: Fields, room: Fields, scratch: Fields, now: int
 ) -> int:
-    """`pass_over` with the fields of its arguments."""
     fields = room + (Scratch(*scratch),)  # noqa: RUF005 (Numba adds tuples, but can't unpack two into one)
     return _one_pass(Rows(*rows), member, Queue(*queue), Rules(*rules), Room(*fields), now)

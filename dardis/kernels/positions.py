@@ -1,11 +1,8 @@
-"""Schedule-or-postpone on positions (PCP'20, section 3 "Search"): the answer that a solver starts from.
+"""Schedule-or-postpone on positions (PCP'20, section 3 "Search"): first solution of a solver.
 
-Decides who starts when and which positions each unit takes; never goes back. Time goes from one end to the next: at
-each, who goes first by priority and finds room starts, its units on the highest positions that are free.
-
-What is taken is a box: positions `[low, high)` of a kind within a node, during `[start, end)`. Those of a node and kind
-are a chain in the order of `low`; the chains lie in one pool, for every unit takes its boxes once. Times are counted
-from the decision's instant.
+Jobs start by priority on the highest free positions, at event times, without backtracking. A box has positions
+`[low, high)` of a kind within a node during `[start, end)`. Boxes of a node and kind form a chain by `low`. Times
+count from the decision.
 """
 
 from __future__ import annotations
@@ -20,14 +17,14 @@ from dardis.model.arrays import Bools, Ints
 from dardis.model.job import FOREVER, NO_TIME
 
 NOBODY = -1
-"""No box comes after, or no position is free."""
+"""No further box, or no free position."""
 
 
 class Pool(NamedTuple):
-    """Boxes in chains: the first of each node and kind, and of each box the next, its positions and its time."""
+    """Boxes in chains: heads, links, positions, times."""
 
     head: Ints
-    """(nodes, kinds)"""
+    """Shape (nodes, kinds)."""
     after: Ints
     low: Ints
     high: Ints
@@ -36,7 +33,7 @@ class Pool(NamedTuple):
 
 
 class Machine(NamedTuple):
-    """What empty nodes hold, shape (nodes, kinds), the sets they are in, and whether units of a job are kept apart."""
+    """Capacities and node sets; `distinct`: one unit per node."""
 
     capacity: Ints
     member: Ints
@@ -44,9 +41,9 @@ class Machine(NamedTuple):
 
 
 class Shapes(NamedTuple):
-    """What jobs ask for that are alike: a unit's request, shape (shapes, kinds), node groups, and for how long.
+    """Distinct requests: shape (shapes, kinds), node groups, walltime.
 
-    `span` is 1 for all where no box begins later: then how long a job runs does not matter to where it fits.
+    `span` is 1 if no box begins later, as walltimes then do not matter.
     """
 
     request: Ints
@@ -55,7 +52,7 @@ class Shapes(NamedTuple):
 
 
 class Queue(NamedTuple):
-    """Jobs in the order of their priorities: their shapes, units and durations, and the first of their units' rows."""
+    """Jobs by priority; `first` is the first unit row."""
 
     shape: Ints
     units: Ints
@@ -64,34 +61,34 @@ class Queue(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What is decided. A job that fits nowhere now starts at NO_TIME; then its units' rows mean nothing."""
+    """Result; jobs without a place start at NO_TIME."""
 
     start: Ints
     node: Ints
-    """Of every unit: ascending within a job."""
+    """By unit, ascending within a job."""
     offset: Ints
-    """(units, kinds): first position within the node, ascending within a job and node; −1: it asks for none."""
+    """(units, kinds): first position within the node, ascending within a job and node; −1: none requested."""
 
 
 class Counts(NamedTuple):
-    """How many units of each shape find room now."""
+    """Units that fit now, by shape."""
 
     on_node: Ints
-    """(shapes, nodes)"""
+    """Shape (shapes, nodes)."""
     total: Ints
     waiting: Ints
-    """Jobs of each shape that have not started: counts of a shape without any are not kept."""
+    """Waiting jobs; without any, counts are outdated."""
 
 
 def make_pool(nodes: int, kinds: int, boxes: int) -> Pool:
-    """A pool with room for so many boxes, all chains empty."""
+    """Return empty chains for `boxes` boxes."""
     head = np.full((nodes, kinds), NOBODY, dtype=np.int64)
     return Pool(head, *(np.empty(max(boxes, 1), dtype=np.int64) for _ in range(5)))
 
 
 @bare
 def put(pool: Pool, box: int, node: int, kind: int) -> None:
-    """Link a box that is written into its chain."""
+    """Link a box into its chain."""
     before, at = NOBODY, pool.head[node, kind]
     while at != NOBODY and pool.low[at] < pool.low[box]:
         before, at = at, pool.after[at]
@@ -104,7 +101,7 @@ def put(pool: Pool, box: int, node: int, kind: int) -> None:
 
 @bare
 def runs_fit(pool: Pool, node: int, kind: int, now: int, span: int, request: int, capacity: int) -> int:
-    """How often `request` positions in a row are free over `[now, now + span)`; boxes that are past are unlinked."""
+    """Count free runs of `request` positions; unlink past boxes."""
     before, at = NOBODY, pool.head[node, kind]
     free_from, fits = 0, 0
     while at != NOBODY:
@@ -125,7 +122,7 @@ def runs_fit(pool: Pool, node: int, kind: int, now: int, span: int, request: int
 
 @bare
 def highest(pool: Pool, node: int, kind: int, now: int, span: int, request: int, capacity: int) -> int:
-    """The highest first of `request` positions in a row that are free over `[now, now + span)`, or NOBODY."""
+    """First position of the highest free run of `request` positions, or `NOBODY`."""
     at, free_from, found = pool.head[node, kind], 0, NOBODY
     while at != NOBODY:
         if pool.end[at] > now and pool.start[at] < now + span:
@@ -138,7 +135,7 @@ def highest(pool: Pool, node: int, kind: int, now: int, span: int, request: int,
 
 @bare
 def units_fit(pool: Pool, machine: Machine, shapes: Shapes, shape: int, node: int, now: int) -> int:
-    """How many units of a shape a node holds from now on."""
+    """Units of a shape that fit a node from now on."""
     if not may_use(machine.member, node, shapes.groups[shape]):
         return 0
     fits = 1 if machine.distinct else FOREVER
@@ -152,7 +149,7 @@ def units_fit(pool: Pool, machine: Machine, shapes: Shapes, shape: int, node: in
 
 @bare
 def recount(pool: Pool, machine: Machine, shapes: Shapes, counts: Counts, node: int, now: int) -> None:
-    """Count anew what a node holds."""
+    """Update a node's counts."""
     for shape in range(len(counts.total)):
         if counts.waiting[shape] > 0:
             fits = units_fit(pool, machine, shapes, shape, node, now)
@@ -172,7 +169,7 @@ def take(
     job: int,
     now: int,
 ) -> int:
-    """Start a job for whose units there is room, on the highest positions; answers how many boxes there are then."""
+    """Start a job that fits, on the highest positions."""
     shape, duration = queue.shape[job], queue.duration[job]
     left = queue.units[job]
     plan.start[job] = now
@@ -203,7 +200,7 @@ def take(
 
 @bare
 def next_end(ends: Ints, ended: int, queue: Queue, plan: Plan, now: int) -> int:
-    """When something ends next: what is given, of which so many have ended, or a job that has started."""
+    """Next end of a given box or a started job."""
     soonest = ends[ended] if ended < len(ends) else FOREVER
     for job in range(len(plan.start)):
         end = plan.start[job] + queue.duration[job]
@@ -214,7 +211,7 @@ def next_end(ends: Ints, ended: int, queue: Queue, plan: Plan, now: int) -> int:
 
 @kernel
 def load(pool: Pool, node: Ints, kind: Ints, low: Ints, high: Ints, start: Ints, end: Ints) -> None:
-    """Put boxes into an empty pool."""
+    """Insert boxes into an empty pool."""
     count = len(node)
     pool.low[:count], pool.high[:count], pool.start[:count], pool.end[:count] = low, high, start, end
     for box in range(count):
@@ -223,7 +220,7 @@ def load(pool: Pool, node: Ints, kind: Ints, low: Ints, high: Ints, start: Ints,
 
 @bare
 def mark_ended(queue: Queue, plan: Plan, before: int, now: int, stale: Bools) -> None:
-    """Mark the nodes of the jobs that end during `(before, now]`."""
+    """Mark the nodes of jobs that end during `(before, now]`."""
     for job in range(len(queue.shape)):
         if plan.start[job] != NO_TIME and before < plan.start[job] + queue.duration[job] <= now:
             for unit in range(queue.first[job], queue.first[job] + queue.units[job]):
@@ -232,7 +229,7 @@ def mark_ended(queue: Queue, plan: Plan, before: int, now: int, stale: Bools) ->
 
 @bare
 def keep_fitting(counts: Counts, queue: Queue, plan: Plan, fits: Bools) -> int:
-    """Note who fits now by himself, and forget the others; answers how many do."""
+    """Keep jobs that fit alone."""
     fitting = 0
     for job in range(len(queue.shape)):
         plan.start[job] = NO_TIME
@@ -254,9 +251,9 @@ def schedule(
     which: Ints,
     later: Bools,
 ) -> None:
-    """Start all jobs that fit now, now or later, beside the first `boxes` of the pool.
+    """Start all jobs that fit, now or later, beside the first `boxes` of the pool.
 
-    `ends` ascend, `which` node each is of; `later`, shape (nodes,), is where boxes begin after now.
+    `ends` ascend, on nodes `which`; `later`, (nodes,), marks boxes after now.
     """
     nodes, shape_count = len(machine.member), len(shapes.span)
     on_node = np.zeros((shape_count, nodes), dtype=np.int64)

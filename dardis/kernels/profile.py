@@ -1,6 +1,6 @@
-"""Profiles of nodes as step functions: reserve, release and measure them, one node or all of a machine.
+"""Node profiles as step functions.
 
-Columns of a profile row: `kinds` times free, then, where a desired profile was given, `kinds` times wished.
+Columns: free capacity by kind; with a desired profile, its remaining part by kind.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from dardis.model.platform import Maintenance, Platform
 from dardis.model.target import DesiredProfile
 
 DONE, FULL, REFUSED = 0, 1, 2
-"""What `reserve` answers: reserved, arena full (grow it and ask again), does not fit."""
+"""Results: done; arena full; does not fit."""
 
 
 @inlined
 def split_at(rows: Rows, node: int, moment: int) -> int:
-    """See that the profile has a breakpoint at `moment`; return its arena index."""
+    """Ensure a breakpoint at `moment`; return its index."""
     place = find(rows, node, moment)
     if place >= rows.head[node] and rows.time[place] == moment:
         return place
@@ -36,7 +36,7 @@ def split_at(rows: Rows, node: int, moment: int) -> int:
 
 @inlined
 def same_values(rows: Rows, a: int, b: int) -> bool:
-    """Whether two entries hold the same values."""
+    """Whether two entries are equal."""
     for c in range(rows.value.shape[1]):
         if rows.value[a, c] != rows.value[b, c]:
             return False
@@ -45,7 +45,7 @@ def same_values(rows: Rows, a: int, b: int) -> bool:
 
 @inlined
 def apply(rows: Rows, node: int, start: int, end: int, request: Ints, units: int) -> None:
-    """Take `units` times `request` from all columns over `[start, end)`; negative units give back. Needs two slots."""
+    """Subtract `units` times `request` over `[start, end)`; negative units release. Needs two slots."""
     first = split_at(rows, node, start)
     last = split_at(rows, node, end)
     kinds = len(request)
@@ -62,7 +62,7 @@ def apply(rows: Rows, node: int, start: int, end: int, request: Ints, units: int
 
 @inlined
 def holds(rows: Rows, node: int, start: int, end: int, request: Ints, units: int) -> bool:
-    """Whether the node has the capacity for `units` units over all of `[start, end)`."""
+    """Whether the units fit during `[start, end)`."""
     place = np.uint64(max(find(rows, node, start), rows.head[node]))
     stop = np.uint64(rows.head[node] + rows.size[node])
     while place < stop and rows.time[place] < end:
@@ -75,7 +75,7 @@ def holds(rows: Rows, node: int, start: int, end: int, request: Ints, units: int
 
 @bare
 def reserve(rows: Rows, nodes: Ints, units: Ints, request: Ints, start: int, end: int, now: int) -> int:
-    """Reserve `units[i]` units on `nodes[i]` over `[start, end)`, all or nothing. Answers DONE, FULL or REFUSED."""
+    """Reserve `units[i]` on `nodes[i]` over `[start, end)`, all or nothing; return DONE, FULL or REFUSED."""
     for i in range(len(nodes)):
         forget_before(rows, nodes[i], now)
         if not holds(rows, nodes[i], start, end, request, units[i]):
@@ -90,7 +90,7 @@ def reserve(rows: Rows, nodes: Ints, units: Ints, request: Ints, start: int, end
 
 @bare
 def release(rows: Rows, nodes: Ints, units: Ints, request: Ints, start: int, end: int, now: int) -> int:
-    """Give back what `reserve` took, over `[start, end)` (which may be its later part). Answers DONE or FULL."""
+    """Release a reservation over `[start, end)`, or its later part."""
     for i in range(len(nodes)):
         forget_before(rows, nodes[i], now)
         if not make_room(rows, nodes[i], np.int64(2)):
@@ -102,10 +102,7 @@ def release(rows: Rows, nodes: Ints, units: Ints, request: Ints, start: int, end
 
 @bare
 def bring_forward(rows: Rows, nodes: Ints, units: Ints, request: Ints, start: int, end: int, new: int) -> None:
-    """Reserve from `new` on what is reserved over `[start, end)`, for as long; it fits there. Needs four slots each.
-
-    What both times have in common stays as it is.
-    """
+    """Move a reservation over `[start, end)` to `new`, where the units fit. Needs four slots each."""
     until = new + end - start
     for i in range(len(nodes)):
         apply(rows, nodes[i], max(until, start), end, request, -units[i])
@@ -116,15 +113,15 @@ def bring_forward(rows: Rows, nodes: Ints, units: Ints, request: Ints, start: in
 def without(
     profile: Profile, start: int, end: int, request: Ints, units: int, out_time: Ints, out_value: Values
 ) -> int:
-    """Copy a profile as it would be without `units` times `request` over `[start, end)`; return its length.
+    """Copy a profile without a reservation.
 
-    The copy needs room for two more entries than the profile has.
+    Needs space for two more entries.
     """
     time, value, stop = profile.time, profile.value, profile.stop
     kinds = len(request)
     count = 0
     place = profile.head
-    passed = 0  # how many of the reservation's two ends lie behind
+    passed = 0  # ends of the reservation passed
     while place < stop or passed < 2:
         edge = start if passed == 0 else end
         if place < stop and (passed == 2 or time[place] <= edge):
@@ -143,10 +140,7 @@ def without(
 
 @bare
 def ends(rows: Rows, capacity: Ints, nodes: Ints) -> tuple[int, int]:
-    """The last breakpoint of any of the nodes, and the last instant at which any has less than its capacity free.
-
-    Of all nodes, if none is named.
-    """
+    """Last breakpoint of the nodes (empty: all), and end of their last reservation."""
     horizon = last_end = -(np.int64(1) << 62)
     for place in range(len(nodes) or len(rows.size)):
         node = nodes[place] if len(nodes) else place
@@ -166,7 +160,7 @@ def ends(rows: Rows, capacity: Ints, nodes: Ints) -> tuple[int, int]:
 
 @bare
 def book(rows: Rows, nodes: Ints, job: int, start: int, now: int) -> int:
-    """Note on each node that `job` will start at `start` (rows of starts, value = job). Answers DONE or FULL."""
+    """Record `job`'s start on each node."""
     for i in range(len(nodes)):
         if not make_room(rows, nodes[i], np.int64(1)):
             return FULL
@@ -184,7 +178,7 @@ def book(rows: Rows, nodes: Ints, job: int, start: int, now: int) -> int:
 
 @bare
 def unbook(rows: Rows, nodes: Ints, job: int, start: int) -> None:
-    """Strike `job` from the nodes' lists; where it has begun it may be gone already."""
+    """Remove `job` from the nodes' lists, if present."""
     for i in range(len(nodes)):
         place = find(rows, nodes[i], start)
         while place >= rows.head[nodes[i]] and rows.time[place] == start:
@@ -196,7 +190,7 @@ def unbook(rows: Rows, nodes: Ints, job: int, start: int) -> None:
 
 @bare
 def rebook(rows: Rows, nodes: Ints, job: int, start: int, new: int) -> int:
-    """Note that `job` will start at `new` already, and not at `start`. Answers DONE, or REFUSED if it isn't there."""
+    """Move `job`'s start to `new`, an earlier time; return DONE, or REFUSED if absent."""
     for i in range(len(nodes)):
         node = nodes[i]
         place = find(rows, node, start)
@@ -213,7 +207,7 @@ def rebook(rows: Rows, nodes: Ints, job: int, start: int, new: int) -> int:
 
 @bare
 def later_jobs(rows: Rows, nodes: Ints, now: int, depth: Ints, out: Ints) -> int:
-    """Write the first `depth[i]` jobs that start after `now` on `nodes[i]`; return their count, or minus the need."""
+    """Write the first `depth[i]` jobs after `now` on `nodes[i]`; return their count, or minus the need."""
     count = 0
     for i in range(len(nodes)):
         place = find(rows, nodes[i], now) + 1
@@ -230,10 +224,10 @@ _ALL: Ints = np.zeros(0, dtype=np.int64)
 
 
 class NodeProfiles:
-    """What is free, and what is wished and not yet used, on the nodes `[first, last)` of a platform."""
+    """Profiles of the nodes `[first, last)` of a platform."""
 
     def __init__(self, platform: Platform, first: int, last: int, desired: DesiredProfile | None) -> None:
-        """Lay out empty profiles: capacity less maintenance, and the desired profile where there is one."""
+        """Create profiles of capacity less maintenance, and the desired profile."""
         self.first = first
         self.count = last - first
         self.capacity: Ints = np.ascontiguousarray(platform.capacity[first:last])
@@ -243,7 +237,7 @@ class NodeProfiles:
         self.profiles = make_rows(self.count, 2 * kinds if desired else kinds, 8, np.int32)
         self._lay_out(platform, desired)
         self.changes = self._times()
-        """When capacity or what is wished changes by itself, ascending."""
+        """Times when capacity or desired profile change."""
 
     def _lay_out(self, platform: Platform, desired: DesiredProfile | None) -> None:
         kinds = len(platform.kinds)
@@ -261,7 +255,7 @@ class NodeProfiles:
         for node in range(self.first, self.first + self.count) if platform.maintenance else ():
             place = np.array([node - self.first], dtype=np.int64)
             for start, end in platform.closed_spans(node):
-                # Nothing fits then: all that the node holds is taken.
+                # Maintenance takes the node's whole capacity.
                 if not self.reserve(place, one, self.capacity[node - self.first], start, end, NO_TIME):
                     raise ProtocolError(f"node {node}: its maintenance from {start} to {end} s cannot be reserved")
         for window in platform.maintenance:
@@ -269,7 +263,6 @@ class NodeProfiles:
                 self._take_less(window, window.less)
 
     def _take_less(self, window: Maintenance, less: tuple[int, ...]) -> None:
-        """Let nodes hold so much less for a while."""
         mine = np.array([node for node in window.nodes if self.first <= node < self.first + self.count], dtype=np.int64)
         amounts = np.array(less, dtype=np.int64)
         if len(mine) and not self.reserve(
@@ -301,11 +294,11 @@ class NodeProfiles:
         self.profiles.size[local] = len(times)
 
     def grow(self) -> None:
-        """Make room for more breakpoints."""
+        """Enlarge the arena."""
         self.profiles = grown(self.profiles)
 
     def reserve(self, nodes: Ints, units: Ints, request: Ints, start: int, end: int, now: int) -> bool:
-        """Reserve on all these nodes, or on none and return False."""
+        """Reserve all, or nothing and return False."""
         while True:
             answer = reserve(self.profiles, nodes, units, request, start, end, now)
             if answer != FULL:
@@ -313,10 +306,10 @@ class NodeProfiles:
             self.grow()
 
     def release(self, nodes: Ints, units: Ints, request: Ints, start: int, end: int, now: int) -> None:
-        """Give back what was reserved over `[start, end)`."""
+        """Release a reservation."""
         while release(self.profiles, nodes, units, request, start, end, now) == FULL:
             self.grow()
 
     def ends(self, nodes: Ints = _ALL) -> tuple[int, int]:
-        """When the last thing changes on these nodes (all, if none is named), and when their last reservation ends."""
+        """Last change on the nodes (empty: all), and end of their last reservation."""
         return ends(self.profiles, self.capacity, nodes)

@@ -1,4 +1,4 @@
-"""What nodes publish of their profiles, and how task managers keep it: steps that only fall as time goes on."""
+"""Published profiles: steps that only fall."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dardis.model.arrays import Bools, Ints
 
 @bare
 def mark_passed(rows: Rows, since: int, now: int, changed: Bools) -> None:
-    """Mark the nodes on which something has begun or ended by itself after `since`, up to `now`."""
+    """Mark nodes with a change in `(since, now]`."""
     for node in range(len(rows.size)):
         forget_before(rows, node, now)
         changed[node] |= rows.time[rows.head[node]] > since
@@ -20,7 +20,7 @@ def mark_passed(rows: Rows, since: int, now: int, changed: Bools) -> None:
 
 @bare
 def tell(rows: Rows, since: int, now: int, changed: Bools) -> int:
-    """How many nodes have changed since they last published, at `since`; from now on none has."""
+    """Count nodes changed since `since`, and reset the marks."""
     mark_passed(rows, since, now, changed)
     count = np.int64(0)
     for node in range(len(changed)):
@@ -31,10 +31,7 @@ def tell(rows: Rows, since: int, now: int, changed: Bools) -> int:
 
 @bare
 def publish(rows: Rows, nodes: Ints, now: int, offset: Ints, time: Ints, value: Ints) -> int:
-    """Write of each node from when on how much is free (and wished) without a break since now; return the steps.
-
-    Minus what is needed, when `time` and `value` have too little room.
-    """
+    """Write until when each node's capacity stays available from now; return the steps, or minus the space needed."""
     needed = np.int64(0)
     for i in range(len(nodes)):
         needed += rows.size[nodes[i]]
@@ -63,13 +60,13 @@ def publish(rows: Rows, nodes: Ints, now: int, offset: Ints, time: Ints, value: 
 
 @bare
 def accept(rows: Rows, nodes: Ints, offset: Ints, time: Ints, value: Ints) -> int:
-    """Replace the nodes' rows by what they have published. Answers DONE or FULL."""
+    """Replace rows with published steps."""
     for i in range(len(nodes)):
         node = nodes[i]
         steps = offset[i + 1] - offset[i]
         rows.size[node] = 0
         rows.head[node] = rows.base[node]
-        # Two slots more, so that a start can be noted in place.
+        # Two more slots, for a start in place.
         if not make_room(rows, node, steps + 2):
             return FULL
         head = rows.head[node]

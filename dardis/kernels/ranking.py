@@ -1,8 +1,7 @@
-"""Sums of offers and ranked candidates, as a tree of hosts adds them up.
+"""Sums of offers and ranked candidates, combined in a tree of hosts.
 
-A candidate is a row (key, node, units it takes, incarnation of its host). The best of several hosts' best are the best
-of all their nodes, so a tree of hosts can pass them on, and nobody's list is longer than the job has units. For a
-contiguous choice one must see who is beside whom: there all candidates are passed on, by node.
+A candidate is a row (key, node, units, incarnation of the host). The best of the hosts' best are the best of all, so
+lists stay short. Contiguous selection needs all candidates, by node.
 """
 
 from __future__ import annotations
@@ -38,7 +37,6 @@ from dardis.model.offer_rows import (
 )
 
 FEW = 128
-"""Candidates up to which they are put in order one by one."""
 
 
 @inlined
@@ -51,7 +49,7 @@ def goes_before(rows: Ints, a: int, b: int) -> bool:
 
 @bare
 def keep_best(rows: Ints, low: int, high: int, units: int) -> int:
-    """Rank the rows `[low, high)`, which are few, in place, and cut them where they hold `units`; return their end."""
+    """Rank a few rows in place; drop surplus."""
     end = low
     total = np.int64(0)
     for row in range(low, high):
@@ -84,7 +82,7 @@ def keep_best(rows: Ints, low: int, high: int, units: int) -> int:
 
 @kernel
 def best_of(rows: Ints, low: int, high: int, units: int, choice: int) -> int:
-    """Put the candidates `[low, high)` in order, in place, and leave out who is not needed; return where they end."""
+    """Rank the candidates `[low, high)` in place; drop surplus."""
     if choice == CONTIGUOUS:
         tail = rows[low:high].copy()
         order = np.argsort(tail[:, BEST_NODE])
@@ -107,10 +105,7 @@ def best_of(rows: Ints, low: int, high: int, units: int, choice: int) -> int:
 
 @kernel
 def rank_nodes(question: Question, tree: Tree, choice: Choice, start: Ints, incarnation: int, best: Ints) -> int:
-    """Write the best nodes for `start[i]` of ask i as `best[offset[i]:offset[i+1]]`.
-
-    Returns how many rows that is, or OUT_OF_SPACE.
-    """
+    """Write best nodes for `start[i]` of ask i to `best[offset[i]:offset[i+1]]`; return how many or OUT_OF_SPACE."""
     asks, out, offset = question.batch.asks, question.out, question.offset
     hosts, block, nodes = len(tree.children), tree.block, len(question.nodes.member)
     pending = np.empty(hosts + 1, dtype=np.int64)
@@ -145,7 +140,7 @@ def rank_nodes(question: Question, tree: Tree, choice: Choice, start: Ints, inca
 
 @kernel
 def take_best(best: Ints, units: int, choice: int, nodes: Ints, node_units: Ints) -> int:
-    """Give `units` to ranked candidates that hold them; write nodes, ascending, and units; return how many nodes."""
+    """Give `units` to ranked candidates; write nodes, ascending, and units."""
     if choice == CONTIGUOUS:
         taken = np.zeros(len(best), dtype=np.int64)
         take_contiguous(best[:, BEST_NODE], best[:, BEST_UNITS], units, taken)
@@ -170,14 +165,11 @@ def take_best(best: Ints, units: int, choice: int, nodes: Ints, node_units: Ints
 
 
 SENT, LONGEST_TO_ROOT = range(2)
-"""What is counted of the messages between virtual hosts: their rows in all, and most rows of one to the root."""
+"""Message counters of virtual hosts: all rows, most rows to the root."""
 
 
 class Tree(NamedTuple):
-    """The virtual hosts of a pool: host h has the nodes `[h * block, (h + 1) * block)` and `children[h]` children.
-
-    All children come after their host; what they send is `counted`.
-    """
+    """Virtual hosts: host h has the nodes `[h * block, (h + 1) * block)` and `children[h]` children, which follow."""
 
     block: int
     children: Ints
@@ -186,7 +178,7 @@ class Tree(NamedTuple):
 
 @inlined
 def cut_at_once(steps: Ints, low: int, high: int, units: int) -> bool:
-    """Whether the job is held at the first instant of all: then this instant is all that remains, as the first row."""
+    """Reduce the steps to the first instant if the job fits then."""
     first = FOREVER
     for row in range(low, high):
         first = min(first, steps[row, STEP_INSTANT])
@@ -205,9 +197,9 @@ def cut_at_once(steps: Ints, low: int, high: int, units: int) -> bool:
 
 @kernel
 def add_up(steps: Ints, low: int, high: int, units: int, cut: bool) -> int:
-    """Put the steps `[low, high)` in order and join those of an instant, in place; return where they end then.
+    """Sort the steps `[low, high)` and merge equal instants, in place.
 
-    With `cut` nothing remains after the first instant at which they hold `units`.
+    `cut`: end after the first instant with `units`.
     """
     if low == high:
         return low
@@ -238,9 +230,9 @@ def add_up(steps: Ints, low: int, high: int, units: int, cut: bool) -> int:
 
 @inlined
 def take_children(tree: Tree, host: int, pending: Ints, depth: int, end: int) -> tuple[int, int]:
-    """Take a host's children, who came last, off the stack of what is pending: its new depth, and where theirs begins.
+    """Pop a host's children from the stack; return the new depth, and the begin of their rows.
 
-    `pending[:depth]` is where each host's rows begin, `end` where the last one's end.
+    `pending[:depth]`: begins of each host's rows; `end`: the last end.
     """
     counted, children = tree.counted, tree.children[host]
     top = depth
@@ -253,7 +245,7 @@ def take_children(tree: Tree, host: int, pending: Ints, depth: int, end: int) ->
 
 @bare
 def steps_of(offers: Ints, count: int, distinct: bool, steps: Ints, end: int) -> int:
-    """Append the steps of `count` offers; return where they end."""
+    """Append the steps of `count` offers."""
     for o in range(count):
         for side in range(2):
             sign = np.int64(1 - 2 * side)
@@ -266,13 +258,10 @@ def steps_of(offers: Ints, count: int, distinct: bool, steps: Ints, end: int) ->
 
 @kernel
 def sum_offers(question: Question, tree: Tree, cut: bool, distinct: bool, steps: Ints) -> int:
-    """Write the steps of all nodes to ask i as `steps[offset[i]:offset[i+1]]`; return how many, or OUT_OF_SPACE.
-
-    `out` has room for the offers of a block; OUT_OF_SPACE means either.
-    """
+    """Write the steps to ask i as `steps[offset[i]:offset[i+1]]`; return how many, or OUT_OF_SPACE."""
     asks, out, offset = question.batch.asks, question.out, question.offset
     hosts, nodes = len(tree.children), len(question.nodes.member)
-    pending = np.empty(hosts + 1, dtype=np.int64)  # where the steps of what is not added up yet begin
+    pending = np.empty(hosts + 1, dtype=np.int64)  # begins of steps not added up yet
     end = np.int64(0)
     offset[0] = 0
     for i in range(len(asks.job)):
@@ -294,7 +283,7 @@ def sum_offers(question: Question, tree: Tree, cut: bool, distinct: bool, steps:
 
 @kernel
 def starts_of_sums(steps: Ints, units: int, spans: Ints) -> int:
-    """Write the spans (from, to, sum of indices) of instants that count, as `common_starts`; return how many."""
+    """Write the spans of common instants, as `common_starts`."""
     count = 0
     held = index_sum = np.int64(0)
     for row in range(len(steps)):

@@ -1,7 +1,6 @@
-"""What a host of a tree does with a question that others ask as well: from block to block, without reading it.
+"""Answers of a tree's host to common asks, without decoding.
 
-A block is a message as it is on the wire (`dardis.model.offer_rows`). Who can't make out a block says so, by an answer
-without anything in it: then it is to be read like any other message.
+A block is a message in wire form (`dardis.model.offer_rows`). An empty result means: decode the message.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ from dardis.model.job import NO_TIME
 from dardis.model.offer_rows import BEST_COLUMNS, CANDIDATES, FIRST, STEP_COLUMNS, SUMS, Asks
 
 _JOBS = offer_rows.NUMBERS + offer_rows.ASK_NUMBERS + 2 * offer_rows.ASK_ARRAYS + 1
-"""Where the first array of an ask begins; all have one dimension, but one of them two."""
+"""Begin of an ask's first array."""
 _ADDED = (SUMS, CANDIDATES)
 
 
 @inlined
 def find_arrays(block: Ints, begin: Ints, size: Ints) -> int:
-    """Write where an ask's arrays begin and how long they are; return how many asks it holds, -1 if that is no ask."""
+    """Write begins and lengths of an ask's arrays; return the number of asks, or -1 if malformed."""
     at = offer_rows.NUMBERS + offer_rows.ASK_NUMBERS
     if (
         len(block) < at
@@ -62,23 +61,23 @@ def find_arrays(block: Ints, begin: Ints, size: Ints) -> int:
 
 @folded
 def part(block: Ints, begin: Ints, length: Ints, array: int) -> Ints:
-    """One of an ask's arrays."""
+    """Array of an ask."""
     return block[begin[array] : begin[array] + length[array]]
 
 
 def adds_up(block: Ints) -> bool:
-    """Whether it is an ask of which the answers of many nodes are added up; kernels look at the rest."""
+    """Whether a block is an ask with summable answers; kernels check the rest."""
     return len(block) > _JOBS and block[offer_rows.TAG] == offer_rows.ASK_TAG and block[offer_rows.WANT] in _ADDED
 
 
 def jobs_of(ask: Ints) -> Ints:
-    """The jobs that an ask is about; none where it makes no sense."""
+    """Jobs of an ask; none if malformed."""
     return ask[_JOBS : _JOBS + max(int(ask[offer_rows.NUMBERS + offer_rows.ASK_NUMBERS + 1]), 0)]
 
 
 @folded
 def blank(block: Ints, asks: int, rows: int) -> tuple[Ints, int]:
-    """An answer with room for so many rows, all said but what it holds; and where its offsets begin."""
+    """Answer with `rows` empty rows, and the begin of its offsets."""
     of_sums = block[offer_rows.WANT] == SUMS
     numbers, columns = (
         (offer_rows.SUMS_NUMBERS, STEP_COLUMNS) if of_sums else (offer_rows.CANDIDATES_NUMBERS, BEST_COLUMNS)
@@ -105,11 +104,9 @@ def answer_block(  # noqa: PLR0913 (as is said below)
     hosts_of: int, held_offset: Ints, held_node: Ints, held_units: Ints, held_start: Ints, held_end: Ints,
     has_desired: bool, seed: int, now: int, incarnation: int, down_until: int,
 ) -> Ints:  # fmt: skip
-    """What a pool answers to an ask for sums or candidates; [OUT_OF_SPACE] where `out` or `rows` is too short.
-
-    They stand one by one, since to look into named tuples takes longer than all else that is done before the nodes are
-    asked: the fields of Rows, Nodes, Scratch, Tree and Held.
-    """
+    """Answer of a pool to an ask for sums or candidates; [OUT_OF_SPACE] if `out` or `rows` is too short."""
+    # Separate fields of Rows, Nodes, Scratch, Tree and Held: unpacking named tuples takes longer than all other work
+    # before the nodes.
     begin, length = np.empty(offer_rows.ASK_ARRAYS, dtype=np.int64), np.empty(offer_rows.ASK_ARRAYS, dtype=np.int64)
     asks = find_arrays(block, begin, length)
     alike = (
@@ -119,7 +116,7 @@ def answer_block(  # noqa: PLR0913 (as is said below)
         and block[offer_rows.GENERATOR] == FIRST
     )
     if not alike or length[offer_rows.SAMPLE_OFFSET] > 0 or length[offer_rows.REQUEST] != asks * capacity.shape[1]:
-        return block[:0].copy()  # some nodes are asked, or starts are drawn: that needs room of other sizes
+        return block[:0].copy()  # asks to some nodes, and draws, need other space
     column = Asks(
         part(block, begin, length, offer_rows.JOB), part(block, begin, length, offer_rows.DRAW_KEY),
         part(block, begin, length, offer_rows.FIRST_START), part(block, begin, length, offer_rows.LAST_START),
@@ -163,7 +160,7 @@ def answer_block(  # noqa: PLR0913 (as is said below)
 
 @inlined
 def rows_in(said: Ints, whole: Ints, offset: int, asks: int) -> int:
-    """How many rows these answers hold; -1 if one of them is not like the blank answer `whole`."""
+    """Count the answers' rows; -1: an answer does not match the blank `whole`."""
     total = at = np.int64(0)
     while at < len(said):
         if at + len(whole) > len(said) or said[at + offer_rows.TAG] != whole[offer_rows.TAG]:
@@ -186,7 +183,7 @@ def rows_in(said: Ints, whole: Ints, offset: int, asks: int) -> int:
 
 @inlined
 def take_rows(said: Ints, offset: int, asks: int, i: int, rows: Ints, end: int) -> int:
-    """Append what all answers say to ask i to the rows; return where they end."""
+    """Append all answers to ask i."""
     at, columns = np.int64(0), rows.shape[1]
     while at < len(said):
         low, high = said[at + offset + i], said[at + offset + i + 1]
@@ -201,7 +198,7 @@ def take_rows(said: Ints, offset: int, asks: int, i: int, rows: Ints, end: int) 
 
 @kernel
 def join_blocks(block: Ints, said: Ints) -> Ints:
-    """What several hosts have `said` to an ask for sums or candidates, block after block, as one answer of them all."""
+    """Merge several hosts' answers into one."""
     begin, length = np.empty(offer_rows.ASK_ARRAYS, dtype=np.int64), np.empty(offer_rows.ASK_ARRAYS, dtype=np.int64)
     asks = find_arrays(block, begin, length)
     if asks < 0:

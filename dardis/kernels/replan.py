@@ -1,8 +1,6 @@
-"""A pass over a queue by a plan that is made anew: those are started who start now by it, where nodes hold them.
+"""Queue pass by a new plan: jobs planned for now start if nodes are free.
 
-The plan is one of sums (`ahead`). Its weights are `(wait + 10 h) / (duration · √cores)`, and for those who have waited
-for over a day much more: whoever waits on has to come first some day. It begins with what costs less of two orders,
-that of the weights and that of the last plan.
+Weights are `(wait + 10 h) / (duration · √cores)`, and far larger after a day of waiting.
 """
 
 from __future__ import annotations
@@ -55,36 +53,33 @@ from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, NO_TIME
 
 HEAD_START_S, DAY_S = 36_000, 86_400
+# With 2, means are as good but the longest wait on SDSC-BLUE is 2.1 times EASY's; with 12, means are worse. Strict
+# precedence after a day costs a tenth of the mean wait where many wait so long (KTH, Curie).
 STEEPNESS = 6
-"""The power of the days of his wait by which whoever has waited for over a day weighs more.
-
-With 2 the means are as good, but the longest wait on SDSC-BLUE is 2.1 times EASY's; with 12 the means are worse. To put
-whoever has waited for over a day strictly first costs a tenth of the mean wait where many have (KTH, Curie).
-"""
+"""Exponent of the days of wait in weights after a day."""
 
 
 PER_LEVEL = 32.0
-"""How many times as much those weigh whose priority is one level higher."""
+"""Factor of weights per priority level."""
 
 
 class Planning(NamedTuple):
-    """How much is planned: jobs that are looked at, orders that are tried, and what their weights go by."""
+    """Jobs planned, orders tried, and the weight rule."""
 
     jobs: int
     exchanges: int
     short_first: bool
-    """Whether weights are 1 / duration."""
+    """Weights are 1 / duration."""
     pauses: bool
-    """Whether the pass pauses once it has planned, so that somebody may look for a better plan."""
+    """Pause after planning, so that another search can improve the plan."""
 
 
 PLANNED = 64
-"""What a pass that pauses answers: call it again to go on."""
 
 
 @inlined
 def weight_of(table: Ints, slot: int, planning: Planning, now: int) -> float:
-    """What a second of a job's wait costs."""
+    """Cost of a second of wait."""
     waited = now - table[slot, SUBMIT]
     if planning.short_first:
         weight = 1.0 / table[slot, SPAN]
@@ -98,7 +93,7 @@ def weight_of(table: Ints, slot: int, planning: Planning, now: int) -> float:
 
 @inlined
 def sums_hold(table: Ints, slot: int, room: Room) -> bool:
-    """Whether all nodes together have enough free for a job."""
+    """Whether the free sums suffice for a job."""
     for k in range(len(room.free)):
         if table[slot, REQUEST + k] * table[slot, UNITS] > room.free[k]:
             return False
@@ -107,7 +102,7 @@ def sums_hold(table: Ints, slot: int, room: Room) -> bool:
 
 @inlined
 def anybody_fits(queue: Queue, room: Room) -> bool:
-    """Whether all nodes together have enough free for anybody who waits."""
+    """Whether the free sums suffice for any job."""
     for place in range(queue.size[RULE]):
         if sums_hold(queue.table, queue.lists[RULE, place], room):
             return True
@@ -116,7 +111,7 @@ def anybody_fits(queue: Queue, room: Room) -> bool:
 
 @folded
 def choose_weightiest(queue: Queue, rules: Rules, planning: Planning, ahead: Ahead, now: int) -> int:
-    """Write those who are planned, the weightiest first; return how many."""
+    """Write the planned jobs, heaviest first."""
     table = queue.table
     waiting = queue.size[RULE]
     lightness = np.empty(waiting, dtype=np.float64)
@@ -131,7 +126,7 @@ def choose_weightiest(queue: Queue, rules: Rules, planning: Planning, ahead: Ahe
         ahead.order[i] = i
         ahead.span[i] = table[slot, SPAN]
         ahead.weight[i] = -lightness[by_weight[i]]
-        # What binds at the start alone is seen to when it starts: a plan would have it hold for the whole run.
+        # A profile binding only at the start is checked then; a plan would apply it to the whole run.
         bound = binding_of(rules, table, slot, now) == BOUND_THROUGHOUT
         for c in range(ahead.need.shape[1]):
             free = c < kinds
@@ -141,9 +136,9 @@ def choose_weightiest(queue: Queue, rules: Rules, planning: Planning, ahead: Ahe
 
 @bare
 def write_free(ahead: Ahead, table: Ints, running: Ints, ends: Ints, now: int) -> None:
-    """Write what is free from now on: what the empty machine has, less what those take who run, until their `ends`.
+    """Write the free capacity from now on.
 
-    `running` are their slots, in the order of `ends`.
+    `running`: slots, by `ends`.
     """
     time, value = ahead.time[0], ahead.value[0]
     kinds = table.shape[1] - REQUEST
@@ -180,7 +175,7 @@ def write_free(ahead: Ahead, table: Ints, running: Ints, ends: Ints, now: int) -
 
 @folded
 def begin_profile(ahead: Ahead, table: Ints, now: int) -> None:
-    """Write what is free from now on beside those who run."""
+    """Write the free capacity beside running jobs."""
     count = 0
     for slot in range(len(table)):
         count += table[slot, GONE] == 1 and table[slot, START] != NO_TIME
@@ -197,7 +192,7 @@ def begin_profile(ahead: Ahead, table: Ints, now: int) -> None:
 
 @folded
 def begin_order(ahead: Ahead, table: Ints, count: int, now: int) -> float:
-    """Plan by weights, and in the order of the last plan, and keep what costs less; return that cost."""
+    """Plan by weight or the last plan's order, whichever is cheaper; return the cost."""
     cost = put_all(ahead, 0, count, now)
     places = np.full(count, FOREVER, dtype=np.int64)
     known = 0
@@ -215,7 +210,7 @@ def begin_order(ahead: Ahead, table: Ints, count: int, now: int) -> float:
 
 @folded
 def look_ahead(queue: Queue, rules: Rules, room: Room, planning: Planning, ahead: Ahead, now: int) -> None:
-    """Plan those who wait, and write to `chosen` who is to start now."""
+    """Plan waiting jobs, and write `chosen`."""
     ahead.count[:] = 0
     for place in range(queue.size[RULE]):
         if queue.table[queue.lists[RULE, place], OTHER] != 0:
@@ -235,7 +230,7 @@ def look_ahead(queue: Queue, rules: Rules, room: Room, planning: Planning, ahead
 
 @folded
 def choose(ahead: Ahead, table: Ints, count: int, now: int) -> None:
-    """Write who is to start now by the plan, and after them the others; and the plan's order, for the next."""
+    """Write `chosen`, and the plan's order."""
     ahead.count[0] = 0
     for i in range(count):
         job = ahead.order[i]
@@ -278,12 +273,12 @@ def _one_pass(
         elif sums_hold(queue.table, slot, room) and fits_now(rows, member, queue.table, slot, rules, now, AT_ONCE):
             outcome = begin(rows, member, queue, slot, rules, room, now)
         elif state[RESERVED] < rules.depth:
-            # Its turn has come, but what is free lies scattered: nodes are kept for it, or it would wait for ever.
+            # Free capacity is scattered: reserve nodes, or the job might wait for ever.
             outcome = reserve_earliest(rows, member, queue, slot, rules, room, now)
         if outcome not in (BEGUN, STAYS):
             return outcome
         if outcome == STAYS:
-            ahead.count[0] = ahead.count[1]  # what the plan gave to it is left to the others
+            ahead.count[0] = ahead.count[1]  # other jobs may use its planned share
         state[PLACE] += 1
     close(queue, rules, room, now)
     state[PHASE] = CLEAR
@@ -293,10 +288,7 @@ def _one_pass(
 def pass_over(
     rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, planning: Planning, ahead: Ahead, now: int
 ) -> int:
-    """Plan, and start who is to start now. Answers DONE, or FULL or ROOM: then give it that and call it again.
-
-    One that pauses answers PLANNED first.
-    """
+    """Plan, and start jobs; PLANNED is a pause: call again."""
     plain = tuple(rows), member, tuple(queue), tuple(rules), room[:-1], tuple(room.scratch)
     return _pass_over(*plain, tuple(planning), tuple(ahead), now)
 
@@ -306,7 +298,6 @@ def _pass_over(
     rows: Fields, member: Ints, queue: Fields, rules: Fields, room: Fields, scratch: Fields, planning: Fields,
     ahead: Fields, now: int,
 ) -> int:  # fmt: skip
-    """`pass_over` with the fields of its arguments."""
     fields = room + (Scratch(*scratch),)  # noqa: RUF005 (Numba adds tuples, but can't unpack two into one)
     return _one_pass(
         Rows(*rows), member, Queue(*queue), Rules(*rules), Room(*fields), Planning(*planning), Ahead(*ahead), now
@@ -314,13 +305,12 @@ def _pass_over(
 
 
 def adopt(ahead: Ahead, table: Ints, order: Ints, now: int) -> None:
-    """Plan in another order, while a pass pauses, unless that costs more."""
+    """Adopt another order during a pause, unless costlier."""
     _adopt(tuple(ahead), table, order, now)
 
 
 @kernel
 def _adopt(fields: Fields, table: Ints, order: Ints, now: int) -> None:
-    """`adopt` with the fields of its arguments."""
     ahead, count = Ahead(*fields), len(order)
     cost = cost_before(ahead, count, now)
     ahead.kept[:count] = ahead.order[:count]

@@ -1,7 +1,4 @@
-"""Whole rounds in one call, where a task manager and all nodes share a process: offers, selection, reservation.
-
-What comes out is what the messages between them would bring (`offers`, `selection`, `profile`).
-"""
+"""Allocation rounds in one call, for a task manager and nodes that share a process."""
 
 from __future__ import annotations
 
@@ -34,18 +31,14 @@ from dardis.model.job import FOREVER
 from dardis.model.offer_rows import Asks
 
 PROFILES_FULL, BOOKS_FULL, NOTHING = 20, 21, 22
-"""Answers beside DONE, OUT_OF_SPACE and REFUSED (a defect): make room in these rows and call again; no start."""
+"""Results: enlarge these rows and call again; no start found."""
 AS_IT_IS = 23
-"""A start was found for what a job has of its nodes, all of it."""
 BEFORE: Final = np.int64(0)
-"""How many offers are out before those of a job."""
+"""Offers in `out` before the job's."""
 
 
 class Pool(NamedTuple):
-    """What a pool holds: reservations of its nodes, what these hold when empty (nodes, kinds), and how they choose.
-
-    What has changed, and who can hold the unit that is asked for from now on (`NO_OPENINGS`: each is asked).
-    """
+    """Reservations, capacity (nodes, kinds), selection rule and free-capacity index."""
 
     books: Rows
     capacity: Ints
@@ -55,16 +48,16 @@ class Pool(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Where answers are written: by job its start (NONE: none), nodes and rounds, and the node that refused.
+    """Results by job: start (NONE: none), nodes, rounds, refusing node.
 
-    The nodes of job i and their units are from `at[i]` on. `place` (1,) says which job is next.
+    Job i's nodes and units begin at `at[i]`. `place` (1,) is the next job.
     """
 
     start: Ints
     count: Ints
     rounds: Ints
     refuser: Ints
-    """Place among the nodes that it holds; less than 0: nobody is known."""
+    """Place among the job's nodes; negative: unknown."""
     at: Ints
     nodes: Ints
     units: Ints
@@ -73,13 +66,11 @@ class Found(NamedTuple):
 
 @folded
 def _instant_of(question: Question, i: int, count: int, choice: Choice) -> int:
-    """The instant that is taken of the offers that are out, or NONE."""
     return earliest_start(question.out[:count], question.batch.asks.units[i], choice.distinct)
 
 
 @folded
 def _take_at(question: Question, i: int, count: int, instant: int, choice: Choice, found: Found) -> None:
-    """Take nodes of the offers that are out from that instant on."""
     asks = question.batch.asks
     start = Start(instant, asks.first[i], asks.walltime[i], asks.units[i], asks.job[i], asks.draw_key[i])
     nodes, node_units = found.nodes[found.at[i] : found.at[i + 1]], found.units[found.at[i] : found.at[i + 1]]
@@ -89,7 +80,6 @@ def _take_at(question: Question, i: int, count: int, instant: int, choice: Choic
 
 @folded
 def _start_now(question: Question, pool: Pool, found: Found) -> int:
-    """Take nodes for the question's job from now on, by who is known to be open; return as `nodes_now`."""
     nodes, asks, now = question.nodes, question.batch.asks, question.now
     catch_up(nodes.rows, nodes.member, pool.capacity, pool.changes, pool.openings, asks.request[0], asks.groups[0], now)
     if asks.first[0] != now:
@@ -101,11 +91,7 @@ def _start_now(question: Question, pool: Pool, found: Found) -> int:
 
 @folded
 def _start_later(question: Question, pool: Pool, found: Found, span: int) -> int:
-    """Look for the earliest start, whatever windows it is found in; answers DONE, NOTHING or OUT_OF_SPACE.
-
-    Where it is known who is open, only those are asked who could hold a unit in time; so the first look ends where as
-    many can as it takes nodes at least.
-    """
+    # The index limits asks to nodes that can hold a unit in time.
     nodes, asks, openings, choice = question.nodes, question.batch.asks, pool.openings, pool.choice
     none = question.batch.asked.node
     knows = len(openings.key) > 0
@@ -157,7 +143,6 @@ def _start_later(question: Question, pool: Pool, found: Found, span: int) -> int
 
 @folded
 def _seek(question: Question, pool: Pool, found: Found, span: int) -> int:
-    """Reserve the earliest start of the question's job, and book it; windows double, the first has `span` starts."""
     nodes, asks, now = question.nodes, question.batch.asks, question.now
     rows = nodes.rows
     found.start[0] = NONE
@@ -183,10 +168,7 @@ def _seek(question: Question, pool: Pool, found: Found, span: int) -> int:
 
 @inlined
 def needs_all(question: Question, pool: Pool, i: int, refuser: int) -> bool:
-    """Whether the nodes that a job holds can hold no more of its units than they do, or there is but one of them.
-
-    Where one is known that has refused, it has been found before.
-    """
+    """Whether the job needs all units its nodes can hold, or a refuser is known."""
     asks, held = question.batch.asks, question.batch.held
     if refuser >= 0 or held.offset[i + 1] - held.offset[i] == 1:
         return True
@@ -199,9 +181,9 @@ def needs_all(question: Question, pool: Pool, i: int, refuser: int) -> bool:
 
 @inlined
 def holds_from(rows: Rows, node: int, request: Ints, units: int, first: int, walltime: int, before: int) -> int:
-    """The first time from `first` on at which a node holds so many units for `walltime` s, or else until `before`.
+    """First time from `first` when a node holds the units for `walltime` s.
 
-    Where there is none before that, it is no earlier.
+    Without a fit before `before`, the result is no earlier.
     """
     begin = first
     place = np.uint64(max(find(rows, node, first), rows.head[node]))
@@ -218,11 +200,8 @@ def holds_from(rows: Rows, node: int, request: Ints, units: int, first: int, wal
 
 @bare
 def start_of_all(question: Question, i: int, refuser: Ints) -> int:
-    """The first start, before its own, from which on all nodes that a job holds offer it what it has of them; or NONE.
-
-    What it has it keeps from its own start on, so only what comes before is looked at: node after node, each from where
-    the one before can. Who refuses stands in `refuser` afterwards, and is asked first: mostly the same does again.
-    """
+    """First earlier start at which all the job's nodes offer its units, or NONE."""
+    # The node in `refuser` is tried first, as it mostly refuses again.
     nodes, asks, held = question.nodes, question.batch.asks, question.batch.held
     low, count = held.offset[i], held.offset[i + 1] - held.offset[i]
     walltime, last, own = asks.walltime[i], asks.last[i], held.start[i]
@@ -246,7 +225,6 @@ def start_of_all(question: Question, i: int, refuser: Ints) -> int:
 
 @folded
 def _find_earlier(question: Question, pool: Pool, found: Found, i: int) -> int:
-    """Look for an earlier start of a job on its own nodes; answers DONE, AS_IT_IS, NOTHING or OUT_OF_SPACE."""
     asks, held, rows = question.batch.asks, question.batch.held, question.nodes.rows
     low, high = held.offset[i], held.offset[i + 1]
     found.start[i] = NONE
@@ -258,7 +236,7 @@ def _find_earlier(question: Question, pool: Pool, found: Found, i: int) -> int:
         for place in range(low, high):
             found.nodes[place], found.units[place] = held.node[place] + question.nodes.first, held.units[place]
         return AS_IT_IS
-    for place in range(low, high):  # others that have moved may have made it longer
+    for place in range(low, high):  # moves of other jobs may have made the profile longer
         if rows.size[held.node[place]] + 4 > len(question.scratch.time):
             return OUT_OF_SPACE
     count = answer_one(question, i, np.int64(0), len(question.nodes.member), BEFORE)
@@ -273,12 +251,11 @@ def _find_earlier(question: Question, pool: Pool, found: Found, i: int) -> int:
 
 @folded
 def _move(question: Question, pool: Pool, found: Found, i: int) -> int:
-    """Give back what a job holds, and take what was found."""
     asks, held, now = question.batch.asks, question.batch.held, question.now
     rows, books = question.nodes.rows, pool.books
     low, high = held.offset[i], held.offset[i + 1]
     for place in range(low, high):
-        # What follows gives back and takes on the same nodes.
+        # Release and reserve below use the same nodes.
         if not make_room(rows, held.node[place], np.int64(4)):
             return PROFILES_FULL
         if not make_room(books, held.node[place], np.int64(1)):
@@ -298,7 +275,6 @@ def _move(question: Question, pool: Pool, found: Found, i: int) -> int:
 
 @folded
 def _move_as_it_is(question: Question, pool: Pool, found: Found, i: int) -> int:
-    """Let a job have what it holds from the start on that was found."""
     asks, held, rows = question.batch.asks, question.batch.held, question.nodes.rows
     low, high = held.offset[i], held.offset[i + 1]
     mine, units = held.node[low:high], held.units[low:high]
@@ -312,7 +288,6 @@ def _move_as_it_is(question: Question, pool: Pool, found: Found, i: int) -> int:
 
 @folded
 def _improve(question: Question, pool: Pool, found: Found) -> int:
-    """Move jobs that hold something to earlier starts on the same nodes, one after the other, from `place` on."""
     while found.place[0] < len(question.batch.asks.job):
         i = found.place[0]
         outcome = _find_earlier(question, pool, found, i)
@@ -345,12 +320,10 @@ def _run(
 
 
 def run(question: Question, pool: Pool, found: Found, span: int) -> int:
-    """With a `span` reserve the earliest start of one job, with 0 let jobs that hold nodes start earlier on these.
+    """Reserve one job's earliest start (`span` > 0), or move jobs earlier on their nodes from `place` on (0).
 
-    One is searched for from its ask's `first` on, in windows of which the first has `span` starts and each has twice
-    as many as the one before, up to where nothing changes any more; rounds are counted, and key draws. Others move one
-    after the other, from `place` on. Answers DONE or NOTHING; OUT_OF_SPACE, PROFILES_FULL or BOOKS_FULL: call it again
-    when there is room; REFUSED is a defect.
+    Windows begin at the ask's `first` with `span` starts, and double up to the last change. Rounds key the draws.
+    Returns DONE or NOTHING; REFUSED is a defect.
     """
     nodes, (asks, held, asked), rules, now, scratch, out, offset = question
     plain = tuple(asks), tuple(held), tuple(asked)

@@ -1,7 +1,4 @@
-"""One growing, sorted row of (time, values) a node, all rows in one arena; the past is dropped as time goes on.
-
-A node's profile is such a row (its values hold until the next breakpoint), its list of reservations another.
-"""
+"""Sorted rows of (time, values), one per node, in a shared arena."""
 
 from __future__ import annotations
 
@@ -15,25 +12,25 @@ from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER
 
 SLACK = 6
-"""Free slots that every row has after `grown`: what one call of any kernel needs in place."""
+"""Free slots per row after `grown`; enough for one kernel call."""
 
 
 class Rows(NamedTuple):
-    """Node n's entries are `time[head[n] : head[n] + size[n]]`, inside its slots `[base[n], base[n] + slots[n])`."""
+    """Entries of node n: `time[head[n] : head[n] + size[n]]`, in slots `[base[n], base[n] + slots[n])`."""
 
     base: Ints
     slots: Ints
     head: Ints
     size: Ints
     tail: Ints
-    """Shape (1,): where the unused end of the arena begins."""
+    """Shape (1,): begin of the unused arena."""
     time: Ints
     value: NDArray[Any]
-    """Shape (arena, columns); 32-bit for profiles, 64-bit for job numbers."""
+    """(arena, columns); 32-bit for profiles, 64-bit for job numbers."""
 
 
 def make_rows(count: int, columns: int, slots: int, dtype: type[np.integer[Any]]) -> Rows:
-    """Return `count` empty rows with room for `slots` entries each, and as much again to grow into."""
+    """Empty rows of `slots` entries, with as much spare arena."""
     base = np.arange(count, dtype=np.int64) * slots
     arena = 2 * count * slots + 64
     return Rows(
@@ -48,7 +45,7 @@ def make_rows(count: int, columns: int, slots: int, dtype: type[np.integer[Any]]
 
 
 def grown(rows: Rows, extra: int = 0) -> Rows:
-    """Return the rows packed, each with room for `SLACK` more, and at least `extra` slots behind them to grow into."""
+    """Packed rows with `SLACK` spare slots each and `extra` behind."""
     slots = rows.size + rows.size // 2 + SLACK
     ends = np.cumsum(slots)
     base = ends - slots
@@ -56,7 +53,7 @@ def grown(rows: Rows, extra: int = 0) -> Rows:
     arena = total + max(extra, total // 2) + 64
     time = np.zeros(arena, dtype=np.int64)
     value = np.zeros((arena, rows.value.shape[1]), dtype=rows.value.dtype)
-    # Entry j of all rows, one gather: source head[n] + j, target base[n] + j.
+    # One gather for entry j of all rows: source head[n] + j, target base[n] + j.
     owner = np.repeat(np.arange(len(slots)), rows.size)
     place = np.arange(len(owner)) - np.repeat(np.cumsum(rows.size) - rows.size, rows.size)
     time[base[owner] + place] = rows.time[rows.head[owner] + place]
@@ -66,7 +63,7 @@ def grown(rows: Rows, extra: int = 0) -> Rows:
 
 @inlined
 def forget_before(rows: Rows, node: int, now: int) -> None:
-    """Drop a profile's entries that have been followed by another by `now`."""
+    """Drop entries that ended by `now`."""
     while rows.size[node] > 1 and rows.time[rows.head[node] + 1] <= now:
         rows.head[node] += 1
         rows.size[node] -= 1
@@ -74,7 +71,7 @@ def forget_before(rows: Rows, node: int, now: int) -> None:
 
 @inlined
 def find(rows: Rows, node: int, moment: int) -> int:
-    """Arena index of the last entry at or before `moment`; one before the row when there is none."""
+    """Arena index of the last entry at or before `moment`, or before the row."""
     low = rows.head[node] - 1
     high = rows.head[node] + rows.size[node]
     while high - low > 1:
@@ -88,8 +85,8 @@ def find(rows: Rows, node: int, moment: int) -> int:
 
 @inlined
 def shift_up(rows: Rows, low: int, high: int) -> None:
-    """Move the entries `[low, high)` of the arena by one to the right."""
-    # Signed indices may count from the end, which is tested at each: unsigned ones take a tenth of the time.
+    """Move the entries `[low, high)` right by one."""
+    # Unsigned indices: signed ones are tested for counting from the end, and take ten times as long.
     count, end, one = np.uint64(high - low), np.uint64(high), np.uint64(1)
     for i in range(count):
         rows.time[end - i] = rows.time[end - i - one]
@@ -100,7 +97,7 @@ def shift_up(rows: Rows, low: int, high: int) -> None:
 
 @inlined
 def shift_down(rows: Rows, low: int, high: int, target: int) -> None:
-    """Copy the entries `[low, high)` of the arena to where `target` is, which is not behind `low` if they overlap."""
+    """Copy the entries `[low, high)` to `target`; no overlap behind `low`."""
     count, source, to = np.uint64(high - low), np.uint64(low), np.uint64(target)
     for i in range(count):
         rows.time[to + i] = rows.time[source + i]
@@ -111,7 +108,7 @@ def shift_down(rows: Rows, low: int, high: int, target: int) -> None:
 
 @inlined
 def make_room(rows: Rows, node: int, entries: int) -> bool:
-    """See that the row can take `entries` more; False when the arena is full (call `grown`, then again)."""
+    """Ensure space for `entries`; False: call `grown`."""
     head = rows.head[node]
     size = rows.size[node]
     base = rows.base[node]
@@ -119,7 +116,7 @@ def make_room(rows: Rows, node: int, entries: int) -> bool:
         return True
     target = base
     if size + entries > rows.slots[node] - (rows.slots[node] >> 2):
-        # Less than a quarter would stay free: move to the end of the arena with twice the slots.
+        # Less than a quarter would stay free: move to the arena's end with twice the slots.
         slots = 2 * (size + entries)
         target = rows.tail[0]
         if target + slots > len(rows.time):
@@ -134,7 +131,7 @@ def make_room(rows: Rows, node: int, entries: int) -> bool:
 
 @inlined
 def open_slot(rows: Rows, node: int, place: int) -> None:
-    """Shift the entries from arena index `place` on by one; room must have been made."""
+    """Shift entries from `place` on; space must exist."""
     end = rows.head[node] + rows.size[node]
     shift_up(rows, place, end)
     rows.size[node] += 1
@@ -142,7 +139,7 @@ def open_slot(rows: Rows, node: int, place: int) -> None:
 
 @inlined
 def close_slot(rows: Rows, node: int, place: int) -> None:
-    """Remove the entry at arena index `place`."""
+    """Remove the entry at `place`."""
     end = rows.head[node] + rows.size[node]
     shift_down(rows, place + 1, end, place)
     rows.size[node] -= 1
@@ -150,10 +147,7 @@ def close_slot(rows: Rows, node: int, place: int) -> None:
 
 @inlined
 def next_rise(rows: Rows, node: int, now: int) -> int:
-    """When a node next becomes freer by its profile after `now`, which its first entry or a later one holds.
-
-    FOREVER: never.
-    """
+    """When the node next gains capacity after `now`, or FOREVER."""
     head = rows.head[node]
     for place in range(head + 1, head + rows.size[node]):
         if rows.time[place] > now:

@@ -1,9 +1,6 @@
-"""Schedule-or-postpone on node profiles (PCP'19, section 2.2), without a step back: who fits starts, others wait.
+"""Schedule-or-postpone on node profiles (PCP'19, section 2.2), without backtracking, and a list schedule.
 
-That is a walk through time: at each instant all who fit start, by their order; then on to the next instant at which
-something becomes free, or somebody's queue opens. That is all that can help somebody who could not start before.
-
-Beside it, a list schedule: each job, in some order, starts as early as it can beside those before it.
+At each instant all jobs that fit start, in order. Next instants are when capacity is freed or a queue opens.
 """
 
 from __future__ import annotations
@@ -45,14 +42,14 @@ from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER
 
 INSTANT, PLACE, FREER = range(3)
-"""Where a walk is: the instant, the place in the order, and how many nodes have become freer at the instant."""
+"""State: instant, place in the order, number of freed nodes."""
 
 
 @bare
 def take_all(rows: Rows, node: Ints, start: Ints, end: Ints, amounts: Ints, place: int) -> int:
-    """Take `amounts[i]` of `node[i]` over `[start[i], end[i])`, from i = `place` on; where that is too much, all.
+    """Take `amounts[i]` of `node[i]` over `[start[i], end[i])` from i = `place` on, or all free capacity.
 
-    Answers how many are taken; where those aren't all, the rows need room.
+    Returns the place reached; if below the end, enlarge the rows.
     """
     while place < len(node):
         if not make_room(rows, node[place], np.int64(2)):
@@ -62,7 +59,7 @@ def take_all(rows: Rows, node: Ints, start: Ints, end: Ints, amounts: Ints, plac
     for other in range(len(rows.size)):
         for entry in range(rows.head[other], rows.head[other] + rows.size[other]):
             for k in range(rows.value.shape[1]):
-                # Who asks for nothing of a kind is not to miss it.
+                # A job without a request for a kind must not be blocked.
                 rows.value[entry, k] = max(rows.value[entry, k], 0)
     return place
 
@@ -71,10 +68,7 @@ def take_all(rows: Rows, node: Ints, start: Ints, end: Ints, amounts: Ints, plac
 def earliest_starts(
     rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, now: int, slots: Ints, out: Ints, last: int
 ) -> int:
-    """Write when each job could start from `now` on were it alone with all that is taken, if not after `last`.
-
-    FOREVER: it could not. Answers DONE or ROOM.
-    """
+    """Write each job's earliest start from `now` to `last`, alone (FOREVER: none)."""
     for place in range(len(slots)):
         slot = slots[place]
         out[place] = FOREVER
@@ -96,7 +90,7 @@ def earliest_starts(
 
 @inlined
 def opens_next(queue: Queue, slot: int, now: int) -> int:
-    """When the job's queue opens next after `now`, whether or not it is open then (FOREVER: never)."""
+    """When the job's queue next opens after `now` (FOREVER: never)."""
     if queue.table[slot, HOURS] == 0:
         return FOREVER
     place = next_edge(queue, slot, now)
@@ -106,7 +100,7 @@ def opens_next(queue: Queue, slot: int, now: int) -> int:
 
 @bare
 def go_on(rows: Rows, queue: Queue, order: Ints, freer: Ints, walk: Ints) -> bool:
-    """Go to the next instant at which nodes become freer, and note which, or a queue opens; False: there is none."""
+    """Go to the next instant when nodes are freed or a queue opens; False at the end."""
     now = walk[INSTANT]
     following = FOREVER
     for node in range(len(rows.size)):
@@ -130,10 +124,7 @@ def go_on(rows: Rows, queue: Queue, order: Ints, freer: Ints, walk: Ints) -> boo
 
 @bare
 def gains(rows: Rows, member: Ints, queue: Queue, slot: int, freer: Ints, walk: Ints) -> bool:
-    """Whether a node that has become freer holds a unit of the job: else it fits no more than it did before.
-
-    Unless its queue has just opened.
-    """
+    """Whether a freed node holds a unit of the job, or its queue just opened."""
     if queue.table[slot, HOURS] > 0 and opens_next(queue, slot, walk[INSTANT] - 1) == walk[INSTANT]:
         return True
     request = queue.table[slot, REQUEST:]
@@ -150,9 +141,9 @@ def gains(rows: Rows, member: Ints, queue: Queue, slot: int, freer: Ints, walk: 
 def start_or_postpone(
     rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, order: Ints, freer: Ints, walk: Ints
 ) -> int:
-    """Give jobs nodes and starts, in `order` at each instant; those that have them are in `room.started`, in turn.
+    """Place jobs in `order` at each instant; write `room.started`.
 
-    `walk` says where to begin or go on, with room for all nodes in `freer`. Answers DONE, FULL or ROOM.
+    `walk` is the state; `freer` has space for all nodes.
     """
     left = 0
     for place in range(len(order)):
@@ -190,10 +181,7 @@ def start_or_postpone(
 def start_in_turn(
     rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, order: Ints, now: int
 ) -> int:  # fmt: skip
-    """Give jobs nodes and starts, each as early as it finds them; those that have them are in `room.started`, in turn.
-
-    Answers DONE, FULL or ROOM.
-    """
+    """Place each job as early as possible; write `room.started`."""
     for slot in order:
         if queue.table[slot, GONE] == 0 and queue.table[slot, OTHER] != 0:
             taken = take_earliest(rows, member, queue, slot, rules.distinct, room, now)

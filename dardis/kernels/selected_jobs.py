@@ -1,4 +1,4 @@
-"""A pass over a queue whose jobs somebody else chooses: opened, started one by one, ended by `passes.close`."""
+"""Queue pass with jobs selected by the caller; ended by `passes.close`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["BEGUN", "anybody_could_start", "begin_if_it_fits", "begin_parts_ther
 
 @kernel
 def open_pass(rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, now: int) -> int:  # noqa: ARG001 (as others)
-    """Take in what has happened, and begin a pass. Answers DONE or FULL."""
+    """Process events and begin a pass."""
     taken = take_in(rows, queue, room, now)
     if taken != DONE:
         return taken
@@ -26,7 +26,7 @@ def open_pass(rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, 
 
 @kernel
 def anybody_could_start(rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, now: int) -> int:
-    """Whether any job could start now, were it alone in waiting: FOUND or NOTHING, or ROOM."""
+    """FOUND if any job could start now, alone in the queue; else NOTHING or ROOM."""
     state = room.state
     state[LOOKED_AT] = 0
     for place in range(queue.size[RULE]):
@@ -47,10 +47,7 @@ def anybody_could_start(rows: Rows, member: Ints, queue: Queue, rules: Rules, ro
 
 @kernel
 def begin_if_it_fits(rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, slot: int, now: int) -> int:
-    """Start a job now on the nodes that suit it best. Answers BEGUN, FULL or ROOM.
-
-    STAYS: none hold it, or its queue is closed.
-    """
+    """Start a job now on the best nodes; return BEGUN, STAYS, FULL or ROOM."""
     if queue.table[slot, OTHER] != 0:
         return begin_shape(rows, member, queue, slot, rules, room, now)
     if opens(queue, slot, now) > now or not fits_now(rows, member, queue.table, slot, rules, now, AT_ONCE):
@@ -67,11 +64,11 @@ def _begun(queue: Queue, room: Room, slot: int, taken: int) -> int:
 
 @bare
 def begin_there(rows: Rows, queue: Queue, room: Room, slot: int, now: int) -> int:
-    """Start a job now on the nodes written for it already. Answers BEGUN, STAYS if they don't hold it, or FULL."""
+    """Start a job on the written nodes; return BEGUN, STAYS or FULL."""
     return _begun(queue, room, slot, take(rows, queue, slot, now, now))
 
 
 @bare
 def begin_parts_there(rows: Rows, queue: Queue, room: Room, slot: int, first: int, now: int) -> int:
-    """The same of one of several parts, as the request that begins in the row `first`."""
+    """Start the request in row `first`, as `begin_there`."""
     return _begun(queue, room, slot, take_there(rows, queue, slot, first, now))

@@ -1,7 +1,6 @@
-"""Jobs that ask for more than units on any nodes: parts that start together, on so many nodes, side by side, or else.
+"""Jobs with shapes: parts, exact numbers of nodes, adjacent nodes, or alternatives.
 
-The parts of a request take their nodes one after the other, in the order of their rows, before the next looks for its
-own; so they may fail although other nodes would hold all of them. Nodes are the first that will do.
+Parts take the first suitable nodes in row order, without backtracking.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from dardis.model.job import FOREVER, NO_TIME
 
 @inlined
 def units_during(rows: Rows, node: int, request: Ints, start: int, until: int, units: int) -> int:
-    """Units, `units` at most, that the node can hold over all of `[start, until)`."""
+    """Units, up to `units`, that fit during `[start, until)`."""
     most = units
     place = max(find(rows, node, start), rows.head[node])
     stop = rows.head[node] + rows.size[node]
@@ -48,7 +47,7 @@ def units_during(rows: Rows, node: int, request: Ints, start: int, until: int, u
 
 @bare
 def write_most(rows: Rows, member: Ints, table: Ints, part: int, distinct: bool, start: int, most: Ints) -> None:
-    """Write how many units of a part each node could hold from `start` on."""
+    """Write each node's units for a part."""
     request = table[part, REQUEST:]
     units = 1 if distinct else table[part, UNITS]
     for node in range(len(member)):
@@ -59,9 +58,9 @@ def write_most(rows: Rows, member: Ints, table: Ints, part: int, distinct: bool,
 
 @bare
 def first_run(most: Ints, count: int, units: int, exact: int) -> int:
-    """The first node of neighbours that hold `units` together, each some (`exact`: so many; 0: as many as it takes).
+    """First of adjacent nodes that hold `units` together, or NONE.
 
-    Of `count` nodes. NONE: there are none.
+    `exact`: number of nodes; 0: any.
     """
     length = total = 0
     for node in range(count):
@@ -80,7 +79,7 @@ def first_run(most: Ints, count: int, units: int, exact: int) -> int:
 
 @bare
 def level_of(most: Ints, count: int, exact: int, units: int) -> int:
-    """The most that each of `exact` nodes can hold at least, up to `units`; 0: so many hold nothing."""
+    """Largest amount, up to `units`, that `exact` nodes hold each, or 0."""
     low, high = 0, units
     while low < high:
         middle = (low + high + 1) >> 1
@@ -96,9 +95,9 @@ def level_of(most: Ints, count: int, exact: int, units: int) -> int:
 
 @bare
 def choose(most: Ints, count: int, table: Ints, part: int, nodes: Ints, units: Ints) -> int:
-    """Write the nodes of a part, ascending, and their units; return how many, 0 if there are too few.
+    """Write a part's nodes, ascending, and units; return how many, or 0.
 
-    On an exact number of nodes those are that hold most, and each has at least one unit.
+    Exact numbers take the fullest nodes, at least one unit each.
     """
     left, exact = table[part, UNITS], table[part, NODES]
     low, high, least, ties = 0, count, 1, count
@@ -129,7 +128,7 @@ def choose(most: Ints, count: int, table: Ints, part: int, nodes: Ints, units: I
 
 @bare
 def clear_parts(rows: Rows, queue: Queue, slot: int, now: int) -> int:
-    """Give back whatever the parts of any request of a job hold. Answers DONE or FULL."""
+    """Release all parts of a job."""
     table = queue.table
     first = table[slot, OTHER]
     while first != 0:
@@ -146,9 +145,9 @@ def clear_parts(rows: Rows, queue: Queue, slot: int, now: int) -> int:
 def place(
     rows: Rows, member: Ints, queue: Queue, slot: int, first: int, distinct: bool, room: Room, start: int, now: int
 ) -> int:  # fmt: skip
-    """Take nodes from `start` on for all parts of the request that begins in the row `first`.
+    """Take nodes for all parts of the request in row `first`.
 
-    Answers DONE; REFUSED, and nothing is taken; or FULL: then call `clear_parts` before anything else.
+    Returns DONE, REFUSED (nothing taken) or FULL (then call `clear_parts`).
     """
     table = queue.table
     most = room.out[:, 0]
@@ -170,7 +169,7 @@ def place(
 
 @bare
 def ask_as(table: Ints, slot: int, first: int) -> None:
-    """Write into the job's own row what the request asks for as a whole that begins in the row `first`, as one unit."""
+    """Write the summed request in row `first` into the job's row, as one unit."""
     table[slot, SPAN] = table[first, SPAN]
     for k in range(REQUEST, table.shape[1]):
         table[slot, k] = 0
@@ -183,7 +182,7 @@ def ask_as(table: Ints, slot: int, first: int) -> None:
 
 @bare
 def settle(table: Ints, slot: int, first: int, start: int) -> None:
-    """Note in the job's own row that it has its nodes from `start` on as that request, and what that asks for."""
+    """Record start and request in the job's row."""
     ask_as(table, slot, first)
     table[slot, START] = start
     table[slot, PART] = first + 1
@@ -191,7 +190,7 @@ def settle(table: Ints, slot: int, first: int, start: int) -> None:
 
 @bare
 def suppose(table: Ints, slot: int, free: Ints) -> None:
-    """Let a job that waits count as the first of its requests that asks for no more than is free, else as the first."""
+    """Represent a waiting job by its first request within `free`, else its first."""
     first = table[slot, OTHER]
     while first != 0:
         ask_as(table, slot, first - 1)
@@ -206,10 +205,7 @@ def suppose(table: Ints, slot: int, free: Ints) -> None:
 
 @bare
 def could_begin(rows: Rows, member: Ints, queue: Queue, slot: int, distinct: bool, room: Room, start: int) -> bool:
-    """Whether each part of one of its requests by itself would find nodes from `start` on.
-
-    If not, the job can't begin then, however its parts are put; if so, all but those of several parts can.
-    """
+    """Whether each part of a request would fit alone; necessary for a start."""
     table = queue.table
     most = room.out[:, 0]
     first = table[slot, OTHER]
@@ -230,7 +226,7 @@ def could_begin(rows: Rows, member: Ints, queue: Queue, slot: int, distinct: boo
 
 @bare
 def earliest_alone(rows: Rows, member: Ints, queue: Queue, slot: int, distinct: bool, room: Room, now: int) -> int:
-    """The first time from `now` on, within its queue's hours, at which a job `could_begin` (FOREVER: never)."""
+    """First time when a job `could_begin`, or FOREVER."""
     start = opens(queue, slot, now)
     while start < FOREVER and not could_begin(rows, member, queue, slot, distinct, room, start):
         start = next_moment(rows, queue, slot, start)
@@ -239,10 +235,7 @@ def earliest_alone(rows: Rows, member: Ints, queue: Queue, slot: int, distinct: 
 
 @bare
 def take_there(rows: Rows, queue: Queue, slot: int, first: int, now: int) -> int:
-    """Take from now on the nodes that are written for the parts of the request that begins in the row `first`.
-
-    Answers DONE, REFUSED, and nothing is taken, or FULL.
-    """
+    """Take the written nodes of the request in row `first` now; return DONE, REFUSED or FULL."""
     if clear_parts(rows, queue, slot, now) == FULL:
         return FULL
     part = first + 1
@@ -257,10 +250,7 @@ def take_there(rows: Rows, queue: Queue, slot: int, first: int, now: int) -> int
 
 @bare
 def take_now(rows: Rows, member: Ints, queue: Queue, slot: int, distinct: bool, room: Room, now: int) -> int:
-    """Take nodes from now on for the first request, in the order stated, that finds them.
-
-    Answers DONE, REFUSED: none does, FULL or ROOM.
-    """
+    """Take nodes now for the first request that fits; return DONE, REFUSED, FULL or ROOM."""
     if len(room.out) < len(member):
         return ROOM
     if clear_parts(rows, queue, slot, now) == FULL:
@@ -278,7 +268,7 @@ def take_now(rows: Rows, member: Ints, queue: Queue, slot: int, distinct: bool, 
 
 @bare
 def next_moment(rows: Rows, queue: Queue, slot: int, time: int) -> int:
-    """When a job may next find what it did not at `time`: a node has become freer, and its queue lets it start."""
+    """Next time when a node gains capacity and the queue is open."""
     following = FOREVER
     for node in range(len(rows.size)):
         following = min(following, next_rise(rows, node, time))
@@ -287,10 +277,7 @@ def next_moment(rows: Rows, queue: Queue, slot: int, time: int) -> int:
 
 @bare
 def take_earliest(rows: Rows, member: Ints, queue: Queue, slot: int, distinct: bool, room: Room, now: int) -> int:
-    """Take nodes for the request that ends first, each as early as it finds them; of equals, the first stated.
-
-    Answers DONE, REFUSED: none ever does, FULL or ROOM.
-    """
+    """Take nodes for the request that ends first; return DONE, REFUSED, FULL or ROOM."""
     if len(room.out) < len(member):
         return ROOM
     if clear_parts(rows, queue, slot, now) == FULL:
@@ -322,7 +309,7 @@ def take_earliest(rows: Rows, member: Ints, queue: Queue, slot: int, distinct: b
 
 @kernel
 def holds_alone(rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, slot: int, now: int) -> int:
-    """Whether a job finds nodes now: DONE or REFUSED, FULL or ROOM. Nothing is taken."""
+    """DONE if a job fits now, else REFUSED, FULL or ROOM."""
     done = take_now(rows, member, queue, slot, rules.distinct, room, now)
     if done == DONE and give_back(rows, queue, slot, now) == FULL:
         return FULL

@@ -1,4 +1,4 @@
-"""Where a job belongs in the lists of a queue."""
+"""Order of jobs in a queue's lists."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dardis.kernels.job_queue import BACK, LEVEL, NUMBER, RULE, SUBMIT, Queue
 
 @inlined
 def goes_before(queue: Queue, which: int, a: int, b: int) -> bool:
-    """Whether slot a comes before slot b in a list: by priority, then key, then submission, then job number."""
+    """Whether slot a precedes slot b: by priority, key, submission, number."""
     if queue.table[a, LEVEL] != queue.table[b, LEVEL]:
         return queue.table[a, LEVEL] > queue.table[b, LEVEL]
     if queue.keys[a, which] != queue.keys[b, which]:
@@ -23,13 +23,13 @@ def goes_before(queue: Queue, which: int, a: int, b: int) -> bool:
 
 @inlined
 def beyond(queue: Queue, last: int, slot: int) -> bool:
-    """Whether a job is behind the last in the window (NONE: nobody is)."""
+    """Whether a job is behind the window."""
     return last != NONE and goes_before(queue, np.int64(RULE), last, slot)
 
 
 @inlined
 def enqueue(queue: Queue, slot: int) -> None:
-    """Put a slot whose row and keys are written where it belongs in both orders."""
+    """Insert a slot into both lists."""
     for which in (RULE, BACK):
         count = queue.size[which]
         low, high = np.int64(0), count

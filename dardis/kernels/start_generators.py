@@ -1,7 +1,7 @@
-"""Start-time generators: which of a node's feasible starts it offers (thesis 5.3.3 to 5.3.5 and 7.5).
+"""Start-time generators of a node (thesis 5.3.3 to 5.3.5 and 7.5).
 
-Instants are counted on the window's grid: instant i is `first + i * grain`. An offer is a run of instants
-`[from, to)` with one fitting index. Each generator writes rows (from, to, piece it lies in), ascending.
+Instant i is `first + i * grain`. An offer is a run of instants `[from, to)` with one fitting index. Generators write
+rows (from, to, piece), ascending.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dardis.model.offer_rows import FIRST, FROM, INDEX, TO, UNIFORM
 
 
 class Draw(NamedTuple):
-    """How a node draws starts: the generator's code, at most how many, e's exponent by instant, and the draws' key."""
+    """Generator code, most starts, exponential decay by instant, key."""
 
     kind: int
     quota: int
@@ -27,10 +27,7 @@ class Draw(NamedTuple):
 
 @inlined
 def to_grid(pieces: Ints, before: int, count: int, first: int, grain: int) -> int:
-    """Turn starts in seconds into instants of the grid, in the pieces from `before` on; drop those without one.
-
-    Returns the new count.
-    """
+    """Convert starts in pieces from `before` on to instants; drop empty pieces."""
     if grain == 1:
         for p in range(before, count):
             pieces[p, FROM] -= first
@@ -51,7 +48,7 @@ def to_grid(pieces: Ints, before: int, count: int, first: int, grain: int) -> in
 
 @bare
 def offer_all(pieces: Ints, count: int, limit: int, chosen: Ints) -> int:
-    """Offer the earliest `limit` instants (less than 0: all of them)."""
+    """Offer the earliest `limit` instants (negative: all)."""
     rows = 0
     for p in range(count):
         if limit == 0:
@@ -70,7 +67,7 @@ def offer_all(pieces: Ints, count: int, limit: int, chosen: Ints) -> int:
 
 @bare
 def drawn_instant(weights: Ints, count: int, draw: Draw, counter: int) -> int:
-    """Draw an instant, as likely as its index (uniform) or its index · e^(−decay · instant) (exponential)."""
+    """Draw an instant, weighted by index (uniform) or index · e^(−decay · instant) (exponential)."""
     key, decay = draw.key, draw.decay
     if draw.kind == UNIFORM:
         total = np.int64(0)
@@ -99,7 +96,7 @@ def drawn_instant(weights: Ints, count: int, draw: Draw, counter: int) -> int:
 
 @bare
 def free_rank(next_free: Ints, rank: int) -> int:
-    """Follow taken ranks to the next one that is free (cyclic), shortening the path."""
+    """Next free rank (cyclic), and shorten the path."""
     root = rank
     while next_free[root] != root:
         root = next_free[root]
@@ -114,10 +111,9 @@ def free_rank(next_free: Ints, rank: int) -> int:
 def offer_drawn(
     pieces: Ints, count: int, weights: Ints, weight_count: int, draw: Draw, chosen: Ints, next_free: Ints
 ) -> int:
-    """Draw different feasible instants; a draw that is infeasible or taken moves on to the next, cyclically.
+    """Draw distinct feasible instants; an infeasible or taken draw moves cyclically to the next.
 
-    `weights` are all pieces with a positive index, `pieces` those with index >= 1, which hold more instants than are
-    drawn; `next_free` has room for all of these.
+    `weights`: pieces with a positive index; `pieces`: with at least 1. `next_free` has space for all.
     """
     quota = draw.quota
     feasible = np.int64(0)
@@ -161,7 +157,7 @@ def offer_drawn(
 
 @bare
 def instants_in(pieces: Ints, count: int) -> int:
-    """How many instants the pieces hold."""
+    """Count the instants in the pieces."""
     total = np.int64(0)
     for p in range(count):
         total += pieces[p, TO] - pieces[p, FROM]
@@ -172,7 +168,7 @@ def instants_in(pieces: Ints, count: int) -> int:
 def generate(
     pieces: Ints, count: int, weights: Ints, weight_count: int, draw: Draw, chosen: Ints, next_free: Ints
 ) -> int:
-    """Write the runs of instants that a node offers: at most the draw's quota, or all feasible ones."""
+    """Write the runs offered: up to the quota, or all."""
     if instants_in(pieces, count) <= draw.quota:
         return offer_all(pieces, count, np.int64(-1), chosen)
     if draw.kind == FIRST:

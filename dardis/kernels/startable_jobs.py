@@ -1,4 +1,4 @@
-"""Who can start now, and who later: by what is known of nodes (`openings`), without a visit to each."""
+"""Nodes for a start now or later, from the free-capacity index."""
 
 from __future__ import annotations
 
@@ -35,28 +35,26 @@ from dardis.model.job import FOREVER
 from dardis.model.offer_rows import BEST_FIT, FIRST_FIT, INDEX_BITS
 
 MOST_AMOUNT: Final = (1 << 31) - 1
-"""No node holds more units, as amounts are 32-bit integers; nor does what is noted of it say more seconds."""
+"""Largest 32-bit amount and time."""
 UNKNOWN: Final = -1
-"""What `nodes_now` answers where it would need more room; and 0: it can't start now."""
+"""Result of `nodes_now` if space is short."""
 
 
 class Taken(NamedTuple):
-    """Where nodes are written that are taken, by their numbers in the machine, and their units."""
+    """Selected nodes (machine numbers) and units."""
 
     nodes: Ints
     units: Ints
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Who starts now.
+# Starts now.
 
 
 @inlined
 def free_until(rows: Rows, changes: Changes, openings: Openings, request: Ints, node: int, now: int) -> int:
-    """Until when a node that holds a unit now does (FOREVER: for ever); its profile begins with now afterwards.
-
-    Where a segment of it has passed the node's least number of units may have risen, though its entry is not over.
-    """
+    """Until when a node holds a unit (FOREVER: no end); forget the past."""
+    # After a passed segment the node counts as changed, as its fewest units may have risen.
     if rows.size[node] > 1 and rows.time[rows.head[node] + 1] <= now:
         forget_before(rows, node, now)
         if changes.about[WRITTEN] < len(changes.node):
@@ -75,7 +73,7 @@ def free_until(rows: Rows, changes: Changes, openings: Openings, request: Ints, 
 
 @inlined
 def units_until(rows: Rows, node: int, request: Ints, end: int) -> int:
-    """Units that a node can hold from now on until `end`."""
+    """Units that fit from now to `end`."""
     return units_now(rows, node, request, end, UNBOUND, MOST_AMOUNT)
 
 
@@ -83,11 +81,9 @@ def units_until(rows: Rows, node: int, request: Ints, end: int) -> int:
 def take_best(
     nodes: Nodes, changes: Changes, openings: Openings, start: Start, request: Ints, choice: Choice, found: Taken
 ) -> int:  # fmt: skip
-    """Write the nodes that best fit takes, in its order, and their units; return as `nodes_now`.
-
-    Keys say how many units a node holds before it holds none, not how many at the end of this run: a node waits in a
-    heap until nobody comes any more who could go before it.
-    """
+    """Write nodes and units in best-fit order; return as `nodes_now`."""
+    # Keys give the fewest units of the entry, not of this run. A node waits in a heap until no later node can precede
+    # it.
     rows, about, order = nodes.rows, openings.about, openings.order
     keys, waiting, heap = openings.heap
     end = start.first + start.walltime
@@ -100,7 +96,7 @@ def take_best(
         if more:
             key = openings.chunk[order[at], place]
             if until_of(key) < least:
-                # Those of its level begin with some that end too early.
+                # The level begins with nodes that end too early.
                 level = key >> LEVEL_SHIFT
                 at, place = seek_key(openings, pack_key(level, least, np.int64(0)))
                 continue
@@ -138,7 +134,7 @@ def take_best(
 def take_any(
     nodes: Nodes, changes: Changes, openings: Openings, start: Start, request: Ints, choice: Choice, found: Taken
 ) -> int:  # fmt: skip
-    """Write the nodes that another choice takes, ascending, and their units; return as `nodes_now`."""
+    """Write nodes of another selection rule, and units; return as `nodes_now`."""
     key, about = openings.key, openings.about
     end = start.first + start.walltime
     least = min(end - about[BASE], OPEN_END - 1)
@@ -168,10 +164,7 @@ def take_any(
 def nodes_now(
     nodes: Nodes, changes: Changes, openings: Openings, start: Start, request: Ints, choice: Choice, found: Taken
 ) -> int:  # fmt: skip
-    """Write the nodes of a job that starts now, ascending, and their units; return how many nodes.
-
-    0: it can't start now; UNKNOWN: there is not enough room to tell.
-    """
+    """Write nodes, ascending, and units of a start now; 0: no start, UNKNOWN: space is short."""
     if choice.distinct and openings.about[NODES] < start.units:
         return np.int64(0)
     if choice.nodes != BEST_FIT:
@@ -185,14 +178,14 @@ def nodes_now(
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Who starts later.
+# Starts later.
 
 
 @inlined
 def first_fit(rows: Rows, node: int, request: Ints, first: int, walltime: int, bound: int) -> tuple[int, int]:
-    """The first time from `first` on at which a node holds a unit for so long, and the longest that it does before.
+    """First fit from `first` on (FOREVER: none), and longest fit before.
 
-    If it is later than `bound`, it may be later than what is said (FOREVER: never).
+    A time after `bound` is a lower limit.
     """
     place, stop = rows.head[node], rows.head[node] + rows.size[node]
     longest = np.int64(0)
@@ -214,7 +207,8 @@ def first_fit(rows: Rows, node: int, request: Ints, first: int, walltime: int, b
 
 @inlined
 def latest_of(when: Ints, count: int) -> int:
-    """The latest of the first times. Not by the array's method, which loads much else."""
+    """Latest of the times."""
+    # The array's own method would load much else.
     latest = when[0]
     for place in range(count):
         latest = max(latest, when[place])
@@ -226,9 +220,9 @@ def who_could(
     rows: Rows, openings: Openings, request: Ints, walltime: int, first: int, last: int, now: int, needed: int,
     could: Ints, when: Ints,
 ) -> int:  # fmt: skip
-    """Write the nodes that could hold a unit from some time in `[first, last]` on, and from when; how many.
+    """Write nodes that can hold a unit from a time in `[first, last]`, and the times.
 
-    With `needed` more than 0, only those that can by the time at which so many can.
+    `needed` > 0: stop when so many nodes can.
     """
     key, refused = openings.key, openings.refused
     soonest, ties, heap = openings.heap
@@ -236,18 +230,18 @@ def who_could(
     for node in range(len(key)):
         if key[node] < 0 and base - key[node] - 1 > bound:
             continue
-        # What was seen last holds for longer runs, too, and while time passes: 16 bytes of most nodes are looked at.
+        # The last result also holds for longer runs and at later times: most nodes cost a look at 16 bytes.
         if base + refused[node, SOONEST] > bound and walltime > refused[node, LONGEST]:
             continue
         forget_before(rows, node, now)
         begin, longest = first_fit(rows, node, request, first, walltime, bound)
-        if first == now and 0 < longest <= MOST_AMOUNT:  # who has found the first time that is free learns nothing
+        if first == now and 0 < longest <= MOST_AMOUNT:  # no gain if the first free time is the result
             refused[node, SOONEST], refused[node, LONGEST] = min(begin - base, MOST_AMOUNT), longest
         if begin > bound:
             continue
         could[count], when[count] = node, begin
         count += 1
-        # The soonest are in a heap of which the latest goes first.
+        # The heap keeps the soonest times, the latest on top.
         if size < needed:
             soonest[heap[size]] = -begin
             sift_up(heap, size, soonest, ties)

@@ -1,4 +1,4 @@
-"""The old name of `dardis warm`, for one release."""
+"""Old name of `dardis warm`, for one release."""
 
 from __future__ import annotations
 

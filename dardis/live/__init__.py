@@ -1,1 +1,1 @@
-"""The live service: real jobs on real nodes, by the same decisions as in simulation."""
+"""Live service: real jobs on real nodes."""

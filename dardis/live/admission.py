@@ -1,4 +1,4 @@
-"""Which jobs those who decide have, what has happened to these since they were told, and when they begin anew. Pure."""
+"""Jobs known to the decider, and new events. Pure."""
 
 from __future__ import annotations
 
@@ -16,16 +16,14 @@ from dardis.model.addresses import HostId, JobId
 from dardis.transport.base import Hosts
 
 LAG_S: Final = 2
-"""How long after it was ordered a job may begin, and its nodes be empty after it was killed, s."""
+"""Longest delay of a start, and of free nodes after a kill, s."""
 
 Reach = Callable[[AbstractSet[HostId]], Hosts]
-"""How the hosts are talked with, of which these are silent."""
+"""Connects to hosts; the argument names unreachable hosts."""
 
 
 @dataclass(slots=True)
 class _News:
-    """What has happened since the last instant."""
-
     ended: list[JobId] = field(default_factory=list)
     withdrawn: list[JobId] = field(default_factory=list)
     closed: bool = False
@@ -33,7 +31,7 @@ class _News:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """Who starts and where, who never will and why, and the instant as the journal has it."""
+    """Starts, reasons of refused jobs, and journal text."""
 
     starts: list[Start]
     refused: dict[JobId, str]
@@ -41,41 +39,39 @@ class Decided:
 
 
 class Admission:
-    """Tells those who decide of jobs that may begin, of an array no more than may run at once."""
+    """Passes startable jobs to the decider."""
 
     def __init__(self, machine: Machine, submissions: Mapping[int, Open], reach: Reach | None) -> None:
-        """Nobody knows anything yet. `submissions` are all that are open, by first number, and stay the caller's."""
+        """`submissions`: all open submissions, updated by the caller."""
         self._machine, self._submissions, self._reach = machine, submissions, reach
         self._decider: Decider | None = None
-        """None: they begin anew when they are asked next."""
         self._news = _News()
         self._to_admit: deque[LiveJob] = deque()
         self._admitted: set[JobId] = set()
 
     # ------------------------------------------------------------------------------------------------------------------
-    # What happens.
 
     def may_begin(self, jobs: Iterable[LiveJob]) -> None:
-        """Nothing keeps these from beginning but what they depend on, or how many of their array run."""
+        """Add startable jobs, subject to dependencies and array limits."""
         self._to_admit.extend(jobs)
 
     def has(self, job: LiveJob) -> bool:
-        """Whether those who decide have it, or are about to."""
+        """Whether the decider has a job, now or soon."""
         return job.number in self._admitted
 
     def withdraw(self, job: LiveJob) -> None:
-        """One that waited does so no more."""
+        """Withdraw a waiting job."""
         if job.number in self._admitted:
             self._news.withdrawn.append(job.number)
             self.leave(job)
 
     def ended(self, job: LiveJob) -> None:
-        """One that ran is over, and its nodes are empty."""
+        """Report the end of a run with free nodes."""
         self._news.ended.append(job.number)
         self.leave(job)
 
     def leave(self, job: LiveJob) -> None:
-        """One makes room for another of its array; those who decide don't have it, or know that they don't."""
+        """Admit the next job of the array."""
         self._admitted.discard(job.number)
         one = self._submissions[job.of.first]
         one.admitted -= 1
@@ -83,27 +79,26 @@ class Admission:
             self._to_admit.append(one.behind.popleft())
 
     def close(self) -> None:
-        """On other nodes than before nothing may start."""
+        """Report changed closed nodes."""
         self._news.closed = True
 
     def begin_anew(self) -> None:
-        """Those who decide are to be told all when they are asked next, as if nothing had been known there."""
+        """Discard the decider."""
         self._decider = None
 
     # ------------------------------------------------------------------------------------------------------------------
-    # Decisions.
 
     def wake(self) -> int:
-        """The next time, Unix s, at which something is to be decided though nothing happens (FOREVER: never)."""
+        """Next decision without an event, Unix s (FOREVER: never)."""
         return 0 if self._decider is None else self._decider.wake()
 
     def decide(
         self, now: int, closed: Callable[[], tuple[int, ...]], running: Iterable[LiveJob], silent: AbstractSet[HostId]
     ) -> Decided | None:
-        """Tell those who decide what has happened, and what they say; None: there is nothing to be said.
+        """Pass events to the decider; None: no events.
 
-        `closed` are the nodes on which nothing may start; `running` is gone over only where they begin anew. Raises
-        HostDownError: then they are to begin anew.
+        `closed` returns closed nodes. Only a new decider reads `running`. Raises HostDownError and discards the
+        decider.
         """
         machine, decider, anew = self._machine, self._decider, self._decider is None
         if anew:
@@ -128,7 +123,6 @@ class Admission:
         return Decided(starts, refused, Instant(happened, tuple(starts), *on).text())
 
     def _forget(self) -> None:
-        """Have nothing told, and all that waits to be told."""
         self._news = _News()
         self._to_admit.clear()
         self._admitted = set()
@@ -140,7 +134,6 @@ class Admission:
             self._to_admit.extend(job for job in one.jobs if job.state is State.WAITING)
 
     def _admit(self) -> tuple[Asks, ...]:
-        """Jobs that may begin, and that those who decide don't have yet."""
         submitted = []
         while self._to_admit:
             job = self._to_admit.popleft()

@@ -1,7 +1,6 @@
-"""The agent of a host: says on to the keeper here what the service says, and back what the keeper does.
+"""Agent of a host: forwards messages between service and job supervisor.
 
-It holds the host's node managers and its door, too. It knows nothing that must outlive it: with a new start all begins
-anew.
+Also runs node managers and a socket server. Keeps no state across restarts.
 """
 
 from __future__ import annotations
@@ -25,15 +24,14 @@ if TYPE_CHECKING:
     from dardis.transport.links import Link
 
 LOOK_S: Final = 1.0
-"""How often it looks at the time, s."""
 STOPPED_S: Final = 5.0
-"""After so long a gap it was stopped: what it was told before may be meant no more."""
+"""Gap that proves a stopped process, s."""
 PART_S: Final = 0.3
-"""How long its last word may take to leave, s."""
+"""Longest wait for the last message, s."""
 
 
 class Agent:
-    """What is heard, and passed on, in the newest talk; what comes of older ones is not."""
+    """Forwards messages of the newest connection."""
 
     def __init__(
         self,
@@ -41,16 +39,15 @@ class Agent:
         say: Callable[[bytes], object],
         door: Callable[[Mapping[str, Any]], None] = lambda _: None,
     ) -> None:
-        """For the keeper that `connect` connects to. `say` takes what is for the service, `door` what is for that."""
+        """`connect` reaches the supervisor. `say` sends to the service, `door` to the socket server."""
         self._connect, self._say, self._door = connect, say, door
         self._number = 0
         self._talk: _Talk | None = None
         self._looked_ms = boot_ms()
         self.leaving = asyncio.Event()
-        """Set when it is to end."""
 
     def hear(self, payload: bytes) -> None:
-        """Take what the service says."""
+        """Handle a message of the service."""
         self.look()
         told = json.loads(payload)
         if "door" in told:
@@ -67,7 +64,7 @@ class Agent:
             self._talk.asked.put_nowait(told)
 
     def look(self) -> None:
-        """Look at the time, and raise what nobody has expected."""
+        """Detect a stopped process, and raise unexpected errors."""
         if self._talk is not None:
             self._talk.see()
         now_ms = boot_ms()
@@ -76,18 +73,17 @@ class Agent:
         self._looked_ms = now_ms
 
     def end(self, why: str) -> None:
-        """End the talk, if there is one."""
+        """End the current connection."""
         if self._talk is not None:
             self._talk.end(why)
             self._talk = None
 
 
 class _Talk:
-    """One talk of the service with the keeper, until either is lost."""
+    """Connection of the service to the supervisor."""
 
     def __init__(self, connect: Connect, say: Callable[..., object]) -> None:
         self.asked: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-        """What is to be passed on, in order."""
         self._connect, self._say = connect, say
         self._over = False
         self._passing = asyncio.create_task(self._pass_on())
@@ -100,7 +96,7 @@ class _Talk:
             return
         try:
             async with asyncio.TaskGroup() as asking:
-                while True:  # asked in this order, and answered in any
+                while True:  # in this order; answers in any order
                     asking.create_task(self._ask(keeper, **await self.asked.get()))
         finally:
             keeper.close()
@@ -122,23 +118,21 @@ class _Talk:
         except LedOtherwiseError as error:
             self._say(id=id, error=LED_OTHERWISE, highest=error.highest)
         except KeeperError as error:
-            self.end(str(error))  # who is refused something begins anew anyway
+            self.end(str(error))  # the service reconnects after a refusal
         else:
             self._say(**answer | {"id": id})
 
     def see(self) -> None:
-        """Raise what nobody has expected."""
         if self._passing.done() and not self._passing.cancelled():
             self._passing.result()
 
-    def _heard(self, record: Any) -> None:  # noqa: ANN401 (as the keeper tells it)
+    def _heard(self, record: Any) -> None:  # noqa: ANN401 (a record in JSON)
         if record is None:
             self.end("its keeper is gone")
         else:
             self._say(event="over", record=record)
 
     def end(self, why: str) -> None:
-        """Pass on nothing more."""
         if not self._over:
             self._over = True
             self._say(lost=why)
@@ -148,10 +142,9 @@ class _Talk:
 async def be_agent(
     folder: Path, link: Link, answer: Callable[[bytes], bytes], *, users: bool = False, apart: bool = False
 ) -> None:
-    """Be the agent of a host until the service says that it leaves, or a signal does. `answer` answers turns.
+    """Run an agent until stopped. Raises InputError without a socket.
 
-    `users`: its door is open to all; `apart`: somebody else starts the keeper. Raises InputError where it can't have a
-    door.
+    `answer` answers turns. `users`: open to all users. `apart`: the supervisor is started separately.
     """
     with listening(folder, users=users) as listener:
         door = Door(listener, link.say)

@@ -1,4 +1,4 @@
-"""What people ask the service for, as HTTP and JSON on a Unix socket; who asks is who the kernel says."""
+"""HTTP API of the service: JSON on a Unix socket, users from the kernel."""
 
 from __future__ import annotations
 
@@ -32,37 +32,34 @@ from dardis.live.user_limits import Limits
 from dardis.model.errors import DardisError, InputError
 
 MOST_TOLD: Final = 1_000_000
-"""How many jobs that are not over are told at most, whatever is asked for."""
+"""Most unfinished jobs in an answer."""
 MOST_AT_ONCE: Final = 500
-"""How many others; who asks goes on where that ends."""
+"""Most other jobs in an answer."""
 PIECE: Final = 50
-"""How many of these are looked at before others have their turn."""
+"""Jobs processed per turn."""
 MOST_PIECES: Final = 1000
-"""How many of these pieces make one answer, whether anything is in them or not."""
+"""Most pieces per answer."""
 SEE_GONE_S: Final = 10.0
-"""How often it is looked whether who waits for a job is there yet, s."""
+"""Interval of checks for lost clients, s."""
 MOST_NUMBER: Final = (1 << 63) - 1
-"""No job has a higher one."""
 
 Answer = Awaitable[web.StreamResponse]
 
 
 class Api:
-    """The service's door."""
+    """HTTP API of the service."""
 
     def __init__(self, service: Service, user_jobs: int) -> None:
-        """Open nothing yet. `user_jobs`: how many jobs that are not over anybody else may have."""
+        """`user_jobs`: most unfinished jobs of another user."""
         self._service = service
         self._me = os.geteuid()
         self._limits = Limits(user_jobs, self._open)
         self._callers = Callers()
         self._listing = defaultdict[int, asyncio.Semaphore](lambda: asyncio.Semaphore(MOST_BODIES))
-        """By user."""
         self._looking = asyncio.Lock()
-        """Held by who looks at history."""
 
     def app(self) -> web.Application:
-        """What answers requests."""
+        """Application with all routes."""
         app = web.Application(middlewares=[self._guard])
         app.add_routes(
             [
@@ -83,7 +80,7 @@ class Api:
 
     @asynccontextmanager
     async def answering(self, listener: socket.socket, doors: FarDoors | None = None) -> AsyncIterator[None]:
-        """Answer who connects to a socket, and who asks at other hosts' doors, until the end."""
+        """Answer local and forwarded connections."""
         runner = web.AppRunner(self.app(), access_log=None, shutdown_timeout=1.0, auto_decompress=False)
         await runner.setup()
         assert runner.server is not None
@@ -96,7 +93,6 @@ class Api:
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Callable[[web.Request], Answer]) -> web.StreamResponse:
-        """Answer nobody who is not allowed to ask, and tell mistakes in a line."""
         try:
             request["uid"], request["gid"] = self._asker(request)
             return await handler(request)
@@ -109,12 +105,11 @@ class Api:
         except DardisError as error:
             return _refusal(500, str(error))
         except ConnectionError:
-            return _refusal(400, "the request has not come to its end")  # nobody is there to hear it
+            return _refusal(400, "the request has not come to its end")  # the client is gone
         except (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
             return _refusal(400, f"the request makes no sense ({type(error).__name__}: {error})")
 
     def _asker(self, request: web.Request) -> Who:
-        """Who asks, from whatever host."""
         if (who := self._callers.who(request)) is None:
             raise web.HTTPForbidden(text="nobody knows who asks")
         if who.uid != self._me and not self._service.users:
@@ -122,32 +117,28 @@ class Api:
         return who
 
     def _owns(self, request: web.Request, job: LiveJob) -> bool:
-        """Whether who asks may touch a job, and see what is in it."""
         return request["uid"] in (job.of.asker.uid, self._me)
 
     def _owned(self, request: web.Request, job: LiveJob) -> LiveJob:
-        """The job, if who asks may touch it."""
         if not self._owns(request, job):
             raise web.HTTPForbidden(text=f"job {job.number} is {job.of.asker.name}'s")
         return job
 
     def _mine(self, request: web.Request) -> LiveJob:
-        """The job that is asked about, of who asks."""
         return self._owned(request, self._found(request))
 
     def _led(self, request: web.Request) -> None:
-        """See that who asks may say what becomes of nodes and the service."""
         if request["uid"] != self._me:
             raise web.HTTPForbidden(text="only who runs the service may do that")
 
     def _open(self) -> list[LiveJob]:
-        return self._service.gateway.jobs()  # of the gateway that there is now
+        return self._service.gateway.jobs()  # the gateway may be replaced
 
     # ------------------------------------------------------------------------------------------------------------------
 
     async def _submit(self, request: web.Request) -> web.Response:
         who = request["uid"], request["gid"]
-        # Who users are may be another machine's to say: that is waited for elsewhere.
+        # Another machine may know the users, so this runs in a thread.
         asker = await asyncio.get_running_loop().run_in_executor(None, _asker_of, *who)
         submission = _submission(await self._callers.body(request), asker)
         may = (lambda: None) if asker.uid == self._me else (lambda: self._limits.see(submission))
@@ -164,12 +155,11 @@ class Api:
         return await self._queue(request, user, limit)
 
     async def _queue(self, request: web.Request, user: str | None, most: int) -> web.StreamResponse:
-        """What is open, a piece at a time, as fast as it is read: the loop and the memory are the others', too."""
         response = web.StreamResponse(headers={"Content-Type": "application/json; charset=utf-8"})
         async with self._listing[request["uid"]]:
             jobs = self._service.gateway.jobs()
             jobs = list(islice((job for job in jobs if user is None or job.of.asker.name == user), most))
-            with suppress(ConnectionError, TimeoutError):  # nobody reads it
+            with suppress(ConnectionError, TimeoutError):  # no reader
                 async with asyncio.timeout(BODY_S):
                     await response.prepare(request)
                     await response.write(b'{"jobs": [')
@@ -184,9 +174,9 @@ class Api:
         return response
 
     async def _history(self, request: web.Request, most: int, *, only_over: bool) -> web.Response:
-        """The last jobs below a number, the last first, and below which number there may be more.
+        """Recent jobs below a number, newest first, and where to continue.
 
-        One at a time looks, and not for much longer than others have the loop.
+        Searches run singly and yield to other requests.
         """
         query = request.query
         since_ms = int(query["since_ms"]) if "since_ms" in query else None
@@ -227,7 +217,7 @@ class Api:
         if patience is not None and (patience < 0 or isnan(patience)):
             raise InputError("timeout", str(patience), "seconds")
         until_s = inf if patience is None else monotonic_s() + patience
-        while True:  # who is gone is seen at times, and nothing is kept for him
+        while True:  # a waiting client is checked at times
             left_s = max(until_s - monotonic_s(), 0.0)
             ended = await self._service.ended(job.number, min(left_s, SEE_GONE_S))
             assert ended is not None
@@ -235,7 +225,6 @@ class Api:
                 return web.json_response(self._told(request, ended))
 
     async def _change(self, request: web.Request) -> web.Response:
-        """Cancel, hold or release a job, or all of an array by its first number."""
         job, do = self._mine(request), request.match_info["do"]
         self._service.see_ready()
         jobs = self._service.array(job.of.first) if request.query.get("array") == "1" else [job]
@@ -246,11 +235,10 @@ class Api:
         return web.json_response(self._told(request, self._found(request)))
 
     def _changed(self, job: LiveJob, do: str) -> bool:
-        """Change a job; whether it could be."""
         service = self._service
         if do == "release":
             return service.release(job)
-        mine = service.gateway.job(job.number)  # what the journal alone has is over
+        mine = service.gateway.job(job.number)  # jobs only in the journal are finished
         if mine is None or mine.state.is_over:
             return False
         if do == "hold":
@@ -278,7 +266,6 @@ class Api:
         return await self._nodes(request)
 
     async def _give_up(self, request: web.Request) -> web.Response:
-        """Take what runs on a silent host for over."""
         self._led(request)
         self._service.see_ready()
         name = request.match_info["name"]
@@ -305,7 +292,6 @@ class Api:
 
 
 def _asker_of(uid: int, gid: int) -> Asker:
-    """A user, with all groups."""
     try:
         entry = pwd.getpwuid(uid)
     except KeyError:
@@ -314,7 +300,6 @@ def _asker_of(uid: int, gid: int) -> Asker:
 
 
 def _submission(told: dict[str, Any], asker: Asker) -> Submission:
-    """What somebody asks for, whoever wrote the client. Raises InputError."""
     asked = JobAsked.from_dict(told.get("jobs"))
     script, key, cwd = told.get("script", ""), told.get("key"), told.get("cwd")
     environment = told.get("environment", {})
@@ -334,7 +319,7 @@ def _submission(told: dict[str, Any], asker: Asker) -> Submission:
 _HIDDEN: Final[dict[str, Any]] = {
     "argv": [], "name": "", "cwd": "", "chdir": None, "output": "", "error": "", "export": "none", "why": "",
 }  # fmt: skip
-"""What others see of what is a job's owner's alone: a name is of the command, a reason may tell of files."""
+"""Private fields, as other users see these."""
 _PAST: Final = {"cancel": "cancelled", "hold": "held", "release": "released"}
 
 

@@ -1,7 +1,6 @@
-"""Asks the service of a folder: HTTP and JSON over its Unix socket, with nothing but the standard library.
+"""Client of a service: HTTP and JSON on a Unix socket.
 
-What is asked may be asked again without harm (a submission has a key), and is, when the service ends before it has
-answered and another one takes its place.
+Repeats requests if the service restarts; submissions have a key.
 """
 
 from __future__ import annotations
@@ -22,53 +21,49 @@ from dardis.model.errors import DardisError, InputError
 
 SOCKET: Final = "gateway.sock"
 MOST_SOCKET_BYTES: Final = 107
-"""Of the path of a Unix socket (sun_path has 108, one of them ends it)."""
+"""Bytes of a socket path, without terminator."""
 ANSWER_S: Final = 60.0
-"""How long an answer may take."""
+"""Longest answer, s."""
 DELETE_S: Final = 5.0
-"""How long it may take where nothing is to be known, s."""
 AGAIN_S: Final = 30.0
-"""How long a service that has gone may take to come back, s: of several hosts it takes 10 s and more."""
+"""Longest absence of a service, s."""
 AWAY_S: Final = 600.0
-"""The same for who waits for the end of a job."""
+"""Longest absence during `ended`, s."""
 _WAIT_S: Final = 30
-"""How long the service is asked to wait for a job's end before it says that there is none yet."""
+"""Longest wait per request, s."""
 _PAUSE_S: Final = 0.05
 _REFUSALS: Final = 300
-"""From this status on nothing was done."""
 _NOT_READY: Final = 503
 STARTING: Final = "is starting"
-"""What a service says that is; it is asked again for a while."""
 _MISTAKES: Final = frozenset({400, 403, 404, 405, 413, 422})
-"""Statuses that say that who asks is wrong."""
 
 
 class AwayError(DardisError):
-    """The service has gone, and has not come back while it was waited for."""
+    """The service has not returned in time."""
 
 
-class _Gone(Exception):  # noqa: N818 (it is no failure yet)
-    """There was nobody, or he went away before he had answered."""
+class _Gone(Exception):  # noqa: N818 (not yet an error)
+    """No answer, or a broken connection."""
 
     def __init__(self, why: str, *, refused: bool = False) -> None:
-        """`refused`: there is a socket at which nobody listens any more."""
+        """`refused`: a socket without a listener."""
         super().__init__(why)
         self.refused = refused
 
 
 def place_of(folder: Path | None, environment: Mapping[str, str] = os.environ) -> Path:
-    """The folder of the service that is meant: the one that is named, else the environment's, else the user's own."""
+    """Folder of the service: named, from the environment, or default."""
     if folder is not None:
-        return Path(os.path.abspath(folder))  # noqa: PTH100 (links stay as they were named)
+        return Path(os.path.abspath(folder))  # noqa: PTH100 (keep links)
     if named := environment.get("DARDIS_FOLDER"):
         return Path(os.path.abspath(named))  # noqa: PTH100
     state = environment.get("XDG_STATE_HOME", "")
-    # What is not absolute there is to be ignored, says the XDG standard.
+    # The XDG standard ignores relative paths.
     return (Path(state) if state.startswith("/") else _home() / ".local" / "state") / "dardis"
 
 
 def socket_of(folder: Path) -> Path:
-    """The socket of the folder's service. InputError for a path that no socket can have."""
+    """Socket of a service. Raises InputError for a long path."""
     path = folder / SOCKET
     over = len(os.fsencode(path)) - MOST_SOCKET_BYTES
     if over > 0:
@@ -78,39 +73,39 @@ def socket_of(folder: Path) -> Path:
 
 
 def here() -> str:
-    """The folder of this process. Raises InputError where that is gone."""
+    """Current folder. Raises InputError if removed."""
     try:
-        return os.getcwd()  # noqa: PTH109 (as it is named, without a look at it)
+        return os.getcwd()  # noqa: PTH109 (no file access)
     except FileNotFoundError:
         raise InputError(".", "the folder is not there any more", "one that is") from None
 
 
 class Client:
-    """One service; a connection for each question."""
+    """Client of a service."""
 
     def __init__(self, folder: Path) -> None:
-        """Ask nothing yet. InputError for a folder whose path is too long."""
+        """Initialize. Raises InputError for a long path."""
         self.folder = folder
         self._path = str(socket_of(folder))
         self._was_there = False
 
     def get(self, path: str, *, patience_s: float = 0, **query: str | int | None) -> dict[str, Any]:
-        """What the service answers, which may take `patience_s` more than usual; queries that are None are left out."""
+        """Send GET. `patience_s` extends the time limit; drops None queries."""
         said = urlencode({name: value for name, value in query.items() if value is not None})
         return self._ask("GET", f"{path}?{said}" if said else path, None, ANSWER_S + patience_s)
 
     def post(self, path: str, body: Mapping[str, Any] | None = None, *, again: bool = True) -> dict[str, Any]:
-        """The same of what changes something; `again`: ask a service that has taken the place of one that went."""
+        """Send POST. With `again`, retry with a new service."""
         return self._ask("POST", path, {} if body is None else body, ANSWER_S, again=again)
 
     def delete(self, path: str) -> dict[str, Any]:
-        """The same of what nobody needs any more; it isn't waited for as long."""
+        """Send DELETE, without retries."""
         return self._ask("DELETE", path, None, DELETE_S, again=False)
 
     def lines(self, path: str, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """What the service says as it comes, until it has said all, or is gone; nothing where it isn't ready.
+        """Yield lines of a streamed answer; none if the service is not ready.
 
-        Raises InputError and DardisError for what it refuses.
+        Raises InputError and DardisError for refusals.
         """
         with closing(_UnixConnection(self._path, ANSWER_S)) as connection, suppress(_Gone, TimeoutError):
             self._connect(connection)
@@ -122,22 +117,22 @@ class Client:
             while line := _read(answer, line=True):
                 try:
                     told = json.loads(line)
-                except ValueError:  # it was cut off
+                except ValueError:  # cut off
                     return
                 yield told
 
     def submit(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Hand jobs in; the body has a key."""
+        """Submit jobs; `body` has a key."""
         return self.post("/jobs", body)
 
     def job(self, number: int) -> dict[str, Any]:
-        """One job."""
+        """Job by number."""
         return self.get(f"/jobs/{number}")
 
     def history(
         self, limit: int | None = None, *, state: str, user: str | None = None, since_ms: int | None = None
     ) -> list[dict[str, Any]]:
-        """The last jobs, the last one first, of a user alone, or that ended since (Unix ms); `state`: over, or all."""
+        """Recent jobs, newest first. `since_ms`: earliest end. `state`: over or all."""
         told: list[dict[str, Any]] = []
         before = None
         while limit is None or len(told) < limit:
@@ -149,25 +144,25 @@ class Client:
         return told
 
     def ended(self, number: int) -> dict[str, Any]:
-        """The job, when it is over. Raises AwayError where the service stays away for `AWAY_S`."""
+        """Wait for the end of a job. Raises AwayError after `AWAY_S` without service."""
         path = f"/jobs/{number}/wait?timeout={_WAIT_S}"
         while not is_over(job := self._ask("GET", path, None, ANSWER_S + _WAIT_S, away_s=AWAY_S)):
             sleep(_PAUSE_S)
         return job
 
     def change(self, number: int, do: str, *, array: bool = False) -> dict[str, Any]:
-        """Cancel, hold or release a job, or all of the array that begins with it."""
+        """Cancel, hold or release a job or array."""
         return self.post(f"/jobs/{number}/{do}" + ("?array=1" if array else ""))
 
     def node(self, name: str, do: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Drain a node, or let it resume."""
+        """Drain or resume a node."""
         return self.post(f"/nodes/{quote(name, safe='')}/{do}", body)
 
     def _ask(
         self, method: str, path: str, body: Mapping[str, Any] | None, patience_s: float, *, again: bool = True,
         away_s: float | None = None,
     ) -> dict[str, Any]:  # fmt: skip
-        """`away_s`: how long a service that was there, now or for an earlier question, may be away."""
+        """`away_s`: longest absence of a known service."""
         begun, died = away_s is not None and self._was_there, False
         last: float | None = None
         while True:
@@ -183,7 +178,7 @@ class Client:
             except _Gone as gone:
                 if last is None:
                     last = monotonic_s() + (AGAIN_S if away_s is None or not begun else away_s)
-                died |= gone.refused  # it has left its socket behind, and may be started again
+                died |= gone.refused  # the socket remains, so the service may restart
                 if not ((again and begun) or died) or monotonic_s() >= last:
                     if not begun:
                         raise self._nobody(str(gone)) from None
@@ -197,7 +192,7 @@ class Client:
             connection.connect()
         except FileNotFoundError as error:
             raise _Gone(error.strerror or "") from None
-        except (ConnectionError, BlockingIOError) as error:  # nobody listens, or too many wait
+        except (ConnectionError, BlockingIOError) as error:  # no listener, or a full queue
             raise _Gone(error.strerror or "", refused=True) from None
         except TimeoutError:
             raise
@@ -227,7 +222,6 @@ class Client:
             raise _Gone(str(error) or type(error).__name__) from None
 
     def _value(self, status: int, told: bytes) -> dict[str, Any]:
-        """The object of an answer. Raises what it refuses."""
         try:
             value = json.loads(told)
         except ValueError:
@@ -243,12 +237,11 @@ class Client:
 
     def _nobody(self, why: str) -> InputError:
         found = "no service answers here" if self.folder.is_dir() else "there is no such folder"
-        # Quoted only where a shell needs it: the line is to be copied.
+        # Quoted only if needed, for copying.
         return InputError(self.folder, f"{found} ({why})", f"one that was started: dardis serve --folder {self.folder}")
 
 
 def _read(answer: HTTPResponse, *, line: bool = False) -> bytes:
-    """What is left of an answer, or a line of it. Raises _Gone, and TimeoutError."""
     try:
         return answer.readline() if line else answer.read()
     except TimeoutError:
@@ -258,19 +251,18 @@ def _read(answer: HTTPResponse, *, line: bool = False) -> bytes:
 
 
 def is_over(job: Mapping[str, Any]) -> bool:
-    """Whether nothing more becomes of a job by itself."""
+    """Whether a job has ended."""
     return job["state"] not in {"held", "waiting", "running"}
 
 
 class _UnixConnection(HTTPConnection):
-    """HTTP over a Unix socket."""
+    """HTTP on a Unix socket."""
 
     def __init__(self, path: str, timeout_s: float) -> None:
         super().__init__("localhost", timeout=timeout_s)
         self._path = path
 
     def connect(self) -> None:
-        """Reach whoever listens there."""
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(self.timeout)
         self.sock.connect(self._path)

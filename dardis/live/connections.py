@@ -1,4 +1,4 @@
-"""Who asks by which connection, and how much each user may ask at once, so that nobody takes the room of the others."""
+"""Users of connections, with limits per user."""
 
 from __future__ import annotations
 
@@ -16,41 +16,38 @@ from aiohttp import web
 from dardis.live.socket_server import BACKLOG, Who, peer_of
 
 MOST_CONNECTIONS: Final = 512
-"""Of one user, from whatever hosts; further ones are closed at once."""
+"""Per user, on all hosts; more are closed."""
 MOST_BYTES: Final = 64 << 20
-"""The longest body of a request."""
 MOST_BODIES: Final = 4
-"""How many of one user are read at a time; others wait."""
+"""Bodies of a user read at a time."""
 BODY_S: Final = 60.0
-"""How long one may take from when it is read, s."""
+"""Longest reading of a body, s."""
 
 
 class Callers:
-    """All who are connected just now."""
+    """All current connections."""
 
     def __init__(self) -> None:
-        """There is nobody."""
         self._of = WeakKeyDictionary[asyncio.BaseTransport, Who]()
         self._connections = defaultdict[int, WeakSet[asyncio.BaseTransport]](WeakSet)
-        """By user."""
         self._reading = defaultdict[int, asyncio.Semaphore](lambda: asyncio.Semaphore(MOST_BODIES))
 
     async def listen(self, server: web.Server, listener: socket.socket) -> asyncio.Server:
-        """Let the server answer who connects to a Unix socket of this host, until what is returned is closed."""
+        """Serve a Unix socket until the result is closed."""
         entry = partial(_Entry, self._let_in, server, None)
         return await asyncio.get_running_loop().create_unix_server(entry, sock=listener, backlog=BACKLOG)
 
     async def carry(self, server: web.Server, connection: socket.socket, who: Who) -> None:
-        """Let the server answer somebody whose words an agent carries to the other end of a pair of sockets."""
+        """Serve a connection forwarded by an agent."""
         entry = partial(_Entry, self._let_in, server, who)
         await asyncio.get_running_loop().connect_accepted_socket(entry, connection)
 
     def who(self, request: web.Request) -> Who | None:
-        """Who asks; None: nobody knows, or he is gone."""
+        """User of a request, or None."""
         return None if request.transport is None else self._of.get(request.transport)
 
     async def body(self, request: web.Request) -> Any:  # noqa: ANN401 (as JSON has it)
-        """What is said with a request, of which nothing is kept. Raises ConnectionError where it doesn't all come."""
+        """Read a JSON body. Raises ConnectionError if incomplete."""
         who = self.who(request)
         if who is None:
             raise ConnectionError
@@ -69,7 +66,7 @@ class Callers:
             return json.loads(data) if data else {}
 
     def _let_in(self, transport: asyncio.BaseTransport, who: Who) -> bool:
-        # What is closed is left to whoever collects what nobody needs, unless there is no room for more.
+        # Closed connections stay until garbage collection, unless room is short.
         his = self._connections[who.uid]
         if len(his) >= MOST_CONNECTIONS:
             his.difference_update([one for one in his if _is_closed(one)])
@@ -81,7 +78,7 @@ class Callers:
 
 
 class _Entry(asyncio.Protocol):
-    """What a connection is until it is known whether it is answered."""
+    """Connection before admission."""
 
     def __init__(
         self, let_in: Callable[[asyncio.BaseTransport, Who], bool], server: web.Server, who: Who | None

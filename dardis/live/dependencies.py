@@ -1,4 +1,4 @@
-"""What keeps jobs from starting: ends of others, limits of arrays, parts of an earlier run. Pure."""
+"""Obstacles of jobs: dependencies, array limits, earlier runs. Pure."""
 
 from __future__ import annotations
 
@@ -15,45 +15,43 @@ from dardis.model.errors import InputError
 
 @dataclass(slots=True)
 class Open:
-    """A submission not all of whose jobs are over."""
+    """A submission with unfinished jobs."""
 
     submission: Submission
     jobs: list[LiveJob]
     waits_for: set[int] = field(default_factory=set)
-    """Numbers of the jobs on whose end it depends; an array's first stands for all of it."""
+    """Unfinished dependencies; the first job stands for an array."""
     admitted: int = 0
-    """How many of its jobs are with those who decide, or run."""
     behind: deque[LiveJob] = field(default_factory=deque)
-    """Those of an array that wait until fewer of it run."""
+    """Jobs behind the array limit."""
     left: int = 0
-    """How many are not over."""
 
     @property
     def is_full(self) -> bool:
-        """Whether as many of it as may run at once are with those who decide."""
+        """Whether the array limit is reached."""
         array = self.submission.asked.array
         return array is not None and array.most is not None and self.admitted >= array.most
 
     @property
     def waits_in_words(self) -> str:
-        """What it waits for; empty: for nobody's end."""
+        """Text about pending dependencies, or empty."""
         if not self.waits_for:
             return ""
         return "waits for the end of " + ", ".join(f"job {number}" for number in sorted(self.waits_for))
 
 
 class Dependencies:
-    """Who waits for whose end, of what is open."""
+    """Dependencies between open submissions."""
 
     def __init__(self, submissions: Mapping[int, Open], jobs: Mapping[JobId, LiveJob]) -> None:
-        """Nobody yet. Both are the caller's, and tell all that is open."""
+        """Start empty. The caller updates both mappings."""
         self._submissions, self._jobs = submissions, jobs
         self._dependents: dict[int, list[Open]] = {}
 
     def see(self, one: Open, how: Callable[[int], list[State]]) -> None:
-        """Let a new submission wait for what it depends on; `how` says how others ended.
+        """Add the dependencies of a new submission. `how` returns end states of finished jobs.
 
-        Raises InputError where there is no such job, or where it has ended otherwise.
+        Raises InputError for an unknown job or a start ruled out.
         """
         for after in one.submission.asked.after:
             states = self._states(after.id) or how(after.id)
@@ -69,14 +67,14 @@ class Dependencies:
             job.why = job.why or one.waits_in_words
 
     def recall(self, one: Open) -> None:
-        """Let one that was taken in before wait for what of it is open."""
+        """Restore the pending dependencies of a submission."""
         for after in one.submission.asked.after:
             if not all(state.is_over for state in self._states(after.id)):
                 one.waits_for.add(after.id)
                 self._dependents.setdefault(after.id, []).append(one)
 
     def _states(self, number: int) -> list[State]:
-        """Those of the jobs that a dependency on this number means: of an array's first, all; []: they are not open."""
+        """States of an open job or array; []: not open."""
         job = self._jobs.get(JobId(number))
         if job is None:
             return []
@@ -84,14 +82,14 @@ class Dependencies:
         return [one.state for one in (jobs if number == job.of.first else [job])]
 
     def met_by(self, job: LiveJob) -> list[int]:
-        """The numbers on which others depend that are over by the end of a job."""
+        """Dependency numbers met by the end of a job."""
         met: list[int] = [] if job.number == job.of.first else [job.number]
         if self._submissions[job.of.first].left == 0:
             met.append(job.of.first)
         return [number for number in met if number in self._dependents]
 
     def met(self, number: int) -> tuple[list[LiveJob], list[LiveJob]]:
-        """What others depend on is over; those of them that can't begin any more, and those that wait for less now."""
+        """Meet a dependency. Return jobs that can never start, and jobs with fewer dependencies."""
         in_vain: list[LiveJob] = []
         free: list[LiveJob] = []
         states = self._states(number)
@@ -109,7 +107,7 @@ class Dependencies:
 
 
 def meets(kind: str, states: Iterable[State]) -> bool:
-    """Whether those that depend so on jobs may begin, as these have ended."""
+    """Whether end states meet a dependency."""
     match kind:
         case "ok":
             return all(state is State.COMPLETED for state in states)
@@ -119,38 +117,38 @@ def meets(kind: str, states: Iterable[State]) -> bool:
 
 
 class Reruns:
-    """They begin when all hosts where that may be are heard, and have nothing of it, or can't have it any more."""
+    """Jobs to rerun once no host can still run their last run."""
 
     def __init__(self, strays: Strays, hearing: Hearing, forgotten: str) -> None:
-        """There are none. `forgotten` is said of what a host doesn't know any more that is heard; it is not begun."""
+        """`forgotten`: reason of runs unknown to a reachable host; such jobs do not rerun."""
         self._strays, self._hearing, self._forgotten = strays, hearing, forgotten
         self._jobs: dict[JobId, LiveJob] = {}
         self._over: set[str] = set()
-        """Silent hosts on which all leases are over."""
+        """Unreachable hosts without valid leases."""
 
     def add(self, job: LiveJob) -> None:
-        """One waits again."""
+        """Add a job."""
         job.rests = True
         self._jobs[job.number] = job
 
     def leases_are_over(self, host: str) -> None:
-        """Nothing with a lease goes on there."""
+        """Report that all leases of a host are over."""
         self._over.add(host)
 
     def heard(self, host: str) -> None:
-        """It may have new leases from now on."""
+        """Report that a host is reachable."""
         self._over.discard(host)
 
     def hosts(self) -> set[str]:
-        """Of which something may be waited for."""
+        """Hosts of remaining runs."""
         return {host for job in self._jobs.values() for host in job.hosts}
 
     def waiting(self) -> list[LiveJob]:
-        """All that wait."""
+        """All jobs to rerun."""
         return list(self._jobs.values())
 
     def looked_at(self) -> Iterator[tuple[LiveJob, str]]:
-        """Each that still waits, and why; empty: it may begin, and is none of these any more."""
+        """Yield waiting jobs with reasons. Empty: may start; removed."""
         for job in self.waiting():
             why = self._why(job) if job.state is State.WAITING else ""
             if not why or why == self._forgotten:

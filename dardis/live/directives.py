@@ -1,6 +1,6 @@
-"""What a job is asked for in texts: `#DARDIS` and `#SBATCH` lines of a script, and options, each with its place.
+"""Job options in `#DARDIS` and `#SBATCH` lines, and on the command line.
 
-They stand at its head, before the first line that is neither empty nor a comment. What has no meaning here is told.
+Lines count up to the first command. Unsupported Slurm options cause warnings.
 """
 
 from __future__ import annotations
@@ -22,23 +22,22 @@ from dardis.model.numbers import whole_number
 VALUES: Final = (
     "array", "time", "cpus", "gpus", "mem", "nodes", "after", "export", "chdir", "output", "error", "name", "grace",
 )  # fmt: skip
-"""Options with a value, by name."""
 FLAGS: Final = ("requeue", "hold", "wait")
-"""Options without one; NO takes back what was said elsewhere."""
+"""Options without a value; NO overrides."""
 YES, NO = "yes", "no"
 _OWN: Final = frozenset({"DARDIS_JOB_ID", "DARDIS_ARRAY_INDEX", "DARDIS_ARRAY_JOB_ID", "DARDIS_HOSTFILE", "DARDIS_RUN"})
-"""What a job's own service tells it, and no job that it hands in."""
+"""Variables of the current job, not passed to submissions."""
 
 
 class Said(NamedTuple):
-    """The text of an option, and where it stands."""
+    """Text and position of an option."""
 
     text: str
     place: str
 
 
 class Asked(NamedTuple):
-    """A job as it was asked for, its environment, and what its asker should know."""
+    """A job request, its environment, and warnings."""
 
     job: JobAsked
     environment: dict[str, str]
@@ -46,10 +45,7 @@ class Asked(NamedTuple):
 
 
 def asked_of(said: Mapping[str, Said], argv: Sequence[str], name: str, environment: Mapping[str, str]) -> Asked:
-    """The job that these options ask for, with this name unless they say another; `chdir` is made absolute.
-
-    Raises InputError, at the place of the option.
-    """
+    """Job request for options; `name` is a default, `chdir` becomes absolute. Raises InputError."""
     export, values = job_request.read_export(*said.get("export", Said(job_request.ALL, "--export")))
     handed_on, warnings = _environment(export, values, environment)
     chdir = said.get("chdir")
@@ -80,12 +76,12 @@ def asked_of(said: Mapping[str, Said], argv: Sequence[str], name: str, environme
 
 
 def is_set(said: Mapping[str, Said], flag: str) -> bool:
-    """Whether a flag was said, and not taken back."""
+    """Whether a flag is set."""
     return flag in said and said[flag].text == YES
 
 
 def whole_of(said: Said, least: int, most: int) -> int:
-    """The whole number that an option says. Raises InputError."""
+    """Integer value of an option. Raises InputError."""
     try:
         return whole_number(said.text, least, most)
     except ValueError:
@@ -97,7 +93,6 @@ def _whole(said: Mapping[str, Said], option: str, least: int, most: int) -> int 
 
 
 def _grace(said: Said) -> int:
-    """Seconds, which a number alone means; or a time with its unit."""
     return int(said.text) if said.text.isdecimal() and len(said.text) < 10 else job_request.read_time(*said)
 
 
@@ -111,14 +106,13 @@ def _folder(said: Said) -> str:
 def _environment(
     export: Sequence[str] | str, given: Mapping[str, str], present: Mapping[str, str]
 ) -> tuple[dict[str, str], list[str]]:
-    """What of the environment is handed on, and what is said of what can't be."""
     names = list(present) if export == job_request.ALL else [] if export == job_request.NONE else list(export)
     folder = present.get("DARDIS_FOLDER") if "DARDIS_RUN" in present else None
     within = f"{folder}/" if folder else "\0"
     found: dict[str, str] = {}
     warnings = []
     for name in names:
-        own = name in _OWN or present.get(name, "").startswith(within)  # its nodes' files, for its MPI
+        own = name in _OWN or present.get(name, "").startswith(within)  # MPI files of the current job
         if name in given or (own and export == job_request.ALL):
             continue
         if name not in present:
@@ -135,7 +129,6 @@ def _environment(
 
 
 MOST_BYTES: Final = 4 << 20
-"""Of a script."""
 STDIN: Final = Path("-")
 _OURS: Final = {**dict.fromkeys(VALUES, True), **dict.fromkeys(FLAGS, False)}
 _SLURM: Final = {
@@ -144,7 +137,7 @@ _SLURM: Final = {
     "ntasks": "ntasks", "ntasks-per-node": "ntasks-per-node", "mem-per-cpu": "mem-per-cpu", "gpus": "gpus",
     "gpus-per-node": "gpus-per-node", "gres": "gres",
 }  # fmt: skip
-"""Options of sbatch with a value, and what we call them; names of its own are worked out by `_by_node`."""
+"""Options of sbatch with a value."""
 _SLURM_FLAGS: Final = {
     "requeue": ("requeue", YES), "no-requeue": ("requeue", NO), "hold": ("hold", YES), "wait": ("wait", YES),
 }  # fmt: skip
@@ -157,21 +150,20 @@ _KINDS: Final = {"afterok": "ok", "afterany": "any", "afternotok": "fail"}
 
 @dataclass(slots=True)
 class Directives:
-    """What the lines of a script say, ours and Slurm's, and what of Slurm's is left out."""
+    """DARDIS and Slurm options in a script, and warnings."""
 
     ours: dict[str, Said] = field(default_factory=dict)
     slurm: dict[str, Said] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
     def under(self, given: Mapping[str, Said]) -> dict[str, Said]:
-        """All that is said: what was given beats our lines, these beat Slurm's."""
+        """All options: `given` first, then DARDIS lines, then Slurm lines."""
         better = {**self.ours, **given}
         said = {**self.slurm, **better}
         said.update({name: one for name, one in self._by_node(said).items() if name not in better})
         return {name: one for name, one in said.items() if name in _OURS}
 
     def _by_node(self, said: Mapping[str, Said]) -> dict[str, Said]:
-        """What each node of the job is asked for, of what Slurm counts by tasks, by cores and in all."""
         slurm, found = self.slurm, {}
         nodes = whole_of(said["nodes"], 1, MOST_NODES) if "nodes" in said else 1
         counts = {
@@ -194,7 +186,7 @@ class Directives:
 
 
 def read_script(path: Path) -> str:
-    """The text of a script that can be run; `STDIN` is standard input. Raises InputError."""
+    """Text of a script; `STDIN`: standard input. Raises InputError."""
     try:
         data = sys.stdin.buffer.read(MOST_BYTES + 1) if path == STDIN else path.read_bytes()
     except (OSError, ValueError) as error:
@@ -217,7 +209,7 @@ def read_script(path: Path) -> str:
 
 
 def read_directives(text: str, path: Path) -> Directives:
-    """What a script's lines say. Raises InputError, at the line, for one of ours that is none, or has no sense."""
+    """Read options in a script. Raises InputError for a bad DARDIS line."""
     found = Directives()
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip() and not line.startswith("#"):
@@ -247,7 +239,6 @@ def read_directives(text: str, path: Path) -> Directives:
 
 
 def _note_slurm(found: Directives, name: str, said: Said) -> None:
-    """Take over what an option of sbatch says, in our words."""
     ours = _SLURM[name]
     if ours == "after":
         said = said._replace(text=",".join(_after(part, said) for part in said.text.split(",")))
@@ -274,7 +265,6 @@ def _after(part: str, said: Said) -> str:
 
 
 def _gpus(found: Directives, said: Said) -> Said:
-    """The number alone of `a100:2`, `a100` or `2`."""
     kind, _, number = said.text.rpartition(":")
     if not kind and not number.isdecimal():
         kind, number = number, "1"
@@ -286,7 +276,7 @@ def _gpus(found: Directives, said: Said) -> Said:
 def _options(
     line: str, known: Mapping[str, bool], short: Mapping[str, str], place: str
 ) -> Iterator[tuple[str, str | None, str]]:
-    """The options of a line: as written, by name (None: unknown) and with their values; `known` says which have one."""
+    """Yield option texts, names (None: unknown) and values. `known` tells whether a value follows."""
     try:
         words = shlex.split(line, comments=True)[::-1]
     except ValueError as error:

@@ -1,6 +1,6 @@
-"""The door to etcd: its HTTP/JSON interface, by the standard library alone; blocking.
+"""Blocking client of etcd by HTTP/JSON.
 
-All that is asked is asked again, of the next endpoint, where no answer comes: it must be harmless to be done twice.
+Requests without an answer are repeated, so repetition must be harmless.
 """
 
 from __future__ import annotations
@@ -24,11 +24,10 @@ from dardis.model.errors import InputError
 
 PORT: Final = 2379
 ANSWER_S: Final = 2.0
-"""How long one endpoint may take, s; a new leader among them is there in about a second."""
+"""Longest wait for an endpoint, s."""
 PATIENCE_S: Final = 6.0
-"""How long all of them may take together, s."""
+"""Longest wait for all endpoints, s."""
 PAGE: Final = 64
-"""How many keys are read at a time."""
 _PAUSE_S: Final = 0.1
 _NOT_NOW: Final = frozenset({500, 502, 503, 504})
 _EXPECTED: Final = "etcd://HOST[:PORT],HOST…[/NAME]"
@@ -38,11 +37,10 @@ Json: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a journal in etcd is."""
+    """Address of a journal in etcd."""
 
     endpoints: tuple[tuple[str, int], ...]
     name: str
-    """Tells it from other journals there."""
     tls: ssl.SSLContext | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
@@ -53,11 +51,10 @@ class Place:
 def journal_place(
     text: str | None, ca: Path | None, cert: Path | None, key: Path | None, *, users: bool = False
 ) -> Callable[[], Place] | None:
-    """The place that is named, if one is, with its certificates as they are when it is called.
+    """Function that loads certificates and returns the address; None without `text`.
 
-    Raises InputError, also for one that needs certificates and has none.
-
-    `users`: whoever is here may hand jobs in, and might write what is in etcd, and have jobs run as others.
+    Raises InputError, also for missing certificates. `users` requires certificates, or local users could run jobs as
+    others.
     """
     files = {"--journal-ca": ca, "--journal-cert": cert, "--journal-key": key}
     missing = [option for option, file in files.items() if file is None]
@@ -108,7 +105,7 @@ def _tls(ca: Path, cert: Path, key: Path) -> ssl.SSLContext:
     except ssl.SSLError as error:
         raise InputError("--journal-ca", f"{ca} can't be used ({error.reason or error})", "a PEM file") from None
     try:
-        context.load_cert_chain(cert, key, password="")  # nobody is asked for one
+        context.load_cert_chain(cert, key, password="")  # no prompt for a passphrase
     except (ssl.SSLError, ValueError) as error:
         found = f"{cert} and {key} can't be used ({getattr(error, 'reason', None) or error})"
         raise InputError("--journal-cert", found, "a certificate and its key, without a passphrase") from None
@@ -116,26 +113,26 @@ def _tls(ca: Path, cert: Path, key: Path) -> ssl.SSLContext:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# What is asked.
+# Requests.
 
 
 def as_text(data: bytes) -> str:
-    """A key or a value, as etcd's JSON has it."""
+    """Encode a key or value for etcd."""
     return b64encode(data).decode()
 
 
 def is_value(key: bytes, value: bytes) -> Json:
-    """A key's value is this one."""
+    """Condition: the key has this value."""
     return {"key": as_text(key), "target": "VALUE", "result": "EQUAL", "value": as_text(value)}
 
 
 def is_as_seen(key: bytes, revision: int) -> Json:
-    """A key was last written in this revision; 0: it isn't there."""
+    """Condition: the last write had this revision; 0: missing."""
     return {"key": as_text(key), "target": "MOD", "result": "EQUAL", "mod_revision": str(revision)}
 
 
 def put(key: bytes, value: bytes, lease: int = 0) -> Json:
-    """Write a key; with a lease it goes when that ends."""
+    """Write a key, optionally until a lease ends."""
     return {"request_put": {"key": as_text(key), "value": as_text(value), "lease": str(lease)}}
 
 
@@ -145,49 +142,46 @@ def get(key: bytes) -> Json:
 
 
 def delete(begin: bytes, end: bytes) -> Json:
-    """Remove the keys of [begin, end)."""
+    """Delete the keys [begin, end)."""
     return {"request_delete_range": {"key": as_text(begin), "range_end": as_text(end)}}
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A key that is there."""
+    """A stored key."""
 
     key: bytes
     value: bytes
     revision: int
-    """In which it was last written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What came of a transaction: whether all was as expected, and what was read of the keys that it names."""
+    """Result of a transaction, with keys read."""
 
     as_expected: bool
     found: dict[bytes, Found]
     revision: int
-    """After it."""
 
 
 class Etcd:
-    """One at a time may ask; keeps a connection to the endpoint that answered last."""
+    """Client for a single thread."""
 
     def __init__(self, place: Place, patience_s: float = PATIENCE_S) -> None:
-        """Ask nothing yet."""
         self._place, self._patience_s = place, patience_s
         self._at = 0
         self._connection: HTTPConnection | None = None
         self._cluster = ""
 
     def transact(self, expected: Sequence[Json], do: Sequence[Json], otherwise: Sequence[Json] = ()) -> Done:
-        """Do all of it if all is as expected, else something else. Raises JournalError where nobody can tell."""
+        """Do `do` if all conditions hold, else `otherwise`. Raises JournalError."""
         told = self.ask("kv/txn", {"compare": list(expected), "success": list(do), "failure": list(otherwise)})
         rows = [row for one in told.get("responses", ()) for row in one.get("response_range", {}).get("kvs", ())]
         found = {one.key: one for one in map(_found, rows)}
         return Done(told.get("succeeded", False), found, int(told["header"]["revision"]))
 
     def read(self, begin: bytes, end: bytes, page: int = PAGE) -> Iterator[Found]:
-        """The keys of [begin, end), in order, asked for so many at a time. Raises JournalError."""
+        """Yield the keys [begin, end) in order. Raises JournalError."""
         while True:
             body = {"key": as_text(begin), "range_end": as_text(end), "limit": str(page)}
             told = self.ask("kv/range", body)
@@ -198,7 +192,7 @@ class Etcd:
             begin = rows[-1].key + b"\0"
 
     def ask(self, what: str, body: Json) -> Json:
-        """The answer of whichever endpoint gives one. Raises JournalError where none does, or it is a refusal."""
+        """Answer of any endpoint. Raises JournalError."""
         data = json.dumps(body).encode()
         until = monotonic_s() + self._patience_s
         while True:
@@ -215,7 +209,6 @@ class Etcd:
             sleep(_PAUSE_S)
 
     def _asked(self, what: str, data: bytes) -> Json:
-        """The answer of the endpoint whose turn it is. Raises OSError, HTTPException, ValueError where none comes."""
         if self._connection is None:
             (host, port), tls = self._place.endpoints[self._at], self._place.tls
             self._connection = (
@@ -230,7 +223,7 @@ class Etcd:
             raise ValueError(str(told.get("error", response.status)))
         if response.status != 200:
             raise JournalError(f"{self._place}: refuses {what} ({told.get('error', response.status)})")
-        answer: Json = told.get("result", told)  # of what may be answered more than once
+        answer: Json = told.get("result", told)  # `result`: of requests with several answers
         if "header" not in answer:
             raise ValueError(f"is no etcd of version 3.4 or later ({told.get('error', 'it answers something else')})")
         cluster = answer["header"]["cluster_id"]
@@ -240,7 +233,7 @@ class Etcd:
         return answer
 
     def close(self) -> None:
-        """Keep no connection."""
+        """Close the connection."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None

@@ -1,14 +1,14 @@
-r"""A journal in etcd, for a head that may lose its disk: what is in etcd is acknowledged; a copy on the disk is read.
+r"""Journal in etcd, for hosts with unsafe disks: writes go to etcd, reads use a local copy.
 
-Keys, all below `dardis/NAME/`:
+Keys below `dardis/NAME/`:
 
     service           version and name of the journal
-    epoch             of the service that leads, and its own key: whatever is written expects this to be its own
-    leader            who leads, while his lease lasts
-    log/N             record N, a batch: "P\n" and the last of its text
-    part/N/I          I of the P pieces that come before, if a request can't hold it
-    base              "N P": all up to record N is in the rows, of P pieces, and not in the log any more
-    rows/N/I          piece I of these: a batch a line
+    epoch             epoch and key of the leader; each write requires an unchanged value
+    leader            leader, until its lease ends
+    log/N             record N, a batch: "P\n" and the last piece of the text
+    part/N/I          piece I of P earlier pieces, if a request cannot hold the text
+    base              "N P": records up to N are in P pieces of rows, not in the log
+    rows/N/I          piece I of the rows: a batch a line
 """
 
 from __future__ import annotations
@@ -34,25 +34,24 @@ from dardis.live.random_keys import fresh_key
 from dardis.model.errors import DardisError, InputError
 
 LEASE_S: Final = 6
-"""How long after its last sign of life a leader is taken for alive, s."""
+"""Time until a silent leader counts as dead, s."""
 RENEW_S: Final = 1.5
-"""How often it gives one, s."""
+"""Interval of renewals, s."""
 WAIT_S: Final = 2 * LEASE_S + 2.0
-"""How long a leader that is there must be there to be alive, s: a new leader of etcd itself renews all leases."""
+"""Longest wait for a dead leader; a new leader of etcd renews its lease, s."""
 PIECE: Final = 1 << 20
-"""The longest piece of a text that is written as one, in bytes; etcd takes requests of 1.5 MiB."""
+"""Bytes per write; etcd accepts 1.5 MiB."""
 PIECES: Final = 8
-"""How many of them are read at a time."""
 MOST_LOG: Final = 16 << 20
-"""How much of a log is kept before its rows are written instead, in bytes; more where the rows are more."""
+"""Bytes of log that cause compaction, unless rows are larger."""
 KEPT: Final = 10_000
-"""How many submissions rows have at most that are over: the last ones."""
+"""Finished submissions kept in rows."""
 _RECORD: Final = 1024
-"""What a record takes beside its text, about, in bytes."""
+"""Overhead of a record, bytes."""
 
 
 def open_journal(folder: Path, etcd: Place | None, least_epoch: int = 1) -> Journal:
-    """The journal in etcd, or the folder's own, in an epoch that is no lower. Raises InputError, JournalError."""
+    """Open a journal in etcd, or in the folder. Raises InputError and JournalError."""
     if etcd is None:
         return Journal(folder, least_epoch)
     journal = EtcdJournal(folder, etcd, least_epoch)
@@ -61,37 +60,36 @@ def open_journal(folder: Path, etcd: Place | None, least_epoch: int = 1) -> Jour
 
 
 class SupersededError(DardisError):
-    """Another service has the journal now, and this one can write nothing any more."""
+    """Another service has taken over the journal."""
 
 
 class EtcdJournal(Journal):
-    """The journal of one service."""
+    """Journal in etcd, with a local copy."""
 
     def __init__(self, folder: Path, place: Place, least_epoch: int = 1) -> None:
-        """Lead, with an epoch higher than all before, and bring the folder's copy to what etcd has.
+        """Lead with a new epoch and update the local copy.
 
-        Waits for a leader that is gone, but not for one that is alive. Raises InputError, and JournalError where etcd
-        does not answer.
+        Waits for a dead leader. Raises InputError for a live leader, and JournalError without an answer.
         """
         self._place, self._etcd, self._renewing = place, Etcd(place), Etcd(place, RENEW_S)
         self._root = f"dardis/{place.name}/".encode()
         self._certain_s = -inf
         self._unsure = False
-        """Whether something of the record after the last may be on its way, or there."""
+        """Whether the next record may be stored."""
         self._leader = Thread(target=self._lead_on, name="leader", daemon=True)
         self._closing = Event()
         self._superseded = Future[None]()
-        self._superseded.set_running_or_notify_cancel()  # nobody cancels it
+        self._superseded.set_running_or_notify_cancel()  # never cancelled
         self._cutter = ThreadPoolExecutor(1, "cutter")
         self._cutting: Future[tuple[int, int]] | None = None
         self._cut_at = 0
-        """The record up to which rows were last written, whether they count or not."""
+        """Last record in written rows."""
         self._most = MOST_LOG
         with ExitStack() as stack:
             stack.callback(self._etcd.close)
             try:
                 super().__init__(folder, least_epoch)
-            except DamagedError:  # it is only a copy, or so we think
+            except DamagedError:  # only a copy
                 for end in ("", "-wal", "-shm"):
                     with suppress(FileNotFoundError):
                         (folder / (FILE + end)).replace(folder / f"{FILE}.damaged{end}")
@@ -104,11 +102,11 @@ class EtcdJournal(Journal):
         return self._root + "/".join([kind, *(f"{number:016d}" for number in numbers)]).encode()
 
     # ------------------------------------------------------------------------------------------------------------------
-    # Who leads.
+    # Leadership.
 
     def _begin(self, least_epoch: int) -> int:
         db = self._db
-        db.execute("PRAGMA synchronous=NORMAL")  # what this disk loses is in etcd
+        db.execute("PRAGMA synchronous=NORMAL")  # losses of this disk are in etcd
         of, self._applied, self._size, owner = "", 0, 0, ""
         if is_copy := self._has(COPY):
             of, self._applied, self._size, owner = db.execute(f"SELECT * FROM {COPY}").fetchone()  # noqa: S608
@@ -116,7 +114,7 @@ class EtcdJournal(Journal):
             raise InputError(self._path, "has jobs that are not in etcd", "a folder without a journal of its own")
         before = db.execute("SELECT value FROM meta WHERE name = 'epoch'").fetchone() or (0,)
         epoch, service = self._lead(owner, max(before[0], least_epoch - 1))
-        if not is_copy:  # only now: where etcd can't be had, the folder may be served without
+        if not is_copy:  # last: without etcd, the folder may still be served alone
             with self._writing():
                 db.execute(f"CREATE TABLE {COPY} (of TEXT, record INTEGER, size INTEGER, owner TEXT)")
                 db.execute(f"INSERT INTO {COPY} VALUES ('', 0, 0, '')")  # noqa: S608
@@ -135,7 +133,7 @@ class EtcdJournal(Journal):
         return epoch
 
     def _lead(self, owner: str, floor: int) -> tuple[int, str]:
-        """Take a new epoch, higher than `floor` too; it, and which journal this is. `owner`: this folder's last one."""
+        """Take an epoch above `floor`. Return epoch and journal name. `owner`: last owner of the folder."""
         self._owner = fresh_key()
         self._said = f"{self._owner} process {os.getpid()} on {os.uname().nodename}".encode()
         service_key, epoch_key, leader_key = (self._key(name) for name in ("service", "epoch", "leader"))
@@ -170,7 +168,7 @@ class EtcdJournal(Journal):
                 [put(epoch_key, value), put(leader_key, self._said, self._lease), put(service_key, service.encode())],
                 [get(epoch_key)],
             )
-            # Not as expected: somebody was faster, or it is the second time that it was asked.
+            # Another service was faster, or this request was repeated.
             if done.as_expected or (epoch_key in done.found and done.found[epoch_key].value == value):
                 return epoch, service
 
@@ -178,35 +176,34 @@ class EtcdJournal(Journal):
         return int(etcd.ask("lease/grant", {"TTL": str(LEASE_S)})["ID"])
 
     def keep_leading(self) -> None:
-        """Tell others from now on that this service leads, until it is closed, whatever else keeps this process."""
+        """Renew leadership in a thread until closed."""
         self._leader.start()
 
     def _lead_on(self) -> None:
         try:
             while not self._closing.wait(RENEW_S):
-                with suppress(JournalError):  # who writes meets that as well
+                with suppress(JournalError):  # writes meet the same error
                     self._renew()
-        except BaseException as error:  # noqa: BLE001 (it is raised where somebody waits for it)
+        except BaseException as error:  # noqa: BLE001 (raised by `superseded`)
             self._superseded.set_exception(error)
 
     async def superseded(self) -> None:
-        """Wait until this service doesn't lead any more. Raises SupersededError then."""
+        """Wait for a takeover. Raises SupersededError."""
         await asyncio.wrap_future(self._superseded)
 
     def certain_s(self) -> float:
-        """As of all journals: it is asked of etcd."""
+        """See `Journal.certain_s`; asks etcd."""
         return self._certain_s
 
     def _renew(self) -> None:
         asked_s, etcd, again = monotonic_s(), self._renewing, []
-        if "TTL" not in etcd.ask("lease/keepalive", {"ID": str(self._lease)}):  # it has ended, but nobody came
+        if "TTL" not in etcd.ask("lease/keepalive", {"ID": str(self._lease)}):  # expired, but no other leader
             self._lease = self._granted(etcd)
             again = [put(self._key("leader"), self._said, self._lease)]
         self._as_mine(etcd, again)
         self._certain_s = asked_s
 
     def _as_mine(self, etcd: Etcd, do: Sequence[Json]) -> Done:
-        """Do it where this service leads. Raises SupersededError, JournalError."""
         done = etcd.transact([self._mine], do)
         if not done.as_expected:
             raise SupersededError(f"{self._place}: another service has taken this journal over")
@@ -216,10 +213,9 @@ class EtcdJournal(Journal):
     # The log.
 
     def write(self, batch: Batch) -> None:
-        """Make it durable, or raise JournalError, or SupersededError where that can't be any more.
+        """Write a batch durably. Raises JournalError, or SupersededError after a takeover.
 
-        What it has raised for may be there after all, if etcd took it and couldn't answer: so `settle` comes next. If
-        it doesn't, a write is refused that doesn't know of this.
+        A failed write may still be stored: call `settle` next.
         """
         if self.settle():
             raise JournalError(f"{self._place}: has taken what it gave no answer to; that holds now")
@@ -228,20 +224,20 @@ class EtcdJournal(Journal):
         self._see_size()
 
     def settle(self) -> bool:
-        """Find out what etcd took and couldn't answer; whether it is anything. Raises JournalError, SupersededError."""
+        """Resolve a write without an answer; return whether records are new. Raises JournalError."""
         if self._unsure:
             self._append(_text(Batch()))
         return self._applied < self._record and self._catch_up()
 
     def _agree(self, batch: Batch) -> None:
         if not (batch.submissions or batch.jobs or batch.drains):
-            return  # instants tell why, and are this disk's alone
+            return  # instants are stored only on this disk
         if not self._append(_text(batch)):
             raise JournalError(f"{self._place}: record {self._record} is another one")
         self._db.execute(f"UPDATE {COPY} SET record = ?, size = ?", (self._record, self._size))  # noqa: S608
 
     def _append(self, text: bytes) -> bool:
-        """Have a next record; whether it is this one. Raises JournalError where that is not known."""
+        """Append a record; return whether stored unchanged. Raises JournalError if unknown."""
         number = self._record + 1
         self._unsure = True
         *pieces, last = _pieces([text])
@@ -252,13 +248,12 @@ class EtcdJournal(Journal):
         there = value
         if not done.as_expected:
             self._as_mine(self._etcd, [])
-            there = done.found[key].value  # it, since this was asked before, or an earlier one whose answer was lost
+            there = done.found[key].value  # this record by a repeated request, or an earlier record
         self._record, self._unsure = number, False
         self._size += len(text) + _RECORD
         return there == value
 
     def _catch_up(self) -> bool:
-        """Bring the copy to what etcd has; whether anything was new."""
         at, size, is_new = self._applied, self._size, False
         with self._writing():
             for found in self._etcd.read(self._key("log", at + 1), self._root + b"log0"):
@@ -277,7 +272,7 @@ class EtcdJournal(Journal):
         return is_new
 
     def _read_pieces(self, kind: str, number: int, count: int) -> Iterator[bytes]:
-        """The first so many; what lies behind them is left of something that never counted."""
+        """Yield `count` pieces; ignore remains of failed writes."""
         begin, seen = self._key(kind, number), 0
         for found in islice(self._etcd.read(begin + b"/", begin + b"0", page=PIECES), count):
             seen += found.key == self._key(kind, number, seen)
@@ -297,10 +292,9 @@ class EtcdJournal(Journal):
         return InputError(self._place, f"is damaged ({how})", "a journal of dardis, or another NAME")
 
     # ------------------------------------------------------------------------------------------------------------------
-    # Rows in the log's place.
+    # Rows replace the log.
 
     def _make_anew(self, service: str, record: int, pieces: int) -> None:
-        """Begin the copy with the rows that hold all up to a record."""
         with self._writing():
             for table in ("submissions", "jobs", "drains", "instants"):
                 self._db.execute(f"DELETE FROM {table}")  # noqa: S608
@@ -310,7 +304,6 @@ class EtcdJournal(Journal):
         self._applied, self._size = record, 0
 
     def _see_size(self) -> None:
-        """Have the log cut where it is long."""
         if self._cutting is not None and self._cutting.done():
             (cut, rows), self._cutting = self._cutting.result(), None
             self._size -= cut
@@ -319,10 +312,7 @@ class EtcdJournal(Journal):
             self._cutting = self._cutter.submit(self._cut, self._size)
 
     def _cut(self, size: int) -> tuple[int, int]:
-        """Write rows, and remove the log up to them; how much was cut of so much, and how much the rows are.
-
-        Others write meanwhile. Where it can't be done nothing is changed, and it is done at another time.
-        """
+        """Replace the log by rows, beside writes. Return removed bytes of the log, and bytes of rows."""
         etcd, key, rows, at = Etcd(self._place), self._key("base"), 0, 0
         with (
             suppress(JournalError, SupersededError, sqlite3.Error),
@@ -330,10 +320,10 @@ class EtcdJournal(Journal):
             closing(sqlite3.connect(self._path, isolation_level=None, timeout=10)) as db,
         ):
             before = self._as_mine(etcd, [get(key)]).found.get(key)
-            db.execute("PRAGMA wal_checkpoint")  # what this disk might lose later is in the log
+            db.execute("PRAGMA wal_checkpoint")  # later losses of this disk are in the log
             db.execute("BEGIN")
             (record,) = db.execute(f"SELECT record FROM {COPY}").fetchone()  # noqa: S608
-            if record == self._cut_at:  # pieces of then may be late, and rows are fewer when some are forgotten
+            if record == self._cut_at:  # late pieces of the last attempt may differ
                 return 0, 0
             self._cut_at = record
             for at, piece in enumerate(_pieces(_rows(db)), 1):
@@ -343,25 +333,25 @@ class EtcdJournal(Journal):
             gone.append((self._key("rows"), self._key("rows", record)))
             base = b"%d %d" % (record, at)
             done = etcd.transact(
-                # As it was: what is late must not bring rows back that are gone.
+                # Unchanged: a late request must not restore removed rows.
                 [self._mine, is_as_seen(key, before.revision if before else 0)],
                 [put(key, base), *(delete(*both) for both in gone)],
                 [get(key)],
             )
             if not done.as_expected and (key not in done.found or done.found[key].value != base):
                 return 0, 0
-            # What etcd keeps of values that were is given back.
+            # Free old values in etcd.
             etcd.ask("kv/compaction", {"revision": str(done.revision)})
             return size, rows
         return 0, 0
 
     def close(self) -> None:
-        """Write no more, and let others lead; a second call has no effect."""
+        """Close the journal and release leadership."""
         if self._closing.is_set():
             return
         self._closing.set()
         if self._leader.is_alive():
-            self._leader.join()  # what it may be renewing just now is to end
+            self._leader.join()  # a renewal may be running
         self._cutter.shutdown()
         with suppress(JournalError), closing(Etcd(self._place, 0)) as etcd:
             etcd.ask("lease/revoke", {"ID": str(self._lease)})
@@ -371,14 +361,12 @@ class EtcdJournal(Journal):
 
 
 def _text(batch: Batch) -> bytes:
-    """A batch as etcd has it: a line without its end. Raises ValueError for a text that is none."""
     rows = list(map(in_order, batch.submissions))
     told = {"submissions": rows, "jobs": batch.jobs, "drains": batch.drains}
     return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def _rows(db: sqlite3.Connection) -> Iterator[bytes]:
-    """All that is to be kept, a batch a line."""
     yield _text(Batch(drains=dict(db.execute("SELECT node, why FROM drains")))) + b"\n"
     some = "SELECT first, count, asker, key, over, value FROM submissions"
     last = db.execute("SELECT first FROM submissions WHERE over = 1 ORDER BY first DESC LIMIT 1 OFFSET ?", (KEPT - 1,))
@@ -389,7 +377,6 @@ def _rows(db: sqlite3.Connection) -> Iterator[bytes]:
 
 
 def _pieces(texts: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes, in pieces that are not too long; at least one."""
     held = b""
     for text in texts:
         held += text
@@ -400,7 +387,6 @@ def _pieces(texts: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines that pieces were cut from."""
     held = b""
     for piece in pieces:
         *whole, held = (held + piece).split(b"\n")

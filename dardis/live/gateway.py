@@ -1,7 +1,6 @@
-"""The gateway's decisions: what becomes of jobs as they are handed in, ordered, told to be over and cancelled.
+"""Decisions of the gateway about jobs.
 
-Pure: what happens and the time are arguments; what is to be written and ordered is taken by whoever runs it. Nothing
-may be ordered, nor acknowledged, before what was taken with it is in the journal.
+Pure: events and times are arguments. The caller writes each batch to the journal before its orders and answers leave.
 """
 
 from __future__ import annotations
@@ -30,16 +29,16 @@ FORGOTTEN: Final = UNKNOWN + "what the keeper knew of it is lost"
 
 
 class Gateway:
-    """All jobs that are not over, and the nodes they wait for."""
+    """All unfinished jobs, and the nodes."""
 
     def __init__(
         self, machine: Machine, unfinished: Iterable[tuple[Submission, Mapping[int, str]]] = (),
         drained: Mapping[str, str] | None = None, reach: Reach | None = None, leased: AbstractSet[str] = frozenset(),
     ) -> None:  # fmt: skip
-        """Go on from what the journal has: what is not over, with what had become of it, and why nodes are drained.
+        """Restore journal state: unfinished submissions and drained nodes.
 
-        `reach` is how hosts are talked with, and is told those that are silent; None: all are here. All hosts are
-        silent until they tell of their runs. What may run again has a lease on hosts that are `leased`.
+        `reach` connects to hosts; None: all local. Hosts in `leased` get leases for jobs that may rerun. All hosts are
+        unreachable until their first report.
         """
         self.machine, self._leased = machine, leased
         self.drained = {name: why for name, why in (drained or {}).items() if name in machine.names}
@@ -56,53 +55,52 @@ class Gateway:
         self._dirty: dict[JobId, LiveJob] = {}
         self._changed: dict[int, Open] = {}
         self._closing: list[int] = []
-        """Submissions whose end was taken to be written."""
+        """Finished submissions, being written."""
         self._instants: list[str] = []
         self._drains: dict[str, str] = {}
         self._stops = False
         self._strange: set[JobId] = set()
-        """Jobs that run on what the machine does not have any more; nothing starts beside them."""
+        """Running jobs on removed nodes or cores."""
         for submission, become in unfinished:
             self._recall(submission, become)
         self._strange |= strangers(machine, self._free, self._jobs.values())
 
     # ------------------------------------------------------------------------------------------------------------------
-    # What is known.
 
     @property
     def hosts_gone(self) -> set[str]:
-        """Hosts on which something of jobs goes on, as far as is known, and that are not there any more."""
+        """Removed hosts that may still run jobs."""
         running = {host for job in self._running(lambda _: True) for host in (job.host, *job.hosts)}
         return (running | self._reruns.hosts()).difference(self.machine.hosts)
 
     @property
     def queued(self) -> int:
-        """How many jobs have not begun."""
+        """Number of held and waiting jobs."""
         return sum(job.state in (State.HELD, State.WAITING) for job in self._jobs.values())
 
     @property
     def running(self) -> int:
-        """How many run."""
+        """Number of running jobs."""
         return sum(job.state is State.RUNNING for job in self._jobs.values())
 
     def job(self, number: int) -> LiveJob | None:
-        """A job of a submission that is open."""
+        """Job of an open submission."""
         return self._jobs.get(JobId(number))
 
     def array(self, first: int) -> list[LiveJob]:
-        """The jobs that were handed in with the first of them, if that is open."""
+        """Jobs of an open submission, by its first job."""
         return self._open[first].jobs if first in self._open else []
 
     def jobs(self) -> list[LiveJob]:
-        """All of open submissions that are not over, by number."""
+        """Unfinished jobs by number."""
         return [job for _, one in sorted(self._open.items()) for job in one.jobs if not job.state.is_over]
 
     def nodes(self) -> list[dict[str, Any]]:
-        """The nodes, for those who ask."""
+        """Nodes as JSON values."""
         return told_nodes(self.machine, self._free, self._running(lambda _: True), self.drained, self.hearing.silent)
 
     def why_waits(self, job: LiveJob) -> str:
-        """Why a job does not begin that nothing of its own keeps from it; empty: it doesn't wait."""
+        """Why a waiting job does not start; empty: not waiting."""
         if job.state is not State.WAITING:
             return ""
         if refusing := ", ".join(sorted(self.hearing.refusing)):
@@ -115,16 +113,15 @@ class Gateway:
 
     @property
     def goes_on(self) -> bool:
-        """Whether parts and strays go on, on hosts that are heard."""
+        """Whether reachable hosts run job steps or orphaned runs."""
         return any(map(self.hearing.is_heard, self._strays.hosts() | {part.host for part in self.parts.going()}))
 
-    # ------------------------------------------------------------------------------------------------------------------
-    # What happens.
+    # Events.
 
     def submit(self, submission: Submission, how: Callable[[int], list[State]]) -> None:
-        """Take jobs in. `how` says how a job that is over ended, or those of an array by the first; []: there is none.
+        """Accept a submission. Raises InputError for an impossible request or dependency.
 
-        Raises InputError for what no node could hold, or what depends on a job that isn't there or can't end that way.
+        `how` returns end states of a finished job or array; []: unknown.
         """
         if refusal := self.machine.refusal(submission.asked):
             raise InputError("submit", refusal, "no more than the machine has (dardis nodes)")
@@ -135,7 +132,7 @@ class Gateway:
         self._admission.may_begin(one.jobs)
 
     def cancel(self, job: LiveJob, now_ms: int) -> None:
-        """End it, or let it never begin."""
+        """Cancel a job."""
         if job.state is State.RUNNING:
             if not job.cancelled:
                 job.cancelled = True
@@ -146,7 +143,7 @@ class Gateway:
             self._end(job, State.CANCELLED, "cancelled before it began", now_ms)
 
     def hold(self, job: LiveJob) -> bool:
-        """Let it not begin; whether it could still be held."""
+        """Hold a job. Return whether held."""
         if job.state is not State.WAITING:
             return job.state is State.HELD
         self._admission.withdraw(job)
@@ -154,10 +151,10 @@ class Gateway:
         return True
 
     def release(self, job: LiveJob) -> bool:
-        """Let it begin that was held, or again that is unknown; whether it was any of these."""
+        """Release a held job or requeue an unknown job. Return whether possible."""
         if job.state is State.UNKNOWN:
             one = self._open[job.of.first]
-            if one.left == 0:  # the journal has it as over, or is about to
+            if one.left == 0:  # the journal records the end, or soon will
                 self._changed[job.of.first] = one
             one.left += 1
         elif job.state is not State.HELD:
@@ -166,31 +163,28 @@ class Gateway:
         return True
 
     def drain(self, name: str, why: str) -> None:
-        """Let nothing start on a node."""
+        """Close a node to new jobs."""
         self.drained[name] = self._drains[name] = why or "drained"
         self._admission.close()
 
     def resume(self, name: str) -> None:
-        """Let jobs start there again."""
+        """Reopen a drained node."""
         self.drained.pop(name, None)
         self._drains[name] = ""
         self._admission.close()
 
     def start_nothing(self) -> None:
-        """Let nothing start any more."""
+        """Start no more jobs."""
         self._stops = True
         self._admission.close()
 
     def began(self, run: str, started_ms: int) -> None:
-        """A keeper has begun a run."""
+        """Record the start of a run."""
         if (job := self.running_as(run)) is not None:
             job.started_ms = started_ms
 
     def told(self, record: Mapping[str, Any], now_ms: int, host: str) -> None:
-        """The keeper of a host that was heard tells of a run.
-
-        An intent of that name which was never written may be known to other keepers than the one that was ordered.
-        """
+        """Handle a run record of a reachable host, perhaps not the ordered host."""
         run, state = record["run"], record["state"]
         marks = self.hearing.marks[host]
         if is_part(run) and (job := self._has_part(run, marks)) is not None:
@@ -219,7 +213,7 @@ class Gateway:
         job.code, job.signal = record["code"], record["signal"]
         self._leave(job)
         why = record["why"]
-        if moved and (state == "unknown" or why == NEVER_BEGUN):  # its keeper's folder may be a copy
+        if moved and (state == "unknown" or why == NEVER_BEGUN):  # the folder may be a copy
             self._end(job, State.UNKNOWN, why, record["ended_ms"] or now_ms)
         elif state == "unknown":
             self._end_unknown(job, why, record["ended_ms"] or now_ms)
@@ -230,26 +224,24 @@ class Gateway:
             self._end(job, *how, record["ended_ms"] or now_ms)
 
     def heard(self, records: Iterable[Mapping[str, Any]], now_ms: int, host: str, marks: Sequence[str]) -> None:
-        """A silent host is back, and its keeper, which was led under these `marks`, knows of these runs alone.
+        """Handle the first report of a host: all runs and incarnations known to its supervisor.
 
-        No other that was ordered there under one of them has begun, or will. What was ordered there under another was
-        ordered to a keeper whose folder is gone, or is forgotten in an older copy of it; what was ordered under one of
-        them to a host of another name, to this one or to one whose folder was copied: what has become of that is
-        unknown, and it may run yet: none is begun again by itself.
+        Missing runs ordered on this host and incarnation never start: their jobs wait again. Other missing runs, e.g.
+        after a folder was lost or copied, may still run: their jobs end as unknown.
         """
         told = list(records)
         runs = {record["run"] for record in told}
         self.hearing.knows(host, marks)
         self._reruns.heard(host)
         self._strays.drop(lambda there, _: there == host)
-        self.parts.heard(host, runs, marks, FORGOTTEN)  # what hasn't begun is no stray when its job is over by that
+        self.parts.heard(host, runs, marks, FORGOTTEN)  # first, so a step not started is not taken for orphaned
         for record in told:
             self.told(record, now_ms, host)
         self._follow(host, marks)
         for job in self._running(lambda job: job.host == host or job.mark in marks):
             if job.mark in marks and job.run in runs:
                 continue
-            is_its = job.mark in marks and job.host == host  # what was ordered elsewhere, a copied folder doesn't know
+            is_its = job.mark in marks and job.host == host  # a copied folder lacks orders for another host
             self._leave(job)
             if not is_its:
                 self._end(job, State.UNKNOWN, FORGOTTEN, now_ms)
@@ -261,7 +253,6 @@ class Gateway:
         self._admission.begin_anew()
 
     def _follow(self, host: str, marks: Sequence[str]) -> None:
-        """What jobs that run elsewhere, or wait, have begun on a host, however that was called, is on this one."""
         for job in [*self._running(lambda _: True), *self._reruns.waiting()]:
             for there, led in [*job.hosts.items()]:
                 runs_there = job.state is State.RUNNING and there == job.host
@@ -271,23 +262,22 @@ class Gateway:
                     self._dirty[job.number] = job
 
     def fell_silent(self, host: str) -> None:
-        """Nobody knows what becomes of a host's runs until it is heard again, or given up."""
+        """Mark a host as unreachable."""
         if self.hearing.falls_silent(host):
             self._admission.begin_anew()
 
     def led_otherwise(self, host: str) -> None:
-        """A host's keeper was led under a higher epoch: what the journal has may have run elsewhere, or run by now.
+        """Handle a refusal: the supervisor accepted a higher epoch, so jobs may run elsewhere.
 
-        So nothing starts, wherever, until that host is heard, or given up.
+        Nothing starts until this host reports or is given up.
         """
         if self.hearing.refuses(host):
             self._admission.close()
 
     def give_up(self, name: str, now_ms: int) -> int:
-        """What was lost on a host, or on a node, is taken for over, on somebody's word; of how many jobs.
+        """Give up an unreachable host or node. Return the number of affected jobs.
 
-        What becomes of jobs that ran there is unknown, and they do not run again without another word: they may run
-        yet. Those that run elsewhere go on without their parts there, and those that wait for what is there don't.
+        Jobs there end as unknown and rerun only on request. Other jobs lose their steps there; reruns stop waiting.
         """
         is_heard = self.hearing.is_heard
         is_lost = not is_heard(self.machine.host(name) or name)
@@ -315,10 +305,7 @@ class Gateway:
         return len(lost) + without
 
     def lease_is_over(self, host: str) -> int:
-        """What had a lease on a silent host is over, that is certain; how many jobs wait again by that.
-
-        The others stay as they are until the host is heard, or given up.
-        """
+        """Handle the end of all leases on an unreachable host. Return the number of requeued jobs."""
         if self.hearing.is_heard(host):
             return 0
         self._reruns.leases_are_over(host)
@@ -332,20 +319,18 @@ class Gateway:
         return [job for job in self._jobs.values() if job.state is State.RUNNING and is_meant(job)]
 
     def running_as(self, run: str) -> LiveJob | None:
-        """The job that runs by this name."""
+        """Running job of a run."""
         job = self._jobs.get(job_and_attempt(run)[0])
         return job if job is not None and job.run == run and job.state is State.RUNNING else None
 
     def _has_part(self, run: str, marks: Sequence[str]) -> LiveJob | None:
-        """The job that runs, of which this is a part on the host whose keeper was led under these marks."""
         job = self.running_as(job_run(run))
         return job if job is not None and any(led.mark in marks for led in job.hosts.values()) else None
 
     def begin_part(self, job: LiveJob, run: str, host: str, mark: str | None) -> Part | None:
-        """A part of a job that runs begins on a host of its that is heard; it was asked for under this mark before.
+        """Start a step of a running job on a reachable host. Raises InputError.
 
-        None: what has become of it is unknown, as the host was given up, or its keeper is another one. Raises
-        InputError for one that is not to begin.
+        `mark` is the incarnation of an earlier request. None: unknown step, after loss of the host or its supervisor.
         """
         marks = self.hearing.marks[host]
         if host not in job.hosts or {job.hosts[host].mark, mark or marks[-1]}.difference(marks):
@@ -353,7 +338,7 @@ class Gateway:
         return self.parts.begin(job, run, host, marks[-1])
 
     def end_parts_alone(self, now_s: float) -> None:
-        """Let end parts that nobody follows for too long; while a host of their job is silent, somebody may."""
+        """End steps without clients, if all hosts of the job are reachable."""
 
         def may_follow(part: Part) -> bool:
             job = self.running_as(job_run(part.run))
@@ -362,28 +347,25 @@ class Gateway:
         self.parts.end_alone(now_s, may_follow)
 
     # ------------------------------------------------------------------------------------------------------------------
-    # What becomes of jobs.
 
     def _become(self, job: LiveJob, state: State, why: str) -> None:
         job.state, job.why = state, why
         self._dirty[job.number] = job
 
     def _wait_again(self, job: LiveJob) -> None:
-        """Wait as if it had not begun."""
         job.host, job.shares, job.cancelled = "", (), False
         job.started_ms, job.ended_ms, job.code, job.signal = None, None, None, None
         self._become(job, State.WAITING, "")
         self._reruns.add(job)
 
     def _end_unknown(self, job: LiveJob, why: str, now_ms: int) -> None:
-        """Nobody can say how it ended, or whether it began; it is over."""
         if job.of.asked.requeue and not job.cancelled:
             self._wait_again(job)
         else:
             self._end(job, State.UNKNOWN, why, now_ms)
 
     def _end(self, job: LiveJob, state: State, why: str, now_ms: int) -> None:
-        """Let it be over, and so what can't begin any more by that: link by link, however long a chain of jobs is."""
+        """End a job and jobs that depend in vain. A loop, because chains may be long."""
         met = deque(self._over(job, state, why, now_ms))
         while met:
             number = met.popleft()
@@ -396,7 +378,6 @@ class Gateway:
                 met.extend(self._over(vain, State.CANCELLED, why, now_ms))
 
     def _over(self, job: LiveJob, state: State, why: str, now_ms: int) -> list[int]:
-        """The numbers on which jobs depend that are over by its end."""
         if job.state is State.WAITING:
             self._admission.withdraw(job)
         job.ended_ms, job.hosts = now_ms, {}
@@ -408,7 +389,6 @@ class Gateway:
         return self._dependencies.met_by(job)
 
     def _leave(self, job: LiveJob) -> None:
-        """A run is over: its nodes are empty."""
         if self.parts.leave(job):
             self._admission.close()
         for share in job.shares:
@@ -421,17 +401,15 @@ class Gateway:
             self._admission.ended(job)
 
     # ------------------------------------------------------------------------------------------------------------------
-    # Decisions.
 
     def wake(self) -> int:
-        """The next time, Unix s, at which something is to be decided though nothing happens (FOREVER: never)."""
+        """Next decision without an event, Unix s (FOREVER: never)."""
         return FOREVER if self.hearing.all_silent else self._admission.wake()
 
     def decide(self, now: int) -> None:
-        """Tell those who decide what has happened, and order what they start. `now` in Unix s.
+        """Pass events to the decider and order starts. `now` in Unix s.
 
-        Hosts that don't answer fall silent, and it is decided without them. Raises HostDownError where none is left
-        that could: they begin anew when this is asked again.
+        Hosts without an answer become unreachable. Raises HostDownError if none is left.
         """
         while not self.hearing.all_silent:
             try:
@@ -453,11 +431,10 @@ class Gateway:
         for start in decided.starts:
             self._order(self._jobs[start.job], start.nodes)
         for number, why in decided.refused.items():
-            self._admission.leave(self._jobs[number])  # taken in on a larger machine
+            self._admission.leave(self._jobs[number])  # accepted on a larger machine
             self._become(self._jobs[number], State.HELD, why)
 
     def _look_at_reruns(self, now_ms: int) -> None:
-        """Let begin again what may, of what is to."""
         for job, why in self._reruns.looked_at():
             if why == FORGOTTEN:
                 self._end(job, State.UNKNOWN, why, now_ms)
@@ -469,7 +446,6 @@ class Gateway:
                 self._admission.may_begin([job])
 
     def _closed(self) -> tuple[int, ...]:
-        """The nodes on which nothing may start."""
         if self._stops or self.hearing.refusing:
             return tuple(range(len(self.machine.names)))
         beside = self._strays.nodes.union(*(self._beside(self._jobs[number]) for number in self._strange))
@@ -479,7 +455,7 @@ class Gateway:
         )  # fmt: skip
 
     def _beside(self, job: LiveJob) -> set[str]:
-        """The nodes that a strange job may be on: a host that is called otherwise now may call its nodes so, too."""
+        """Possible nodes of a job on removed nodes; a renamed host may have renamed nodes."""
         nodes = {share.node for share in job.shares}
         hosts = job.hosts.keys() & set(self.machine.hosts) if not nodes.issubset(self.machine.names) else ()
         return nodes.union(*map(self.machine.nodes, hosts))
@@ -496,12 +472,11 @@ class Gateway:
         self._orders.append(StartRun(job, job.host, job.run))
 
     # ------------------------------------------------------------------------------------------------------------------
-    # The journal.
 
     def take(self) -> Taken:
-        """What has come up since this was asked last, and is in the journal.
+        """New batches and orders. The last result must be in the journal.
 
-        Submissions that end with it are known until this is asked again: as long as the journal may not say so yet.
+        Submissions that end here stay known until the next call.
         """
         for first in self._closing:
             if (one := self._open[first]).left == 0:
@@ -521,12 +496,12 @@ class Gateway:
         return taken
 
     def _stands(self, order: Order) -> bool:
-        """Whether an order is still to be given: silent hosts are asked what runs there before they are told more."""
+        """Whether to send an order. Unreachable hosts report first."""
         stale = isinstance(order, StartRun) and self.running_as(order.run) is None
         return self.hearing.is_heard(order.host) and not stale
 
     def reopen(self, submission: Submission, become: Mapping[int, str]) -> None:
-        """Take up again what was over, for a job of it that is to run again."""
+        """Reopen a finished submission."""
         self._recall(submission, become)
         self._changed[submission.first] = self._open[submission.first]
 

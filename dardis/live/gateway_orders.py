@@ -1,7 +1,4 @@
-"""What the gateway has to be done: orders to keepers, and what is to be in the journal before they are given.
-
-Hosts are known by their names.
-"""
+"""Orders of the gateway to job supervisors."""
 
 from __future__ import annotations
 
@@ -13,17 +10,17 @@ from dardis.live.live_jobs import LiveJob
 
 @dataclass(frozen=True, slots=True)
 class StartRun:
-    """The keeper of a host is to start the job's run. What that is may be read from the job when this was taken."""
+    """Start a run."""
 
     job: LiveJob
     host: str
     run: str
-    """Its name then: the job may have another one later."""
+    """The job may have a newer run later."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndRun:
-    """The keeper of a host is to end a run, if it is not over."""
+    """End a run."""
 
     run: str
     host: str
@@ -31,7 +28,7 @@ class EndRun:
 
 @dataclass(frozen=True, slots=True)
 class ForgetRun:
-    """What the keeper of a host has told of a run is in the journal."""
+    """Forget a recorded run."""
 
     run: str
     host: str
@@ -42,10 +39,9 @@ Order = StartRun | EndRun | ForgetRun
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What is to be written, what is to be ordered once it is, the jobs that are over by it."""
+    """A batch, the orders after its write, and finished jobs."""
 
     batch: Batch
     orders: list[Order]
     jobs: list[LiveJob]
     parts: set[str]
-    """Names of parts of which something has become."""

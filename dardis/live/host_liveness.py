@@ -1,4 +1,4 @@
-"""Which hosts of the machine are heard, and which host each rank of an MPI launcher is. Pure."""
+"""Reachable hosts, and hosts of MPI ranks. Pure."""
 
 from __future__ import annotations
 
@@ -15,88 +15,85 @@ from dardis.model.errors import InputError
 
 
 class Hearing:
-    """What is known of hosts: who is silent, who refuses this service, who was led under which marks."""
+    """Liveness, refusals and incarnations of hosts."""
 
     def __init__(self, hosts: Sequence[str]) -> None:
-        """All are silent until they tell of their runs."""
         self._hosts = hosts
         self.silent = set(hosts)
-        """Hosts of which nobody knows what becomes of their runs; nothing starts on their nodes."""
+        """Nothing starts on their nodes."""
         self._refusing: set[str] = set()
         self._excused: set[str] = set()
-        """Those that refuse, and were given up all the same."""
+        """Hosts given up despite their refusal."""
         self._marks: dict[str, Sequence[str]] = {}
 
     # ------------------------------------------------------------------------------------------------------------------
-    # What is known.
 
     @property
     def marks(self) -> Mapping[str, Sequence[str]]:
-        """What the keepers of hosts that were heard were led under, now and before: this is how they are known."""
+        """Incarnations of supervisors, old and new."""
         return self._marks
 
     @property
     def refusing(self) -> frozenset[str]:
-        """Hosts that keep all from starting: their keepers were led under a higher epoch than this service's."""
+        """Hosts with a higher epoch; they block all starts."""
         return frozenset(self._refusing)
 
     @property
     def all_silent(self) -> bool:
-        """Whether nobody is heard."""
+        """Whether no host is reachable."""
         return len(self.silent) == len(self._hosts)
 
     @property
     def silent_numbers(self) -> set[HostId]:
-        """The silent ones by number."""
+        """Numbers of unreachable hosts."""
         return {HostId(number) for number, host in enumerate(self._hosts) if host in self.silent}
 
     def is_heard(self, host: str) -> bool:
-        """Whether a host is one of the machine, and not silent."""
+        """Whether a host is part of the machine and reachable."""
         return host in self._hosts and host not in self.silent
 
     def twin(self, marks: Sequence[str]) -> str | None:
-        """The host that is heard of which a keeper with these marks, too, must be a copy."""
+        """Reachable host with a common incarnation: a copied folder."""
         heard = (host for host in self._marks if self.is_heard(host))
         return next((host for host in heard if not set(marks).isdisjoint(self._marks[host])), None)
 
     def missed(self, down: Sequence[HostId]) -> set[str]:
-        """Who has not answered: if all of these are silent already, nobody knows which, and all but the first, here."""
+        """Hosts without an answer. If `down` names only unreachable hosts: all but the first."""
         hosts = self._hosts
         return {hosts[host] for host in down} - self.silent or set(hosts[FIRST_HOST + 1 :]) - self.silent
 
     def why_lost(self, job: LiveJob) -> str:
-        """Why nobody knows what becomes of a job that runs; empty: it is heard of."""
+        """Why a running job is lost; empty if reachable."""
         if job.state is not State.RUNNING or self.is_heard(job.host):
             return ""
         return f"its host {job.host} " + ("is silent" if job.host in self.silent else "is not there any more")
 
     # ------------------------------------------------------------------------------------------------------------------
-    # What happens.
 
     def knows(self, host: str, marks: Sequence[str]) -> None:
-        """The keeper of a host tells under which marks it was led."""
+        """Set the incarnations of a host."""
         self._marks[host] = marks
 
     def is_back(self, host: str) -> None:
-        """A host has told of all its runs."""
+        """Mark a host as reachable."""
         self.silent.discard(host)
         self._refusing.discard(host)
         self._excused.discard(host)
 
     def falls_silent(self, host: str) -> bool:
-        """Nobody knows what becomes of a host's runs from now on; whether that is new."""
+        """Mark a host as unreachable; return whether new."""
         is_new = host not in self.silent
         self.silent.add(host)
         return is_new
 
     def refuses(self, host: str) -> bool:
-        """The keeper of a host refuses this service; whether that counts: it was not given up all the same."""
+        """Record a refusal; return whether the host blocks starts."""
         if host not in self._excused:
             self._refusing.add(host)
         return host in self._refusing
 
     def excuse(self, host: str) -> None:
-        """Let a host that refuses keep nobody from starting."""
+        """Let a refusing host block nothing."""
         if host in self._refusing:
             self._excused.add(host)
             self._refusing.discard(host)
@@ -104,21 +101,19 @@ class Hearing:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a rank says of itself."""
+    """Data of a rank."""
 
     version: str
-    """Of dardis."""
     boot: str
-    """Of its machine: ranks that share a machine have it in common."""
+    """Boot ID; equal on the same machine."""
     facts: HostFacts
-    """Of its machine, as far as it may use that."""
+    """Resources available to the rank."""
     folder: str
-    """The service's, as this rank would have it; the first one's counts."""
+    """Folder of the service, set by the first rank."""
     key: str
-    """Its public one."""
 
     def as_list(self) -> list[Any]:
-        """As plain values."""
+        """Convert to JSON values."""
         facts = self.facts
         return [
             self.version, self.boot, self.folder, self.key, facts.name, list(facts.cores), facts.memory_mib, facts.gpus,
@@ -126,24 +121,23 @@ class Said:
 
     @classmethod
     def from_list(cls, told: Sequence[Any]) -> Said:
-        """What `as_list` has told."""
+        """Convert from JSON values."""
         version, boot, folder, key, name, cores, memory_mib, gpus = told
         return cls(version, boot, HostFacts(name, tuple(cores), memory_mib, gpus), folder, key)
 
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """A rank's host."""
+    """Host of a rank."""
 
     facts: HostFacts
     folder: Path
 
 
 def seats_of(said: Sequence[Said], *, bound: bool) -> list[Seat]:
-    """The hosts of all ranks. Raises InputError.
+    """Hosts of all ranks. Raises InputError.
 
-    Ranks of one machine share it out: its processors (`bound`: each has some for itself) and its memory evenly; the
-    first one has its GPUs, which jobs know by number.
+    Ranks on a machine share memory evenly, and processors if `bound`. The first rank gets all GPUs.
     """
     first = said[FIRST_HOST]
     ranks = Counter(one.boot for one in said)
@@ -155,7 +149,7 @@ def seats_of(said: Sequence[Said], *, bound: bool) -> list[Seat]:
             raise InputError(one.facts.name, found, f"{first.version}, as {first.facts.name} has")
         place, of = seen[one.boot], ranks[one.boot]
         seen[one.boot] += 1
-        # A launcher may have bound each rank to a part of them.
+        # The launcher may have bound each rank to some processors.
         cores = sorted({core for other in said if other.boot == one.boot for core in other.facts.cores})
         if bound and len(cores) < of:
             found = f"{of} ranks share {len(cores)} processors"
@@ -171,10 +165,10 @@ def seats_of(said: Sequence[Said], *, bound: bool) -> list[Seat]:
 
 
 def further(place: int) -> str:
-    """The folder of a machine's further hosts, in that of its first one."""
+    """Folder name of a further host on a machine."""
     return f"host-{place}"
 
 
 def on_one_machine(said: Sequence[Said]) -> bool:
-    """Whether all ranks are on the same machine."""
+    """Whether all ranks share a machine."""
     return len({one.boot for one in said}) == 1

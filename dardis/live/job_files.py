@@ -1,4 +1,4 @@
-"""Files of jobs on their host, scripts and host files, named by content."""
+"""Script and host files of jobs, named by content."""
 
 from __future__ import annotations
 
@@ -19,56 +19,54 @@ from dardis.live.live_jobs import Asker, LiveJob
 
 REMOTE_SHELL: Final = "remote-shell"
 _WITHIN_REACH = 0o711
-"""Of the folders that they lie in: whoever knows a name may open it, if it is his; nobody sees what there is."""
+"""Files open only by known name."""
 _LIMITS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EROFS, errno.EIO})
 MOST_OLD: Final = 100_000
-"""How many old ones are told at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class SmallFile:
-    """A file in a host's folder."""
+    """A file in the folder of a host."""
 
     path: str
-    """In the folder."""
     text: str
     mode: int
     owner: tuple[int, int] | None = None
-    """User and group that get it, where root puts it; None: nobody else."""
+    """User and group, if written by root."""
 
     def as_list(self) -> list[Any]:
-        """As plain values."""
+        """Convert to JSON values."""
         return [self.path, self.text, self.mode, self.owner]
 
     @classmethod
     def from_list(cls, told: list[Any]) -> SmallFile:
-        """What `as_list` has told."""
+        """Convert from JSON values."""
         path, text, mode, owner = told
         return cls(path, text, mode, None if owner is None else (owner[0], owner[1]))
 
 
 def script_file(script: str, asker: Asker) -> SmallFile:
-    """A job's script, for its asker alone to read and run."""
+    """Script of a job, private to its user."""
     return SmallFile(f"scripts/{asker.uid}/{_name(script)}", script, 0o500, (asker.uid, asker.gid))
 
 
 def host_file(job: LiveJob) -> SmallFile:
-    """A line for each node of a job, as mpirun takes it; the same file for jobs with the same nodes."""
+    """Host file for Open MPI, shared by jobs with equal nodes."""
     text = "".join(f"{share.node} slots={len(share.cores)}\n" for share in job.shares)
     return SmallFile(f"hosts/{_name(text)}", text, 0o644)
 
 
 def launcher_file(job: LiveJob) -> SmallFile:
-    """The same as MPICH's launcher takes it."""
+    """Host file for MPICH."""
     text = "".join(f"{share.node}:{len(share.cores)}\n" for share in job.shares)
     return SmallFile(f"hosts/{_name(text)}", text, 0o644)
 
 
 def remote_shell() -> SmallFile:
-    """What behaves like ssh for the launchers of MPI, for all users: it runs on a node of the job by `dardis exec`."""
+    """Substitute for ssh in MPI launchers; uses `dardis exec`."""
     place = str(Path(__file__).resolve().parents[2])
     program = f"import sys; sys.path.insert(0, {place!r}); from dardis.live.remote_shell import main; sys.exit(main())"
-    # Isolated: what is in a job's environment is for its own Python.
+    # Isolated from the environment of the job.
     text = f'#!/bin/sh\nexec {quote(sys.executable)} -I -c {quote(program)} "$@"\n'
     return SmallFile(REMOTE_SHELL, text, 0o755)
 
@@ -78,23 +76,20 @@ def _name(text: str) -> str:
 
 
 def put_files(folder: Path, files: Iterable[SmallFile]) -> dict[str, str]:
-    """Let them be in the folder, where nobody else may put anything; why those aren't that can't be, by path.
-
-    Raises OSError where the host is at its limits, whatever is put: nobody's job is to fail by that.
-    """
+    """Write files. Return errors by path. Raises OSError at limits of the host."""
     amiss = {}
     for file in files:
         try:
             _put(folder, file)
         except OSError as error:
-            if error.errno in _LIMITS or (error.errno == errno.EDQUOT and os.geteuid() != 0):  # else it is its owner's
+            if error.errno in _LIMITS or (error.errno == errno.EDQUOT and os.geteuid() != 0):  # root: quota of user
                 raise
             amiss[file.path] = f"{error.filename}: {error.strerror}" if error.filename else str(error)
     return amiss
 
 
 def _holds(path: Path, data: bytes) -> bool:
-    """Whether that is in a file: a power failure, or who owns it, may have left something else. Never waits for him."""
+    """Whether a file has this content. Never blocks."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, BlockingIOError):
@@ -109,19 +104,19 @@ def _put(folder: Path, file: SmallFile) -> None:
         return
     for place in [*reversed(Path(file.path).parents)][1:]:
         (folder / place).mkdir(exist_ok=True)
-        (folder / place).chmod(_WITHIN_REACH)  # whatever the umask
+        (folder / place).chmod(_WITHIN_REACH)  # despite the umask
     part = path.with_suffix(".part")
     part.unlink(missing_ok=True)
     with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, file.mode), "wb") as out:
         out.write(data)
-        os.fchmod(out.fileno(), file.mode)  # whatever the umask
+        os.fchmod(out.fileno(), file.mode)  # despite the umask
         if file.owner is not None and os.geteuid() == 0:
             os.fchown(out.fileno(), *file.owner)
     part.replace(path)
 
 
 def old_files(folder: Path, before_ms: int) -> list[str]:
-    """Small files in a folder that were put there before an instant, `MOST_OLD` at most."""
+    """Up to `MOST_OLD` small files older than `before_ms`."""
     found: list[str] = []
     for path in chain(folder.glob("hosts/*"), folder.glob("scripts/*/*")):
         with suppress(OSError):
@@ -131,7 +126,7 @@ def old_files(folder: Path, before_ms: int) -> list[str]:
 
 
 def remove_files(folder: Path, paths: Iterable[str]) -> None:
-    """Let them not be in the folder."""
+    """Remove files."""
     for path in paths:
         with suppress(OSError):
             (folder / path).unlink()

@@ -1,4 +1,4 @@
-"""What is asked for a job, or for all of an array: how options say it, what of it makes sense, and how JSON has it."""
+"""Job requests: options, checks and JSON format."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from dardis.model.errors import InputError
 from dardis.model.numbers import whole_number
 
 MOST_ELEMENTS: Final = 100_000
-"""Of an array …"""
 MOST_SPANS: Final = 1000
-"""… and how many parts it may be said in."""
 LARGEST_INDEX: Final = 10**9
 MOST_NODES: Final = 1 << 20
 MOST_CPUS: Final = 1 << 20
@@ -26,7 +24,7 @@ MOST_MEMORY_MIB: Final = 1 << 40
 MOST_WALLTIME_S: Final = 3660 * 86400
 MOST_AFTER: Final = 1000
 LARGEST_ID: Final = 1 << 53
-"""JSON's numbers are whole as far as that, wherever they are read."""
+"""JSON numbers are exact up to this."""
 USUAL_WALLTIME_S: Final = 3600
 USUAL_GRACE_S: Final = 10
 
@@ -55,13 +53,12 @@ _UNIT_KIB: Final = {"K": 1, "M": 1 << 10, "G": 1 << 20, "T": 1 << 30}
 
 @dataclass(frozen=True)
 class Array:
-    """The indices of spans, one after the other; at most `most` of them run at once."""
+    """Array indices; at most `most` jobs run at once."""
 
     spans: tuple[range, ...]
     most: int | None = None
 
     def __str__(self) -> str:
-        """As the option says it."""
         return self._text
 
     @cached_property
@@ -70,33 +67,29 @@ class Array:
 
     @cached_property
     def indices(self) -> Sequence[int]:
-        """All of them."""
+        """All indices."""
         return self.spans[0] if len(self.spans) == 1 else tuple(chain(*self.spans))
 
 
 @dataclass(frozen=True, slots=True)
 class After:
-    """Wait for the end of a job (or of all of an array): any end, a good one (`ok`), or another one (`fail`)."""
+    """Dependency on any end, success (`ok`) or failure (`fail`) of a job or array."""
 
     kind: str
     id: int
 
     def __str__(self) -> str:
-        """As the option says it."""
         return f"{self.kind}:{self.id}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobAsked:
-    """What is asked for a job; `cpus`, `memory_mib` and `gpus` are for each of its `nodes`.
-
-    Raises InputError for what makes no sense, which names the option.
-    """
+    """Request of a job, with resources per node. Raises InputError naming the option."""
 
     argv: tuple[str, ...]
-    """Words of the command; with a script its arguments alone."""
+    """Command; with a script only arguments."""
     name: str = ""
-    """Empty: the last part of the first word."""
+    """Empty: last part of the first word."""
     array: Array | None = None
     walltime_s: int = USUAL_WALLTIME_S
     nodes: int = 1
@@ -105,20 +98,19 @@ class JobAsked:
     gpus: int = 0
     after: tuple[After, ...] = ()
     export: tuple[str, ...] | Literal["all", "none"] = "all"
-    """Which variables of its asker's environment it gets."""
+    """Exported variables."""
     chdir: str | None = None
-    """Where it runs; None: where it was handed in."""
+    """None: folder of the submission."""
     output: str = ""
-    """Pattern of a path, from `chdir` on; empty: the usual one."""
+    """Path pattern; empty: default."""
     error: str = ""
-    """The same of the error output; empty: that of the output."""
+    """Path pattern; empty: equal to output."""
     requeue: bool = False
     hold: bool = False
     grace_s: int | None = None
-    """From SIGTERM to SIGKILL; None: the usual."""
+    """Time from SIGTERM to SIGKILL; None: default."""
 
     def __post_init__(self) -> None:
-        """Fill in what was left to us, and check all."""
         usual = "dardis-%j.out" if self.array is None else "dardis-%A_%a.out"
         output = self.output or usual
         left = {"name": self.name or PurePath(*self.argv[:1]).name or "job", "output": output}
@@ -159,11 +151,11 @@ class JobAsked:
 
     @property
     def grace(self) -> int:
-        """From SIGTERM to SIGKILL, s."""
+        """Time from SIGTERM to SIGKILL, s."""
         return USUAL_GRACE_S if self.grace_s is None else self.grace_s
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Convert to JSON values."""
         value = {one: getattr(self, one) for one in _FIELDS}
         value["argv"] = list(self.argv)
         value["array"] = None if self.array is None else str(self.array)
@@ -173,7 +165,7 @@ class JobAsked:
 
     @classmethod
     def from_dict(cls, value: object, place: str = "jobs") -> JobAsked:
-        """Of JSON, from whomever. Raises InputError."""
+        """Convert from JSON values. Raises InputError."""
         given = dict(_object(value, _FIELDS, place))
         for key, kinds in _KINDS_OF.items():
             if key in given and type(given[key]) not in kinds:
@@ -200,7 +192,7 @@ _KINDS_OF: Final[dict[str, tuple[type, ...]]] = {
 
 
 def read_time(text: str, place: str) -> int:
-    """Seconds of a time as `TIMES` says them. Raises InputError."""
+    """Seconds of a time, in a format of `TIMES`. Raises InputError."""
     seconds = None
     if match := _UNIT_TIME.fullmatch(text):
         seconds = int(match[1]) * _UNIT_S[match[2]]
@@ -224,7 +216,7 @@ def read_time(text: str, place: str) -> int:
 
 
 def time_text(seconds: int) -> str:
-    """The time as `read_time` reads it, for people: `1:00:00`, `2-00:00:00`."""
+    """Readable time for `read_time`: `1:00:00`, `2-00:00:00`."""
     days, rest = divmod(seconds, 86400)
     hours, rest = divmod(rest, 3600)
     minutes, second = divmod(rest, 60)
@@ -232,7 +224,7 @@ def time_text(seconds: int) -> str:
 
 
 def read_memory(text: str, place: str) -> int:
-    """MiB of a memory as `MEMORIES` says it; a part of one counts as a whole one. Raises InputError."""
+    """MiB, rounded up, in a format of `MEMORIES`. Raises InputError."""
     match = _MEMORY.fullmatch(text)
     if match is not None and len(match[1]) < 20:
         mib = -(-int(match[1]) * _UNIT_KIB[(match[2] or "M").upper()] // 1024)
@@ -242,7 +234,7 @@ def read_memory(text: str, place: str) -> int:
 
 
 def read_array(text: str, place: str) -> Array:
-    """An array as `ARRAYS` says it; one index alone is one of it. Raises InputError."""
+    """Array, in the format of `ARRAYS`. Raises InputError."""
     said, percent, most = text.partition("%")
     _check_spans(place, said.count(",") + 1)
     if percent and _MOST.fullmatch(most) is None:
@@ -261,7 +253,7 @@ def read_array(text: str, place: str) -> Array:
 
 
 def read_after(text: str, place: str) -> tuple[After, ...]:
-    """Jobs to wait for, as `AFTERS` says them (`ok:1:3-4` is `ok:1,ok:3,ok:4`). Raises InputError."""
+    """Dependencies, in the format of `AFTERS`: `ok:1:3-4` is `ok:1,ok:3,ok:4`. Raises InputError."""
     found: list[After] = []
     for part in text.split(","):
         kind, *ids = part.split(":")
@@ -279,7 +271,7 @@ def read_after(text: str, place: str) -> tuple[After, ...]:
 
 
 def read_export(text: str, place: str) -> tuple[tuple[str, ...] | Literal["all", "none"], dict[str, str]]:
-    """What `EXPORTS` says: which variables are handed on, and those that are given values. Raises InputError."""
+    """Exported names and given values, in the format of `EXPORTS`. Raises InputError."""
     names: list[str] = []
     values: dict[str, str] = {}
     whole: Literal["all", "none"] | None = None
@@ -298,7 +290,7 @@ def read_export(text: str, place: str) -> tuple[tuple[str, ...] | Literal["all",
 
 
 def check_pattern(place: str, pattern: str) -> None:
-    """Refuse what is no pattern of a path. Raises InputError."""
+    """Check a path pattern. Raises InputError."""
     check_text(place, pattern)
     wrong = next((match[0] for match in _PATTERN.finditer(pattern) if match[2] not in set("jAaxu%")), None)
     if wrong is not None or not pattern:
@@ -306,9 +298,9 @@ def check_pattern(place: str, pattern: str) -> None:
 
 
 def filled_in(pattern: str, job: int, first: int | None, index: int | None, name: str, user: str) -> str:
-    """The path of a pattern; `first` is the array's first id. A number after % is how many digits there are at least.
+    """Fill in a path pattern; `first` is the first job of the array.
 
-    Without an array the job is its own first one, and the index 0.
+    A number after % is the least number of digits. A single job has itself as first job and index 0.
     """
     values = {
         "j": str(job), "A": str(job if first is None else first), "a": str(index or 0), "x": name, "u": user, "%": "%",
@@ -324,7 +316,7 @@ def filled_in(pattern: str, job: int, first: int | None, index: int | None, name
 def paths_of(
     asked: JobAsked, job: int, first: int | None, index: int | None, user: str, cwd: str
 ) -> tuple[str, str, str]:
-    """Where a job runs, and where its output and error output go: absolute paths."""
+    """Absolute paths of working directory, output and error output."""
     chdir = PurePath(cwd, asked.chdir or "")
     output, error = (
         str(chdir / filled_in(pattern, job, first, index, asked.name, user)) for pattern in (asked.output, asked.error)
@@ -333,7 +325,7 @@ def paths_of(
 
 
 def is_utf8(text: str) -> bool:
-    """Whether it can be written in UTF-8; bytes that are none have become halves of characters."""
+    """Whether a text is valid UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -342,7 +334,7 @@ def is_utf8(text: str) -> bool:
 
 
 def check_surroundings(cwd: object, environment: object) -> None:
-    """Refuse what no program can have as its folder and its environment. Raises InputError."""
+    """Check a working directory and an environment. Raises InputError."""
     check_text("cwd", cwd)
     if not str(cwd).startswith("/"):
         raise InputError("cwd", repr(cwd), "an absolute path")
@@ -356,7 +348,7 @@ def check_surroundings(cwd: object, environment: object) -> None:
 
 
 def check_text(place: str, text: object) -> None:
-    """Refuse what no path, variable or word of a command can be. Raises InputError."""
+    """Check a text for a path, variable or command. Raises InputError."""
     if not isinstance(text, str):
         raise InputError(place, "is no text", "one")
     if not is_utf8(text):

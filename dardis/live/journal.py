@@ -1,7 +1,4 @@
-"""What the service has acknowledged, in SQLite: a batch is there as a whole when `write` returns, whatever dies.
-
-It knows numbers, keys and texts; what they mean is the gateway's.
-"""
+"""Journal in SQLite: durable, atomic writes. The gateway defines the contents."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ _NETWORK: Final = frozenset({
     "9p", "afs", "beegfs", "ceph", "cifs", "coda", "fuse.glusterfs", "fuse.sshfs", "gfs2", "glusterfs", "gpfs",
     "lustre", "nfs", "nfs4", "ocfs2", "orangefs", "panfs", "pvfs2", "smb3", "smbfs", "virtiofs", "wekafs",
 })  # fmt: skip
-"""File systems on which the shared memory of a write-ahead log doesn't work, or that others may write."""
+"""File systems without shared memory, or shared with other machines."""
 _TABLES: Final = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE submissions (
@@ -38,65 +35,59 @@ CREATE TABLE drains (node TEXT PRIMARY KEY, why TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE instants (number INTEGER PRIMARY KEY, value TEXT NOT NULL);
 """
 COPY: Final = "copy"
-"""A table that is there in a copy of what another journal has."""
+"""Table in copies of another journal."""
 
 
 _SUBMISSIONS: Final = "SELECT first, count, asker, key, over, value FROM submissions"
 
 
 class JournalError(DardisError):
-    """The journal can't be written now; nothing of the batch is in it, as far as can be seen."""
+    """A failed write."""
 
 
 class DamagedError(InputError):
-    """A file that is no journal, or not any more."""
+    """A damaged or foreign file."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubmissionRow:
-    """The jobs [first, first + count) that were handed in together; `over`: all of them have come to an end."""
+    """Jobs [first, first + count) of a submission."""
 
     first: int
     count: int
     asker: int
-    """User id of who has."""
+    """User ID."""
     key: str | None
-    """Names it among those of the same asker."""
     over: bool
     value: str
 
 
 in_order: Final = attrgetter("first", "count", "asker", "key", "over", "value")
-"""What a submission's row has."""
 
 
 @dataclass(slots=True)
 class Batch:
-    """What is written as one."""
+    """An atomic write."""
 
     submissions: list[SubmissionRow] = field(default_factory=list)
-    """New, or with another `over`."""
+    """New, or with a changed `over`."""
     jobs: list[tuple[int, str]] = field(default_factory=list)
-    """What has become of jobs."""
     instants: list[str] = field(default_factory=list)
-    """What was told to those who decide, and what they said."""
+    """Inputs and outputs of the decider."""
     drains: dict[str, str] = field(default_factory=dict)
-    """Why nodes are drained; empty: they aren't any more."""
+    """Reasons of drained nodes; empty: resumed."""
 
     def __bool__(self) -> bool:
-        """Whether there is anything to write."""
         return bool(self.submissions or self.jobs or self.instants or self.drains)
 
 
 class Journal:
-    """The journal of one service; `write` may be called in another thread than the rest."""
+    """Journal of a service. Another thread may call `write`."""
 
     def __init__(self, folder: Path, least_epoch: int = 1) -> None:
-        """Open it, or make a new one, and begin a new epoch, higher than all before.
+        """Open or create the journal; begin a higher epoch, at least `least_epoch`.
 
-        `least_epoch`: it is no lower, for an older copy where keepers know a later one.
-
-        Raises InputError for one that is damaged, of another version, or on a disk of another machine.
+        Raises InputError for damage, another version or a network file system.
         """
         self._path = folder / FILE
         see_local(folder)
@@ -114,7 +105,7 @@ class Journal:
                 self._instants = self._db.execute("SELECT coalesce(max(number), 0) FROM instants").fetchone()[0]
             except sqlite3.DatabaseError as error:
                 raise self._unusable(error) from None
-            opened.pop_all()  # `close` closes them
+            opened.pop_all()
 
     def _prepare(self) -> None:
         db = self._db
@@ -129,7 +120,6 @@ class Journal:
             raise sqlite3.DatabaseError(found)
 
     def _begin(self, least_epoch: int) -> int:
-        """A new epoch, at least this one."""
         if self._has(COPY):
             raise InputError(self._path, "is a copy of a journal in etcd", "--journal, or another folder")
         with self._writing():
@@ -148,7 +138,7 @@ class Journal:
         return DamagedError(self._path, f"is damaged ({error})", "a journal of dardis, or none; a copy may be put back")
 
     def write(self, batch: Batch) -> None:
-        """Make it durable, or raise JournalError and leave all as it was."""
+        """Write a batch, or nothing and raise JournalError."""
         with self._writing():
             self._put(batch)
             numbered = enumerate(batch.instants, self._instants + 1)
@@ -157,21 +147,20 @@ class Journal:
         self._instants += len(batch.instants)
 
     def settle(self) -> bool:
-        """Whether more is there than `write` has said; it can be read from now on. Raises JournalError."""
+        """Whether more was stored than `write` reported. Raises JournalError."""
         return False
 
     def _agree(self, batch: Batch) -> None:
-        """Nobody else is asked before it is written."""
+        """Hook before the commit."""
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """What is written within is there as a whole at the end, or nothing of it, and JournalError says why."""
         db = self._db
         try:
             db.execute("BEGIN IMMEDIATE")
             yield
             db.execute("COMMIT")
-        except (sqlite3.Error, ValueError) as error:  # ValueError: a text that is none
+        except (sqlite3.Error, ValueError) as error:  # ValueError: invalid text
             raise JournalError(f"{self._path}: {error}") from None
         finally:
             if db.in_transaction:
@@ -185,7 +174,6 @@ class Journal:
             raise JournalError(f"{self._path}: {error}") from None
 
     def _put(self, batch: Batch) -> None:
-        """What a batch says of submissions, jobs and nodes."""
         db = self._db
         db.executemany(
             "INSERT INTO submissions VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (first) DO UPDATE SET over = excluded.over",
@@ -197,27 +185,27 @@ class Journal:
         )
 
     def certain_s(self) -> float:
-        """When it was last certain that no other service leads, s of the monotonic clock: the folder is locked."""
+        """Last time this service surely led, monotonic s: now, as the folder is locked."""
         return monotonic_s()
 
     def next_job(self) -> int:
-        """The first number that no job has had."""
+        """First unused job number."""
         (last,) = self._reads.execute("SELECT coalesce(max(first + count), 1) FROM submissions").fetchone()
         return int(last)
 
     def find(self, asker: int, key: str) -> tuple[int, int] | None:
-        """First number and count of what somebody has handed in under a key."""
+        """First number and count of a user's submission by key."""
         select = "SELECT first, count FROM submissions WHERE asker = ? AND key = ?"
         found: tuple[int, int] | None = self._reads.execute(select, (asker, key)).fetchone()
         return found
 
     def unfinished(self) -> Iterator[tuple[SubmissionRow, dict[int, str]]]:
-        """What is not over, as it was handed in, with what has become of its jobs."""
+        """Yield unfinished submissions with job states."""
         for row in self._submissions("WHERE over = 0 ORDER BY first"):
             yield row, self.become(row.first, row.count)
 
     def holder(self, job: int) -> tuple[SubmissionRow, str | None] | None:
-        """What a job was handed in with, and what has become of it."""
+        """Submission and state of a job."""
         for row in self._submissions("WHERE first <= ? ORDER BY first DESC LIMIT 1", job):
             if job < row.first + row.count:
                 return row, self.become(job, 1).get(job)
@@ -226,10 +214,9 @@ class Journal:
     def history(
         self, before: int, most: int, user: str | None, since_ms: int | None
     ) -> tuple[list[tuple[SubmissionRow, dict[int, str]]], int]:
-        """What the last jobs below a number were handed in with, and what has become of these; how far down that goes.
+        """Recent submissions with job states, and the lowest number searched.
 
-        So many numbers are looked at, and the last comes first; 0: there are none below. `user`: what that one has
-        handed in alone; `since_ms`: what has become of those alone that ended since then.
+        Searches `most` numbers below `before`, newest first; 0: none left. `since_ms` is the earliest end of jobs.
         """
         below = "WHERE first < ? ORDER BY first DESC LIMIT 1"
         if not (last := self._submissions(below, before)):
@@ -247,7 +234,7 @@ class Journal:
         return told, begin
 
     def drains(self) -> dict[str, str]:
-        """Why nodes are drained."""
+        """Reasons of drained nodes."""
         return dict(self._reads.execute("SELECT node, why FROM drains WHERE why <> ''"))
 
     def _submissions(self, where: str, *values: int | str) -> Sequence[SubmissionRow]:
@@ -255,16 +242,16 @@ class Journal:
         return [SubmissionRow(*row) for row in rows]
 
     def become(self, first: int, count: int) -> dict[int, str]:
-        """What has become of the jobs [first, first + count), of which anything has."""
+        """Known states of the jobs [first, first + count)."""
         return _become(self._reads, first, count)
 
     # ------------------------------------------------------------------------------------------------------------------
-    # What is kept no longer. All of this is called in the thread of `write`.
+    # Pruning, in the thread of `write`.
 
     def over_after(self, first: int) -> SubmissionRow | None:
-        """The next one that is over after a number, but the last of all: by that one it is known what numbers are.
+        """Next finished submission after `first`, except the last. Raises JournalError.
 
-        Raises JournalError.
+        The last submission fixes the next job number.
         """
         where = "WHERE over = 1 AND first > ? AND first < (SELECT max(first) FROM submissions) ORDER BY first LIMIT 1"
         with self._reading():
@@ -272,17 +259,17 @@ class Journal:
         return None if row is None else SubmissionRow(*row)
 
     def become_over(self, row: SubmissionRow) -> dict[int, str]:
-        """What has become of its jobs. Raises JournalError."""
+        """Job states of a submission. Raises JournalError."""
         with self._reading():
             return _become(self._db, row.first, row.count)
 
     def first_instants(self, most: int) -> list[tuple[int, str]]:
-        """The first that are there, with their numbers. Raises JournalError."""
+        """First `most` instants with numbers. Raises JournalError."""
         with self._reading():
             return self._db.execute("SELECT number, value FROM instants ORDER BY number LIMIT ?", (most,)).fetchall()
 
     def remove(self, submissions: Sequence[SubmissionRow], instants: int) -> None:
-        """Have these no longer, nor instants up to a number. Raises JournalError."""
+        """Remove submissions, and instants up to a number. Raises JournalError."""
         if not submissions and not instants:
             return
         db = self._db
@@ -299,7 +286,7 @@ class Journal:
             raise JournalError(f"{self._path}: {error}") from None
 
     def close(self) -> None:
-        """Write no more; a second call has no effect."""
+        """Close the journal."""
         self._reads.close()
         self._db.close()
 
@@ -313,13 +300,13 @@ def _become(db: sqlite3.Connection, first: int, count: int, since_ms: int | None
 
 
 def see_local(folder: Path) -> None:
-    """Raise InputError for a folder on a disk of another machine."""
+    """Raise InputError for a network file system."""
     if kind := network_file_system(folder):
         raise InputError(folder, f"is on a file system of another machine ({kind})", "a folder on a local disk")
 
 
 def network_file_system(folder: Path) -> str:
-    """The kind of a file system that is another machine's; empty for a local one, or where nobody can tell."""
+    """Type of a network file system; empty: local or unknown."""
     try:
         lines = Path("/proc/self/mountinfo").read_text().splitlines()
     except OSError:
@@ -335,7 +322,6 @@ def network_file_system(folder: Path) -> str:
 
 
 def _see_version(db: sqlite3.Connection, path: Path) -> None:
-    """Raise InputError for a journal of another version."""
     (version,) = db.execute("PRAGMA user_version").fetchone()
     if version != VERSION:
         wants = f"one of version {VERSION}: what began under another dardis is to end under that"
@@ -343,10 +329,7 @@ def _see_version(db: sqlite3.Connection, path: Path) -> None:
 
 
 def told_instants(folder: Path) -> Iterator[str]:
-    """What was told to those who decide, and what they said, in order, of a service that may be running.
-
-    Raises InputError where there is no journal that can be read.
-    """
+    """Yield the instants of a journal. Raises InputError."""
     path = folder / FILE
     if not path.is_file():
         raise InputError(path, "is not there", "the folder of a service (dardis serve)")

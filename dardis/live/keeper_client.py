@@ -1,7 +1,4 @@
-"""Talks with this host's keeper, and starts one where none is; what the keeper answers is in its own package.
-
-`Keeper` is a talk with any keeper, wherever it is.
-"""
+"""Clients of job supervisors, and start of a local supervisor."""
 
 from __future__ import annotations
 
@@ -25,68 +22,63 @@ from dardis.live.random_keys import fresh_key
 from dardis.model.errors import DardisError
 
 KEEPER: Final = "keeper"
-"""The keeper's folder in its host's."""
 PATIENCE_S: Final = 10.0
-"""How long a keeper that was started may take until it listens, s."""
+"""Longest start, s."""
 ANSWER_S: Final = 30.0
-"""How long it may take over an answer, s; one that was stopped doesn't answer at all."""
+"""Longest wait for an answer, s."""
 LONGEST_LINE: Final = 64 << 20
-"""The longest line that it may say, in bytes: what it knows of all its runs."""
+"""Longest line of an answer, bytes."""
 OPEN_FILES: Final = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-"""How many files this process could have open when it began; its keepers, and so jobs, begin with that again."""
+"""Original limit on open files."""
 PAUSE_S: Final = (0.005, 0.25)
-"""How soon it is looked whether a part has written more: at first, and at most, s."""
+"""First and longest pause between reads, s."""
 
 GONE: Final = "the keeper is gone"
 LED_OTHERWISE: Final = "epoch"
-"""What a keeper says to a service of a lower epoch than it was led by."""
+"""Error text for a low epoch."""
 
 
 class KeeperError(DardisError):
-    """The keeper can't be talked to, or refuses."""
+    """The supervisor is unreachable or refuses."""
 
 
 class LedOtherwiseError(KeeperError):
-    """The keeper was led by a service of a higher epoch."""
+    """The supervisor has accepted a higher epoch."""
 
     def __init__(self, highest: int, epoch: int | None) -> None:
-        """`epoch` is that of who asks; None: he has led it until now."""
+        """`epoch` of the request; None: the service led until now."""
         super().__init__(_led_otherwise(highest, epoch))
         self.highest = highest
 
 
 Heard = Callable[[Mapping[str, Any] | None], None]
-"""Is called with the record of each run that is over, and with None when the talk is."""
+"""Called with each exit record, and with None at the end."""
 Connect = Callable[[Heard], Awaitable["Keeper"]]
-"""Begins a talk with a keeper. Raises KeeperError where nobody answers."""
 
 
 class Keeper(ABC):
-    """A talk with the keeper of a host, until it is lost. What is refused, or not answered, raises KeeperError."""
+    """Connection to a job supervisor. Refusals and timeouts raise KeeperError."""
 
     def __init__(self, heard: Heard) -> None:
-        """Nothing was asked yet."""
         self._heard = heard
         self._asked: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._last = 0
         self.lost = asyncio.Event()
-        """Set when the talk is over."""
         self.why = ""
-        """Why it is."""
         self.now_ms = 0
-        """What it has told last of its host's clock, ms of CLOCK_BOOTTIME."""
+        """Last clock value, ms of CLOCK_BOOTTIME."""
         self.told_s = 0.0
-        """When that was heard here, s of the monotonic clock."""
+        """Arrival of `now_ms`, monotonic s."""
 
     async def ask(self, do: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 (plain values)
-        """Its answer to a request."""
+        """Send a request and return the answer."""
         if self.lost.is_set():
             raise KeeperError(GONE)
         self._last += 1
         waiting = self._asked[self._last] = asyncio.get_running_loop().create_future()
         self._send({"id": self._last, "do": do, **more})
         try:
-            async with asyncio.timeout(ANSWER_S):  # `wait_for` may miss that who asks is cancelled
+            async with asyncio.timeout(ANSWER_S):  # `wait_for` may miss a cancellation
                 told: dict[str, Any] = await waiting
         except TimeoutError:
             self.close()
@@ -98,9 +90,9 @@ class Keeper(ABC):
         return told
 
     async def hello(self, epoch: int) -> tuple[Sequence[Mapping[str, Any]], Sequence[str]]:
-        """Say who leads; the records of all runs that it knows of, and the marks that it was led under.
+        """Begin to lead. Return all run records, and incarnations.
 
-        Raises KeeperError, for a keeper of another version, too.
+        Raises KeeperError, also for another protocol version.
         """
         told = await self.ask("hello", epoch=epoch, mark=fresh_key())
         if (protocol := told.get("protocol", 1)) != PROTOCOL:
@@ -114,32 +106,31 @@ class Keeper(ABC):
     async def intend(
         self, runs: Sequence[Mapping[str, Any]], files: Sequence[SmallFile], lease: Mapping[str, int]
     ) -> Mapping[str, str]:
-        """Say what is to begin when it is told to go, and what files that needs; why runs are refused, by name.
+        """Announce runs and files. Return reasons of refused runs.
 
-        A run says in `files` which ones it needs; one whose files can't be put is refused alone. `lease` is what the
-        message says of the lease that runs have; empty where none has any.
+        A missing file refuses only its runs. `lease` holds lease fields or is empty.
         """
 
     async def old_files(self, before_ms: int) -> Sequence[str]:
-        """Small files of its host that were put there before an instant (Unix ms)."""
+        """Small files older than `before_ms` (Unix ms)."""
         paths: Sequence[str] = (await self.ask("old files", before_ms=before_ms))["files"]
         return paths
 
     async def remove_files(self, paths: Sequence[str]) -> None:
-        """Let its host have these no more, before anything that it is asked later."""
+        """Remove files before any later request."""
         await self.ask("remove files", paths=paths)
 
     @abstractmethod
     async def read(self, run: str, offsets: Mapping[str, int], wait_s: float) -> Mapping[str, str]:
-        """What a part has written from these offsets on: `part_files.read_pieces`. Waits so long for something."""
+        """Output of a step beyond the offsets, see `job_steps.read_pieces`. Waits up to `wait_s`."""
 
     async def go(self, runs: Sequence[str]) -> Mapping[str, str]:
-        """Let runs begin that were intended in this talk; why some are refused, by name."""
+        """Start announced runs. Return reasons of refused runs."""
         refused: Mapping[str, str] = (await self.ask("go", runs=runs)).get("refused", {})
         return refused
 
     def close(self, why: str = GONE) -> None:
-        """Talk no more; who waits for an answer gets `why` instead."""
+        """End the connection. Pending requests fail with `why`."""
         if self.lost.is_set():
             return
         self.why = why
@@ -152,7 +143,6 @@ class Keeper(ABC):
         self._asked.clear()
 
     def _take(self, told: dict[str, Any]) -> None:
-        """What it says: an answer, or that a run is over."""
         if "now" in told:
             self.now_ms, self.told_s = told["now"], monotonic_s()
         if "id" not in told:
@@ -162,27 +152,26 @@ class Keeper(ABC):
 
     @abstractmethod
     def _send(self, asked: Mapping[str, Any]) -> None:
-        """Ask something."""
+        """Send a request."""
 
     @abstractmethod
     def _end(self) -> None:
-        """Let go of what the talk needed."""
+        """Release resources."""
 
 
 class KeeperClient(Keeper):
-    """A connection to the keeper of a folder."""
+    """Connection to a local supervisor."""
 
     def __init__(self, folder: Path, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, heard: Heard) -> None:
-        """Talk with the keeper of a host's folder."""
         super().__init__(heard)
         self._folder, self._reader, self._writer = folder, reader, writer
         self._listening = asyncio.create_task(self._listen())
 
     @classmethod
     async def connect(cls, folder: Path, heard: Heard, *, apart: bool = False) -> KeeperClient:
-        """Connect to the keeper of a host's folder. Raises KeeperError.
+        """Connect to a local supervisor. Raises KeeperError.
 
-        If nobody listens it is started, but where keepers are started apart, by somebody else.
+        Starts a missing supervisor, unless `apart`.
         """
         with suppress(OSError):
             return await cls._connected(folder, heard)
@@ -191,8 +180,8 @@ class KeeperClient(Keeper):
         process = start_keeper(folder / KEEPER)
         loop = asyncio.get_running_loop()
         until = loop.time() + PATIENCE_S
-        while process.poll() is None and loop.time() < until:  # noqa: ASYNC110 (nobody says it)
-            await asyncio.sleep(0.02)  # it ends when the keeper listens, or never will
+        while process.poll() is None and loop.time() < until:  # noqa: ASYNC110 (no event)
+            await asyncio.sleep(0.02)  # ends once the supervisor listens or fails
         with suppress(OSError):
             return await cls._connected(folder, heard)
         raise KeeperError(f"{folder}: its keeper does not start{_said(folder / KEEPER)}")
@@ -212,7 +201,7 @@ class KeeperClient(Keeper):
     async def intend(
         self, runs: Sequence[Mapping[str, Any]], files: Sequence[SmallFile], lease: Mapping[str, int]
     ) -> Mapping[str, str]:
-        """As of all keepers."""
+        """See `Keeper.intend`."""
         try:
             amiss = put_files(self._folder, files)
         except OSError as error:
@@ -229,15 +218,15 @@ class KeeperClient(Keeper):
         return refused
 
     async def old_files(self, before_ms: int) -> Sequence[str]:
-        """As of all keepers."""
+        """See `Keeper.old_files`."""
         return await asyncio.to_thread(old_files, self._folder, before_ms)
 
     async def remove_files(self, paths: Sequence[str]) -> None:
-        """As of all keepers."""
+        """See `Keeper.remove_files`."""
         remove_files(self._folder, paths)
 
     async def ask(self, do: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 (plain values)
-        """As of all keepers; what parts have written goes with what is known of them."""
+        """See `Keeper.ask`. Removes outdated step output."""
         told = await super().ask(do, **more)
         if do == "forget":
             remove_parts(self._folder, more["runs"])
@@ -246,7 +235,7 @@ class KeeperClient(Keeper):
         return told
 
     async def read(self, run: str, offsets: Mapping[str, int], wait_s: float) -> Mapping[str, str]:
-        """As of all keepers."""
+        """See `Keeper.read`."""
         until, pause_s = monotonic_s() + wait_s, PAUSE_S[0]
         while not (pieces := read_pieces(self._folder, run, offsets)) and monotonic_s() < until:
             await asyncio.sleep(pause_s)
@@ -262,9 +251,9 @@ class KeeperClient(Keeper):
 
 
 def start_keeper(folder: Path) -> subprocess.Popen[bytes]:
-    """Start the keeper of a folder, as a process that outlives this one."""
+    """Start a supervisor as an independent process."""
     folder.mkdir(mode=0o700, exist_ok=True)
-    words = ["/bin/sh", "-c", f'ulimit -S -n {OPEN_FILES} && exec "$@"', "sh"]  # what runs in a fork may hang it
+    words = ["/bin/sh", "-c", f'ulimit -S -n {OPEN_FILES} && exec "$@"', "sh"]  # code in a fork may deadlock
     words += [sys.executable, "-m", "dardis.live.keeper", str(folder)]
     with (folder / "keeper.out").open("ab") as out:
         return subprocess.Popen(
@@ -274,7 +263,6 @@ def start_keeper(folder: Path) -> subprocess.Popen[bytes]:
 
 
 def _led_otherwise(highest: int, epoch: int | None) -> str:
-    """That a keeper has been led by a service of a higher epoch than this one's; None: since it has begun to."""
     if epoch is None:
         return f"the keeper is led by another service now (of epoch {highest})"
     return (
@@ -285,12 +273,10 @@ def _led_otherwise(highest: int, epoch: int | None) -> str:
 
 
 def _path() -> str:
-    """Where Python finds this package, from the folder `/` too."""
     return os.pathsep.join(str(Path(place).absolute()) for place in sys.path)
 
 
 def _said(folder: Path) -> str:
-    """The last that a keeper complained of."""
     try:
         lines = (folder / "keeper.out").read_text(errors="replace").strip().splitlines()
     except OSError:

@@ -1,7 +1,4 @@
-"""One host as the service has it: its keeper, talked with again and again, and what that is told and tells.
-
-A host is silent until its keeper has said what it knows, and from when it is lost; the others go on meanwhile.
-"""
+"""Mailbox of a host: messages between gateway and job supervisor, with reconnection."""
 
 from __future__ import annotations
 
@@ -25,68 +22,67 @@ from dardis.live.launch_requests import files_of, part_files_of, part_of, run_of
 from dardis.live.live_jobs import LiveJob
 
 AGAIN_S: Final = 1.0
-"""How long after its keeper was lost it is tried again, s."""
+"""Pause before a reconnection, s."""
 MOST_PAUSE_S: Final = 60.0
-"""How long at most, where its node managers don't answer or its keeper refuses, again and again, s."""
+"""Longest pause after repeated failures, s."""
 STEADY_S: Final = 60.0
-"""After so long it is taken for well again, s."""
+"""Uptime that resets the pause, s."""
 MOST_STARTS: Final = 256
-"""How many runs a keeper is told of in one message, before they begin."""
+"""Runs per message."""
 MOST_TEXT: Final = 8 << 20
-"""How long all that they are told may be together, in bytes; JSON may need six times as many, a keeper reads 64 MiB."""
+"""Bytes of texts per message. JSON may need six times as many; a supervisor reads 64 MiB."""
 STOP_S: Final = 5.0
-"""How long a keeper may take to end, s."""
+"""Longest stop of a supervisor, s."""
 NOT_CERTAIN: Final = "it is not certain who leads"
 LEASE_S: Final = 60
-"""For how long a lease is given, s."""
+"""Length of a lease, s."""
 RENEW_S: Final = LEASE_S / 6
-"""How often it is renewed, s."""
+"""Interval of renewals, s."""
 CERTAIN_S: Final = 10.0
-"""How long ago it may have been certain that no other service leads when a lease is given, s."""
+"""Longest time since certain leadership, for a new lease, s."""
 MARGIN_S: Final = 10
-"""How long after its lease a run may live yet: until its guard was awake, and all its processes are dead, s."""
+"""Longest survival of processes after the lease, until the watchdog has killed all, s."""
 LOOK_S: Final = 1.0
-"""How often it is looked whether leases of a silent host are over, s."""
+"""Interval of lease checks, s."""
 
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """A host whose keeper runs jobs."""
+    """A host with a job supervisor."""
 
     name: str
     folder: Path
-    """Of keeper and small files, there."""
     connect: Connect
     leased: bool = False
-    """Whether runs there that may run again have a lease: it may be cut off from the journal."""
+    """Whether runs that may rerun have a lease."""
 
 
 class Intended(NamedTuple):
-    """Runs that a keeper was told of, on a connection that may be over by now."""
+    """Announced runs of a connection, perhaps lost by now."""
 
     keeper: Keeper
     runs: Sequence[str]
 
 
 class Post:
-    """The post of one host, for one gateway."""
+    """Mailbox of a host."""
 
     def __init__(
         self, home: Home, gateway: Gateway, journal: Journal, due: Callable[[], None], *, as_root: bool
     ) -> None:  # fmt: skip
-        """Begin to talk with its keeper. `due` is called when something has happened."""
+        """`due` is called after each event."""
         self._home, self._gateway, self._journal, self._due, self._as_root = home, gateway, journal, due, as_root
         self.trouble = STARTING
-        """Why it is silent; empty: it isn't."""
+        """Why the host is unreachable; empty: reachable."""
         self.tried = asyncio.Event()
-        """Set when its keeper has answered, or didn't, for the first time."""
+        """Set after the first answer or failure."""
         self._keeper: Keeper | None = None
         self._records: list[Mapping[str, Any]] = []
         self._refused: set[str] = set()
-        """Runs that it won't begin, as it has said, and that it is yet told to."""
+        """Refused runs with a pending start order."""
         self._asking: set[asyncio.Task[None]] = set()
         self._over_s = leases_over_s()
-        """When leases there are over for sure, s of the monotonic clock; inf: the gateway was told that they are."""
+        """End of all leases, monotonic s; inf: the gateway knows."""
         self._pause_s = AGAIN_S
         self._tasks = [asyncio.create_task(self._keep()), asyncio.create_task(self._see_to_leases())]
 
@@ -103,7 +99,6 @@ class Post:
             await asyncio.sleep(self._pause_s)
 
     async def _listen(self) -> None:
-        """Bring what the keeper knows to the gateway, until it is lost. Raises KeeperError."""
         self._records = []
         keeper = await self._home.connect(self._hear)
         try:
@@ -128,7 +123,6 @@ class Post:
             self._gateway.fell_silent(self._home.name)
 
     def _hear(self, record: Mapping[str, Any] | None) -> None:
-        """A run is over, or (None) the keeper is gone."""
         if record is not None:
             self._records.append(record)
         self._due()
@@ -137,16 +131,16 @@ class Post:
 
     @property
     def keeper(self) -> Keeper | None:
-        """Who is talked with; None: it is silent."""
+        """Current connection; None: unreachable."""
         return self._keeper
 
     @property
     def has_news(self) -> bool:
-        """Whether something was heard that the gateway hasn't been told."""
+        """Whether records wait for the gateway."""
         return bool(self._records) and self._keeper is not None
 
     def tell(self, now_ms: int) -> None:
-        """Tell the gateway what was heard, once it has heard what the keeper knew before."""
+        """Pass records to the gateway, after the first report."""
         if not self.has_news:
             return
         heard, self._records = self._records, []
@@ -154,17 +148,16 @@ class Post:
             self._gateway.told(record, now_ms, self._home.name)
 
     def drop(self) -> None:
-        """Take it for lost: its node managers don't answer. If that goes on, it is tried less and less often."""
+        """Drop the connection, as node managers do not answer. Repeated drops lengthen the pause."""
         if self._keeper is not None:
             self._rest()
             self._keeper.close("it does not say where jobs could start")
 
     def _rest(self) -> None:
-        """Try it less often, if this goes on."""
         self._pause_s = min(2 * self._pause_s, MOST_PAUSE_S)
 
     def intend(self, jobs: Iterable[LiveJob]) -> Intended | None:
-        """Tell the keeper what is to begin, without waiting for its answer; None: it is lost, and is asked anew."""
+        """Announce starts without waiting. None: connection lost."""
         if (keeper := self._keeper) is None:
             return None
         names: list[str] = []
@@ -181,13 +174,12 @@ class Post:
         return Intended(keeper, names)
 
     def go(self, intended: Intended) -> None:
-        """Let begin what was intended, and is still to."""
+        """Start announced runs that are still wanted."""
         runs = [run for run in intended.runs if self._gateway.running_as(run) is not None]
         if runs:
             self._ask(self._begun(intended.keeper, runs))
 
     async def _intended(self, keeper: Keeper, talk: Awaitable[Mapping[str, str]]) -> None:
-        """What the keeper refuses fails alone; where it knows a run already, it is asked anew."""
         with self._losing(keeper):
             refused = await talk
             if KNOWN in refused.values():
@@ -199,7 +191,6 @@ class Post:
                 self._due()
 
     async def _begun(self, keeper: Keeper, runs: Sequence[str]) -> None:
-        """What is refused here and was not before is asked anew."""
         with self._losing(keeper):
             refused, now_ms = await keeper.go(runs), unix_ms()
             for run in runs:
@@ -210,7 +201,7 @@ class Post:
             self._refused.difference_update(refused)
 
     def begin_part(self, part: Part, job: LiveJob, node: str, asked: PartAsked) -> None:
-        """Let a part of a job begin that was asked for."""
+        """Start a job step."""
         if (keeper := self._keeper) is not None:
             home, machine = self._home, self._gateway.machine
             run = part_of(part.run, job, node, asked, machine, home.folder, as_root=self._as_root)
@@ -220,7 +211,7 @@ class Post:
     async def _part_begun(
         self, keeper: Keeper, part: Part, run: Mapping[str, Any], files: Sequence[SmallFile]
     ) -> None:  # fmt: skip
-        """It is durable that it may begin before it does; in between its job may be over."""
+        """Start after the intent is durable, unless the job ended."""
         with self._losing(keeper):
             lease = self._told_lease(keeper) if run["lease"] else {}
             if lease is None:
@@ -231,19 +222,19 @@ class Post:
             if refused:
                 self._hear(_not_started(part.run, refused[part.run], unix_ms()))
             elif self._gateway.parts.go(part):
-                self._due()  # from now on it is looked whether somebody follows it
+                self._due()  # from now on, a step without clients is ended
                 if await keeper.go([part.run]):
                     raise KeeperError("a part was not intended")
         return None
 
     async def read(self, run: str, offsets: Mapping[str, int], wait_s: float) -> Mapping[str, str]:
-        """What a part has written, as its keeper's host tells. Raises KeeperError where that is silent."""
+        """Output of a step. Raises KeeperError if unreachable."""
         if self._keeper is None:
             raise KeeperError(self.trouble)
         return await self._keeper.read(run, offsets, wait_s)
 
     def order(self, do: str, runs: list[str], **more: str) -> None:
-        """Tell the keeper to `end` or `forget` runs, without waiting for its answer."""
+        """Send `end` or `forget` for runs, without waiting."""
         if runs and self._keeper is not None:
             self._ask(self._told(self._keeper, do, runs=runs, **more))
 
@@ -253,7 +244,6 @@ class Post:
 
     @contextmanager
     def _losing(self, keeper: Keeper) -> Iterator[None]:
-        """A keeper that refuses, or doesn't answer, is asked anew what has begun; one that refuses, more rarely."""
         try:
             yield
         except KeeperError as error:
@@ -276,10 +266,9 @@ class Post:
     # Leases.
 
     def _lease(self, keeper: Keeper) -> dict[str, int] | None:
-        """A new lease, as its keeper is told of it; None: another service may lead.
+        """New lease; None: another service may lead.
 
-        It counts from a time that the keeper itself has told, and that was heard here later: so it is over there before
-        it is here, however long what is said may be on its way.
+        Starts at an earlier clock value of the supervisor, so the lease ends there before `_over_s` here.
         """
         if monotonic_s() - self._journal.certain_s() > CERTAIN_S:
             return None
@@ -287,12 +276,10 @@ class Post:
         return {"from": keeper.now_ms, "ms": LEASE_S * 1000}
 
     def _told_lease(self, keeper: Keeper) -> dict[str, int] | None:
-        """The same, as it is told with what is to begin."""
         lease = self._lease(keeper)
         return None if lease is None else {f"lease_{name}": value for name, value in lease.items()}
 
     async def _see_to_leases(self) -> None:
-        """Renew leases, and tell the gateway when those of a silent host are over."""
         renewed_s = 0.0
         while True:
             await asyncio.sleep(LOOK_S)
@@ -311,13 +298,13 @@ class Post:
             self._ask(self._told(keeper, "lease", **lease))
 
     def see(self) -> None:
-        """Raise what nobody has expected."""
+        """Raise unexpected errors of tasks."""
         for task in self._tasks:
             if task.done():
                 task.result()
 
     async def end(self, *, stop: bool) -> None:
-        """Talk no more. `stop`: end the keeper too, if it has nothing to keep."""
+        """Disconnect. With `stop`, also stop an idle supervisor."""
         if stop and self._keeper is not None:
             with suppress(KeeperError, TimeoutError):
                 async with asyncio.timeout(STOP_S):
@@ -328,12 +315,12 @@ class Post:
 
 
 def leases_over_s() -> float:
-    """When leases are over for sure that others have given until now, s of the monotonic clock."""
+    """End of all leases given so far, monotonic s."""
     return monotonic_s() + CERTAIN_S + LEASE_S + MARGIN_S
 
 
 def messages(starts: Iterable[LiveJob]) -> Iterator[list[LiveJob]]:
-    """The starts that are told in one message: not too many, and as a keeper reads it."""
+    """Split starts into messages of limited size."""
     some: list[LiveJob] = []
     size = 0
     for job in starts:
@@ -347,7 +334,6 @@ def messages(starts: Iterable[LiveJob]) -> Iterator[list[LiveJob]]:
 
 
 def _not_started(run: str, why: str, now_ms: int) -> Mapping[str, Any]:
-    """What a keeper would tell of a run that it couldn't start."""
     return {
         "run": run, "state": "over", "pid": None, "started_ms": None, "ended_ms": now_ms, "code": None,
         "signal": None, "why": FAILED + why,

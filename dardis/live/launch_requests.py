@@ -1,4 +1,4 @@
-"""What a keeper is told to start: words, environment, files and limits of a job, or of a part of one. Pure."""
+"""Start requests for jobs and job steps. Pure."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ BASE_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 def files_of(job: LiveJob) -> list[SmallFile]:
-    """The files that a job needs in the folder of its host."""
+    """Files of a job."""
     script = job.of.script
     return [*_host_files(job), *([script_file(script, job.of.asker)] if script else [])]
 
 
 def part_files_of(run: str, job: LiveJob) -> list[SmallFile]:
-    """The files that a part of a job needs in the folder of its host."""
+    """Files of a job step."""
     return [*_host_files(job), *part_files(run, job.of.asker)]
 
 
@@ -31,7 +31,7 @@ def _host_files(job: LiveJob) -> list[SmallFile]:
 
 
 def run_of(job: LiveJob, machine: Machine, folder: Path, *, as_root: bool) -> dict[str, Any]:
-    """What the keeper of the job's first node is told, whose host's folder that is; `files`: which ones it needs."""
+    """Start request for the first host of a job, with the folder of the host."""
     submission, asked = job.of, job.of.asked
     asker = submission.asker
     script = [str(folder / script_file(submission.script, asker).path)] if submission.script else []
@@ -48,9 +48,9 @@ def run_of(job: LiveJob, machine: Machine, folder: Path, *, as_root: bool) -> di
 def part_of(
     run: str, job: LiveJob, node: str, asked: PartAsked, machine: Machine, folder: Path, *, as_root: bool
 ) -> dict[str, Any]:  # fmt: skip
-    """The same of a part of a job on one of its nodes, whose host's folder that is.
+    """Start request for a job step on `node`, with the folder of its host.
 
-    It may take as long as the whole job: when that is over, so is it. What is left of that is known by another clock.
+    The time limit is that of the job. The end of the job also ends the step.
     """
     share = next(share for share in job.shares if share.node == node)
     output, error = (str(folder / part_path(run, stream)) for stream in ("out", "err"))
@@ -71,12 +71,10 @@ def _limits(job: LiveJob, share: Share, machine: Machine, *, as_root: bool) -> d
 
 
 def _bound(share: Share, machine: Machine) -> Iterable[int] | None:
-    """The processors that may be used; None: any."""
     return share.cores if machine.cores else None
 
 
 def _given(job: LiveJob, share: Share, folder: Path) -> dict[str, str]:
-    """What all that a job begins on a node has in its environment, whatever else is there."""
     environment = {
         "DARDIS_JOB_ID": str(job.number),
         "DARDIS_JOB_NAME": job.of.asked.name,
@@ -94,7 +92,6 @@ def _given(job: LiveJob, share: Share, folder: Path) -> dict[str, str]:
 
 
 def _for_mpi(job: LiveJob, folder: Path) -> Mapping[str, str]:
-    """How `mpirun` starts what is on other nodes, where it isn't told otherwise; on a single one it needs no help."""
     if len(job.shares) == 1:
         return {}
     shell, hosts = str(folder / REMOTE_SHELL), str(folder / host_file(job).path)

@@ -1,6 +1,6 @@
-"""When and where live jobs start: late binding's turns for an instant, and the replay of a journal. Pure.
+"""Start decisions for live jobs, and replay. Pure.
 
-The same `Happened`, in the same order, bring the same starts: `dardis journal replay` relies on it.
+Equal `Happened` values in equal order give equal starts.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ DISPATCHER: Final = "dardis-late"
 SETTINGS: Final = ("units_per_node=distinct",)
 SEED: Final = 1
 OVERRUN_S: Final = 30
-"""For how long at a time nodes stay taken of a job that should be over by now, s."""
+"""Extension of jobs past their end, s."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asks:
-    """What a job that may start asks for: `nodes` different nodes, on each `request`, by kind, for `walltime` s."""
+    """Request of a job: `request` per node by kind, `walltime` in s."""
 
     job: JobId
     submit: int
@@ -50,7 +50,7 @@ class Asks:
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """A job that runs on these nodes already, and its nodes are taken for so many s more, as far as is known."""
+    """A running job with `left` remaining seconds."""
 
     asks: Asks
     nodes: tuple[int, ...]
@@ -59,23 +59,21 @@ class Runs:
 
 @dataclass(frozen=True, slots=True)
 class Happened:
-    """What has happened at an instant, in the order in which it is told."""
+    """Events of an instant."""
 
     at: int
     """Unix s."""
     ended: tuple[JobId, ...] = ()
-    """Jobs that ran, and whose nodes are empty."""
     withdrawn: tuple[JobId, ...] = ()
-    """Jobs that waited."""
     closed: tuple[int, ...] | None = None
-    """The nodes on which nothing may start from now on, if that has changed."""
+    """Nodes closed from now on; None: unchanged."""
     runs: tuple[Runs, ...] = ()
     submitted: tuple[Asks, ...] = ()
     anew: bool = False
-    """Whether nothing is known of what was before."""
+    """Whether the decider starts without a state."""
 
     def as_dict(self) -> dict[str, Any]:
-        """As plain values."""
+        """Convert to JSON values."""
         told: dict[str, Any] = {"at": self.at}
         if self.anew:
             told["anew"] = True
@@ -93,7 +91,7 @@ class Happened:
 
     @classmethod
     def from_dict(cls, told: Mapping[str, Any]) -> Happened:
-        """What `as_dict` has told."""
+        """Convert from JSON values."""
         closed = told.get("closed")
         return cls(
             told["at"], tuple(told.get("ended", ())), tuple(told.get("withdrawn", ())),
@@ -114,7 +112,7 @@ def _asks(row: Iterable[Any]) -> Asks:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A job is to start now on these nodes, ascending."""
+    """Start of a job on nodes, ascending."""
 
     job: JobId
     nodes: tuple[int, ...]
@@ -122,16 +120,16 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Instant:
-    """What had happened, and who was started by it; where nothing was known before, on what machine, of what hosts."""
+    """Events and starts; for a new decider also the machine."""
 
     happened: Happened
     starts: tuple[Start, ...]
     machine: Platform | None = None
     bounds: tuple[int, ...] = ()
-    """Host h holds the nodes [bounds[h], bounds[h+1])."""
+    """Host h has the nodes [bounds[h], bounds[h+1])."""
 
     def text(self) -> str:
-        """For the journal."""
+        """Convert to text for the journal."""
         told = self.happened.as_dict() | {"starts": [[start.job, start.nodes] for start in self.starts]}
         if self.machine is not None:
             told |= {"machine": platform_to_dict(self.machine), "bounds": self.bounds}
@@ -139,7 +137,7 @@ class Instant:
 
     @classmethod
     def from_text(cls, text: str) -> Instant:
-        """What `text` has told."""
+        """Convert from `text`."""
         told = json.loads(text)
         starts = tuple(Start(JobId(job), tuple(nodes)) for job, nodes in told["starts"])
         machine = platform_from_dict(told["machine"]) if "machine" in told else None
@@ -147,33 +145,33 @@ class Instant:
 
 
 def warm() -> None:
-    """Have the kernels that decisions need: to compile them takes minutes, in which nobody would be answered."""
+    """Compile kernels in advance, which takes minutes."""
     for hosts in (1, 2):
         warm_dispatcher(find_dispatcher(DISPATCHER), hosts=hosts)
 
 
 def plan_of_hosts(platform: Platform, bounds: tuple[int, ...]) -> dict[str, Any]:
-    """What a host must know to hold its nodes, as plain values that travel."""
+    """Data for a host about its nodes, as JSON values."""
     return host_plan(platform, None, bounds, SEED)
 
 
 def host_of_plan(plan: dict[str, Any], host: HostId) -> RelayingHost:
-    """The node managers of one host; nothing has happened there."""
+    """Node managers of a host."""
     return host_from_plan(plan, host, find_dispatcher(DISPATCHER).with_settings(SETTINGS).pool)
 
 
 def hosts_here(platform: Platform, bounds: tuple[int, ...]) -> Hosts:
-    """All hosts in this process."""
+    """All hosts, in this process."""
     plan = plan_of_hosts(platform, bounds)
     hosts = [host_of_plan(plan, host) for host in all_hosts(len(bounds) - 1)]
     return LocalHosts(hosts) if len(hosts) > 1 else LocalPool(hosts[0].pool)
 
 
 class Decider:
-    """Gives turns to the jobs of one machine, whose nodes have the last word."""
+    """Decides starts of jobs on a machine."""
 
     def __init__(self, platform: Platform, bounds: tuple[int, ...], hosts: Hosts) -> None:
-        """Nothing has happened. Host h holds the nodes [bounds[h], bounds[h+1])."""
+        """Start empty. Host h has the nodes [bounds[h], bounds[h+1])."""
         turns = (
             find_dispatcher(DISPATCHER)
             .with_settings(SETTINGS)
@@ -187,28 +185,27 @@ class Decider:
         self._closed: tuple[int, ...] = ()
         self._waiting: dict[JobId, Job] = {}
         self._running: dict[JobId, tuple[Job, tuple[int, ...], int]] = {}
-        """Jobs, their nodes, and until when these are taken."""
         self._starts: list[Start] = []
         self._refused: dict[JobId, str] = {}
         self._last = 0
 
     def wake(self) -> int:
-        """The next time, Unix s, at which something is to be decided though nothing happens (FOREVER: never)."""
+        """Next decision without an event, Unix s (FOREVER: never)."""
         ends = min((end for _, _, end in self._running.values()), default=FOREVER)
         wake = self._turns.wake() if self._waiting else FOREVER
         return min(wake if wake < NOBODY_KNOWS else FOREVER, ends if self._waiting else FOREVER)
 
     def decide(self, happened: Happened) -> tuple[list[Start], dict[JobId, str]]:
-        """Who starts now and where; who never will, and why. Time does not run backwards here, whatever clocks do.
+        """Starts, and reasons of refused jobs. Time never decreases here.
 
-        Raises HostDownError where a host does not answer: nothing that was decided counts, nor does this decider then.
+        Raises HostDownError; then discard the decider.
         """
         now = self._last = max(happened.at, self._last)
         turns = self._turns
         self._starts, self._refused = [], {}
         if turns.wake() <= now:
             turns.woken(now)
-        if happened.ended:  # then all that wait have a turn, else who is new
+        if happened.ended:  # all waiting jobs get a turn, else only new jobs
             self._take(turns.ended(happened.ended, now), now)
         left = {node for job in happened.ended for node in self._running.pop(job)[1]}
         self._withdraw(happened.withdrawn, now)
@@ -233,7 +230,6 @@ class Decider:
                 del self._waiting[job]
 
     def _close(self, nodes: tuple[int, ...], now: int) -> None:
-        """Let nothing start on these nodes; what runs there goes on, and nodes keep what that needs."""
         self._closed = nodes
         capacity = self._platform.capacity
         less = {node: capacity[node].copy() for node in nodes}
@@ -245,14 +241,12 @@ class Decider:
         self._take(self._turns.changed(LaidOutAnew(machine), now), now)
 
     def _adopt(self, job: Job, nodes: tuple[int, ...], left: int, now: int) -> None:
-        """Let a job that runs have its nodes for so many s more."""
         left = max(left, OVERRUN_S)
         self._running[job.number] = job, nodes, now + left
         placed = np.array(nodes, dtype=np.int64)
         self._take(self._turns.adopted(replace(job, walltime=left), placed, now), now)
 
     def _extend(self, now: int) -> None:
-        """Nodes of jobs that should be over stay taken."""
         late = [(number, job, nodes) for number, (job, nodes, end) in self._running.items() if end <= now]
         for number, job, nodes in late:
             self._take(self._turns.ended([number], now), now)
@@ -263,12 +257,12 @@ class Decider:
             self._lockstep.hold(turn.talk, now)
 
     def _job(self, asks: Asks) -> Job:
-        """Handed in now at the latest, and free to start, though the clock was ahead when it came."""
+        """Job submitted by now, even if clocks differ."""
         submit = min(asks.submit, self._last)
         return Job(asks.job, submit, submit, None, asks.walltime, asks.nodes, asks.request, self._platform.all_groups)
 
-    def execute(self, who: Address, deed: Deed, now: int) -> None:  # noqa: ARG002 (whoever says it)
-        """Keep what is to be done."""
+    def execute(self, who: Address, deed: Deed, now: int) -> None:  # noqa: ARG002 (interface)
+        """Record a start or refusal."""
         match deed:
             case Placed(job=number, nodes=placed) if number in self._waiting:
                 job, nodes = self._waiting.pop(number), tuple(sorted(placed.tolist()))
@@ -281,7 +275,7 @@ class Decider:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What came of it: instants, starts, how often the service began anew, and where the first start differs."""
+    """Result of a replay. `differs`: first difference."""
 
     instants: int
     starts: int
@@ -290,13 +284,13 @@ class Replayed:
 
 
 def replay(texts: Iterable[str]) -> Replayed:
-    """Replay the instants of a journal, in order, from the first start of the service on that it has."""
+    """Replay a journal from the first start of a service."""
     decider = None
     instants = starts = services = 0
     for text in texts:
         instant = Instant.from_text(text)
         if decider is None and instant.machine is None:
-            continue  # what it began with is not kept any more
+            continue  # the initial state was pruned
         instants += 1
         if instant.machine is not None:
             here = hosts_here(instant.machine, instant.bounds)

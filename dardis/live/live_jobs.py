@@ -1,4 +1,4 @@
-"""Live jobs: what was handed in together, what has become of each of them, and how both stand in the journal."""
+"""Live jobs and submissions, and their journal format."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dardis.model.addresses import JobId
 
 
 class State(StrEnum):
-    """What has become of a job."""
+    """State of a job."""
 
     HELD = "held"
     WAITING = "waiting"
@@ -25,17 +25,17 @@ class State(StrEnum):
     TIMEOUT = "timeout"
     CANCELLED = "cancelled"
     UNKNOWN = "unknown"
-    """It has begun, or may have, and nobody can say how it ended. It runs again only where its asker wants it."""
+    """Start or end unknown. Reruns only on request."""
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more becomes of it by itself."""
+        """Whether the job has ended."""
         return self not in (State.HELD, State.WAITING, State.RUNNING)
 
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Who hands jobs in, and as whom they run."""
+    """User of a job."""
 
     uid: int
     gid: int
@@ -45,13 +45,13 @@ class Asker:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """Jobs that were handed in together: one, or those of an array."""
+    """Jobs submitted together: a job or an array."""
 
     first: int
     asker: Asker
     asked: JobAsked
     script: str
-    """What is run; empty: the words of `asked` are."""
+    """Text to run; empty: run the command in `asked`."""
     environment: Mapping[str, str]
     cwd: str
     submitted_ms: int
@@ -59,22 +59,22 @@ class Submission:
 
     @property
     def size(self) -> int:
-        """Bytes of the words, the environment and the script of each of its jobs."""
+        """Bytes of command, environment and script."""
         texts = [*self.asked.argv, *self.environment, *self.environment.values(), self.script]
         return sum(map(len, map(str.encode, texts)))
 
     @property
     def indices(self) -> Sequence[int] | None:
-        """Those of an array."""
+        """Indices of the array."""
         return None if self.asked.array is None else self.asked.array.indices
 
     @property
     def count(self) -> int:
-        """How many jobs it is."""
+        """Number of jobs."""
         return 1 if self.indices is None else len(self.indices)
 
     def row(self, *, over: bool) -> SubmissionRow:
-        """As the journal has it."""
+        """Convert to a row of the journal."""
         who = self.asker
         value = {
             "asker": [who.uid, who.gid, who.name, list(who.groups)], "asked": self.asked.as_dict(),
@@ -85,7 +85,7 @@ class Submission:
 
     @classmethod
     def from_row(cls, row: SubmissionRow) -> Submission:
-        """Of what the journal has."""
+        """Convert from a row of the journal."""
         value = json.loads(row.value)
         uid, gid, name, groups = value["asker"]
         return cls(
@@ -96,7 +96,7 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What a job has of one node, by name: its cores and GPUs, by number."""
+    """Resources of a job on a node: core and GPU numbers."""
 
     node: str
     cores: tuple[int, ...]
@@ -105,63 +105,61 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Led:
-    """How the keeper of a host was led when a job began that may have begun something there, or when it last told."""
+    """Incarnation of a supervisor at the start or latest report of a job."""
 
     mark: str
     leased: bool
-    """Whether what begins there ends where nothing is heard of who serves for too long."""
 
 
 @dataclass(slots=True)
 class LiveJob:
-    """A job, and what has become of it. Times in Unix ms."""
+    """A job and its state. Times in Unix ms."""
 
     number: JobId
     of: Submission
     state: State = State.WAITING
     why: str = ""
-    """Why it is so, or what it waits for."""
     attempt: int = 0
-    """How often it was ordered to start."""
+    """Number of start orders."""
     host: str = ""
-    """The host whose keeper was ordered to run it last; empty: none was since it began to wait."""
+    """Host of the last run; empty: none since waiting."""
     hosts: dict[str, Led] = field(default_factory=dict)
-    """All hosts on which something of its last run may go on; of one that waits: what begins again waits for these."""
+    """Hosts that may still run the last run. A rerun waits for these."""
     shares: tuple[Share, ...] = ()
     started_ms: int | None = None
     ended_ms: int | None = None
     code: int | None = None
     signal: int | None = None
     cancelled: bool = field(default=False)
-    """Whether it is to end, on somebody's word."""
+    """Cancelled by a user."""
     rests: bool = field(default=False)
-    """It waits, and is not to begin before what its last run has begun is over."""
+    """Waits for the end of the last run."""
 
     @property
     def run(self) -> str:
-        """The name of its last run, to keepers."""
+        """Name of the last run."""
         return f"{self.number}.{self.attempt}"
 
     @property
     def mark(self) -> str:
-        """Under which the keeper that runs it was led; empty: no run is left."""
+        """Incarnation of the supervisor of the run; empty: no run."""
         return self.hosts[self.host].mark if self.host in self.hosts else ""
 
     @property
     def leased(self) -> bool:
-        """Whether its run ends with the lease of its host."""
+        """Whether the run ends with the lease."""
         return self.host in self.hosts and self.hosts[self.host].leased
 
     @property
     def index(self) -> int | None:
-        """Its place in its array."""
+        """Array index."""
         indices = self.of.indices
         return None if indices is None else indices[self.number - self.of.first]
 
     def ended_how(self, why: str, *, lacked_memory: bool) -> tuple[State, str]:
-        """State and reason of it whose last run is over, by why the keeper says it is.
+        """State and reason, given an end reason.
 
-        `lacked_memory`: the kernel has killed something of it for that.
+        `lacked_memory`: the kernel killed a process at the memory limit.
         """
         if why == "walltime":
             return State.TIMEOUT, f"was killed at its walltime of {self.of.asked.walltime_s} s"
@@ -175,7 +173,7 @@ class LiveJob:
         return State.FAILED, f"something of it was killed at its limit of {limit} MiB memory" if lacked_memory else ""
 
     def text(self) -> str:
-        """What has become of it, for the journal."""
+        """State as text for the journal."""
         shares = [[share.node, share.cores, share.gpus] for share in self.shares]
         hosts = {host: [led.mark, led.leased] for host, led in self.hosts.items()}
         return json.dumps([
@@ -185,12 +183,12 @@ class LiveJob:
 
     @staticmethod
     def end_in(text: str) -> int | None:
-        """When a job ended of which `text` tells, ms; None: it has not, or it is unknown how."""
+        """End in a journal text, ms; None: not ended or unknown."""
         state, *_, ended_ms, _code, _signal, _cancelled = json.loads(text)
         return ended_ms if State(state).is_over and state != State.UNKNOWN else None
 
     def recall(self, text: str) -> None:
-        """Be what `text` told."""
+        """Restore the state from a journal text."""
         (
             state, self.why, self.attempt, self.host, hosts, shares, self.started_ms, self.ended_ms, self.code,
             self.signal, self.cancelled,
@@ -201,7 +199,7 @@ class LiveJob:
         self.shares = tuple(Share(node, tuple(cores), tuple(gpus)) for node, cores, gpus in shares)
 
     def as_dict(self) -> dict[str, Any]:
-        """For those who ask."""
+        """Convert to JSON values."""
         submission = self.of
         return {
             **submission.asked.as_dict(), "id": self.number,
@@ -215,7 +213,7 @@ class LiveJob:
 
 
 def job_of(submission: Submission, number: int, become: str | None) -> LiveJob:
-    """One of its jobs, with what the journal says has become of it; None: nothing yet."""
+    """Job with its journal state; None: new."""
     hold = submission.asked.hold
     job = LiveJob(JobId(number), submission, State.HELD if hold else State.WAITING, "held by its asker" if hold else "")
     if become is not None:
@@ -224,11 +222,11 @@ def job_of(submission: Submission, number: int, become: str | None) -> LiveJob:
 
 
 def jobs_of(submission: Submission, become: Mapping[int, str]) -> list[LiveJob]:
-    """Its jobs, with what the journal says has become of them."""
+    """All jobs with journal states."""
     numbers = range(submission.first, submission.first + submission.count)
     return [job_of(submission, number, become.get(number)) for number in numbers]
 
 
 def new_jobs(submission: Submission) -> list[LiveJob]:
-    """Its jobs, of which nothing has become yet."""
+    """All jobs as new."""
     return jobs_of(submission, {})

@@ -1,4 +1,4 @@
-"""The machine that a live service has: its hosts and nodes by name, and which of their cores and GPUs are free."""
+"""Hosts and nodes of a live service, and free resources."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GPU: Final = "gpu"
 
 @dataclass(frozen=True, slots=True)
 class HostFacts:
-    """What a host has: its name, its processors by number, its memory, and how many GPUs."""
+    """Resources of a host. `cores` are processor numbers."""
 
     name: str
     cores: tuple[int, ...]
@@ -35,22 +35,20 @@ class HostFacts:
 
 @dataclass(frozen=True)
 class Machine:
-    """A platform of which jobs run for real.
+    """A platform with real hosts.
 
-    `cores` are the processors that each node's cores are, by node; empty: they are counted only, and nothing is bound.
+    `cores`: processors of each node; empty: only counted, not bound.
     """
 
     platform: Platform
     names: tuple[str, ...]
-    """Of the nodes."""
     cores: tuple[tuple[int, ...], ...] = ()
     hosts: tuple[str, ...] = ()
-    """The names of the hosts that stand for the nodes. Raises InputError where two have the same."""
+    """Raises InputError for duplicate names."""
     bounds: tuple[int, ...] = ()
-    """Host h stands for the nodes [bounds[h], bounds[h+1])."""
+    """Host h has the nodes [bounds[h], bounds[h+1])."""
 
     def __post_init__(self) -> None:
-        """See that each host can be named."""
         if twice := sorted(name for name, count in Counter(self.hosts).items() if count > 1):
             raise InputError("hosts", f"two are called {twice[0]}", "each by a name of its own")
 
@@ -59,26 +57,26 @@ class Machine:
         return {name: node for node, name in enumerate(self.names)}
 
     def node(self, name: str) -> int | None:
-        """The node of a name; None: the machine doesn't have it (any more)."""
+        """Number of a node, or None."""
         return self._numbers.get(name)
 
     def host(self, name: str) -> str | None:
-        """The host that stands for the node of a name; None: the machine doesn't have it (any more)."""
+        """Host of a node, or None."""
         node = self.node(name)
         return None if node is None else self.hosts[bisect_right(self.bounds, node) - 1]
 
     def nodes(self, host: str) -> tuple[str, ...]:
-        """The nodes for which a host stands."""
+        """Nodes of a host."""
         number = self.hosts.index(host)
         return self.names[self.bounds[number] : self.bounds[number + 1]]
 
     def request(self, asked: JobAsked) -> tuple[int, ...]:
-        """What a job needs on each of its nodes, by kind."""
+        """Request per node, by kind."""
         needs = {CORES: asked.cpus, MEMORY: asked.memory_mib or 0, GPU: asked.gpus}
         return tuple(needs.get(kind, 0) for kind in self.platform.kinds)
 
     def refusal(self, asked: JobAsked) -> str:
-        """Why the machine could never hold such a job; empty if it could."""
+        """Why the machine can never run a job; empty: possible."""
         platform = self.platform
         for kind, need in ((GPU, asked.gpus), (MEMORY, asked.memory_mib or 0)):
             if need and kind not in platform.kinds:
@@ -93,7 +91,7 @@ class Machine:
 
 
 def machine_of(hosts: Sequence[HostFacts]) -> Machine:
-    """A machine whose nodes are these hosts."""
+    """Machine with a node for each host."""
     alike: list[list[HostFacts]] = []
     for host in hosts:
         if alike and _holds(alike[-1][0]) == _holds(host):
@@ -112,16 +110,15 @@ def _holds(host: HostFacts) -> dict[str, int]:
 
 
 def many_nodes(platform: Platform, hosts: Sequence[str] = ("localhost",)) -> Machine:
-    """A machine whose nodes the hosts stand for, each for a part, with cores that are counted only."""
+    """Machine that shares nodes between hosts; cores are only counted."""
     names = tuple(platform.node_name(node) for node in range(platform.node_count))
     return Machine(platform, names, (), tuple(hosts), even_bounds(platform.node_count, len(hosts)))
 
 
 class Free:
-    """Which cores and GPUs of each node no job has."""
+    """Free cores and GPUs of each node."""
 
     def __init__(self, machine: Machine) -> None:
-        """All are free."""
         capacity = machine.platform.capacity.tolist()
         kinds = machine.platform.kinds
         gpu = kinds.index(GPU) if GPU in kinds else None
@@ -133,33 +130,33 @@ class Free:
         self._all = {name: (frozenset(cores), frozenset(self._gpus[name])) for name, cores in self._cores.items()}
 
     def take(self, node: str, cores: int, gpus: int) -> Share:
-        """Take the lowest ones of a node, which must have as many."""
+        """Take the lowest free numbers of a node."""
         taken = Share(node, _lowest(self._cores[node], cores), _lowest(self._gpus[node], gpus))
         self.hold(taken)
         return taken
 
     def hold(self, share: Share) -> None:
-        """Take these, as far as they are there."""
+        """Take a share, as far as present."""
         if share.node in self._all:
             self._cores[share.node].difference_update(share.cores)
             self._gpus[share.node].difference_update(share.gpus)
 
     def give_back(self, share: Share) -> None:
-        """Nobody has them any more."""
+        """Free a share."""
         if share.node in self._all:
             cores, gpus = self._all[share.node]
             self._cores[share.node].update(cores.intersection(share.cores))
             self._gpus[share.node].update(gpus.intersection(share.gpus))
 
     def has(self, share: Share) -> bool:
-        """Whether the machine has these at all."""
+        """Whether the machine has a share."""
         if share.node not in self._all:
             return False
         cores, gpus = self._all[share.node]
         return cores.issuperset(share.cores) and gpus.issuperset(share.gpus)
 
     def cores(self, node: str) -> int:
-        """How many cores of a node are free."""
+        """Number of free cores of a node."""
         return len(self._cores[node])
 
 
@@ -172,7 +169,7 @@ def _lowest(free: set[int], count: int) -> tuple[int, ...]:
 def told_nodes(
     machine: Machine, free: Free, running: Iterable[LiveJob], drained: Mapping[str, str], silent: Container[str | None]
 ) -> list[dict[str, Any]]:
-    """The nodes, for those who ask: `drained` says why, by name, and `silent` names hosts."""
+    """Nodes as JSON values. `drained`: reasons by node. `silent`: unreachable hosts."""
     jobs: dict[str, list[int]] = {}
     for job in running:
         for share in job.shares:
@@ -194,7 +191,7 @@ def told_nodes(
 
 
 def strangers(machine: Machine, free: Free, jobs: Iterable[LiveJob]) -> set[JobId]:
-    """Those that run on more than the machine has: it was another one when they began."""
+    """Running jobs on more than the machine has now."""
     left, found = dict(zip(machine.names, machine.platform.capacity.tolist(), strict=True)), set()
     for job in jobs:
         if job.state is not State.RUNNING:

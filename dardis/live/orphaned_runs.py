@@ -1,4 +1,4 @@
-"""Runs that keepers know and that are no job's, or no longer: they are ended, and nothing starts beside them. Pure."""
+"""Orphaned runs: known to supervisors but not part of a job. Ended, with closed nodes. Pure."""
 
 from __future__ import annotations
 
@@ -11,31 +11,30 @@ from dardis.model.addresses import JobId
 
 
 class Strays:
-    """Where such runs go on, and the names of those that are not given again."""
+    """Live orphaned runs, and used attempt numbers."""
 
     def __init__(self, machine: Machine) -> None:
-        """There are none."""
         self._machine = machine
         self._leaving: dict[str, tuple[str, tuple[str, ...]]] = {}
-        """Those that go on: their hosts, and their nodes as far as is known."""
+        """Hosts and possible nodes of live orphaned runs."""
         self._known: dict[JobId, int] = {}
-        """Attempts that keepers know and the journal doesn't: they were not let begin."""
+        """Attempts missing in the journal; never started."""
 
     @property
     def nodes(self) -> set[str]:
-        """Those on which nothing may start."""
+        """Nodes closed by orphaned runs."""
         return {node for _, nodes in self._leaving.values() for node in nodes}
 
     def hosts_of(self, job: LiveJob) -> set[str]:
-        """Where runs and parts of a job go on that are none of it any more."""
+        """Hosts with orphaned runs of a job."""
         return {host for run, (host, _) in self._leaving.items() if job_and_attempt(run)[0] == job.number}
 
     def hosts(self) -> set[str]:
-        """Where any go on."""
+        """Hosts with orphaned runs."""
         return {host for host, _ in self._leaving.values()}
 
     def told(self, run: str, host: str, job: LiveJob | None, *, over: bool) -> Order:
-        """A host tells of one, whose name is of this job; what is to be done there."""
+        """Handle a report about an orphaned run. Return the order."""
         number, attempt = job_and_attempt(run)
         if job is None or job.attempt < attempt:
             self._known[number] = max(attempt, self._known.get(number, 0))
@@ -46,32 +45,31 @@ class Strays:
         return EndRun(run, host)
 
     def _nodes(self, run: str, host: str, job: LiveJob | None) -> tuple[str, ...]:
-        """Its nodes. None: another attempt has taken its place, or nothing is known: it may have any of its host."""
         if job is None or job.run != job_run(run):
             return ()
         nodes = tuple(share.node for share in job.shares)
         return nodes if job.run == run else tuple(node for node in nodes if self._machine.host(node) == host)
 
     def drop(self, is_meant: Callable[[str, Iterable[str]], bool]) -> None:
-        """Those of such hosts and nodes are told anew, or taken for over."""
+        """Forget orphaned runs on matching hosts and nodes."""
         self._leaving = {run: place for run, place in self._leaving.items() if not is_meant(*place)}
 
     def next_attempt(self, job: LiveJob) -> int:
-        """The first attempt of a job whose name no keeper knows."""
+        """Next attempt number unknown to all supervisors."""
         return max(job.attempt, self._known.pop(job.number, 0)) + 1
 
 
 def job_and_attempt(run: str) -> tuple[JobId, int]:
-    """The job of which something is a run, or a part of one, and which of its attempts."""
+    """Job and attempt of a run or step."""
     number, attempt, *_ = run.split(".")
     return JobId(int(number)), int(attempt)
 
 
 def job_run(run: str) -> str:
-    """The job's run of which something is a part, or which it is."""
+    """Run of a step; a run returns itself."""
     return ".".join(run.split(".")[:2])
 
 
 def is_part(run: str) -> bool:
-    """Whether something is a part of a run."""
+    """Whether a run is a job step."""
     return run.count(".") > 1

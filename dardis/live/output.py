@@ -1,4 +1,4 @@
-"""What a job has written: where that is, and its bytes, as far as they are there or until the job is over."""
+"""Output files of jobs: path and content."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from dardis.model.errors import DardisError
 _BLOCK: Final = 1 << 16
 _PAUSE_S: Final = 0.2
 _LOOKS_A_QUESTION: Final = 5
-"""How often the file is looked at before the service is asked again."""
+"""Reads between requests to the service."""
 
 
 def path_of(job: Mapping[str, Any], *, error: bool) -> Path:
-    """The file of a job's output, or error output. Raises DardisError where that isn't told to who asks."""
+    """Path of the output or error file. Raises DardisError if hidden."""
     if not (said := job["error" if error else "output"]):
         raise DardisError(f"job {job['id']} is {job['user']}'s: where it writes is told to nobody else")
     pattern = filled_in(said, job["id"], job["array"], job["index"], job["name"], job["user"])
@@ -27,7 +27,7 @@ def path_of(job: Mapping[str, Any], *, error: bool) -> Path:
 
 
 def copied(service: Client, job: dict[str, Any], path: Path, *, follow: bool) -> Iterator[bytes]:
-    """What is in the file; `follow`: and what comes until the job is over. Raises DardisError where nothing is."""
+    """Yield the content; with `follow`, until the job is over. Raises DardisError without a file."""
     looks = 0
     file: BinaryIO | None = None
     with ExitStack() as stack:

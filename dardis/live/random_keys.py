@@ -1,4 +1,4 @@
-"""The only place of live where chance comes from the system: keys that nobody else has, and nobody can guess."""
+"""Random keys from the system: unique and unpredictable."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import secrets
 
 
 def fresh_key() -> str:
-    """A key of 128 bits."""
+    """128 random bits in hexadecimal."""
     return secrets.token_hex(16)
 
 
 def fresh_number() -> int:
-    """A number of 63 bits."""
+    """Random number of 63 bits."""
     return secrets.randbits(63)

@@ -1,7 +1,7 @@
-"""Serves with the hosts of all ranks of an MPI launcher: the first is the service, the others are agents.
+"""Service on MPI ranks: the first rank serves, others are agents.
 
-MPI starts them and tells them of each other, and is over before anything is served: so nobody waits in it for a rank
-that is dead or stopped, and a launcher that sees one die ends all.
+MPI exchanges addresses and is finalized before service, so a dead rank blocks no other rank. A launcher may end all
+ranks after a loss.
 """
 
 from __future__ import annotations
@@ -49,22 +49,22 @@ if TYPE_CHECKING:
     from dardis.transport.mpi_transport import Communicator
 
 TURN_S: Final = 5.0
-"""How long a host may take over a turn, s."""
+"""Longest turn of a host, s."""
 LOCK_S: Final = 5.0
-"""How long ranks of a launcher that was killed may have a folder yet, s."""
+"""Longest wait for the lock of killed ranks, s."""
 LEAVE_S: Final = 5.0
-"""How long agents may take to leave, s."""
+"""Longest wait for agents to exit, s."""
 STAYING: Final = 3
-"""Exit status of a service that was stopped, and could not tell all agents: its launcher is to end them."""
-LOOPBACK, ANYWHERE = "127.0.0.1", "0.0.0.0"  # noqa: S104 (who has no key of this start isn't let in)
+"""Exit status with agents left, for the launcher to end."""
+LOOPBACK, ANYWHERE = "127.0.0.1", "0.0.0.0"  # noqa: S104 (access requires a key of this start)
 
 Work = Callable[[Any], int]
-"""What a rank does, told what the first one has prepared; its exit status."""
+"""Work of a rank, given the data of the first. Returns the exit status."""
 
 
 def serve_ranks(comm: Communicator, asked: Serving) -> int:
-    """Serve with all ranks until somebody stops it; the exit status. What hinders one of them is raised on all."""
-    os.umask(0o077)  # who could open a lock could hold it; what others may read is opened to them by name
+    """Serve with all ranks until stopped; return the exit status. All ranks raise the error of any."""
+    os.umask(0o077)  # protects the locks; public files get their mode explicitly
     open_files()
     keys = new_keys()
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -126,14 +126,14 @@ def _agent(stack: ExitStack, asked: Serving, folder: Path, keys: Keys) -> tuple[
     prepare_folder(folder, users=asked.users)
     see_local(folder)
     try:
-        _hold(stack, folder, "service.lock")  # it is a service's own, as the first rank's
+        _hold(stack, folder, "service.lock")  # the lock of a service
     except InputError as error:
-        # Perhaps an agent of a head that went down, whose launcher here will see that yet: no mistake.
+        # Perhaps an agent of a lost service; its launcher ends the agent later.
         raise DardisError.told(str(error)) from None
 
     def work(told: Any) -> int:  # noqa: ANN401
         (turns, talk), key = told
-        TELLER.quiet = True  # the first rank says for all what is compiled
+        TELLER.quiet = True  # only the first rank reports compilation
         warm()
         link = Link((turns, talk), key.encode(), keys)
         answer = FarHost(host_of_plan).answer
@@ -144,7 +144,7 @@ def _agent(stack: ExitStack, asked: Serving, folder: Path, keys: Keys) -> tuple[
 
 
 def reach_of(machine: Machine, switchboard: Switchboard) -> Reach:
-    """How node managers are reached: the first host's, and those that stand in for silent ones, are in this process."""
+    """Function that connects to node managers."""
     plan = plan_of_hosts(machine.platform, machine.bounds)
     sessions = count(1)
 
@@ -156,7 +156,6 @@ def reach_of(machine: Machine, switchboard: Switchboard) -> Reach:
 
 
 def _address(said: Sequence[Said], asked: str | None) -> tuple[str, str]:
-    """The numeric address at which the first rank listens, and the one that others are told for ANYWHERE."""
     if asked is None:
         return (LOOPBACK if on_one_machine(said) else ANYWHERE), said[FIRST_HOST].facts.name
     try:
@@ -171,7 +170,6 @@ def _address(said: Sequence[Said], asked: str | None) -> tuple[str, str]:
 
 
 def _hold(stack: ExitStack, folder: Path, name: str) -> None:
-    """Hold a lock of a folder for as long as the stack does. Raises InputError where somebody else keeps it."""
     until = monotonic_s() + LOCK_S
     while True:
         try:
@@ -185,13 +183,12 @@ def _hold(stack: ExitStack, folder: Path, name: str) -> None:
 
 
 def _everybody(comm: Communicator, value: object) -> list[Any]:
-    """What each rank has (plain values), by rank, on all of them."""
     told: list[Any] = broadcast(comm, MpiPeers(comm).gather(value))
     return told
 
 
 def _agreed(comm: Communicator, name: str, prepare: Callable[[], tuple[Work, Any]]) -> tuple[Work, Any]:
-    """What this rank is to do, and what the first one says to all. Raises what has hindered any, on all of them."""
+    """Work of this rank, and data of the first. All ranks raise the error of any."""
     work: Work | None = None
     told, failure = None, None
     try:
@@ -202,14 +199,14 @@ def _agreed(comm: Communicator, name: str, prepare: Callable[[], tuple[Work, Any
         failure = 1, f"{error.filename}: {error.strerror}" if error.filename else str(error)
     except KeyboardInterrupt:
         failure = INTERRUPTED, "interrupted"
-    except BaseException as error:  # noqa: BLE001 (whatever it is, the other ranks must not wait for it)
+    except BaseException as error:  # noqa: BLE001 (the other ranks must not wait)
         traceback.print_exc()
         failure = 1, f"{type(error).__name__}: {error}"
     heard = _everybody(comm, [told, name, failure])
     for rank, (_, host, failed) in enumerate(heard):
         if failed is not None:
             status, line = failed
-            # What hinders all alike, the first rank says.
+            # The first rank reports common errors.
             line = line if rank == FIRST_HOST else f"{host}: {line}"
             raise (InputError if status == InputError.exit_status else DardisError).told(line)
     assert work is not None

@@ -1,4 +1,4 @@
-"""Talks with the keepers of other hosts, through the agents there."""
+"""Connections to remote job supervisors, through agents."""
 
 from __future__ import annotations
 
@@ -18,43 +18,39 @@ if TYPE_CHECKING:
     from dardis.transport.links import Switchboard
 
 FIRST_S: Final = 1.0
-"""How long the first word of a host is waited for before it is taken for silent, s."""
+"""Longest wait for a first message, s."""
 SILENT_S: Final = 10.0
-"""After so long without a word a host is silent, s."""
+"""Time without message until unreachable, s."""
 LOOK_S: Final = 1.0
-"""How often that is looked at, s."""
 LEAVE: Final = "leave"
-"""What agents are told that are to end."""
 
 
 class Talks:
-    """The service's talks with its hosts' agents, at most one with each; each is numbered higher than those before."""
+    """Connections to agents, at most one per host."""
 
     def __init__(self, switchboard: Switchboard) -> None:
-        """Nobody has said anything."""
         self._switchboard = switchboard
         self._talks: dict[HostId, FarKeeper] = {}
         self._last = 0
         self._left: dict[HostId, asyncio.Event] = {}
         self.doors = FarDoors(self.say, self.is_silent)
-        """Connections that agents carry."""
 
     def listen(self) -> None:
-        """Hear what agents say from now on, in the running loop; comes before all else."""
+        """Receive messages of agents. Call first."""
         self._switchboard.listen(self._hear, self._break)
 
     def begin(self, host: HostId, talk: FarKeeper) -> int:
-        """The number of a new talk, which takes the place of the host's older one."""
+        """Replace the connection of a host; return the new number."""
         self._last += 1
         self._talks[host] = talk
         return self._last
 
     def say(self, host: HostId, **told: Any) -> None:  # noqa: ANN401 (plain values)
-        """Say something to a host's agent; it is lost where that is away."""
+        """Send a message to an agent; lost without a link."""
         self._switchboard.say(host, json.dumps(told).encode())
 
     def is_silent(self, host: HostId) -> bool:
-        """Whether nothing has been heard of a host for too long."""
+        """Whether a host has sent nothing for too long."""
         return self._switchboard.silent_s(host) > SILENT_S
 
     def _hear(self, host: HostId, payload: bytes) -> None:
@@ -72,7 +68,7 @@ class Talks:
             talk.close("the connection was broken")
 
     async def dismiss(self, hosts: Iterable[HostId], patience_s: float) -> list[HostId]:
-        """Let agents end; those that have not said that they do."""
+        """Stop agents. Return hosts without a confirmation."""
         left = {host: self._left.setdefault(host, asyncio.Event()) for host in hosts}
         for host in left:
             if not self.is_silent(host):
@@ -84,10 +80,9 @@ class Talks:
 
 
 class FarKeeper(Keeper):
-    """A talk with the keeper of another host; it is over too when that is silent, or what was said may be lost."""
+    """Connection to a remote supervisor. Ends if messages may be lost."""
 
     def __init__(self, talks: Talks, host: HostId, heard: Heard) -> None:
-        """Begin one."""
         super().__init__(heard)
         self._talks, self._host = talks, host
         self._number = talks.begin(host, self)
@@ -95,31 +90,31 @@ class FarKeeper(Keeper):
 
     @classmethod
     async def connect(cls, talks: Talks, host: HostId, heard: Heard) -> FarKeeper:
-        """Talk with a host's keeper. Raises KeeperError where the host is silent."""
+        """Connect to a supervisor. Raises KeeperError if the host is unreachable."""
         until = monotonic_s() + FIRST_S
         while talks.is_silent(host):
             if monotonic_s() >= until:
                 raise KeeperError("nothing is heard of it")
             await asyncio.sleep(FIRST_S / 20)
-        await asyncio.sleep(0)  # that its connection is new is told first, and would end a talk
+        await asyncio.sleep(0)  # the notice of a new link would end a connection
         return cls(talks, host, heard)
 
     async def intend(
         self, runs: Sequence[Mapping[str, Any]], files: Sequence[SmallFile], lease: Mapping[str, int]
     ) -> Mapping[str, str]:
-        """As of all keepers."""
+        """See `Keeper.intend`."""
         told = await self.ask("intend", runs=runs, files=[file.as_list() for file in files], lease=lease)
         refused: Mapping[str, str] = told["refused"]
         return refused
 
     async def read(self, run: str, offsets: Mapping[str, int], wait_s: float) -> Mapping[str, str]:
-        """As of all keepers."""
+        """See `Keeper.read`."""
         told = await self.ask("read", run=run, offsets=offsets, wait_s=wait_s)
         pieces: Mapping[str, str] = told["read"]
         return pieces
 
     def hear(self, told: dict[str, Any]) -> None:
-        """What the host's agent says, perhaps in an older talk."""
+        """Handle a message of the agent; ignore older connections."""
         if told["talk"] != self._number or self.lost.is_set():
             return
         if "lost" in told:

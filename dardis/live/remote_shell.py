@@ -1,6 +1,6 @@
-"""Runs a command on another node of the job of this process, also as the remote shell of an MPI launcher.
+"""Remote commands on nodes of the current job, also as remote shell of MPI.
 
-What the command writes is written on here, each byte once, whatever becomes of the service meanwhile.
+Forwards each output byte once, despite restarts of the service.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from dardis.live.random_keys import fresh_number
 from dardis.model.errors import DardisError, InputError
 
 FAILED: Final = 255
-"""Exit status where the command could not be run, or nobody knows how it ended; as ssh has it."""
+"""Exit status of a failure, as for ssh."""
 _RUN: Final = re.compile(r"(\d+)\.(\d+)(?:\.\d+)?@.*", re.ASCII | re.DOTALL)
 _SIGNALS: Final = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 _PAUSE_S: Final = (0.05, 2.0)
-"""How soon a service that has gone is asked again: at first, and at most, s."""
+"""First and longest pause before a retry, s."""
 
 
 class _Signalled(BaseException):
-    """This process was told to end."""
+    """A signal asks this process to exit."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -39,9 +39,9 @@ class _Signalled(BaseException):
 
 
 def run_on(service: Client, node: str, argv: Sequence[str]) -> int:
-    """Run a command on a node, by its name; the exit status. Raises InputError and DardisError.
+    """Run a command on a node; return the exit status. Raises InputError and DardisError.
 
-    A signal that ends this process ends the command, too.
+    A fatal signal also ends the command.
     """
     job, attempt = _job(os.environ)
     number = fresh_number()
@@ -56,7 +56,7 @@ def run_on(service: Client, node: str, argv: Sequence[str]) -> int:
     except _Signalled as told:
         return 128 + told.number
     finally:
-        with suppress(DardisError):  # else it is seen that nobody follows it, or that the job is over
+        with suppress(DardisError):  # else the service notices the missing client, or the end of the job
             service.delete(f"/jobs/{job}/parts/{attempt}.{number}")
     if end["code"] is None and end["signal"] is None:
         raise NotRunError(f"{node}: {end['why']}")
@@ -65,13 +65,13 @@ def run_on(service: Client, node: str, argv: Sequence[str]) -> int:
 
 
 class NotRunError(DardisError):
-    """The command was not run, or it is unknown how it ended."""
+    """Not started, or unknown end."""
 
     exit_status = FAILED
 
 
 def _followed(service: Client, path: str, asked: dict[str, Any]) -> Mapping[str, Any]:
-    """Write on what it writes until its end; how it ended. A service that is away is asked again."""
+    """Copy the output of a command; return the exit record. Retries without a service."""
     streams = {"out": sys.stdout.buffer, "err": sys.stderr.buffer}
     pause_s = _PAUSE_S[0]
     while True:
@@ -101,7 +101,6 @@ def _lines(service: Client, path: str, asked: Mapping[str, Any]) -> Iterator[dic
 
 @contextmanager
 def _signals_raised() -> Iterator[None]:
-    """What would end this process is raised; a second one isn't heard any more."""
 
     def tell(number: int, _: FrameType | None) -> None:
         for one in _SIGNALS:
@@ -126,18 +125,16 @@ def _restore(handlers: Mapping[signal.Signals, Any]) -> None:
 
 
 def _job(environment: Mapping[str, str]) -> tuple[int, int]:
-    """The job that this process is in, and which time that runs."""
     if (found := _RUN.fullmatch(environment.get("DARDIS_RUN", ""))) is None:
         raise InputError("DARDIS_RUN", "not set: this is no process of a job", "to be asked within one")
     return int(found[1]), int(found[2])
 
 
 _OPTIONS: Final = "46AaCfGgKkMNnqsTtVvXxYyB:b:c:D:E:e:F:I:i:J:L:l:m:O:o:P:p:Q:R:S:W:w:"
-"""Those of ssh, which mean nothing here."""
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run it; the exit status."""
+    """Run as remote shell; return the exit status."""
     try:
         node, command = node_and_command(sys.argv[1:] if words is None else words)
         return run_on(Client(place_of(None)), node, ["/bin/sh", "-c", command])
@@ -147,7 +144,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def node_and_command(words: Sequence[str]) -> tuple[str, str]:
-    """The node, and what its shell is to run. Raises InputError."""
+    """Node and shell command. Raises InputError."""
     try:
         _, left = getopt.getopt(list(words), _OPTIONS)
     except getopt.GetoptError as error:

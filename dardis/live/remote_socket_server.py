@@ -1,4 +1,4 @@
-"""The service's end of other hosts' doors: what is carried from there is answered as what is asked here."""
+"""Client connections forwarded from other hosts."""
 
 from __future__ import annotations
 
@@ -14,30 +14,28 @@ from dardis.live.stream_forwarding import Tunnels
 from dardis.model.addresses import HostId
 
 MOST: Final = 256
-"""Connections of one user that are answered at once, of all hosts together; further ones wait until there is room."""
+"""Per user, on all hosts; more wait."""
 LOOK_S: Final = 1.0
-"""How often it is looked whether hosts are silent, s."""
 LEAVE_S: Final = 1.0
-"""How long last answers may take to leave, s."""
+"""Longest wait for last answers, s."""
 
 Answer = Callable[[socket.socket, Who], Awaitable[None]]
-"""Begins to answer what comes from a socket, as asked by somebody; closes it."""
+"""Answers a socket for a user, then closes."""
 
 
 class FarDoors:
-    """All connections from other hosts. They are closed when a link breaks, or a host falls silent."""
+    """Connections from other hosts. They close with the link."""
 
     def __init__(self, say: Callable[..., None], is_silent: Callable[[HostId], bool]) -> None:
-        """`say` says words to a host's agent. Nobody is answered yet."""
+        """`say` sends a message to an agent."""
         self._is_silent = is_silent
         self._say = say
         self._of: dict[HostId, Tunnels] = {}
         self._room = defaultdict[int, asyncio.Semaphore](lambda: asyncio.Semaphore(MOST))
-        """By user."""
         self._answer: Answer | None = None
 
     def hear(self, host: HostId, told: Mapping[str, Any]) -> None:
-        """Take what a host's agent says."""
+        """Handle a message of an agent."""
         if host not in self._of:
             self._of[host] = Tunnels(lambda told: self._say(host, **told))
         tunnels = self._of[host]
@@ -50,13 +48,13 @@ class FarDoors:
             tunnels.hear(told)
 
     def break_off(self, host: HostId) -> None:
-        """Close all of a host: its agent finds that out."""
+        """Close all connections of a host."""
         if host in self._of:
             self._of[host].break_off()
 
     @asynccontextmanager
     async def answering(self, answer: Answer) -> AsyncIterator[None]:
-        """Have them answered until the end; what was answered by then is still carried."""
+        """Answer connections; finally finish current answers."""
         self._answer = answer
         looking = asyncio.create_task(self._look())
         try:
@@ -77,7 +75,6 @@ class FarDoors:
 
     @asynccontextmanager
     async def _answered(self, who: Who) -> AsyncIterator[socket.socket]:
-        """The end here of a connection that is answered."""
         async with self._room[who.uid]:
             if self._answer is None:
                 raise ConnectionError

@@ -1,7 +1,6 @@
-"""Takes out of journal and folders what has been over for longer than it is to be kept, a little at a time.
+"""Removal of old finished jobs, in small portions.
 
-Kept for ever is what is unknown, as somebody may let it run again; what was handed in last, as its numbers are nobody
-else's; and what was handed in before it was over.
+Unknown jobs stay, because users may rerun these. The last submission stays, because it fixes the next job number.
 """
 
 from __future__ import annotations
@@ -22,18 +21,16 @@ from dardis.live.service import Service
 
 DAY_MS: Final = 86_400_000
 MOST: Final = 200
-"""How many jobs, instants or files are looked at in a turn; a larger array is looked at as a whole."""
+"""Jobs, instants or files per turn; arrays are never split."""
 BREATH_S: Final = 0.1
-"""Between turns."""
 PAUSE_S: Final = 3600.0
-"""Between all turns and the next ones."""
 
 
 async def keep_pruning(service: Service, days: int) -> None:
-    """Keep what is over for so many days, until it is cancelled."""
+    """Remove jobs finished more than `days` ago, until cancelled."""
     while True:
         before_ms = unix_ms() - days * DAY_MS
-        with suppress(JournalError):  # it is full, or there will be another
+        with suppress(JournalError):  # the disk is full, or the service changes
             await _prune_journal(service, before_ms)
         await _prune_files(service, before_ms)
         await asyncio.sleep(PAUSE_S)
@@ -47,28 +44,27 @@ async def _prune_journal(service: Service, before_ms: int) -> None:
 
 
 async def _prune_files(service: Service, before_ms: int) -> None:
-    """Have hosts that are heard remove small files."""
-    while service.trouble == STARTING:  # noqa: ASYNC110 (nobody says that they have been)
+    while service.trouble == STARTING:  # noqa: ASYNC110 (no event)
         await asyncio.sleep(BREATH_S)
     for keeper in service.keepers:
         with suppress(KeeperError):
             paths = await keeper.old_files(before_ms)
             for at in range(0, len(paths), MOST):
-                # It is said at once, so before anything else is to begin there.
+                # No await in between: nothing new can start first.
                 await keeper.remove_files(unneeded(paths[at : at + MOST], service.gateway.jobs()))
                 await asyncio.sleep(BREATH_S)
 
 
 def prune(journal: Journal, after: int, before_ms: int) -> int | None:
-    """Take out what was over before an instant, of what was handed in after a number, and old instants.
+    """Remove submissions finished before `before_ms`, from `after` on, and old instants.
 
-    After which number to go on; None: there is no more. Raises JournalError.
+    Return where to continue; None: done. Raises JournalError.
     """
     gone, looked, left = [], 0, True
     while left and looked < MOST:
         row = journal.over_after(after)
         if row is None or Submission.from_row(row).submitted_ms >= before_ms:
-            left = False  # what was handed in later is not old either
+            left = False  # later submissions are newer
             continue
         after = row.first
         looked += row.count
@@ -84,6 +80,6 @@ def prune(journal: Journal, after: int, before_ms: int) -> int | None:
 
 
 def unneeded(paths: Iterable[str], jobs: Iterable[LiveJob]) -> list[str]:
-    """Those of small files that none of these jobs runs with; what one needs that begins later is put there again."""
+    """Small files without a running job."""
     needed = {file.path for job in jobs if job.state is State.RUNNING for file in files_of(job)}
     return [path for path in paths if path not in needed]

@@ -1,4 +1,4 @@
-"""Starts the service of a folder: one at a time, on a local disk, for its user alone or (as root) for all."""
+"""Start of a service: a single service per folder, on a local disk, for its user or (as root) for all users."""
 
 from __future__ import annotations
 
@@ -36,30 +36,26 @@ from dardis.model.out_folder import locked
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """How to serve, and from where."""
+    """Settings of a service."""
 
     folder: Path
     platform: Path | None
-    """Of the nodes that the hosts stand for; None: their own."""
+    """Shared between the hosts; None: a node per host."""
     etcd: Callable[[], Place] | None
-    """Where the journal is, by the certificates of the host that serves; None: in the folder."""
+    """Returns the journal address; None: the folder."""
     users: bool
     user_jobs: int
-    """How many jobs that are not over each user may have."""
     keep_days: int | None
-    """For how long what is over is kept; None: for ever."""
+    """Time to keep finished jobs; None: for ever."""
     epoch: int
-    """The least that the service's may be."""
     keepers_apart: bool
-    """Whether somebody else starts the keepers."""
     address: str | None
-    """By which others reach the first rank of several; None: its host's name."""
+    """Address of the first rank; None: host name."""
     begun: Callable[[Service], None]
-    """Is told once it listens."""
 
 
 def prepare_folder(folder: Path, *, users: bool) -> Path:
-    """The folder, made if it isn't there, for nobody else to read. Raises InputError where it can't be used."""
+    """Create and check the folder, private to its user. Raises InputError."""
     if users and os.geteuid() != 0:
         raise InputError("--users", "is for root alone", "to be left out: a service of your own")
     folder = folder.absolute()
@@ -78,16 +74,16 @@ def prepare_folder(folder: Path, *, users: bool) -> Path:
         folder.chmod(mode)
     if not os.access(folder, os.W_OK | os.X_OK):
         raise InputError(folder, "can't be written", "a folder that you may write")
-    socket_of(folder / KEEPER)  # the longer one
+    socket_of(folder / KEEPER)  # the longer path
     for path, why in put_files(folder, [remote_shell()]).items():
         raise InputError(folder / path, f"can't be written ({why})", "a folder with some room")
     return folder
 
 
 def see_no_others(folder: Path, hosts: int) -> None:
-    """Raise InputError where this machine was more hosts, and a further one has runs: on processors that others have.
+    """Raise InputError if a former host of this machine has runs on shared processors.
 
-    `hosts`: how many it is now.
+    `hosts`: hosts on this machine now.
     """
     for place in count(max(hosts, 1)):
         runs = folder / further(place) / KEEPER / "runs"
@@ -101,22 +97,22 @@ def see_no_others(folder: Path, hosts: int) -> None:
 
 
 def this_host() -> HostFacts:
-    """This host, with the processors that this process may use, its memory and its NVIDIA GPUs."""
+    """This host: usable processors, memory and NVIDIA GPUs."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
     gpus = sum(1 for _ in Path("/dev").glob("nvidia[0-9]*"))
     return HostFacts(socket.gethostname(), tuple(sorted(os.sched_getaffinity(0))), memory, gpus)
 
 
 def home_here(folder: Path, name: str, asked: Serving) -> Home:
-    """This process's own host, whose keeper is in the folder. With the journal in etcd others may go on without it."""
+    """Local host. Runs have leases if the journal is in etcd."""
     connect = partial(KeeperClient.connect, folder, apart=asked.keepers_apart)
     return Home(name, folder, connect, leased=asked.etcd is not None)
 
 
 def serve_here(asked: Serving) -> None:
-    """Serve with this machine alone until somebody stops it, or a signal does. Raises InputError.
+    """Serve with this machine until stopped. Raises InputError.
 
-    Nodes of a platform are all stood for by this host, which counts their cores and binds nothing.
+    With a platform, all nodes are local; cores are only counted.
     """
     host = this_host()
     machine = machine_of([host]) if asked.platform is None else many_nodes(load_platform(asked.platform), [host.name])
@@ -125,7 +121,7 @@ def serve_here(asked: Serving) -> None:
         see_no_others(folder, 1)
     warm()
     open_files()
-    before = os.umask(0o077)  # who could open the lock could hold it; what others may read is opened to them by name
+    before = os.umask(0o077)  # protects the lock; public files get their mode explicitly
     try:
         with (
             locked(folder, folder, "service.lock"),
@@ -139,10 +135,7 @@ def serve_here(asked: Serving) -> None:
 
 
 async def serving(service: Service, asked: Serving, doors: FarDoors | None = None) -> None:
-    """Serve from a folder that is prepared and locked until somebody stops it, or a signal does.
-
-    `doors`: of other hosts.
-    """
+    """Serve from a prepared, locked folder until stopped."""
     for which in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(which, service.stopping.set)
     api = Api(service, asked.user_jobs)
@@ -159,7 +152,6 @@ async def serving(service: Service, asked: Serving, doors: FarDoors | None = Non
 
 
 async def _run(service: Service) -> None:
-    """Serve, as long as the journal is this service's."""
     both = [asyncio.create_task(service.run())]
     if isinstance(service.journal, EtcdJournal):
         both.append(asyncio.create_task(service.journal.superseded()))

@@ -1,9 +1,8 @@
-"""The service: carries the gateway's decisions to journal and keepers, in that order, and brings back what happens.
+"""Live service: carries decisions to journal and job supervisors, and events back.
 
-Keepers learn what is to begin while the journal is being written, and let it begin when it is: then both have it on the
-disk, and only one wait was needed.
+Supervisors store intents while the journal is written. Runs start once the journal is durable.
 
-It is crash-only: where it can't write, it goes on from what the journal and the keepers know.
+Crash-only: after a failed write, the service restores its state from journal and supervisors.
 """
 
 from __future__ import annotations
@@ -32,48 +31,45 @@ from dardis.live.machine import Machine
 _T = TypeVar("_T")
 
 AGAIN_S: Final = 1.0
-"""How long after a failure it tries again, s."""
+"""Pause after a failure, s."""
 GATHER_S: Final = 2.0
-"""How long keepers may take to answer before anything is decided without them, s."""
+"""Longest wait before the first decision, s."""
 LONGEST_SLEEP_S: Final = 3600.0
 
 
 class Service:
-    """The service of one or several hosts. All but writing the journal happens in one thread."""
+    """Service of one or several hosts. A single thread, except for journal writes."""
 
     def __init__(
         self, folder: Path, machine: Machine, homes: Sequence[Home], journal: Journal, reach: Reach | None = None,
         *, users: bool = False,
     ) -> None:  # fmt: skip
-        """Go on where the journal is.
+        """Restore journal state.
 
-        `homes` are the machine's hosts, in order, and `reach` is how their node managers are; None: in this process.
-        `users`: jobs run as who has handed them in.
+        `homes`: hosts in order. `reach` connects to node managers; None: local. `users`: jobs run as their users.
         """
         self.folder, self.machine, self.journal, self.users = folder, machine, journal, users
         self._homes, self._reach = homes, reach
         self.gateway = self._recalled()
         self.trouble = STARTING
-        """Why nothing can be acknowledged or started just now; empty: it can."""
+        """Why not ready; empty: ready."""
         self.stopping = asyncio.Event()
         self.stopped = False
-        """Whether somebody has asked it to stop; a signal also does where a launcher has lost a host."""
+        """Stopped by a client, not by a signal."""
         self._ending = False
-        """Whether it has promised to start nothing any more."""
+        """Whether starts are disabled for good."""
         self._posts: dict[str, Post] = {}
         self._writer = ThreadPoolExecutor(1, "journal")
         self._due = asyncio.Event()
         self._unwritten: list[asyncio.Future[None]] = []
-        """Who wait until what they have asked for is in the journal."""
+        """Requests waiting for the journal."""
         self._keys: dict[tuple[int, str], range] = {}
-        """Of submissions that are not in the journal yet."""
+        """Unwritten submissions, by user and key."""
         self._waiting: dict[int, list[asyncio.Future[LiveJob]]] = {}
-        """Who wait for the end of jobs."""
         self._following: dict[str, list[asyncio.Event]] = {}
-        """Who follow parts of jobs, by name."""
         self._next = journal.next_job()
         self._gone_s = leases_over_s()
-        """When runs on hosts that are not there any more have no lease for sure; inf: the gateway was told."""
+        """End of leases on removed hosts, monotonic s; inf: handled."""
 
     def _recalled(self) -> Gateway:
         rows = [(Submission.from_row(row), become) for row, become in self.journal.unfinished()]
@@ -81,12 +77,12 @@ class Service:
         return Gateway(self.machine, rows, self.journal.drains(), self._reach, leased)
 
     # ------------------------------------------------------------------------------------------------------------------
-    # What people ask for.
+    # Requests.
 
     async def submit(self, submission: Submission, may: Callable[[], None]) -> range:
-        """Take jobs in; the numbers that they get, once they are in the journal. The same key again: the same ones.
+        """Submit jobs; return durable numbers. A known key returns the same numbers.
 
-        Raises InputError for what can't be, and what `may` raises for new ones; JournalError where it can't be written.
+        Raises InputError, errors of `may` for new jobs, and JournalError.
         """
         named = None if submission.key is None else (submission.asker.uid, submission.key)
         if named is not None:
@@ -108,7 +104,7 @@ class Service:
         return numbers
 
     async def written(self) -> None:
-        """Return when all that was asked for is in the journal. Raises JournalError where it can't be written."""
+        """Wait until all requests are in the journal. Raises JournalError."""
         self.see_ready()
         waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._unwritten.append(waiting)
@@ -116,28 +112,27 @@ class Service:
         await waiting
 
     def see_ready(self) -> None:
-        """Raise JournalError where nothing can be acknowledged just now."""
+        """Raise JournalError unless ready."""
         if self.trouble:
             raise JournalError(self.trouble)
 
     @property
     def silent(self) -> dict[str, str]:
-        """Why hosts are silent that are."""
+        """Unreachable hosts, with reasons."""
         return {host: post.trouble for host, post in self._posts.items() if post.trouble}
 
     @property
     def keepers(self) -> list[Keeper]:
-        """Of hosts that are heard."""
+        """Connections to reachable hosts."""
         return [post.keeper for post in self._posts.values() if post.keeper is not None]
 
     def find(self, number: int) -> LiveJob | None:
-        """A job, whether it is over or not."""
+        """Job, unfinished or finished."""
         if (job := self.gateway.job(number)) is not None or (found := self.journal.holder(number)) is None:
             return job
         return job_of(Submission.from_row(found[0]), number, found[1])
 
     def _over(self, number: int) -> list[LiveJob]:
-        """A job that the journal alone has, and all that were handed in with it."""
         found = self.journal.holder(number)
         if found is None:
             return []
@@ -145,7 +140,7 @@ class Service:
         return jobs_of(submission, self.journal.become(submission.first, submission.count))
 
     def array(self, first: int) -> list[LiveJob]:
-        """The jobs that were handed in with the first of them."""
+        """Jobs of a submission, by its first job."""
         return self.gateway.array(first) or self._over(first)
 
     def _how_ended(self, number: int) -> list[State]:
@@ -154,9 +149,9 @@ class Service:
         return states if jobs and jobs[0].number == number else [job.state for job in jobs if job.number == number]
 
     def history(self, before: int, most: int, user: str | None, since_ms: int | None) -> tuple[list[LiveJob], int]:
-        """The last jobs below a number, the last one first, as `Journal.history` has them, and how far down that goes.
+        """Recent jobs below a number, newest first, and the lowest number searched.
 
-        Those of which the gateway knows are told, whenever they ended.
+        See `Journal.history`. Includes all jobs known to the gateway.
         """
         told: list[LiveJob] = []
         rows, begin = self.journal.history(before, most, user, since_ms)
@@ -170,7 +165,7 @@ class Service:
         return told, begin
 
     def release(self, job: LiveJob) -> bool:
-        """Let a job begin that was held, or begin again that is unknown; whether it was any of these."""
+        """Release a held job or requeue an unknown job. Return whether possible."""
         mine = self.gateway.job(job.number)
         if mine is None and job.state is State.UNKNOWN:
             self.gateway.reopen(job.of, self.journal.become(job.of.first, job.of.count))
@@ -178,7 +173,7 @@ class Service:
         return mine is not None and self.gateway.release(mine)
 
     async def ended(self, number: int, patience_s: float | None) -> LiveJob | None:
-        """A job once it is over and the journal says so, or as it is when patience ends; None: there is none."""
+        """Wait for a durable end, up to `patience_s`. None: no such job."""
         job = self.find(number)
         if job is None or job.state.is_over:
             if job is not None and self.gateway.job(number) is not None:
@@ -187,7 +182,7 @@ class Service:
         waiting: asyncio.Future[LiveJob] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(number, []).append(waiting)
         try:
-            async with asyncio.timeout(patience_s):  # `wait_for` may miss that it is cancelled
+            async with asyncio.timeout(patience_s):  # `wait_for` may miss a cancellation
                 return await waiting
         except TimeoutError:
             return self.find(number)
@@ -198,12 +193,12 @@ class Service:
                     del self._waiting[number]
 
     def post(self, host: str) -> Post | None:
-        """The post of a host; None: just now there is none."""
+        """Mailbox of a host, or None."""
         return self._posts.get(host)
 
     @contextmanager
     def following(self, run: str) -> Iterator[asyncio.Event]:
-        """What is set when something has become of a part."""
+        """Event set by news of a job step."""
         news = asyncio.Event()
         self._following.setdefault(run, []).append(news)
         try:
@@ -214,21 +209,21 @@ class Service:
                 del self._following[run]
 
     def leave_part(self, part: Part) -> None:
-        """Who has asked for a part has its end, or wants it to end."""
+        """Release a job step no longer needed."""
         self.gateway.parts.wanted_no_more(part)
         self._due.set()
 
     # ------------------------------------------------------------------------------------------------------------------
-    # What goes on.
+    # Main loop.
 
     async def run(self) -> None:
-        """Serve until it is to stop."""
+        """Serve until stopped."""
         stopping = asyncio.create_task(self.stopping.wait())
         while not stopping.done():
             serving = asyncio.create_task(self._serve())
             await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
             if not serving.done():
-                serving.cancel()  # what is being written is, and is ordered by the next one
+                serving.cancel()  # a running write completes; the next service gives its orders
                 await asyncio.wait([serving])
                 break
             error = serving.exception()
@@ -245,7 +240,7 @@ class Service:
         return Post(home, self.gateway, self.journal, self._due.set, as_root=self.users)
 
     def _fail(self, error: JournalError) -> None:
-        """Acknowledge and start nothing; forget what is not in the journal."""
+        """Refuse all requests and restore the state of the journal."""
         self.trouble = str(error)
         for waiting in self._unwritten:
             if not waiting.done():
@@ -258,11 +253,10 @@ class Service:
         self.gateway, self._gone_s = self._recalled(), leases_over_s()
         if self._ending:
             self.gateway.start_nothing()
-        # Somebody may have seen those that were not written: their numbers are nobody else's.
+        # Clients may have seen unwritten numbers; never reuse these.
         self._next = max(self._next, self.journal.next_job())
 
     async def _serve(self) -> None:
-        """Bring what happens to the gateway, and what it decides to journal and keepers."""
         if await self.between_writes(self.journal.settle):
             self._recall()
         self._posts = {home.name: self._post(home) for home in self._homes}
@@ -299,7 +293,6 @@ class Service:
             self._due.clear()
 
     async def _gather(self) -> None:
-        """Wait a while for all keepers: whoever comes later lets all be decided anew."""
         tried = [asyncio.create_task(post.tried.wait()) for post in self._posts.values()]
         try:
             await asyncio.wait(tried, timeout=GATHER_S)
@@ -308,11 +301,10 @@ class Service:
                 task.cancel()
 
     async def _sleep(self) -> None:
-        """Until something has happened."""
         longest = LOOK_S if any(self.gateway.parts.going()) else LONGEST_SLEEP_S
         patience = min(self.gateway.wake() - unix_now(), self._gone_s - monotonic_s(), longest)
         with suppress(TimeoutError):
-            async with asyncio.timeout(max(patience, 0.0)):  # `wait_for` may miss that it is cancelled
+            async with asyncio.timeout(max(patience, 0.0)):  # `wait_for` may miss a cancellation
                 await self._due.wait()
 
     def _acknowledge(self, taken: Taken, unwritten: list[asyncio.Future[None]]) -> None:
@@ -331,7 +323,6 @@ class Service:
                 news.set()
 
     def _intend(self, orders: list[Order]) -> list[tuple[Post, Intended]]:
-        """Tell keepers what is to begin; who was told of what."""
         starts: dict[str, list[LiveJob]] = {}
         for order in orders:
             if isinstance(order, StartRun):
@@ -340,7 +331,6 @@ class Service:
         return [(post, intended) for post, intended in told if intended is not None]
 
     def _order(self, orders: list[Order], intended: list[tuple[Post, Intended]]) -> None:
-        """Tell keepers what is in the journal, without waiting for their answers."""
         ends: dict[str, list[str]] = {}
         known: dict[str, list[str]] = {}
         for order in orders:
@@ -356,13 +346,13 @@ class Service:
             self._posts[host].order("end", runs, why="cancelled")
 
     def between_writes(self, work: Callable[..., _T], *more: object) -> asyncio.Future[_T]:
-        """What comes of some work on the journal, which is done while nothing is being written."""
+        """Run work on the journal between writes."""
         return asyncio.get_running_loop().run_in_executor(self._writer, work, *more)
 
     async def stop(self, *, kill: bool) -> None:
-        """Serve no more. `kill`: end all that runs first, and keepers with it; else it goes on with its keepers.
+        """Stop the service. With `kill`, first end all runs and supervisors.
 
-        What runs on silent hosts is not waited for. Raises JournalError where it can't be written that all is to end.
+        Ignores unreachable hosts. Raises JournalError if cancellations cannot be written.
         """
         if kill:
             self.see_ready()
@@ -373,7 +363,7 @@ class Service:
             await self.written()
             self._ending = True
             await asyncio.gather(*(self._over_or_lost(job.number) for job in running))
-            while self.trouble or self.gateway.goes_on:  # noqa: ASYNC110 (it is seldom, and nobody waits for less)
+            while self.trouble or self.gateway.goes_on:  # noqa: ASYNC110 (rare)
                 await asyncio.sleep(AGAIN_S / 10)
         self.stopped = True
         self.stopping.set()
@@ -382,7 +372,7 @@ class Service:
         while (job := self.gateway.job(number)) is not None and job.state is State.RUNNING:
             if not self.trouble and self.gateway.hearing.why_lost(job):
                 return
-            with suppress(JournalError):  # that it is to end is written
+            with suppress(JournalError):  # the cancellation is durable
                 await self.ended(number, LOOK_S)
 
     async def _end_posts(self, *, stop: bool) -> None:
@@ -390,7 +380,6 @@ class Service:
         await asyncio.gather(*(post.end(stop=stop) for post in posts.values()))
 
     async def _close(self) -> None:
-        """End keepers that have nothing to keep."""
         await self._end_posts(stop=True)
         self._writer.shutdown()
         self.journal.close()

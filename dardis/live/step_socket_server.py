@@ -1,4 +1,4 @@
-"""The door for processes that a job begins on its nodes: what they write and how they end, told as it comes."""
+"""HTTP API for job steps."""
 
 from __future__ import annotations
 
@@ -20,40 +20,38 @@ from dardis.live.service import Service
 from dardis.model.errors import InputError
 
 QUIET_S: Final = 5.0
-"""How long nothing may be said to a client: so each knows whether the other is there, s."""
+"""Longest silence towards a client, s."""
 MOST_NUMBER: Final = 1 << 63
 
 
 class PartDoor:
-    """Lets parts of jobs begin, once however often they are asked for."""
+    """Repeated requests start a step only once."""
 
     def __init__(
         self, service: Service, owned: Callable[[web.Request], LiveJob], body: Callable[[web.Request], Awaitable[Any]]
     ) -> None:  # fmt: skip
-        """`owned` is the job of a request, if who asks may touch it, and `body` what is said with it."""
+        """`owned` returns the job of a request, after a check; `body` the body."""
         self._service, self._owned, self._body = service, owned, body
 
     def routes(self) -> list[web.RouteDef]:
-        """What is answered."""
+        """Routes of job steps."""
         return [
             web.post("/jobs/{id}/parts", self._follow),
             web.delete(r"/jobs/{id}/parts/{attempt:\d+}.{number:\d+}", self._leave),
         ]
 
     async def _leave(self, request: web.Request) -> web.Response:
-        """Its client has its end, or wants it to end."""
         job, told = self._owned(request), request.match_info
         if (part := self._service.gateway.parts.get(f"{job.number}.{told['attempt']}.{told['number']}")) is not None:
             self._service.leave_part(part)
         return web.json_response({})
 
     async def _follow(self, request: web.Request) -> web.StreamResponse:
-        """Let it begin, if nobody has asked for it yet, and tell what it writes from these offsets on."""
         number, told = self._owned(request).number, await self._body(request)
         run = f"{number}.{_whole(told, 'attempt')}.{_whole(told, 'number')}"
         offsets = {stream: _whole(told, stream) for stream in STREAMS}
         part = self._part(run, told)
-        del told  # it may be long, and so may be what follows
+        del told  # may be long
         response = web.StreamResponse()
         await response.prepare(request)
         if part is None:
@@ -61,7 +59,7 @@ class PartDoor:
             return response
         part.clients += 1
         try:
-            with suppress(KeeperError, ConnectionError):  # who asks asks again
+            with suppress(KeeperError, ConnectionError):  # the client retries
                 await _say(response, {"mark": part.mark})
                 await self._tell(response, part, offsets)
         finally:
@@ -69,7 +67,7 @@ class PartDoor:
         return response
 
     def _part(self, run: str, told: Mapping[str, Any]) -> Part | None:
-        """The part that is asked for; None: nobody knows what has become of it."""
+        """Requested step; None: unknown end."""
         gateway = self._service.gateway
         job = gateway.running_as(run.rpartition(".")[0])
         if job is None:
@@ -82,7 +80,7 @@ class PartDoor:
         if part is not None and part.lost:
             return part
         if part is None and host is not None and host not in job.hosts:
-            return None  # it was given up
+            return None  # the host was given up
         post = None if host is None else self._service.post(host)
         if host is None or post is None or not gateway.hearing.is_heard(host):
             raise web.HTTPServiceUnavailable(text=f"the host of {node} is silent")
@@ -96,11 +94,10 @@ class PartDoor:
         return part
 
     async def _tell(self, response: web.StreamResponse, part: Part, offsets: dict[str, int]) -> None:
-        """Say all until its end. Raises KeeperError and ConnectionError."""
         with self._service.following(part.run) as news:
             while self._service.gateway.parts.get(part.run) is part:
                 news.clear()
-                record = part.record  # after it all that is written is there
+                record = part.record  # read first: then all output is there
                 pieces = {} if part.lost else await self._more(part, offsets, news, over=record is not None)
                 for stream, piece in pieces.items():
                     offsets[stream] += len(b64decode(piece))
@@ -113,10 +110,7 @@ class PartDoor:
     async def _more(
         self, part: Part, offsets: Mapping[str, int], news: asyncio.Event, *, over: bool
     ) -> Mapping[str, str]:  # fmt: skip
-        """What it has written since; `over`: else if that is there before something has become of it.
-
-        Raises KeeperError where its host is silent.
-        """
+        """New output; unless `over`, wait for output or news. Raises KeeperError."""
         post = self._service.post(part.host)
         if post is None:
             raise KeeperError("nobody talks with its keeper")
@@ -148,7 +142,6 @@ def _whole(told: Mapping[str, Any], name: str) -> int:
 
 
 def _asked(told: Mapping[str, Any]) -> PartAsked:
-    """What a part is to do, whoever wrote the client. Raises InputError."""
     argv, environment, cwd = told.get("argv"), told.get("environment", {}), told.get("cwd")
     if not isinstance(argv, list) or not argv:
         raise InputError("argv", "there is no command", "its words")

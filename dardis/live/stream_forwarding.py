@@ -1,7 +1,6 @@
-"""Carries connections over a link: an end here, an end there, bytes both ways as messages, in order or not at all.
+"""Stream forwarding: connections carried over a link as messages.
 
-What one end sends and the other hasn't taken yet is bounded, so who reads slowly stops who writes. A connection of
-which anything is lost is closed: nothing is sent again.
+Unacknowledged data are bounded. A connection with lost data is closed.
 """
 
 from __future__ import annotations
@@ -15,34 +14,31 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
 
 PIECE: Final = 1 << 16
-"""Bytes of a message, at most."""
 PIECES: Final = 4
-"""How many are sent at most before the other end has taken one."""
+"""Most unacknowledged messages."""
 
 Say = Callable[[Mapping[str, Any]], object]
-"""Is given what is for the other end, as plain values."""
 
 
 class Tunnels:
-    """The ends here of connections that are carried over one link. They are numbered by who opens them."""
+    """Local ends of connections over a link."""
 
     def __init__(self, say: Say) -> None:
-        """There is none yet."""
         self._say = say
         self._open: dict[int, tuple[_End, asyncio.Task[None]]] = {}
 
     @property
     def numbers(self) -> list[int]:
-        """Of those that are open."""
+        """Open connections."""
         return list(self._open)
 
     @property
     def tasks(self) -> list[asyncio.Task[None]]:
-        """That carry those."""
+        """Tasks of open connections."""
         return [task for _, task in self._open.values()]
 
     def begin(self, number: int, opened: AbstractAsyncContextManager[socket.socket]) -> asyncio.Task[None]:
-        """Carry a connection, whose socket here doesn't block; it is closed where it can't be opened. Until when."""
+        """Forward a non-blocking socket until the returned task ends."""
         end = _End(lambda **told: self._say({"door": number, **told}))
         task = asyncio.create_task(end.carry(opened))
         self._open[number] = end, task
@@ -50,12 +46,12 @@ class Tunnels:
         return task
 
     def hear(self, told: Mapping[str, Any]) -> None:
-        """Take what the other end says; what it says of a connection that is closed here is late."""
+        """Handle a message of the other end; ignore closed connections."""
         if told["door"] in self._open:
             self._open[told["door"]][0].hear(told)
 
     def break_off(self) -> None:
-        """Close all: the other end is away, or finds out by itself."""
+        """Close all connections without notice."""
         for _, task in self._open.values():
             task.cancel()
         self._open.clear()
@@ -66,7 +62,7 @@ class Tunnels:
 
 
 class _OverError(Exception):
-    """Nothing more is carried."""
+    """The connection is over."""
 
 
 class _End:
@@ -76,25 +72,21 @@ class _End:
         self._say = say
         self._free = asyncio.Semaphore(PIECES)
         self._sent = 0
-        """How many pieces were."""
         self._heard = 0
-        """How many were."""
         self._came: asyncio.Queue[bytes | None] = asyncio.Queue()
-        """Pieces; an empty one: there are no more; None: the other end is closed."""
+        """Pieces; empty: end of data; None: closed."""
         self._both_ways = 2
 
     def hear(self, told: Mapping[str, Any]) -> None:
-        """Take what the other end says."""
         if "took" in told:
             self._free.release()
         elif told.get("piece") == self._heard:
             self._heard += 1
             self._came.put_nowait(b64decode(told["bytes"]))
-        else:  # it is closed there, or a piece is missing
+        else:  # closed there, or a piece is missing
             self._came.put_nowait(None)
 
     async def carry(self, opened: AbstractAsyncContextManager[socket.socket]) -> None:
-        """Carry bytes until it is closed on either side; says so then, if it isn't cancelled."""
         try:
             async with opened as here, asyncio.TaskGroup() as both:
                 both.create_task(self._send(here))
@@ -133,7 +125,7 @@ class _End:
 
 
 def _is_closed(here: socket.socket) -> bool:
-    """Whether the other end of a socket is closed, not only to be read from."""
+    """Whether the peer is closed in both directions."""
     look = select.poll()
     look.register(here, 0)
     return any(event & select.POLLHUP for _, event in look.poll(0))

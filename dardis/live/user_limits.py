@@ -1,4 +1,4 @@
-"""How much the jobs of one user that are not over may be, so that nobody fills journal and memory for the others."""
+"""Limits on unfinished jobs of a user."""
 
 from __future__ import annotations
 
@@ -10,26 +10,25 @@ from dardis.live.live_jobs import LiveJob, Submission
 from dardis.model.errors import InputError
 
 USUAL_JOBS: Final = 10_000
-"""How many jobs a user may have that are not over."""
+"""Default number of unfinished jobs."""
 MOST_BYTES: Final = 64 << 20
-"""Of texts of theirs."""
+"""Bytes of texts of unfinished jobs."""
 _BYTES_EACH: Final = 100
-"""About what each other job on which some depend takes."""
+"""Approximate bytes per dependency."""
 
 
 class Limits:
-    """Remembers at most what each user has, and counts anew where that would be too much."""
+    """Usage per user, counted exactly only near a limit."""
 
     def __init__(self, most_jobs: int, open_jobs: Callable[[], Iterable[LiveJob]]) -> None:
-        """`open_jobs` are all that are not over."""
+        """`open_jobs` returns all unfinished jobs."""
         self._most_jobs, self._open_jobs = most_jobs, open_jobs
         self._jobs: Counter[int] = Counter()
         self._bytes: Counter[int] = Counter()
         self._counted: set[int] = set()
-        """Users whose jobs were counted once: there may be some from before."""
 
     def see(self, submission: Submission) -> None:
-        """Let these jobs be handed in, too. Raises InputError where they would be too many, or too long."""
+        """Add a submission. Raises InputError above a limit."""
         user, more = submission.asker.uid, _bytes_of(submission)
         if not (user in self._counted and self._fits(user, submission.count, more)):
             self._count(user)
@@ -51,7 +50,6 @@ class Limits:
 
 
 def _bytes_of(submission: Submission) -> int:
-    """About what a submission takes."""
     asked = submission.asked
     export = () if isinstance(asked.export, str) else asked.export
     texts = (submission.cwd, asked.name, asked.output, asked.error, asked.chdir or "", *export)

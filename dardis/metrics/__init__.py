@@ -1,1 +1,1 @@
-"""Numbers from schedules, and whether a schedule is legal."""
+"""Metrics and audit of schedules."""

@@ -1,4 +1,4 @@
-"""Is a schedule legal on a platform? Judges the result alone, with nothing of what made it."""
+"""Audits schedules, independently of the scheduler."""
 
 from __future__ import annotations
 
@@ -29,27 +29,24 @@ def audit(
     schedule: Schedule, platform: Platform, *, reserved: bool = True, expected: Collection[int] | None = None,
     downtime: Downtime | None = None, asked: AskedJobs | None = None,
 ) -> list[Violation]:  # fmt: skip
-    """Everything that makes `schedule` illegal on `platform`, in the order of `Audit`; empty when it is legal.
+    """Violations of `schedule` on `platform`, in the order of `Audit`.
 
-    `expected` are the numbers of all jobs that were handed in, each to be there once; `asked` is what they asked for.
+    `expected`: numbers of all submitted jobs; `asked`: their requests.
     """
     with closing(Audit(platform, reserved=reserved, downtime=downtime, asked=asked)) as judge:
         return [*judge.jobs(schedule), *judge.rest(expected)]
 
 
 class Audit:
-    """Judges a schedule block by block: its jobs in their order, then what they make together.
+    """Audits a schedule block by block, then as a whole.
 
-    Told are first the faults of each job, in the order of the jobs and whatever the blocks; then numbers that are there
-    twice or not at all; then by node where it holds too much; then wrong times down.
+    Order of violations: single jobs; duplicate or missing numbers; overloads by node; wrong downtimes.
 
-    `reserved` says that jobs were placed for their whole walltime, so that none may start on a node whose maintenance
-    begins before its walltime ends; otherwise only the time it really ran counts. `downtime` says when nodes were down,
-    `asked` which jobs there are to be, and what of.
+    `reserved`: no maintenance may overlap a job's walltime; otherwise its runtime counts. `downtime`: when nodes were
+    down; `asked`: expected jobs.
 
-    Memory does not grow with placements: it is that of one block (of `table.BLOCK_CHARACTERS`, or of one row that is
-    longer), of `placements.BLOCK` placements (or of one node that has more), and some integers a job, node, time down
-    and node in maintenance. Placements wait in a temporary file (`dardis.metrics.capacities`).
+    Memory: one block of rows and of placements, and some integers per job, node and downtime. Placements are in a
+    temporary file.
     """
 
     def __init__(
@@ -73,15 +70,15 @@ class Audit:
 
     @property
     def job_count(self) -> int:
-        """Jobs that were judged."""
+        """Number of audited jobs."""
         return sum(map(len, self._numbers))
 
     def close(self) -> None:
-        """Give up the temporary file."""
+        """Close the temporary file."""
         self._capacities.close()
 
     def jobs(self, block: Schedule, others: Iterable[Found] = ()) -> Iterator[Violation]:
-        """What is wrong with the next jobs alone, and what others found in them, by job; to be taken to its end."""
+        """Violations by the next jobs, merged with `others`; exhaust the iterator."""
         self._numbers.append(block.number)
         self._submits.append(block.submit)
         self._statuses.append(block.status)
@@ -95,21 +92,21 @@ class Audit:
         return map(self._on_own_node, in_order([*rules, *asked, others]))
 
     def _on_own_node(self, violation: Violation) -> Violation:
-        """The same, with the machine's own node where it is about one that stands for what is reserved."""
+        """Replace stand-in nodes by the machine's nodes."""
         node, own = violation.node, self._laid_out.node
         return replace(violation, node=int(own[node])) if node is not None and 0 <= node < len(own) else violation
 
     def file(self, path: Path, tell: Tell | None = None, *, by_core: bool = False) -> Iterator[Violation]:
-        """What is wrong with the jobs of a `jobs.csv`, contradictions too; `tell` is told of MB. Raises InputError.
+        """Violations in a `jobs.csv`. Raises InputError.
 
-        `by_core` says that its `allocated_resources` are cores, not nodes.
+        `tell` counts MB. `by_core`: `allocated_resources` lists cores.
         """
         first_core = first_cores(self._own) if by_core else None
         for block in read_blocks(path, tell):
             yield from self.jobs(block.schedule, contradictions(block, first_core))
 
     def miscounts(self, metrics: Mapping[str, Any], trim: tuple[int, int] | None) -> Iterator[Violation]:
-        """Where the counts of a metrics.json, made with `trim`, are not those of the jobs judged so far."""
+        """Counts of metrics.json (made with `trim`) that contradict the jobs."""
         status = _joined(self._statuses, np.int8)[counted_jobs(_joined(self._submits, np.int64), trim)[0]]
         of_status = {state.name.lower(): int(np.count_nonzero(status == state)) for state in Status}
         for key, count in ({"jobs": len(status)} | of_status).items():
@@ -117,7 +114,7 @@ class Audit:
                 yield Violation(None, None, None, f"metrics.json counts {told} {key}, jobs.csv has {count}")
 
     def rest(self, expected: Collection[int] | None = None, tell: Tell | None = None) -> Iterator[Violation]:
-        """What is wrong with all jobs together and with the times down; `tell` is told of nodes."""
+        """Violations by all jobs together and by downtimes."""
         if expected is None and self._asked is not None:
             expected = self._asked.number.tolist()
         yield from _identities(_joined(self._numbers, np.int64), expected)
@@ -125,7 +122,6 @@ class Audit:
         yield from self._times_down()
 
     def _times_down(self) -> Iterator[Violation]:
-        """Nodes go down and come up as they can, one time after the other."""
         every, there = self._downtime, self._possible
         for place in np.flatnonzero(~exist(every.node, self._platform)).tolist():
             yield Violation(None, int(every.node[place]), int(every.down[place]), "is down, and does not exist")
@@ -148,7 +144,6 @@ class Audit:
 def _within_reservations(
     reservations: Iterable[Reservation], s: Schedule, *, reserved: bool
 ) -> Iterator[Iterator[Found]]:  # fmt: skip
-    """Who ran in a reservation's queue is one of its users, and ran within one of its spans."""
     end = s.start + s.walltime if reserved else s.finish
     for reservation in reservations:
         ran = s.ran & (np.asarray(s.queue) == reservation.queue)
@@ -162,12 +157,10 @@ def _within_reservations(
 
 
 def _joined(parts: list[NDArray[Any]], kind: DTypeLike) -> NDArray[Any]:
-    """The parts, of which there may be none, as one."""
     return np.concatenate([np.empty(0, dtype=kind), *parts])
 
 
 def _identities(numbers: Ints, expected: Collection[int] | None) -> Iterator[Violation]:
-    """Every job is there, and once."""
     numbers, counts = np.unique(numbers, return_counts=True)
     for number, count in zip(numbers[counts > 1].tolist(), counts[counts > 1].tolist(), strict=True):
         yield Violation(number, None, None, f"is there {count} times")

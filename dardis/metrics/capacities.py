@@ -1,6 +1,6 @@
-"""Audit of capacities: whether a node ever holds more than it has, placement by placement.
+"""Capacity audit: no node may hold more than its capacity.
 
-Memory: three integers and one a kind for each job, 8 bytes a node, and a block of placements.
+Memory: a few integers per job, 8 bytes per node, one block of placements.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 
 NOBODY = -1
-"""The number of what is kept for a reservation."""
+"""Pseudo job number of partial maintenance."""
 Tell = Callable[[int, int], object]
-"""Is told of progress: how much is done, and how much there is in all."""
+"""Progress callback: amount done, total."""
 
 
 class Capacities:
-    """Takes the jobs of a schedule block by block, then says where they are too much."""
+    """Collects jobs block by block, then reports overloads."""
 
     def __init__(self, platform: Platform) -> None:
         self._platform = platform
         self._placements = PlacementsByNode(platform.node_count)
         self._jobs = 0
         self._columns: list[Ints] = []
-        """For each block: number, start, finish and the request of each kind, shape (3 + kinds, jobs)."""
+        """Number, start, finish, requests per block; shape (3 + kinds, jobs)."""
         for window in platform.maintenance:
             if window.less is not None:
                 column = np.array([[NOBODY], [window.start], [window.end], *([amount] for amount in window.less)])
@@ -42,11 +42,11 @@ class Capacities:
                 self._put(column, nodes, np.zeros_like(nodes), np.ones_like(nodes))
 
     def close(self) -> None:
-        """Give up the temporary file."""
+        """Close the temporary file."""
         self._placements.close()
 
     def add(self, s: Schedule) -> None:
-        """Take the next jobs."""
+        """Add the next jobs."""
         s = s.by_part
         columns = np.stack([s.number, s.start, s.finish, *_request_of_platform(s, self._platform)])
         job, nodes, units = s.placed.job_of, s.placed.nodes, s.placed.units
@@ -54,13 +54,12 @@ class Capacities:
         self._put(columns, nodes[judged], job[judged], units[judged])
 
     def _put(self, columns: Ints, nodes: Integers, job: Ints, units: Integers) -> None:
-        """Take who holds something: their columns, and the nodes of each by his place in them."""
         self._columns.append(columns)
         self._placements.add(nodes, self._jobs + job, units)
         self._jobs += columns.shape[1]
 
     def exceeded(self, tell: Tell | None = None) -> Iterator[Violation]:
-        """By node and kind, the first instant where the node holds too much. `tell` is told of nodes."""
+        """First overload per node and kind; `tell` counts nodes."""
         kinds = len(self._platform.kinds)
         columns = np.concatenate([np.empty((3 + kinds, 0), dtype=np.int64), *self._columns], axis=1)
         for high, block in self._placements.blocks():
@@ -70,18 +69,17 @@ class Capacities:
 
 
 def _request_of_platform(s: Schedule, platform: Platform) -> list[Ints]:
-    """What a unit of each job asks for of the platform's kinds, in their order, shape (jobs,) each."""
     nothing = np.zeros(len(s.number), dtype=np.int64)
     return [s.request[:, s.kinds.index(kind)] if kind in s.kinds else nothing for kind in platform.kinds]
 
 
 def _sweep(platform: Platform, columns: Ints, block: NDArray[np.void]) -> list[Iterator[Found]]:
-    """Go through the starts and ends on some nodes in order of time; for each kind, the first excess of each node."""
+    """First overload per node, for each kind."""
     number, start, finish, *request = columns
     count = len(block)
     time = np.concatenate([finish[block["job"]], start[block["job"]]])
     begins = np.repeat([False, True], count)
-    order = np.lexsort((begins, time, np.tile(block["node"], 2)))  # spans are half-open: at one instant ends come first
+    order = np.lexsort((begins, time, np.tile(block["node"], 2)))  # spans are half-open: ends precede starts
     time, begins = time[order], begins[order]
     record = block[order % max(count, 1)]
     node, job, units = record["node"], record["job"], record["units"]
@@ -90,9 +88,9 @@ def _sweep(platform: Platform, columns: Ints, block: NDArray[np.void]) -> list[I
 
     def excesses(kind: int) -> Iterator[Found]:
         capacity = platform.group_capacity[group, kind]
-        # What exceeds the node alone already counts as just too much: sums of absurd amounts could overflow.
+        # Clip single requests just above capacity: sums of absurd amounts could overflow.
         amount = np.minimum(units * request[kind][job], capacity + 1)
-        held = np.cumsum(sign * amount)  # every node's changes sum to zero, so each begins from nothing
+        held = np.cumsum(sign * amount)  # each node's changes sum to zero, so each node begins at 0
         over = np.flatnonzero(begins & (held > capacity))
         _, first = np.unique(node[over], return_index=True)
         for event in over[first].tolist():
@@ -106,40 +104,43 @@ def _sweep(platform: Platform, columns: Ints, block: NDArray[np.void]) -> list[I
 
 RECORD: Final = np.dtype([("node", np.int32), ("job", np.int32), ("units", np.int64)])
 BLOCK: Final = 1 << 18
-"""Placements handed out at a time, unless there are more on one node: what bounds the memory."""
+"""Placements per block; only a fuller node exceeds this."""
 
 
 class PlacementsByNode:
-    """Each `add` writes a run, ascending by node; a block of nodes is then a slice of every run."""
+    """Placements on disk, sorted by node.
+
+    Each `add` writes a run ascending by node.
+    """
 
     def __init__(self, node_count: int) -> None:
         self._per_node = np.zeros(node_count, dtype=np.int64)
         self._file = SpooledTemporaryFile(max_size=BLOCK * RECORD.itemsize)  # noqa: SIM115 (`close` closes it)
         self._ends = [0]
-        """Where runs end in the file, in records; each begins where the one before it ends."""
+        """End of each run, in records."""
 
     def close(self) -> None:
-        """Give the file's room back."""
-        with suppress(OSError):  # what a full disk did not take is not wanted any more
+        """Close the temporary file."""
+        with suppress(OSError):  # a failed flush does not matter any more
             self._file.close()
 
     def add(self, node: Integers, job: Integers, units: Integers) -> None:
-        """Take placements: node of the machine, number of the job (ascending from call to call) and its units there.
+        """Add placements; job numbers ascend between calls.
 
-        Raises OSError that names the folder of the temporary file.
+        An OSError names the temporary folder.
         """
         order = np.argsort(node, kind="stable")
         run = np.empty(len(order), dtype=RECORD)
         run["node"], run["job"], run["units"] = node[order], job[order], units[order]
         try:
             self._file.write(run.tobytes())
-        except OSError as error:  # a full disk does not say which one
+        except OSError as error:  # the error for a full disk names no disk
             raise OSError(error.errno, error.strerror, gettempdir()) from error
         self._ends.append(self._ends[-1] + len(run))
         np.add.at(self._per_node, node, 1)
 
     def blocks(self) -> Iterator[tuple[int, NDArray[np.void]]]:
-        """All placements as blocks of whole nodes, ascending: the node where each ends, and records by (node, job)."""
+        """Blocks of whole nodes: end node, records by (node, job)."""
         before = offsets_of(self._per_node)
         unread = self._ends[:-1]
         low = 0
@@ -154,7 +155,6 @@ class PlacementsByNode:
             low = high
 
     def _read(self, first: int, last: int) -> NDArray[np.void]:
-        """The records `[first, last)` of the file."""
         self._file.seek(first * RECORD.itemsize)
         return np.frombuffer(self._file.read((last - first) * RECORD.itemsize), dtype=RECORD)
 

@@ -1,6 +1,6 @@
-"""The catalogue of metrics: what each figure of `metrics.json` is, in the order of the report.
+"""Catalogue of metrics: names, units, meanings, directions.
 
-Report, comparison and docs/metrics.md take names, units, meanings and directions from here.
+Used by report, comparison and docs/metrics.md.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dardis.model.resources import CORES
 
 
 class Section(Enum):
-    """Part of docs/metrics.md."""
+    """Section of docs/metrics.md."""
 
     JOBS = "jobs"
     DURATIONS = "expected durations"
@@ -29,7 +29,7 @@ class Section(Enum):
 
 
 class Better(Enum):
-    """Direction in which a metric is better."""
+    """Direction of improvement of a metric."""
 
     LESS = "less"
     MORE = "more"
@@ -37,22 +37,22 @@ class Better(Enum):
 
 @dataclass(frozen=True)
 class Metric(Column):
-    """A figure of a run. The unit, the meaning and the format in files are those of a column."""
+    """Metric; unit, meaning and format as in Column."""
 
     section: Section = Section.JOBS
     title: str = ""
     heading: str = ""
-    """Title in tables that compare dispatchers."""
+    """Title in comparison tables."""
     better: Better | None = None
 
     @property
     def caption(self) -> str:
-        """The title as the begin of a line."""
+        """Capitalised title."""
         return self.title[:1].upper() + self.title[1:]
 
     @property
     def axis(self) -> str:
-        """The heading with the unit, for an axis."""
+        """Axis label: heading with unit."""
         return f"{self.heading} ({self.unit_text})" if self.unit_text else self.heading
 
 
@@ -236,18 +236,18 @@ _ALL: Final = (
           "[below](#the-digest)", kind=WORD, better=None),
 )  # fmt: skip
 METRICS: Final = {metric.name: metric for metric in _ALL}
-"""By key, in the order of the report."""
+"""Metrics by key, in report order."""
 OF_JOBS, OF_DURATIONS, OF_SOLVER, OF_QUEUES, OF_PLACES, OF_MACHINE, OF_POWER, OF_SCHEDULER, OF_SWITCHING = (
     {name: metric for name, metric in METRICS.items() if metric.section is section} for section in Section
 )
 OF_LINE: Final = (
     Column("trace", TEXT, "name of the trace"), Column("dispatcher", TEXT, "label of the dispatcher"),
 )  # fmt: skip
-"""The first columns of the tables of a comparison."""
+"""First columns of comparison tables."""
 
 
 def excess_kind(key: str) -> str | None:
-    """The resource kind of which a key says the overutilisation; None: it says none."""
+    """Resource kind of an overutilisation key, else None."""
     if not key.startswith(_EXCESS):
         return None
     kind = key.removeprefix(_EXCESS).removesuffix("_s")
@@ -255,11 +255,11 @@ def excess_kind(key: str) -> str | None:
 
 
 def metric_of(key: str) -> Metric:
-    """The metric of a key; one that is unknown here has the key as its title."""
+    """Metric of a key; unknown keys are their own titles."""
     known = METRICS.get(f"{_EXCESS}<kind>_s" if excess_kind(key) else key)
     return known or _real(JOBS, key, key, "", unit="", better=None)
 
 
 def columns_of(keys: Iterable[str]) -> list[Column]:
-    """The columns of a table that has a figure under each key."""
+    """Table columns for these metrics."""
     return [metric_of(key).renamed(key) for key in keys]

@@ -1,4 +1,4 @@
-"""The columns of jobs.csv, with those of jobs of several parts."""
+"""Columns of jobs.csv."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _BATSIM: Final = (
     Column("stretch", REAL, "turnaround time over runtime"),
     Column(ALLOCATED, WORD, "nodes as an interval set, `0-3 7`", detail="with `--resources cores` of core numbers"),
 )  # fmt: skip
-"""What Batsim writes and evalys reads, in their order."""
+"""Columns of Batsim and evalys, in order."""
 _UNITS: Final = (
     Column("units", WHOLE, "job units"), Column("units_by_node", WORD, "units on each node, `0:1 1:1 7:2`"),
 )  # fmt: skip
@@ -84,24 +84,24 @@ def _table(kinds: Iterable[str], *more: Column) -> CsvTable:
 
 
 JOBS: Final = _table(["<kind>"], *_OF_PARTS, *_OF_ALTERNATIVES)
-"""All columns that a `jobs.csv` may have, for the docs."""
+"""All possible columns, for the docs."""
 
 
 def jobs_table(schedule: Schedule) -> CsvTable:
-    """The `jobs.csv` of a schedule."""
+    """Columns of a schedule's `jobs.csv`."""
     parts = () if schedule.parts is None else _OF_PARTS
     return _table(schedule.kinds, *parts, *(() if schedule.taken is None else _OF_ALTERNATIVES))
 
 
 def interval_sets(schedule: Schedule, first: int, last: int) -> list[str]:
-    """Nodes of the jobs `[first, last)` as interval sets (`0-3 7`), empty for a job that did not run."""
+    """Nodes of jobs `[first, last)` as interval sets (`0-3 7`)."""
     edges, lows, highs = schedule.placed.blocks(first, last)
     texts = [str(a) if a == b else f"{a}-{b}" for a, b in zip(lows.tolist(), highs.tolist(), strict=True)]
     return joined_by_job(texts, edges)
 
 
 def canonical_interval_set(text: str) -> str:
-    """An interval set as we write it: ascending, neighbours joined, each number once. Raises ValueError for none."""
+    """Sorted interval set without duplicates, neighbours joined. Raises ValueError."""
     joined: list[list[int]] = []
     for low, high in sorted(_interval(part) for part in text.split()):
         if joined and low <= joined[-1][1] + 1:
@@ -112,20 +112,19 @@ def canonical_interval_set(text: str) -> str:
 
 
 def _interval(text: str) -> tuple[int, int]:
-    """First and last number of `3` or `0-3`."""
     low, dash, high = text.partition("-")
     return whole_number(low), whole_number(high if dash else low)
 
 
 def checked_units_by_node(text: str) -> str:
-    """The text, which is written like `0:1 7:2`. Raises ValueError when it is not, or names 10^9 and more."""
+    """Check the form `0:1 7:2` with numbers below 10^9. Raises ValueError."""
     if _UNITS_BY_NODE.fullmatch(text) is None:
         raise ValueError(f"{text!r} is not written like 0:1 7:2")
     return text
 
 
 def units_by_node(texts: Sequence[str]) -> Placements:
-    """What some checked texts say, one a job; ascending by node, then units, whatever their order."""
+    """Placements from checked texts; sorted by node, then units."""
     counts = np.array([text.count(":") for text in texts], dtype=np.int64)
     numbers = np.fromstring(" ".join(texts).replace(":", " ").strip(), dtype=np.int64, sep=" ")
     placed = Placements(offsets_of(counts), *np.ascontiguousarray(numbers.reshape(-1, 2).T))
@@ -137,7 +136,7 @@ def units_by_node(texts: Sequence[str]) -> Placements:
 
 
 def parse_units_by_node(text: str) -> list[tuple[int, int]]:
-    """(node, units) pairs of `0:1 7:2`, ascending by node. Raises ValueError when it is not written so."""
+    """(node, units) pairs of `0:1 7:2`, ascending. Raises ValueError."""
     return units_by_node([checked_units_by_node(text)]).pairs(0)
 
 
@@ -145,11 +144,11 @@ _AMOUNT: Final = r"[a-z][a-z0-9_]*=\d{1,10}"
 _PART: Final = rf"\d{{1,10}}:{_AMOUNT}(?:,{_AMOUNT})*+"
 _PARTS: Final = re.compile(rf"(?:{_PART}(?: {_PART})*+)?", re.ASCII)
 _LIMIT: Final = 1 << 31
-"""Amounts below this can be multiplied in 64 bits."""
+"""Products of smaller amounts fit 64 bits."""
 
 
 class WrongPartsError(ValueError):
-    """Parts that don't go with the rest of their row, which is at `place`."""
+    """Parts inconsistent with their row, at index `place`."""
 
     def __init__(self, place: int, why: str) -> None:
         super().__init__(why)
@@ -157,7 +156,7 @@ class WrongPartsError(ValueError):
 
 
 def texts(schedule: Schedule, parts: PartsOfJobs, first: int, last: int) -> dict[str, list[str]]:
-    """The two columns of the jobs `[first, last)`."""
+    """Both part columns of jobs `[first, last)`."""
     asked, where = [], []
     for job in range(first, last):
         mine = range(int(parts.offsets[job]), int(parts.offsets[job + 1]))
@@ -174,21 +173,21 @@ def _part(kinds: tuple[str, ...], parts: PartsOfJobs, part: int) -> str:
 
 
 def checked_parts(text: str) -> str:
-    """The text, if it is written like `2:cores=4 1:cores=1,gpu=2`, or empty; else ValueError."""
+    """Check the form `2:cores=4 1:cores=1,gpu=2`, or empty. Raises ValueError."""
     if _PARTS.fullmatch(text) is None:
         raise ValueError(text)
     return text
 
 
 def checked_units(text: str) -> str:
-    """The text, if each part's is written like `0:1 7:2`; else ValueError."""
+    """Check parts of the form `0:1 7:2`. Raises ValueError."""
     for part in text.split(";"):
         checked_units_by_node(part)
     return text
 
 
 def parts_of(schedule: Schedule, asked: Sequence[str], where: Sequence[str]) -> PartsOfJobs:
-    """The parts of all jobs of a schedule, from the two columns. Raises WrongPartsError."""
+    """Parts of all jobs from both columns. Raises WrongPartsError."""
     counts, units, request, placed = [], [], [], []
     whole = schedule.placed.texts(0, len(schedule.number))
     for job, (parts, there) in enumerate(zip(asked, where, strict=True)):
@@ -220,7 +219,6 @@ def parts_of(schedule: Schedule, asked: Sequence[str], where: Sequence[str]) -> 
 
 
 def _read(job: int, kinds: tuple[str, ...], spec: str) -> tuple[int, list[int]]:
-    """Units of a part, and what one asks for."""
     count, _, rest = spec.partition(":")
     told: dict[str, int] = {}
     for amount in rest.split(","):
@@ -236,7 +234,7 @@ def _read(job: int, kinds: tuple[str, ...], spec: str) -> tuple[int, list[int]]:
 
 
 def joined(parts: Sequence[PartsOfJobs]) -> PartsOfJobs | None:
-    """All parts, block after block; None: there are none."""
+    """Concatenated parts, or None."""
     if not parts:
         return None
     return PartsOfJobs(

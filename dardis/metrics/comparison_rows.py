@@ -1,4 +1,4 @@
-"""Lines of a comparison: means over runs, the best of each figure, and paired differences."""
+"""Rows of a comparison: means, best values, paired differences."""
 
 from __future__ import annotations
 
@@ -24,18 +24,17 @@ KEYS: Final = (
     "queue_late_jobs", "queue_tardiness_s", "queue_weighted_tardiness", "mean_slowdown", "mean_fragmentation",
     "mean_spread",
 )  # fmt: skip
-"""The figures of the table, in its order."""
 OF_DEADLINES: Final = frozenset({"tardiness_s", "late_jobs", "dissimilarity", "dissimilarity_from_first_submission"})
-"""Figures that say nothing beside those of a run with other deadlines, or none."""
+"""Comparable only with equal deadlines."""
 OF_DECIDING: Final = frozenset({"decision_mean_s", "renegotiations_per_job"})
-"""Figures that count something else under a central dispatcher than under a distributed one."""
+"""Meaning differs between central and distributed dispatchers."""
 UNTESTED: Final = frozenset({"decision_mean_s"})
-"""Figures that differ from run to run of the same draw, by what else the computer does."""
+"""Depend on the computer's load."""
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """One run: what was asked, where its folder is, and its metrics, or why it has none."""
+    """One run: request, folder, metrics or error."""
 
     trace: str
     label: str
@@ -46,43 +45,43 @@ class RunResult:
     metrics: dict[str, Any] | None = None
     error: str = ""
     deadlines: str = ""
-    """The rule that gave the jobs their latest starts: the one asked for, else the dispatcher's own."""
+    """Deadline rule: as requested, else the dispatcher's own."""
     central: bool = False
-    """Whether one queue decides; such a dispatcher asks no nodes, and has nobody to renegotiate with."""
+    """Whether one queue decides, without renegotiation."""
     arity: int = 0
-    """Children of a host in the tree that sums offers; 0: none does."""
+    """Children per host in the offer tree; 0: no tree."""
     sample: int = 0
-    """Nodes asked first for each unit; 0: all."""
+    """Nodes asked first per unit; 0: all."""
     draw: int = 0
-    """The number of the draw of the trace; 0: the trace as it is."""
+    """Draw number; 0: the original trace."""
     seeded: bool = True
-    """Whether another seed may give another schedule."""
+    """Whether the seed can change the schedule."""
     family: str = ""
-    """What the dispatcher is called without the values of its grid; empty: it has none."""
+    """Dispatcher label without grid values, or empty."""
     grid: tuple[tuple[str, str], ...] = ()
-    """The settings of its grid and their values here, one or two."""
+    """Grid settings: names, values."""
     weeks: int = 0
-    """The whole weeks of the trace of which its draw is made; 0: of none."""
+    """Whole weeks used for the draw, or 0."""
 
     @property
     def recorded(self) -> bool:
-        """Whether it is what the trace says of its own time: no dispatcher's."""
+        """Whether this is the trace's recorded schedule."""
         return self.dispatcher == RECORDED
 
     @property
     def failure(self) -> str:
-        """The line that tells why it has no metrics."""
+        """Failure message."""
         return f"{self.trace}/{self.label}/{self.folder.name} failed: {self.error}"
 
     @property
     def drawn_by(self) -> str:
-        """Its draw, if it is of one, and its seed, for people."""
+        """Draw (if any) and seed."""
         return f"draw {self.draw}, seed {self.seed}" if self.draw else f"seed {self.seed}"
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure over the runs that have it; `deviation` is the sample standard deviation, None for a single run."""
+    """Mean over runs; `deviation`: sample standard deviation, None for one run."""
 
     mean: float
     deviation: float | None
@@ -90,7 +89,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Line:
-    """A trace under a dispatcher: the runs that ended well, in the order of the seeds, and those that failed."""
+    """Results of a dispatcher on a trace; runs by seed."""
 
     trace: str
     label: str
@@ -98,9 +97,9 @@ class Line:
     failed: tuple[RunResult, ...]
 
     def figure(self, key: str) -> Figure | None:
-        """Mean and spread of a figure of metrics.json, or of renegotiations_per_job; None where no run has it.
+        """Mean and deviation over draws, else runs; None without values.
 
-        Of a trace that is drawn, over its draws; else over the runs.
+        `key`: of metrics.json, or renegotiations_per_job.
         """
         values = [*self.by_draw(key).values()]
         values = values or [value for run in self.done if (value := _value(run, key)) is not None]
@@ -110,21 +109,21 @@ class Line:
 
     @property
     def recorded(self) -> bool:
-        """Whether it is what the trace says of its own time."""
+        """Whether this is the recorded schedule."""
         return any(run.recorded for run in (*self.done, *self.failed))
 
     @property
     def family(self) -> str:
-        """What its dispatcher is called without the values of its grid."""
+        """Dispatcher label without grid values."""
         return next((run.family for run in (*self.done, *self.failed)), "")
 
     @property
     def grid(self) -> tuple[tuple[str, str], ...]:
-        """The settings of its grid and their values."""
+        """Grid settings: names, values."""
         return next((run.grid for run in (*self.done, *self.failed)), ())
 
     def by_draw(self, key: str) -> dict[int, float]:
-        """A figure of each draw of the trace, the mean over its seeds."""
+        """Metric per draw, mean over seeds."""
         values: dict[int, list[float]] = {}
         for run in self.done:
             if run.draw and (value := _value(run, key)) is not None:
@@ -133,11 +132,11 @@ class Line:
 
     @property
     def weeks(self) -> int:
-        """The whole weeks of the trace of which its draws are made; 0: of none."""
+        """Whole weeks used for draws, or 0."""
         return max((run.weeks for run in self.done), default=0)
 
     def beside(self, first: Line, key: str) -> Paired | None:
-        """A figure beside that of another on the same draws; None where fewer than two have both, and if UNTESTED."""
+        """Paired comparison on common draws; None if too few or UNTESTED."""
         if key in UNTESTED:
             return None
         mine, theirs = self.by_draw(key), first.by_draw(key)
@@ -147,19 +146,18 @@ class Line:
 
 @dataclass(frozen=True)
 class Known:
-    """What could have been done had all jobs of a trace been known; None: no job counts."""
+    """Results with all jobs known in advance."""
 
     trace: str
     jobs: int
-    """That ran and count."""
     bound_s: float | None
-    """No schedule has a lower mean wait; s."""
+    """Lower bound of mean wait, s."""
     best_s: float | None
-    """The mean wait of the best schedule found."""
+    """Best mean wait found."""
 
     @property
     def told(self) -> str:
-        """It in a sentence for people; empty: there is nothing to tell."""
+        """Summary sentence, or empty."""
         if self.best_s is None or self.bound_s is None:
             return ""
         best = f"the best schedule found waits {self.best_s:,.0f} s on average, none less than {self.bound_s:,.0f} s"
@@ -168,14 +166,13 @@ class Known:
 
 @dataclass(frozen=True)
 class Compared:
-    """All that tables and report of a comparison are made of."""
+    """Data of a comparison."""
 
     results: tuple[RunResult, ...]
     pair: tuple[str, str]
-    """The dispatchers that are drawn over time."""
+    """Dispatchers plotted over time."""
     known: tuple[Known, ...] = ()
     notes: tuple[str, ...] = ()
-    """What else is to be said of it."""
 
 
 def _value(run: RunResult, key: str) -> Number:
@@ -189,7 +186,7 @@ def _value(run: RunResult, key: str) -> Number:
 
 
 def lines_of(results: Sequence[RunResult]) -> list[Line]:
-    """One line a trace and dispatcher, in the order in which they first occur."""
+    """Rows per trace and dispatcher, by first occurrence."""
     groups: dict[tuple[str, str], list[RunResult]] = {}
     for result in results:
         groups.setdefault((result.trace, result.label), []).append(result)
@@ -201,7 +198,7 @@ def lines_of(results: Sequence[RunResult]) -> list[Line]:
 
 
 def by_trace(lines: Sequence[Line]) -> dict[str, list[Line]]:
-    """The lines of each trace."""
+    """Rows per trace."""
     traces: dict[str, list[Line]] = {}
     for line in lines:
         traces.setdefault(line.trace, []).append(line)
@@ -209,17 +206,17 @@ def by_trace(lines: Sequence[Line]) -> dict[str, list[Line]]:
 
 
 def first_of(lines: Sequence[Line]) -> Line | None:
-    """Of the lines of one trace that of the first dispatcher, beside which the others are set."""
+    """Row of the first dispatcher."""
     return next((line for line in lines if not line.recorded), None)
 
 
 def seeded(line: Line) -> bool:
-    """Whether another seed may give another schedule."""
+    """Whether the seed can change the schedule."""
     return any(run.seeded for run in (*line.done, *line.failed))
 
 
 def swept(lines: Sequence[Line]) -> dict[tuple[str, tuple[str, ...]], list[Line]]:
-    """The lines of each grid, by what its dispatcher is called and the names of its settings."""
+    """Rows per grid, by label and setting names."""
     grids: dict[tuple[str, tuple[str, ...]], list[Line]] = {}
     for line in lines:
         if line.grid:
@@ -228,7 +225,7 @@ def swept(lines: Sequence[Line]) -> dict[tuple[str, tuple[str, ...]], list[Line]
 
 
 def comparable(lines: Sequence[Line], key: str) -> bool:
-    """Whether a figure of these lines of one trace can be set side by side."""
+    """Whether a metric is comparable among rows of one trace."""
     done = [run for line in lines for run in line.done if not run.recorded]
     if key in OF_DECIDING:
         return len({run.central for run in done}) < 2
@@ -236,23 +233,23 @@ def comparable(lines: Sequence[Line], key: str) -> bool:
 
 
 def same_rejections(lines: Sequence[Line]) -> bool:
-    """Whether these lines of one trace rejected the same number of jobs, so that their figures are of as many jobs."""
+    """Whether all dispatchers rejected equally many jobs."""
     ours = [line for line in lines if not line.recorded]
     return len({figure.mean for line in ours if (figure := line.figure("rejected")) is not None}) < 2
 
 
 def of_same_jobs(lines: Sequence[Line], key: str) -> bool:
-    """Whether a figure of these lines of one trace tells who is better: it counts the same things, of as many jobs.
+    """Whether a metric can rank rows: comparable, with equal rejections.
 
-    Who rejects much has little to schedule.
+    A dispatcher with many rejections has little to schedule.
     """
     return comparable(lines, key) and same_rejections(lines)
 
 
 def best(lines: Sequence[Line], key: str) -> frozenset[str]:
-    """Labels of the best mean among the dispatchers of one trace; nobody is when all are alike or not comparable.
+    """Labels with the best mean on one trace.
 
-    Nor is anybody whose lead over another may be chance.
+    Empty if equal, not comparable, or possibly by chance.
     """
     if not of_same_jobs(lines, key):
         return frozenset()
@@ -268,8 +265,8 @@ def best(lines: Sequence[Line], key: str) -> frozenset[str]:
 
 
 def mean_wait(line: Line, known: Known) -> float | None:
-    """The mean wait over the runs of a line, in s, if it is one of as many jobs: nobody runs one that does not fit."""
-    if line.recorded:  # on whatever machine that was
+    """Mean wait in s; None unless each run counts as many jobs as `known`."""
+    if line.recorded:  # on an unknown machine
         return None
     runs = [run.metrics or {} for run in line.done]
     same = all(_counted(metrics) == known.jobs for metrics in runs)
@@ -278,54 +275,52 @@ def mean_wait(line: Line, known: Known) -> float | None:
 
 
 def _counted(metrics: dict[str, Any]) -> int:
-    """Jobs that means are over."""
     return int(metrics.get("completed", 0)) + int(metrics.get("killed", 0))
 
 
 SHARE: Final = 0.95
-"""Of all such experiments the interval holds the truth in so many, where means are normally distributed."""
+"""Coverage of intervals, for normally distributed means."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A figure, and between what it lies; an end that nobody knows is infinite."""
+    """Value with interval; unknown ends are infinite."""
 
     value: float
     low: float
     high: float
 
     def holds(self, value: float) -> bool:
-        """Whether that may be the truth."""
+        """Whether the interval includes the value."""
         return self.low <= value <= self.high
 
     @property
     def bounded(self) -> bool:
-        """Whether anything is known of it."""
+        """Whether both ends are finite."""
         return math.isfinite(self.low) and math.isfinite(self.high)
 
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """A figure beside that of the first dispatcher on the same draws."""
+    """Paired comparison with the first dispatcher."""
 
     pairs: int
     first: float
-    """Mean of the first dispatcher."""
     mean: float
     difference: Interval
     ratio: Interval | None
-    """Of the means; None where the first's is 0, without bounds where that may be 0."""
+    """Ratio of means: None if `first` is 0, unbounded if `first` may be 0."""
 
     @property
     def may_be_chance(self) -> bool:
-        """Whether there may be no difference."""
+        """Whether the difference may be 0."""
         return self.difference.holds(0.0)
 
 
 def paired(other: Sequence[float], first: Sequence[float], weeks: int = 0) -> Paired | None:
-    """Compare figures of the same draws, in the same order; None of fewer than two.
+    """Compare values of the same draws; None for fewer than two.
 
-    `weeks` are those of the trace of which each draw is made anew; 0: it is shaken.
+    `weeks`: weeks recombined in each draw; 0: shaken.
     """
     if len(other) < 2:
         return None
@@ -336,14 +331,14 @@ def paired(other: Sequence[float], first: Sequence[float], weeks: int = 0) -> Pa
 
 
 def mean_of(values: Sequence[float], weeks: int = 0) -> Interval:
-    """The mean of a figure of at least two draws, with its interval; `weeks` as in `paired`."""
+    """Mean of several draws with interval; `weeks` as in `paired`."""
     x = np.asarray(values, dtype=np.float64)
     mean, half = float(x.mean()), math.sqrt(_squared(len(x), weeks)) * float(x.std(ddof=1))
     return Interval(mean, mean - half, mean + half)
 
 
 def _squared(draws: int, weeks: int) -> float:
-    """The square of half an interval's length over the variance over draws."""
+    """Squared half interval over variance."""
     from scipy.special import stdtrit
 
     degrees, share = draws - 1.0, 1 / draws
@@ -353,7 +348,7 @@ def _squared(draws: int, weeks: int) -> float:
 
 
 def _ratio(x: Sequence[float], y: Sequence[float], weeks: int) -> Interval | None:
-    """Mean of x over that of y with Fieller's interval; None where the latter is 0."""
+    """Ratio of means with Fieller's interval; None for division by 0."""
     (xx, xy), (_, yy) = (np.cov(x, y) * _squared(len(x), weeks)).tolist()
     mean, base = float(np.mean(x)), float(np.mean(y))
     if base == 0:

@@ -1,4 +1,4 @@
-"""The tables of a comparison, and found.json, from which they are made again."""
+"""Tables of a comparison, and their source, found.json."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ RUNS: Final = CsvTable(
     Column("status", WORD, "`done` or `failed`"),
     Column("error", TEXT, "why it failed"),
 )
-"""All metrics of the run follow."""
+"""Metrics of the run follow."""
 TABLE: Final = CsvTable(
     "table.csv",
     *OF_LINE,
@@ -94,7 +94,7 @@ SWEEP: Final = CsvTable(
 
 
 def tables_of(compared: Compared) -> list[FilledTable]:
-    """The tables of a comparison, without classes of jobs: those that make sense of it."""
+    """Applicable tables, without the breakdown by class."""
     lines = lines_of(compared.results)
     found = [runs_table(compared.results), means_table(lines)]
     if any(result.draw for result in compared.results):
@@ -105,7 +105,7 @@ def tables_of(compared: Compared) -> list[FilledTable]:
 
 
 def runs_table(results: Sequence[RunResult]) -> FilledTable:
-    """`compare.csv`: one row a run, with all its metrics; empty where it has none."""
+    """`compare.csv`: a row per run."""
     keys = list(dict.fromkeys(key for result in results for key in result.metrics or {}))
 
     def row(run: RunResult) -> list[Any]:
@@ -118,13 +118,12 @@ def runs_table(results: Sequence[RunResult]) -> FilledTable:
 
 
 def _figures(line: Line) -> list[float | None]:
-    """Mean and standard deviation of each figure."""
     figures = [line.figure(key) for key in KEYS]
     return [cell for f in figures for cell in ((f.mean, f.deviation) if f else (None, None))]
 
 
 def means_table(lines: Sequence[Line]) -> FilledTable:
-    """`table.csv`: one row a trace and dispatcher, of each figure the mean and the standard deviation."""
+    """`table.csv`: means and deviations."""
     rows = (
         [line.trace, line.label, len(line.done), len(line.failed), _word(seeded(line)), *_figures(line)]
         for line in lines
@@ -133,7 +132,7 @@ def means_table(lines: Sequence[Line]) -> FilledTable:
 
 
 def known_table(known: Sequence[Known], lines: Sequence[Line]) -> FilledTable:
-    """`clairvoyant.csv`: a row a trace and dispatcher, its mean wait beside the best found and the bound."""
+    """`clairvoyant.csv`: mean wait beside best found and bound."""
     traces = by_trace(lines)
 
     def row(one: Known, line: Line) -> list[Any]:
@@ -146,10 +145,7 @@ def known_table(known: Sequence[Known], lines: Sequence[Line]) -> FilledTable:
 
 
 def differences_table(lines: Sequence[Line]) -> FilledTable:
-    """`differences.csv`: a row a trace, dispatcher and figure, beside the first dispatcher on the same draws.
-
-    Figures that can't be set side by side have none.
-    """
+    """`differences.csv`: metrics beside the first dispatcher's."""
     return FilledTable(DIFFERENCES, _differences(lines))
 
 
@@ -166,7 +162,6 @@ def _differences(lines: Sequence[Line]) -> Iterator[list[Any]]:
 
 
 def _ends(interval: Interval | None) -> list[float | None]:
-    """Value, low and high end; None for what nobody knows."""
     if interval is None:
         return [None, None, None]
     ends = (interval.value, interval.low, interval.high)
@@ -174,7 +169,7 @@ def _ends(interval: Interval | None) -> list[float | None]:
 
 
 def sweep_table(lines: Sequence[Line]) -> FilledTable:
-    """`sweep.csv`: a row a trace and dispatcher of a grid: its settings, mean and deviation of figures."""
+    """`sweep.csv`: means and deviations per grid point."""
     rows = (
         [trace, family, *[text for pair in line.grid for text in pair], *[""] * (4 - 2 * len(line.grid)),
          len(line.done), *_figures(line)]
@@ -190,13 +185,13 @@ def _word(yes: bool) -> str:
 
 
 def write_found(folder: Path, compared: Compared, out: Path) -> None:
-    """Write `found.json` into `folder`; the runs are named from `out`, the comparison's folder."""
+    """Write `found.json`; run folders are relative to `out`."""
     results = [asdict(result) | {"folder": result.folder.relative_to(out).as_posix()} for result in compared.results]
     write_json(folder / FOUND_FILE, asdict(compared) | {"results": results})
 
 
 def read_found(out: Path) -> Compared:
-    """What the comparison in `out` found. Raises InputError."""
+    """Read `found.json` in `out`. Raises InputError."""
     record = read_json(out / FOUND_FILE, FoundRecord)
     results = tuple(
         RunResult(

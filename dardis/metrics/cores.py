@@ -1,7 +1,7 @@
-"""Decides which cores of a node each job had, for readers to whom these are resources; none twice at a time.
+"""Core numbers of jobs, for tools that treat cores as resources.
 
-Cores are numbered node after node. On a node jobs are gone through as they start, those that start together in the
-schedule's order, and each gets the lowest cores that are free; an end at the same instant comes first.
+Cores are numbered node by node. In order of start (ties: schedule order), jobs get the lowest free cores of each node.
+At one instant, ends precede starts.
 """
 
 from __future__ import annotations
@@ -24,15 +24,14 @@ Span = tuple[int, int]
 
 
 def first_cores(platform: Platform) -> Ints:
-    """The number of each node's first core, and of all cores; shape (nodes + 1,)."""
+    """First core of each node, then the total; shape (nodes + 1,)."""
     return offsets_of(platform.capacity[:, platform.kinds.index(CORES)])
 
 
 def core_spans(schedule: Schedule, platform: Platform, *, overfull: bool = False) -> list[list[Span]]:
-    """The cores of each entry of `schedule.by_part`, as spans that ascend and don't touch; none where it had none.
+    """Core spans of each entry of `schedule.by_part`: ascending, not adjacent.
 
-    ValueError where a node has fewer cores than its jobs: such a schedule is illegal. `overfull`: there some of its
-    cores are had twice.
+    Raises ValueError for overfull nodes, unless `overfull`: then jobs share cores.
     """
     apart = schedule.by_part
     placed = apart.placed
@@ -50,16 +49,13 @@ def core_spans(schedule: Schedule, platform: Platform, *, overfull: bool = False
 
 
 def core_sets(schedule: Schedule, platform: Platform) -> list[str]:
-    """The cores of each job as an interval set (`0-3 7`), empty where it had none.
-
-    ValueError where a node has fewer cores than its jobs: such a schedule is illegal.
-    """
+    """Cores of each job as interval set (`0-3 7`). Raises ValueError for overfull nodes."""
     of_jobs = _gathered(_job_of_part(schedule), len(schedule.number), core_spans(schedule, platform))
     return [" ".join(str(low) if low == high else f"{low}-{high}" for low, high in spans) for spans in of_jobs]
 
 
 def _gathered(owner: Ints, count: int, spans: list[list[Span]]) -> list[list[Span]]:
-    """The spans of each of `count` owners together: span list k is of `owner[k]`; neighbours are joined."""
+    """Joined spans per owner."""
     of_owners: list[list[Span]] = [[] for _ in range(count)]
     for one, found in zip(owner.tolist(), spans, strict=True):
         of_owners[one] += found
@@ -67,7 +63,6 @@ def _gathered(owner: Ints, count: int, spans: list[list[Span]]) -> list[list[Spa
 
 
 def _job_of_part(schedule: Schedule) -> Ints:
-    """The place of the job that each entry of `by_part` is of."""
     jobs = np.arange(len(schedule.number))
     return jobs if schedule.parts is None else np.repeat(jobs, np.diff(schedule.parts.offsets))
 
@@ -76,16 +71,19 @@ def _share(
     begin: int, end: int, columns: tuple[list[int], list[int], list[int], list[int]], spans: list[list[Span]], *,
     overfull: bool,
 ) -> None:  # fmt: skip
-    """Share out the cores `[begin, end)` of a node: starts, ends, numbers of cores, and places in `spans`, by start."""
+    """Assign cores `[begin, end)` of a node.
+
+    `columns`: starts (ascending), ends, core counts, indices into `spans`.
+    """
     whole = (1 << (end - begin)) - 1
     running: list[tuple[int, int]] = []
     for start, finish, count, place in zip(*columns, strict=True):
         running = [one for one in running if one[0] > start]
         free = whole & ~reduce(or_, (mask for _, mask in running), 0)
-        if start == finish and free.bit_count() < count:  # who ends at once is in nobody's way
+        if start == finish and free.bit_count() < count:  # a job without duration blocks no core
             free = whole
         if free.bit_count() < count and overfull:
-            free, count = whole, min(count, end - begin)  # noqa: PLW2901 (no more than there are)
+            free, count = whole, min(count, end - begin)  # noqa: PLW2901 (at most the node's cores)
         if free.bit_count() < count:
             raise ValueError(f"{count} cores of a node of {end - begin}, of which {free.bit_count()} are free")
         mask, spans[place] = _lowest(free, count, begin)
@@ -93,7 +91,7 @@ def _share(
 
 
 def _lowest(free: int, count: int, begin: int) -> tuple[int, list[Span]]:
-    """The lowest so many of the free cores, as bits, and as spans of numbers from `begin` on."""
+    """The `count` lowest free cores: bits, and spans from `begin`."""
     mask = 0
     spans = []
     while count:
@@ -109,7 +107,6 @@ def _lowest(free: int, count: int, begin: int) -> tuple[int, list[Span]]:
 
 
 def _joined(spans: list[Span]) -> list[Span]:
-    """Spans that don't overlap in their order, neighbours joined."""
     joined: list[Span] = []
     for low, high in sorted(spans):
         if joined and low == joined[-1][1] + 1:
@@ -120,7 +117,7 @@ def _joined(spans: list[Span]) -> list[Span]:
 
 
 def cores_on_nodes(text: str, first_core: Ints) -> dict[int, int]:
-    """How many cores of each node an interval set has. ValueError for none, one core twice or one that there is not."""
+    """Cores per node in an interval set. Raises ValueError."""
     found: dict[int, int] = {}
     before = -1
     for part in sorted(text.split(), key=lambda part: whole_number(part.partition("-")[0])):
@@ -138,7 +135,7 @@ def cores_on_nodes(text: str, first_core: Ints) -> dict[int, int]:
 
 
 def cores_asked(schedule: Schedule) -> list[dict[int, int]]:
-    """How many cores each job has on each node, by its units there."""
+    """Cores of each job per node."""
     apart = schedule.by_part
     job = _job_of_part(schedule)
     cores = apart.placed.units * apart.request[apart.placed.job_of, apart.kinds.index(CORES)]

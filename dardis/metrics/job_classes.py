@@ -1,4 +1,4 @@
-"""Who pays: what jobs of one width, or of one requested walltime, waited; classes that don't depend on the schedule."""
+"""Breakdown by class: waits by job width and requested walltime."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ WALLTIME: Final = "walltime"
 _WALLTIMES: Final = (
     (600, "≤ 10 min"), (3600, "10 min–1 h"), (4 * 3600, "1–4 h"), (12 * 3600, "4–12 h"), (86400, "12 h–1 d"),
 )  # fmt: skip
-"""Longest walltime of a class in s, and its name; the last class is longer than all of them."""
+"""Longest walltime (s) and label of each class."""
 _MORE: Final = "> 1 d"
 _MEANS: Final = ("mean_wait_s", "mean_bounded_slowdown", "mean_fragmentation", "mean_spread")
-"""What is told of a class."""
 CLASSES: Final = CsvTable(
     "who_pays.csv",
     *OF_LINE,
@@ -37,12 +36,11 @@ CLASSES: Final = CsvTable(
 
 @dataclass(frozen=True)
 class JobClass:
-    """The jobs of one class that ran, in one run or several: how many, and the sums of what they bore."""
+    """Sums over jobs of one class."""
 
     by: str
-    """WIDTH (cores of the whole job, by powers of two) or WALLTIME (requested)."""
+    """WIDTH (cores, by powers of two) or WALLTIME (requested)."""
     place: int
-    """Classes of one kind in their order, from 0."""
     jobs: int
     wait_s: int
     slowdown: float
@@ -51,7 +49,7 @@ class JobClass:
 
     @property
     def name(self) -> str:
-        """What the class holds: `1`, `2`, `3–4`, `5–8` cores, or walltimes above the class before."""
+        """Label, such as `1`, `3–4` or a range of walltimes."""
         if self.by == WALLTIME:
             return _WALLTIMES[self.place][1] if self.place < len(_WALLTIMES) else _MORE
         high = 1 << self.place
@@ -59,27 +57,27 @@ class JobClass:
 
     @property
     def mean_wait_s(self) -> float:
-        """Mean wait of its jobs."""
+        """Mean wait in s."""
         return self.wait_s / self.jobs
 
     @property
     def mean_bounded_slowdown(self) -> float:
-        """Mean bounded slowdown of its jobs."""
+        """Mean bounded slowdown."""
         return self.slowdown / self.jobs
 
     @property
     def mean_fragmentation(self) -> float:
-        """Mean number of blocks of neighbouring nodes of its jobs."""
+        """Mean number of contiguous node blocks."""
         return self.fragmentation / self.jobs
 
     @property
     def mean_spread(self) -> float:
-        """Mean spread of its jobs."""
+        """Mean spread."""
         return self.spread / self.jobs
 
 
 def job_classes(schedule: Schedule) -> list[JobClass]:
-    """The classes that hold a job which ran, by width and then by walltime, each in order."""
+    """Non-empty classes, by width, then by walltime."""
     ran = schedule.ran
     wait = (schedule.start - schedule.submit)[ran]
     taken = footprints(schedule)
@@ -96,14 +94,13 @@ def job_classes(schedule: Schedule) -> list[JobClass]:
 
 
 def _classes(by: str, place: Ints, borne: tuple[Ints, Floats, Ints, Floats]) -> Iterator[JobClass]:
-    """One way to class jobs; `borne` is what they bore, in the order of the sums of a class."""
     for index in np.unique(place).tolist():
         mine = place == index
         yield JobClass(by, index, int(mine.sum()), *(of_jobs[mine].sum().item() for of_jobs in borne))
 
 
 def added(runs: Iterable[list[JobClass]]) -> list[JobClass]:
-    """The classes of several runs together."""
+    """Merge classes of several runs."""
     total: dict[tuple[str, int], JobClass] = {}
     for run in runs:
         for one in run:
@@ -113,13 +110,12 @@ def added(runs: Iterable[list[JobClass]]) -> list[JobClass]:
 
 
 def _together(a: JobClass, b: JobClass) -> JobClass:
-    """One class of two runs."""
     sums = (a.jobs + b.jobs, a.wait_s + b.wait_s, a.slowdown + b.slowdown)
     return JobClass(a.by, a.place, *sums, a.fragmentation + b.fragmentation, a.spread + b.spread)
 
 
 def classes_table(found: Iterable[tuple[str, str, int, list[JobClass]]]) -> FilledTable:
-    """`who_pays.csv` from (trace, dispatcher, runs, classes of those runs together)."""
+    """Build `who_pays.csv` from (trace, dispatcher, runs, merged classes)."""
     rows = (
         (trace, dispatcher, runs, one.by, one.name, one.jobs, *(getattr(one, name) for name in _MEANS))
         for trace, dispatcher, runs, classes in found

@@ -1,4 +1,4 @@
-"""Figures of jobs: waits, slowdowns, lateness, expected durations, and their nodes."""
+"""Job metrics: wait, slowdown, lateness, expected duration, placement."""
 
 from __future__ import annotations
 
@@ -22,37 +22,36 @@ from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
 
 SLOWDOWN_TAU_S: Final = 10
-"""Jobs shorter than this count as this long in the bounded slowdown."""
+"""Least runtime in the bounded slowdown."""
 SHORTEST_WEIGHT_S: Final = 1
-"""Windows shorter than this, a second of the clock, count as this long where waits and delays are divided by them."""
+"""Least start window as a divisor."""
 
 Number: TypeAlias = int | float | None
-"""A figure of `metrics.json`; None where it has no meaning, never NaN."""
+"""Figure of `metrics.json`; None if undefined, never NaN."""
 
 
 def bounded_slowdown(wait: Ints, run: Ints) -> Floats:
-    """`max(1, (wait + run) / max(run, 10 s))` of each job; both in s."""
+    """`max(1, (wait + run) / max(run, 10 s))` per job, from s."""
     return np.asarray(np.maximum((wait + run) / np.maximum(run, SLOWDOWN_TAU_S), 1.0))
 
 
 def slowdown(wait: Ints, run: Ints) -> Floats:
-    """`(wait + run) / run` of each job; both in s, and a run of none as one of 1 s."""
+    """`(wait + run) / run` per job, from s; run at least 1 s."""
     return np.asarray((wait + run) / np.maximum(run, 1))
 
 
 def makespan(schedule: Schedule, counted: Ints) -> int | None:
-    """Seconds from the first submission to the last end of those jobs at `counted` that ran; None when none did."""
+    """Seconds from first submission to last end; None if none ran."""
     ran = _ran(schedule, counted)
     return int(schedule.finish[ran].max() - schedule.submit[ran].min()) if len(ran) else None
 
 
 def _ran(schedule: Schedule, counted: Ints) -> Ints:
-    """Those of the indices whose jobs ran."""
     return counted[schedule.ran[counted]]
 
 
 def job_metrics(schedule: Schedule, counted: Ints) -> dict[str, Number]:
-    """Figures of the jobs at the indices `counted`; means and percentiles over the completed and the killed."""
+    """Figures of `counted` jobs; statistics cover completed and killed jobs."""
     status = schedule.status[counted]
     ran = _ran(schedule, counted)
     submit, start, finish = schedule.submit[ran], schedule.start[ran], schedule.finish[ran]
@@ -88,7 +87,7 @@ def job_metrics(schedule: Schedule, counted: Ints) -> dict[str, Number]:
 
 
 def _mean_of_users(values: Floats, users: Sequence[str]) -> float | None:
-    """The mean over users of the means of their jobs' values; None where nobody says whose jobs they are."""
+    """Mean over users of job means; None without users."""
     numbers: dict[str, int] = {}
     number = np.array([numbers.setdefault(user, len(numbers)) for user in users], dtype=np.int64)
     if not any(numbers):
@@ -97,9 +96,9 @@ def _mean_of_users(values: Floats, users: Sequence[str]) -> float | None:
 
 
 def queue_metrics(schedule: Schedule, platform: Platform, counted: Ints) -> dict[str, Number]:
-    """Figures by the longest waits of the queues (thesis 4.5), over the jobs at `counted` that ran in such a queue.
+    """Figures relative to queues' longest waits (thesis 4.5), over `counted` jobs.
 
-    None at all where the platform declares no queue with a longest wait.
+    Empty if no longest wait is declared.
     """
     longest = {queue.name: queue.longest_wait_s for queue in platform.queues if queue.longest_wait_s is not None}
     if not longest:
@@ -118,10 +117,7 @@ def queue_metrics(schedule: Schedule, platform: Platform, counted: Ints) -> dict
 
 
 def footprint_metrics(taken: Footprints, platform: Platform, ran: Ints) -> dict[str, Number]:
-    """What the jobs at the indices `ran` took of the machine, and how far apart their nodes were.
-
-    The measures of `dardis.metrics.job_metrics`; the theoretical runtime is for how long they would fill all cores.
-    """
+    """Core use and node locality of jobs `ran`."""
     fragmentation, spread = taken.fragmentation[ran], taken.spread[ran]
     some = len(ran) > 0
     return {
@@ -134,21 +130,20 @@ def footprint_metrics(taken: Footprints, platform: Platform, ran: Ints) -> dict[
 
 
 def group_metrics(schedule: Schedule, platform: Platform, taken: Footprints, counted: Ints) -> dict[str, Number]:
-    """All figures of the jobs at the indices `counted`; `taken` is of all jobs of the schedule."""
+    """All figures of `counted` jobs; `taken` covers the whole schedule."""
     of_queues = queue_metrics(schedule, platform, counted)
     return job_metrics(schedule, counted) | of_queues | footprint_metrics(taken, platform, _ran(schedule, counted))
 
 
 def _weighted(times: Ints, windows: Ints) -> float | None:
-    """Times in units of each job's own (a window or a longest wait), added up in any order alike; None for no jobs."""
+    """Exact sum of `times / windows`; None for no jobs."""
     return math.fsum((times / windows).tolist()) if len(times) else None
 
 
 def metrics_by(schedule: Schedule, platform: Platform, counted: Ints) -> Iterator[dict[str, str | Number]]:
-    """Figures of the counted jobs of every queue, then of every user, by name.
+    """Figures of each queue, then each user, by name.
 
-    `utilisation` is the group's share of the machine from the first submission to the last end of all counted jobs,
-    so that the groups' sum is the whole.
+    `utilisation` uses the common makespan, so shares add up.
     """
     span = makespan(schedule, counted)
     taken = footprints(schedule)
@@ -161,7 +156,6 @@ def metrics_by(schedule: Schedule, platform: Platform, counted: Ints) -> Iterato
 
 
 def _groups(names: Sequence[str], counted: Ints) -> Iterator[tuple[str, Ints]]:
-    """The counted indices of each name, names in order."""
     places: dict[str, list[int]] = {}
     for index in counted.tolist():
         places.setdefault(names[index], []).append(index)
@@ -170,7 +164,7 @@ def _groups(names: Sequence[str], counted: Ints) -> Iterator[tuple[str, Ints]]:
 
 
 def write_metrics_by(path: Path, schedule: Schedule, platform: Platform, counted: Ints) -> None:
-    """Write `metrics_by.csv`: `by` (queue or user), `name`, then the figures; empty where there is none."""
+    """Write `metrics_by.csv`."""
     nobody = np.empty(0, dtype=np.int64)
     figures = group_metrics(schedule, platform, Footprints(nobody, nobody, np.empty(0)), nobody)
     rows = ([*row.values()] for row in metrics_by(schedule, platform, counted))
@@ -178,33 +172,32 @@ def write_metrics_by(path: Path, schedule: Schedule, platform: Platform, counted
 
 
 def metrics_by_table(keys: Iterable[str]) -> CsvTable:
-    """`metrics_by.csv` with these figures."""
+    """Columns of `metrics_by.csv`."""
     by = Column("by", WORD, "`queue` or `user`")
     return CsvTable("metrics_by.csv", by, Column("name", TEXT, "name of the queue or user"), *columns_of(keys))
 
 
 _BLOCK: Final = 8192
-"""Jobs whose nodes are gone through at a time, so that what is made of them never fills the memory."""
+"""Jobs per step, to bound memory."""
 
 
 class Footprints(NamedTuple):
-    """Of every job, shape (jobs,); 0 for one that did not run."""
+    """Core use and locality, shape (jobs,); 0 if not run."""
 
     core_s: Ints
-    """Core-seconds that it used."""
     fragmentation: Ints
-    """Blocks of neighbours that its nodes make: 1 where they lie side by side."""
+    """Contiguous node blocks."""
     spread: Floats
-    """From its first node to its last, both counted, over how many it has: 1 where they lie side by side."""
+    """Nodes from first to last, over nodes used."""
 
 
 def footprints(schedule: Schedule) -> Footprints:
-    """Those of all jobs of a schedule."""
+    """Footprints of all jobs."""
     return Footprints(core_seconds(schedule), _fragmentation(schedule.placed), _spread(schedule.placed))
 
 
 def core_seconds(schedule: Schedule) -> Ints:
-    """Core-seconds that each job used, 0 for one that did not run; shape (jobs,)."""
+    """Core-seconds, 0 if not run; shape (jobs,)."""
     cores = schedule.asked_of(CORES)
     return np.where(schedule.ran, cores * (schedule.finish - schedule.start), 0)
 
@@ -234,23 +227,20 @@ EXPECTED: Final = CsvTable(
 
 
 class Expectations(NamedTuple):
-    """Of every job of a schedule, in its order: how long it was expected to run, in s, and by which rule.
-
-    `NO_TIME` and "" for a job that never arrived.
-    """
+    """Expected duration (s) and rule per job; `NO_TIME` and "" without arrival."""
 
     duration: Ints
     rule: Sequence[str]
 
     def rules(self) -> dict[str, int]:
-        """Which rule answered for how many jobs, those first that did most often."""
+        """Jobs per rule, most frequent first."""
         return dict(Counter(filter(None, self.rule)).most_common())
 
 
 def expectation_metrics(schedule: Schedule, expected: Ints, counted: Ints) -> dict[str, Number]:
-    """Mean absolute error in s, and the shares of jobs that ran longer and shorter than expected, in s.
+    """Mean absolute error (s), and shares of underestimates and overestimates.
 
-    Of those among the `counted` jobs, by place, that ran.
+    Covers `counted` jobs that ran.
     """
     ran = counted[schedule.ran[counted]]
     error = (expected - (schedule.finish - schedule.start))[ran]
@@ -263,13 +253,13 @@ def expectation_metrics(schedule: Schedule, expected: Ints, counted: Ints) -> di
 
 
 def write_expectations(path: Path, schedule: Schedule, expected: Expectations) -> None:
-    """Write job, expected duration in s and rule, a row for each job that arrived."""
+    """Write one row per arrived job."""
     rows = zip(schedule.number.tolist(), expected.duration.tolist(), expected.rule, strict=True)
     EXPECTED.write(path, (row for row in rows if row[1] != NO_TIME))
 
 
 def read_expectations(path: Path, schedule: Schedule) -> Expectations:
-    """Read what `write_expectations` wrote of this schedule. InputError: a file that is not of this form."""
+    """Read the expectations of this schedule. Raises InputError."""
     cells = EXPECTED.read(path)
     place = {number: place for place, number in enumerate(schedule.number.tolist())}
     duration, rules = np.full(len(schedule.number), NO_TIME, dtype=np.int64), [""] * len(schedule.number)

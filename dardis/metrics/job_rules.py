@@ -1,7 +1,4 @@
-"""Audit of single jobs: their columns, their rules, their shapes, and the violations that are reported.
-
-A block of jobs is judged at a time, with memory for its placements only.
-"""
+"""Audit rules for single jobs."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ from dardis.model.schedule import Downtime, Schedule
 
 
 class JobRules:
-    """The rules of one machine. `reserved` and `downtime` as `dardis.metrics.audit` has them."""
+    """Job rules of a machine; arguments as in `Audit`."""
 
     def __init__(self, platform: Platform, *, reserved: bool, downtime: Downtime) -> None:
         self._platform = platform
@@ -38,7 +35,7 @@ class JobRules:
         self._span_keys = self._keys(downtime.node, place)
 
     def broken(self, s: Schedule) -> list[Iterator[Found]]:
-        """For each rule, the jobs of the block that break it, by their place in the block."""
+        """Violations per rule, keyed by index in the block."""
         job = s.placed.job_of
         return [
             *_times(s, self._may_be_cut(s, job)),
@@ -51,13 +48,11 @@ class JobRules:
         ]
 
     def _kinds(self, s: Schedule) -> Iterator[Iterator[Found]]:
-        """What ran asks for nothing that the machine does not have."""
         for kind in sorted(set(s.kinds) - set(self._platform.kinds)):
             asks = s.ran & (s.asked_of(kind) > 0)
             yield of_jobs(s, asks, f"asks for {kind}, which the machine does not have")
 
     def _queues(self, s: Schedule, job: Ints) -> Iterator[Iterator[Found]]:
-        """What ran keeps to its queue's limits, node groups and hours."""
         group_of = self._platform.group_of_node
         for queue in self._platform.queues:
             ran = s.ran & (np.asarray(s.queue) == queue.name)
@@ -77,7 +72,6 @@ class JobRules:
             yield of_jobs(s, closed, f"starts while queue {queue.name} is closed", s.start)
 
     def _placements(self, s: Schedule, job: Ints) -> Iterator[Iterator[Found]]:
-        """A job that ran has all its units, on nodes that exist, each named once."""
         placed = s.placed.units_of_jobs
         yield of_jobs(s, s.ran & (placed != s.units), lambda i: f"has {placed[i]} units placed instead of {s.units[i]}")
         again = np.zeros(len(job), dtype=np.bool_)
@@ -87,7 +81,6 @@ class JobRules:
         yield _of_places(s, job, s.placed.units < 1, "is named by the job, yet has none of its units")
 
     def _maintenance(self, s: Schedule, job: Ints) -> Iterator[Iterator[Found]]:
-        """No job is on a node during its maintenance."""
         timed = timed_jobs(s)
         for window, nodes in self._closed:
             since, until = window.start, window.end
@@ -99,7 +92,7 @@ class JobRules:
                 yield _of_places(s, job, met[job] & closed, text, np.maximum(s.start, since)[job])
 
     def _may_be_cut(self, s: Schedule, job: Ints) -> Bools:
-        """Whose end is when one of their nodes fails."""
+        """Jobs that end when one of their nodes fails."""
         found = np.zeros(len(s.number), dtype=np.bool_)
         for window, nodes in self._closed:
             if not window.foreseen:
@@ -107,11 +100,11 @@ class JobRules:
         return found
 
     def _keys(self, node: Integers, place: Integers) -> Ints:
-        """Node and place among the moments in one number, ascending by (node, place)."""
+        """Sortable key of (node, moment index)."""
         return node.astype(np.int64) * (len(self._moments) + 1) + place
 
     def _on_nodes_down(self, s: Schedule, job: Ints) -> Iterator[Found]:
-        """The spans of a node ascend, so the last that begins before a job ends is the one that it may meet."""
+        """Only the last span begun before the job's end can overlap."""
         spans = self._spans
         if len(spans.node) == 0:
             return
@@ -128,17 +121,16 @@ class JobRules:
 
 
 def timed_jobs(s: Schedule) -> Bools:
-    """Which jobs ran and have both times."""
+    """Mask of jobs with start and end."""
     return np.asarray(s.ran & (s.start != NO_TIME) & (s.finish != NO_TIME))
 
 
 def exist(nodes: Integers, platform: Platform) -> Bools:
-    """Which numbers are nodes of the platform."""
+    """Mask of existing nodes."""
     return np.asarray((nodes >= 0) & (nodes < platform.node_count))
 
 
 def _times(s: Schedule, may_be_cut: Bools) -> Iterator[Iterator[Found]]:
-    """What ran has a start and an end that keep its rules; what was rejected has neither, nor nodes."""
     ran, timed = s.ran, timed_jobs(s)
     length = np.where(timed, s.finish - s.start, 0)
     sound = timed & (length > 0)
@@ -164,18 +156,17 @@ def _times(s: Schedule, may_be_cut: Bools) -> Iterator[Iterator[Found]]:
 
 
 Text = str | Callable[[int], str]
-"""Why it is wrong, always the same or by the index of what is wrong."""
+"""Reason: text, or function of the index."""
 
 
 def of_jobs(s: Schedule, broken: Bools, text: Text, times: Ints | None = None) -> Iterator[Found]:
-    """The jobs that break a rule, at times of shape (jobs,)."""
+    """Violations by jobs; `times` has shape (jobs,)."""
     for index in np.flatnonzero(broken).tolist():
         why = text if isinstance(text, str) else text(index)
         yield index, Violation(int(s.number[index]), None, None if times is None else int(times[index]), why)
 
 
 def _of_places(s: Schedule, job: Ints, broken: Bools, text: Text, times: Ints | None = None) -> Iterator[Found]:
-    """The placements that break a rule, at times of shape (placements,)."""
     for index in np.flatnonzero(broken).tolist():
         why = text if isinstance(text, str) else text(index)
         when = None if times is None else int(times[index])
@@ -184,7 +175,7 @@ def _of_places(s: Schedule, job: Ints, broken: Bools, text: Text, times: Ints | 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """What is wrong: the job's number, the node and the time where it shows (None where it has none), and why."""
+    """Violation; job, node and time may be None."""
 
     job: int | None
     node: int | None
@@ -192,7 +183,6 @@ class Violation:
     text: str
 
     def __str__(self) -> str:
-        """One line: `job 7, node 3, at 120 s: …`."""
         parts = [
             f"job {self.job}" if self.job is not None else "",
             f"node {self.node}" if self.node is not None else "",
@@ -203,16 +193,16 @@ class Violation:
 
 
 Found: TypeAlias = tuple[int, Violation]
-"""A violation and what it is told by: the place of its job in the schedule, or its node."""
+"""Violation with sort key: job index or node."""
 
 
 def in_order(rules: Iterable[Iterable[Found]]) -> Iterator[Violation]:
-    """What the rules found, each ascending by place: by place, then in the order of the rules; one at a time."""
+    """Merge ascending results lazily, by key, then rule."""
     return (violation for _, violation in heapq.merge(*rules, key=itemgetter(0)))
 
 
 def inconsistent_parts(s: Schedule) -> Iterator[Found]:
-    """The jobs whose parts are not what the whole job is told to have, on each node and in all."""
+    """Jobs inconsistent with their parts."""
     parts = s.parts
     if parts is None:
         return
@@ -236,7 +226,7 @@ def inconsistent_parts(s: Schedule) -> Iterator[Found]:
 
 
 def broken_shapes(s: Schedule, asked: Mapping[int, Actual], kinds: tuple[str, ...], sets: NodeSets) -> Iterator[Found]:
-    """What jobs of a block have otherwise than they asked for; `asked` are those, by number, that ask for a shape."""
+    """Jobs with a wrong shape; `asked`: shaped jobs by number."""
     for job, number in enumerate(s.number.tolist() if asked or s.parts is not None or s.taken is not None else ()):
         requests = asked[number].asked.requests if number in asked else ()
         taken, count = place_taken(s, job), max(len(requests), 1)
@@ -253,7 +243,7 @@ def broken_shapes(s: Schedule, asked: Mapping[int, Actual], kinds: tuple[str, ..
 
 
 def place_taken(s: Schedule, job: int) -> int:
-    """Which of its requests a job is run as, from 0; the first where nobody says."""
+    """Index of the alternative used; 0 if not recorded."""
     return 0 if s.taken is None or s.taken[job] < 0 else int(s.taken[job])
 
 
@@ -295,13 +285,13 @@ def _wrong_nodes(nodes: Ints, part: Part, request: Request, sets: NodeSets) -> I
 
 
 _TOLERANCE: Final = 1e-5
-"""Relative difference that a stretch may have: other writers round it to six digits."""
+"""Relative tolerance: other tools round `stretch` to six digits."""
 
 
 def contradictions(block: Block, first_core: Ints | None = None) -> Iterator[Found]:
-    """The values of derived columns that disagree with the others of their rows, by row of the block.
+    """Inconsistent derived columns, by row of the block.
 
-    `first_core` is each node's (`metrics.cores.first_cores`) where resources are cores; None: they are nodes.
+    `first_core` (`metrics.cores.first_cores`) is given if resources are cores.
     """
     numbers = block.schedule.number
     right = derived(block.schedule, 0, len(numbers))
@@ -319,7 +309,6 @@ def contradictions(block: Block, first_core: Ints | None = None) -> Iterator[Fou
 
 
 def _wrong_cores(block: Block, first_core: Ints) -> Iterator[Found]:
-    """Jobs whose cores are not on the nodes where their units are, or not as many as these ask for."""
     if columns.ALLOCATED not in block.names:
         return
     place = block.names.index(columns.ALLOCATED)
@@ -335,12 +324,11 @@ def _wrong_cores(block: Block, first_core: Ints) -> Iterator[Found]:
 
 
 def _text(value: Value) -> str:
-    """A value as it is written."""
     return "" if value is None else str(value)
 
 
 def _agree(text: str, value: Value) -> bool:
-    """Whether a field says this value, in whatever way it is written."""
+    """Whether a field equals a value in any notation."""
     if text == _text(value):
         return True
     try:

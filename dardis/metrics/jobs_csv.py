@@ -1,4 +1,4 @@
-"""Schedules as `jobs.csv`: one row a job in the schedule's order; what is read back equals what was written."""
+"""Reads and writes `jobs.csv` without loss."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 BLOCK_JOBS: Final = 8192
 BLOCK_CHARACTERS: Final = 1 << 21
-"""Jobs formatted or parsed at a time, and about how much text, so that it never fills the memory."""
+"""Block limits, to bound memory."""
 _LONGEST_FIELD: Final = 1 << 26
-"""Characters: the nodes of a job as wide as a machine of millions; longer is a quote that is never closed."""
+"""Characters: a job on millions of nodes; more is an unclosed quote."""
 _TIME_LIMIT: Final = 1 << 60
 _AMOUNT_LIMIT: Final = 1 << 31
-"""Amounts below this can be multiplied in 64 bits."""
+"""Products of smaller amounts fit 64 bits."""
 _MEGABYTE: Final = 1_000_000
 STATUS_NAMES: Final = tuple(status.name.lower() for status in Status)
 
@@ -43,7 +43,7 @@ Value: TypeAlias = str | int | float | None
 
 
 class Block(NamedTuple):
-    """Jobs that follow each other in a file: the schedule that they make, and its rows as text under these names."""
+    """Consecutive jobs: schedule, column names, rows as text."""
 
     schedule: Schedule
     names: list[str]
@@ -51,9 +51,9 @@ class Block(NamedTuple):
 
 
 def write_jobs(schedule: Schedule, path: Path, workload: str = "", allocated: Sequence[str] | None = None) -> None:
-    """Write `schedule` to `path`; `workload` is the name of the trace, `allocated` what each job had (None: its nodes).
+    """Write a schedule.
 
-    Raises OSError when the file can't be written.
+    `workload`: trace name; `allocated`: resources per job (default: nodes). Raises OSError.
     """
     columns.jobs_table(schedule).write_blocks(path, _blocks(schedule, workload, allocated))
 
@@ -67,7 +67,7 @@ def _blocks(schedule: Schedule, workload: str, allocated: Sequence[str] | None) 
 def values_of(
     schedule: Schedule, first: int, last: int, workload: str = "", allocated: Sequence[str] | None = None
 ) -> list[Sequence[Any]]:
-    """Values of the jobs `[first, last)` by column of `columns.jobs_table`; None where a job has no value."""
+    """Values of jobs `[first, last)` by column; None if missing."""
     span = slice(first, last)
     latest = schedule.latest[span]
     requests = zip(schedule.kinds, schedule.request[span].T.tolist(), strict=True)
@@ -99,12 +99,12 @@ def values_of(
 
 
 def job_frame(schedule: Schedule, workload: str) -> DataFrame:
-    """The columns of jobs.csv; `workload` is the name of the trace."""
+    """Data frame of jobs.csv; `workload` is the trace name."""
     return columns.jobs_table(schedule).frame(values_of(schedule, 0, len(schedule.number), workload))
 
 
 def derived(schedule: Schedule, first: int, last: int) -> dict[str, list[Value]]:
-    """The columns that follow from others, for the jobs `[first, last)`; None where a job has no value."""
+    """Derived columns of jobs `[first, last)`; None if missing."""
     span = slice(first, last)
     ran = schedule.ran[span]
     submit, start, finish = schedule.submit[span], schedule.start[span], schedule.finish[span]
@@ -122,7 +122,6 @@ def derived(schedule: Schedule, first: int, last: int) -> dict[str, list[Value]]
 
 
 def _where(known: Bools, values: Ints | Floats) -> list[Value]:
-    """The values as Python numbers, None where they are not known."""
     numbers: list[Value] = values.tolist()
     for place in np.flatnonzero(~known).tolist():
         numbers[place] = None
@@ -130,20 +129,17 @@ def _where(known: Bools, values: Ints | Floats) -> list[Value]:
 
 
 def read_jobs(path: Path) -> Schedule:
-    """Read a `jobs.csv`, ours or another's: columns in any order, others ignored, whole numbers also as `12.0`.
+    """Read any `jobs.csv`: columns in any order, integers also as `12.0`.
 
-    Needed are job_id, submission_time, requested_time, starting_time, finish_time, units, units_by_node, req_cores
-    and status. Without the rest earliest_start is submission_time, nobody has a deadline, attempts is 1, queue and
-    user are empty. What it says may be illegal: that is for `audit`. Raises InputError naming the line.
+    Required: job_id, submission_time, requested_time, starting_time, finish_time, units, units_by_node, req_cores,
+    status. Defaults: earliest_start is submission_time, no deadlines, attempts 1, no queue and user. Does not check
+    legality, see `audit`. Raises InputError.
     """
     return _joined([block.schedule for block in read_blocks(path)])
 
 
 def read_blocks(path: Path, tell: Callable[[int, int], object] | None = None) -> Iterator[Block]:
-    """What `read_jobs` reads, block by block, at least one; `tell` is told how many MB are read, and of how many.
-
-    A block has at most `BLOCK_JOBS` jobs, and is complete when it has `BLOCK_CHARACTERS`.
-    """
+    """Read a `jobs.csv` in blocks, at least one; `tell` gets MB read and total."""
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_FIELD))
     try:
         with path.open("rb") as raw, TextIOWrapper(raw, encoding="utf-8", newline="") as file:
@@ -165,7 +161,6 @@ def read_blocks(path: Path, tell: Callable[[int, int], object] | None = None) ->
 
 
 def _chunks(lines: Iterator[tuple[int, list[str]]]) -> Iterator[list[tuple[int, list[str]]]]:
-    """The lines in parts of bounded size; one part without lines where there are none."""
     chunk: list[tuple[int, list[str]]] = []
     size, last = 0, None
     for line in lines:
@@ -179,18 +174,18 @@ def _chunks(lines: Iterator[tuple[int, list[str]]]) -> Iterator[list[tuple[int, 
 
 
 class _Column(NamedTuple):
-    """How the text of one column is read. `empty` stands for no text, None: text is needed."""
+    """Parser of a column; `empty` replaces empty text (None: invalid)."""
 
     parse: Callable[[str], Any]
     expected: str
     empty: Any = None
     needed: bool = True
     whole: tuple[int, int] | None = None
-    """Where it holds whole numbers: the least and the largest."""
+    """Range of whole numbers."""
 
 
 def _whole(least: int, most: int, expected: str) -> _Column:
-    """A column of whole numbers in `[least, most]`; pandas writes them as `12.0` beside empty fields."""
+    """Column of whole numbers; pandas may write `12.0`."""
 
     def parse(text: str) -> int:
         return whole_number(text.removesuffix(".0"), least, most)
@@ -223,7 +218,6 @@ _COLUMNS: Final = {
 
 
 def _found(path: Path, names: list[str]) -> dict[str, tuple[int, _Column]]:
-    """The columns of a file that are read: where they are, and how they are read."""
     known = _COLUMNS | {name: _AMOUNT for name in names if name.startswith(columns.REQUEST_PREFIX)}
     missing = [name for name, column in known.items() if column.needed and name not in names]
     if missing:
@@ -237,7 +231,6 @@ def _found(path: Path, names: list[str]) -> dict[str, tuple[int, _Column]]:
 def _block(
     path: Path, names: list[str], found: dict[str, tuple[int, _Column]], chunk: list[tuple[int, list[str]]]
 ) -> Block:
-    """What some lines of a file say."""
     for line, row in chunk:
         if len(row) != len(names):
             raise InputError(f"{path} line {line}", f"{len(row)} values", f"{len(names)}, as in line 1")
@@ -259,7 +252,6 @@ def _block(
 
 
 def _parse(path: Path, name: str, column: _Column, texts: list[tuple[int, str]]) -> list[Any]:
-    """The values of a chunk of one column, from (line, text)."""
     if (numbers := _all_whole(column, [text for _, text in texts])) is not None:
         return numbers
     parse, empty = column.parse, column.empty
@@ -273,7 +265,7 @@ def _parse(path: Path, name: str, column: _Column, texts: list[tuple[int, str]])
 
 
 def _all_whole(column: _Column, texts: list[str]) -> list[int] | None:
-    """The values of a column of whole numbers at once, for speed; None where one has to be looked at alone."""
+    """Parse whole numbers in bulk; None if cells need single checks."""
     if column.whole is None:
         return None
     filled = texts if column.empty is None else [text for text in texts if text]
@@ -285,8 +277,6 @@ def _all_whole(column: _Column, texts: list[str]) -> list[int] | None:
 
 
 def _schedule(values: dict[str, list[Any]], count: int) -> Schedule:
-    """The struct of arrays of some jobs, from what their columns say."""
-
     def numbers(name: str, otherwise: Ints | None = None) -> Ints:
         return otherwise if otherwise is not None and name not in values else np.array(values[name], dtype=np.int64)
 
@@ -313,7 +303,6 @@ def _schedule(values: dict[str, list[Any]], count: int) -> Schedule:
 
 
 def _joined(parts: list[Schedule]) -> Schedule:
-    """The jobs of all parts, at least one, that have the same kinds, as one schedule."""
     whole: dict[str, Any] = {"kinds": parts[0].kinds}
     apart = {"kinds", "placed", "parts"} if parts[0].taken is not None else {"kinds", "placed", "parts", "taken"}
     for name in (field.name for field in fields(Schedule) if field.name not in apart):

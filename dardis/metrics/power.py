@@ -1,4 +1,4 @@
-"""Power and money of a run, and the surroundings that a platform states for it."""
+"""Power and cost of a run."""
 
 from __future__ import annotations
 
@@ -52,16 +52,16 @@ SEGMENTS: Final = CsvTable(
 
 
 class NoCooling:
-    """Stands for a plant that the platform does not name."""
+    """Cooling for platforms without a plant."""
 
     def watts(self, temp_c: Floats | float, it_w: Floats | float) -> Floats:
-        """Nothing."""
+        """Return 0 W."""
         return np.zeros(np.broadcast(temp_c, it_w).shape)
 
 
 @dataclass(frozen=True)
 class PowerTerms:
-    """All that a platform says of power and money, read and checked."""
+    """Validated power and cost terms."""
 
     platform: Platform
     around: Surroundings
@@ -72,7 +72,7 @@ class PowerTerms:
 
 @dataclass(frozen=True)
 class PowerReport:
-    """What a schedule draws and earns; no `account` where it can't be told, for the reasons in `warnings`."""
+    """Power and cost of a schedule; without `account`, see `warnings`."""
 
     terms: PowerTerms
     account: Account | None = None
@@ -83,9 +83,9 @@ class PowerReport:
 def power_terms(
     platform: Platform, offset: int | None, first: int, last: int, files: InputFiles | None = None
 ) -> PowerTerms | None:  # fmt: skip
-    """The platform's terms for a trace that is submitted from `first` to `last`; None where it says nothing of power.
+    """Terms for a trace submitted from `first` to `last`; None without power data.
 
-    `offset` is Unix time less trace time, where it is known. Raises InputError for files that are no good for it.
+    `offset`: Unix time minus trace time, if known. Raises InputError.
     """
     if not platform.says_of_power:
         return None
@@ -108,14 +108,14 @@ def power_terms(
     if surroundings.assumed:
         warnings.append(surroundings.assumed)
     if cooling is not None and around.weather is not None:
-        cooling.watts(conditions.temp_c, full_watts(platform))  # a table that does not reach so far says so now
+        cooling.watts(conditions.temp_c, full_watts(platform))  # report a too small table early
     return PowerTerms(platform, surroundings, cooling, tariff_of(around, offset), tuple(warnings))
 
 
 def power_report(
     terms: PowerTerms, schedule: Schedule, window: tuple[int, int] | None = None, downtime: Downtime | None = None
 ) -> PowerReport:
-    """What the schedule draws and earns in the window: by default from the first submission to the last end."""
+    """Power and cost in the window, by default first submission to last end."""
     if not schedule.ran.any():
         return PowerReport(terms)
     start, end = window or (int(schedule.submit.min()), int(schedule.finish[schedule.ran].max()))
@@ -126,14 +126,14 @@ def power_report(
             work_of(schedule, terms.platform), downtime or Downtime.none(), MachinePower.of_platform(terms.platform),
             conditions, cooling, terms.tariff,
         )  # fmt: skip
-    except InputError as error:  # the run is over: what it found is worth more than its price
+    except InputError as error:  # the run is over: keep its results without the cost
         return PowerReport(terms, warnings=(f"power and money can't be told: {error}",))
     over = f"{figures.over_limit_kwh:.1f} kWh above a power limit that must not be exceeded"
     return PowerReport(terms, figures, conditions, () if figures.feasible else (over,))
 
 
 def power_metrics(report: PowerReport) -> dict[str, Number]:
-    """The figures by `KEYS`; None for what the platform does not say enough about."""
+    """Figures by `KEYS`; None if unknown."""
     told = report.account
     if told is None:
         return dict.fromkeys(KEYS)
@@ -155,7 +155,7 @@ def power_metrics(report: PowerReport) -> dict[str, Number]:
 
 
 def write_power(path: Path, told: Account, conditions: Conditions) -> None:
-    """Write `power.csv`: one row a segment of at most an hour, mean powers and the money of each."""
+    """Write `power.csv`: means and money per segment."""
     columns = (
         told.edges[:-1], told.edges[1:], conditions.temp_c, told.price_per_kwh, told.gco2_per_kwh, told.it_w,
         told.idle_w, told.off_w, told.switching_w, told.cooling_w, told.income, told.energy_cost, told.cooling_cost,
@@ -169,10 +169,7 @@ Reader = Callable[[Path, tuple[int, int]], Series]
 def find_cooling(
     text: str, design_w: float | None = None, rows: str = Rows.NEAREST, read: Read = Path.read_bytes
 ) -> Cooling:  # fmt: skip
-    """The plant that `air`, `hybrid` or the file of a table names; a modelled one is built for `design_w`.
-
-    Raises InputError for a file that is no table.
-    """
+    """Plant `air` or `hybrid` (sized for `design_w`), or a table file. Raises InputError."""
     if text in MODELLED_PLANTS:
         return modelled(Plant(text), design_w or DESIGN_W)
     if not is_file(Path(text)):
@@ -185,9 +182,9 @@ def find_cooling(
 def platform_cooling(
     platform: Platform, text: str | None = None, read: Read = Path.read_bytes
 ) -> Cooling | None:  # fmt: skip
-    """The platform's plant, or with `text` another in its place; None where neither names one.
+    """Plant of the platform, or `text`; None if neither is named.
 
-    Without `cooling_design_w` a modelled plant is built for the machine, see `design_watts`.
+    `design_watts` is the default size.
     """
     around = platform.facility
     named = text or around.cooling
@@ -197,7 +194,7 @@ def platform_cooling(
 
 
 def tariff_of(facility: Facility, offset: int | None) -> Tariff:
-    """The contract on the trace's clock (Unix time − `offset`). Raises InputError for limits without a calendar."""
+    """Contract in trace time (Unix time − `offset`). Raises InputError without a calendar."""
     if facility.limits and offset is None:
         raise missing_calendar("tariff.limits")
     return Tariff(
@@ -214,30 +211,30 @@ def tariff_of(facility: Facility, offset: int | None) -> Tariff:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """Weather, prices and carbon of a platform: files or one value for all the time; None: not stated."""
+    """Weather, prices and carbon: file, constant, or None."""
 
     weather: str | float | None
     prices: str | float | None
     carbon: str | float | None
     offset: int | None
-    """Unix time less trace time; None where the trace's calendar is not known."""
+    """Unix time minus trace time; None if unknown."""
     money: Money = DEFAULT_MONEY
-    """What prices are told in."""
+    """Currency of prices."""
     held_s: int = 0
-    """So much may lack at the end of the prices that are asked for: the last one holds on."""
+    """Seconds for which the last price holds beyond the data."""
     files: InputFiles = field(default_factory=InputFiles)
-    """By which each file is read once."""
+    """Cache of read files."""
 
     def weather_over(self, path: Path, span: tuple[int, int]) -> Series:
         """Outdoor temperature, °C. Raises InputError."""
         return self.files.once(read_weather, path).over(span)
 
     def known_prices(self, path: Path, span: tuple[int, int]) -> Series:
-        """Prices per kWh in our money. Raises InputError."""
+        """Prices per kWh in `money`. Raises InputError."""
         return self.files.once(read_prices, path).over(span, self.money)
 
     def prices_over(self, path: Path, span: tuple[int, int]) -> Series:
-        """The same; where only their end lacks, the last one holds on. Raises InputError."""
+        """Prices, extended by at most `held_s`. Raises InputError."""
         return self.known_prices(path, span).held(span[1], self.held_s)
 
     def carbon_over(self, path: Path, span: tuple[int, int]) -> Series:
@@ -245,9 +242,9 @@ class Surroundings:
         return self.files.once(read_carbon, path).over(span)
 
     def over(self, start: int, end: int) -> Conditions:
-        """Conditions over `[start, end)` of the trace's clock; what is not stated is 0.
+        """Conditions over `[start, end)` of trace time; 0 if not stated.
 
-        Raises InputError for a file that can't be read, does not cover all of it, or has no calendar to go with it.
+        Raises InputError for unreadable or incomplete files, or a missing calendar.
         """
         offset = self.offset or 0
         span = (start + offset, end + offset)
@@ -260,7 +257,7 @@ class Surroundings:
 
     @property
     def assumed(self) -> str | None:
-        """What had to be assumed to read the files, for people; None where nothing had to be."""
+        """Assumption about the files, or None."""
         return self.files.once(read_weather, Path(self.weather)).assumed if isinstance(self.weather, str) else None
 
     def _series(self, key: str, stated: str | float | None, read: Reader, span: tuple[int, int]) -> Series:

@@ -1,4 +1,4 @@
-"""Does a schedule have the jobs that were asked for, as they were asked? Its rows against the jobs of a trace."""
+"""Checks schedules against requested jobs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dardis.model.schedule import Schedule
 
 
 class Changed(NamedTuple):
-    """What events have made of a job: what it asked for in the end, and how long it ran before its nodes failed."""
+    """Job after events; `ran`: runtime until node failure, or None."""
 
     number: int
     walltime: int
@@ -27,11 +27,10 @@ class Changed(NamedTuple):
 
 @dataclass(frozen=True)
 class AskedJobs:
-    """The jobs of a run, ascending by number; arrays of shape (jobs,), `request` (jobs, kinds) of one unit.
+    """Jobs by number; arrays (jobs,), `request` (jobs, kinds) per unit.
 
-    `duration` is how long a job runs, its runtime cut at its walltime, and `killed` whether it was cut; one of which a
-    node `failed` ran until then. One that `follows` another is submitted when that has ended, if that is later than
-    `submit`.
+    `duration`: runtime cut at walltime; `killed`: cut; `failed`: ran until a node failure. A job that `follows` another
+    is submitted at the other's end, but not before `submit`.
     """
 
     kinds: tuple[str, ...]
@@ -47,11 +46,11 @@ class AskedJobs:
     queue: NDArray[np.object_]
     runtime: Ints
     shaped: Mapping[int, Actual] = field(default_factory=dict)
-    """Those that ask for more than units on any nodes, by number."""
+    """Jobs that request more than units on any nodes."""
 
     @classmethod
     def of(cls, jobs: Sequence[Actual], kinds: tuple[str, ...]) -> AskedJobs:
-        """Those of a machine that has these kinds."""
+        """Build from jobs; `kinds` of the machine."""
         jobs = sorted(jobs, key=lambda job: job.number)
 
         def column(values: Iterator[int]) -> Ints:
@@ -74,7 +73,7 @@ class AskedJobs:
         )
 
     def changed(self, jobs: Sequence[Changed]) -> AskedJobs:
-        """The jobs as events have made them; numbers that nobody asked for are left out."""
+        """Apply events; ignore unknown numbers."""
         walltime, queue, duration, killed, failed = (
             self.walltime.copy(), self.queue.copy(), self.duration.copy(), self.killed.copy(), self.failed.copy()
         )  # fmt: skip
@@ -88,7 +87,7 @@ class AskedJobs:
         return replace(self, walltime=walltime, queue=queue, duration=duration, killed=killed, failed=failed)
 
     def as_taken(self, s: Schedule) -> AskedJobs:
-        """The same, those of several requests as if they had asked for nothing but what they were run as."""
+        """Reduce alternatives to the request used in `s`."""
         several = {number: job for number, job in self.shaped.items() if len(job.asked.requests) > 1}
         if not several:
             return self
@@ -104,11 +103,11 @@ class AskedJobs:
         return replace(self, walltime=walltime, units=units, request=request, duration=duration, killed=killed)
 
     def broken(self, s: Schedule, sets: NodeSets) -> list[Iterator[Found]]:
-        """For each thing that was asked, the jobs of a block that have another; numbers that nobody asked for not."""
+        """Jobs that differ, per property; ignores unknown numbers."""
         return [*self.as_taken(s).differing(s), broken_shapes(s, self.shaped, self.kinds, sets)]
 
     def differing(self, s: Schedule) -> list[Iterator[Found]]:
-        """The same of times, units and amounts, where each has one request."""
+        """Jobs that differ in time, units or amounts."""
         place = np.minimum(np.searchsorted(self.number, s.number), max(len(self.number) - 1, 0))
         known = np.flatnonzero(self.number[place] == s.number) if len(self.number) else np.zeros(0, dtype=np.int64)
         place = place[known]

@@ -1,4 +1,4 @@
-"""Figures of the whole machine: use over time, desired profile, and downtime of nodes."""
+"""System metrics: use, desired profile, node downtime."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dardis.model.target import DesiredProfile
 
 
 def used_profile(schedule: Schedule, kind: str) -> StepFunction:
-    """How much of a kind all jobs together hold, over time; 0 for a kind that no job knows."""
+    """Amount in use over time."""
     if kind not in schedule.kinds:
         return ZERO
     ran = schedule.ran
@@ -30,21 +30,21 @@ def used_profile(schedule: Schedule, kind: str) -> StepFunction:
 
 
 def desired_total(platform: Platform, desired: DesiredProfile | None, kind: str) -> StepFunction:
-    """What is wished of a kind on the whole machine: its capacity without a desired profile."""
+    """Desired use on the machine; by default the capacity."""
     return (desired or DesiredProfile(platform)).total(platform.kinds.index(kind))
 
 
 def trimmed(schedule: Schedule, trim: tuple[int, int] | None) -> tuple[Ints, tuple[int, int] | None]:
-    """Indices of the jobs that count, and the window that `trim` (warm-up and cool-down in s) leaves, if it is given.
+    """Indices of counted jobs, and the trim window (or None).
 
-    The window reaches from the first submission plus warm-up to the last minus cool-down; the jobs submitted in it,
-    ends included, count. Raises InputError when it is empty.
+    `trim`: warm-up and cool-down in s. Jobs count if submitted between first submission plus warm-up and last
+    submission minus cool-down, inclusive. Raises InputError for an empty window.
     """
     return counted_jobs(schedule.submit, trim)
 
 
 def counted_jobs(submit: Ints, trim: tuple[int, int] | None) -> tuple[Ints, tuple[int, int] | None]:
-    """As `trimmed`, of when jobs were submitted."""
+    """Like `trimmed`, from submission times."""
     everyone = np.arange(len(submit))
     if trim is None or len(everyone) == 0:
         return everyone, None
@@ -53,7 +53,7 @@ def counted_jobs(submit: Ints, trim: tuple[int, int] | None) -> tuple[Ints, tupl
 
 
 def trim_window(first: int, last: int, trim: tuple[int, int]) -> tuple[int, int]:
-    """What `trim` leaves of the time from the first submission to the last. Raises InputError when that is nothing."""
+    """Window left by `trim`. Raises InputError if empty."""
     start, end = first + trim[0], last - trim[1]
     if min(trim) < 0 or start > end:
         found = f"{trim[0]},{trim[1]} leaves nothing of {last - first} s from the first submission to the last"
@@ -64,9 +64,9 @@ def trim_window(first: int, last: int, trim: tuple[int, int]) -> tuple[int, int]
 def schedule_metrics(
     schedule: Schedule, platform: Platform, desired: DesiredProfile | None, trim: tuple[int, int] | None = None
 ) -> dict[str, Number]:
-    """The figures of `metrics.json` that a schedule alone gives; None where one has no meaning.
+    """Figures of `metrics.json` from the schedule; None if undefined.
 
-    With `trim` the jobs' figures are of the jobs submitted in its window, the machine's of all use in that window.
+    With `trim`, job figures cover jobs submitted in the window, system figures all use in the window.
     """
     counted, window = trimmed(schedule, trim)
     figures = group_metrics(schedule, platform, footprints(schedule), counted)
@@ -90,7 +90,7 @@ def schedule_metrics(
 
 
 def core_utilisation(schedule: Schedule, platform: Platform, window: tuple[int, int] | None) -> float | None:
-    """Share of the machine's cores in use: from the first submission to the last end, or in the window."""
+    """Share of cores in use in the window, by default first submission to last end."""
     if window is None:
         span = makespan(schedule, np.arange(len(schedule.number))) or 0
         used = int(core_seconds(schedule).sum())
@@ -102,14 +102,14 @@ def core_utilisation(schedule: Schedule, platform: Platform, window: tuple[int, 
 
 
 def _pieces(f: StepFunction, g: StepFunction, start: int, end: int) -> tuple[Ints, Ints, Ints]:
-    """Lengths of the pieces of `[start, end)` on which both are constant, and the values of both there."""
+    """Lengths and values of f and g on their constant pieces within `[start, end)`."""
     inner = breakpoints([f, g])
     edges = np.concatenate([[start], inner[(inner > start) & (inner < end)], [max(start, end)]]).astype(np.int64)
     return np.diff(edges), f.at(edges[:-1]), g.at(edges[:-1])
 
 
 def overutilisation(used: StepFunction, desired: StepFunction, window: tuple[int, int] | None = None) -> int:
-    """Amount times seconds of use above what is desired, in the window or at all times."""
+    """Amount times seconds of use above `desired`."""
     if len(used.times) < 2:
         return 0
     lengths, f, g = _pieces(used, desired, *(window or (int(used.times[1]), int(used.times[-1]))))
@@ -117,13 +117,13 @@ def overutilisation(used: StepFunction, desired: StepFunction, window: tuple[int
 
 
 def dissimilarity(used: StepFunction, desired: StepFunction, start: int, end: int) -> float | None:
-    """How far the shape of `used` (f) is from that of `desired` (g) over the seconds of `[start, end)`.
+    """Difference in shape between `used` (f) and `desired` (g) over `[start, end)`.
 
-    (R_gg − ψ R_gf) / R_gg, with R_gg = Σ g², R_gf = Σ g f and ψ the least g / f over the seconds with f > 0: 0 for
-    the same shape, 1 for nothing in common. None when nothing is desired there. Computed exactly, rounded once.
+    (R_gg − ψ R_gf) / R_gg, with R_gg = Σ g², R_gf = Σ g f, and ψ the least g / f over seconds with f > 0. 0: same
+    shape; 1: nothing in common; None: nothing desired. Exact, rounded once.
     """
     lengths, f, g = _pieces(used, desired, start, end)
-    pieces = list(zip(lengths.tolist(), f.tolist(), g.tolist(), strict=True))  # Python's integers have no limit
+    pieces = list(zip(lengths.tolist(), f.tolist(), g.tolist(), strict=True))  # Python integers do not overflow
     r_gg = sum(length * wished * wished for length, _, wished in pieces)
     r_gf = sum(length * wished * held for length, held, wished in pieces)
     if r_gg == 0:
@@ -132,26 +132,26 @@ def dissimilarity(used: StepFunction, desired: StepFunction, start: int, end: in
 
 
 def _least_ratio(g: Ints, f: Ints) -> Fraction:
-    """The least g / f where f > 0; 1 where f is 0 everywhere, as any factor leaves it so."""
+    """Least g / f where f > 0; 1 without such seconds."""
     some = f > 0
     if not some.any():
         return Fraction(1)
     ratios = g[some] / f[some]
-    # Rounding keeps the order of quotients, so the least is among those that round to the least.
+    # Rounding preserves order, so the least ratio is among the ratios with the least rounded value.
     nearest = ratios == ratios.min()
     pairs = set(zip(g[some][nearest].tolist(), f[some][nearest].tolist(), strict=True))
     return min(Fraction(*pair) for pair in pairs)
 
 
 def write_profile(path: Path, schedule: Schedule, platform: Platform, desired: DesiredProfile | None) -> None:
-    """Write `profile.csv`: `time_s`, and of each kind what is used and desired from then on, where any changes."""
+    """Write `profile.csv`, a row per change."""
     values = profile_values(schedule, platform, desired)
     blocks = (values[:, first : first + BLOCK_ROWS].tolist() for first in range(0, values.shape[1], BLOCK_ROWS))
     profile_table(platform).write_blocks(path, blocks)
 
 
 def profile_table(platform: Platform) -> CsvTable:
-    """The columns of `profile.csv`."""
+    """Columns of `profile.csv`."""
     columns = [
         Column(f"{kind}_{what}", WHOLE, f"{what} from then on")
         for kind in platform.kinds
@@ -161,11 +161,11 @@ def profile_table(platform: Platform) -> CsvTable:
 
 
 def profile_values(schedule: Schedule, platform: Platform, desired: DesiredProfile | None) -> Ints:
-    """The values of `profile.csv`, shape (columns, rows)."""
+    """Values of `profile.csv`, shape (columns, rows)."""
     functions = []
     for kind in platform.kinds:
         functions += [used_profile(schedule, kind), desired_total(platform, desired, kind)]
-    times = breakpoints(functions)[1:]  # the first is before all time
+    times = breakpoints(functions)[1:]  # the first breakpoint precedes all time
     values = np.stack([function.at(times) for function in functions])
     changed = np.ones(len(times), dtype=np.bool_)
     changed[1:] = np.any(values[:, 1:] != values[:, :-1], axis=0)
@@ -186,9 +186,9 @@ KEYS: Final = ("node_switches", "cycles_per_node_day", "off_share", "mean_boot_d
 def switching_metrics(
     schedule: Schedule, platform: Platform, downtime: Downtime, boot_delay: Ints | None
 ) -> dict[str, Number]:
-    """The figures of `metrics.json` about nodes that are switched (docs/metrics.md).
+    """Figures about switched nodes (docs/metrics.md).
 
-    `boot_delay` (jobs,): how long each job waited for boots, None where nobody measured it.
+    `boot_delay` (jobs,): wait for boots in s; None if not measured.
     """
     figures: dict[str, Number] = dict.fromkeys(KEYS)
     ran = schedule.ran
@@ -210,12 +210,12 @@ def switching_metrics(
 
 
 def write_downtime(path: Path, downtime: Downtime) -> None:
-    """Write one row for each time that a node was down."""
+    """Write one row per downtime of a node."""
     TIMES_DOWN.write(path, ((node, down, None if up == FOREVER else up) for node, down, up in downtime.rows))
 
 
 def read_downtime(path: Path) -> Downtime:
-    """Read what `write_downtime` wrote, in any order. InputError names file and line."""
+    """Read node downtimes. Raises InputError."""
     cells = TIMES_DOWN.read(path)
     spans = np.stack([cells.whole("node"), cells.whole("down_s"), cells.whole("up_s", empty=FOREVER)])
     return Downtime(*spans[:, np.lexsort(spans[::-1])].copy())

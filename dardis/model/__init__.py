@@ -1,1 +1,1 @@
-"""The words of the domain. Imports nothing else of the project and no outside library but numpy and annotated-types."""
+"""Domain types. Imports only numpy and annotated-types from outside."""

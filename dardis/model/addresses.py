@@ -1,6 +1,6 @@
-"""Addresses of messages (jobs, hosts, task managers), and the tree of hosts by ranges.
+"""Addresses of messages, and the tree of hosts by ranges.
 
-They are numbers while the program runs; it is the type checker that tells them apart.
+Only type checkers tell addresses apart.
 """
 
 from __future__ import annotations
@@ -14,47 +14,43 @@ import numpy as np
 from dardis.model.arrays import Ints
 
 JobId = NewType("JobId", int)
-"""The number of a job, as its trace has it."""
+"""Number of a job in its trace."""
 HostId = NewType("HostId", int)
 """Counted from 0."""
 ManagerAddress = NewType("ManagerAddress", int)
-"""Less than 0, so that no host has it."""
+"""Negative, so different from every host."""
 Address = HostId | ManagerAddress
-"""Of a machine that takes messages."""
 
 FIRST_HOST: Final = HostId(0)
-"""The first host, or the only one."""
 
 
 def all_hosts(count: int) -> Sequence[HostId]:
-    """So many hosts."""
+    """All `HostId`s below `count`."""
     return cast("Sequence[HostId]", range(count))
 
 
 def address_of(manager: int) -> ManagerAddress:
-    """The address of a task manager, counted from 0."""
+    """Address of a task manager, numbered from 0."""
     return ManagerAddress(-1 - manager)
 
 
 def manager_at(address: ManagerAddress) -> int:
-    """The task manager at an address, counted from 0."""
+    """Number of the task manager at an address."""
     return -1 - address
 
 
 def is_manager(address: Address) -> TypeGuard[ManagerAddress]:
-    """Whether a task manager has this address; else a host has it."""
+    """Whether the address belongs to a task manager."""
     return address < 0
 
 
 ONLY_MANAGER: Final = address_of(0)
-"""The address of the task manager where there is one."""
 
 
 def parts_of(first: int, last: int, arity: int, gone: Sequence[int] = ()) -> list[tuple[HostId, int]]:
-    """Split the hosts `[first, last)` into at most `arity` parts of nearly equal size, each with a living first host.
+    """Split the hosts `[first, last)` into at most `arity` similar parts, each with a living first host.
 
-    `gone` are the dead hosts, ascending; a part whose first hosts are dead begins at the next that lives, and one
-    without any is left out.
+    `gone` lists the dead hosts, ascending. Dead parts are omitted.
     """
     count = last - first
     parts = min(arity, count)
@@ -68,7 +64,7 @@ def parts_of(first: int, last: int, arity: int, gone: Sequence[int] = ()) -> lis
 
 
 def living(first: int, last: int, gone: Sequence[int]) -> HostId:
-    """The first host from `first` on that is not gone; `last` where there is none before it."""
+    """First living host from `first` on, else `last`."""
     place = bisect_left(gone, first)
     while first < last and place < len(gone) and gone[place] == first:
         first += 1
@@ -77,7 +73,7 @@ def living(first: int, last: int, gone: Sequence[int]) -> HostId:
 
 
 def child_counts(hosts: int, arity: int) -> Ints:
-    """How many children each host has in the tree over `[0, hosts)`; shape (hosts,)."""
+    """Number of children per host in a tree, shape (hosts,)."""
     counts = np.zeros(hosts, dtype=np.int64)
     ranges = [(0, hosts)] if hosts else []
     while ranges:
@@ -89,7 +85,7 @@ def child_counts(hosts: int, arity: int) -> Ints:
 
 
 def levels_below(hosts: int, arity: int) -> int:
-    """How many levels the tree over so many hosts has below its root."""
+    """Number of levels below the root of a tree."""
     levels = 0
     while hosts > 1:
         hosts = -(-(hosts - 1) // arity)  # the largest part

@@ -1,4 +1,4 @@
-"""Types of arrays, and a base of immutable values of which many are made."""
+"""Array types, and a decorator for immutable values."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Integers = NDArray[np.integer[Any]]
-"""Of any width."""
 Sets = NDArray[np.object_]
-"""Bit sets of node groups, Python integers (`dardis.model.node_sets`)."""
+"""Bit sets (see `dardis.model.node_sets`)."""
 
 
 if TYPE_CHECKING:
@@ -23,10 +22,7 @@ if TYPE_CHECKING:
 else:
 
     def value(*, frozen: bool, slots: bool) -> Callable[[type], type]:
-        """Make a dataclass; that it is `frozen` is seen by type checkers alone.
-
-        To make one of seven fields takes a seventh of the time so (0.24 against 1.7 µs).
-        """
+        """Make a dataclass, frozen for type checkers only, since creation is seven times faster."""
         return dataclass(slots=slots, unsafe_hash=frozen)
 
 

@@ -1,4 +1,4 @@
-"""A decision tree in words."""
+"""Decision tree in words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Branch:
-    """A question with what follows if it is answered by yes or no; or a leaf, without either, and what it says."""
+    """A question with branches, or a leaf."""
 
     said: str
     yes: Branch | None = None
@@ -15,10 +15,10 @@ class Branch:
 
     @property
     def leaves(self) -> int:
-        """How many leaves are below, itself included."""
+        """Number of leaves."""
         return self.yes.leaves + self.no.leaves if self.yes and self.no else 1
 
     @property
     def depth(self) -> int:
-        """How many questions are asked at most."""
+        """Maximum number of questions."""
         return 1 + max(self.yes.depth, self.no.depth) if self.yes and self.no else 0

@@ -1,4 +1,4 @@
-"""What an empty machine could hold of a job, and how to say that it is too little."""
+"""Capacity of the empty machine, and rejection reasons."""
 
 from __future__ import annotations
 
@@ -13,24 +13,27 @@ from dardis.model.target import Split
 
 
 def could_hold(job: Job | Part, sets: NodeSets, *, distinct: bool) -> int:
-    """Units of a job without `requests`, or of a part, that the empty machine would hold; if `distinct`, one a node."""
+    """Number of units on the empty machine, at most one per node if `distinct`.
+
+    `job` has no `requests`.
+    """
     return sets.most_units(job.groups, job.request, distinct=distinct)
 
 
 def too_large(job: Job, kinds: Sequence[str], could: int) -> str:
-    """Why a job is rejected that the machine could never hold."""
+    """Rejection reason of a too large job."""
     parts = zip(job.request, kinds, strict=True)
     unit = ", ".join(amount_in_words(kind, amount) for amount, kind in parts if amount)
     return f"asks for {job.units} units of ({unit}); the machine holds {could}"
 
 
 def outside_desired(split: Split) -> str:
-    """Why a job is rejected that a hard desired profile allows at no time."""
+    """Rejection reason without a start within a hard desired profile."""
     return f"no start within the hard desired profile, as it is split over nodes (profile_split={split})"
 
 
 def hardest_first(request: Request, sets: NodeSets) -> list[int]:
-    """The places of the parts of a request, those first whose units fit on the fewest nodes, then the largest."""
+    """Order parts: units that fit on the fewest nodes first, then larger units."""
 
     def ease(place: int) -> tuple[int, float]:
         part = request.parts[place]
@@ -43,7 +46,7 @@ def hardest_first(request: Request, sets: NodeSets) -> list[int]:
 
 
 def no_place(job: Job, kinds: Sequence[str]) -> str:
-    """Why a job is rejected of whose requests the empty machine holds none."""
+    """Rejection reason if no request fits."""
     return (
         f"asks for {' or '.join(_words(request, kinds) for request in job.requests)}; the empty machine holds no such"
     )

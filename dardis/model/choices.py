@@ -1,4 +1,4 @@
-"""Settings that distributed and central dispatchers share, by their names, and how traces are resampled."""
+"""Settings of dispatchers and resampling."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from dardis.model.numbers import whole_number
 
 
 class Choice(StrEnum):
-    """A value of a setting, with its meaning: `FIRST = "first", "All feasible starts."`."""
+    """Value of a setting with a meaning: `FIRST = "first", "All feasible starts."`."""
 
     about: str
-    """Meaning, for the docs; empty: the word says it."""
+    """Meaning for the docs; empty if obvious."""
 
     def __new__(cls, word: str, about: str = "") -> Self:
-        """A value by its word."""
+        """Create a member."""
         member = str.__new__(cls, word)
         member._value_ = word
         member.about = about
@@ -130,21 +130,21 @@ class Correction(Choice):
 
 
 class Overrun(StrEnum):
-    """What becomes of a job that runs longer than its walltime: it is killed then, or its walltime is its runtime."""
+    """Jobs beyond the walltime are killed, or extended."""
 
     KILL = "kill"
     EXTEND = "extend"
 
 
 class Resources(StrEnum):
-    """What a resource is to those who read `allocated_resources` of jobs.csv."""
+    """Unit of `allocated_resources` in jobs.csv."""
 
     NODES = "nodes"
     CORES = "cores"
 
 
 class Scaling(StrEnum):
-    """What stays the same on more ranks: the machine, or each rank's part of it."""
+    """Constant as ranks grow: the machine, or the part per rank."""
 
     STRONG = "strong"
     WEAK = "weak"
@@ -155,7 +155,7 @@ LARGEST_WIDTH_S: Final = 366 * 86_400
 
 
 class How(StrEnum):
-    """What is drawn: which weeks, or when sessions begin."""
+    """Draw weeks, or move (shake) session starts."""
 
     WEEKS = "weeks"
     SHAKE = "shake"
@@ -163,7 +163,7 @@ class How(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Resampling:
-    """How traces are drawn; sessions are moved by up to `width_s`, in s."""
+    """Resampling method; `shake` moves sessions by up to `width_s` seconds."""
 
     how: How = How.WEEKS
     width_s: int = WIDTH_S
@@ -176,7 +176,7 @@ WEEKS: Final = Resampling()
 
 
 def resampling_of(text: str) -> Resampling:
-    """Read `weeks`, `shake` or `shake:WIDTH_S`; ValueError says what was expected."""
+    """Read `weeks`, `shake` or `shake:WIDTH_S`. Raises ValueError."""
     name, colon, width = text.partition(":")
     if text == How.WEEKS:
         return WEEKS

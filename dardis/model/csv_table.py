@@ -1,8 +1,8 @@
-"""Tables whose columns are declared once: CSV files, DataFrames and the docs follow from the declaration.
+"""Tables declared once by columns, for CSV files, DataFrames and docs.
 
     WAITS = CsvTable("waits.csv", Column("user", TEXT, "Who submitted."), Column("mean_wait_s", REAL, "Mean wait."))
 
-No text becomes a formula in a spreadsheet, and any text survives the way to a file and back.
+Texts never become spreadsheet formulas, and read back unchanged.
 """
 
 from __future__ import annotations
@@ -31,43 +31,39 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 BLOCK_ROWS: Final = 8192
-"""Rows formatted at a time."""
 _UNITS: Final = {
     "core_s": "core-seconds", "core_h": "core-hours", "kwh": "kWh", "kw": "kW", "w": "W", "kg": "kg", "eur": "currency",
     "s": "s", "ns": "ns", "c": "°C", "bytes": "bytes", "share": "share", "utc": "UTC",
 }  # fmt: skip
-"""By the end of a name, longer ends first."""
+"""Longer suffixes first."""
 _FORMULA: Final = re.compile(r"'*[=+\-@\t\r]")
-"""Begin of a text that a spreadsheet would run, or of one that was kept from it."""
+"""Formula, or protected text."""
 
 
 def as_cell(text: str) -> str:
-    """The text with one more apostrophe before it where a spreadsheet would run it, or where it looks like such a cell.
-
-    Never for numbers: a negative one stays as it is.
-    """
+    """Prefix a text with an apostrophe if a spreadsheet would execute it, or if it looks protected. Not for numbers."""
     return f"'{text}" if _FORMULA.match(text) else text
 
 
 def from_cell(cell: str) -> str:
-    """The text that `as_cell` wrote; a cell that nobody protected is taken as it is."""
+    """Reverse `as_cell`."""
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
 def unit_of(name: str) -> str:
-    """The unit that a name ends in; empty: it ends in none."""
+    """Unit in a name suffix, or ""."""
     return next((unit for end, unit in _UNITS.items() if name.endswith(f"_{end}") and "_per_" not in name), "")
 
 
 class Kind(Enum):
-    """What the cells of a column hold; every kind may have empty cells."""
+    """Value kind of a column. Cells may be empty."""
 
     WHOLE = "whole number"
     REAL = "number"
     WORD = "word"
-    """Words and notations of our own, such as `killed` or `0-3 7`."""
+    """Words and notations of DARDIS: `killed`, `0-3 7`."""
     TEXT = "text"
-    """Names that users choose: `as_cell` protects them."""
+    """User-chosen names, protected by `as_cell`."""
 
 
 WHOLE, REAL, WORD, TEXT = Kind
@@ -75,28 +71,28 @@ WHOLE, REAL, WORD, TEXT = Kind
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table. `meaning` is one sentence; `detail` says more, in Markdown, for the docs."""
+    """Column; `meaning` is one sentence, `detail` Markdown."""
 
     name: str
     kind: Kind
     meaning: str
     unit: str | None = None
-    """None: the unit that the name ends in (`_s`, `_w`)."""
+    """None: from the name suffix (`_s`, `_w`)."""
     form: str = ""
-    """Format of a number in files, such as `.6g`; empty: as short as it can be read back."""
+    """Number format; empty: the shortest exact form."""
     detail: str = ""
 
     @property
     def unit_text(self) -> str:
-        """The unit; empty for a number or a text."""
+        """Unit, or ""."""
         return unit_of(self.name) if self.unit is None else self.unit
 
     def renamed(self, name: str, **more: Any) -> Column:  # noqa: ANN401 (any field)
-        """The same column under another name."""
+        """Rename the column, keeping the unit."""
         return replace(self, name=name, unit=self.unit_text, **more)
 
     def cells(self, values: Sequence[Any]) -> Sequence[Any]:
-        """What a file holds for the values; None is an empty cell."""
+        """Convert values to file cells; None becomes empty."""
         if self.kind is TEXT:
             safe = {text: as_cell(text) for text in {value for value in values if isinstance(value, str)}}
             return [safe[value] if isinstance(value, str) else value for value in values]
@@ -105,7 +101,7 @@ class Column:
         return values
 
     def series(self, values: Any) -> Any:  # noqa: ANN401 (an array, or texts)
-        """Values for a DataFrame: whole numbers without a gap as int64, other numbers as float64 with NaN for None."""
+        """Convert for a DataFrame: int64 for gapless whole numbers, else float64 with NaN."""
         if self.kind in {WORD, TEXT}:
             return [*values]
         if isinstance(values, np.ndarray):
@@ -114,7 +110,7 @@ class Column:
 
 
 class CsvTable:
-    """The columns of a table in their order, and what follows from them. `name` is that of its file."""
+    """A table with ordered columns."""
 
     def __init__(self, name: str, *columns: Column) -> None:
         self.name, self.columns = name, columns
@@ -122,12 +118,12 @@ class CsvTable:
         self._changed = [(place, one.cells) for place, one in enumerate(columns) if one.form or one.kind is TEXT]
 
     def column(self, name: str) -> Column:
-        """The column of that name."""
+        """Column by name."""
         return self.columns[self.names.index(name)]
 
     @classmethod
     def of_fields(cls, name: str, record: type, form: str) -> CsvTable:
-        """The fields of a dataclass, such as `nodes: Annotated[int, "nodes of the machine"]`.
+        """Make a table of fields such as `nodes: Annotated[int, "nodes of the machine"]`.
 
         `form` is the format of real numbers.
         """
@@ -139,18 +135,18 @@ class CsvTable:
         return cls(name, *columns)
 
     def write(self, path: Path, rows: Iterable[Sequence[Any]]) -> None:
-        """Write rows of values in the order of the columns; the file is whole or absent. Raises OSError."""
+        """Write rows atomically. Raises OSError."""
         with atomic_text(path) as file:
             self._write(file, rows)
 
     def text(self, rows: Iterable[Sequence[Any]]) -> str:
-        """The rows as the text of a CSV file."""
+        """Rows as CSV text."""
         file = io.StringIO()
         self._write(file, rows)
         return file.getvalue()
 
     def write_blocks(self, path: Path, blocks: Iterable[Sequence[Sequence[Any]]]) -> None:
-        """As `write`, for speed of blocks of rows that follow each other: each has the values of every column."""
+        """Write blocks given by column. Faster than `write`."""
         with atomic_text(path) as file:
             writer = self._begun(file)
             for block in blocks:
@@ -166,27 +162,26 @@ class CsvTable:
             writer.writerows(self._cells([*zip(*block, strict=True)]))
 
     def _begun(self, file: TextIO) -> Any:  # noqa: ANN401 (a writer of the csv module has no name)
-        """A writer that has written the names. The csv module quotes a text with a lone CR if rows end in one."""
+        """Write the header. Only with CR LF does the csv module quote a lone CR."""
         texts = any(column.kind is TEXT for column in self.columns)
         writer = csv.writer(_LineFeeds(file), lineterminator="\r\n") if texts else csv.writer(file, lineterminator="\n")
         writer.writerow(self.names)
         return writer
 
     def _cells(self, block: Sequence[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
-        """Rows of a block as a file holds them."""
         columns = [*block]
         for place, cells in self._changed:
             columns[place] = cells(columns[place])
         return zip(*columns, strict=True)
 
     def frame(self, columns: Iterable[Sequence[Any]]) -> DataFrame:
-        """The values of every column as a DataFrame."""
+        """Make a DataFrame from column values."""
         from pandas import DataFrame
 
         return DataFrame({one.name: one.series(values) for one, values in zip(self.columns, columns, strict=True)})
 
     def read(self, path: Path) -> CsvCells:
-        """The cells of a file with just these columns. Raises InputError."""
+        """Read a file with exactly these columns. Raises InputError."""
         found = CsvCells.of_csv(path)
         if tuple(found.header) != self.names:
             raise InputError(f"{path}:1", f"not the columns of {self.name}", ",".join(self.names))
@@ -195,36 +190,35 @@ class CsvTable:
 
 @dataclass(frozen=True)
 class FilledTable:
-    """A table and its rows, once: for a file, or for a DataFrame."""
+    """A table with rows for one use."""
 
     table: CsvTable
     rows: Iterable[Sequence[Any]]
 
     def write(self, folder: Path) -> None:
-        """Write the file of the table to a folder. Raises OSError."""
+        """Write into a folder. Raises OSError."""
         self.table.write(folder / self.table.name, self.rows)
 
     def frame(self) -> DataFrame:
-        """The rows as a DataFrame."""
+        """A DataFrame."""
         return self.table.frame([*zip(*self.rows, strict=True)] or [()] * len(self.table.names))
 
 
 class _LineFeeds:
-    """Ends rows in LF that the csv module ends in CR LF."""
+    """File wrapper that changes CR LF into LF."""
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
 
     def write(self, row: str) -> int:
-        """Hand a whole row on."""
         return self._file.write(row[:-2] + "\n")
 
 
 class CsvCells:
-    """Cells of a table as texts, by column. Every complaint names the file and the row."""
+    """Text cells by column. Errors name file and row."""
 
     def __init__(self, place: str, header: list[str], rows: Iterable[tuple[int, list[str]]]) -> None:
-        """Take rows with their numbers; `place` and `:number` are how they are named. Raises InputError."""
+        """Take numbered rows; errors use `place:number`. Raises InputError."""
         self.place, self.header = place, header
         body = list(rows)
         self.lines = [line for line, _ in body]
@@ -235,13 +229,13 @@ class CsvCells:
 
     @classmethod
     def of_csv(cls, path: Path) -> CsvCells:
-        """The cells of a CSV file; rows have the numbers of their lines."""
+        """Read a CSV file with line numbers."""
         rows = csv_rows(path, read_text(path))
         _, header = next(rows, (1, []))
         return cls(str(path), header, rows)
 
     def values(self, name: str, parse: Callable[[str], T], expected: str) -> list[T]:
-        """What the texts of a column mean; `parse` raises ValueError."""
+        """Parse a column. `parse` raises ValueError, turned into InputError."""
         if self.header.count(name) != 1:
             raise InputError(f"{self.place}:1", f"not one column {name}", "each column once")
         found = []
@@ -253,11 +247,11 @@ class CsvCells:
         return found
 
     def rows(self) -> Iterator[tuple[int, tuple[str, ...]]]:
-        """Line and cells of each row."""
+        """Yield line numbers and cells."""
         return zip(self.lines, zip(*self._columns.values(), strict=True), strict=True)
 
     def whole(self, name: str, least: int = LEAST_INT64, most: int = LARGEST_INT64, empty: int | None = None) -> Ints:
-        """Whole numbers in `[least, most]`; `empty` is what an empty cell means, None: it is wrong."""
+        """Whole numbers of `[least, most]`. `empty` replaces empty cells (None: errors)."""
 
         def parse(text: str) -> int:
             return empty if empty is not None and not text else whole_number(text, least, most)
@@ -265,7 +259,7 @@ class CsvCells:
         return np.array(self.values(name, parse, "a whole number"), dtype=np.int64)
 
     def reals(self, name: str, *, may_be_empty: bool) -> Floats:
-        """Finite numbers; NaN for a cell that is empty, where it may be."""
+        """Finite numbers, NaN for permitted empty cells."""
 
         def parse(text: str) -> float:
             return math.nan if may_be_empty and not text else decimal_number(text)
@@ -273,6 +267,6 @@ class CsvCells:
         return np.array(self.values(name, parse, "a number"), dtype=np.float64)
 
     def refuse(self, wrong: Bools, found: str) -> None:
-        """Complain of the first row for which something wrong is true."""
+        """Raise InputError at the first row marked `wrong`."""
         if wrong.any():
             raise InputError(f"{self.place}:{self.lines[int(np.argmax(wrong))]}", found)

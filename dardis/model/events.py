@@ -1,4 +1,4 @@
-"""What happens at a site beside jobs that arrive and end (thesis 4.3), and what dispatchers are told of it."""
+"""Site events besides job arrivals and ends (thesis 4.3)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dardis.model.platform import Platform
 
 @dataclass(frozen=True, slots=True)
 class QueueStopped:
-    """From now on no job of the queue starts."""
+    """Jobs of the queue stop starting."""
 
     at: int
     queue: str
@@ -18,7 +18,7 @@ class QueueStopped:
 
 @dataclass(frozen=True, slots=True)
 class QueueStarted:
-    """Jobs of a queue that was stopped may start again."""
+    """Jobs of the queue may start again."""
 
     at: int
     queue: str
@@ -26,19 +26,19 @@ class QueueStarted:
 
 @dataclass(frozen=True, slots=True)
 class JobChanged:
-    """A job that has not begun asks for another walltime, or is moved to another queue; None: as it was."""
+    """New walltime or queue of a waiting job; None: unchanged."""
 
     at: int
     job: JobId
     walltime: int | None = None
     queue: str | None = None
     groups: int = 0
-    """The node groups that it may use in that queue."""
+    """Node groups permitted in the new queue."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodesDown:
-    """Nodes fail, and kill what runs on them."""
+    """Nodes fail and kill their jobs."""
 
     at: int
     nodes: tuple[int, ...]
@@ -46,7 +46,7 @@ class NodesDown:
 
 @dataclass(frozen=True, slots=True)
 class NodesUp:
-    """Nodes that had failed are there again."""
+    """Failed nodes are back."""
 
     at: int
     nodes: tuple[int, ...]
@@ -54,7 +54,7 @@ class NodesUp:
 
 @dataclass(frozen=True, slots=True)
 class ReservationMade:
-    """Somebody asks for one of the machine's reservations that does not stand yet."""
+    """A reservation is made."""
 
     at: int
     name: str
@@ -65,16 +65,16 @@ SiteEvent = QueueStopped | QueueStarted | JobChanged | NodesDown | NodesUp | Res
 
 @dataclass(frozen=True, slots=True)
 class Withdrawn:
-    """Jobs that have not begun wait no more, and hold nothing; they may be submitted again, as others."""
+    """Waiting jobs leave and release all holdings."""
 
     jobs: tuple[JobId, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class LaidOutAnew:
-    """The same nodes are closed at other times than was known, or keep something; nobody waits just now.
+    """Nodes changed closing times or reservations, while no jobs wait.
 
-    Who binds late without a wished curve may wait meanwhile: what such jobs hold is given back before.
+    Late-binding jobs without a desired profile may wait, and release holdings first.
     """
 
     machine: Platform

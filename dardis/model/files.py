@@ -1,4 +1,4 @@
-"""Text files: damaged input is an InputError, output appears whole or not at all, input is read once."""
+"""Files: damaged input raises InputError, output is atomic."""
 
 from __future__ import annotations
 
@@ -22,11 +22,8 @@ from dardis.model.errors import REPLACEMENT, InputError
 
 
 class _Packing(NamedTuple):
-    """A form of compression."""
-
     name: str
     magic: bytes
-    """First bytes of each file."""
     pack: Callable[[bytes], bytes]
     unpack: Callable[[bytes], bytes]
 
@@ -36,20 +33,16 @@ _PACKINGS: Final = {
     ".bz2": _Packing("bzip2", b"BZh", bz2.compress, bz2.decompress),
     ".xz": _Packing("xz", b"\xfd7zXZ\x00", lzma.compress, lzma.decompress),
 }
-"""By the ending of a file's name."""
 _BEGIN, _BINARY_SHARE = 4096, 0.3
-"""A file is binary if so large a share of its first characters is no text; a few damaged ones make a line malformed."""
+"""Files are binary above this share of non-text."""
 Read = Callable[[Path], bytes]
-"""Returns the bytes of a file, packed ones as they are. Raises OSError, and ValueError for what names no file."""
+"""Reads raw bytes. Raises OSError or ValueError."""
 _PARTLY_WRITTEN = re.compile(r"\.(.+)\.\d+\.part")
 
 
 @contextmanager
 def atomic_text(path: Path) -> Iterator[TextIO]:
-    """Open a UTF-8 text file that takes the place of `path` when the block ends, and vanishes when it fails.
-
-    Lines end as they are written (LF). Raises OSError that names the file.
-    """
+    """Open a UTF-8 file that replaces `path` after a successful block. Raises OSError naming `path`."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with part.open("w", encoding="utf-8", newline="") as file:
@@ -58,23 +51,20 @@ def atomic_text(path: Path) -> Iterator[TextIO]:
     except BaseException as error:
         with suppress(OSError):
             part.unlink()
-        # A full disk does not say which file, or names one that is gone.
+        # A full disk gives no file name, or a deleted one.
         if isinstance(error, OSError) and error.filename in {None, str(part)}:
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise
 
 
 def partly_written(name: str) -> str | None:
-    """Which file `atomic_text` was writing to the file of this name when its process was killed; None: none."""
+    """Target of a temporary file of `atomic_text`, or None."""
     found = _PARTLY_WRITTEN.fullmatch(name)
     return found and found[1]
 
 
 def read_text(path: Path, read: Read = Path.read_bytes) -> str:
-    """Return the text of a file, unpacked if it is packed; a byte that is no UTF-8 becomes a replacement character.
-
-    InputError for what can't be read, and for a binary file.
-    """
+    """Text of a plain or packed file, replacing invalid UTF-8. Raises InputError."""
     text = read_bytes(path, read).decode("utf-8-sig", errors="replace")
     begin = text[:_BEGIN]
     if sum(c == REPLACEMENT or (c < " " and not c.isspace()) for c in begin) > _BINARY_SHARE * len(begin):
@@ -83,17 +73,17 @@ def read_text(path: Path, read: Read = Path.read_bytes) -> str:
 
 
 def plain_name(path: Path) -> str:
-    """Name of a file without the ending of its packing: `a.swf` of `a.swf.gz`."""
+    """Strip a compression suffix: `a.swf` for `a.swf.gz`."""
     return path.stem if path.suffix in _PACKINGS else path.name
 
 
 def read_bytes(path: Path, read: Read = Path.read_bytes) -> bytes:
-    """Return what is in a file, unpacked if it is gzip, bzip2 or xz. InputError for what can't be read."""
+    """Bytes, unpacked from gzip, bzip2 or xz. Raises InputError."""
     try:
         data = read(path)
     except OSError as error:
         raise InputError(path, f"cannot be read ({error.strerror})", "a file that can be read") from None
-    except ValueError as error:  # no file can have that name
+    except ValueError as error:  # invalid file name
         raise InputError(path, f"cannot be read ({error})", "a file that can be read") from None
     packing = next((one for one in _PACKINGS.values() if data.startswith(one.magic)), None)
     if packing is None:
@@ -105,7 +95,7 @@ def read_bytes(path: Path, read: Read = Path.read_bytes) -> bytes:
 
 
 def is_file(path: Path) -> bool:
-    """Whether there is such a file; a text that can be no name of one names none."""
+    """Whether the file exists; False for invalid names."""
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -113,7 +103,7 @@ def is_file(path: Path) -> bool:
 
 
 def sha256_of(path: Path | None) -> str | None:
-    """Digest of a file's bytes; None for no file, or one that can't be read, or not twice (a pipe)."""
+    """Digest, or None if absent, unreadable or a pipe."""
     try:
         if path is None or not path.is_file():
             return None
@@ -122,12 +112,12 @@ def sha256_of(path: Path | None) -> str | None:
             while block := file.read(1 << 20):
                 digest.update(block)
         return digest.hexdigest()
-    except OSError:  # whoever reads it says what is wrong with it
+    except OSError:  # the reader reports the error
         return None
 
 
 def csv_rows(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
-    """Line number and fields, without outer blanks, of each line that is not empty; InputError for what is no CSV."""
+    """Yield line number and stripped fields of nonempty lines. Raises InputError."""
     reader = csv.reader(io.StringIO(text, newline=""))
     try:
         for fields in reader:
@@ -138,10 +128,7 @@ def csv_rows(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def csv_table(path: Path, text: str, columns: Sequence[str]) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
-    """The header of a CSV, which has these columns at least, and its other lines as `csv_rows` has them.
-
-    InputError where one is missing.
-    """
+    """Header, including `columns`, and the lines of `csv_rows`. Raises InputError."""
     rows = csv_rows(path, text)
     _, header = next(rows, (1, []))
     missing = [name for name in columns if name not in header]
@@ -151,19 +138,19 @@ def csv_table(path: Path, text: str, columns: Sequence[str]) -> tuple[list[str],
 
 
 def by_name(header: Sequence[str], fields: Sequence[str]) -> dict[str, str]:
-    """The fields of a line by the names of their columns; ValueError where there are more or fewer."""
+    """Map column names to fields. Raises ValueError if counts differ."""
     if len(fields) != len(header):
         raise ValueError(f"{len(fields)} fields instead of {len(header)}")
     return dict(zip(header, fields, strict=True))
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replace `path` by `text` in one step; packed, always to the same bytes, if its name ends in .gz, .bz2 or .xz."""
+    """Replace `path` atomically; packed for .gz, .bz2 or .xz."""
     write_bytes(path, text.encode())
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """The same of bytes."""
+    """Write bytes as `write_text`. Raises InputError without a parent folder."""
     if not path.parent.is_dir():
         raise InputError(path, "its folder does not exist", "a file in a folder that exists")
     if path.suffix in _PACKINGS:
@@ -173,7 +160,7 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
-    """Write an object, indented. Raises InputError for a figure that is not finite: too large ones were given."""
+    """Write an indented JSON object. Raises InputError for infinite numbers."""
     with atomic_text(path) as file:
         try:
             json.dump(value, file, indent=2, allow_nan=False)
@@ -188,28 +175,27 @@ P = ParamSpec("P")
 
 
 class InputFiles:
-    """What one command has read. Another command makes its own, as a file may change between two."""
+    """Cache of files read by one command."""
 
     def __init__(self) -> None:
-        """Nothing has been read."""
         self._loaded: dict[tuple[object, ...], Any] = {}
         self._digests: dict[Path, str | None] = {}
 
     def once(
         self, load: Callable[Concatenate[Path, Read, P], T], path: Path, *args: P.args, **options: P.kwargs
     ) -> T:  # fmt: skip
-        """What `load` makes of a file, which it reads by its second argument. Raises what `load` raises."""
+        """Cached result of `load(path, read, ...)`. Errors pass through."""
         key = (load, path, args, *sorted(options.items()))
         if key not in self._loaded:
             self._loaded[key] = load(path, self._read, *args, **options)
         return self._loaded[key]  # type: ignore[no-any-return]
 
     def content(self, path: Path) -> bytes:
-        """The bytes of a small file, which are kept; see `Read`."""
+        """Cached bytes of a small file."""
         return self.once(_content, path)
 
     def digest(self, path: Path | None) -> str | None:
-        """SHA-256 of a file as it was when it was read, or now; None as of `sha256_of`."""
+        """SHA-256 when read, or now if unread; None as in `sha256_of`."""
         if path is None:
             return None
         if path not in self._digests:

@@ -1,4 +1,4 @@
-"""Node names as Slurm writes them, `n[0-3,7],login1`: written, and read back as the same names."""
+"""Slurm host lists such as `n[0-3,7],login1`."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from math import prod
 from typing import NamedTuple
 
 MOST_NAMES = 1 << 16
-"""Names of one host list: Slurm takes no longer ranges."""
+"""As for Slurm ranges."""
 
 _NUMBERED = re.compile(r"(.*?)([0-9]{1,18})")
-"""Of a longer number the last digits are the node's; Slurm counts no further."""
+"""Slurm counts only the last digits of longer numbers."""
 _ELEMENT = re.compile(r"(?:[^\[\],]|\[[^\[\]]*\])+")
 _RANGES = re.compile(r"\[([^\[\]]*)\]")
 _RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
 
 
 class _Name(NamedTuple):
-    """A node's name: what is before its number, and its number as it is written ("" where it has none)."""
+    """Prefix and number text ("" without a number)."""
 
     prefix: str
     digits: str
@@ -35,18 +35,16 @@ class _Name(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """Names of one prefix, one number after the other."""
+    """Consecutive names with the same prefix."""
 
     first: _Name
     last: _Name
 
     def goes_on_with(self, name: _Name) -> bool:
-        """Whether this is the next name: 10 comes after 9, and after 09."""
         prefix, digits = self.last
         return bool(digits) and name == (prefix, f"{int(digits) + 1:0{len(digits)}}")
 
     def is_like(self, name: _Name) -> bool:
-        """Whether the name may stand in the same brackets: its number is written as wide, or both are without zeros."""
         plain = not self.last.is_padded and not name.is_padded
         alike = len(name.digits) == len(self.last.digits) or plain
         return bool(name.digits and self.last.digits) and name.prefix == self.last.prefix and alike
@@ -57,12 +55,12 @@ class _Run(NamedTuple):
 
 
 def hostlist(names: Iterable[str]) -> str:
-    """The names, each once and sorted, numbers in ranges; leading zeros are kept."""
+    """Write distinct names as a sorted host list, keeping leading zeros."""
     found = [_Name.of(name) for name in set(names)]
     padded = {(name.prefix, len(name.digits)) for name in found if name.is_padded}
 
     def place(name: _Name) -> tuple[bool, str, int, int]:
-        # 10 belongs to 08 and 09 where these are written with two digits.
+        # 10 belongs with 08 and 09 if these have two digits.
         width = len(name.digits) if (name.prefix, len(name.digits)) in padded else 0
         return not name.digits, name.prefix, width, int(name.digits or 0)
 
@@ -70,15 +68,12 @@ def hostlist(names: Iterable[str]) -> str:
 
 
 def hostlist_in_order(names: Iterable[str]) -> str:
-    """The names in the order in which they are, numbers that follow each other in ranges; leading zeros are kept."""
+    """Write names in the given order, keeping leading zeros."""
     return _written(map(_Name.of, names))
 
 
 def names_of(text: str) -> list[str]:
-    """The names that a host list means, in its order; brackets may stand anywhere in a name, and more than once.
-
-    Raises ValueError for what is no host list, and for more than `MOST_NAMES` names.
-    """
+    """Expand a host list in order; names may contain several brackets. Raises ValueError."""
     elements = _ELEMENT.findall(text)
     between = _ELEMENT.sub("", text)
     if between.strip(","):
@@ -92,14 +87,11 @@ def names_of(text: str) -> list[str]:
 
 
 class _Range(NamedTuple):
-    """Numbers, and how many digits each has at least."""
-
     numbers: range
     width: int
 
 
 def _meant(element: str, most: int) -> Iterator[str]:
-    """The names that one element of a host list means; ValueError for more than `most`."""
     literals, choices = _RANGES.split(element)[::2], [_choices(found) for found in _RANGES.findall(element)]
     if prod(sum(len(part.numbers) for part in ranges) for ranges in choices) > most:
         raise ValueError(f"more than {MOST_NAMES} names")
@@ -109,7 +101,6 @@ def _meant(element: str, most: int) -> Iterator[str]:
 
 
 def _choices(text: str) -> list[_Range]:
-    """What stands between brackets."""
     ranges = []
     for part in text.split(","):
         found = _RANGE.fullmatch(part)
@@ -125,7 +116,6 @@ def _choices(text: str) -> list[_Range]:
 
 
 def _written(names: Iterable[_Name]) -> str:
-    """The names in their order."""
     brackets: list[list[_Run]] = []
     for name in names:
         last = brackets[-1][-1] if brackets else None
@@ -139,6 +129,5 @@ def _written(names: Iterable[_Name]) -> str:
 
 
 def _bracket(runs: list[_Run]) -> str:
-    """`prefix[0-3,7]`, or `prefix7` for a single name."""
     prefix, is_one = runs[0].first.prefix, len(runs) == 1 and runs[0].first == runs[0].last
     return prefix + (str(runs[0]) if is_one else f"[{','.join(map(str, runs))}]")

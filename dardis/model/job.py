@@ -1,4 +1,4 @@
-"""A job as a scheduler sees it: what it asks for (parts, nodes, alternatives), and when it may start."""
+"""Jobs: resource requests, alternatives and start windows."""
 
 from __future__ import annotations
 
@@ -9,23 +9,22 @@ from functools import cached_property
 from dardis.model.addresses import JobId
 
 NO_TIME = -(1 << 62)
-"""Stands where a time is unknown or has no meaning."""
+"""An unknown time."""
 SHORTEST_WINDOW_S = 3600
-"""The least that a window of start times spans, in s, however short the job."""
+"""Minimum length of a start window in s."""
 FOREVER = 1 << 62
-"""Later than any time that occurs."""
+"""Later than every time in use."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A rigid parallel job of `units` equal units that start together. Times in s of the trace's clock.
+    """A rigid parallel job of `units` equal units that start together. Times are s on the trace's clock.
 
-    `request` is what one unit needs, in the order of the platform's kinds; `groups` the bit set of node groups
-    that may run it; `latest` its latest start (lst) or None. It is killed at its walltime; `name` is its own or its
-    application's. How long it really runs is not in it; `prediction`, in s, is what somebody makes of others alike.
+    `request` is the need of one unit by kind. `groups` is the bit set of permitted node groups. `latest` is the latest
+    start or None. `prediction` estimates the runtime in s.
 
-    Where it asks for more than that, `requests` are what it may be run as, one of them: the first one's walltime, units
-    of all parts, and request and groups of the first part are then its own.
+    With `requests`, the job runs as one of them. The other fields then describe the first: its walltime, all its units,
+    and request and groups of its first part.
     """
 
     number: JobId
@@ -44,16 +43,16 @@ class Job:
 
     @property
     def amounts(self) -> tuple[int, ...]:
-        """What it asks for as a whole, by kind; of several requests, the first."""
+        """Total need by kind, of the first request."""
         return self.requests[0].amounts if self.requests else tuple(self.units * amount for amount in self.request)
 
     @property
     def least_walltime(self) -> int:
-        """Of all its requests."""
+        """Shortest walltime of all requests."""
         return min((request.walltime for request in self.requests), default=self.walltime)
 
     def taking(self, place: int) -> Job:
-        """The job as if it asked for nothing but one of its requests, by place."""
+        """Job with only one request, by index."""
         if len(self.requests) < 2:
             return self
         taken = self.requests[place]
@@ -65,11 +64,10 @@ class Job:
 
     @property
     def expected(self) -> int:
-        """How long it is expected to run, in s: its walltime where nobody has predicted anything."""
+        """Expected duration in s: prediction or walltime."""
         return self.walltime if self.prediction is None else self.prediction
 
     def __post_init__(self) -> None:
-        """Refuse what no scheduler could make sense of."""
         if self.units < 1 or self.walltime < 1:
             raise ValueError(f"job {self.number}: units and walltime must be at least 1")
         if self.earliest < self.submit:
@@ -82,10 +80,9 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Actual:
-    """A job as the world knows it: what those see of it who decide, and beside it what is known to none of them.
+    """A job with its real runtime, unknown to schedulers. Not a `Job`, so no scheduler can receive one.
 
-    `runtime` is what it really runs. `after` is the job it follows (None: none): it is submitted `think` s after that
-    one's end, if that is later. It is no `Job`: nobody who decides can be handed one.
+    Submitted `think` s after the end of job `after`, if later.
     """
 
     asked: Job
@@ -93,15 +90,14 @@ class Actual:
     after: JobId | None = None
     think: int = 0
     runtimes: tuple[int, ...] = ()
-    """What it really runs as each of its requests, where they differ; the first is `runtime`."""
+    """Real runtimes by request, if different."""
 
     def __post_init__(self) -> None:
-        """Refuse what no scheduler could make sense of."""
         if min((self.runtime, *self.runtimes)) < 1:
             raise ValueError(f"job {self.number}: its runtime must be at least 1")
 
     def taking(self, place: int) -> Actual:
-        """The job as if it had asked for nothing but one of its requests, by place."""
+        """Job with only one request, by index."""
         if len(self.asked.requests) < 2:
             return self
         runtime = self.runtimes[place] if self.runtimes else self.runtime
@@ -109,62 +105,62 @@ class Actual:
 
     @property
     def duration(self) -> int:
-        """How long it occupies its nodes: its runtime, cut at its walltime."""
+        """Time on nodes: the runtime, at most the walltime."""
         return min(self.runtime, self.asked.walltime)
 
     @property
     def number(self) -> JobId:
-        """As asked."""
+        """Job number."""
         return self.asked.number
 
     @property
     def submit(self) -> int:
-        """As asked."""
+        """Submission time."""
         return self.asked.submit
 
     @property
     def earliest(self) -> int:
-        """As asked."""
+        """Earliest start."""
         return self.asked.earliest
 
     @property
     def latest(self) -> int | None:
-        """As asked."""
+        """Latest start."""
         return self.asked.latest
 
     @property
     def walltime(self) -> int:
-        """As asked."""
+        """Requested walltime."""
         return self.asked.walltime
 
     @property
     def units(self) -> int:
-        """As asked."""
+        """Number of units."""
         return self.asked.units
 
     @property
     def request(self) -> tuple[int, ...]:
-        """As asked."""
+        """Request of one unit."""
         return self.asked.request
 
     @property
     def groups(self) -> int:
-        """As asked."""
+        """Bit set of node groups."""
         return self.asked.groups
 
     @property
     def queue(self) -> str:
-        """As asked."""
+        """Queue."""
         return self.asked.queue
 
     @property
     def user(self) -> str:
-        """As asked."""
+        """User."""
         return self.asked.user
 
 
 class Status(IntEnum):
-    """How a job ended."""
+    """Final status of a job."""
 
     COMPLETED = 0
     KILLED = 1
@@ -173,9 +169,9 @@ class Status(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Equal units of a job: how many, what one needs by kind, and the bit set of node groups that may run it.
+    """Equal units of a job; `request` is per unit, by kind.
 
-    `nodes`: they are on exactly so many different nodes, at least one on each (0: on any number).
+    The units use exactly `nodes` nodes (0: any number) of the bit set `groups`.
     """
 
     units: int
@@ -184,7 +180,6 @@ class Part:
     nodes: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse what no scheduler could make sense of."""
         if self.units < 1 or not 0 <= self.nodes <= self.units:
             raise ValueError("a part has at least one unit, and one on each of its nodes")
         if min(self.request) < 0 or max(self.request) == 0:
@@ -193,9 +188,9 @@ class Part:
 
 @dataclass(frozen=True)
 class Request:
-    """Parts that start together and hold their nodes for the same time (thesis eq. 4.7), at most `walltime` s.
+    """Parts that start together and hold nodes for the same time, at most `walltime` s (thesis eq. 4.7).
 
-    Parts may share nodes. `contiguous`: the nodes of each part are neighbours by their numbers, none left out.
+    Parts may share nodes. If `contiguous`, nodes of each part have consecutive numbers.
     """
 
     parts: tuple[Part, ...]
@@ -203,18 +198,17 @@ class Request:
     contiguous: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what no scheduler could make sense of."""
         if not self.parts or self.walltime < 1:
             raise ValueError("a request has at least one part, and walltime")
 
     @cached_property
     def units(self) -> int:
-        """Of all parts."""
+        """Units of all parts."""
         return sum(part.units for part in self.parts)
 
     @cached_property
     def amounts(self) -> tuple[int, ...]:
-        """What all parts ask for together, by kind."""
+        """Total amounts by kind."""
         return tuple(
             sum(part.units * part.request[kind] for part in self.parts) for kind in range(len(self.parts[0].request))
         )

@@ -1,4 +1,4 @@
-"""The names of a package that are found when they are used first: who uses one does not load what makes the others."""
+"""Lazy imports of package names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def found_when_used(package: str, homes: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
-    """The `__getattr__` of a package whose modules, `homes`, have these names; a name stays in the package then."""
+    """A `__getattr__` for `package`. `homes` maps modules to names."""
     home_of = {name: f"{package}.{home}" for home, names in homes.items() for name in names}
 
     def find(name: str) -> Any:  # noqa: ANN401 (whatever has that name)

@@ -1,7 +1,6 @@
-"""What a task manager asks the only pool of a machine in its own process by a call, and what that answers.
+"""Queries of a task manager to the only pool in its process.
 
-They stand for what messages between them would bring: rounds of offers, claims, and what nodes publish. Times are s;
-arrays are int64.
+Calls replace messages. Times are s; arrays are int64.
 """
 
 from __future__ import annotations
@@ -12,22 +11,19 @@ from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints, value
 
 BIND_COLUMNS = 7
-"""Columns of a job in a `Bind` before what a unit asks for."""
 BIND_WALLTIME, BIND_UNITS = 2, 3
-"""Two of these."""
 
 
 @value(frozen=True, slots=True)
 class Seek:
-    """Find a job's earliest start, and reserve it.
+    """Find and reserve the earliest start of a job.
 
-    It stands for the questions in windows that double, of which the first has `span` starts from `first` on, and for
-    the claim that follows.
+    Replaces a claim and queries over doubling windows, the first with `span` starts from `first` on.
     """
 
     job: JobId
     attempt: int
-    """How often it has asked with its first question; keys draws."""
+    """Number of attempts; keys the draws."""
     first: int
     span: int
     walltime: int
@@ -40,27 +36,24 @@ class Seek:
 
 @value(frozen=True, slots=True)
 class Sought:
-    """What is reserved from `start` on; on no node where there is no start."""
+    """Reservation from `start` on; without nodes if no start exists."""
 
     start: int
     nodes: Ints
     units: Ints
     rounds: int
-    """For how many questions it stands."""
+    """Number of replaced queries."""
 
 
 @value(frozen=True, slots=True)
 class Improve:
-    """Let these jobs start earlier on the nodes that they hold, one after the other, each where it can.
-
-    Arrays of (jobs,), `request` (jobs, kinds).
-    """
+    """Move jobs to earlier starts, in turn. Arrays have shape (jobs,), `request` (jobs, kinds)."""
 
     job: Ints
     attempt: Ints
-    """Names a claim, later than all before; whoever is asked more than once counts on from here."""
+    """Claim number, later than all before."""
     first: Ints
-    """First and last start that a job asks for; the first also keys its draws."""
+    """First and last desired start; `first` also keys the draws."""
     last: Ints
     units: Ints
     groups: Ints
@@ -71,67 +64,64 @@ class Improve:
 
 @value(frozen=True, slots=True)
 class Improved:
-    """Which jobs have moved, by their place in the question, and what they hold now."""
+    """Moved jobs by index in the query, with new holdings."""
 
     place: Ints
     start: Ints
     offset: Ints
-    """Those of `place[i]` are `nodes[offset[i] : offset[i + 1]]`."""
+    """Job `place[i]` holds `nodes[offset[i] : offset[i + 1]]`."""
     nodes: Ints
     units: Ints
 
 
 @value(frozen=True, slots=True)
 class Bind:
-    """Let these jobs start now, in this order, where they fit. Only task manager: it has all jobs.
+    """Start these jobs now, in order, if possible. Only for the sole task manager.
 
-    The first that does not fit reserves its earliest start, if anybody may. It stands for what nodes publish meanwhile,
-    for questions in windows that double, and for claims.
+    The first blocked job may reserve its earliest start.
     """
 
     jobs: Ints
-    """Rows (number, submission, walltime, units, groups, deadline, start that it reserved last), then what a unit asks
-    for."""
+    """Rows (number, submission, walltime, units, groups, deadline, last reserved start, unit request…)."""
     dropped: JobId
-    """Who gives back what it has reserved before anybody has a turn; less than 0: nobody."""
+    """Job that first releases its reservation; negative: none."""
     reserves: int
-    """Code of who sees to the reservation."""
+    """Code of the reserving side (`dardis.model.offer_rows`)."""
     behind: bool
-    """Whether others wait behind the last of these, who have no turn."""
+    """Whether more jobs wait without a turn."""
     choice: int
     distinct: bool
     binds: bool
-    """Whether the desired profile binds, and whether it gives way to deadlines."""
+    """Whether the desired profile binds, and (`soft`) yields to deadlines."""
     soft: bool
 
 
 @value(frozen=True, slots=True)
 class Bound:
-    """What jobs have got."""
+    """Jobs that started or reserved."""
 
     jobs: Ints
-    """Rows (place in the question, number, start, end by its walltime, nodes): who starts now, and who has reserved."""
+    """Rows (index in the query, number, start, end by walltime, number of nodes)."""
     nodes: Ints
-    """Those of one job after those of the one before."""
     units: Ints
     rounds: int
-    """For how many questions of the one that has reserved it stands."""
+    """Number of replaced queries."""
     blocked: int
-    """Place of the first that can't start, if whoever asked is to reserve for it; less than 0: there is none."""
+    """Index of the blocked job if the task manager must reserve, or negative."""
     told: int
-    """How many nodes would have published something."""
+    """Number of replaced notices."""
     next_change: int
-    """When capacity or what is wished changes by itself next."""
+    """Next scheduled change."""
 
 
 class LocalNodes(Protocol):
-    """All nodes of a machine, in this process. Each call does at time `now` what it asks for."""
+    """All nodes of a machine. Calls act at time `now`."""
 
     def seek(self, seek: Seek, now: int) -> Sought:
         """Reserve the earliest start of a job."""
 
     def improve(self, improve: Improve, now: int) -> Improved:
-        """Let jobs start earlier on the nodes that they hold."""
+        """Move jobs to earlier starts."""
 
     def bind(self, bind: Bind, now: int) -> Bound:
-        """Let jobs that bind late have their turns."""
+        """Give late-binding jobs their turns."""

@@ -1,4 +1,4 @@
-"""Moments of UTC as texts and as Unix seconds, and spans of time `[start, end)`."""
+"""UTC moments and time spans `[start, end)`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 
 
 def utc_text(unix_s: int, *, seconds: bool = False) -> str:
-    """A moment for people: `2023-07-03T00:00Z`, or with `seconds`."""
+    """Format a moment as `2023-07-03T00:00Z`, optionally with seconds."""
     return datetime.fromtimestamp(unix_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ" if seconds else "%Y-%m-%dT%H:%MZ")
 
 
 def parse_utc(text: str) -> int:
-    """Unix seconds of an ISO 8601 moment since 1970, without an offset of UTC; ValueError for anything else."""
+    """Unix seconds of an ISO 8601 moment since 1970, UTC by default. Raises ValueError."""
     moment = datetime.fromisoformat(text)
     unix = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     if unix < 0 or unix != int(unix):
@@ -21,12 +21,12 @@ def parse_utc(text: str) -> int:
 
 
 def states_offset(text: str) -> bool:
-    """Whether an ISO 8601 moment says how far its clock is from UTC."""
+    """Whether an ISO 8601 moment states a UTC offset."""
     return datetime.fromisoformat(text).utcoffset() is not None
 
 
 def united(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The same instants in spans that neither touch nor overlap, ascending."""
+    """Merge spans: ascending and separate."""
     found: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if found and start <= found[-1][1]:

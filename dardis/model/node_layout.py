@@ -1,7 +1,6 @@
-"""A machine as those see it who decide: what reservations keep are nodes of their own, on which only their jobs run.
+"""Node layout for schedulers: reserved capacity becomes separate nodes for the reservation's jobs.
 
-Where the real nodes keep something for a reservation they have so much less. Nobody who decides needs to know more: to
-him that is maintenance.
+The real nodes lose this capacity, which schedulers see as maintenance.
 """
 
 from __future__ import annotations
@@ -24,31 +23,28 @@ from dardis.model.schedule import Schedule
 
 @dataclass(frozen=True)
 class LaidOut:
-    """A machine with reservations laid out."""
+    """A machine with separate nodes for reservations."""
 
     machine: Platform
-    """Its own nodes, and behind them those that stand for what is reserved."""
+    """Own nodes, then reserved nodes."""
     node: Ints
-    """Which node of its own each of them is, or stands for a part of."""
+    """Own node behind each node."""
     queues: dict[str, tuple[int, int]]
-    """The first node, and the one behind the last, that stand for what is kept for the jobs of a queue."""
+    """Node range `[first, last)` by queue with a reservation."""
 
     def standing_on(self, nodes: Sequence[int]) -> list[int]:
-        """Some of the machine's own nodes, and all that stand for something on them."""
+        """The given own nodes, and all reserved nodes on them."""
         found: list[int] = np.flatnonzero(np.isin(self.node, nodes)).tolist()
         return found
 
     def on_own_nodes(self, schedule: Schedule) -> Schedule:
-        """The schedule with the machine's own nodes."""
+        """Schedule with own nodes."""
         if not self.queues:
             return schedule
         return _moved(schedule, lambda nodes, _: self.node[nodes])
 
     def on_stand_ins(self, schedule: Schedule) -> Schedule:
-        """The schedule of the machine's own nodes, with those that stand for what is reserved, where a job has them.
-
-        A node that its queue has nothing on stays what it is.
-        """
+        """Replace own nodes by reserved nodes of each job's queue, if any."""
         if not self.queues:
             return schedule
         return _moved(schedule, self._stand_ins)
@@ -64,7 +60,6 @@ class LaidOut:
 
 
 def _moved(schedule: Schedule, move: Callable[[Integers, NDArray[np.str_]], Ints]) -> Schedule:
-    """The schedule with other nodes, as `move` says of nodes and the queues of the jobs on them."""
 
     def moved(placed: Placements, queue: Sequence[str]) -> Placements:
         nodes = move(placed.nodes, np.asarray(queue)[placed.job_of])
@@ -77,7 +72,7 @@ def _moved(schedule: Schedule, move: Callable[[Integers, NDArray[np.str_]], Ints
 
 
 def lay_out(platform: Platform) -> LaidOut:
-    """The machine as those see it who decide."""
+    """Lay out the machine for schedulers."""
     count = platform.node_count
     own = np.arange(count)
     if not platform.reservations:
@@ -124,7 +119,6 @@ def lay_out(platform: Platform) -> LaidOut:
 
 
 def _by_group(platform: Platform, reservation: Reservation) -> dict[int, tuple[int, ...]]:
-    """The reservation's nodes by their groups, both ascending."""
     found: dict[int, list[int]] = {}
     for node in reservation.nodes:
         found.setdefault(int(platform.group_of_node[node]), []).append(node)
@@ -134,7 +128,7 @@ def _by_group(platform: Platform, reservation: Reservation) -> dict[int, tuple[i
 def _kept(
     platform: Platform, reservation: Reservation, nodes: tuple[int, ...], amounts: tuple[int, ...]
 ) -> Iterator[Maintenance]:
-    """By how much less these nodes hold for others while it stands and they are there."""
+    """Capacity lost to other jobs while the reservation holds and nodes are open."""
     for start, end in reservation.spans if reservation.stands else ():
         alike: dict[tuple[tuple[int, int], ...], list[int]] = {}
         for node in nodes:
@@ -144,7 +138,6 @@ def _kept(
 
 
 def _failed(platform: Platform, stands_for: dict[int, int]) -> Iterator[Maintenance]:
-    """When nodes are closed that others stand for, of these others."""
     for window in platform.maintenance:
         nodes = tuple(sorted(stands_for[node] for node in window.nodes if node in stands_for))
         if nodes and window.less is None:
@@ -152,9 +145,9 @@ def _failed(platform: Platform, stands_for: dict[int, int]) -> Iterator[Maintena
 
 
 def _gaps(reservation: Reservation) -> list[tuple[int, int]]:
-    """When nobody may be where the reservation is, once it stands.
+    """Spans without access, once the reservation is made.
 
-    After its last end a second is enough: nobody runs into it, and whoever waits then is told that he waits in vain.
+    One second after the last end suffices: then waiting jobs are rejected.
     """
     spans = [(BEFORE_ALL, BEFORE_ALL), *reservation.spans]
     return [
@@ -165,16 +158,15 @@ def _gaps(reservation: Reservation) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a laid out machine that shares no jobs with the others, as a machine of its own."""
+    """A part of a laid-out machine without shared jobs, as a machine."""
 
     machine: Platform
     first_group: int
     first_node: int
-    """Which are its first ones of the whole."""
 
 
 def parts(machine: Platform) -> dict[str, Part]:
-    """The parts of a laid out machine by the queue of their jobs; `""` is for all that have none of their own."""
+    """Parts by queue; `""` for jobs without a reservation."""
     own = len(machine.groups) - machine.kept_groups
     found = {"": _part(machine, range(own), [queue for queue in machine.queues if (queue.groups or (0,))[0] < own])}
     for queue in machine.queues:
@@ -185,7 +177,6 @@ def parts(machine: Platform) -> dict[str, Part]:
 
 
 def _part(machine: Platform, groups: Sequence[int], queues: Sequence[Queue]) -> Part:
-    """Some groups one after the other, and what is said of their nodes."""
     some = machine.groups[groups[0] : groups[-1] + 1]
     first = sum(group.count for group in machine.groups[: groups[0]])
     nodes = range(first, first + sum(group.count for group in some))

@@ -1,4 +1,4 @@
-"""Which nodes a job may use: sets of node groups as bit sets, and as codes of 64 bits for kernels and messages."""
+"""Sets of node groups, as bit sets and as 64-bit codes."""
 
 from __future__ import annotations
 
@@ -11,30 +11,28 @@ from dardis.model.arrays import Bools, Ints
 from dardis.model.errors import InputError
 
 MAX_DIRECT: Final = 62
-"""With up to so many node groups the code of a set is its bit set: it fits a signed integer of 64 bits."""
+"""Up to this many groups, the code is the bit set."""
 WORD_BITS: Final = 50
-"""With more groups a code names one set: the number of a word above so many bits, one bit of this word below."""
+"""With more groups, a code has a word number above this bit and one bit below."""
 
 MOST_KEPT: Final = 1 << 16
-"""Answers that are kept."""
 
 
 def bits_of(groups: Iterable[int]) -> int:
-    """The bit set of groups by their indices."""
+    """Bit set of group indices."""
     return sum(1 << group for group in {*groups})
 
 
 class NodeSets:
-    """The sets of node groups that jobs may be confined to, and what their empty nodes hold.
+    """Sets of node groups, and capacity of their empty nodes.
 
-    A set is a bit set of groups: a Python integer with a bit for each group, however many there are. `member` (nodes,
-    words) says for each node in which sets it is: `dardis.kernels.fitting` looks there for a code.
+    A set is an integer with a bit per group. `member` (nodes, words) gives the sets of each node by code.
     """
 
     def __init__(self, counts: Sequence[int], capacity: Ints, named: Iterable[int]) -> None:
-        """Of groups of so many nodes, each of which holds `capacity` (groups, kinds).
+        """Take node counts and `capacity` (groups, kinds) per node.
 
-        With more than `MAX_DIRECT` groups only the sets that are `named` have a code.
+        Above `MAX_DIRECT` groups, only `named` sets have codes.
         """
         self.counts: Ints = np.array(counts, dtype=np.int64)
         self.capacity = capacity
@@ -45,7 +43,7 @@ class NodeSets:
         self._most: dict[tuple[int, tuple[int, ...], bool], int] = {}
         self._codes: dict[int, int] | None = None
         self._last = -1, 0
-        """The last set that was asked for, and its code: to hash a set of thousands of bits takes a microsecond."""
+        """Last set and code: hashing long bit sets takes a microsecond."""
         words: Ints = 1 << np.arange(len(counts), dtype=np.int64)[:, None]
         if len(counts) > MAX_DIRECT:
             sets = dict.fromkeys(named)
@@ -57,11 +55,11 @@ class NodeSets:
         self.member: Ints = np.ascontiguousarray(np.repeat(words, self.counts, axis=0))
 
     def with_counts(self, counts: Sequence[int]) -> NodeSets:
-        """The same groups with other numbers of nodes."""
+        """Same groups with other node counts."""
         return NodeSets(counts, self.capacity, self._codes or ())
 
     def code(self, bits: int) -> int:
-        """The code of a set. InputError: the machine has more than `MAX_DIRECT` groups and does not name this set."""
+        """Code of a set. Raises InputError for a set without a code."""
         if self._codes is None:
             return bits
         if bits is not self._last[0]:
@@ -73,14 +71,14 @@ class NodeSets:
         return self._last[1]
 
     def groups(self, bits: int) -> Ints:
-        """The groups of a set, ascending."""
+        """Groups of a set, ascending."""
         if bits not in self._known:
             octets = np.frombuffer(bits.to_bytes(len(self.counts) // 8 + 8, "little"), dtype=np.uint8)
             self._known[bits] = np.flatnonzero(np.unpackbits(octets, bitorder="little")[: len(self.counts)])
         return self._known[bits]
 
     def nodes(self, bits: int) -> Bools:
-        """Which nodes are of a set, shape (nodes,)."""
+        """Membership of nodes in a set, shape (nodes,)."""
         if bits not in self._nodes:
             inside = np.zeros(len(self.counts), dtype=bool)
             inside[self.groups(bits)] = True
@@ -89,26 +87,26 @@ class NodeSets:
         return self._nodes[bits]
 
     def able(self, bits: int, request: Sequence[int]) -> int:
-        """The part of a set whose empty nodes hold a unit that asks for `request`."""
+        """Groups of a set with empty nodes that hold a unit of `request`."""
         groups = self.groups(bits)
         holds = (self.capacity[groups] >= np.array(request, dtype=np.int64)).all(axis=1)
         return bits_of(groups[holds & (self.counts[groups] > 0)].tolist())
 
     def count(self, bits: int) -> int:
-        """How many nodes a set has."""
+        """Number of nodes of a set."""
         if bits not in self._count:
             self._count[bits] = int(self.counts[self.groups(bits)].sum())
         return self._count[bits]
 
     def spans(self, bits: int) -> tuple[Ints, Ints]:
-        """The nodes of a set as spans: the first node of each, and how many nodes it and those before it have."""
+        """First node of each span of a set, and cumulative node counts."""
         if bits not in self._spans:
             edges = np.diff(self.nodes(bits), prepend=False, append=False).nonzero()[0]
             self._spans[bits] = edges[::2].copy(), np.cumsum(edges[1::2] - edges[::2])
         return self._spans[bits]
 
     def most_units(self, bits: int, request: tuple[int, ...], *, distinct: bool) -> int:
-        """How many units that ask for `request` each the empty nodes of a set hold; if `distinct`, one a node."""
+        """Number of units on the empty nodes of a set, at most one per node if `distinct`."""
         key = bits, request, distinct
         if key not in self._most:
             if len(self._most) >= MOST_KEPT:
@@ -120,7 +118,7 @@ class NodeSets:
 
 
 def units_in(capacity: Ints, request: Sequence[int]) -> Ints:
-    """How many units that ask for `request` (kinds,) each row of `capacity` (rows, kinds) holds, shape (rows,)."""
+    """Number of units of `request` (kinds,) in each row of `capacity` (rows, kinds), shape (rows,)."""
     asked = np.array(request, dtype=np.int64)
     kinds = asked > 0
     return np.asarray((capacity[:, kinds] // asked[kinds]).min(axis=1))

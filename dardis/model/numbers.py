@@ -1,8 +1,4 @@
-"""Numbers in files and options: ASCII digits alone.
-
-Python and NumPy read more (`1_800`, digits of other scripts, `nan`, blanks around), and so make numbers of slips of the
-pen.
-"""
+"""Strict parsing: ASCII digits only, unlike Python and NumPy."""
 
 from __future__ import annotations
 
@@ -13,12 +9,12 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,400}").fullmatch
 _WHOLES = re.compile(r"[+-]?[0-9]{1,400}(?:,[+-]?[0-9]{1,400})*+").fullmatch
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?").fullmatch
 _LONGEST = 400
-"""Characters of a decimal number; the largest float, written out, has 309 digits."""
+"""Maximum length; the largest float has 309 digits."""
 LEAST_INT64, LARGEST_INT64 = -(1 << 63), (1 << 63) - 1
 
 
 def whole_number(text: str, least: int = LEAST_INT64, most: int = LARGEST_INT64) -> int:
-    """Return the whole number of `[least, most]` that a text is; ValueError for anything else."""
+    """Parse a whole number of `[least, most]`. Raises ValueError."""
     if _WHOLE(text) is None:
         raise ValueError(f"{text!r} is no whole number")
     number = int(text)
@@ -28,7 +24,7 @@ def whole_number(text: str, least: int = LEAST_INT64, most: int = LARGEST_INT64)
 
 
 def whole_numbers(texts: list[str], least: int = LEAST_INT64, most: int = LARGEST_INT64) -> list[int] | None:
-    """Return what `whole_number` makes of many texts, several times as fast; None where it refuses one of them."""
+    """Parse many texts fast; None if any is refused."""
     if not texts:
         return []
     together = ",".join(texts)
@@ -39,7 +35,7 @@ def whole_numbers(texts: list[str], least: int = LEAST_INT64, most: int = LARGES
 
 
 def decimal_number(text: str) -> float:
-    """Return the finite number that a text is, with or without decimals and exponent; ValueError for anything else."""
+    """Parse a finite number. Raises ValueError."""
     if len(text) > _LONGEST or _DECIMAL(text) is None or not math.isfinite(number := float(text)):
         raise ValueError(f"{text!r} is no number")
     return number

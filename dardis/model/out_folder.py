@@ -1,7 +1,6 @@
-"""Folders that a command writes: their kinds, the lock of the writer, and the seal that tells that all files are there.
+"""Output folders: kinds, lock of the writer, and seal of completeness.
 
-A kind of folder has a *seal*, the file that goes first when others take the place of old ones, and comes last. So a
-process that is killed at any moment leaves the old files, the new ones, or some without the seal: not finished.
+The *seal* is removed first and written last, so a killed process never leaves a mixed folder that looks finished.
 """
 
 from __future__ import annotations
@@ -23,20 +22,18 @@ from dardis.model.errors import InputError
 from dardis.model.files import partly_written
 
 PART_PREFIX = ".part-"
-"""How the folder begins in which files are written before they are put in place."""
 CHARTS = "charts"
-"""The folder within, in which `dardis report --charts` puts pictures of whatever kind of work; new work removes it."""
+"""For pictures of `dardis report --charts`; removed by new work."""
 _PICTURES = frozenset({".pdf", ".svg"})
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
-"""No mistake of the user's."""
 _ATTEMPTS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class OutFolder:
-    """A kind of folder: what it holds, for people, and the names of all files that may be in it, the seal among them.
+    """A kind of folder: description, permitted file names, and seal.
 
-    With a `mark`, a folder with that file is one of this kind whatever else it holds, and none without it is.
+    With `mark`, exactly the folders with this file are of this kind.
     """
 
     what: str
@@ -46,10 +43,9 @@ class OutFolder:
 
     @contextmanager
     def held(self, out: Path, *, force: bool) -> Iterator[None]:
-        """Make the folder and hold its lock for what the block is to write there; nobody else writes there meanwhile.
+        """Create and lock the folder during the block; a failed block removes a new folder.
 
-        A block that fails leaves no new folder behind. Raises InputError where the folder can't be made, holds anything
-        but what `force` allows to be replaced, or is held by somebody else.
+        Raises InputError if the folder cannot be created, is locked, or holds files that `force` may not replace.
         """
         new: list[Path] = []
         try:
@@ -66,17 +62,16 @@ class OutFolder:
                     raise InputError(f"--out {out}", error.strerror or "can't be made", expected) from None
                 yield
         except BaseException:
-            with suppress(OSError):  # one that holds something stays
+            with suppress(OSError):  # folders with content stay
                 for path in new:
                     path.rmdir()
             raise
 
     @contextmanager
     def written_together(self, out: Path) -> Iterator[Path]:
-        """Yield a folder to write files to; when the block ends they take the place of what `out` holds.
+        """Yield a temporary folder; after a successful block, its files replace the files of `out`.
 
-        Only for who holds `out`. When the block fails, nothing in `out` has changed. An OSError names the file by its
-        place in `out`.
+        Requires the lock. Raises OSError.
         """
         part = Path(tempfile.mkdtemp(prefix=PART_PREFIX, dir=out))
         try:
@@ -91,13 +86,12 @@ class OutFolder:
             shutil.rmtree(part, ignore_errors=True)
 
     def check_finished(self, folder: Path, otherwise: str = "") -> None:
-        """See that what there is of this kind in a folder was finished. Raises InputError, which says what helps."""
+        """Raise InputError with advice if a result is unfinished."""
         if not (folder / self.seal).exists() and any((folder / name).exists() for name in self.files):
             found = f"is not finished ({self.what} without {self.seal})"
             raise InputError(folder, found, f"a folder whose command has ended: call it again, with --force{otherwise}")
 
     def _check(self, out: Path, *, force: bool) -> None:
-        """See that it may be written to `out`, which exists. Raises InputError."""
         found = {path.name for path in out.iterdir() if not self._is_leftover(path.name) and not _holds_charts(path)}
         ours = self.mark in found if self.mark else found <= set(self.files)
         if found and not ours:
@@ -106,13 +100,11 @@ class OutFolder:
             raise InputError(f"--out {out}", "is not empty", f"an empty folder, or --force to replace {self.what}")
 
     def _is_leftover(self, name: str) -> bool:
-        """Whether this is of us, and nothing that anybody would miss."""
         whole = partly_written(name)
         ours = whole is not None and whole in {*self.files, self.mark}
         return ours or name == LOCK_FILE or name.startswith(PART_PREFIX)
 
     def _remove_leftovers(self, out: Path) -> None:
-        """Remove what processes that were killed have left."""
         for path in list(out.iterdir()):
             if path.name != LOCK_FILE and self._is_leftover(path.name):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -134,26 +126,24 @@ class OutFolder:
 
 
 def _holds_charts(path: Path) -> bool:
-    """Whether this is a folder of charts, and of nothing else."""
     return path.name == CHARTS and path.is_dir() and all(one.suffix in _PICTURES for one in path.iterdir())
 
 
 def _make_and_lock(out: Path, lock: ExitStack) -> None:
-    """Make the folder and enter its lock. Raises OSError."""
     for attempt in range(_ATTEMPTS):
         try:
             with _interrupted_later():
                 out.mkdir(parents=True, exist_ok=True)
                 lock.enter_context(locked(out, f"--out {out}"))
             return
-        except FileNotFoundError:  # somebody whose work failed has removed it meanwhile
+        except FileNotFoundError:  # removed meanwhile by a failed process
             if attempt == _ATTEMPTS - 1:
                 raise
 
 
 @contextmanager
 def _interrupted_later() -> Iterator[None]:
-    """Deliver an interrupt when the block is over: in it, it could leave a file that no cleanup knows."""
+    """Delay interrupts until after the block, where files could be left."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -162,25 +152,20 @@ def _interrupted_later() -> Iterator[None]:
 
 
 LOCK_FILE: Final = ".dardis-lock"
-"""A file in the folder, since a folder itself can't be locked on every file system. One that is left is harmless."""
+"""Some file systems cannot lock folders. A leftover is harmless."""
 _NO_LOCKS: Final = frozenset({errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP})
-"""What a file system says that knows no locks."""
 
 
 @contextmanager
 def locked(folder: Path, place: object, name: str = LOCK_FILE) -> Iterator[None]:
-    """Hold the lock of a folder that exists; its file is gone when the block ends.
-
-    Locks of different names do not hinder each other. Raises InputError, which names `place`, when somebody else holds
-    it, and OSError where its file can't be made.
-    """
+    """Lock an existing folder during the block by a file of this name. Raises InputError if locked, and OSError."""
     path = folder / name
     lock = _taken(path, place)
     try:
         yield
     finally:
         try:
-            # While it is held, so that nobody has taken it whose file this would be.
+            # Unlink while locked: later the file could belong to another process.
             if _is_at(path, lock):
                 with suppress(OSError):
                     path.unlink()
@@ -189,7 +174,6 @@ def locked(folder: Path, place: object, name: str = LOCK_FILE) -> Iterator[None]
 
 
 def _taken(path: Path, place: object) -> int:
-    """The open file that is locked, and to be found at `path`."""
     while True:
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
         try:
@@ -207,15 +191,14 @@ def _taken(path: Path, place: object) -> int:
             _warn(f"{place}: its file system has no locks ({error.strerror}): let no other dardis write there")
             held = False
         if not held or _is_at(path, lock):
-            with suppress(OSError):  # on a full disk: it only says who holds it
+            with suppress(OSError):  # on a full disk: the text is only informative
                 os.ftruncate(lock, 0)
                 os.write(lock, f"process {os.getpid()} on {os.uname().nodename}\n".encode())
             return lock
-        os.close(lock)  # whoever held it has removed its file meanwhile
+        os.close(lock)  # the previous holder removed the file
 
 
 def _is_at(path: Path, lock: int) -> bool:
-    """Whether `path` names the file that is open."""
     try:
         return os.path.samestat(path.stat(follow_symlinks=False), os.fstat(lock))
     except OSError:

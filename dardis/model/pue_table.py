@@ -1,4 +1,4 @@
-"""Measured cooling: PUE by outdoor temperature and IT power; a question outside of what was measured is refused."""
+"""Measured cooling: PUE by outdoor temperature and IT power."""
 
 from __future__ import annotations
 
@@ -12,21 +12,20 @@ from dardis.model.errors import InputError
 
 
 class Rows(StrEnum):
-    """Which row of a table answers for a temperature between two rows."""
+    """Choice for a temperature between two rows."""
 
     NEAREST = "nearest"
-    """The nearest one (thesis 6.3: rows 5 °C apart); halfway between two, the warmer."""
+    """The nearest row (thesis 6.3: rows 5 °C apart); halfway, the warmer."""
     INTERPOLATE = "interpolate"
-    """Both, in proportion to their distance."""
+    """Linear interpolation."""
 
 
 @dataclass(frozen=True, slots=True)
 class PueTable:
-    """`pue[i, j]` is the PUE at `temps_c[i]` (°C) and `it_w[j]` (W); both ascending, all of it at least 1.
+    """PUE `pue[i, j]` (at least 1) at `temps_c[i]` (°C) and `it_w[j]` (W), both ascending.
 
-    Between two columns the cooling power (not the PUE) is linear, and from the first column down to 0 W at no load: so
-    0 W of IT is 0 W of cooling. A load beyond the last column is refused, and so is a temperature beyond the outer rows
-    (under `NEAREST` by more than half the distance to the next row): nothing is known there.
+    Cooling power (not PUE) is linear between columns and down to 0 W at no load. Higher loads are refused. So are
+    temperatures outside the rows, under `NEAREST` by more than half a step.
     """
 
     temps_c: Floats
@@ -36,7 +35,6 @@ class PueTable:
     name: str = "PUE table"
 
     def __post_init__(self) -> None:
-        """Refuse what is no table."""
         if self.pue.shape != (len(self.temps_c), len(self.it_w)) or 0 in self.pue.shape:
             raise ValueError("a PUE table needs one row for each temperature and one column for each IT power")
         if (np.diff(self.temps_c) <= 0).any() or (np.diff(self.it_w, prepend=0.0) <= 0).any():
@@ -46,21 +44,21 @@ class PueTable:
 
     @property
     def coldest_c(self) -> float:
-        """The lowest temperature that is answered."""
+        """Lowest permitted temperature."""
         return self._reach(0, 1)
 
     @property
     def hottest_c(self) -> float:
-        """The highest temperature that is answered."""
+        """Highest permitted temperature."""
         return self._reach(-1, -2)
 
     @property
     def most_it_w(self) -> float:
-        """The highest IT power that is answered."""
+        """Highest permitted IT power."""
         return float(self.it_w[-1])
 
     def watts(self, temp_c: Floats | float, it_w: Floats | float) -> Floats:
-        """Cooling power (W) at outdoor temperatures and IT powers, element by element; InputError outside."""
+        """Cooling power (W) elementwise. Raises InputError outside the table."""
         temp, load = np.broadcast_arrays(np.asarray(temp_c, dtype=float), np.asarray(it_w, dtype=float))
         self._check(temp, load)
         if self.rows is Rows.NEAREST or len(self.temps_c) == 1:
@@ -85,7 +83,6 @@ class PueTable:
             raise InputError(self.name, found, f"within what it covers, {covered}")
 
     def _along(self, row: np.ndarray, load: Floats) -> Floats:
-        """Cooling power of the given rows, linear between columns."""
         columns = np.concatenate([[0.0], self.it_w])
         cooling = np.concatenate([np.zeros((len(self.temps_c), 1)), (self.pue - 1) * self.it_w], axis=1)
         right = np.clip(np.searchsorted(columns, load, side="left"), 1, len(columns) - 1)

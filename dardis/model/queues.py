@@ -1,4 +1,4 @@
-"""The queues of a site and its reservations: limits of jobs, their nodes, and when they may start."""
+"""Queues and reservations: job limits, nodes and start times."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ from dardis.model.moments import united
 from dardis.model.resources import Count, Edge, Limit, Priority, Text, Time, amount_in_words
 
 LATEST_BEGIN = 221_845_392_000
-"""Unix s of the year 9000: what begins later has no calendar."""
+"""Unix s of the year 9000."""
 PRIME_YEARS = 20
-"""For how long after the first submission prime time is kept apart; later all hours are alike."""
 _DAY = timedelta(days=1)
 SecondOfDay = Annotated[int, Ge(0), Le(86_400)]
 
 
 class Hours(StrEnum):
-    """In which hours jobs of a queue may start."""
+    """Permitted start hours of a queue."""
 
     ANY = "any"
     PRIME = "prime"
@@ -36,7 +35,7 @@ class Hours(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PrimeTime:
-    """The hours of the working day, `[start, end)` in s from midnight of a time zone, on these weekdays (0: Monday).
+    """Working hours `[start, end)` in s from local midnight, on weekdays (0: Monday).
 
     An end before the start is on the next day.
     """
@@ -47,15 +46,11 @@ class PrimeTime:
     timezone: str = "UTC"
 
     unix_start: Time | None = None
-    """Unix s of second 0 of a trace's clock (None: nobody has said it)."""
+    """Unix s of the clock's second 0 (None: unknown)."""
     first: Time = 0
-    """The first submission on that clock; nothing is asked of what was before."""
 
     def closed(self, hours: Hours) -> list[tuple[int, int]]:
-        """When no job of a queue with such hours may start: spans on the trace's clock, ascending and apart.
-
-        ValueError where nobody has said when the clock began.
-        """
+        """Closed spans, ascending and separate. Raises ValueError if `unix_start` is unknown."""
         if hours is Hours.ANY:
             return []
         if self.unix_start is None:
@@ -69,7 +64,6 @@ class PrimeTime:
         return [(begin, end) for begin, end in gaps if begin < end]
 
     def _spans(self, first: int, last: int, unix_start: int) -> list[tuple[int, int]]:
-        """When it is prime time: spans that meet `[first, last)`, on the trace's clock, ascending and apart."""
         zone = ZoneInfo(self.timezone)
         day = datetime.fromtimestamp(first + unix_start, zone).date() - _DAY
         until = datetime.fromtimestamp(last + unix_start, zone).date()
@@ -78,33 +72,32 @@ class PrimeTime:
             if day.weekday() in self.days:
                 following = day if self.end > self.start else day + _DAY
                 begin, end = _moment(day, self.start, zone), _moment(following, self.end, zone)
-                if begin < end:  # else clocks are put forward over all of it
+                if begin < end:  # otherwise skipped by a clock change
                     spans.append((begin - unix_start, end - unix_start))
             day += _DAY
         return [span for span in united(spans) if span[0] < last and span[1] > first]
 
 
 def _moment(day: date, second: int, zone: ZoneInfo) -> int:
-    """Unix s of a time of day that clocks there show."""
     shown = datetime(day.year, day.month, day.day, tzinfo=zone) + timedelta(seconds=second)
     return int(shown.astimezone(UTC).timestamp())
 
 
 class Starts:
-    """When jobs of a queue may start: always but in some spans `[start, end)`, on the trace's clock."""
+    """Permitted starts: all times outside some spans `[start, end)`, on the trace's clock."""
 
     def __init__(self, closed: Iterable[tuple[int, int]]) -> None:
-        """The spans may touch and overlap."""
+        """Spans may touch and overlap."""
         self.edges = [edge for span in united(closed) for edge in span]
-        """When it is closed and opened in turn, ascending."""
+        """Alternating closings and openings, ascending."""
 
     def opens(self, time: int) -> int:
-        """The first time at which one may start, from `time` on (FOREVER: none)."""
+        """First permitted start from `time` on (FOREVER: none)."""
         place = bisect_right(self.edges, time)
         return self.edges[place] if place % 2 else time
 
     def open_spans(self, start: int, end: int) -> list[tuple[int, int]]:
-        """The parts of `[start, end)` in which one may start, ascending."""
+        """Open parts of `[start, end)`, ascending."""
         spans, time = [], self.opens(start)
         while time < end:
             closes = self.changes(time)
@@ -113,12 +106,12 @@ class Starts:
         return spans
 
     def longest_closed(self, time: int) -> int:
-        """How long one has to wait at most until it is open, from `time` on, in s."""
+        """Longest wait in s for an opening, from `time` on."""
         pairs = zip(self.edges[::2], self.edges[1::2], strict=True)
         return max((opened - max(closed, time) for closed, opened in pairs if opened > time), default=0)
 
     def changes(self, time: int) -> int:
-        """When it is next open after being closed, or closed after being open, after `time` (FOREVER: never)."""
+        """Next opening or closing after `time` (FOREVER: none)."""
         place = bisect_right(self.edges, time)
         return self.edges[place] if place < len(self.edges) else FOREVER
 
@@ -128,32 +121,31 @@ ALWAYS = Starts(())
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A queue of a site. Nothing is limited that is not stated (None); spans are on the trace's clock."""
+    """Queue of a site. None: no limit. Spans are on the trace's clock."""
 
     name: Text
     expected_wait_s: Limit | None = None
-    """What its jobs are told to expect (ewt, thesis 4.1)."""
+    """Expected waiting time (ewt, thesis 4.1)."""
     longest_wait_s: Limit | None = None
-    """Whoever waits longer is late (thesis 4.5)."""
+    """Limit before jobs are late (thesis 4.5)."""
     priority: Priority = 0
-    """Jobs of the queue with the higher go first."""
+    """Higher goes first."""
     groups: Annotated[tuple[Count, ...], MinLen(1)] | None = None
-    """Node groups that its jobs may use, by index."""
     max_units: Limit | None = None
     max_walltime_s: Limit | None = None
     max_job: dict[str, Count] = field(default_factory=dict)
-    """What all units of a job may ask for together, by kind."""
+    """Maximum per job."""
     hours: Hours = Hours.ANY
     stopped: tuple[tuple[Edge, Edge], ...] = ()
-    """When none of its jobs may start."""
+    """Spans without job starts."""
 
     @property
     def is_closed_at_times(self) -> bool:
-        """Whether there are times at which none of its jobs may start."""
+        """Whether the queue is sometimes closed."""
         return self.hours is not Hours.ANY or bool(self.stopped)
 
     def refusal(self, job: Job, kinds: tuple[str, ...]) -> str:
-        """Why it takes no such job, whose request is of these kinds; empty if it does. No request may be too much."""
+        """Reason for refusing a job, or "". All requests must fit."""
         if len(job.requests) > 1:
             return next(filter(None, (self.refusal(job.taking(i), kinds) for i in range(len(job.requests)))), "")
         if self.max_units is not None and job.units > self.max_units:
@@ -170,27 +162,25 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """Room for the jobs of a queue, who have no other; a standing one has several spans. On the trace's clock."""
+    """Exclusive capacity for the jobs of a queue, on the trace's clock."""
 
     name: Text
     queue: Text
     nodes: Annotated[tuple[Count, ...], MinLen(1)]
-    """Ascending."""
     spans: Annotated[tuple[tuple[Time, Time], ...], MinLen(1)]
-    """When, `[start, end)` each, ascending and apart."""
+    """Ascending and separate."""
     resources: dict[str, Count] | None = None
-    """What is kept on each node, by kind; None: all that it has."""
+    """Amounts per node; None: all."""
     users: tuple[str, ...] | None = None
-    """Who may use it; None: everybody."""
+    """None: all."""
     stands: bool = True
-    """Whether it has been made."""
 
     def last_start(self, walltime: int) -> int:
-        """The last start of a job that ends in time by its walltime (NO_TIME: it is longer than each span)."""
+        """Last start of a job that ends in time (NO_TIME: too long)."""
         return max((end - walltime for start, end in self.spans if end - start >= walltime), default=NO_TIME)
 
     def refusal(self, job: Job) -> str:
-        """Why it takes no such job; empty if it does."""
+        """Reason for refusing the job, or ""."""
         if not self.stands:
             return f"reservation {self.name} does not stand"
         if self.users is not None and job.user not in self.users:
@@ -200,7 +190,7 @@ class Reservation:
         return ""
 
     def kept(self, capacity: Ints, kinds: tuple[str, ...]) -> Ints:
-        """What it keeps of each node, shape (nodes, kinds), of what the nodes have of these kinds."""
+        """Reserved amounts, shape (nodes, kinds)."""
         found = np.zeros_like(capacity)
         nodes = list(self.nodes)
         if self.resources is None:

@@ -1,6 +1,6 @@
-"""Resource kinds and amounts, and the limits of numbers and texts that files state, as types of fields.
+"""Resource kinds and amounts, and limits of numbers and texts in files.
 
-A resource vector is a tuple of integers in the order of a platform's `kinds`; memory counts MiB.
+Vectors are integers in the order of a platform's `kinds`. Memory is in MiB.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dardis.model.numbers import whole_number
 CORES = "cores"
 MEMORY = "memory"
 POWER = "power"
-"""A resource kind like any other when jobs state watts; one unit is 1 W."""
+"""One unit is 1 W."""
 
 _MEBIBYTES = {
     "": 1.0,
@@ -28,22 +28,20 @@ KIND_NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
 def kind_of_gres(name: str) -> str | None:
-    """The kind by which Slurm's generic resource of a name is called, `nic_ib` for `NIC-ib`; None where it can't be."""
+    """Kind of a Slurm generic resource (`nic_ib` for `NIC-ib`), or None."""
     kind = name.lower().replace("-", "_").replace(".", "_")
     return kind if KIND_NAME.fullmatch(kind) and kind not in {CORES, MEMORY, POWER} else None
 
 
 def kind_of_type(kind: str, type_: str) -> str | None:
-    """The kind by which one type of a generic resource is called, `gpu_a100`; None where it can't be."""
+    """Kind of a generic resource type, such as `gpu_a100`, or None."""
     return kind_of_gres(f"{kind}_{type_}")
 
 
 def parse_amount(kind: str, value: int | str, *, round_up: bool = False) -> int:
-    """Return the amount of `kind` as an integer; memory may say its unit (`"16GiB"`) and becomes MiB.
+    """Parse an integer amount; memory may have a unit (`"16GiB"`) and becomes MiB. Raises ValueError.
 
-    A part of a MiB is dropped, or counts as a whole one with `round_up` (for what is asked, not what is there).
-
-    Raises ValueError when the value is no amount, is negative, or has a unit and is no memory.
+    Fractions of a MiB are dropped, or rounded up with `round_up`.
     """
     if isinstance(value, bool) or not isinstance(value, int | str):
         raise ValueError(f"{value!r} is not a whole number")
@@ -67,32 +65,29 @@ def parse_amount(kind: str, value: int | str, *, round_up: bool = False) -> int:
 
 
 def amount_in_words(kind: str, amount: int) -> str:
-    """The amount for people: `16 cores`, `32 GiB memory`."""
+    """Format an amount: `16 cores`, `32 GiB memory`."""
     if kind != MEMORY:
         return f"{amount} {'W power' if kind == POWER else kind}"
     return f"{amount / 1024:g} GiB memory" if amount >= 1024 else f"{amount} MiB memory"
 
 
 LATEST = 1 << 40
-"""Times lie within this many seconds of 0."""
+"""Maximum distance of times from 0, in s."""
 BEFORE_ALL = -(1 << 41)
-"""Before every time that a file may state."""
+"""Before every time in files."""
 NOBODY_KNOWS = 1 << 50
-"""When something ends of which nobody has said so: later than all times that files may state."""
+"""Unknown end: later than all times in files."""
 MAX_GROUPS = 1 << 14
-"""Node groups a platform may have."""
 MOST_NODES = 10_000_000
 LARGEST_AMOUNT = (1 << 31) - 1
-"""Of one kind on one node: the fixed-point fitting index (2^20 a unit) then fits 64 bits."""
+"""So fixed-point fitting indices (2^20 per unit) fit 64 bits."""
 LARGEST_CORES = 1 << 20
 
 Time = Annotated[int, Ge(-LATEST), Le(LATEST)]
 Seconds = Annotated[int, Ge(0), Le(LATEST)]
 Edge = Annotated[int, Ge(BEFORE_ALL), Le(NOBODY_KNOWS)]
-"""When a span begins or ends: at a time, before all of them, or nobody knows when."""
 Count = Annotated[int, Ge(0), Le(LATEST)]
 Limit = Annotated[int, Ge(1), Le(LATEST)]
-"""The most of something, which is at least 1."""
 Priority = Annotated[int, Ge(-1_000_000), Le(1_000_000)]
 Amount = Annotated[float, Ge(0)]
 Above0 = Annotated[float, Gt(0)]

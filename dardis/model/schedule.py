@@ -1,4 +1,4 @@
-"""Results of a run: when and where each job ran, and when nodes were down, as structs of arrays."""
+"""Results of a run as arrays."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from dardis.model.platform import NodePower, Platform
 
 @dataclass(frozen=True, slots=True)
 class PartsOfJobs:
-    """Job i has the parts `[offsets[i], offsets[i+1])`, at least one, in the order in which it states them.
+    """Job i has the parts `[offsets[i], offsets[i+1])`, in request order.
 
-    `units` has shape (parts,), `request` (parts, kinds); `placed` says where the units of each part are.
+    `units` has shape (parts,), `request` (parts, kinds).
     """
 
     offsets: Ints
@@ -31,15 +31,13 @@ class PartsOfJobs:
 
 
 _BLOCK: Final = 8192
-"""Jobs whose nodes are made text at a time, so that they never fill the memory as numbers of Python."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """All jobs of a run, in the order of the trace. Times in s; `NO_TIME` where a rejected job has none.
+    """Jobs of a run in trace order. Times are s; `NO_TIME` if rejected.
 
-    Arrays have shape (jobs,), `request` (jobs, kinds): what one unit asks for. `latest` is `NO_TIME` without
-    a deadline.
+    Arrays have shape (jobs,), `request` of one unit (jobs, kinds). `latest` is `NO_TIME` without a deadline.
     """
 
     kinds: tuple[str, ...]
@@ -58,13 +56,13 @@ class Schedule:
     queue: list[str]
     user: list[str]
     parts: PartsOfJobs | None = None
-    """Where a job has several parts; of those `units` and `placed` are the sums, and `request` that of the first."""
+    """For jobs with several parts. `units` and `placed` are then sums, `request` is of the first."""
     taken: Ints | None = None
-    """Where a job may run as one of several requests: the place of that which was taken, from 0; -1 without any."""
+    """Index of the chosen request, from 0; -1 without alternatives."""
 
     @property
     def by_part(self) -> Schedule:
-        """The same with an entry a part, as if each were a job; itself where no job has several."""
+        """Schedule with one entry per part."""
         if self.parts is None:
             return self
         job = np.repeat(np.arange(len(self.number)), np.diff(self.parts.offsets))
@@ -79,7 +77,7 @@ class Schedule:
         )
 
     def asked_of(self, kind: str) -> Ints:
-        """What each whole job asks for of a kind, shape (jobs,)."""
+        """Total request of a kind per job, shape (jobs,)."""
         place = self.kinds.index(kind)
         if self.parts is None:
             return np.asarray(self.units * self.request[:, place])
@@ -88,11 +86,11 @@ class Schedule:
 
     @property
     def ran(self) -> Bools:
-        """Which jobs ran (completed or killed)."""
+        """Jobs that were completed or killed."""
         return np.asarray(self.status != Status.REJECTED)
 
     def digest(self) -> str:
-        """Sha256 over the sorted lines `job_id,starting_time,finish_time,units_by_node` (a line ends in LF)."""
+        """Sha256 over sorted lines `job_id,starting_time,finish_time,units_by_node`, each with LF."""
         lines = sorted(chain.from_iterable(map(self._digest_lines, range(0, len(self.number), _BLOCK))))
         digest = hashlib.sha256()
         for first in range(0, len(lines), _BLOCK):
@@ -100,7 +98,6 @@ class Schedule:
         return digest.hexdigest()
 
     def _digest_lines(self, first: int) -> list[str]:
-        """The lines of a block of jobs, in their order."""
         span = slice(first, min(first + _BLOCK, len(self.number)))
         columns = (column[span].tolist() for column in (self.number, self.start, self.finish, self.ran))
         return [
@@ -113,10 +110,9 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Downtime:
-    """Arrays of shape (times down,): node `node[i]` holds nothing in `[down[i], up[i])`, s of the trace's clock.
+    """Node `node[i]` is down in `[down[i], up[i])`, s of the trace's clock; shape (downtimes,).
 
-    Its shut-down begins at `down`, its boot ends at `up` (`FOREVER`: it is not booted again), one boot time after it
-    began. Ascending by (node, down); the spans of a node don't overlap.
+    Shut-down begins at `down`; boot ends at `up` (`FOREVER`: no boot). Ascending by (node, down), without overlaps.
     """
 
     node: Ints
@@ -125,23 +121,23 @@ class Downtime:
 
     @classmethod
     def none(cls) -> Downtime:
-        """All nodes up, always."""
+        """No downtimes."""
         return cls.of(())
 
     @classmethod
     def of(cls, rows: Iterable[tuple[int, int, int]]) -> Downtime:
-        """Of (node, down, up) in any order."""
+        """Sort (node, down, up) rows."""
         columns = np.array(sorted(rows), dtype=np.int64).reshape(-1, 3)
         return cls(columns[:, 0], columns[:, 1], columns[:, 2])
 
     @property
     def rows(self) -> Iterator[tuple[int, int, int]]:
-        """Each time down as (node, down, up)."""
+        """Rows (node, down, up)."""
         return zip(self.node.tolist(), self.down.tolist(), self.up.tolist(), strict=True)
 
 
 def boot_and_shutdown(platform: Platform) -> tuple[Ints, Ints]:
-    """How long each node's boot and shut-down take, in s, shape (nodes,) each; 0 where the platform does not say."""
+    """Boot and shut-down times in s, shape (nodes,) each; 0 if unstated."""
     powers = [group.power or NodePower() for group in platform.groups]
     times = np.array([[power.boot_s, power.shutdown_s] for power in powers], dtype=np.int64)[platform.group_of_node]
     return times[:, 0], times[:, 1]

@@ -1,4 +1,4 @@
-"""Step functions of time: breakpoints and values, never one value a second."""
+"""Step functions of time as breakpoints and values."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from dardis.model.job import NO_TIME
 
 @dataclass(frozen=True, slots=True)
 class StepFunction:
-    """`values[i]` holds in `[times[i], times[i+1])`, the last for ever; `times[0]` is `NO_TIME`, before all."""
+    """Value `values[i]` holds in `[times[i], times[i+1])`, the last for ever; `times[0]` is `NO_TIME`."""
 
     times: Ints
     values: Ints
 
     @classmethod
     def from_steps(cls, before: int, steps: Iterable[tuple[int, int]]) -> StepFunction:
-        """Build from (time, value) pairs in any order; `before` holds until the first, the last of equal times wins."""
+        """Build from unsorted (time, value) pairs, the last of a time wins. `before` is the initial value."""
         table = dict(sorted(steps, key=lambda step: step[0]))
         times = np.array([NO_TIME, *table], dtype=np.int64)
         return cls(times, np.array([before, *table.values()], dtype=np.int64))
 
     @classmethod
     def from_spans(cls, starts: Ints, ends: Ints, amounts: Ints | int = 1) -> StepFunction:
-        """Sum of `amounts[i]` over the half-open spans `[starts[i], ends[i])`; 0 elsewhere."""
+        """Sum of `amounts[i]` over spans `[starts[i], ends[i])`; 0 elsewhere."""
         moments = np.concatenate([starts, ends])
         each = np.broadcast_to(amounts, len(starts))
         change = np.concatenate([each, -each])
@@ -41,22 +41,22 @@ class StepFunction:
 
     @classmethod
     def combined(cls, how: Callable[..., Ints], *functions: StepFunction) -> StepFunction:
-        """What `how` makes of the functions' values at all times (arrays of one shape, one a function)."""
+        """Apply `how` to the values of all functions at all breakpoints."""
         times = breakpoints(functions)
         return cls(times, how(*(function.at(times) for function in functions)))
 
     @classmethod
     def sum_of(cls, functions: Iterable[StepFunction]) -> StepFunction:
-        """The sum; 0 of none."""
+        """Sum of the functions."""
         functions = [ZERO, *functions]
         times = breakpoints(functions)
         values = np.zeros(len(times), dtype=np.int64)
-        for function in functions:  # not all at once: a machine has many nodes
+        for function in functions:  # one by one to save memory: machines have many nodes
             values += function.at(times)
         return cls(times, values)
 
     def followed_by(self, other: StepFunction, since: int) -> StepFunction:
-        """This one before `since`, the other from then on."""
+        """Join this function before `since` and the other after."""
         mine, rest = self.times < since, other.times > since
         return StepFunction(
             np.concatenate([self.times[mine], [since], other.times[rest]]),
@@ -64,11 +64,11 @@ class StepFunction:
         )
 
     def max_over(self, starts: Ints, ends: Ints) -> Ints:
-        """The largest value in each `[starts[i], ends[i])`, of at least a second."""
+        """Maximum over each `[starts[i], ends[i])` of at least 1 s."""
         return Extremes(self, np.maximum).over(starts, ends)
 
     def max_ahead(self, seconds: int) -> StepFunction:
-        """The largest value from each time to `seconds` after it, both included."""
+        """Maximum from each time to `seconds` later, inclusive."""
         times = np.unique(np.concatenate([self.times, self.times[1:] - seconds]))
         return StepFunction(times, self.max_over(times, times + seconds + 1))
 
@@ -89,7 +89,7 @@ class StepFunction:
 
 
 class Extremes:
-    """The least or the largest values of a step function over spans, at once for many: those of 1, 2, 4, … steps."""
+    """Minima or maxima over many spans, from tables of 1, 2, 4, … steps."""
 
     def __init__(self, function: StepFunction, extreme: np.ufunc) -> None:
         """`extreme` is `np.minimum` or `np.maximum`."""
@@ -99,7 +99,7 @@ class Extremes:
             self._of_steps.append(extreme(last[:-half], last[half:]))
 
     def over(self, starts: Ints, ends: Ints) -> Ints:
-        """That of each `[starts[i], ends[i])`, of at least a second."""
+        """Extreme value over each `[starts[i], ends[i])` of at least 1 s."""
         first = np.searchsorted(self._times, starts, side="right") - 1
         last = np.searchsorted(self._times, ends, side="left") - 1
         level = np.frexp(last - first + 1)[1] - 1
@@ -111,9 +111,9 @@ class Extremes:
 
 
 def sum_of_columns(parts: Sequence[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
-    """The sum of step functions of several columns: times (steps,), and values from each on, shape (steps, columns).
+    """Sum step functions with several columns: times (steps,) and values (steps, columns).
 
-    Each begins with the time from when on it is known; before, its first values stand.
+    Before the first time of a part, its first values hold.
     """
     times = np.unique(np.concatenate([time for time, _ in parts]))
     total = np.zeros((len(times), parts[0][1].shape[1]), dtype=np.int64)
@@ -123,9 +123,8 @@ def sum_of_columns(parts: Sequence[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
 
 
 def breakpoints(functions: Sequence[StepFunction]) -> Ints:
-    """The times of all functions, at least one, each once and ascending."""
+    """Distinct breakpoints, ascending."""
     return np.unique(np.concatenate([function.times for function in functions]))
 
 
 ZERO = StepFunction.from_steps(0, [])
-"""0 at all times."""

@@ -1,4 +1,4 @@
-"""What offline wishes of online: how much of each kind should be in use (the desired profile), and which nodes on."""
+"""Output of offline planning."""
 
 from __future__ import annotations
 
@@ -39,31 +39,30 @@ class Split(Choice):
 
 @dataclass(frozen=True)
 class Switching:
-    """How many nodes stay on, by node group (index) over time: a node beyond both numbers is shut down when idle.
+    """Nodes to keep on by node group (index); idle nodes beyond both numbers are shut down.
 
-    `spares`: idle nodes to keep on, at least. `floors`: nodes to keep on, at least, busy ones included. A group without
-    an entry in either is never switched, nor is one that is `always_on`. `idle_s`: a node is shut down only after it
-    has been idle this long, and only if nothing is reserved on it sooner than it can be down and up again.
+    `spares` is the minimum of idle nodes on, `floors` of all nodes on. Other groups, and `always_on` groups, are never
+    switched. A node shuts down after `idle_s` idle seconds, if it can be up again before its next reservation.
     """
 
     spares: dict[int, StepFunction] = field(default_factory=dict)
     floors: dict[int, StepFunction] = field(default_factory=dict)
     idle_s: int = 337
     most_cycles_per_day: float = 24.0
-    """A node is not shut down more often than this in any day (86,400 s back from then)."""
+    """Maximum shut-downs of a node in any 86,400 s."""
 
 
 def opened_above(platform: Platform, kind: int) -> Ints:
-    """The machine-wide value above which each node is open under `Split.OPEN_NODES`, shape (nodes,)."""
+    """Machine-wide value above which each node opens (`Split.OPEN_NODES`), shape (nodes,)."""
     counts = [group.count for group in platform.groups]
-    # Node i of n is open where n times the value is above i times the capacity; in parts, since that may not fit.
+    # Node i of n opens if n times the value exceeds i times the capacity; split to avoid overflow.
     whole, rest = np.divmod(platform.capacity[:, kind].sum(), np.repeat(counts, counts))
     index = np.concatenate([np.arange(count) for count in counts])
     return np.asarray(index * whole + index * rest // np.repeat(counts, counts))
 
 
 def most_that_opens(platform: Platform, kind: int, allowed: Ints) -> Ints:
-    """The largest machine-wide values whose open nodes hold at most `allowed` in all (`Split.OPEN_NODES`)."""
+    """Largest machine-wide values with at most `allowed` in open nodes (`Split.OPEN_NODES`)."""
     above, capacity = opened_above(platform, kind), platform.capacity[:, kind]
     order = np.argsort(above, kind="stable")
     place = np.searchsorted(np.cumsum(capacity[order]), allowed, side="right")
@@ -72,9 +71,9 @@ def most_that_opens(platform: Platform, kind: int, allowed: Ints) -> Ints:
 
 @dataclass(frozen=True)
 class DesiredProfile:
-    """Desired profile of a platform. Keys are kind indices, or (node, kind) for single nodes, which win.
+    """Desired profile by kind index; entries by (node, kind) take precedence.
 
-    Kinds and nodes without an entry are wished at capacity; no node is wished above its capacity.
+    The default and maximum of a node is its capacity.
     """
 
     platform: Platform
@@ -84,23 +83,21 @@ class DesiredProfile:
 
     @cached_property
     def _filled_before(self) -> Ints:
-        """Capacity of all nodes before each, shape (nodes + 1, kinds)."""
         capacity = self.platform.capacity
         return np.concatenate([np.zeros((1, capacity.shape[1]), np.int64), np.cumsum(capacity, axis=0)])
 
     @cached_property
     def _opened_above(self) -> Ints:
-        """The machine-wide value above which each node is open, shape (nodes, kinds)."""
         return np.stack([opened_above(self.platform, kind) for kind in range(len(self.platform.kinds))], axis=1)
 
     @cached_property
     def last_breakpoint(self) -> int | None:
-        """The last time at which anything changes; None for a profile without steps."""
+        """Time of the last change, or None."""
         last = [int(f.times[-1]) for f in (*self.machine.values(), *self.nodes.values()) if len(f.times) > 1]
         return max(last, default=None)
 
     def of_node(self, node: int, kind: int) -> StepFunction:
-        """What is wished of one kind on one node."""
+        """Desired amount of a kind on a node."""
         capacity = int(self.platform.capacity[node, kind])
         own = self.nodes.get((node, kind))
         if own is not None:
@@ -116,13 +113,13 @@ class DesiredProfile:
         elif self.split is Split.OPEN_NODES:
             values = np.where(wished > self._opened_above[node, kind], capacity, 0)
         else:
-            # Memory times memory may not fit 64 bits; Python's integers do.
+            # Products of memory may exceed 64 bits; use Python integers.
             exact = wished if int(wished.max()) * max(total, 1) < 1 << 62 else wished.astype(object)
             values = (exact * after // max(total, 1) - exact * before // max(total, 1)).astype(np.int64)
         return StepFunction(whole.times, values.astype(np.int64))
 
     def total(self, kind: int) -> StepFunction:
-        """What is wished of one kind on the whole machine."""
+        """Desired amount of a kind on the machine."""
         has_own = any(k == kind for _, k in self.nodes)
         whole = self.machine.get(kind)
         capacity = int(self._filled_before[-1, kind])
@@ -135,11 +132,10 @@ class DesiredProfile:
 
 @dataclass(frozen=True)
 class Target:
-    """What offline hands to online: a desired profile, which nodes to keep on, or both."""
+    """Output of offline planning: a desired profile, nodes to keep on, or both."""
 
     desired: DesiredProfile | None = None
     switching: Switching | None = None
     unix_start: int | None = None
-    """Unix time of the trace's time 0, where a calendar is known."""
+    """Unix time of the trace's time 0."""
     source: dict[str, Any] = field(default_factory=dict)
-    """Who made it and of what, for people."""

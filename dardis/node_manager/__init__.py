@@ -1,4 +1,4 @@
-"""Node managers: each knows its node's future and offers start times. A pool is the nodes of one host process."""
+"""Node managers, which offer start times. A pool has the nodes of a host process."""
 
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NodePool", "RelayingHost"]
 
-if not TYPE_CHECKING:  # else type checkers would take any name for one
+if not TYPE_CHECKING:  # else type checkers would accept any name
     __getattr__ = found_when_used(__name__, {
         "pool": ("NodePool",),
         "relay": ("RelayingHost",),

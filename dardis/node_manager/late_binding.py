@@ -1,7 +1,6 @@
-"""The turns of jobs that bind late, on the nodes themselves: where one pool has all and one task manager all jobs.
+"""Turns of late-binding jobs, if one pool has all nodes and one task manager all jobs.
 
-Who starts, where, and what the first that can't start reserves is what the task manager would find by what nodes
-publish.
+Results equal those from published profiles.
 """
 
 from __future__ import annotations
@@ -22,28 +21,27 @@ FIRST_JOBS = 256
 
 
 class Pool(Protocol):
-    """Nodes and their reservations, for which room can be made."""
+    """Nodes and reservations in growing arrays."""
 
     profiles: Rows
     member: Ints
     books: Rows
 
     def grow(self) -> None:
-        """Make room for more breakpoints of each node."""
+        """Enlarge the profiles."""
 
     def grow_books(self) -> None:
-        """Make room for more reservations of each node."""
+        """Enlarge the reservation lists."""
 
 
 class TurnsOfLate:
-    """Lets jobs of a question start, and keeps what came of the last one."""
+    """Starts a request's jobs, and keeps the results."""
 
     def __init__(self, pool: Pool, kinds: int) -> None:
-        """Make room for some jobs."""
+        """Create arrays."""
         self._pool = pool
         self._queue = job_queue.make_queue(FIRST_JOBS, kinds)
         self._how: tuple[bool, bool, bool, int, int] | None = None
-        """How the last question wants jobs to be put on nodes."""
         self._placer = Placer(
             pool, job_queue.Rules(False, False, 1, job_queue.UNBOUND, False, False, 0, 0), kinds, FIRST_JOBS
         )
@@ -51,9 +49,9 @@ class TurnsOfLate:
         self._got: Ints = np.zeros((FIRST_JOBS, 5), dtype=np.int64)
 
     def take(self, question: Bind, changed: Bools, since: int, seed: int, now: int) -> int:
-        """Give all jobs their turn, or those before the first that whoever asks is to reserve for; its place, else -1.
+        """Give jobs turns up to the first that the asker reserves for; return its place, or -1.
 
-        Nodes on which anything is taken have `changed` since they last published, at `since`.
+        `changed`: nodes changed since the publication at `since`.
         """
         jobs, pool, placer = question.jobs, self._pool, self._placer
         if len(jobs) > len(self._queue.table):
@@ -89,16 +87,12 @@ class TurnsOfLate:
                 )
 
     def _make_room_for_nodes(self) -> None:
-        """Make room for twice as many nodes that jobs get."""
         old = self._queue
         node, units = (np.resize(one, 2 * len(one) + len(self._pool.member)) for one in (old.hold_node, old.hold_units))
         self._queue = old._replace(hold_node=node, hold_units=units)
 
     def outcome(self) -> tuple[Ints, Ints, Ints, int, int, int]:
-        """What jobs have got, as `Bound` says it, in local numbers: rows, nodes, units, rounds and who would have told.
-
-        Then the most breakpoints of a node on which anything has been taken.
-        """
+        """Return the results as in `Bound`, in local numbers, and most breakpoints of a changed node."""
         _, used, booked, told, _, rounds, longest, *_ = self._at.tolist()
         node, units = self._queue.hold_node[:used].copy(), self._queue.hold_units[:used].copy()
         return self._got[:booked].copy(), node, units, rounds, told, longest

@@ -1,8 +1,7 @@
-"""The node-manager machine of a pool: (state, message, now) to effects. Decides what its nodes offer and hold.
+"""Node-manager machine of a pool: (state, message, now) to effects.
 
-Offers bind nobody: what is confirmed is tested again, and refused if it does not fit any more. So a node never
-holds more than its capacity, whatever order messages come in, and never makes anybody wait, so that no cycle of
-waiting can form.
+Offers reserve nothing. A confirmation is tested again, and refused if its claim no longer fits. So capacity is never
+exceeded, in any order of messages. No request waits, so there is no deadlock.
 """
 
 from __future__ import annotations
@@ -29,15 +28,15 @@ from dardis.wire import messages as say
 from dardis.wire.effects import Effect, Kill, Launch, SetTimer, Tell, TellAll
 
 LAPSE, REPORT, FORGET = range(3)
-"""Tokens of timers: a tentative reservation lapses; `Finished` is told again; what was released can't come again."""
+"""Timer tokens: a tentative reservation lapses; repeat `Finished`; forget a release."""
 LARGEST = 1 << 31
-"""No node holds as much as this of anything: amounts are 32-bit integers."""
+"""Above any 32-bit amount."""
 _EMPTY = np.zeros(0, dtype=np.int64)
 _ZEROS = np.zeros(2, dtype=np.int64)
 
 
 class NodePool:
-    """The node managers of the nodes `[first, last)` of a platform. `host` is the address it answers under."""
+    """Node managers of the nodes `[first, last)`; answers as `host`."""
 
     def __init__(
         self,
@@ -52,7 +51,7 @@ class NodePool:
         report_every: int = 0,
         virtual_hosts: VirtualHosts | None = None,
     ) -> None:
-        """Hold empty nodes. With `report_every` s, messages may be lost: ends are told until noted."""
+        """Create empty nodes; with `report_every` s, messages may be lost, and ends are repeated."""
         self._platform = platform
         self._desired = desired
         self.state = PoolState(platform, first, last, desired, virtual_hosts)
@@ -62,25 +61,24 @@ class NodePool:
         self._report_every = report_every
         self._claims: dict[JobId, Claim] = {}
         self._closed: dict[JobId, tuple[int, int]] = {}
-        """Where messages may be late: the last attempt of each job that was released, and when all claims of it, and of
-        earlier ones, have expired."""
+        """By job: last released attempt, and expiry of its claims; for late messages."""
         self._finished: dict[JobId, int] = {}
         self._heads: dict[JobId, Ints] = {}
-        """Who holds a reservation of the late set-up, as was announced."""
+        """Announced late-binding reservations."""
         self._backlogs: dict[ManagerAddress, say.Backlog] = {}
-        """How much work each task manager's jobs are, as it told last."""
+        """Latest backlog by task manager."""
         self._refusers: dict[JobId, int] = {}
-        """Which of a job's own nodes, by their places, refused last to let it start earlier; -1: nobody is known."""
+        """Place of the job's node that last refused an earlier start; -1: unknown."""
         self._publishes = False
-        """Whether it tells unasked what has become free."""
+        """Publish freed capacity without a request."""
 
     @property
     def idle(self) -> bool:
-        """Whether its nodes hold nothing, and it has no end left to tell."""
+        """Whether no claim and no report is left."""
         return not self._claims and not self._finished
 
     def handle(self, message: say.Message, now: int) -> list[Effect]:
-        """Take a message at time `now`; return what is to be done."""
+        """Process a message; return effects."""
         match message:
             case say.Ask():
                 return [self._offer(message, now)]
@@ -109,7 +107,7 @@ class NodePool:
                 raise ProtocolError(f"a node manager got {type(message).__name__}")
 
     def answer_unread(self, ask: Ints, now: int) -> Ints:
-        """What its nodes answer to an ask that adds up, both as they are on the wire; empty: the ask is to be read."""
+        """Answer to a summable ask, both in wire form; empty: decode the ask."""
         return self.state.answer_block(ask, self._held(jobs_of(ask)), self._seed, now, self.incarnation)
 
     def _nodes_change(self, message: say.Switch | say.Closures, now: int) -> list[Effect]:
@@ -120,7 +118,7 @@ class NodePool:
         return []
 
     def _lay_out_anew(self, closures: say.Closures, now: int) -> None:
-        """Hold what is held now on nodes that are closed at other times."""
+        """Rebuild with new closures, and keep all claims."""
         rows = zip(closures.node.tolist(), closures.span.tolist(), closures.less.tolist(), strict=True)
         windows = tuple(
             Maintenance((node,), start, end, tuple(less) if min(less) >= 0 else None)
@@ -134,7 +132,6 @@ class NodePool:
             self._hold(job, replace(claim, start=max(claim.start, now)), now)
 
     def _see_sound(self, ask: say.Ask) -> None:
-        """Raise ProtocolError for a question that makes no sense here."""
         state = self.state
         see_sound(ask, state.first, state.first + state.count, state.capacity.shape[1])
 
@@ -170,10 +167,10 @@ class NodePool:
         return Tell(JobId(int(ask.job[0])), answer)
 
     # ------------------------------------------------------------------------------------------------------------------
-    # What a task manager of this process asks by a call.
+    # Direct calls by a task manager of this process.
 
     def seek(self, seek: Seek, now: int) -> Sought:
-        """Reserve the earliest start of a job."""
+        """Reserve a job's earliest start."""
         start, nodes, units, rounds = self.state.seek(seek, self._seed, now)
         if len(nodes):
             attempt = seek.attempt + rounds - 1
@@ -182,7 +179,7 @@ class NodePool:
         return Sought(start, nodes, units, rounds)
 
     def improve(self, improve: Improve, now: int) -> Improved:
-        """Let jobs start earlier on the nodes that they hold."""
+        """Move jobs to earlier starts on their nodes."""
         numbers, attempts = improve.job.tolist(), improve.attempt.tolist()
         if not self._claims.keys() >= set(numbers):
             raise ProtocolError("a job that holds nothing is to start earlier on its nodes")
@@ -207,7 +204,7 @@ class NodePool:
         return Improved(moved, starts, np.array(offset, dtype=np.int64), np.concatenate(nodes), np.concatenate(units))
 
     def bind(self, bind: Bind, now: int) -> Bound:
-        """Let jobs that bind late have their turns; its nodes are numbered from 0 on."""
+        """Give late-binding jobs turns; nodes are numbered from 0."""
         told = 0
         if bind.dropped >= 0:
             told = self.state.tell(now)
@@ -239,7 +236,7 @@ class NodePool:
         return []
 
     def _publish(self, now: int) -> Effect:
-        """Tell what the changed nodes can hold; all nodes, where what was told before may be lost."""
+        """Publish changed nodes; all if messages may be lost."""
         self._heads = {number: head for number, head in self._heads.items() if head[-1] >= now}
         heads = [self._heads[number] for number in sorted(self._heads)]
         standing = np.array(heads, dtype=np.int64).reshape(-1, say.HEAD_COLUMNS)
@@ -277,7 +274,7 @@ class NodePool:
             return [refused]
         effects: list[Effect] = []
         if old is not None and confirm.tentative:
-            # A later claim tells that the earlier one is called off, even if that is said elsewhere and late.
+            # A later claim revokes the earlier, even if the release arrives late.
             effects, old = self._close(job, old.attempt, old.start, now), None
         elif old is not None:
             self._take_back(job, old, now)
@@ -296,7 +293,7 @@ class NodePool:
         return [self._launch(job, claim)]
 
     def _is_sound(self, confirm: say.Confirm) -> bool:
-        """Whether a claim takes something, for a while, from nodes of this pool, each of them named once."""
+        """Whether a claim takes units of distinct nodes of this pool."""
         nodes, units, request, first = confirm.nodes, confirm.units, confirm.request, self.state.first
         return bool(
             0 < len(nodes) == len(units) and len(request) == self.state.capacity.shape[1] and confirm.walltime > 0
@@ -347,14 +344,12 @@ class NodePool:
         return []
 
     def _close(self, job: JobId, attempt: int, expires: int, now: int) -> list[Effect]:
-        """Drop what the job holds by this attempt or an earlier one, and take no more of them.
-
-        Confirmations that have expired are refused anyway: there is nothing to remember.
-        """
+        """Drop the job's claim by this or an earlier attempt, and refuse these from now on."""
+        # Expired confirmations are refused anyway and need no entry.
         effects: list[Effect] = []
         known = self._closed.get(job, (-1, now))
         closed = max(attempt, known[0]), max(expires, known[1])
-        if now < closed[1] and closed != known and self._report_every:  # elsewhere nothing comes after its end
+        if now < closed[1] and closed != known and self._report_every:  # elsewhere messages are never late
             self._closed[job] = closed
             effects.append(SetTimer(closed[1], say.Timer(job, attempt, FORGET)))
         claim = self._claims.get(job)

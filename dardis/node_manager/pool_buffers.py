@@ -1,4 +1,4 @@
-"""Checks and room of a pool: arrays for kernels, sane questions, and the nodes that can hold a unit."""
+"""Buffers, request checks and free-capacity indexes of a pool."""
 
 from __future__ import annotations
 
@@ -33,17 +33,19 @@ _ZEROS: Ints = np.zeros(2, dtype=np.int64)
 
 
 def found_of(at: Ints, refuser: Ints) -> Found:
-    """Room for answers to jobs whose nodes stand from `at` on."""
+    """Space for results."""
     start, count, rounds = np.full((3, len(at) - 1), NONE, dtype=np.int64)
     nodes, units = np.empty((2, int(at[-1])), dtype=np.int64)
     return Found(start, count, rounds, refuser, at, nodes, units, np.zeros(1, dtype=np.int64))
 
 
 class Single:
-    """A question about one job, and room for its answer; kept, since to make them takes as long as to answer."""
+    """Request for one job, with result space."""
+
+    # Reused, as creation takes as long as the answer.
 
     def __init__(self, kinds: int, nodes: int) -> None:
-        """Have room for so many nodes."""
+        """Create space for `nodes` nodes."""
         self.nodes = nodes
         self._columns = np.empty((8, 1), dtype=np.int64)
         self._request = np.empty((1, kinds), dtype=np.int64)
@@ -53,7 +55,7 @@ class Single:
         self.found = found_of(np.array([0, nodes], dtype=np.int64), _NONE)
 
     def put(self, seek: Seek) -> None:
-        """Ask this."""
+        """Write a request."""
         self._columns[:, 0] = (
             seek.job, seek.attempt, seek.first, seek.first, seek.walltime, seek.units, -1, seek.groups
         )  # fmt: skip
@@ -61,19 +63,19 @@ class Single:
 
 
 class Space:
-    """Rows that answers are written to, as many as one has needed."""
+    """Growing rows."""
 
     def __init__(self, columns: int) -> None:
-        """Have room for some rows."""
+        """Create initial rows."""
         self.rows: Ints = np.empty((FEWEST_OFFERS, columns), dtype=np.int64)
 
     def double(self) -> None:
-        """Make room for twice as many; what they hold is lost."""
+        """Double the rows, without contents."""
         self.rows = np.empty((2 * len(self.rows), self.rows.shape[1]), dtype=np.int64)
 
 
 def see_sound(ask: say.Ask, first: int, last: int, kinds: int) -> None:
-    """Raise ProtocolError for a question that makes no sense to nodes `[first, last)` of so many kinds."""
+    """Raise ProtocolError for an ask invalid on the nodes `[first, last)`."""
     jobs, offset, sample = len(ask.job), ask.sample_offset, ask.sample
     *columns, request = ask.columns
     of_each = (*columns, ask.start) if ask.want == say.CANDIDATES else columns
@@ -84,29 +86,29 @@ def see_sound(ask: say.Ask, first: int, last: int, kinds: int) -> None:
         sound = len(offset) == jobs + 1 and offset[0] == 0 and offset[-1] == len(sample)
         sound = sound and bool((offset[1:] >= offset[:-1]).all())
         sound = sound and (len(sample) == 0 or (sample.min() >= first and sample.max() < last))
-    # Whoever asks on for some of the jobs says it of all.
+    # `needed` covers all jobs or none.
     if not sound or 0 < len(ask.needed) < jobs:
         raise ProtocolError("an Ask that makes no sense")
 
 
 MOST_SIZES: Final = 16
-"""Sizes that are kept; who was asked for longest ago goes."""
+"""Indexes kept; the least recently used is dropped."""
 MOST_NAMES: Final = 4096
-"""Sizes that are remembered to have been asked for."""
+"""Sizes remembered."""
 
 
 class OpenNodes:
-    """What is known of so many nodes. A size is kept from the second time on that it is asked for."""
+    """Indexes by unit size, from the second request on."""
 
     def __init__(self, nodes: int) -> None:
-        """Know nothing."""
+        """Create without indexes."""
         self._nodes = nodes
         self._changes = NO_CHANGES
         self._kept: OrderedDict[tuple[int, bytes], Openings] = OrderedDict()
         self._asked: set[tuple[int, bytes]] = set()
 
     def touch(self, nodes: Ints) -> None:
-        """Note that what these hold has changed."""
+        """Record changed nodes."""
         changes = self._changes
         if not len(changes.node):
             return
@@ -116,12 +118,12 @@ class OpenNodes:
             changes.node[written:end] = nodes
             changes.about[WRITTEN] = end
         else:
-            # The list begins anew, and all is looked at when somebody asks.
+            # The list begins anew, and the next request examines all nodes.
             changes.about[WRITTEN] = 0
             changes.about[ISSUE] += 1
 
     def of(self, request: Ints, groups: int) -> tuple[Changes, Openings]:
-        """What is kept for a unit of this size on nodes of these groups; nothing at first."""
+        """Changes and index for a unit size; empty at first."""
         size = groups, request.tobytes()
         openings = self._kept.get(size)
         if openings is not None:

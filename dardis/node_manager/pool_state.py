@@ -1,4 +1,4 @@
-"""A pool's arrays: profiles and reservations of its nodes, and the operations on them."""
+"""Arrays of a pool: profiles and reservations."""
 
 from __future__ import annotations
 
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from dardis.node_manager.late_binding import TurnsOfLate
 
 FEWEST_LATER = 1024
-"""Jobs that start later, of some nodes, for which there is room."""
 MANY_LATER = 128
 _ALL_UP: Ints = np.zeros(0, dtype=np.int64)
 _NONE: Ints = np.zeros(0, dtype=np.int64)
@@ -43,7 +42,7 @@ _NONE: Ints = np.zeros(0, dtype=np.int64)
 
 @value(frozen=True, slots=True)
 class Claim:
-    """A job's reservation on some nodes of the pool (local numbers, ascending), with the attempt that made it."""
+    """Reservation of a job's attempt; local node numbers, ascending."""
 
     attempt: int
     nodes: Ints
@@ -56,35 +55,32 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class VirtualHosts:
-    """The hosts that a pool stands for, of `block` nodes each, in a tree: it adds up offers as they would."""
+    """Tree of virtual hosts with `block` nodes each, for sums of offers."""
 
     block: int = 64
     arity: int = 8
 
 
 class PoolState(NodeProfiles):
-    """Profiles and reservations of nodes `[first, last)` of a platform, as arrays that the kernels work on."""
+    """Profiles and reservations of nodes `[first, last)`."""
 
     def __init__(
         self, platform: Platform, first: int, last: int, desired: DesiredProfile | None,
         virtual_hosts: VirtualHosts | None = None,
     ) -> None:  # fmt: skip
-        """Lay out empty profiles and no reservation."""
+        """Create empty profiles."""
         self._changed = np.ones(last - first, dtype=np.bool_)
-        """Nodes that have changed since they last published."""
+        """Nodes changed since the last publication."""
         self._ready = self._boot = _ALL_UP
-        """When each node is up at the soonest, and how long it takes to boot it from now on (0: it is not off).
-
-        Empty until the first node is switched.
-        """
+        """Earliest time each node is up, and boot time from now on (0: not off); empty before the first switch."""
         self._boot_s = boot_and_shutdown(platform)[0][first:last].copy()
         self._open_nodes = OpenNodes(last - first)
         self._touched: list[Ints] = []
-        """Nodes that have changed since it was last taken note of: that costs as much for many as for one."""
+        """Changed nodes to process; many cost as much as one."""
         self._added = 0
-        """How many breakpoints a node may have got meanwhile, at most."""
+        """Most breakpoints added meanwhile."""
         self._longest_seen = 1
-        """No profile had more breakpoints: to look at all of them would make every question cost time of all nodes."""
+        """Limit of breakpoints; a count would visit all nodes on each ask."""
         super().__init__(platform, first, last, desired)
         self._longest_seen = int(self.profiles.size.max(initial=1))
         self.books = make_rows(self.count, 1, 4, np.int64)
@@ -95,25 +91,22 @@ class PoolState(NodeProfiles):
         self._later = np.empty(FEWEST_LATER, dtype=np.int64)
         self.virtual_hosts = virtual_hosts or VirtualHosts()
         self.sent: Ints = np.zeros(2, dtype=np.int64)
-        """Rows that virtual hosts sent for the last question that was added up, and most of one to the root."""
+        """Rows from virtual hosts in the last sum, and most to the root."""
         self._child_counts: Ints = np.zeros(0, dtype=np.int64)
         self._published = NO_TIME
         self._turns: TurnsOfLate | None = None
-        """Who starts jobs that bind late; made for the first."""
 
     def take_over(self, profiles: Rows, books: Rows) -> None:
-        """Hold these profiles and lists of reservations of its nodes in place of its own."""
+        """Adopt profiles and reservation lists."""
         self.profiles, self.books = profiles, books
         self._longest_seen = int(profiles.size.max(initial=1))
         self._open_nodes = OpenNodes(self.count)
 
     def _touch(self, nodes: Ints, added: int = 2) -> None:
-        """Note that what these nodes hold has changed, by so many breakpoints at most."""
         self._touched.append(nodes)
         self._added += added
 
     def _see_touched(self) -> None:
-        """Take note of all nodes that have changed."""
         touched = self._touched
         if not touched:
             return
@@ -125,7 +118,7 @@ class PoolState(NodeProfiles):
         self._longest_seen = max(self._longest_seen, int(np.maximum.reduce(self.profiles.size.take(nodes))))
 
     def switch(self, switch: Switch) -> None:
-        """Note that nodes are shut down or booted."""
+        """Record nodes shut down or booted."""
         if len(self._ready) == 0:
             self._ready, self._boot = np.full(self.count, NO_TIME), np.zeros(self.count, dtype=np.int64)
         nodes = switch.node - self.first
@@ -134,7 +127,7 @@ class PoolState(NodeProfiles):
         self._changed[nodes] = True
 
     def down_until(self, nodes: Ints, now: int) -> int:
-        """When the last of these nodes (all, if none is named) that is down could be up; `NO_TIME` where all are up."""
+        """When all nodes (empty: the pool) can be up; `NO_TIME` if all are."""
         if len(self._ready) == 0:
             return NO_TIME
         those = nodes if len(nodes) else slice(None)
@@ -142,7 +135,7 @@ class PoolState(NodeProfiles):
         return soonest if soonest > now else NO_TIME
 
     def reserve(self, nodes: Ints, units: Ints, request: Ints, start: int, end: int, now: int) -> bool:
-        """Reserve on all these nodes, or on none and return False."""
+        """Reserve all, or nothing and return False."""
         if len(self._ready) and (start < np.maximum(self._ready[nodes], now + self._boot[nodes])).any():
             return False
         done = super().reserve(nodes, units, request, start, end, now)
@@ -150,12 +143,12 @@ class PoolState(NodeProfiles):
         return done
 
     def release(self, nodes: Ints, units: Ints, request: Ints, start: int, end: int, now: int) -> None:
-        """Give back what was reserved over `[start, end)`."""
+        """Release a reservation."""
         super().release(nodes, units, request, start, end, now)
         self._touch(nodes)
 
     def published(self, now: int, *, whole: bool) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
-        """What nodes can hold from now on, as `Published` says it. Those that have changed since, or the `whole`."""
+        """Changed or `whole` profiles, as in `Published`."""
         self._see_touched()
         last, self._published = self._published, now
         self._changed |= whole
@@ -174,13 +167,13 @@ class PoolState(NodeProfiles):
             steps = -count
 
     def tell(self, now: int) -> int:
-        """How many nodes would publish something; from now on none would."""
+        """Count nodes due to publish, and reset."""
         self._see_touched()
         last, self._published = self._published, now
         return published_profiles.tell(self.profiles, last, now, self._changed)
 
     def bind(self, question: Bind, told: int, seed: int, now: int) -> Bound:
-        """Let jobs that bind late start, in order, and the first that can't reserve; `told` nodes have published."""
+        """Start late-binding jobs, and reserve for the first other; `told` nodes have published."""
         if self._turns is None:
             from dardis.node_manager.late_binding import TurnsOfLate
 
@@ -195,27 +188,27 @@ class PoolState(NodeProfiles):
         return Bound(jobs, nodes, units, rounds, blocked, told + more_told, self.next_change(now))
 
     def next_change(self, now: int) -> int:
-        """When capacity or what is wished changes by itself next."""
+        """Next change of capacity or desired profile."""
         place = bisect_right(self.changes, now)
         return self.changes[place] if place < len(self.changes) else FOREVER
 
     def grow_books(self) -> None:
-        """Make room for more reservations of each node."""
+        """Enlarge the reservation lists."""
         self.books = grown(self.books)
 
     def book(self, nodes: Ints, job: JobId, start: int, now: int) -> None:
-        """Note the job's start on its nodes."""
+        """Record a job's start on its nodes."""
         while profile.book(self.books, nodes, job, start, now) == profile.FULL:
             self.grow_books()
 
     def unbook(self, nodes: Ints, job: JobId, start: int) -> None:
-        """Strike the job from its nodes' lists."""
+        """Remove a job from its nodes' lists."""
         profile.unbook(self.books, nodes, job, start)
 
     def later_jobs(self, nodes: Ints, now: int, depth: int) -> tuple[Ints, int]:
-        """The first `depth` jobs that start after `now` on each node: each once, ascending; and how many with repeats.
+        """First `depth` jobs after `now` on the nodes, ascending; and the count with repeats.
 
-        A depth less than 0 stands for each node's cores.
+        Negative depth: each node's cores.
         """
         depths = self.capacity[:, 0].take(nodes) if depth < 0 else np.full(len(nodes), depth)
         count = profile.later_jobs(self.books, nodes, now, depths, self._later)
@@ -223,21 +216,21 @@ class PoolState(NodeProfiles):
             self._later = np.empty(-2 * count, dtype=np.int64)
             count = profile.later_jobs(self.books, nodes, now, depths, self._later)
         found = self._later[:count]
-        # Of few numbers Python makes a set in a fifth of the time.
+        # For few numbers a Python set takes a fifth of the time.
         return np.unique(found) if count > MANY_LATER else np.array(sorted({*found.tolist()}), dtype=np.int64), count
 
     def offers(self, ask: Ask, held: Held, seed: int, now: int) -> tuple[Ints, Ints]:
-        """Return (rows, offset) of the offers of the nodes that are asked, to all asks of the message."""
+        """Return (rows, offset) of the offers."""
         return self._put(ask, held, seed, now, offers.answer_to)
 
     def seek(self, seek: Seek, seed: int, now: int) -> tuple[int, Ints, Ints, int]:
-        """Reserve and book a job's earliest start; start, nodes, units and rounds, no nodes where there is none."""
+        """Reserve and book a job's earliest start; return start, nodes (none: not found), units and rounds."""
         single, needed = self._single, min(seek.units, self.count)
         if needed > single.nodes:
             single = self._single = Single(self.capacity.shape[1], min(2 * needed, self.count))
         single.put(seek)
         self._see_touched()
-        # Who is down may be up by the time that it could start.
+        # A node that is down may be up by the start.
         known = self._open_nodes.of(seek.request, seek.groups) if len(self._ready) == 0 else (NO_CHANGES, NO_OPENINGS)
         found = single.found
         outcome = self._at_once(seek, single.batch, found, seed, now, seek.span, *known)
@@ -249,9 +242,9 @@ class PoolState(NodeProfiles):
         return int(found.start[0]), nodes, units, int(found.rounds[0])
 
     def improve(self, improve: Improve, held: Held, refuser: Ints, seed: int, now: int) -> Found:
-        """Let jobs that hold nodes start earlier on these; where `start` is not `NONE` they have moved.
+        """Move jobs to earlier starts on their nodes; `start` is `NONE` for others.
 
-        `refuser` is, by job, the place among its nodes of the one that refused last, and is so afterwards.
+        `refuser`: by job, place of the node that last refused.
         """
         jobs = len(improve.job)
         walltime = held.end - held.start
@@ -270,7 +263,7 @@ class PoolState(NodeProfiles):
         self, how: Seek | Improve, batch: Batch, found: Found, seed: int, now: int, span: int, changes: Changes,
         openings: Openings,
     ) -> int:  # fmt: skip
-        """Let the kernel do its work, with as much room as it needs. Answers DONE or NOTHING."""
+        """Run the kernel with enough space."""
         rules = OfferRules(binds=False, kind=FIRST, grain=1, seed=seed)
         choice = Choice(how.choice, how.distinct, 1, seed)
         offset = np.empty(len(found.start) + 1, dtype=np.int64)
@@ -293,19 +286,19 @@ class PoolState(NodeProfiles):
                 return outcome
 
     def sums(self, ask: Ask, held: Held, seed: int, now: int) -> tuple[Ints, Ints]:
-        """Return (rows, offset) of what all nodes offer together, as steps."""
+        """Return (rows, offset) of summed offers."""
         return self._put(
             ask, held, seed, now, ranking.sum_offers, self._steps, self._tree(), ask.earliest, ask.distinct
         )
 
     def candidates(self, ask: Ask, held: Held, seed: int, now: int, incarnation: int) -> tuple[Ints, Ints]:
-        """Return (rows, offset) of the best nodes for the starts that were selected."""
+        """Return (rows, offset) of the best nodes for selected starts."""
         choice = Choice(ask.choice, ask.distinct, ask.grain, seed)
         more = self._tree(), choice, ask.start, incarnation
         return self._put(ask, held, seed, now, ranking.rank_nodes, self._best, *more)
 
     def answer_block(self, block: Ints, held: Held, seed: int, now: int, incarnation: int) -> Ints:
-        """What `sums` or `candidates` say, from block to block; empty where the block is to be read first."""
+        """`sums` or `candidates` in wire form; empty: decode the block."""
         rows = self.profiles
         tree, scratch = self._tree(), self._scratch_as_long()
         into = self._steps if block[WANT] == SUMS else self._best
@@ -324,7 +317,6 @@ class PoolState(NodeProfiles):
                 space.double()
 
     def _tree(self) -> Tree:
-        """Its virtual hosts, and how many children each has."""
         block = self.virtual_hosts.block
         if len(self._child_counts) == 0:
             self._child_counts = child_counts(-(-self.count // block), self.virtual_hosts.arity)
@@ -334,10 +326,7 @@ class PoolState(NodeProfiles):
         self, ask: Ask, held: Held, seed: int, now: int, kernel: Callable[..., int], into: Space | None = None,
         *more: object,
     ) -> tuple[Ints, Ints]:  # fmt: skip
-        """Put the question to a kernel that answers it with offers, or adds these up `into` other rows; (rows, offset).
-
-        `more` is what that kernel takes besides.
-        """
+        """Run a kernel for offers, or for sums `into` rows; return (rows, offset)."""
         if ask.held_only:
             asked = Asked(held.offset, held.node, ask.needed)
         else:
@@ -358,7 +347,6 @@ class PoolState(NodeProfiles):
                 space.double()
 
     def _scratch_for(self, ask: Ask) -> Scratch:
-        """Room for the longest profile, and to draw what is asked for."""
         quota = 0 if ask.generator == FIRST else int(ask.quota.max())
         instants = int((ask.last - ask.first).max()) // ask.grain + 1 if quota > 1 else 0
         return self._scratch_as_long(quota, instants)

@@ -1,9 +1,7 @@
-"""A host as an inner node of a tree of hosts, and the order in which it takes many messages of one wave.
+"""A host as inner node of a tree of hosts, and its order of simultaneous messages.
 
-What can be added is added: steps of offers, and the best candidates. A pure machine around a pool: nothing of the tree
-is stored but the questions that are open; every question says which hosts it is for and which of them are dead. Where
-messages may be lost a host asks its children again until its patience ends, then answers without them; and it keeps
-its answer for as long as it may be asked for it again.
+Summable answers are combined. Each request names its hosts and the dead ones. If messages may be lost, a host repeats
+requests until a deadline, then answers without missing children. The answer is kept while repeats may arrive.
 """
 
 from __future__ import annotations
@@ -22,34 +20,32 @@ from dardis.wire.effects import Effect, Return, Send, SetTimer, Tell, TellAll
 from dardis.wire.messages import Ask, Confirm, JointAsk, Message, Refused
 
 Key = tuple[ManagerAddress, int]
-"""Names a question: origin and serial."""
+"""Request id: origin and serial."""
 
 
 @dataclass(slots=True)
 class Question:
-    """A question that is open: which parts, by first host, have not answered, and what was answered so far."""
+    """Open request."""
 
     relay: say.Relay
     until: int
-    """When patience ends."""
     missing: dict[HostId, int]
-    """The end of each part that has not answered, by its first host."""
+    """End of each missing part, by first host."""
     answers: dict[HostId, list[say.Message | say.Written]]
     answer: say.Gathered | None = None
-    """What was answered for all."""
 
 
 class RelayingHost:
-    """A host that holds a pool and a place in the tree."""
+    """Host with a pool and a place in the tree."""
 
     def __init__(self, pool: NodePool) -> None:
-        """Take the pool's address."""
+        """Use the pool's address."""
         self.pool = pool
         self._host = pool.host
         self._open: dict[Key, Question] = {}
 
     def handle(self, message: say.Message, now: int) -> list[Effect]:
-        """Take a message at time `now`; return what is to be done."""
+        """Process a message; return effects."""
         match message:
             case say.Relay():
                 return self._relay(message, now)
@@ -60,14 +56,14 @@ class RelayingHost:
         return self.pool.handle(message, now)
 
     def _relay(self, relay: say.Relay, now: int) -> list[Effect]:
-        if relay.expires <= now:  # it would be asked all the way down, by copies that come late as well
+        if relay.expires <= now:  # late copies would go all the way down
             return []
         if relay.first == relay.last:
             return [Return(relay.origin, self._for_all(relay, []))]
         if relay.parent == self._host:
             return self._own_share(relay, now)
         known = self._open.get((relay.origin, relay.serial))
-        if known is not None:  # doubled on its way, or asked again
+        if known is not None:  # duplicated or repeated
             return [] if known.answer is None else [self._up(relay, known.answer)]
         parts = parts_of(self._host + 1, relay.last, relay.arity, relay.gone.tolist())
         effects: list[Effect] = [
@@ -75,7 +71,7 @@ class RelayingHost:
         ]
         if not parts:
             return effects + self._own_share(relay, now)
-        # Others first: they work meanwhile. All of them are asked in the same words, which are written once.
+        # Others first, as they work meanwhile. The common message is encoded once.
         relay = replace(relay, message=written(relay.message))
         until = min(now + relay.patience, relay.expires)
         question = Question(relay, until, dict([*parts, (self._host, self._host + 1)]), {})
@@ -83,7 +79,6 @@ class RelayingHost:
         return effects + self._ask_the_silent(question, now)
 
     def _own_share(self, relay: say.Relay, now: int) -> list[Effect]:
-        """Answer for this host alone."""
         effects: list[Effect] = []
         for host, at, parcel in relay.parcels:
             if host == self._host:
@@ -98,14 +93,14 @@ class RelayingHost:
         return [*effects, self._up(relay, self._for_all(relay, said))]
 
     def _left_out(self, relay: say.Relay, parts: Sequence[tuple[HostId, int]]) -> list[HostId]:
-        """The dead hosts whose places in the tree others take: one of them may be back."""
+        """Dead hosts with replaced places; they may be back."""
         if not len(relay.gone):
             return []
         gone = [host for host in relay.gone.tolist() if self._host < host < relay.last]
         return [host for host in gone if not any(first <= host < last for first, last in parts)]
 
     def _ask_the_silent(self, question: Question, now: int) -> list[Effect]:
-        """Ask for the parts that have not answered. Each level is patient for one step less."""
+        """Request missing parts; each level waits one step less."""
         relay = question.relay
         patience, expires, reminder = 0, relay.expires, list[Effect]()
         if relay.patience:
@@ -117,7 +112,6 @@ class RelayingHost:
         return [*(Send(first, share) for first, share in asked), *reminder]
 
     def _share(self, relay: say.Relay, first: HostId, last: int, patience: int, expires: int) -> say.Relay:
-        """What the hosts `[first, last)` are to take of it."""
         parcels = relay.parcels and [parcel for parcel in relay.parcels if first <= parcel[0] < last]
         return say.Relay(
             relay.serial, relay.origin, self._host, first, last, relay.arity, patience, relay.step, relay.resend,
@@ -129,11 +123,11 @@ class RelayingHost:
         return SetTimer(at, say.Reminder(relay.origin, relay.serial))
 
     def _go_on(self, key: Key, now: int) -> list[Effect]:
-        """Ask again, answer with what is there when patience has ended, or forget a question that nobody asks again."""
+        """Repeat requests, answer after the deadline, or forget."""
         question = self._open[key]
         if question.answer is None and now < question.until:
             return self._ask_the_silent(question, now)
-        forgotten_at = question.relay.expires  # from then on it is not taken again
+        forgotten_at = question.relay.expires  # no repeats are accepted from then on
         effects = [] if question.answer is not None else [self._answer(question)]
         if now >= forgotten_at:
             del self._open[key]
@@ -153,13 +147,12 @@ class RelayingHost:
         said = [message for first in sorted(question.answers) for message in question.answers[first]]
         question.answer = self._for_all(relay, joined_answers(relay.message, said))
         question.answers = {}
-        if not relay.patience:  # nothing is lost, so nobody asks again
+        if not relay.patience:  # nothing is lost, so no repeats arrive
             del self._open[relay.origin, relay.serial]
         return self._up(relay, question.answer)
 
     @staticmethod
     def _up(relay: say.Relay, answer: say.Gathered) -> Send | Return:
-        """Give an answer to whoever has asked: the task manager, or the host above."""
         return Return(relay.origin, answer) if relay.parent == relay.origin else Send(HostId(relay.parent), answer)
 
     def _for_all(self, relay: say.Relay, answers: Sequence[say.Message | say.Written]) -> say.Gathered:
@@ -169,7 +162,7 @@ class RelayingHost:
 def joined_answers(
     asked: say.Message | say.Written, said: Sequence[say.Message | say.Written]
 ) -> Sequence[say.Message | say.Written]:
-    """What several hosts have said to a question, added up where it can be."""
+    """Answers of several hosts, combined if summable."""
     question = written(asked).block
     if len(said) < 2 or not adds_up(question):
         return said
@@ -178,15 +171,15 @@ def joined_answers(
 
 
 def take_questions(pool: NodePool, messages: Sequence[Message], now: int) -> Iterator[list[Effect]]:
-    """Let a host's nodes take questions, and before them what gives something back; what it says to each."""
+    """Process requests after messages that free capacity; yield effects."""
     for message in sorted(messages, key=lambda message: isinstance(message, Ask | JointAsk)):
         yield pool.handle(message, now)
 
 
 def take_claims(pool: NodePool, claims: Sequence[Message], now: int) -> Iterator[list[Effect]]:
-    """Let a host's nodes take claims, which are in the order of jobs, one a node; what it says to each.
+    """Process claims in job order, one per node; yield effects.
 
-    A node that a job before has claimed is refused even if that one is refused elsewhere.
+    A node claimed by an earlier job is refused, even if that job fails elsewhere.
     """
     claimed: set[int] = set()
     for claim in claims:

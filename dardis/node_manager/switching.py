@@ -1,7 +1,7 @@
-"""Decides which nodes are shut down and booted. Promises that a node is up when a reservation on it begins.
+"""Switching of nodes off and on; nodes are up when reservations begin.
 
-It sees what nodes hold and from when on, never whose jobs wait. Of each group it keeps spare nodes on, those that jobs
-are given first: of equal nodes the lowest numbers. So the highest are shut down, and the lowest booted.
+Waiting jobs do not count. Each group keeps an idle reserve on. Jobs prefer low node numbers, so the highest idle nodes
+are shut down and the lowest booted.
 """
 
 from __future__ import annotations
@@ -23,16 +23,14 @@ from dardis.model.target import Switching
 from dardis.wire.messages import Switch
 
 DAY_S = 86_400
+# Reservations move forward when jobs end early. Switching in every planned gap cost a seventh more switches, and no
+# node was off longer.
 PLANNED_AHEAD = 10
-"""A node stays on for a reservation within this many times what it must be off for at least.
-
-Reservations come forward as jobs end early: to switch for every gap in the plan cost a seventh more switches, and no
-node was off for longer.
-"""
+"""Shortest gap before a reservation for a shutdown, in multiples of the shortest time off."""
 
 
 class _Ahead:
-    """The largest value of a step function from now on for some seconds, so that what rises then is there in time."""
+    """Maximum of a step function over the next seconds: time to boot before a rise."""
 
     def __init__(self, function: StepFunction, seconds: int) -> None:
         most = function.max_ahead(seconds)
@@ -49,7 +47,7 @@ class _Ahead:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """The nodes `[first, last)`, and what is asked of them. `least_off_s`: what is shut down for less gains nothing."""
+    """Nodes `[first, last)` with requirements; a shutdown pays from `least_off_s` on."""
 
     first: int
     last: int
@@ -61,10 +59,10 @@ class _Group:
 
 
 class Switcher:
-    """The machine of all nodes: `reserved`, `dropped` and `ended` say what they hold, `decide` what to switch."""
+    """Decides switching from reported reservations."""
 
     def __init__(self, platform: Platform, switching: Switching, start: int) -> None:
-        """All nodes are up, and have been idle since `start`."""
+        """All nodes are up, idle since `start`."""
         self._idle_s = switching.idle_s
         self._most = int(switching.most_cycles_per_day)
         self._groups = list(_groups(platform, switching))
@@ -75,19 +73,19 @@ class Switcher:
             self._switched[group.first : group.last] = True
             self._boot_s[group.first : group.last] = group.boot_s
         self._off = np.zeros(count, dtype=np.bool_)
-        """Shut down, and not to be booted yet."""
+        """Off, and not booting."""
         self._ready: Ints = np.full(count, NO_TIME)
-        """When the node is up at the soonest."""
+        """Earliest time the node is up."""
         self._since: Ints = np.full(count, start)
-        """Since when a node is idle, if it is: when the last job ended there."""
+        """End of the last job of idle nodes."""
         self._next: Ints = np.full(count, FOREVER)
-        """When the first job that the node holds begins; a time that is past: it is busy."""
+        """First start on the node; past if busy."""
         self._allowed: Ints = np.full(count, NO_TIME if self._most else FOREVER)
-        """From when on a node may be shut down again."""
+        """Earliest next shutdown."""
         self._shut: dict[int, deque[int]] = {}
-        """When each node was last shut down, so many times as it may be in a day."""
+        """Last shutdowns by node, up to the daily limit."""
         self._starts: list[dict[JobId, int]] = [{} for _ in range(count)]
-        """What each node holds: start by job."""
+        """By node, starts by job."""
         self._nodes: dict[JobId, Ints] = {}
         self._closed = np.zeros(count, dtype=np.bool_)
         spans = [(node, *span) for node in np.flatnonzero(self._switched) for span in platform.closed_spans(int(node))]
@@ -98,16 +96,16 @@ class Switcher:
 
     @property
     def longest_s(self) -> int:
-        """How long it takes at most until a node is up, s: one that has just begun to shut down."""
+        """Longest time until a node is up, from the begin of a shutdown."""
         return max((group.shutdown_s + group.boot_s for group in self._groups), default=0)
 
     def up_from(self, time: int, nodes: Ints) -> int:
-        """When these nodes are all up at the soonest, if those that are off are booted at `time`."""
+        """When all nodes can be up if booted at `time`."""
         booted = np.where(self._off[nodes], time + self._boot_s[nodes], time)
         return int(np.maximum(booted, self._ready[nodes]).max(initial=time))
 
     def reserved(self, job: JobId, start: int, nodes: Ints) -> None:
-        """A job will begin at `start` on these nodes, and on no others."""
+        """Record a job's new start and nodes."""
         self.dropped(job)
         mine = np.asarray(nodes[self._switched[nodes]], dtype=np.int64)
         for node in mine.tolist():
@@ -117,7 +115,7 @@ class Switcher:
         self._changed = True
 
     def dropped(self, job: JobId) -> Ints:
-        """A job holds its nodes no more; return them."""
+        """Remove a job; return its nodes."""
         mine = self._nodes.pop(job, None)
         if mine is None:
             return np.zeros(0, dtype=np.int64)
@@ -129,19 +127,19 @@ class Switcher:
         return mine
 
     def ended(self, job: JobId, now: int) -> None:
-        """A job has ended on its nodes."""
+        """Record a job's end."""
         self._since[self.dropped(job)] = now
 
     def wake(self) -> int:
-        """When it may have something to switch though no node changes what it holds (FOREVER: never)."""
+        """When to decide again without changes (FOREVER: never)."""
         return self._wake
 
     def due(self, now: int) -> bool:
-        """Whether it may have something to switch now."""
+        """Whether a decision is due."""
         return self._changed or self._wake <= now
 
     def decide(self, now: int) -> list[Switch]:
-        """What to shut down and to boot now, after all that has changed in this instant."""
+        """Return switches, after all changes of an instant."""
         self._changed = False
         place = bisect_right(self._edges, now)
         self._wake = self._edges[place] if place < len(self._edges) else FOREVER
@@ -165,7 +163,7 @@ class Switcher:
         if needed.any():
             yield self._boot(np.flatnonzero(needed) + group.first, group, now)
         if beyond > 0:
-            # From these times on nodes can be shut down that have been idle for long enough, and are not needed soon.
+            # Times when nodes can be shut down: idle for long enough and not needed soon.
             moments = np.maximum(self._since[mine], self._ready[mine]) + self._idle_s
             long_free = spare & (first_start > now + PLANNED_AHEAD * group.least_off_s)
             moments = np.where(long_free, np.maximum(moments, self._allowed[mine]), FOREVER)
@@ -177,7 +175,7 @@ class Switcher:
         self._set_wake(group, now)
 
     def _set_wake(self, group: _Group, now: int) -> None:
-        """Note when a wish changes, a reservation needs its node, or takes a spare."""
+        """Set the next change of requirements, or reservation that needs a node."""
         first_start = self._next[group.first : group.last]
         lead = np.where(self._off[group.first : group.last], group.boot_s, group.least_off_s)
         moments = first_start - lead
@@ -201,7 +199,6 @@ class Switcher:
 
 
 def _groups(platform: Platform, switching: Switching) -> Iterator[_Group]:
-    """The groups that are switched."""
     boot, shutdown = boot_and_shutdown(platform)
     last = 0
     for index, group in enumerate(platform.groups):

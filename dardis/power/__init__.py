@@ -1,1 +1,1 @@
-"""Node power, cooling, price and income: pure functions of load, weather and tariff."""
+"""Node power, cooling, prices and income, as pure functions."""

@@ -1,4 +1,4 @@
-"""The account of a schedule: income, energy, cooling, charges, and the parts of a difference of two."""
+"""Account of a schedule: income, energy, cooling, charges."""
 
 from __future__ import annotations
 
@@ -20,46 +20,41 @@ _JOBS, _IDLE, _OFF, _SWITCHING = range(4)
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Jobs that ran, arrays of shape (jobs,). Job i runs in `[start[i], finish[i])`, s of the trace's clock."""
+    """Jobs that ran, arrays (jobs,), in s of the trace's clock."""
 
     start: Ints
     finish: Ints
     cores: Ints
-    """Of all its units."""
     added_w: Floats
-    """W that the whole job adds to its nodes while it runs."""
+    """Power added to nodes by the job, W."""
     income: Floats
-    """Money that a core-hour of it earns."""
+    """Income per core-hour."""
 
 
 @dataclass(frozen=True)
 class Account:
-    """What a schedule brings and costs. Arrays of shape (segments,), one value for each segment of the conditions.
-
-    Money is in the platform's currency, a cost is positive. What goes over all segments is a number.
-    """
+    """Income and cost per segment; costs are positive."""
 
     edges: Ints
     price_per_kwh: Floats
     gco2_per_kwh: Floats
     income: Floats
     jobs_w: Floats
-    """Mean power that jobs add to their nodes."""
+    """Mean power added by jobs."""
     idle_w: Floats
-    """Idle power of the nodes that are up, busy ones included."""
+    """Idle power of nodes that are up."""
     off_w: Floats
     switching_w: Floats
-    """Of nodes that shut down or boot."""
+    """Nodes in shut-down or boot."""
     cooling_w: Floats
     peak_kw: float
-    """Highest mean of IT and cooling over a quarter of an hour."""
+    """Highest 15-min mean of IT and cooling."""
     demand_eur: float
     co2_cost: Floats
-    """What the CO2 of IT and cooling energy costs."""
     penalty_eur: float
-    """For energy above a limit or the contracted maximum."""
+    """For energy above limits or the contracted maximum."""
     over_limit_kwh: float
-    """Energy above a limit that must never be exceeded."""
+    """Energy above hard limits."""
 
     @property
     def it_w(self) -> Floats:
@@ -68,84 +63,83 @@ class Account:
 
     @property
     def energy_cost(self) -> Floats:
-        """Cost of IT energy."""
+        """Cost of IT energy per segment."""
         return self.cost(self.it_w)
 
     @property
     def cooling_cost(self) -> Floats:
-        """Cost of cooling energy."""
+        """Cost of cooling energy per segment."""
         return self.cost(self.cooling_w)
 
     def kwh(self, watts: Floats) -> Floats:
-        """Energy in each segment of a mean power (W)."""
+        """Energy per segment from mean W."""
         return watts * np.diff(self.edges) / 3.6e6
 
     def cost(self, watts: Floats) -> Floats:
-        """Cost in each segment of a mean power (W)."""
+        """Energy cost per segment from mean W."""
         return self.price_per_kwh * self.kwh(watts)
 
     @property
     def income_eur(self) -> float:
-        """All income."""
+        """Total income."""
         return float(self.income.sum())
 
     @property
     def energy_eur(self) -> float:
-        """Cost of all IT energy."""
+        """Total cost of IT energy."""
         return float(self.energy_cost.sum())
 
     @property
     def cooling_eur(self) -> float:
-        """Cost of all cooling energy."""
+        """Total cost of cooling energy."""
         return float(self.cooling_cost.sum())
 
     @property
     def co2_eur(self) -> float:
-        """Cost of all CO2."""
+        """Total cost of CO2."""
         return float(self.co2_cost.sum())
 
     @property
     def tariff_eur(self) -> float:
-        """What is charged besides energy: demand, CO2, penalties."""
+        """Charges for demand and CO2, and penalties."""
         return self.demand_eur + self.co2_eur + self.penalty_eur
 
     @property
     def profit(self) -> float:
-        """Income less the cost of IT and of cooling energy, less what else is charged."""
+        """Income minus all costs."""
         return self.income_eur - self.energy_eur - self.cooling_eur - self.tariff_eur
 
     @property
     def energy_kwh(self) -> float:
-        """All IT energy."""
+        """Total IT energy."""
         return float(self.kwh(self.it_w).sum())
 
     @property
     def cooling_kwh(self) -> float:
-        """All cooling energy."""
+        """Total cooling energy."""
         return float(self.kwh(self.cooling_w).sum())
 
     @property
     def co2_kg(self) -> float:
-        """CO2 of all IT and cooling energy."""
+        """CO2 of all energy."""
         return float((self.gco2_per_kwh * self.kwh(self.it_w + self.cooling_w)).sum() / 1000)
 
     @property
     def pue(self) -> float | None:
-        """(IT + cooling) / IT, by energy; None without any IT energy."""
+        """(IT + cooling) / IT energy, or None."""
         return 1 + self.cooling_kwh / self.energy_kwh if self.energy_kwh else None
 
     @property
     def feasible(self) -> bool:
-        """Whether every limit that must never be exceeded was kept."""
+        """Whether all hard limits are kept."""
         return self.over_limit_kwh <= 0
 
 
 def work_of(schedule: Schedule, platform: Platform) -> Work:
-    """The jobs of a schedule that ran, killed ones too.
+    """Jobs that ran, including killed jobs.
 
-    What a job earns is by queue where the platform says so. A job that states watts (resource kind `power`) draws them
-    with its share of idle power in them, so that it adds the rest; any other adds its nodes' `core_w` for every core,
-    and what its devices add.
+    Stated watts (kind `power`) include a share of idle power, so only the rest is added. Other jobs add `core_w` per
+    core, and device power.
     """
     schedule = schedule.by_part
     ran = schedule.ran
@@ -159,9 +153,9 @@ def work_of(schedule: Schedule, platform: Platform) -> Work:
 def account(
     work: Work, downtime: Downtime, machine: MachinePower, conditions: Conditions, cooling: Cooling, tariff: Tariff
 ) -> Account:
-    """Account for `[conditions.start, conditions.end)`: what lies outside counts nothing, what is cut counts in part.
+    """Account for `[conditions.start, conditions.end)`; partly covered jobs count in part.
 
-    Cooling of a segment is that of its mean IT power (thesis eq. 6.4). Nodes in maintenance are up and draw idle power.
+    Cooling follows mean IT power per segment (thesis eq. 6.4). Nodes in maintenance draw idle power.
     """
     edges, quarters = conditions.edges, conditions.quarters
     income = span_sums(work.start, work.finish, work.income * work.cores / 3600, edges)
@@ -171,7 +165,7 @@ def account(
 
 
 def account_of_load(it_w: Series, conditions: Conditions, cooling: Cooling, tariff: Tariff) -> Account:
-    """Account for a curve of IT power (W) that covers the conditions: all of it counts as the jobs', none earns."""
+    """Account for a curve of IT power (W), without income."""
     quarters = conditions.quarters
     parts = np.zeros((4, len(conditions.edges) - 1))
     parts[_JOBS] = it_w.means(conditions.edges)
@@ -179,7 +173,7 @@ def account_of_load(it_w: Series, conditions: Conditions, cooling: Cooling, tari
 
 
 def span_sums(start: Ints, finish: Ints, weight: Floats, edges: Ints) -> Floats:
-    """Sum over all i of `weight[i]` times the seconds of `[start[i], finish[i])` in each `[edges[k], edges[k+1])`."""
+    """Sum of `weight[i]` times seconds of `[start[i], finish[i])` in each `[edges[k], edges[k+1])`."""
     low, high = np.clip(start, edges[0], edges[-1]), np.clip(finish, edges[0], edges[-1])
     some = high > low
     low, high, weight = low[some], high[some], weight[some]
@@ -206,7 +200,7 @@ def _added_watts(schedule: Schedule, platform: Platform, cores: Ints) -> Floats:
 
 
 def _mean_watts(work: Work, downtime: Downtime, machine: MachinePower, edges: Ints) -> Floats:
-    """Mean IT power of each segment, by what draws it: shape (4, segments)."""
+    """Mean IT power by source: shape (4, segments)."""
     node, down, up = downtime.node, downtime.down, downtime.up
     off = np.minimum(down + machine.shutdown_s[node], up)
     boot = np.maximum(up - machine.boot_s[node], off)
@@ -220,7 +214,7 @@ def _mean_watts(work: Work, downtime: Downtime, machine: MachinePower, edges: In
     parts[_IDLE] = machine.idle_w.sum() * lengths - joules(down, up, machine.idle_w[node])
     parts[_OFF] = joules(off, boot, machine.off_w[node])
     parts[_SWITCHING] = joules(down, off, machine.shutdown_w[node]) + joules(boot, up, machine.boot_w[node])
-    # The least rounding below 0 would be no power that a measured plant knows.
+    # A measured plant does not accept tiny negative power from rounding.
     return np.asarray(np.maximum(parts, 0) / lengths)
 
 
@@ -233,7 +227,7 @@ def _settled(
     cooling: Cooling,
     tariff: Tariff,
 ) -> Account:
-    """The account of what is drawn: `parts` by segment, `load_w` the same IT power by quarter of an hour."""
+    """Account of `parts` by segment; `load_w` by quarter hour."""
     it_w = parts.sum(axis=0)
     cooling_w = cooling.watts(conditions.temp_c, it_w)
     temp_c = Series(conditions.edges, conditions.temp_c).means(quarters)
@@ -251,7 +245,7 @@ def _settled(
 
 
 def _limits(quarters: Ints, drawn_kw: Floats, tariff: Tariff) -> tuple[float, float]:
-    """Money for energy above limits, and energy (kWh) above those that must never be exceeded."""
+    """Penalties, and energy (kWh) above hard limits."""
     penalty, over = 0.0, 0.0
     spans = [(limit.start, limit.end, limit.most_kw, limit.penalty_per_kwh) for limit in tariff.limits]
     if tariff.contracted_kw is not None:
@@ -268,31 +262,28 @@ def _limits(quarters: Ints, drawn_kw: Floats, tariff: Tariff) -> tuple[float, fl
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """What one account has more profit than another, by reason. Money; positive is better."""
+    """Difference in profit by cause; positive is better."""
 
     idle_power: float
-    """Nodes' own power: what idling, being off, shutting down and booting cost less."""
+    """Savings on nodes without jobs."""
     cooling: float
-    """What cooling costs less, for whatever reason."""
     price: float
-    """The jobs' energy bought at better prices: its amount after, times the fall of its mean price."""
+    """Energy after × fall of the mean price."""
     throughput: float
-    """More income, less what the jobs' additional energy costs at the mean price before."""
+    """Additional income minus additional job energy at the previous mean price."""
     tariff: float
-    """Demand charge, CO2 and penalties that cost less."""
 
     @property
     def total(self) -> float:
-        """The difference in profit."""
+        """Difference in profit."""
         return self.idle_power + self.cooling + self.price + self.throughput + self.tariff
 
 
 def gain(before: Account, after: Account) -> Gain:
-    """What `after` has more than `before`, by reason.
+    """Gain of `after` over `before`.
 
-    With E the jobs' energy and p its mean price: throughput = Δincome − (E_after − E_before) · p_before, price =
-    E_after · (p_before − p_after); the other three are differences of costs. Without energy before, p_before is that
-    after.
+    With job energy E and mean price p: throughput = Δincome − (E_after − E_before) · p_before; price = E_after ·
+    (p_before − p_after). Others are differences of costs. If E_before is 0, p_before = p_after.
     """
     energy_before, cost_before = (float(x(before.jobs_w).sum()) for x in (before.kwh, before.cost))
     energy_after, cost_after = (float(x(after.jobs_w).sum()) for x in (after.kwh, after.cost))
@@ -309,5 +300,4 @@ def gain(before: Account, after: Account) -> Gain:
 
 
 def _own(of: Account) -> float:
-    """Cost of what nodes draw without their jobs."""
     return float(of.cost(of.idle_w + of.off_w + of.switching_w).sum())

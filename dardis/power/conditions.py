@@ -1,4 +1,4 @@
-"""What power costs over time: weather, prices, carbon, the contract's tariff, and the price of a joule."""
+"""Weather, prices, carbon and tariff over time."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ HOUR_S = 3600
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """Segments `[edges[i], edges[i+1])` in s of the trace's clock, at most an hour each; all values per segment.
+    """Segments `[edges[i], edges[i+1])` in s of the trace's clock, at most 1 h.
 
-    The power of a segment is its mean (thesis eq. 6.4), so these segments are the grain of every account.
+    Accounts use mean power per segment (thesis eq. 6.4).
     """
 
     edges: Ints
@@ -27,33 +27,32 @@ class Conditions:
     price_per_kwh: Floats
     gco2_per_kwh: Floats
     offset: int = 0
-    """Unix time less trace time, by which the hours of UTC and their quarters are known."""
+    """Unix time minus trace time."""
 
     def __post_init__(self) -> None:
-        """Refuse arrays that don't belong together."""
         lengths = {len(self.temp_c), len(self.price_per_kwh), len(self.gco2_per_kwh), len(self.edges) - 1}
         if len(lengths) != 1 or np.diff(self.edges).min() < 1 or np.diff(self.edges).max() > HOUR_S:
             raise ValueError("segments of 1 s to 1 h, each with its temperature, price and CO2")
 
     @property
     def start(self) -> int:
-        """Begin of the first segment."""
+        """Begin, s."""
         return int(self.edges[0])
 
     @property
     def end(self) -> int:
-        """End of the last segment."""
+        """End, s."""
         return int(self.edges[-1])
 
     @property
     def quarters(self) -> Ints:
-        """Edges of the quarters of an hour of UTC, by which peaks and limits are judged; cut at both ends."""
+        """Edges of UTC quarter hours, cut at both ends."""
         first = self.start + -(self.start + self.offset) % DEMAND_SPAN_S
         inner = np.arange(first, self.end, DEMAND_SPAN_S, dtype=np.int64)
         return np.unique(np.concatenate([[self.start], inner, [self.end]])).astype(np.int64)
 
     def between(self, start: int, end: int) -> Conditions:
-        """Those of `[start, end)`, two moments within them; a segment that is cut keeps its values."""
+        """Conditions within `[start, end)`."""
         kept = (self.edges[1:] > start) & (self.edges[:-1] < end)
         edges = np.append(np.maximum(self.edges[:-1][kept], start), end)
         return Conditions(edges, self.temp_c[kept], self.price_per_kwh[kept], self.gco2_per_kwh[kept], self.offset)
@@ -62,10 +61,9 @@ class Conditions:
 def conditions_over(
     start: int, end: int, weather: Series, prices: Series, carbon: Series | None = None, offset: int = 0
 ) -> Conditions:
-    """Conditions over `[start, end)` of the trace's clock, from series in Unix seconds; trace time = Unix − `offset`.
+    """Conditions over `[start, end)`; trace time = Unix time of the series − `offset`.
 
-    Segments end at every whole hour of UTC and wherever a series has another value. Without `carbon` CO2 is 0. Raises
-    InputError that names the series that doesn't cover all of it.
+    Segments end at full UTC hours and changes. Without `carbon`, CO2 is 0. Raises InputError for an incomplete series.
     """
     low, high = start + offset, end + offset
     series = {"weather": weather, "prices": prices} | ({"carbon": carbon} if carbon else {})
@@ -79,60 +77,57 @@ def conditions_over(
 
 
 def check_cover(name: object, series: Series, low: int, high: int) -> None:
-    """Raise InputError, with `name` as its place, unless the series covers `[low, high)` of Unix time."""
+    """Raise InputError unless the series covers `[low, high)`, Unix time."""
     if series.start > low or series.end < high:
         found = f"covers {utc_text(series.start)} to {utc_text(series.end)}"
         raise InputError(name, found, f"all of {utc_text(low)} to {utc_text(high)}")
 
 
 DEMAND_SPAN_S = 900
-"""A demand charge looks at means over quarters of an hour, counted from the whole hours of UTC."""
+"""Demand charges use quarter-hour means, aligned to UTC."""
 
 
 @dataclass(frozen=True, slots=True)
 class PowerLimit:
-    """The grid asks for at most `most_kw` (IT and cooling) during `[start, end)`, s of the trace's clock."""
+    """Limit on IT and cooling during `[start, end)`, s of the trace's clock."""
 
     start: int
     end: int
     most_kw: float
     penalty_per_kwh: float | None = None
-    """For energy above the limit; None: never to be exceeded, a plan or schedule that does is infeasible."""
+    """None: a hard limit, infeasible if exceeded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tariff:
-    """Everything is free by default. Money is in the platform's currency."""
+    """Tariff; default: everything free."""
 
     demand_per_kw: float = 0.0
-    """For the highest mean power of IT and cooling over a quarter of an hour, once for the time that is accounted."""
+    """For the highest 15-min mean, once per account."""
     co2_per_t: float = 0.0
-    """Price of a tonne of CO2."""
+    """Per tonne of CO2."""
     contracted_kw: float | None = None
-    """Contracted maximum of the same quarter-hourly means, each of which is judged."""
+    """Contracted maximum of 15-min means."""
     contract_penalty_per_kwh: float | None = None
-    """For energy above the contracted maximum; None: never to be exceeded."""
+    """None: a hard limit."""
     limits: tuple[PowerLimit, ...] = field(default=())
 
 
 def co2_per_kwh(conditions: Conditions, tariff: Tariff) -> Floats:
-    """Money for the CO2 of a kWh in each segment, shape (segments,)."""
+    """CO2 cost per kWh and segment."""
     return tariff.co2_per_t * conditions.gco2_per_kwh / 1e6
 
 
 def price_of_joule(conditions: Conditions, tariff: Tariff) -> Floats:
-    """Money for a joule that is drawn in each segment, CO2 included, shape (segments,).
-
-    What is charged for peaks and above limits is of no single joule, and not in it.
-    """
+    """Price per joule with CO2, without peak charges and penalties; per segment."""
     return np.asarray((conditions.price_per_kwh + co2_per_kwh(conditions, tariff)) / 3.6e6)
 
 
 def cost_of_joule(conditions: Conditions, cooling: Cooling, tariff: Tariff, it_w: Series) -> Series:
-    """What a joule of a node costs in each segment: the price of it and of the cooling that it adds at this IT load."""
+    """Marginal cost of a joule with cooling, per segment."""
     load = it_w.means(conditions.edges)
     step_w = np.maximum(load * 0.01, 100.0)
-    less = np.maximum(load - step_w, 0.0)  # a measured plant may not know more than this load
+    less = np.maximum(load - step_w, 0.0)  # a measured plant may not cover a higher load
     marginal = (cooling.watts(conditions.temp_c, load) - cooling.watts(conditions.temp_c, less)) / np.maximum(
         load - less, 1e-9
     )

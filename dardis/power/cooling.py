@@ -1,4 +1,4 @@
-"""Cooling power by outdoor temperature and IT power: a measured table, an air-cooled plant, or a hybrid one."""
+"""Cooling power of measured tables, air-cooled and hybrid plants."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dardis.model.pue_table import PueTable, Rows
 
 
 def input_ratio(water_c: Floats | float, air_c: Floats | float) -> Floats:
-    """EIRFT: electric power per heat against that at rating. Curve AirCooled_Chiller_2004_PathA_EIRFT."""
+    """EIRFT: power per heat, relative to rating. Curve AirCooled_Chiller_2004_PathA_EIRFT."""
     w, a = np.asarray(water_c, dtype=float), np.asarray(air_c, dtype=float)
     return np.asarray(
         0.5961915 - 0.0099496 * w + 0.0007888 * w**2 + 0.0004506 * a + 0.0004875 * a**2 - 0.0007623 * w * a
@@ -21,84 +21,86 @@ def input_ratio(water_c: Floats | float, air_c: Floats | float) -> Floats:
 
 
 def part_load_ratio(load: Floats | float) -> Floats:
-    """EIRFPLR: power against that at full load. Curve AirCooled_Chiller_AllCapacities_2004_2010_EIRFPLR."""
+    """EIRFPLR: power relative to full load. Curve AirCooled_Chiller_AllCapacities_2004_2010_EIRFPLR."""
     p = np.asarray(load, dtype=float)
     return np.asarray(0.141 + 0.655 * p + 0.203 * p**2)
 
 
 @dataclass(frozen=True, slots=True)
 class Chiller:
-    """Many staged machines, each at full load or off: power is proportional to heat.
+    """Staged machines: power is proportional to heat.
 
-    P = Q / cop · EIRFT(water_c, Tc) · EIRFPLR(1), Tc = the outdoor temperature within [`floor_c`, `ceiling_c`].
+    P = Q / cop · EIRFT(water_c, Tc) · EIRFPLR(1), Tc = outdoor temperature within [`floor_c`, `ceiling_c`].
     """
 
     cop: float = 2.80
-    """At rating: 1.256 kW a ton, the minimum of ASHRAE 90.1-2004 for air-cooled chillers."""
+    """1.256 kW per ton: ASHRAE 90.1-2004 minimum for air-cooled chillers."""
     water_c: float = 7.0
     """Leaving chilled water (°C)."""
     floor_c: float = 28.3
-    """Head-pressure control keeps the condenser from getting colder (calibrated on the thesis's PUE)."""
+    """Lowest condenser temperature (head-pressure control; calibrated on thesis PUE)."""
     ceiling_c: float = 46.0
-    """Where the curves end."""
+    """End of the curves."""
 
     def watts(self, temp_c: Floats, heat_w: Floats) -> Floats:
-        """Electric power (W) that removes `heat_w`."""
+        """Electric power (W) to remove `heat_w`."""
         condenser_c = np.clip(temp_c, self.floor_c, self.ceiling_c)
         ratio = input_ratio(self.water_c, condenser_c) * part_load_ratio(1.0)
         return np.asarray(heat_w / self.cop * ratio)
 
 
 DESIGN_W = 107_000.0
-"""The thesis's machine: 300 nodes of 32 cores of 11.11 W."""
+"""Thesis machine: 300 nodes, 32 cores, 11.11 W."""
 
 
 @dataclass(frozen=True, slots=True)
 class AirPlant:
-    """Cooling power at an outdoor dry bulb temperature T (°C) and IT power P (W), with x = P / design_w.
+    """Cooling power at outdoor temperature T (°C) and IT power P (W); x = P / design_w.
 
     Room fans: P_fan = P · fan_pa / (air_heat · air_k · fan_efficiency) · ((1 − k) + k x²), k = `fan_cubic`.
+
     Pump: P_pump = (P + P_fan) · pump_pa / (water_heat · water_k · pump_efficiency). Heat: Q = P + P_fan + P_pump.
-    Free cooling where T + AT ≤ `free_c`, with the approach AT = `approach_k` + `approach_slope_k` x: the dry cooler's
-    fans run at m = AT / (free_c − T), within [0.1, 1], and draw `dry_cooler` · Q · m³. Otherwise the chiller runs, and
-    also where it would be cheaper. Ranges of the parameters: Lei & Masanet 2022, doi 10.1016/j.resconrec.2022.106323.
-    Calibrated on the thesis's tables 6.1 and 6.2, for T from -10 to 40 °C and 5 to 100 % of `design_w`; not validated.
+
+    Free cooling if T + AT ≤ `free_c`, AT = `approach_k` + `approach_slope_k` x: fan speed m = AT / (free_c − T) within
+    [0.1, 1], power `dry_cooler` · Q · m³. Otherwise, or if cheaper, the chiller runs.
+
+    Parameters: Lei & Masanet 2022, doi 10.1016/j.resconrec.2022.106323. Calibrated on thesis tables 6.1 and 6.2: -10 to
+    40 °C, 5 to 100 % of `design_w`; not validated.
     """
 
     design_w: float = DESIGN_W
-    """IT power that the plant was built for."""
     fan_pa: float = 664.5
-    """Pressure rise of the room fans (400–1000 Pa in practice)."""
+    """Pressure rise (400–1000 Pa in practice)."""
     air_k: float = 8.0
-    """Warming of the air (5–10 K)."""
+    """Warming of air (5–10 K)."""
     fan_efficiency: float = 0.65
     """0.60–0.80."""
     air_heat: float = 1.2 * 1006.0
-    """Heat capacity of air, J/(m³ K)."""
+    """J/(m³ K)."""
     fan_cubic: float = 0.266
-    """Share of the fans' power at design that follows the cube of the flow; the rest is staged in proportion."""
+    """Share cubic in flow; the rest is proportional."""
     pump_pa: float = 143.6e3
-    """Pressure rise of the chilled-water pump (114.9–172.4 kPa)."""
+    """Pressure rise (114.9–172.4 kPa)."""
     water_k: float = 5.0
-    """Warming of the water (5–10 K)."""
+    """Warming of water (5–10 K)."""
     pump_efficiency: float = 0.70
     """0.6–0.8."""
     water_heat: float = 998.0 * 4186.0
-    """Heat capacity of water, J/(m³ K)."""
+    """J/(m³ K)."""
     free_c: float = 17.0
-    """Water temperature that free cooling must reach."""
+    """Water temperature for free cooling."""
     approach_k: float = 5.7
-    """How much warmer than the air the dry cooler leaves the water, at no load …"""
+    """Dry cooler approach at no load."""
     approach_slope_k: float = 1.0
-    """… and what is added at design."""
+    """Additional approach at design."""
     dry_cooler: float = 0.0377
-    """Power of the dry cooler's fans at full speed, by heat removed."""
+    """Fan power at full speed, per heat removed."""
     slowest: float = 0.1
-    """Lowest speed of those fans, of full speed."""
+    """Least fan speed."""
     chiller: Chiller = field(default_factory=Chiller)
 
     def watts(self, temp_c: Floats | float, it_w: Floats | float) -> Floats:
-        """Cooling power (W), element by element."""
+        """Cooling power (W), elementwise."""
         temp, load = np.asarray(temp_c, dtype=float), np.asarray(it_w, dtype=float)
         fans, pump = self.room_watts(load)
         heat = load + fans + pump
@@ -114,11 +116,11 @@ class AirPlant:
         return fans, pump
 
     def free(self, temp: Floats, load: Floats) -> np.ndarray:
-        """Whether the air is cold enough to do without the chiller."""
+        """Whether free cooling suffices."""
         return np.asarray(temp + self._approach(load) <= self.free_c)
 
     def dry_cooler_watts(self, temp: Floats, load: Floats, heat: Floats) -> Floats:
-        """Power (W) of the dry cooler's fans (affinity law), where the air is cold enough."""
+        """Dry cooler fan power (W), by affinity law."""
         room = np.maximum(self.free_c - temp, 1e-9)
         speed = np.clip(self._approach(load) / room, self.slowest, 1.0)
         return np.asarray(self.dry_cooler * heat * speed**3)
@@ -129,15 +131,14 @@ class AirPlant:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """One water loop with a dry cooler and, for what that can't take, a chiller (integrated economiser).
+    """Water loop with dry cooler, and chiller for the rest (integrated economiser).
 
-    With x = load of design: the approach is AT = `approach_k` + `approach_slope_k` x, the share that the dry cooler
-    takes φ = (supply_c + warming_k − T − AT) / warming_k, within [0, 1]; its fans draw `dry_cooler` · Q · m³ with
-    m = AT / (supply_c − T), within [0.1, 1], and 1 while the chiller trims. It is left off where that doesn't pay.
+    With x = load of design: AT = `approach_k` + `approach_slope_k` x; share of the dry cooler φ = (supply_c + warming_k
+    − T − AT) / warming_k, within [0, 1]; fan power `dry_cooler` · Q · m³, m = AT / (supply_c − T) within [0.1, 1], and
+    1 while the chiller trims. The dry cooler stays off if uneconomic.
     """
 
     supply_c: float
-    """Water temperature that the loop is to have."""
     warming_k: float
     approach_k: float
     approach_slope_k: float
@@ -146,7 +147,7 @@ class Loop:
     chiller: Chiller = field(default_factory=Chiller)
 
     def watts(self, temp: Floats, load: Floats, heat: Floats) -> Floats:
-        """Power (W) that removes `heat`, at a load of design between 0 and 1."""
+        """Power (W) to remove `heat`; `load` relative to design."""
         approach = self.approach_k + self.approach_slope_k * load
         share = np.clip((self.supply_c + self.warming_k - temp - approach) / self.warming_k, 0.0, 1.0)
         speed = np.clip(approach / np.maximum(self.supply_c - temp, 1e-9), self.slowest, 1.0)
@@ -157,23 +158,21 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class HybridPlant:
-    """Cooling power at an outdoor dry bulb temperature T (°C) and IT power P (W).
+    """Cooling power at outdoor temperature T (°C) and IT power P (W).
 
-    Pumps draw `pump` · P; `liquid` of the heat goes to the hot loop (45 °C, ASHRAE class W45), the rest to the cold one
-    (24 °C rear doors). Calibrated on the thesis's table 6.2 (exact by construction), for T from -10 to 40 °C.
+    Pumps: `pump` · P. Share `liquid` of the heat: hot loop (45 °C, ASHRAE W45); rest: cold loop (24 °C rear doors).
+    Calibrated on thesis table 6.2, -10 to 40 °C.
     """
 
     design_w: float = DESIGN_W
-    """IT power that the plant was built for."""
     liquid: float = 0.662
-    """Share of the heat that the hot loop takes."""
+    """Heat share of the hot loop."""
     pump: float = 0.00275
-    """Power of the pumps, by IT power."""
     hot: Loop = field(default_factory=lambda: Loop(supply_c=45, warming_k=8, approach_k=2, approach_slope_k=6))
     cold: Loop = field(default_factory=lambda: Loop(supply_c=24, warming_k=5, approach_k=2, approach_slope_k=7.41))
 
     def watts(self, temp_c: Floats | float, it_w: Floats | float) -> Floats:
-        """Cooling power (W), element by element."""
+        """Cooling power (W), elementwise."""
         temp, load = np.asarray(temp_c, dtype=float), np.asarray(it_w, dtype=float)
         full = load / self.design_w
         hot = self.hot.watts(temp, full, self.liquid * load)
@@ -188,33 +187,33 @@ __all__ = [
 
 
 CALIBRATED_C: Final = (-10.0, 40.0)
-"""Outdoor temperatures for which the modelled plants were calibrated."""
+"""Calibrated outdoor temperatures."""
 CALIBRATED_LOADS: Final = (0.05, 1.0)
-"""And IT powers, of what they are built for."""
+"""Calibrated IT power over design power."""
 
 
 class Plant(StrEnum):
-    """The plants that are modelled."""
+    """Modelled plants."""
 
     AIR = "air"
     HYBRID = "hybrid"
 
 
 class Cooling(Protocol):
-    """Anything that tells a cooling power."""
+    """Source of cooling power."""
 
     def watts(self, temp_c: Floats | float, it_w: Floats | float) -> Floats:
-        """Cooling power (W) at outdoor temperatures (°C) and IT powers (W), element by element; 0 at no IT power."""
+        """Cooling power (W) from outdoor temperature (°C) and IT power (W), elementwise; 0 without IT power."""
         ...
 
 
 def modelled(plant: Plant, design_w: float = DESIGN_W) -> Cooling:
-    """A modelled plant, built for `design_w` of IT power (the thesis's machine by default)."""
+    """Modelled plant for `design_w` of IT power."""
     return AirPlant(design_w) if plant is Plant.AIR else HybridPlant(design_w)
 
 
 def beyond_calibration(cooling: Cooling, temp_c: float, it_w: float) -> str | None:
-    """What of a question lies outside of what a modelled plant was calibrated for, in words; None for a table."""
+    """Message if a modelled plant's calibration is exceeded, or None."""
     if not isinstance(cooling, AirPlant | HybridPlant):
         return None
     (coldest, warmest), (least, most) = CALIBRATED_C, CALIBRATED_LOADS
@@ -229,11 +228,11 @@ def beyond_calibration(cooling: Cooling, temp_c: float, it_w: float) -> str | No
 
 
 def pue_of(cooling: Cooling, temp_c: float, it_w: float) -> float:
-    """PUE = 1 + cooling power / IT power (thesis: cooling alone counts), for an IT power above 0."""
+    """1 + cooling power / IT power, as in the thesis."""
     return 1.0 + float(cooling.watts(temp_c, it_w)) / it_w
 
 
 def table_of(cooling: Cooling, temps_c: Floats, it_w: Floats, rows: Rows = Rows.NEAREST) -> PueTable:
-    """The table that a plant gives at these temperatures (°C) and IT powers (W, above 0)."""
+    """PUE table at temperatures (°C) and IT powers (W, above 0)."""
     cool_w = cooling.watts(temps_c[:, np.newaxis], it_w[np.newaxis, :])
     return PueTable(temps_c, it_w, 1.0 + cool_w / it_w, rows)

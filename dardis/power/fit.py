@@ -1,7 +1,6 @@
-"""Fits what a node draws to what was measured of nodes at work: which figures the data tell, and how well. Pure.
+"""Fits node power figures to measurements.
 
-A node draws the sum of its figures (W idle, W a busy core, W a busy device) times how many of each there are. What the
-data can't tell stays as it was, and the others are fitted beside it.
+Node power is the sum of figures (W idle, per busy core or device) times counts. Unidentifiable figures are kept.
 """
 
 from __future__ import annotations
@@ -14,17 +13,17 @@ import numpy as np
 from dardis.model.arrays import Bools, Floats, Ints
 
 LEAST_APART = 0.02
-"""A column of which less than this share (of its norm) is not said by the others can't be told apart from them."""
+"""Least share of a column independent of the others."""
 MOST_SPREAD = 0.5
-"""A figure whose standard error, by the days left out, is more than this share of it, is not told …"""
+"""Largest relative standard error accepted …"""
 LEAST_MATTERS = 0.01
-"""… if a node with most of its kind could so be off by more than this share of its usual watts."""
+"""… if the error can exceed this share of usual power."""
 MOST_BLOCKS = 10
-"""Parts of the days that are left out in turn."""
+"""Jackknife blocks of days."""
 _BEND = 3.0
-"""Huber's bend, in standard deviations of the bulk: what is farther off counts by its distance, not its square.
+"""Huber's bend, in standard deviations of the bulk.
 
-Jobs differ, and what a machine draws is their mean: at the usual 1.345 the figure is nearer to the median job.
+Machine power is a mean over jobs; the usual 1.345 fits closer to the median job.
 """
 _ROUNDS = 50
 _SETTLED = 1e-9
@@ -32,10 +31,10 @@ _SETTLED = 1e-9
 
 @dataclass(frozen=True)
 class Samples:
-    """What was measured of nodes of one kind: one row a sample.
+    """Measurements of nodes of one kind.
 
-    `names` are the figures, first those that take what can't be told apart; `busy` (samples, figures) how many of each
-    there were (idle: 1); `watts` (W) a node, `weight` how much a sample counts, `day` the number of its day.
+    `names`: figures, by precedence; `busy` (samples, figures): counts (idle: 1); `watts` (W) per node; `weight`: sample
+    weight; `day`: day number.
     """
 
     names: tuple[str, ...]
@@ -45,17 +44,16 @@ class Samples:
     day: Ints
 
     def __len__(self) -> int:
-        """How many samples."""
         return len(self.watts)
 
     def take(self, rows: Bools) -> Samples:
-        """Only those rows."""
+        """Select rows."""
         return replace(self, busy=self.busy[rows], watts=self.watts[rows], weight=self.weight[rows], day=self.day[rows])
 
 
 @dataclass(frozen=True)
 class Misses:
-    """How far figures are off: the median (W a node), the mean and the mean of a day's energy (shares of the mean)."""
+    """Errors: median (W per node); mean and daily energy (relative)."""
 
     median_w: float
     mean: float
@@ -64,21 +62,21 @@ class Misses:
 
 @dataclass(frozen=True)
 class Fit:
-    """Figures (W) in the order of `Samples.names`, with what is to be known of them."""
+    """Fitted figures (W), ordered as `Samples.names`."""
 
     figures: Floats
     spread: Floats
-    """Standard errors (W), by leaving days out; NaN where none is known."""
+    """Standard errors (W); NaN if unknown."""
     left: dict[int, str]
-    """Which figures are as they were, and why."""
+    """Unchanged figures and reasons."""
     unseen: Misses | None
-    """On days that the figures were not fitted to; None: there is only one day."""
+    """Errors on left-out days, or None."""
     before: Misses
-    """Of the figures as they were."""
+    """Errors of the original figures."""
 
 
 def fit_figures(samples: Samples, before: Floats, least: Floats) -> Fit:
-    """Fit figures (W), each at least its `least`; `before` has those that are kept where the data tell nothing."""
+    """Fit figures (W), at least `least`; unidentifiable figures keep `before`."""
     left = _not_told(samples)
     while True:
         kept = [index for index in range(len(before)) if index not in left]
@@ -97,7 +95,7 @@ def fit_figures(samples: Samples, before: Floats, least: Floats) -> Fit:
 
 
 def _not_told(samples: Samples) -> dict[int, str]:
-    """Figures that no data of this kind could tell, and why: the columns before them say the same."""
+    """Unidentifiable figures and reasons."""
     root = np.sqrt(samples.weight)
     basis: list[Floats] = []
     left = {}
@@ -119,7 +117,7 @@ def _not_told(samples: Samples) -> dict[int, str]:
 
 
 def _wrong(samples: Samples, figures: Floats, least: Floats, spread: Floats, kept: list[int]) -> tuple[int, str] | None:
-    """The figure that makes least sense, and why; None: they all do."""
+    """Least plausible figure and reason, or None."""
     usual = np.sqrt(np.average(samples.busy**2, axis=0, weights=samples.weight))
     low = [index for index in kept if figures[index] < least[index]]
     if low:
@@ -140,9 +138,9 @@ def _wrong(samples: Samples, figures: Floats, least: Floats, spread: Floats, kep
 def _robust(
     samples: Samples, before: Floats, kept: list[int], start: Floats | None = None, scale: float | None = None
 ) -> tuple[Floats, float]:
-    """The kept figures by Huber's rule, the others as they were, and the standard deviation (W) of the bulk.
+    """Huber fit of `kept` figures, and scale (W).
 
-    Without a start by least absolute deviations first, of which the scale is made.
+    Without `start`, begin with least absolute deviations.
     """
     figures = before.copy()
     if not kept:
@@ -166,7 +164,7 @@ def _robust(
 
 
 def _solved(samples: Samples, figures: Floats, kept: list[int], trust: Floats) -> float:
-    """Put least squares with these weights into the kept figures; how far they moved, as a share of them."""
+    """Weighted least squares step; return the relative change."""
     weight = samples.weight * trust
     fixed = [index for index in range(len(figures)) if index not in kept]
     wanted = samples.watts - samples.busy[:, fixed] @ figures[fixed]
@@ -181,7 +179,7 @@ def _solved(samples: Samples, figures: Floats, kept: list[int], trust: Floats) -
 
 
 def _without_days(samples: Samples, figures: Floats, kept: list[int], scale: float) -> Iterator[tuple[Floats, Bools]]:
-    """The figures without each part of the days in turn, and the rows that are left out; none where all is one day."""
+    """Fits without each block of days, and left-out rows."""
     days = np.unique(samples.day)
     parts = min(len(days), MOST_BLOCKS)
     if parts < 2:
@@ -194,7 +192,7 @@ def _without_days(samples: Samples, figures: Floats, kept: list[int], scale: flo
 
 
 def _spread(folds: list[Floats], count: int, kept: list[int]) -> Floats:
-    """Standard errors by the jackknife; NaN for what is not fitted, or without days to leave out."""
+    """Jackknife standard errors."""
     spread = np.full(count, np.nan)
     if folds:
         found = np.array(folds)[:, kept]
@@ -203,7 +201,6 @@ def _spread(folds: list[Floats], count: int, kept: list[int]) -> Floats:
 
 
 def _misses(samples: Samples, told: Floats) -> Misses:
-    """How far what was told of each sample (W) is off."""
     off = told - samples.watts
     usual = float(np.average(samples.watts, weights=samples.weight))
     day = np.unique(samples.day, return_inverse=True)[1]
@@ -217,7 +214,7 @@ def _misses(samples: Samples, told: Floats) -> Misses:
 
 
 def weighted_median(values: Floats, weight: Floats) -> float:
-    """The least of the values that half of the weight is not above."""
+    """Weighted lower median."""
     order = np.argsort(values, kind="stable")
     upto = np.cumsum(weight[order])
     return float(values[order][np.searchsorted(upto, upto[-1] / 2)])

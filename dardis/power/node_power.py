@@ -1,4 +1,4 @@
-"""What nodes draw, idle, off, and on the way between, and how long a node must stay off to be worth it."""
+"""Node power by state, and break-even downtime."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from dardis.model.platform import NodePower, Platform
 from dardis.model.resources import CORES
 
 DESIGN_MARGIN = 11.11 / 9.455
-"""A plant is built for more than mean jobs draw: the thesis's most W a core over its mean."""
+"""Design over mean power per core (thesis)."""
 
 
 @dataclass(frozen=True, slots=True)
 class MachinePower:
-    """Power of every node, arrays of shape (nodes,): W, and s for boot and shut-down.
+    """Power (W) and switching times (s), arrays (nodes,).
 
-    A node that is up draws `idle_w`, every busy core of it `core_w` more, and every busy device of a kind `device_w`.
+    Nodes that are up draw `idle_w`, plus `core_w` per busy core and `device_w` per busy device.
     """
 
     idle_w: Floats
@@ -30,11 +30,11 @@ class MachinePower:
     shutdown_s: Ints
     device_w: dict[str, Floats] = field(default_factory=dict)
     stated: bool = True
-    """Whether the platform says all of it; else some of it is the thesis's (9.455 W a busy core, no idle power)."""
+    """Whether all figures are stated; else thesis figures apply (9.455 W per busy core, no idle power)."""
 
     @classmethod
     def of_platform(cls, platform: Platform) -> MachinePower:
-        """The figures of a platform; the thesis's for groups without."""
+        """Figures of a platform; the thesis's for groups without."""
         powers = [group.power or NodePower() for group in platform.groups]
 
         def per_node(values: list[float]) -> Floats:
@@ -58,15 +58,15 @@ class MachinePower:
 
     @property
     def cycle_s(self) -> Ints:
-        """Seconds that shutting down and booting take together, shape (nodes,)."""
+        """Shut-down plus boot time, s."""
         return self.shutdown_s + self.boot_s
 
     @property
     def break_even_s(self) -> Floats:
-        """The shortest time down, shut-down and boot included, that costs no more energy than idling, shape (nodes,).
+        """Least downtime without energy loss against idling, s.
 
         (E_shutdown + E_boot − off_w · (t_shutdown + t_boot)) / (idle_w − off_w), at least t_shutdown + t_boot; infinite
-        where a node that is off draws as much as an idle one.
+        if off power is not below idle power.
         """
         switching_j = self.shutdown_w * self.shutdown_s + self.boot_w * self.boot_s
         saved_w = self.idle_w - self.off_w
@@ -76,7 +76,7 @@ class MachinePower:
 
 
 def busy_watts(platform: Platform) -> Floats:
-    """What all cores and devices of a node add to its idle power when they are busy, W, shape (nodes,)."""
+    """Power above idle with all cores and devices busy, W per node."""
     machine = MachinePower.of_platform(platform)
     added = machine.core_w * platform.capacity[:, platform.kinds.index(CORES)]
     for kind, watts in machine.device_w.items():
@@ -85,22 +85,21 @@ def busy_watts(platform: Platform) -> Floats:
 
 
 def full_watts(platform: Platform) -> float:
-    """IT power (W) of the machine with every core and every device busy."""
+    """IT power (W) of the busy machine."""
     return float((MachinePower.of_platform(platform).idle_w + busy_watts(platform)).sum())
 
 
 def design_watts(platform: Platform) -> float:
-    """IT power (W) that a modelled plant of this machine is built for: `DESIGN_MARGIN` above full, in three figures."""
+    """Design IT power (W): `DESIGN_MARGIN` × full power, rounded up to three digits."""
     watts = full_watts(platform) * DESIGN_MARGIN
     step = 10.0 ** np.floor(np.log10(watts) - 2) if watts > 0 else 1.0
     return float(np.ceil(watts / step) * step) if watts > 0 else 1.0
 
 
 def watts_for_cores(platform: Platform, cores: Ints, nodes_on: Ints | None = None) -> Floats:
-    """IT power cap (W) for a target of busy cores: the nodes that are on, idle, and that many cores of the machine.
+    """IT power cap (W) for a number of busy cores.
 
-    With groups of unequal power it is the mean core and node, and each core has its share of busy devices; `nodes_on`
-    are all where nothing is given.
+    Uses mean node and core power, with devices busy in proportion. Default of `nodes_on`: all.
     """
     machine = MachinePower.of_platform(platform)
     core_w = float(busy_watts(platform).sum()) / platform.cores

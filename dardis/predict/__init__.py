@@ -1,4 +1,4 @@
-"""How long a job will run, by what is known when somebody asks."""
+"""Runtime predictors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Prediction", "Predictor", "new_predictor"]
 
 
 def new_predictor(expecting: Expecting, durations: Mapping[JobId, int], seed: int) -> Predictor:
-    """The predictor of that name, of which nothing has ended; `durations`, in s, is what only `real` is told."""
+    """Predictor without history; only `real` uses `durations` (s)."""
     match expecting:
         case Expecting.WALLTIME:
             return Walltime()

@@ -1,6 +1,6 @@
-"""Predicts by a forest of trees over what a job asks for and what jobs alike have done; scikit-learn grows it.
+"""Predicts runtimes with a forest over requests and similar jobs.
 
-It is grown anew whenever a fifth more jobs have ended than it has seen, and only from those that have ended.
+Regrown whenever ended jobs increase by a fifth.
 """
 
 from __future__ import annotations
@@ -21,24 +21,23 @@ if TYPE_CHECKING:
     from sklearn.ensemble import ExtraTreesRegressor
 
 FEWEST, MOST = 100, 10_000
-"""Jobs that a forest is grown from: at least, and the last of so many."""
+"""Training jobs: minimum, and most recent."""
 GROWTH = 1.2
-"""How many times as many must have ended before it is grown anew."""
+"""Growth before retraining."""
 TREES, LEAF = 20, 3
-"""Trees, and the fewest jobs in a leaf."""
+"""Trees, and jobs per leaf."""
 _DAY, _HOUR = 86_400, 3_600
 
 
 class Learned:
-    """A forest that guesses the root of a runtime; before the first has grown, the last job alike.
+    """Forest for the square root of runtimes; initially, the last similar job.
 
-    A mean of runtimes is what few long jobs make of it, one of logarithms is less than most jobs run. Of 5,000 jobs
-    each of HPC2N and KTH 43 and 61 % ran longer than those; 50 % than by roots, whose ratios were the least far from 1.
+    Long jobs dominate mean runtimes; mean logarithms are too low. Of 5,000 jobs each of HPC2N and KTH, 43 and 61 %
+    outran logarithms, 50 % roots, with ratios closest to 1.
     """
 
     def __init__(self, seed: int) -> None:
-        """Nothing has ended; `seed` draws the splits that are tried."""
-        from sklearn.ensemble import ExtraTreesRegressor  # here, so that to load it is part of no prediction
+        from sklearn.ensemble import ExtraTreesRegressor  # imported here, so loading is no part of a prediction
 
         self._new_forest = partial(
             ExtraTreesRegressor, TREES, min_samples_leaf=LEAF, random_state=seed % (1 << 32), n_jobs=1
@@ -46,14 +45,14 @@ class Learned:
         self._alike, self._recent = LastAlike(), LastTwoOnline()
         self._codes: dict[str, dict[str, int]] = {"user": {}, "name": {}, "queue": {}}
         self._asked: dict[JobId, list[float]] = {}
-        """What was known of each job when it arrived, until it ends."""
+        """Features of unfinished jobs."""
         self._known: deque[list[float]] = deque(maxlen=MOST)
         self._ran: deque[float] = deque(maxlen=MOST)
         self._ended, self._next = 0, FEWEST
         self._forest: ExtraTreesRegressor | None = None
 
     def predict(self, job: Job, now: int) -> Prediction:
-        """As the forest guesses; a job that shares no history, by its walltime."""
+        """Predict by the forest; without shared history, by walltime."""
         alike = self._alike.predict(job, now)
         if not self._alike.shares(job):
             return alike
@@ -61,12 +60,12 @@ class Learned:
         if self._forest is None:
             return alike
         row = np.array([known], dtype=np.float32)
-        # A tree by itself: the forest's own method takes 860 µs for one job, this 47.
+        # Tree by tree: 47 µs per job; the forest's own method takes 860 µs.
         guess = np.mean([tree.tree_.predict(row)[0, 0] for tree in self._forest.estimators_])
         return Prediction(within(job, round(float(guess) ** 2)), "forest")
 
     def observe(self, job: Job, ran: int, now: int) -> None:
-        """One more to learn from, if it shares its history."""
+        """Learn, if the job shares history."""
         known = self._asked.pop(job.number, None)
         if known is None or not self._alike.shares(job):
             return
@@ -83,7 +82,6 @@ class Learned:
         return self._new_forest().fit(np.array(self._known, dtype=np.float32), np.array(self._ran))
 
     def _features(self, job: Job, alike: int, now: int) -> list[float]:
-        """What is known of a job when it arrives, as numbers; names by when they were first seen."""
         codes = [self._code("user", job.user), self._code("name", job.name), self._code("queue", job.queue)]
         amounts: Floats = np.log1p(
             [job.walltime, job.units, *job.request, alike, self._recent.predict(job, now).duration]

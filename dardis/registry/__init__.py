@@ -1,4 +1,4 @@
-"""Which dispatchers there are: the name, what each can, and how it is built on a machine."""
+"""Dispatchers: names, capabilities and construction."""
 
 from dardis.registry.builders import CENTRAL, LATE, PLANNED, Central, Late, Planned
 from dardis.registry.dispatcher import Builder, Cluster, Dispatcher

@@ -1,6 +1,6 @@
-"""How the three kinds of dispatchers are built: task managers that plan, those that bind late, and one queue.
+"""Builders of the three kinds of dispatchers.
 
-What a kind is built of is imported by what builds it: a run loads no dispatcher but its own.
+Imports are local: a run loads only the selected dispatcher.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 class Planned(Builder):
-    """Task managers whose jobs reserve as soon as they are submitted; their set-up is a `SetUp`."""
+    """Task managers that reserve at submission; set up by `SetUp`."""
 
     def turns(self, setup: SetUp, cluster: Cluster) -> Turns:
-        """In the order of submission; a pool in this process holds whole rounds."""
+        """By submission."""
         from dardis.task_manager import PlannedManager
         from dardis.turns import PlannedTurns
 
@@ -36,14 +36,14 @@ class Planned(Builder):
         return PlannedTurns(setup, managers, cluster.bounds, cluster.new_switcher())
 
     def overlapped(self, setup: SetUp, cluster: Cluster, overlap: int) -> OverlappedTurns:
-        """In waves, each of which begins where the last one ended."""
+        """In successive waves."""
         from dardis.task_manager import PlannedManager
         from dardis.turns import OverlappedTurns
 
         return OverlappedTurns(cluster.each(partial(PlannedManager, setup)), overlap)
 
     def turns_by_message(self, setup: SetUp, cluster: Cluster, pace: Pace) -> TurnsByMessage:
-        """With claims that are agreed on in two phases."""
+        """With two-phase claims."""
         from dardis.task_manager import PlannedManager
         from dardis.task_manager.claims import AgreedClaims
         from dardis.turns import TurnsByMessage
@@ -54,12 +54,12 @@ class Planned(Builder):
 
 
 class Late(Builder):
-    """Task managers whose jobs bind late; their set-up is a `LateSetUp`."""
+    """Task managers with late binding; set up by `LateSetUp`."""
 
     def turns(self, setup: LateSetUp, cluster: Cluster) -> Turns:
-        """In the agreed order; a pool in this process gives the jobs of an only task manager their turns.
+        """In order of keys.
 
-        Where events are taken one by one, nodes may publish before all that ends in an instant has: then messages tell.
+        With events one by one, nodes may publish before all ends of an instant: then messages are needed.
         """
         from dardis.task_manager import LateByTurns
         from dardis.turns import LateTurns
@@ -70,7 +70,7 @@ class Late(Builder):
         return LateTurns(setup.event_order, managers, cluster.bounds, cluster.new_switcher())
 
     def turns_by_message(self, setup: LateSetUp, cluster: Cluster, pace: Pace) -> TurnsByMessage:
-        """By delays that grow with the key."""
+        """With delays that grow with the key."""
         from dardis.task_manager import LateByTimers
         from dardis.turns import TurnsByMessage
 
@@ -78,21 +78,19 @@ class Late(Builder):
 
 
 def _central(setup: QueueSetUp, platform: Platform, desired: DesiredProfile | None, seed: int) -> Decider:
-    """The central dispatcher of ours, whose set-up says how it goes over the queue."""
     from dardis.dispatch import CentralDispatcher
 
     return CentralDispatcher(setup, platform, desired, seed)
 
 
 class Central(Builder):
-    """One queue, one view of all nodes; its set-up is an `AnySetUp` that asks no nodes."""
+    """A central queue; set up by an `AnySetUp` without node queries."""
 
     def __init__(self, make: Callable[[Any, Platform, DesiredProfile | None, int], Decider]) -> None:
-        """`make` is called with set-up, platform, the desired profile that decides, if any, and seed."""
         self._make = make
 
     def turns(self, setup: AnySetUp, cluster: Cluster) -> Turns:
-        """When anything has happened."""
+        """At events."""
         from dardis.dispatch.reservation_partitions import Apart
         from dardis.turns import CentralTurns
 

@@ -1,4 +1,4 @@
-"""What a dispatcher is to those who run it: a name, a set-up that says what it can, and how it is built."""
+"""Dispatchers, their construction and context."""
 
 from __future__ import annotations
 
@@ -27,40 +27,39 @@ Manager = TypeVar("Manager")
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """On what a dispatcher decides: a machine, its nodes over hosts, and what is wished of them."""
+    """Context of a dispatcher: machine, hosts and desired profile."""
 
     platform: Platform
     bounds: tuple[int, ...]
     """Host h holds the nodes [bounds[h], bounds[h+1])."""
     seed: int
     desired: DesiredProfile | None = None
-    """The profile that decides."""
     switching: Switching | None = None
-    """Who may be shut down."""
+    """Nodes that may be shut down."""
     begin: int = 0
-    """Since when nodes are idle that have had no job, in s."""
+    """Start of idle time for unused nodes, in s."""
     task_managers: int = 1
     reach: Reach = EVERY_HOST
     pool: LocalNodes | None = None
-    """All nodes, where they are in this process, so that calls may take the place of messages."""
+    """All nodes, if in this process: calls then replace messages."""
 
     @property
     def layout(self) -> Layout:
-        """What task managers know of it."""
+        """The layout for task managers."""
         return layout_of(self.platform, self.bounds, self.desired)
 
     @property
     def called_pool(self) -> LocalNodes | None:
-        """The pool, where calls may hold whole rounds: all nodes are asked, and nobody switches any."""
+        """The pool, if calls may replace whole rounds."""
         return self.pool if self.reach == EVERY_HOST and self.switching is None else None
 
     def each(self, make: Callable[..., Manager]) -> list[Manager]:
-        """Its task managers: `make` is called with layout and seed, and with `reach` and `address`."""
+        """Build the task managers; `make` takes layout, seed, `reach` and `address`."""
         layout = self.layout
         return [make(layout, self.seed, reach=self.reach, address=address_of(m)) for m in range(self.task_managers)]
 
     def new_switcher(self) -> Switcher | None:
-        """Who shuts nodes down and boots them; None where nobody may be shut down."""
+        """Return the node switcher, if any."""
         if self.switching is None:
             return None
         from dardis.node_manager.switching import Switcher
@@ -69,25 +68,22 @@ class Cluster:
 
 
 class Builder(Protocol):
-    """How dispatchers of one kind are built; the set-up is one of that kind.
-
-    Who asks no nodes needs `turns` alone: of the others, the class itself has what stands for nothing.
-    """
+    """Builds dispatchers of a kind; without node queries, `turns` suffices."""
 
     @abstractmethod
-    def turns(self, setup: Any, cluster: Cluster) -> Turns:  # noqa: ANN401 (its own kind of set-up)
-        """Who has a turn when something happens, where nothing is late."""
+    def turns(self, setup: Any, cluster: Cluster) -> Turns:  # noqa: ANN401 (the builder's kind of set-up)
+        """Return turns at events without message delay."""
 
     def overlapped(self, setup: Any, cluster: Cluster, overlap: int) -> OverlappedTurns:  # noqa: ANN401, ARG002
-        """The same where many jobs have rounds under way together. Raises InputError where there are no rounds."""
+        """Return overlapping turns. Raises InputError without rounds."""
         raise InputError("dispatcher", "has no rounds", "one that has, where jobs are in flight together")
 
     def turns_by_message(self, setup: Any, cluster: Cluster, pace: Pace) -> TurnsByMessage:  # noqa: ANN401, ARG002
-        """The same where messages take time. Raises InputError where it asks no nodes."""
+        """Return turns with message delays. Raises InputError without node queries."""
         raise InputError("dispatcher", "asks no nodes", "one that does, where messages take time")
 
-    def pool(self, setup: Any) -> Callable[..., NodePool]:  # noqa: ANN401, ARG002 (what is asked says all)
-        """What makes the node managers of a host; it is called as `NodePool` is."""
+    def pool(self, setup: Any) -> Callable[..., NodePool]:  # noqa: ANN401, ARG002 (the default ignores the set-up)
+        """Factory of a host's node managers, called as `NodePool`."""
         from dardis.node_manager import NodePool
 
         return NodePool
@@ -95,39 +91,39 @@ class Builder(Protocol):
 
 @dataclass(frozen=True)
 class Dispatcher:
-    """A dispatcher with its settings. `setup` says what it can, `builder` how it is built."""
+    """A dispatcher with capabilities in `setup` and construction in `builder`."""
 
     name: str
     setup: AnySetUp
     builder: Builder
     origin: str = ""
-    """The package, with its version, that has registered it; empty: this one."""
+    """Package and version of the registration; empty: dardis."""
     module: str = ""
-    """The top module of that package."""
+    """Top module of the package."""
 
     def with_settings(self, settings: Iterable[str]) -> Dispatcher:
-        """Return it with `KEY=VALUE` settings applied. Raises InputError, which lists the known keys or values."""
+        """Return a copy with `KEY=VALUE` settings. Raises InputError with the known keys or values."""
         return self.with_setup(with_settings(self.setup, settings))
 
     def with_setup(self, setup: AnySetUp) -> Dispatcher:
-        """Return it with another set-up of its kind. Raises InputError where its settings don't go together."""
+        """Return a copy with another set-up. Raises InputError for incompatible settings."""
         return replace(self, setup=setup.checked())
 
     def turns(self, cluster: Cluster) -> Turns:
-        """Who has a turn when something happens, where nothing is late."""
+        """Return turns at events without message delay."""
         return self.builder.turns(self.setup, cluster)
 
     def overlapped(self, cluster: Cluster, overlap: int) -> OverlappedTurns:
-        """The same where many jobs have rounds under way together. Raises InputError where there are no rounds."""
+        """Return overlapping turns. Raises InputError without rounds."""
         return self.builder.overlapped(self.setup, cluster, overlap)
 
     def turns_by_message(self, cluster: Cluster, pace: Pace) -> TurnsByMessage:
-        """The same where messages take time. Raises InputError where it asks no nodes."""
+        """Return turns with message delays. Raises InputError without node queries."""
         if cluster.switching is not None:
             raise InputError("dispatcher", "switches nodes", "a target without switching, where messages take time")
         return self.builder.turns_by_message(self.setup, cluster, pace)
 
     @property
     def pool(self) -> Callable[..., NodePool]:
-        """What makes the node managers of a host; it is called as `NodePool` is."""
+        """Factory of a host's node managers, called as `NodePool`."""
         return self.builder.pool(self.setup)

@@ -1,4 +1,4 @@
-"""Dispatchers by name: ours, those of other packages, and classes of modules."""
+"""Dispatchers by name: built in, from other packages, and from classes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from dardis.registry.builders import CENTRAL, LATE, PLANNED, Central
 from dardis.registry.dispatcher import Builder, Dispatcher
 
 GROUP: Final = "dardis.dispatchers"
-"""The group of entry points; each is a `Dispatcher`, and its name is that of the entry point."""
+"""Entry-point group of `Dispatcher` objects."""
 _KINDS: Final[tuple[tuple[str, str, Builder, tuple[str, ...]], ...]] = (
     (
         "dardis.task_manager", "SETUPS", PLANNED,
@@ -54,11 +54,11 @@ _KINDS: Final[tuple[tuple[str, str, Builder, tuple[str, ...]], ...]] = (
         ("pcp14", "pcp19", "hcp19", "pcp20", "cp-eurora", "portfolio", "aucsched"),
     ),
 )  # fmt: skip
-"""Where the set-ups of a kind are, how its dispatchers are built, and their names, in that order."""
+"""Module, table, builder and names by kind."""
 
 
 class _Ours(Mapping[str, Dispatcher]):
-    """Our own dispatchers by name: the set-ups of a kind are loaded when one of that kind is wanted."""
+    """Built-in dispatchers, loaded on demand."""
 
     def __init__(self) -> None:
         self._kind_of = {name: kind[:3] for kind in _KINDS for name in kind[3]}
@@ -83,16 +83,16 @@ class _Ours(Mapping[str, Dispatcher]):
 
 OURS: Final[Mapping[str, Dispatcher]] = _Ours()
 _LOCAL: Final[dict[str, Dispatcher]] = {}
-"""Dispatchers of classes that only this process has, by name."""
+"""Dispatchers of classes in this process only."""
 
 
 def dispatcher_names() -> tuple[str, ...]:
-    """The names of all: ours first."""
+    """Names of all dispatchers, built-in first."""
     return (*OURS, *_others(), *_LOCAL)
 
 
 def all_dispatchers() -> tuple[list[Dispatcher], list[InputError]]:
-    """Every dispatcher as its package has it, ours first; and why others can't be had."""
+    """All dispatchers with defaults, and load errors."""
     found, wrong = list(OURS.values()), [mistake for name in OURS for mistake in taken(name)]
     for name in _others():
         try:
@@ -103,25 +103,25 @@ def all_dispatchers() -> tuple[list[Dispatcher], list[InputError]]:
 
 
 def is_known(name: str) -> bool:
-    """Whether somebody may have a dispatcher of that name; `find_dispatcher` sees whether it can be had."""
+    """Whether the name may denote a dispatcher; loading may still fail."""
     return name in dispatcher_names() or is_of_module(name)
 
 
 def dispatchers_that(can: Callable[[AnySetUp], bool]) -> str:
-    """The names of those whose set-ups say that they can do something, for people."""
+    """Names of dispatchers with a capability, as text."""
     return ", ".join(dispatcher.name for dispatcher in all_dispatchers()[0] if can(dispatcher.setup))
 
 
 def is_local(name: str) -> bool:
-    """Whether that is a dispatcher of `local_dispatchers`."""
+    """Whether `local_dispatchers` defines the name."""
     return name in _LOCAL
 
 
 @contextmanager
 def local_dispatchers(classes: Iterable[type]) -> Iterator[None]:
-    """Make classes that no other process can import dispatchers of their own names, within the context.
+    """Register classes of this process within the context.
 
-    Raises InputError for a class of no dispatcher, and for a name that another dispatcher has.
+    Raises InputError for an invalid class or a used name.
     """
     found: dict[str, Dispatcher] = {}
     for kind in dict.fromkeys(classes):
@@ -138,20 +138,20 @@ def local_dispatchers(classes: Iterable[type]) -> Iterator[None]:
 
 
 def local_name(kind: type) -> str:
-    """The name of a class among `local_dispatchers`; names in tables begin with a letter."""
+    """Name of a class in `local_dispatchers`, beginning with a letter."""
     return kind.__name__.lstrip("_0123456789").rstrip("_") or "Rule"
 
 
 def find_dispatcher(name: str, settings: Iterable[str] = ()) -> Dispatcher:
-    """The named dispatcher with `KEY=VALUE` settings applied.
+    """Return a dispatcher with `KEY=VALUE` settings.
 
-    Raises InputError, which lists the known names, keys or values; and for one that can't be loaded.
+    Raises InputError with known names, keys or values.
     """
     return _as_registered(name).with_settings(settings)
 
 
 def at_hand(what: type | Dispatcher) -> Dispatcher:
-    """A dispatcher for what a program has: a class of one, or one, which is theirs unless it is ours. InputError."""
+    """The dispatcher of a class or object, with origin. Raises InputError."""
     found = of_class(what)
     ours = OURS.get(found.name)
     if found.origin or (ours is not None and _parts(found) == _parts(ours)):
@@ -164,7 +164,7 @@ def _parts(dispatcher: Dispatcher) -> tuple[object, ...]:
 
 
 def taken(name: str) -> list[InputError]:
-    """What to tell the packages that want a name which another one has."""
+    """Errors for packages with a name already in use."""
     points = _registered().get(name, [])
     if not points:
         return []
@@ -174,10 +174,7 @@ def taken(name: str) -> list[InputError]:
 
 
 def dispatcher_origin(name: str) -> dict[str, str]:
-    """What the record of a run says beside the name: of another package's dispatcher, that and its version.
-
-    Of one that has been found by `module:object` the module's file, and a digest of its content.
-    """
+    """Origin for a run's record, if not built in: package and version, or file and digest."""
     if name in _LOCAL:
         return {"dispatcher_of": _LOCAL[name].origin}
     if name not in _registered() and is_of_module(name):
@@ -186,10 +183,6 @@ def dispatcher_origin(name: str) -> dict[str, str]:
 
 
 def _as_registered(name: str) -> Dispatcher:
-    """The named dispatcher as its package has it; settings may follow others. Ours is had whoever wants its name.
-
-    Raises InputError.
-    """
     if name in OURS:
         return OURS[name]
     if name in _LOCAL:
@@ -210,20 +203,17 @@ def _as_registered(name: str) -> Dispatcher:
 
 
 def _see_setting(name: str, text: str) -> None:
-    """Say what is wrong with a setting behind the colon of a name that is no module's. Raises InputError."""
     if "=" in text:
         raise InputError(f"--dispatcher {name}:{text}", "a name with a setting", f"{name}, and --set {text}")
     _as_registered(name).with_settings([text])
 
 
 def _others() -> list[str]:
-    """The names of those of other packages."""
     return [name for name in _registered() if name not in OURS]
 
 
 @cache
 def _registered() -> dict[str, list[EntryPoint]]:
-    """What other packages want to be called so, by package; not loaded yet."""
     points: dict[str, list[EntryPoint]] = {}
     for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, _package(point))):
         points.setdefault(point.name, []).append(point)
@@ -235,30 +225,28 @@ def _place(point: EntryPoint) -> str:
 
 
 def _package(point: EntryPoint) -> str:
-    """The package that has it, with its version."""
     return f"{point.dist.name} {point.dist.version}" if point.dist else "an unknown package"
 
 
 _DIGITS: Final = 16
-"""Of a file's digest that tell two versions of it apart."""
 _NAME: Final = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*")
 _OF_THE_CLASS: Final = frozenset({"strict", "seeded"})
-"""What a class says of itself, and nobody sets."""
+"""Class attributes that are no settings."""
 _ORIGINS: Final[dict[str, str]] = {}
-"""Of the modules that were loaded by name, as their files were then."""
+"""Origins of modules at load time."""
 _OF_CLASSES: Final[WeakKeyDictionary[type, str]] = WeakKeyDictionary()
-"""The same of classes that somebody had at hand, as their files were when we saw them first."""
+"""Origins of classes at first use."""
 
 
 def is_of_module(name: str) -> bool:
-    """Whether that is `module:object`, and no name of a dispatcher."""
+    """Whether the name is a `module:object`."""
     return ":" in name
 
 
 def of_module(name: str) -> Dispatcher:
-    """What `package.module:Class`, or another object, names; the folder we are in is the last place of modules.
+    """Return the dispatcher of `package.module:Class`; the current folder is searched last.
 
-    A module whose file has changed since it was loaded is loaded anew. Raises InputError.
+    Reloads a changed module. Raises InputError.
     """
     object_, _, last = name.rpartition(":")
     if "=" in last and ":" in object_:
@@ -270,7 +258,7 @@ def of_module(name: str) -> Dispatcher:
         )
     if _NAME.fullmatch(name) is None:
         raise InputError(f"--dispatcher {name}", "names no object of a module", "package.module:Class")
-    with suppress(OSError):  # the folder is gone
+    with suppress(OSError):  # the folder has been removed
         here = str(Path.cwd())
         if here not in sys.path and "" not in sys.path:
             sys.path.append(here)
@@ -278,20 +266,19 @@ def of_module(name: str) -> Dispatcher:
 
 
 def _renew(module: str) -> None:
-    """Load a module anew that we know in another version. Raises whatever goes wrong there."""
     if module in sys.modules and _ORIGINS.get(module, _origin(module)) != _origin(module):
         reload(sys.modules[module])
         del _ORIGINS[module]
 
 
 def origin_of(name: str) -> str:
-    """The file of a module that has been loaded, and what tells that version's content from another's."""
+    """Return file and digest of a loaded module."""
     module = name.partition(":")[0]
     return _ORIGINS.setdefault(module, _origin(module)) if module in sys.modules else module
 
 
 def of_class(what: type | Dispatcher) -> Dispatcher:
-    """A dispatcher for what somebody has at hand: a class of one, or one. Raises InputError."""
+    """The dispatcher of a class or object. Raises InputError."""
     if isinstance(what, Dispatcher):
         return what
     if not isinstance(what, type):
@@ -307,7 +294,7 @@ def of_class(what: type | Dispatcher) -> Dispatcher:
 def loaded(
     point: EntryPoint, place: str, origin: Callable[[], str], before: Callable[[str], None] = lambda _: None
 ) -> Dispatcher:
-    """What an entry point names, as a dispatcher of its name; `before` is told the module. Raises InputError."""
+    """Load an entry point; `before` gets the module. Raises InputError."""
 
     def load() -> object:
         before(point.module)
@@ -318,18 +305,17 @@ def loaded(
 
 
 def _had(load: Callable[[], object], place: str) -> Dispatcher:
-    """A dispatcher of what is loaded. Raises InputError, whatever goes wrong."""
     try:
         return _checked(load(), place)
     except _NoneError as error:
         raise InputError(*error.args) from None
-    except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever goes wrong there, it is one line here)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 (any failure becomes a single line)
         what = f"can't be loaded ({type(error).__name__}: {error})"
         raise InputError(place, what, "a package that can be imported, and settings that go together") from None
 
 
 class _NoneError(Exception):
-    """What makes an object no dispatcher: the arguments of an InputError."""
+    """Arguments of an InputError."""
 
 
 def _checked(found: object, place: str) -> Dispatcher:
@@ -346,7 +332,6 @@ def _checked(found: object, place: str) -> Dispatcher:
 
 
 def _lacks(dispatcher: Dispatcher) -> str:
-    """What whoever runs it would miss; empty: nothing."""
     for thing, kind in ((dispatcher.setup, AnySetUp), (dispatcher.builder, Builder)):
         if missing := _missing(thing, kind):
             return f"its {type(thing).__name__} has no {', '.join(missing)}"
@@ -358,7 +343,7 @@ def _missing(thing: object, kind: type) -> list[str]:
 
 
 def _of_class(kind: type, place: str) -> Dispatcher:
-    """A central dispatcher of this class, whose annotated attributes are its settings. Raises _NoneError."""
+    """A central dispatcher with annotated attributes as settings."""
     if missing := _missing(kind, Decider):
         raise _NoneError(place, f"has no {', '.join(missing)}", "a dardis.Rule, or a class with these methods")
     ours = Rule if issubclass(kind, Rule) else Decider
@@ -381,7 +366,7 @@ def _of_class(kind: type, place: str) -> Dispatcher:
     )  # fmt: skip
     about = cleandoc(kind.__doc__ or "").partition("\n")[0].rstrip(".")
 
-    def make(given: Any, *others: Any) -> Decider:  # noqa: ANN401 (what every dispatcher is made with)
+    def make(given: Any, *others: Any) -> Decider:  # noqa: ANN401 (the signature of all dispatchers)
         made = kind.__new__(kind, given, *others)
         for name in stated:
             setattr(made, name, getattr(given, name))
@@ -392,7 +377,6 @@ def _of_class(kind: type, place: str) -> Dispatcher:
 
 
 def _with_defaults(setup: AnySetUp, place: str) -> AnySetUp:
-    """The set-up with its defaults as they would be asked for. Raises _NoneError."""
     for name, value in plain_settings(setup).items():
         try:
             setup = with_settings(setup, [f"{name}={value}"])
@@ -403,7 +387,7 @@ def _with_defaults(setup: AnySetUp, place: str) -> AnySetUp:
 
 @dataclass(frozen=True)
 class _OfClass(Dispatcher):
-    """A dispatcher of a class, which is what another process makes it of."""
+    """A dispatcher of a class, pickled by class."""
 
     kind: type = Rule
 
@@ -417,7 +401,6 @@ def _made_again(kind: type, settings: list[str], name: str, origin: str, module:
 
 
 def _reading(hint: object, place: str) -> dict[str, Any]:
-    """How a setting of that kind is read. Raises _NoneError."""
     if hint is int or (isinstance(hint, type) and issubclass(hint, StrEnum)):
         return {}
     if hint is float or hint is str:

@@ -1,1 +1,1 @@
-"""One-file HTML reports of runs, drawn from the files that a run leaves."""
+"""HTML reports of runs, from their files."""

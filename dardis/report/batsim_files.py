@@ -1,8 +1,7 @@
-"""Writes a run as Batsim writes its own: `PREFIX_jobs.csv` and `PREFIX_schedule.csv`, with its columns and their order.
+"""Writes a run in Batsim's form: `PREFIX_jobs.csv` and `PREFIX_schedule.csv`.
 
-A resource is a core, numbered as `dardis.metrics.cores` has it, so that what jobs ask for and what they get agree.
-Figures that nobody knows are -1 for a job's energy, 0 for the machine's (as Batsim has them without its energy model),
-and empty for the time that simulating took.
+Resources are cores, numbered by `dardis.metrics.cores`. Unknown figures: -1 (energy of a job), 0 (of the machine),
+empty (simulation time).
 """
 
 from __future__ import annotations
@@ -77,7 +76,7 @@ _JOULES_PER_KWH: Final = 3.6e6
 
 
 def write_batsim_files(folder: Path, prefix: Path) -> tuple[Path, Path]:
-    """Write both files of the run in a folder, and return their paths. Raises InputError and OSError."""
+    """Write both files; return their paths. Raises InputError and OSError."""
     run = read_run(folder)
     jobs, figures = (prefix.with_name(f"{prefix.name}_{what}.csv") for what in ("jobs", "schedule"))
     if not prefix.parent.is_dir():
@@ -89,7 +88,6 @@ def write_batsim_files(folder: Path, prefix: Path) -> tuple[Path, Path]:
 
 
 def _write_jobs(path: Path, run: RunFiles) -> None:
-    """One row a job, in the order of the trace."""
     schedule = run.schedule
     try:
         sets = core_sets(schedule, run.platform)
@@ -119,7 +117,7 @@ def _write_jobs(path: Path, run: RunFiles) -> None:
 
 
 def _state(status: int, reached: bool) -> str:
-    """What Batsim calls how a job ended; `reached`: it ran for its whole walltime."""
+    """Final state; `reached`: the job used its walltime."""
     match Status(status):
         case Status.COMPLETED:
             return "COMPLETED_SUCCESSFULLY"
@@ -132,9 +130,9 @@ def _state(status: int, reached: bool) -> str:
 def schedule_figures(
     schedule: Schedule, platform: Platform, metrics: dict[str, Any], downtime: Downtime | None
 ) -> dict[str, object]:
-    """The columns of `_schedule.csv` (s; of cores): sums over those that ran over all jobs, as Batsim has its means.
+    """Columns of `_schedule.csv` (s, cores); means divide by all jobs, as in Batsim.
 
-    Times of cores count from the first submission to the last end.
+    Core times count from first submission to last end.
     """
     ran, count = schedule.ran, len(schedule.number)
     submit, start, finish = schedule.submit[ran], schedule.start[ran], schedule.finish[ran]

@@ -1,4 +1,4 @@
-"""Charts: style, axes, SVG text, and files for papers."""
+"""Chart style, axes and files."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ PAGE: Final = "#ffffff"
 GRID: Final = "#e6e8eb"
 PALE: Final = "#e3eef6"
 CYCLE: Final = (BLUE, VERMILLION, "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-"""Okabe and Ito's colours, without the yellow that vanishes on white and the black of totals."""
+"""Okabe and Ito's colours, without yellow (invisible on white) and black (totals)."""
 IN_PIXELS: Final = ("#0173b3", *CYCLE[1:])
-"""The same for what is drawn as pixels, whose blue can't follow the page."""
+"""Colours for raster images, independent of the page."""
 Dashes: TypeAlias = str | tuple[int, tuple[float, ...]]
 _LINES: Final[tuple[tuple[str, Dashes, str], ...]] = (
     (CYCLE[0], "-", "o"), (CYCLE[1], "--", "s"), (CYCLE[2], "-.", "^"), (CYCLE[3], (0, (1, 1)), "D"),
     (CYCLE[4], (0, (7, 2, 1, 2, 1, 2)), "v"), (CYCLE[5], (0, (9, 3)), "P"), (INK, (0, (3, 1)), "X"), (GREY, "-", "*"),
 )  # fmt: skip
 MOST_LINES: Final = len(_LINES)
-"""Lines of one chart that are told apart: by colour, and by dashes and markers where colours don't show."""
+"""Distinguishable lines, by colour, dashes and marker."""
 
 FULL: Final = 10.0
 HALF: Final = 5.0
-"""Widths in inches of a chart that spans the page, and of one of two side by side."""
+"""Chart widths (inches): full and half page."""
 
 _STYLE: Final = {
     "font.size": 9.0, "axes.titlesize": 9.5, "axes.labelsize": 9.0, "legend.fontsize": 8.5,
@@ -54,7 +54,7 @@ _STYLE: Final = {
     "figure.constrained_layout.use": True,
 }  # fmt: skip
 _IN_PAGE: Final = {INK: "ink", PAGE: "page", GRID: "grid", PALE: "pale", BLUE.lower(): "blue"}
-"""Colours for which the page has a variable (style.html.j2), as they must change where it is dark."""
+"""Replaced by page variables (style.html.j2) for dark mode."""
 _HEAD: Final = re.compile(r"^.*?<svg [^>]*?(viewBox=\"[^\"]*\")[^>]*>", re.DOTALL)
 _NOT_SHOWN: Final = re.compile(
     r"<!--.*?-->|<metadata>.*?</metadata>|<style.*?</style>|(?<=<g) id=\"[^\"]*\"", re.DOTALL
@@ -63,12 +63,12 @@ _BREAKS: Final = re.compile(r"\s*\n\s*")
 _COLOURS: Final = re.compile("|".join(_IN_PAGE))
 _YEAR_1: Final = -62_135_596_800 + 10**9
 _YEAR_9999: Final = 253_402_300_800 - 10**9
-"""Unix s between which the calendar has dates, with some room around the charts."""
+"""Range of calendar dates (Unix s), with margin."""
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A finished chart: heading, what is drawn, and what it shows in words."""
+    """Title, figure and caption."""
 
     title: str
     drawing: Figure
@@ -77,7 +77,7 @@ class Chart:
 
     @property
     def picture(self) -> str:
-        """The SVG that stands in a page; its ink, paper and grid have the page's colours."""
+        """SVG in the page's colours."""
         buffer = io.BytesIO()
         with style():
             self.drawing.savefig(buffer, format="svg", metadata={"Date": None}, dpi=150, facecolor="none")
@@ -86,47 +86,47 @@ class Chart:
         return f'<svg {head} role="img" aria-label="{html.escape(f"{self.title}: {self.caption}")}">{body}'
 
     def write(self, path: Path) -> None:
-        """Write the chart alone, as SVG or PDF by the path's ending; the same bytes every time. Raises OSError."""
+        """Write SVG or PDF, reproducibly. Raises OSError."""
         with style():
             date = "CreationDate" if path.suffix == ".pdf" else "Date"
             self.drawing.savefig(path, metadata={date: None}, dpi=300)
 
 
 def style() -> AbstractContextManager[None]:
-    """The look of all charts, while they are drawn and finished; it does not outlive the block."""
+    """Context with the charts' style."""
     return mpl.rc_context(_STYLE)  # type: ignore[arg-type]
 
 
 def figure(width: float, height: float, panels: int = 1) -> tuple[Figure, list[Axes]]:
-    """A figure of panels one below the other that share their x axis; sizes in inches."""
+    """Stacked panels with shared x axis; inches."""
     drawing = Figure(figsize=(width, height))
     axes = drawing.subplots(panels, 1, sharex=True, squeeze=False)
     return drawing, list(axes[:, 0])
 
 
 def finish(drawing: Figure, title: str, caption: str) -> Chart:
-    """The figure as a chart; the same figure gives the same bytes."""
+    """Chart of a figure."""
     return Chart(title, drawing, caption, wide=bool(drawing.get_figwidth() > HALF))
 
 
 def line_look(place: int, *, marked: bool = False) -> dict[str, Any]:
-    """How the line at `place` among up to MOST_LINES looks in all charts; thinner than what it may cover."""
+    """Style of line `place`, below MOST_LINES."""
     colour, dashes, marker = _LINES[place]
     look = {"color": colour, "linestyle": dashes, "linewidth": 3.2 - 0.25 * place}
     return look | {"marker": marker, "markersize": 5.5, "markeredgewidth": 0} if marked else look
 
 
 def amounts() -> Formatter:
-    """Ticks of amounts and counts: 500, 12k, 1.5M."""
+    """Format of amounts: 500, 12k, 1.5M."""
     large = EngFormatter(sep="")
     return FuncFormatter(lambda value, _: f"{value:g}" if abs(value) < 1000 else large(value))
 
 
 @dataclass(frozen=True)
 class TimeAxis:
-    """The span `[start, end)` that all charts over time show, in s of the trace's clock.
+    """Time axis `[start, end)`, s of the trace's clock.
 
-    `unix_start` is the Unix time of the trace's second 0, when it is known: then the axis shows dates (UTC).
+    Shows dates (UTC) if `unix_start` (Unix time of trace time 0) is known.
     """
 
     start: int
@@ -135,27 +135,26 @@ class TimeAxis:
 
     @property
     def _dated(self) -> bool:
-        """Whether dates can be shown: those of the calendar's years 1 to 9999."""
         if self.unix_start is None:
             return False
         return self.start + self.unix_start >= _YEAR_1 and self.end + self.unix_start < _YEAR_9999
 
     @property
     def _unit(self) -> tuple[float, str]:
-        """Seconds in a unit of the axis, and its name."""
+        """Seconds per unit, and name."""
         span = self.end - self.start
         if span >= 3 * 86400:
             return 86400.0, "days"
         return (3600.0, "hours") if span >= 2 * 3600 else (60.0, "minutes")
 
     def place(self, times: Ints | Floats) -> Floats:
-        """Where times lie on the axis."""
+        """Axis coordinates of times."""
         if self._dated and self.unix_start is not None:
             return np.asarray((times + self.unix_start) / 86400.0)
         return np.asarray((times - self.start) / self._unit[0])
 
     def dress(self, axes: Axes) -> None:
-        """Limits, ticks and label of the axis, on the lowest panel."""
+        """Set limits, ticks and label."""
         low, high = self.place(np.array([self.start, self.end]))
         axes.set_xlim(low, high if high > low else low + 1)
         if not self._dated:
@@ -169,17 +168,17 @@ class TimeAxis:
 
 
 class Form(StrEnum):
-    """Of a file with a chart."""
+    """File format of charts."""
 
     PDF = "pdf"
     SVG = "svg"
 
 
 def write_charts(folder: Path, charts: Mapping[str, Sequence[Chart]], form: Form) -> None:
-    """Write charts into `folder/charts`, those of each group under its name (empty: none) and their own.
+    """Write charts into `folder/charts`, named by group (or "") and title.
 
-    Charts of the same name are numbered. Files of that form from an earlier call are removed. To be called when the
-    page is written, as charts that are drawn twice differ by a hair. Raises OSError.
+    Duplicate names are numbered; old files of this format are removed. Call after writing the page: drawing twice
+    changes charts slightly. Raises OSError.
     """
     target = folder / CHARTS
     target.mkdir(exist_ok=True)
@@ -190,7 +189,7 @@ def write_charts(folder: Path, charts: Mapping[str, Sequence[Chart]], form: Form
 
 
 def named(charts: Mapping[str, Sequence[Chart]], form: Form) -> dict[str, Chart]:
-    """Every chart by the name of its file."""
+    """Charts by file name."""
     found: dict[str, Chart] = {}
     for group, of_group in charts.items():
         for chart in of_group:
@@ -201,5 +200,4 @@ def named(charts: Mapping[str, Sequence[Chart]], form: Form) -> dict[str, Chart]
 
 
 def _plain(text: str) -> str:
-    """Text as part of a file's name: letters, digits, dots and underscores, everything else as a single hyphen."""
     return re.sub(r"[^\w.]+", "-", text).strip("-.")[:80].lower()

@@ -1,4 +1,4 @@
-"""The charts of a comparison: distributions, classes, and figures over the settings of a grid."""
+"""Charts of a comparison."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BY: Final = {WIDTH: "cores asked for, and jobs", WALLTIME: "walltime asked for,
 
 @dataclass(frozen=True)
 class Borne:
-    """What the jobs of a dispatcher bore, in all its runs together; waits in s, shape (jobs,)."""
+    """Job results of a dispatcher; waits in s, shape (jobs,)."""
 
     label: str
     waits: Ints
@@ -35,7 +35,7 @@ class Borne:
 
 
 def waits(all_borne: Sequence[Borne], title: str) -> Chart:
-    """Which share of the jobs waited no longer than so long."""
+    """Cumulative distribution of waits."""
     drawing, (axes,) = chart.figure(chart.HALF, 4.0)
     _curves(axes, [(borne.label, np.maximum(borne.waits, 1).astype(np.float64)) for borne in all_borne])
     time_ticks(axes, "x", max(int(borne.waits.max(initial=1)) for borne in all_borne))
@@ -46,7 +46,7 @@ def waits(all_borne: Sequence[Borne], title: str) -> Chart:
 
 
 def slowdowns(all_borne: Sequence[Borne], title: str) -> Chart:
-    """Which share of the jobs was slowed down no more than so much."""
+    """Cumulative distribution of slowdowns."""
     drawing, (axes,) = chart.figure(chart.HALF, 4.0)
     _curves(axes, [(borne.label, borne.slowdowns) for borne in all_borne])
     axes.xaxis.set_major_formatter(chart.amounts())
@@ -64,7 +64,7 @@ def _curves(axes: Axes, named: Sequence[tuple[str, Floats]]) -> None:
 
 
 def clairvoyant(lines: Sequence[Line], known: Known, title: str) -> Chart | None:
-    """Mean wait under each dispatcher, the best schedule found with all jobs known, and the proven bound."""
+    """Mean waits beside offline schedule and proven bound."""
     waits = [(line.label, wait) for line in lines if (wait := mean_wait(line, known)) is not None]
     if not waits or known.best_s is None or known.bound_s is None:
         return None
@@ -92,7 +92,7 @@ def clairvoyant(lines: Sequence[Line], known: Known, title: str) -> Chart | None
 
 
 def who_pays(all_borne: Sequence[Borne], by: str, title: str) -> Chart:
-    """Mean wait and mean bounded slowdown of each class of jobs, a line a dispatcher."""
+    """Mean wait and bounded slowdown per job class."""
     places = sorted({one.place for borne in all_borne for one in borne.classes if one.by == by})
     drawing, panels = chart.figure(chart.FULL, 5.2, 2)
     names: dict[int, str] = {}
@@ -126,7 +126,7 @@ def who_pays(all_borne: Sequence[Borne], by: str, title: str) -> Chart:
 
 
 def _draw_classes(axes: Axes, x: Ints, values: Floats, few: Bools, look: dict[str, Any]) -> None:
-    """Draw a value a class: a line through those of enough jobs, grey dots for the others."""
+    """Draw large classes as line, small ones as dots."""
     axes.plot(x, np.where(few, np.nan, values), **look)
     axes.plot(x[few], values[few], color=chart.GREY, linestyle="", marker=look["marker"], markersize=4.5,
               markeredgewidth=0, zorder=1.5)  # fmt: skip
@@ -136,7 +136,7 @@ _FIGURES: Final = [metric_of(key) for key in ("mean_wait_s", "mean_bounded_slowd
 
 
 def sweeps(lines: Sequence[Line]) -> list[Chart]:
-    """The charts of all grids among the lines of one trace."""
+    """Charts of all grids."""
     drawn = []
     for (family, settings), members in swept(lines).items():
         done = [line for line in members if line.done]
@@ -174,7 +174,6 @@ def _high(one: Interval) -> float:
 
 
 def _mean(line: Line, key: str) -> Interval | None:
-    """The mean of a figure, with an interval where there are draws."""
     draws = list(line.by_draw(key).values())
     if len(draws) > 1:
         return mean_of(draws, line.weeks)

@@ -1,4 +1,4 @@
-"""Writes what a comparison found into its folder: tables for programs and papers, and one page that opens offline."""
+"""Writes a comparison's tables and report."""
 
 from __future__ import annotations
 
@@ -25,10 +25,9 @@ from dardis.report.run_page import write_page
 
 
 def draw_comparison(folder: Path, *, form: Form | None = None) -> Path:
-    """Make the tables and the report of a finished comparison again, and return the report's path.
+    """Redraw a finished comparison; return the report's path.
 
-    With a `form` write each chart to `folder/charts`, too. Only for who holds the folder. Raises InputError for a
-    missing or damaged file, OSError when writing fails.
+    With `form`, also write charts. The caller must hold the folder. Raises InputError and OSError.
     """
     compared = read_found(folder)
     with COMPARISON_FOLDER.written_together(folder) as part:
@@ -39,16 +38,16 @@ def draw_comparison(folder: Path, *, form: Form | None = None) -> Path:
 
 
 class Drawn(NamedTuple):
-    """Charts by trace, and the rows of `classes_table`, which are made of the jobs of all runs."""
+    """Charts by trace; rows for `classes_table`."""
 
     charts: dict[str, list[Chart]]
     classes: list[tuple[str, str, int, list[JobClass]]]
 
 
 def write_comparison(out: Path, compared: Compared, folder: Path) -> Drawn:
-    """Write the tables, report.html and found.json of the comparison in `folder` into `out`.
+    """Write tables, report.html and found.json of the comparison in `folder` into `out`.
 
-    Raises InputError for a run whose files are damaged, OSError when writing fails.
+    Raises InputError and OSError.
     """
     results, pair, known = compared.results, compared.pair, compared.known
     lines = lines_of(results)
@@ -75,7 +74,6 @@ def write_comparison(out: Path, compared: Compared, folder: Path) -> Drawn:
 
 
 def _borne(line: Line) -> Borne:
-    """What the jobs of all the line's runs bore."""
     waits, slowdowns, classes = [], [], []
     for run in line.done:
         schedule = read_jobs(run.folder / "jobs.csv")
@@ -87,12 +85,10 @@ def _borne(line: Line) -> Borne:
 
 
 def _left_out(borne: Sequence[Borne]) -> str:
-    """Which dispatchers the charts of lines have no room for."""
     return ", ".join(one.label for one in borne[chart.MOST_LINES :])
 
 
 def _charts(lines: Sequence[Line], borne: Sequence[Borne], pair: tuple[str, str], known: Known | None) -> list[Chart]:
-    """The charts of one trace, of the dispatchers under which some job ran."""
     ran = [one for one in borne if len(one.waits)]
     if not ran:
         return []
@@ -111,7 +107,7 @@ def _charts(lines: Sequence[Line], borne: Sequence[Borne], pair: tuple[str, str]
 
 
 def _over_time(lines: Sequence[Line], pair: tuple[str, str]) -> Chart | None:
-    """Nodes over time under both of the pair, each with its first seed that ended well; None where neither has one."""
+    """Nodes over time, one run per dispatcher; None without runs."""
     runs = [line.done[0] for label in dict.fromkeys(pair) for line in lines if line.label == label and line.done]
     files = [(run, read_run(run.folder)) for run in runs]
     files = [(run, read) for run, read in files if read.schedule.ran.any()]

@@ -1,4 +1,4 @@
-"""The comparison's table as people read it: units in its heading, mean ± spread, the best of each column marked."""
+"""Comparison table: units in headings, mean ± deviation, best marked."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from dardis.metrics.comparison_rows import (
 from dardis.report.words import NOTHING, draws
 
 CHANCE: Final = "°"
-"""Marks a figure whose difference to the first dispatcher may be chance."""
+"""Marks a possibly random difference to the first dispatcher."""
 _BRIEF: Final = ("mean_wait_s", "mean_bounded_slowdown", "max_wait_s", "utilisation", "profit_eur", "rejected")
 _UNITS: Final = {
     "share": ("%", 0.01), "currency": ("", 1.0), "kWh": ("kWh", 1.0), "kW": ("kW", 1.0),
     "amount · s": ("core·h", 3600.0),
 }  # fmt: skip
-"""Of the units of metrics, in what the table shows them."""
+"""Display units."""
 _TIMES: Final = ((2 * 3600, 3600, "h"), (120, 60, "min"), (1, 1, "s"), (0, 1e-3, "ms"))
 _LATEX: Final = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_",
@@ -42,33 +42,33 @@ _MARKDOWN: Final = re.compile(r"([\\`*_|<>\[\]])")
 
 
 class Cell(NamedTuple):
-    """What stands in a cell, and whether its mean is the best of its column and trace."""
+    """Cell; `best`: best mean of its column and trace."""
 
     mean: str
     deviation: str = ""
     best: bool = False
     chance: bool = False
-    """Whether its difference to the first dispatcher may be chance."""
+    """Whether the difference may be random."""
 
     @property
     def text(self) -> str:
-        """On one line."""
+        """Cell on one line."""
         told = f"{self.mean} ± {self.deviation}" if self.deviation else self.mean
         return f"{told} {CHANCE}" if self.chance else told
 
 
 @dataclass(frozen=True)
 class Shown:
-    """The table: title and unit (empty: a number) of each column; trace, dispatcher, runs and cells of each row."""
+    """Title and unit per column; trace, dispatcher, runs and cells per row."""
 
     columns: list[tuple[str, str]]
     rows: list[tuple[str, str, str, list[Cell]]]
     notes: list[str]
-    """What the table says, which figures it leaves out, and of each failed run why."""
+    """Remarks, omitted figures, failures."""
 
 
 def shown(lines: Sequence[Line], more: Sequence[str] = ()) -> Shown:
-    """The table of all lines, with `more` notes. What is 0 or has no meaning for all of them is left out, and named."""
+    """Table of all rows; omits and lists metrics that are 0 or undefined."""
     told = [key for key in KEYS if any((figure := line.figure(key)) and figure.mean for line in lines)]
     known = {key for line in lines for run in line.done for key in run.metrics or {}}
     left_out = [
@@ -78,7 +78,7 @@ def shown(lines: Sequence[Line], more: Sequence[str] = ()) -> Shown:
 
 
 def brief(lines: Sequence[Line]) -> Shown:
-    """The few figures that everybody asks for first, and how many jobs were rejected, if any."""
+    """Table of main metrics."""
     told = [key for key in _BRIEF if key not in OF_POWER or any(line.figure(key) for line in lines)]
     return _table(lines, told, [*_rejected(lines), *_unlike(lines)])
 
@@ -86,7 +86,7 @@ def brief(lines: Sequence[Line]) -> Shown:
 def _table(lines: Sequence[Line], told: Collection[str], notes: list[str]) -> Shown:
     of_line = {key: [line.figure(key) for line in lines] for key in told}
     most = {key: max((figure.mean for figure in of_line[key] if figure), default=0.0) for key in told}
-    # One unit for all waits, so that they are compared at a glance.
+    # One unit for all waits eases comparison.
     most |= {key: most["mean_wait_s"] for key in most if key.endswith("_wait_s") and "mean_wait_s" in most}
     units = {key: _unit(key, most[key]) for key in told}
     leaders = {trace: {key: best(group, key) for key in told} for trace, group in by_trace(lines).items()}
@@ -106,7 +106,6 @@ def _table(lines: Sequence[Line], told: Collection[str], notes: list[str]) -> Sh
 
 
 def _may_be_chance(line: Line, first: Line | None, key: str) -> bool:
-    """Whether its difference to the first dispatcher of its trace is known, and may be none."""
     found = line.beside(first, key) if first is not None and line is not first else None
     return found is not None and found.may_be_chance
 
@@ -156,7 +155,7 @@ def _notes(lines: Sequence[Line], left_out: list[str]) -> Iterator[str]:
 
 
 def _unlike(lines: Sequence[Line]) -> Iterator[str]:
-    """Where dispatchers rejected different numbers of jobs of a trace, what follows from it."""
+    """Notes on unequal rejections."""
     traces = [trace for trace, group in by_trace(lines).items() if not same_rejections(group)]
     if traces:
         yield (
@@ -166,7 +165,6 @@ def _unlike(lines: Sequence[Line]) -> Iterator[str]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Names for people: `a`, `a and b`, `a, b and c`."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
@@ -186,7 +184,7 @@ def _runs(line: Line) -> str:
 
 
 def _unit(key: str, most: float) -> tuple[str, float]:
-    """The unit of a column whose largest value is `most`, and by what its values are divided."""
+    """Unit and divisor, for maximum `most`."""
     unit = metric_of(key).unit_text
     if unit != "s":
         return _UNITS.get(unit, ("", 1.0))
@@ -198,7 +196,7 @@ def _unit(key: str, most: float) -> tuple[str, float]:
 
 
 def _cell(figure: Figure | None, unit: float, *, best: bool, chance: bool) -> Cell:
-    """Mean and deviation, with as many decimals as the mean needs; a deviation that rounds to 0 is not told."""
+    """Mean and deviation (omitted if rounded to 0)."""
     if figure is None:
         return Cell(NOTHING)
     mean, deviation = figure.mean / unit, (figure.deviation or 0.0) / unit
@@ -208,7 +206,7 @@ def _cell(figure: Figure | None, unit: float, *, best: bool, chance: bool) -> Ce
 
 
 def _decimals(value: float) -> int:
-    """Decimals for three significant digits; none for whole numbers and large ones."""
+    """Decimals for three significant digits; 0 for whole numbers."""
     if float(value).is_integer() or abs(value) >= 99.95:
         return 0
     return min(2 - math.floor(math.log10(abs(value))), 9)
@@ -219,7 +217,7 @@ def _number(value: float, decimals: int) -> str:
 
 
 def plain(table: Shown) -> str:
-    """The means as aligned text for a terminal, with the notes below."""
+    """Means as aligned text."""
     rows = [["trace", "dispatcher", *_heads(table)]]
     rows += [[trace, label, *(cell.mean for cell in cells)] for trace, label, _, cells in table.rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -238,7 +236,7 @@ def _heads(table: Shown) -> list[str]:
 
 
 def markdown(table: Shown) -> str:
-    """The table as Markdown, with its notes below."""
+    """Table as Markdown."""
     head = ["trace", "dispatcher", "runs", *_heads(table)]
     lines = ["| " + " | ".join(head) + " |", "| --- | --- |" + " ---: |" * (len(head) - 2)]
     for trace, label, runs, cells in table.rows:
@@ -248,12 +246,12 @@ def markdown(table: Shown) -> str:
 
 
 def in_markdown(text: str) -> str:
-    """Text that Markdown takes for nothing else, on one line."""
+    """Escape text for Markdown."""
     return _MARKDOWN.sub(r"\\\1", " ".join(text.split()))
 
 
 def latex(table: Shown) -> str:
-    r"""The table as a LaTeX tabular with booktabs, as wide as the text (graphicx); its notes are comments."""
+    """Table as LaTeX tabular (booktabs, graphicx)."""
     heads = ["trace", "dispatcher", "runs", *(_stacked(title, unit) for title, unit in table.columns)]
     lines = [
         r"% Needs \usepackage{booktabs} and \usepackage{graphicx}.",
@@ -280,5 +278,5 @@ def _stacked(title: str, unit: str) -> str:
 
 
 def in_latex(text: str) -> str:
-    """Text with what LaTeX takes for commands escaped."""
+    """Escape text for LaTeX."""
     return "".join(_LATEX.get(letter, letter) for letter in text)

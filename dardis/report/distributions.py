@@ -1,4 +1,4 @@
-"""Charts of distributions: waits, slowdowns, expected durations, and gaps of solver decisions."""
+"""Distribution charts: waits, slowdowns, durations, solver gaps."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from dardis.report.chart import Chart, Dashes, TimeAxis
 from dardis.runs.solved_instances import Gap, Outcome
 
 MOST_QUEUES: Final = len(chart.CYCLE)
-"""Queues that are told apart; of more only all jobs together are shown."""
+"""Limit of separate queues."""
 FEW: Final = 10
-"""A class of fewer jobs says nothing of others: its jobs are single dots, grey, and no curve."""
+"""Smaller classes are dots without curve."""
 _APART: Final = 0.005
-"""By how much shares of jobs differ where curves begin to be worth looking at."""
+"""Curves start at this difference of shares."""
 _POINTS: Final = 400
-"""Points of a curve: more can't be seen."""
+"""Points per curve."""
 _TIME_TICKS: Final = (1, 10, 60, 600, 3600, 6 * 3600, 86400, 7 * 86400, 30 * 86400, 365 * 86400)
 _WIDTHS: Final = 4
-"""A class of widths reaches to this many times the one before."""
+"""Ratio of width classes."""
 
 
 def waits(schedule: Schedule) -> Chart:
-    """Which share of the jobs waited no longer than so long."""
+    """Cumulative distribution of waits."""
     wait = (schedule.start - schedule.submit)[schedule.ran]
     drawing, (axes,) = chart.figure(chart.HALF, 3.4)
     _cumulative(axes, schedule, np.maximum(wait, 1).astype(np.float64))
@@ -42,7 +42,7 @@ def waits(schedule: Schedule) -> Chart:
 
 
 def slowdowns(schedule: Schedule) -> Chart:
-    """Which share of the jobs was slowed down no more than so much."""
+    """Cumulative distribution of bounded slowdowns."""
     ran = schedule.ran
     values = bounded_slowdown((schedule.start - schedule.submit)[ran], (schedule.finish - schedule.start)[ran])
     drawing, (axes,) = chart.figure(chart.HALF, 3.4)
@@ -54,7 +54,7 @@ def slowdowns(schedule: Schedule) -> Chart:
 
 
 def _cumulative(axes: Axes, schedule: Schedule, values: Floats) -> None:
-    """Cumulative shares of all jobs that ran, and of each queue's when they are few."""
+    """Curves of all jobs, and of queues if few."""
     queues = np.array(schedule.queue, dtype=object)[schedule.ran]
     largest, shown = by_size(queues), []
     if 1 < len(largest) <= MOST_QUEUES:
@@ -67,14 +67,14 @@ def _cumulative(axes: Axes, schedule: Schedule, values: Floats) -> None:
 
 
 def by_size(queues: Iterable[str]) -> list[str]:
-    """The names in a list of one for each job, those of most jobs first."""
+    """Distinct names, most frequent first."""
     return [name for name, _ in Counter(queues).most_common()]
 
 
 def dress_shares(axes: Axes, curves: Sequence[Floats]) -> None:
-    """Let cumulative curves on a logarithmic axis begin where they differ, and name the axis of shares.
+    """Start cumulative curves (log axis) where they differ, and label shares.
 
-    `curves` has the values of each line. The axis of shares begins at the tenth below the least share that is left.
+    The share axis starts at the tenth below the least visible share.
     """
     ordered = [np.sort(values) for values in curves if len(values) >= FEW] or [np.sort(values) for values in curves]
     at = np.unique(np.concatenate([values[:: max(len(values) // _POINTS, 1)] for values in ordered]))
@@ -91,7 +91,7 @@ def dress_shares(axes: Axes, curves: Sequence[Floats]) -> None:
 
 
 def curve(axes: Axes, values: Floats, colour: str, label: str, width: float, dashes: Dashes = "-") -> None:
-    """One cumulative curve, through some of its points when it has many; grey dots where it has few."""
+    """Cumulative curve, thinned; dots for few values."""
     values = np.sort(values)
     shares = np.arange(1, len(values) + 1) / len(values)
     if len(values) < FEW:
@@ -104,7 +104,7 @@ def curve(axes: Axes, values: Floats, colour: str, label: str, width: float, das
 
 
 def time_ticks(axes: Axes, which: str, most: int) -> None:
-    """Put the ticks of a logarithmic axis at 1 s, 1 min, 1 h and so on; its limits stay."""
+    """Ticks at 1 s, 1 min, 1 h …; limits are kept."""
     axis = axes.xaxis if which == "x" else axes.yaxis
     limits = axes.get_xlim() if which == "x" else axes.get_ylim()
     beyond = next((i for i, tick in enumerate(_TIME_TICKS) if tick >= most), len(_TIME_TICKS) - 1)
@@ -115,7 +115,6 @@ def time_ticks(axes: Axes, which: str, most: int) -> None:
 
 
 def _tick(seconds: float) -> str:
-    """The name of a tick, in whole units."""
     for unit, name in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= unit:
             return f"{seconds / unit:.0f} {name}"
@@ -123,7 +122,7 @@ def _tick(seconds: float) -> str:
 
 
 def waits_by_width(schedule: Schedule) -> Chart:
-    """Waits of narrow and wide jobs: median, middle half, and from the 5th to the 95th percentile."""
+    """Waits by width: median, quartiles, 5th and 95th percentile."""
     ran = schedule.ran
     wait = np.maximum(schedule.start - schedule.submit, 1)[ran]
     cores = schedule.asked_of(CORES)[ran]
@@ -159,7 +158,7 @@ def waits_by_width(schedule: Schedule) -> Chart:
 
 
 def width_bounds(widest: int, most: int = 64) -> list[int]:
-    """The cores of the widest job of each class of widths, at most so many classes; the last one holds the widest."""
+    """Widest job per class, at most `most` classes."""
     bounds = [1]
     while bounds[-1] < widest and len(bounds) < most:
         bounds.append(bounds[-1] * _WIDTHS)
@@ -167,12 +166,12 @@ def width_bounds(widest: int, most: int = 64) -> list[int]:
 
 
 def short_count(count: int) -> str:
-    """A count that is read at a glance: 256, 4.1k."""
+    """Short number: 256, 4.1k."""
     return str(count) if count < 1000 else f"{count / 1000:.2g}k" if count < 100_000 else f"{count / 1000:.0f}k"
 
 
 def accuracy(schedule: Schedule, expected: Expectations) -> Chart:
-    """Which share of the jobs ran no more than so many times as long as expected (PCP'19, figure 1)."""
+    """Distribution of real over expected durations (PCP'19, figure 1)."""
     ran = schedule.ran
     real = (schedule.finish - schedule.start)[ran]
     drawing, (axes,) = chart.figure(chart.HALF, 3.4)
@@ -192,10 +191,10 @@ def accuracy(schedule: Schedule, expected: Expectations) -> Chart:
 
 
 def decision_times(histogram: Floats) -> Chart:
-    """How long decisions took; `histogram` has rows of from (s), to (s), decisions."""
+    """Decision times; histogram rows: from (s), to (s), decisions."""
     histogram = histogram[histogram[:, 2] > 0]
     low, high, counts = histogram.T
-    left = np.where(low > 0, low, high / 10)  # a bin from 0 has no place on a logarithmic axis
+    left = np.where(low > 0, low, high / 10)  # a log axis has no place for 0
     drawing, (axes,) = chart.figure(chart.HALF, 3.4)
     axes.bar(left, counts, width=high - left, align="edge", color=chart.BLUE, alpha=0.75, linewidth=0)
     axes.set_xscale("log")
@@ -214,18 +213,17 @@ _LOOKS: Final = {
     Outcome.STOPPED: (chart.VERMILLION, "^"),
     Outcome.TOO_LARGE: (chart.CYCLE[2], "s"),
 }
-"""Told apart by shape, too."""
 
 
 def gaps(decisions: Sequence[Gap], axis: TimeAxis) -> Chart:
-    """The gap of each decision over time, by what is known of its answer."""
+    """Gaps of decisions over time, by outcome."""
     drawing, (axes,) = chart.figure(chart.FULL, 2.8, 1)
     counts = Counter(one.outcome for one in decisions)
     for outcome, (colour, marker) in _LOOKS.items():
         mine = [(one.time, one.gap) for one in decisions if one.outcome is outcome and one.gap is not None]
         if mine:
             time, gap = np.array(mine, dtype=np.float64).T
-            # Drawn as pixels: a long run has many decisions.
+            # Rasterised: a long run has many decisions.
             axes.plot(
                 axis.place(time), gap, marker, color=colour, markersize=4.5, markeredgewidth=0, label=str(outcome),
                 rasterized=True, clip_on=False,

@@ -1,4 +1,4 @@
-"""Gantt charts of schedules: nodes over time, and single jobs."""
+"""Gantt charts: nodes, or single jobs."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from dardis.report.chart import Chart, TimeAxis
 from dardis.report.distributions import by_size, short_count, width_bounds
 
 FEW_BARS: Final = 400
-"""Up to so many placements on as many nodes as can be named, jobs are drawn one by one."""
+"""Largest number of placements for single jobs."""
 _COLUMNS: Final = 1000
 _ROWS: Final = 400
 _CHUNK: Final = 1 << 20
-"""Placements counted at a time, so that memory does not grow with the schedule."""
+"""Placements per step, to bound memory."""
 _SHADES: Final = 8
-"""How many shares of use are told apart, for a small picture."""
+"""Levels of use."""
 _FAINTEST: Final = 0.2
-"""How much of a colour is left for almost no use."""
+"""Least opacity."""
 
 
 def gantt(
     named: Sequence[tuple[str, Schedule]], platform: Platform, axis: TimeAxis, title: str = "Nodes over time"
 ) -> Chart:
-    """Nodes over time: of each schedule, one above the other over the same time, under its name."""
+    """Nodes over time, one panel per schedule."""
     few = platform.node_count <= NAMED_NODES and all(len(schedule.placed.nodes) <= FEW_BARS for _, schedule in named)
     height = 1.0 + min(0.35 * platform.node_count, 7.0) if few else 5.0 if len(named) == 1 else 3.0
     drawing, panels = chart.figure(chart.FULL, height * len(named), len(named))
@@ -64,7 +64,7 @@ def gantt(
 
 
 def _classes(schedules: Sequence[Schedule]) -> tuple[str, list[str], list[Ints]]:
-    """What tells jobs apart, the names of its classes, and each job's class: queues if these are few, else widths."""
+    """Criterion (queues if few, else widths), class names, and class per job."""
     most = len(chart.CYCLE)
     queues = by_size(queue for schedule in schedules for queue in np.array(schedule.queue, object)[schedule.ran])
     if 1 < len(queues) <= most:
@@ -79,7 +79,6 @@ def _classes(schedules: Sequence[Schedule]) -> tuple[str, list[str], list[Ints]]
 
 
 def _draw_use(axes: Axes, schedule: Schedule, platform: Platform, axis: TimeAxis, classes: tuple[Ints, int]) -> None:
-    """Draw whose jobs hold most of each node's cores, as pale as few of them are in use."""
     edges, rows = np.linspace(axis.start, axis.end, _COLUMNS + 1), min(platform.node_count, _ROWS)
     use = node_use(schedule, platform, edges, rows, *classes)
     image = np.empty((*use.shape[1:], 4))
@@ -96,9 +95,9 @@ def _draw_use(axes: Axes, schedule: Schedule, platform: Platform, axis: TimeAxis
 
 
 def node_use(schedule: Schedule, platform: Platform, edges: Floats, rows: int, of_job: Ints, classes: int) -> Floats:
-    """Mean share of cores in use by jobs of each class, of nodes gathered into `rows`, in the equal steps of `edges`.
+    """Mean share of cores in use, shape (classes, rows, steps).
 
-    `of_job` is the class of each job, shape (jobs,). The shares have the shape (classes, rows, steps).
+    Nodes are grouped into `rows`; `edges` bound equal steps; `of_job` (jobs,): class per job.
     """
     if schedule.parts is not None:
         of_job = np.repeat(of_job, np.diff(schedule.parts.offsets))
@@ -109,7 +108,7 @@ def node_use(schedule: Schedule, platform: Platform, edges: Floats, rows: int, o
     capacity = np.bincount(row_of_node, weights=platform.capacity[:, platform.kinds.index(CORES)], minlength=rows)
     job = schedule.placed.job_of
     cores = schedule.request[:, schedule.kinds.index(CORES)]
-    # A change of use counts for the rest of its own step, and whole for every later one.
+    # A change counts partly in its own step, fully in later steps.
     within, after = np.zeros(classes * rows * steps), np.zeros(classes * rows * (steps + 1))
     for first in range(0, len(job), _CHUNK):
         span = slice(first, first + _CHUNK)
@@ -122,28 +121,25 @@ def node_use(schedule: Schedule, platform: Platform, edges: Floats, rows: int, o
             after += np.bincount(row * (steps + 1) + step + 1, weights=change, minlength=len(after))
     use = within.reshape(classes, rows, steps) + np.cumsum(after.reshape(classes, rows, -1), axis=2)[..., :-1]
     shares = use / np.maximum(capacity, 1)[:, None]
-    return np.where(shares < 1e-9, 0.0, shares)  # sums of floats end a hair beside nothing
+    return np.where(shares < 1e-9, 0.0, shares)  # remove rounding residue
 
 
 NAMED_NODES: Final = 40
-"""Up to so many nodes are named on the axis."""
+"""Most named nodes."""
 MOST_BLOCKS: Final = 300_000
-"""Nodes of all jobs together of which a chart can be made in some seconds."""
+"""Most job-node pairs, for acceptable time."""
 _AS_PIXELS: Final = 3000
-"""From so many rectangles on they are drawn as pixels."""
+"""Rectangles before rasterising."""
 _LETTER: Final = 6.5
-"""Height in points of a job's number; a digit is 0.62 times as wide."""
+"""Font size in points; a digit is 0.62 times as wide."""
 _ON_DARK, _ON_LIGHT = "#fefefe", "#15181b"
 _NUMBERS: Final = (_ON_DARK, _ON_DARK, _ON_DARK, _ON_LIGHT, _ON_LIGHT, _ON_LIGHT)
-"""Colours of numbers on those of `chart.CYCLE`; the same in light and dark pages, as the blocks are."""
+"""Text colours on `chart.CYCLE`."""
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """Rectangles of jobs: rectangle k is job `job[k]` (its place in the schedule) on the cores `[low[k], high[k])`.
-
-    Cores of the whole machine are counted node after node; all have shape (rectangles,).
-    """
+    """Rectangles: job index `job[k]` on machine cores `[low[k], high[k])`."""
 
     job: Ints
     low: Ints
@@ -151,9 +147,9 @@ class Blocks:
 
 
 def blocks(schedule: Schedule, platform: Platform, start: int, end: int) -> Blocks:
-    """Which cores jobs are drawn on that run in `[start, end)`: those that `metrics.cores` gives them.
+    """Rectangles of jobs run in `[start, end)`, on cores by `metrics.cores`.
 
-    On which of a node's cores a job ran nobody knows. Where more is in use than there is, jobs lie over others.
+    Cores are assumed, not recorded. Jobs beyond capacity overlap.
     """
     inside = schedule.ran & (schedule.start < end) & (schedule.finish > start)
     spans = core_spans(schedule, platform, overfull=True)
@@ -163,13 +159,13 @@ def blocks(schedule: Schedule, platform: Platform, start: int, end: int) -> Bloc
 
 
 def draw_jobs(axes: Axes, schedule: Schedule, platform: Platform, axis: TimeAxis) -> int:
-    """Draw the jobs that run within the axis, and dress the axis of nodes; return how many jobs these are."""
+    """Draw jobs and node labels; return the number of jobs."""
     schedule = schedule.by_part
     drawn, first = blocks(schedule, platform, axis.start, axis.end), first_cores(platform)
     left, right = (
         axis.place(np.clip(times[drawn.job], axis.start, axis.end)) for times in (schedule.start, schedule.finish)
     )
-    # In nodes: one of few cores is as high as one of many.
+    # Unit is a node: all nodes have equal height.
     low, high = (np.interp(cores, first, np.arange(len(first)) - 0.5) for cores in (drawn.low, drawn.high))
     corners = np.stack([left, low, right, low, right, high, left, high], axis=1).reshape(-1, 4, 2)
     colours = [chart.CYCLE[job % len(chart.CYCLE)] for job in drawn.job.tolist()]
@@ -194,7 +190,7 @@ def draw_jobs(axes: Axes, schedule: Schedule, platform: Platform, axis: TimeAxis
 
 
 def _number(axes: Axes, schedule: Schedule, drawn: Blocks, corners: Floats) -> None:
-    """Write the number of each job into its largest rectangle, if there is room."""
+    """Label each job's largest rectangle, if large enough."""
     figure = axes.get_figure(root=True)
     assert figure is not None
     width, height = 72 * 0.9 * figure.get_figwidth(), 72 * 0.85 * figure.get_figheight() / len(figure.axes)
@@ -220,7 +216,7 @@ def _number(axes: Axes, schedule: Schedule, drawn: Blocks, corners: Floats) -> N
 
 
 def gantt_of_jobs(schedule: Schedule, platform: Platform, axis: TimeAxis) -> Chart:
-    """Every job that runs within the axis, over the nodes."""
+    """Single jobs over nodes."""
     drawing, (axes,) = chart.figure(chart.FULL, 1.0 + min(0.35 * platform.node_count, 7.0))
     axis.dress(axes)
     jobs = draw_jobs(axes, schedule, platform, axis)

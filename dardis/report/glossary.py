@@ -1,4 +1,4 @@
-"""What the words of reports and tables mean, and links from words of a page to them."""
+"""Definitions of report terms."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from markupsafe import Markup, escape
 
 
 class Meaning(NamedTuple):
-    """A word's."""
+    """Definition of a term."""
 
     text: str
     section: str
-    """The heading in docs/metrics.md under which it is defined, as an anchor."""
+    """Anchor in docs/metrics.md."""
 
 
 _JOBS, _MACHINE, _SCHEDULER = "of-the-jobs", "of-the-machine", "of-the-scheduler"
@@ -48,7 +48,7 @@ GLOSSARY: Final[dict[str, Meaning]] = {
     "schedule digest": Meaning("fingerprint of the schedule: equal schedules have equal digests",
                                "the-digest"),
 }  # fmt: skip
-"""Longer words stand before those that they hold: `bounded slowdown` before `slowdown`."""
+"""Longer terms come first."""
 
 
 _INFLECTED: Final = {"waits": "wait", "slowdowns": "slowdown", "bounded slowdowns": "bounded slowdown",
@@ -60,13 +60,13 @@ _FOUND: Final = re.compile(
 
 
 class LinkedWords:
-    """The words that a page has used so far."""
+    """Terms used in a page."""
 
     def __init__(self) -> None:
         self._used: set[str] = set()
 
     def linked(self, text: str) -> Markup:
-        """Text for a page in which words link to their definitions."""
+        """Link terms in a text."""
         pieces = _FOUND.split(str(text))
         return Markup("").join(self._link(piece) if place % 2 else piece for place, piece in enumerate(pieces))
 
@@ -76,10 +76,10 @@ class LinkedWords:
         return Markup('<a class="word" href="#{}">{}</a>').format(anchor(word), said)
 
     def used(self) -> list[tuple[str, str, str]]:
-        """Anchor, word and meaning of all that the page links to so far, by the alphabet."""
+        """Anchor, term and meaning of linked terms."""
         return [(anchor(word), word, GLOSSARY[word].text) for word in sorted(self._used)]
 
 
 def anchor(word: str) -> str:
-    """Where a word's definition stands in its page."""
+    """Anchor of a definition."""
     return "def-" + str(escape(word.lower().replace(" ", "-")))

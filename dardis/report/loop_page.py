@@ -1,4 +1,4 @@
-"""Draws `report.html` of the loop over both halves: what each day brought, and what it cost those who waited."""
+"""Draws `report.html` of several planned days."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Value = str | int | float | None
 
 @dataclass(frozen=True)
 class LoopPicture:
-    """What is drawn; `profit` by schedule and day, `delays` of jobs in s, `gain` by reason."""
+    """Chart data; `profit` by schedule and day, `delays` in s, `gain` by cause."""
 
     axis: TimeAxis
     nodes_on: StepFunction
@@ -32,9 +32,8 @@ class LoopPicture:
     spares: StepFunction | None
     cores: int
     used: StepFunction
-    """Cores in use."""
     aimed_at: StepFunction | None
-    """Cores that the dispatcher is held to."""
+    """Target cores."""
     dates: Sequence[str]
     profit: Mapping[str, Floats]
     delays: Ints
@@ -44,14 +43,14 @@ class LoopPicture:
     temp_c: Floats
     price: Floats
     beside: Sequence[tuple[str, float, float]]
-    """Name, mean wait for boots (s) and gain over all nodes on of several rules, ours and clairvoyant last; or none."""
+    """Name, mean boot wait (s), gain; ours and clairvoyant last."""
     promised: Sequence[tuple[float, float, float, float] | None] = ()
-    """By day what switching brought, what its plan promised, and the ends of that range; None where nothing was."""
+    """Per day: gain by switching, planned gain, planned range; or None."""
 
 
 @dataclass(frozen=True)
 class LoopPage:
-    """What the page shows. `summary` has the figures of summary.json; `days` and `beside` are columns and rows."""
+    """Page data; `summary` as in summary.json; `days`, `beside`: columns and rows."""
 
     title: str
     lead: str
@@ -65,7 +64,7 @@ class LoopPage:
 
 
 def draw_loop(path: Path, page: LoopPage, *, form: Form | None = None) -> None:
-    """Write the page; with `form` its charts as files, too. Raises OSError when they can't be written."""
+    """Write the page; with `form`, also charts. Raises OSError."""
     picture, summary = page.picture, page.summary
     with chart.style():
         capped = [] if picture.aimed_at is None else [use(picture, picture.aimed_at)]
@@ -99,7 +98,7 @@ def draw_loop(path: Path, page: LoopPage, *, form: Form | None = None) -> None:
 
 
 def profits(picture: LoopPicture) -> Chart:
-    """More profit than with all nodes on, by day: what was gained, and the clairvoyant gain."""
+    """Daily profit above all nodes on."""
     drawing, (axes,) = chart.figure(chart.FULL, 2.8)
     base = picture.profit["all nodes on"]
     days = np.arange(len(picture.dates))
@@ -117,7 +116,7 @@ def profits(picture: LoopPicture) -> Chart:
 
 
 def promises(picture: LoopPicture) -> Chart:
-    """What each day's plan promised of switching, with its range, and what switching brought."""
+    """Planned and achieved gain by switching."""
     drawing, (axes,) = chart.figure(chart.FULL, 2.8)
     told = [(day, *one) for day, one in enumerate(picture.promised) if one is not None]
     days, brought, mean, low, high = np.array(told).T
@@ -134,7 +133,6 @@ def promises(picture: LoopPicture) -> Chart:
 
 
 def _dress_days(axes: Axes, picture: LoopPicture) -> None:
-    """Name the axes of money by day, whose places are the days' numbers."""
     every = max(len(picture.dates) // 10, 1)
     axes.set_xticks(range(0, len(picture.dates), every), [date[5:] for date in picture.dates[::every]])
     axes.set_xlabel("UTC day (month-day)")
@@ -143,7 +141,7 @@ def _dress_days(axes: Axes, picture: LoopPicture) -> None:
 
 
 def frontier(picture: LoopPicture) -> Chart:
-    """What rules gain, and how long jobs wait for boots under them."""
+    """Gain over boot wait, by rule."""
     drawing, (axes,) = chart.figure(chart.FULL, 3.0)
     *rivals, (ours, ours_s, ours_gain), (_, _, most) = picture.beside
     names, waits, gained = zip(*rivals, strict=True)
@@ -165,7 +163,7 @@ def frontier(picture: LoopPicture) -> Chart:
 
 
 def gains(picture: LoopPicture) -> Chart:
-    """Where the difference comes from."""
+    """Gain by cause."""
     drawing, (axes,) = chart.figure(chart.HALF, 2.4)
     names = [name.replace("_", " ") for name in picture.gain]
     values = list(picture.gain.values())
@@ -181,7 +179,7 @@ def gains(picture: LoopPicture) -> Chart:
 
 
 def nodes(picture: LoopPicture) -> Chart:
-    """Nodes that are on over time."""
+    """Nodes on over time."""
     drawing, (axes,) = chart.figure(chart.FULL, 2.4)
     draw_steps(axes, picture.axis, picture.nodes_on, 1.0, colour=chart.BLUE, label="on", filled=True)
     if picture.spares is not None:
@@ -195,7 +193,7 @@ def nodes(picture: LoopPicture) -> Chart:
 
 
 def use(picture: LoopPicture, aimed_at: StepFunction) -> Chart:
-    """Cores in use against those to aim at."""
+    """Cores in use, and target."""
     drawing, (axes,) = chart.figure(chart.FULL, 2.4)
     draw_steps(axes, picture.axis, picture.used, 1.0, colour=chart.BLUE, label="in use", filled=True)
     draw_steps(axes, picture.axis, aimed_at, 1.0, colour=chart.VERMILLION, label="to aim at", filled=False)
@@ -208,7 +206,7 @@ def use(picture: LoopPicture, aimed_at: StepFunction) -> Chart:
 
 
 def delays(picture: LoopPicture) -> Chart:
-    """How long jobs waited for boots."""
+    """Distribution of boot waits."""
     drawing, (axes,) = chart.figure(chart.HALF, 2.4)
     ordered = np.sort(picture.delays)
     share = 100 * (1 - np.arange(len(ordered)) / max(len(ordered), 1))
@@ -230,7 +228,7 @@ def delays(picture: LoopPicture) -> Chart:
 
 
 def surroundings(picture: LoopPicture) -> Chart:
-    """Temperature and price over the days."""
+    """Temperature and price."""
     drawing, panels = chart.figure(chart.FULL, 3.0, 2)
     x = picture.axis.place(picture.edges)
     rows = ((picture.temp_c, "outdoors, °C"), (picture.price, f"price, {picture.currency}/kWh"))
@@ -244,7 +242,7 @@ def surroundings(picture: LoopPicture) -> Chart:
 
 
 def _short(value: Value) -> str:
-    """Three or four figures of a number: a table of many columns has no room for more."""
+    """Number with three or four digits."""
     if not isinstance(value, float):
         return _words(value)
     return f"{value:,.{0 if abs(value) >= 1000 else 1 if abs(value) >= 10 else 2}f}"

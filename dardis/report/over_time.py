@@ -1,4 +1,4 @@
-"""Charts over time: use of the machine, and power and money."""
+"""Charts over time."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from dardis.report import chart, words
 from dardis.report.chart import Chart, TimeAxis
 
 BINS: Final = 1000
-"""Pieces of time that a chart tells apart: about its pixels on a screen."""
+"""Most time bins, about the chart's pixels."""
 
 
 def envelope(function: StepFunction, edges: Ints) -> tuple[Ints, Ints, Floats]:
-    """Exact least, greatest and mean value in each `[edges[i], edges[i+1])`; edges rise."""
+    """Exact minimum, maximum and mean in each `[edges[i], edges[i+1])`."""
     times = np.union1d(edges, function.breaks_in(edges[0], edges[-1]))
     values = function.at(times[:-1])
     places = np.searchsorted(times, edges[:-1])
@@ -34,7 +34,7 @@ def envelope(function: StepFunction, edges: Ints) -> tuple[Ints, Ints, Floats]:
 def draw_steps(
     axes: Axes, axis: TimeAxis, function: StepFunction, scale: float, *, colour: str, label: str, filled: bool
 ) -> None:
-    """Draw a step function; one with more steps than the chart has pixels as the band it moves in, and its mean."""
+    """Draw a step function, or range and mean if too fine."""
     inside = function.breaks_in(axis.start, axis.end)
     if len(inside) <= BINS:
         edges = np.concatenate([[axis.start], inside, [axis.end]]).astype(np.int64)
@@ -51,7 +51,7 @@ def draw_steps(
 
 
 def utilisation(profile: dict[str, StepFunction], platform: Platform, axis: TimeAxis, *, wished: bool) -> Chart:
-    """Use over time of every kind that jobs hold, with the capacity, and what was desired where it was `wished`."""
+    """Use by kind, with capacity and (if `wished`) desired profile."""
     kinds = [kind for kind in platform.kinds if f"{kind}_used" in profile]
     unused = [kind for kind in kinds if kind != CORES and not profile[f"{kind}_used"].values.any()]
     kinds = [kind for kind in kinds if kind not in unused]
@@ -82,7 +82,7 @@ def utilisation(profile: dict[str, StepFunction], platform: Platform, axis: Time
 
 
 def nodes_on(downtime: Downtime, platform: Platform, axis: TimeAxis) -> Chart:
-    """Nodes that are up over time."""
+    """Nodes up over time."""
     down = StepFunction.from_spans(downtime.down, downtime.up)
     drawing, (axes,) = chart.figure(chart.FULL, 2.6, 1)
     up = StepFunction(down.times, platform.node_count - down.values)
@@ -96,7 +96,7 @@ def nodes_on(downtime: Downtime, platform: Platform, axis: TimeAxis) -> Chart:
 
 
 def queue(schedule: Schedule, axis: TimeAxis) -> Chart:
-    """Jobs that wait, and the cores they ask for, over time."""
+    """Waiting jobs and their cores."""
     ran = schedule.ran
     submit, start = schedule.submit[ran], schedule.start[ran]
     cores = schedule.asked_of(CORES)[ran]
@@ -116,7 +116,7 @@ _LEGEND = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 4, "borderaxe
 
 
 def power_and_money(power: dict[str, Floats], axis: TimeAxis, currency: str) -> Chart:
-    """Columns of power.csv as a chart; of long runs the means over pieces of time."""
+    """Chart of power.csv, averaged for long runs."""
     fine = np.append(power["time_s"], power["until_s"][-1]).astype(np.int64)
     pieces = fine
     if len(fine) > BINS + 1:

@@ -1,4 +1,4 @@
-"""`picture.json`: what the reports of plans and days show, so that they can be drawn again."""
+"""`picture.json`: chart data, for redrawing."""
 
 from __future__ import annotations
 
@@ -27,11 +27,10 @@ Whole = Annotated[int, Field(ge=-(1 << 50), le=1 << 50)]
 Some = Annotated[int, Field(ge=1, le=1 << 50)]
 Value = str | Whole | Amount | None
 Amounts = list[Amount | None]
-"""None where there is no number."""
 
 
 class Steps(Record):
-    """A step function."""
+    """Step function."""
 
     times: Annotated[list[int], Field(min_length=1)]
     values: list[Whole]
@@ -45,12 +44,12 @@ class Steps(Record):
 
     @property
     def function(self) -> StepFunction:
-        """The same in arrays."""
+        """Step function as arrays."""
         return StepFunction(np.array(self.times, np.int64), np.array(self.values, np.int64))
 
 
 class Axis(Record):
-    """The span that all charts over time show."""
+    """Time axis of charts."""
 
     start: Time
     end: Time
@@ -58,27 +57,26 @@ class Axis(Record):
 
     @property
     def shown(self) -> TimeAxis:
-        """The same for charts."""
+        """Axis for drawing."""
         return TimeAxis(self.start, self.end, self.unix_start)
 
 
 def ascending(times: list[int]) -> bool:
-    """Whether times are those of an axis, each after the one before."""
+    """Whether times ascend, within range."""
     return all(abs(time) <= -NO_TIME for time in times) and bool((np.diff(np.array(times, np.int64)) > 0).all())
 
 
 def numbers(values: Amounts) -> Floats:
-    """Amounts as an array, NaN where there is none."""
+    """Array with NaN for None."""
     return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
 
 
 def write_picture(folder: Path, shown: Mapping[str, object]) -> None:
-    """Write what a page shows. Raises OSError."""
+    """Write a page's data. Raises OSError."""
     write_json(folder / PICTURE_FILE, _plain(shown))
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 — whatever a page is made of
-    """A value as JSON can hold it: arrays and tuples as lists, no number as null."""
     if is_dataclass(value):
         return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
@@ -93,7 +91,7 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 — whatever a page is made of
 
 
 def picture_of(folder: Path) -> Path:
-    """The picture in a folder. Raises InputError where it has none."""
+    """Path of the picture. Raises InputError."""
     path = folder / PICTURE_FILE
     if not path.is_file():
         raise InputError(
@@ -110,8 +108,6 @@ _Rows = tuple[list[str], list[dict[str, Value]]]
 
 
 class _Picture(Record):
-    """`LoopPicture` as JSON."""
-
     axis: Axis
     nodes_on: Steps
     nodes: Some
@@ -169,8 +165,6 @@ class _Picture(Record):
 
 
 class _Page(Record):
-    """`LoopPage` as JSON."""
-
     title: str
     lead: str
     first: list[str]
@@ -191,13 +185,13 @@ class _Page(Record):
 
 
 def read_loop_picture(folder: Path) -> LoopPage:
-    """What the page of days under the loop shows. Raises InputError."""
+    """Read a page of days. Raises InputError."""
     page = read_json(picture_of(folder), _Page)
     return LoopPage(**(dict(page) | {"picture": page.picture.picture}))
 
 
 def redraw_loop(folder: Path, *, form: Form | None = None) -> Path:
-    """Draw the report of days again, with `form` its charts as files, too. Raises InputError and OSError."""
+    """Redraw a report; with `form`, also charts. Raises InputError and OSError."""
     path = folder / "report.html"
     draw_loop(path, read_loop_picture(folder), form=form)
     return path

@@ -1,4 +1,4 @@
-"""The charts of a planned day, and of decision trees."""
+"""Charts of planned days and decision trees."""
 
 from __future__ import annotations
 
@@ -24,10 +24,9 @@ LEGEND: Final = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 4, "bor
 
 @dataclass(frozen=True)
 class PlannedDay:
-    """What is drawn: segments `[edges[i], edges[i+1])` with their values, and step functions over the same time.
+    """Segments `[edges[i], edges[i+1])`, and step functions.
 
-    `columns` are values per segment under the names of profile.csv; `money` per segment: income, energy, cooling
-    and CO2 (costs positive). `capacity` is the machine's cores.
+    Per segment: `columns` of profile.csv, and `money` (income; costs positive). `capacity`: cores.
     """
 
     axis: TimeAxis
@@ -36,25 +35,24 @@ class PlannedDay:
     money: Mapping[str, Floats]
     used: StepFunction
     powered: StepFunction
-    """Cores of the nodes that are on."""
+    """Cores of nodes on."""
     nodes_on: StepFunction
     nodes_busy: StepFunction
     capacity: int
     nodes: int
     currency: str
     expected: tuple[Floats, Floats] | None = None
-    """Cores that known and forecast jobs would use if all started at once, by segment: what 10 and 90 % are below."""
+    """10th and 90th percentile of cores for known and forecast jobs, if started at once."""
 
 
 def _steps(axes: Axes, day: PlannedDay, values: Floats, *, colour: str, label: str, dashed: bool = False) -> None:
-    """A line of one value a segment."""
     x = day.axis.place(day.edges)
     style = (0, (5, 2)) if dashed else "-"
     axes.step(x, np.append(values, values[-1]), where="post", color=colour, linewidth=1.4, linestyle=style, label=label)
 
 
 def load(day: PlannedDay) -> Chart:
-    """Cores in use by the plan, what to aim at, and what is powered."""
+    """Planned, target and powered cores."""
     drawing, (axes,) = chart.figure(chart.FULL, 3.0)
     if day.expected is not None:
         x = day.axis.place(day.edges)
@@ -75,7 +73,7 @@ def load(day: PlannedDay) -> Chart:
 
 
 def power(day: PlannedDay) -> Chart:
-    """Power of IT and cooling by segment, below the cap."""
+    """IT and cooling power, with cap."""
     drawing, (axes,) = chart.figure(chart.FULL, 3.0)
     it, cooling = day.columns["it_w"] / 1000, day.columns["cooling_w"] / 1000
     x = day.axis.place(day.edges)
@@ -95,7 +93,7 @@ def power(day: PlannedDay) -> Chart:
 
 
 def conditions(day: PlannedDay) -> Chart:
-    """Temperature, price, cooling efficiency and CO2 over the day."""
+    """Temperature, price, PUE and CO2."""
     rows = [
         ("temp_c", "outdoors, °C"), ("price_eur_per_kwh", f"price, {day.currency}/kWh"), ("pue", "PUE"),
         ("gco2_per_kwh", "CO2, g/kWh"),
@@ -113,7 +111,7 @@ def conditions(day: PlannedDay) -> Chart:
 
 
 def nodes(day: PlannedDay) -> Chart:
-    """Nodes that are on, and those that jobs of the plan use."""
+    """Nodes on, and nodes with jobs."""
     drawing, (axes,) = chart.figure(chart.FULL, 2.6)
     draw_steps(axes, day.axis, day.nodes_busy, 1.0, colour=chart.BLUE, label="with jobs", filled=True)
     draw_steps(axes, day.axis, day.nodes_on, 1.0, colour=chart.VERMILLION, label="on", filled=False)
@@ -128,7 +126,7 @@ def nodes(day: PlannedDay) -> Chart:
 
 
 def money(day: PlannedDay) -> Chart:
-    """Income above, costs below, profit as a line, by segment."""
+    """Income, costs, profit."""
     drawing, (axes,) = chart.figure(chart.FULL, 3.0)
     x = day.axis.place(day.edges)
     hours = np.diff(day.edges) / 3600
@@ -158,7 +156,7 @@ def money(day: PlannedDay) -> Chart:
 
 
 def searches(profits: Sequence[tuple[str, float]], bound: float | None, currency: str) -> Chart:
-    """The profit of every search on the same jobs, and the bound that no plan passes."""
+    """Profit by search, with bound."""
     drawing, (axes,) = chart.figure(chart.FULL, 0.8 + 0.32 * len(profits))
     names = [name for name, _ in profits]
     values = np.array([value for _, value in profits])
@@ -184,7 +182,7 @@ def searches(profits: Sequence[tuple[str, float]], bound: float | None, currency
 
 
 def tree(branch: Branch, title: str) -> Chart:
-    """The tree from its first question, at the top, to its leaves; yes goes left."""
+    """Decision tree; yes is left."""
     drawing, (axes,) = chart.figure(chart.FULL, 0.7 + 0.75 * (branch.depth + 1))
     _draw(axes, branch, 0.0, 0)
     axes.set_xlim(0, branch.leaves)
@@ -194,7 +192,7 @@ def tree(branch: Branch, title: str) -> Chart:
 
 
 def _draw(axes: Axes, branch: Branch, left: float, level: int) -> float:
-    """Draw a branch whose leaves begin at `left`; return where its own text is."""
+    """Draw a branch; return its text position."""
     if branch.yes is None or branch.no is None:
         place = left + 0.5
     else:

@@ -1,4 +1,4 @@
-"""Draws report.html of a plan, from a plan or again from its folder."""
+"""Draws report.html of a plan."""
 
 from __future__ import annotations
 
@@ -21,10 +21,9 @@ from dardis.report.run_page import write_page
 
 @dataclass(frozen=True)
 class PlanPage:
-    """What the page shows. `first` says in lines what to do, what that saves and what could go wrong.
+    """Page data; `first`: actions, savings and risks.
 
-    `headlines` and `figures` are (name, value); `profits` those of the searches by name, with their `bound`; `rules`
-    lists of lines, each with a heading.
+    `headlines`, `figures`: (name, value); `rules`: heading, lines.
     """
 
     title: str
@@ -41,7 +40,7 @@ class PlanPage:
 
 
 def draw_plan(path: Path, page: PlanPage, *, form: Form | None = None) -> None:
-    """Write the page; with `form` its charts as files, too. Raises OSError when they can't be written."""
+    """Write the page; with `form`, also charts. Raises OSError."""
     day = page.day
     with chart.style():
         charts = [
@@ -64,8 +63,6 @@ _MONEY = frozenset({"income", "energy", "cooling", "co2"})
 
 
 class _Day(Record):
-    """`PlannedDay` as JSON."""
-
     axis: Axis
     edges: list[Time]
     columns: dict[str, Amounts]
@@ -109,8 +106,6 @@ class _Day(Record):
 
 
 class _Branch(Record):
-    """`Branch` as JSON."""
-
     said: str
     yes: _Branch | None
     no: _Branch | None
@@ -122,8 +117,6 @@ class _Branch(Record):
 
 
 class _Page(Record):
-    """`PlanPage` as JSON."""
-
     title: str
     lead: str
     first: list[str]
@@ -138,14 +131,14 @@ class _Page(Record):
 
 
 def read_plan_picture(folder: Path) -> PlanPage:
-    """What the page of a plan shows. Raises InputError."""
+    """Read a plan's page. Raises InputError."""
     page = read_json(picture_of(folder), _Page)
     trees = [(name, tree.branch) for name, tree in page.trees]
     return PlanPage(**(dict(page) | {"day": page.day.day, "trees": trees}))
 
 
 def redraw_plan(folder: Path, *, form: Form | None = None) -> Path:
-    """Draw the report of a plan again, with `form` its charts as files, too. Raises InputError and OSError."""
+    """Redraw a plan's report; with `form`, also charts. Raises InputError and OSError."""
     path = folder / "report.html"
     draw_plan(path, read_plan_picture(folder), form=form)
     return path

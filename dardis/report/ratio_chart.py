@@ -1,4 +1,4 @@
-"""Means of dispatchers over those of the first one, as a chart of ratios and as a radar (thesis figure 5.3)."""
+"""Charts relative to the first dispatcher: ratios, radar (thesis figure 5.3)."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from dardis.report.chart import Chart
 
 _FIGURES: Final = ("mean_wait_s", "mean_bounded_slowdown", "p99_wait_s")
 _FARTHEST: Final = 1e3
-"""What is beyond is at the edge."""
+"""Largest ratio shown."""
 
 
 def ratios(lines: Sequence[Line], title: str) -> Chart | None:
-    """Dots of up to three figures over those of the first dispatcher.
+    """Metrics relative to the first dispatcher.
 
-    None where there is nobody beside it, or where others rejected more or fewer jobs.
+    None without other dispatchers, or with unequal rejections.
     """
     first = first_of(lines)
     if first is None:
@@ -63,7 +63,7 @@ def ratios(lines: Sequence[Line], title: str) -> Chart | None:
 
 
 def _ratio(line: Line, first: Line, key: str) -> tuple[Interval, bool] | None:
-    """A figure over that of the first dispatcher, and whether its difference may be chance; without draws a point."""
+    """Ratio, and whether the difference may be random."""
     if (found := line.beside(first, key)) is not None:
         return None if found.ratio is None else (found.ratio, found.may_be_chance)
     mine, theirs = line.figure(key), first.figure(key)
@@ -91,14 +91,14 @@ _THESIS: Final = (
     "dissimilarity_from_first_submission",
 )  # fmt: skip
 _MORE: Final = ("mean_bounded_slowdown", "max_wait_s")
-"""Shown as well where fewer than three of the thesis's figures have a value: two make no radar."""
+"""Added if fewer than three thesis metrics have values."""
 
 
 def placed(lines: Sequence[Line], keys: Sequence[str]) -> dict[str, tuple[float, float, list[float]]]:
-    """Of each figure the median and the largest of the lines' means, and where every line is between centre and rim.
+    """Median, maximum, and radial positions of rows, per metric.
 
-    The centre is 0, half-way out the median, the rim twice the median or the largest if that is more; linear between.
-    Figures that are 0 or unknown for all, or not comparable, are left out; a line that lacks one others have is at NaN.
+    Centre: 0; half-way: median; rim: twice the median, or the maximum if larger. Metrics without comparable positive
+    values are omitted; missing values are NaN.
     """
     found = {}
     for key in keys:
@@ -113,7 +113,7 @@ def placed(lines: Sequence[Line], keys: Sequence[str]) -> dict[str, tuple[float,
 
 
 def radar(lines: Sequence[Line], title: str) -> Chart | None:
-    """The radar of up to MOST_LINES lines; None where there are not three figures to show."""
+    """Radar of up to MOST_LINES rows; None for fewer than three metrics."""
     shown = placed(lines, list(_THESIS))
     if len(shown) < 3:
         shown |= placed(lines, list(_MORE))
@@ -153,7 +153,6 @@ def radar(lines: Sequence[Line], title: str) -> Chart | None:
 
 
 def _name(key: str) -> str:
-    """The heading of a metric on lines that fit beside the circle."""
     return metric_of(key).heading.replace(" from ", "\nfrom ").replace("bounded ", "bounded\n")
 
 

@@ -1,4 +1,4 @@
-"""Draws the page of a planned day as it was lived: cap, cores in use, nodes on, waits and money, beside no plan."""
+"""Draws the review of a planned day beside an unplanned run."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from dardis.report.words import NOTHING, of_key, share
 
 @dataclass(frozen=True)
 class DaySide:
-    """One run over the day: `cost` of energy and cooling by segment and (None: nothing ran) for 1,000 core-hours.
+    """Run of the day: `cost` per segment, and per 1,000 core-hours (or None).
 
-    `waits` (s) are of the jobs submitted in the day that ran.
+    `waits` (s) of jobs submitted in the day that ran.
     """
 
     name: str
@@ -38,7 +38,7 @@ class DaySide:
 
 @dataclass(frozen=True)
 class ReviewPicture:
-    """What is drawn; segments are `[edges[i], edges[i+1])`, `cap` the cores that `ours` was held to, if it was."""
+    """Chart data; segments `[edges[i], edges[i+1])`; `cap`: core limit of `ours`."""
 
     axis: TimeAxis
     edges: Ints
@@ -53,7 +53,7 @@ class ReviewPicture:
 
 
 def draw_review(path: Path, *, title: str, lead: str, first: Sequence[str], picture: ReviewPicture) -> None:
-    """Write the page; `first` are the lines that it begins with. Raises OSError when it can't be written."""
+    """Write the page; `first`: leading lines. Raises OSError."""
     ours, plain, currency = picture.ours, picture.plain, picture.currency
     with chart.style():
         charts = [use(picture), nodes(picture), money(picture), waits(picture), surroundings(picture)]
@@ -78,12 +78,11 @@ def draw_review(path: Path, *, title: str, lead: str, first: Sequence[str], pict
 
 
 def _money(side: DaySide, currency: str) -> str:
-    """What 1,000 core-hours cost."""
     return NOTHING if side.cost_per_1000_core_h is None else f"{side.cost_per_1000_core_h:,.2f} {currency}"
 
 
 def use(picture: ReviewPicture) -> Chart:
-    """Cores in use under both runs, and the cap."""
+    """Cores in use, and cap."""
     drawing, (axes,) = chart.figure(chart.FULL, 2.8)
     ours, plain = picture.ours, picture.plain
     draw_steps(axes, picture.axis, ours.used, 1.0, colour=chart.BLUE, label=ours.name, filled=True)
@@ -95,7 +94,7 @@ def use(picture: ReviewPicture) -> Chart:
 
 
 def nodes(picture: ReviewPicture) -> Chart:
-    """Nodes on under both runs."""
+    """Nodes on."""
     drawing, (axes,) = chart.figure(chart.FULL, 2.2)
     ours, plain = picture.ours, picture.plain
     draw_steps(axes, picture.axis, ours.nodes_on, 1.0, colour=chart.BLUE, label=ours.name, filled=True)
@@ -112,7 +111,7 @@ def _up_to(axes: Axes, picture: ReviewPicture, most: int, name: str) -> None:
 
 
 def money(picture: ReviewPicture) -> Chart:
-    """What energy and cooling cost by segment."""
+    """Cost of energy and cooling."""
     drawing, (axes,) = chart.figure(chart.FULL, 2.2)
     hours, x = np.diff(picture.edges) / 3600, picture.axis.place(picture.edges)
     for side, colour in ((picture.plain, chart.GREY), (picture.ours, chart.BLUE)):
@@ -126,7 +125,7 @@ def money(picture: ReviewPicture) -> Chart:
 
 
 def waits(picture: ReviewPicture) -> Chart:
-    """How long the day's jobs waited."""
+    """Distribution of waits."""
     drawing, (axes,) = chart.figure(chart.HALF, 2.6)
     for side, colour in ((picture.plain, chart.GREY), (picture.ours, chart.BLUE)):
         ordered = np.sort(side.waits) / 3600
@@ -140,7 +139,7 @@ def waits(picture: ReviewPicture) -> Chart:
 
 
 def surroundings(picture: ReviewPicture) -> Chart:
-    """Temperature and price of the day."""
+    """Temperature and price."""
     drawing, panels = chart.figure(chart.HALF, 2.6, 2)
     x = picture.axis.place(picture.edges)
     rows = ((picture.price, f"{picture.currency}/kWh"), (picture.temp_c, "outdoors, °C"))

@@ -1,4 +1,4 @@
-"""What a run left in its folder, read back for the report; each file is told apart when it is missing or wrong."""
+"""Reads a run's files for the report."""
 
 from __future__ import annotations
 
@@ -29,18 +29,17 @@ from dardis.runs.solved_instances import SOLVER_FILE, Gap, read_gaps
 T = TypeVar("T")
 _LATEST: Final = 1 << 60
 _LARGEST: Final = 1e24
-"""No amount or power is larger; sums of such can be drawn."""
+"""Limit of values, for plotting."""
 BY_COLUMNS: Final = ("jobs", "mean_wait_s", "p95_wait_s", "max_wait_s", "mean_bounded_slowdown", "utilisation")
 FOOTPRINT_COLUMNS: Final = ("mean_fragmentation", "mean_spread")
 DEADLINE_COLUMNS: Final = ("late_jobs", "tardiness_s", "weighted_queue_time", "weighted_tardiness")
 QUEUE_COLUMNS: Final = ("queue_late_jobs", "queue_tardiness_s", "queue_weighted_wait", "queue_weighted_tardiness")
-"""Figures of a queue or user that are shown: always, where the run has them, where there are deadlines, where queues
-have longest waits."""
+"""Columns of queues and users: always; if present; with deadlines; with longest waits."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """The jobs of a queue or a user (`by`): its name and figures; None where one has no meaning."""
+    """Jobs of a queue or user (`by`), with figures."""
 
     by: str
     name: str
@@ -49,12 +48,12 @@ class Group:
 
 @dataclass(frozen=True)
 class RunFiles:
-    """A run as its files tell it.
+    """Contents of a run's files.
 
-    `profile` maps a column of `profile.csv` (`cores_used`, …) to its step function; `decisions` has rows of CPU time
-    from (s), to (s) and how many decisions took so long, shape (bins, 3), or is None where nobody measured them.
-    `power` has the columns of `power.csv`, or is None where the platform says nothing of power; `downtime` is None
-    where no node is switched.
+    - `profile`: step function per column.
+    - `decisions` (bins, 3): CPU time from, to (s), count; None if not measured.
+    - `power`: by column; None without power data.
+    - `downtime`: None without switching.
     """
 
     schedule: Schedule
@@ -67,16 +66,13 @@ class RunFiles:
     power: dict[str, Floats] | None = None
     downtime: Downtime | None = None
     expected: Expectations | None = None
-    """None where jobs were expected to run until their walltimes."""
+    """None if jobs were expected to use their walltimes."""
     gaps: list[Gap] | None = None
-    """How good decisions are that were put as constraint models; None where none was."""
+    """Constraint model decisions, or None."""
 
 
 def read_run(folder: Path) -> RunFiles:
-    """Read jobs.csv, run.json, metrics.json, metrics_by.csv, profile.csv and, if there, the other files of a run.
-
-    Raises InputError naming the file that is missing or not as it should be.
-    """
+    """Read all files of a run. Raises InputError."""
     run = read_json(folder / "run.json", RunRecord)
     platform = run.machine(folder / "run.json")
     downtime, expected, solved = folder / DOWNTIME_FILE, folder / EXPECTATIONS_FILE, folder / SOLVER_FILE
@@ -97,7 +93,6 @@ def read_run(folder: Path) -> RunFiles:
 
 
 def _schedule(path: Path, platform: Platform) -> Schedule:
-    """The schedule, if it can be drawn."""
     schedule = read_jobs(path)
     nodes = schedule.placed.nodes
     if len(nodes) and not 0 <= nodes.min() <= nodes.max() < platform.node_count:
@@ -110,7 +105,6 @@ def _schedule(path: Path, platform: Platform) -> Schedule:
 
 
 def _downtime(path: Path, platform: Platform) -> Downtime:
-    """When nodes were down."""
     downtime = read_downtime(path)
     if len(downtime.node) and not 0 <= downtime.node.min() <= downtime.node.max() < platform.node_count:
         raise InputError(path, "names a node that run.json does not know", "the files of one run")
@@ -118,7 +112,6 @@ def _downtime(path: Path, platform: Platform) -> Downtime:
 
 
 def _groups(path: Path) -> list[Group]:
-    """The rows of `metrics_by.csv`."""
     cells = CsvCells.of_csv(path)
     more = (*FOOTPRINT_COLUMNS, *QUEUE_COLUMNS)
     shown = (*BY_COLUMNS, *DEADLINE_COLUMNS, *(name for name in more if name in cells.header))
@@ -135,7 +128,7 @@ def _figure(text: str) -> float | None:
 
 
 def _parsed(path: Path, parse: Callable[[str], T]) -> T:
-    """What `parse` makes of a file's text."""
+    """Parse a file. Raises InputError."""
     try:
         return parse(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -145,7 +138,7 @@ def _parsed(path: Path, parse: Callable[[str], T]) -> T:
 
 
 def _numbers(lines: list[str], columns: int, kind: DTypeLike) -> NDArray[Any]:
-    """Lines of comma-separated numbers that can be drawn, shape (lines, columns). Raises ValueError."""
+    """Table (lines, columns) of numbers. Raises ValueError."""
     if not lines:
         return np.zeros((0, columns), kind)
     if not all(map(str.strip, lines)):
@@ -157,7 +150,7 @@ def _numbers(lines: list[str], columns: int, kind: DTypeLike) -> NDArray[Any]:
 
 
 def _profile(text: str, platform: Platform) -> dict[str, StepFunction]:
-    """The columns of `profile.csv`; before its first row nothing is known and the first values stand."""
+    """The first row also applies to earlier times."""
     header, *lines = text.splitlines() or [""]
     names = header.split(",")
     needed = profile_table(platform).names
@@ -176,7 +169,6 @@ def _profile(text: str, platform: Platform) -> dict[str, StepFunction]:
 
 
 def _power(text: str) -> dict[str, Floats]:
-    """The columns of `power.csv`."""
     header, *lines = text.splitlines() or [""]
     if tuple(header.split(",")) != SEGMENTS.names or not lines:
         raise ValueError("no table of power over time")
@@ -188,7 +180,6 @@ def _power(text: str) -> dict[str, Floats]:
 
 
 def _decisions(text: str) -> Floats:
-    """The histogram of decision times."""
     header, *lines = text.splitlines() or [""]
     table = _numbers(lines, 3, np.float64)
     if header != ",".join(DECISIONS.names) or (table < 0).any() or (table[:, 0] >= table[:, 1]).any():

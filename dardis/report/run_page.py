@@ -1,4 +1,4 @@
-"""Draws `report.html` of a run from the files in its folder: one file that opens without a network."""
+"""Draws a run's `report.html`, one self-contained file."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ from dardis.report.glossary import LinkedWords
 from dardis.report.run_files import RunFiles, read_run
 
 Span = tuple[Cut, Cut]
-"""From when to when: s of the trace's clock, or what `dardis.config.cuts` makes s of."""
+"""Start and end: s of the trace's clock, or cuts."""
 _NEVER: Final = 1 << 60
 
 
 def draw_report(run_dir: Path, *, form: Form | None = None, span: Span | None = None) -> Path:
-    """Write `report.html` into the folder of a run and return its path; with `form` its charts as files, too.
+    """Write a run's `report.html`; return its path. With `form`, also write charts.
 
-    With a `span` all jobs that run in it are drawn one by one. Raises InputError for a
-    missing or damaged file and a span in which nothing ran, OSError when the report can't be written.
+    `span` adds a chart of single jobs. Raises InputError for invalid files or an empty span, and OSError.
     """
     files = read_run(run_dir)
     path = run_dir / "report.html"
@@ -53,7 +52,7 @@ def draw_report(run_dir: Path, *, form: Form | None = None, span: Span | None = 
 
 
 def write_page(path: Path, template: str, **values: object) -> None:
-    """Write a page of one of our templates. Raises OSError when it can't be written."""
+    """Write a page from a template. Raises OSError."""
     pages = jinja2.Environment(
         loader=jinja2.PackageLoader("dardis.report"), autoescape=True, undefined=jinja2.StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
@@ -66,7 +65,7 @@ def write_page(path: Path, template: str, **values: object) -> None:
 
 
 def charts(files: RunFiles, span: Span | None = None) -> list[Chart]:
-    """The charts that the run has figures for, in the order they are shown; `span` is that of single jobs."""
+    """Available charts; `span` selects single jobs."""
     with style():
         single = [] if span is None else [_jobs_within(files, span)]
         drawn = _charts_of_jobs(files, single) if files.schedule.ran.any() else single
@@ -76,7 +75,7 @@ def charts(files: RunFiles, span: Span | None = None) -> list[Chart]:
 
 
 def _jobs_within(files: RunFiles, span: Span) -> Chart:
-    """The jobs that ran in a span. Raises InputError where none did, or too many to draw."""
+    """Single jobs in a span. Raises InputError."""
     schedule, run = files.schedule, files.run
     begins, first = "seconds, +2d, or a run with --calendar-start", int(schedule.submit.min(initial=_NEVER))
     clock = Clock(Path(run.trace or "the trace"), first, run.unix_start, begins)
@@ -100,7 +99,6 @@ def _jobs_within(files: RunFiles, span: Span) -> Chart:
 
 
 def _charts_of_jobs(files: RunFiles, single: list[Chart]) -> list[Chart]:
-    """The charts of a schedule in which some job ran, `single` jobs behind all nodes."""
     schedule = files.schedule
     start, end = int(schedule.submit.min()), int(schedule.finish[schedule.ran].max())
     axis = TimeAxis(start, end, files.run.unix_start)

@@ -1,4 +1,4 @@
-"""The summary of a run: its figures as rows, in the order of the catalogue."""
+"""Summary of a run."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from dardis.report import words
 from dardis.report.run_files import BY_COLUMNS, DEADLINE_COLUMNS, FOOTPRINT_COLUMNS, QUEUE_COLUMNS, RunFiles
 
 LISTED: Final = 12
-"""Rows of a list that may be long (users, rejected jobs) before it is cut."""
+"""Most rows of long lists."""
 
 
 class Row(NamedTuple):
-    """A line of a table: what, how much, and what it means."""
+    """Name, value, meaning."""
 
     name: str
     value: str
@@ -35,7 +35,7 @@ _HEADLINES: Final = (
 
 
 def headlines(metrics: dict[str, Any], currency: str = "EUR") -> list[Row]:
-    """The few figures to see first, the mean wait before all: those with a value, late jobs and over-use if any."""
+    """Main figures, mean wait first; late jobs and overutilisation if any."""
     shown = {key for key in _HEADLINES if metrics.get(key) is not None} - {"late_jobs"}
     shown |= {key for key, value in metrics.items() if (key == "late_jobs" or excess_kind(key)) and value}
     rows = _rows(metrics, currency)
@@ -43,20 +43,18 @@ def headlines(metrics: dict[str, Any], currency: str = "EUR") -> list[Row]:
 
 
 def figures(metrics: dict[str, Any], currency: str = "EUR") -> list[Row]:
-    """Every number that the run has a value of, those unknown here by their own names."""
+    """All numeric figures."""
     known = {key: value for key, value in metrics.items() if value is not None and not isinstance(value, str)}
     return [row for _, row in _rows(known, currency)]
 
 
 def _rows(metrics: dict[str, Any], currency: str) -> list[tuple[str, Row]]:
-    """Key and row of every figure, those unknown here last."""
     places = {name: place for place, name in enumerate(METRICS)}
     keys = sorted(metrics, key=lambda key: places.get(metric_of(key).name, len(places)))
     return [(key, _row(key, metrics[key], currency)) for key in keys]
 
 
 def _row(key: str, value: Any, currency: str) -> Row:  # noqa: ANN401 — whatever a metrics.json holds
-    """One figure in words."""
     metric, kind = metric_of(key), excess_kind(key)
     name = metric.caption if kind is None else f"{metric.caption}, {kind}"
     if value is None or not isinstance(value, int | float):
@@ -68,7 +66,7 @@ def _row(key: str, value: Any, currency: str) -> Row:  # noqa: ANN401 — whatev
 
 
 def setup(files: RunFiles) -> list[Row]:
-    """What was run, and on what, and the digest of what came of it."""
+    """Setup, and schedule digest."""
     run, platform = files.run, files.platform
     told = [
         ("Dispatcher", run.dispatcher),
@@ -94,24 +92,21 @@ def setup(files: RunFiles) -> list[Row]:
 
 
 def _walltimes(run: RunRecord) -> str:
-    """What was made of walltimes that nobody states, or that are too short; empty: nothing."""
     times = run.walltime_factor
     told = [f"{times:g} times the runtimes, where the trace states none"] if times != 1 else []
     return ", ".join([*told, *(["lifted to longer runtimes"] if run.overrun is Overrun.EXTEND else [])])
 
 
 def _rounded(run: RunRecord) -> str:
-    """How many cores jobs ask for above the processors of their trace; empty: none."""
     if run.rounded_up is None or not run.rounded_up.cores:
         return ""
     return f"{run.rounded_up.cores:,} cores, in {run.rounded_up.jobs:,} jobs, so that the units of each are equal"
 
 
 def group_table(files: RunFiles, by: str) -> tuple[list[str], list[list[str]], int]:
-    """Header and rows of the figures by queue or by user, the groups with most jobs first, and how many were cut.
+    """Header, rows, and number of cut rows, by queue or user.
 
-    What deadlines and the longest waits of queues mean for a group is told where any job has one, where its nodes were
-    in runs that say so.
+    Columns depend on available figures.
     """
     groups = sorted((group for group in files.by if group.by == by), key=lambda group: -(group.figures["jobs"] or 0))
     columns = BY_COLUMNS + (FOOTPRINT_COLUMNS if files.metrics.get("mean_fragmentation") is not None else ())
@@ -128,14 +123,14 @@ def group_table(files: RunFiles, by: str) -> tuple[list[str], list[list[str]], i
 
 
 class NothingRan(NamedTuple):
-    """Why no job of a run ran: in a sentence, and by reason."""
+    """Message and reasons."""
 
     said: str
     reasons: list[str]
 
 
 def nothing_ran(files: RunFiles) -> NothingRan:
-    """What a report begins with where no job ran."""
+    """Message for runs without started jobs."""
     jobs = len(files.schedule.number)
     said = f"No job ran: all {jobs:,} were rejected." if jobs else "No job ran: the trace has none."
     reasons = Counter(one.reason for one in files.run.rejected)
@@ -147,5 +142,5 @@ def _jobs(count: int) -> str:
 
 
 def listed(entries: list[str]) -> list[str]:
-    """The first entries of a list of skipped or rejected jobs, and how many more there are."""
+    """First entries, and count of others."""
     return entries[:LISTED] + ([f"and {len(entries) - LISTED:,} more"] if len(entries) > LISTED else [])

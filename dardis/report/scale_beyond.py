@@ -1,4 +1,4 @@
-"""What predictions.csv says of ranks beyond those at hand: charts, and a table of one machine on ever more ranks."""
+"""Chart and table of predictions.csv."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from dardis.report.scale_rows import ALL, FLAT, ScaleRow, said
 from dardis.report.words import NOTHING, number
 
 _TABLED: Final = tuple(10**power for power in range(1, 7))
-"""Ranks that have a line in the table."""
+"""Ranks in the table."""
 _APART: Final = ("task_managers", "arity", "window_s", "reservations")
-"""What tells lines apart."""
+"""Columns that distinguish lines."""
 _ARITY: Final = _APART.index("arity")
 Key = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """One line of predictions.csv, as far as it is drawn; `key` has the texts of the columns `_APART`."""
+    """Row of predictions.csv; `key`: columns `_APART`."""
 
     scaling: Scaling
     nodes: int
@@ -39,7 +39,7 @@ class Prediction:
 
 
 def read_predictions(path: Path) -> list[Prediction]:
-    """Read predictions.csv; none where there is no such file. Raises InputError."""
+    """Read predictions.csv, if present. Raises InputError."""
     if not path.exists():
         return []
     lines = csv_rows(path, read_text(path))
@@ -54,7 +54,6 @@ def read_predictions(path: Path) -> list[Prediction]:
 
 
 def _prediction(named: dict[str, str]) -> Prediction:
-    """What a line says. Raises KeyError and ValueError."""
     one = Prediction(
         Scaling(named["scaling"]), whole_number(named["nodes"]), whole_number(named["ranks"]),
         tuple(named[name] for name in _APART), decimal_number(named["predicted_s_per_job"]),
@@ -69,7 +68,7 @@ def _prediction(named: dict[str, str]) -> Prediction:
 
 
 def beyond_charts(rows: Sequence[ScaleRow], predictions: Sequence[Prediction]) -> list[Chart]:
-    """One machine on ever more ranks, and machines that grow with them; none without predictions."""
+    """Strong and weak scaling."""
     with chart.style():
         drawn = [_drawn(rows, [one for one in predictions if one.scaling is scaling], scaling) for scaling in Scaling]
     return [one for one in drawn if one is not None]
@@ -111,14 +110,13 @@ def _drawn(rows: Sequence[ScaleRow], predictions: Sequence[Prediction], scaling:
 
 
 def _is_of(row: ScaleRow, key: Key) -> bool:
-    """Whether an experiment is one of those that a line is predicted from."""
     asked_all = row.values["sample"] == ALL and row.values["overlap"] == 1
     several = row.number("ranks") > 1 and row.has("jobs_per_s")
     return asked_all and several and tuple(str(row.values[name]) for name in _APART) == key
 
 
 def _lines(predictions: Sequence[Prediction]) -> dict[Key, str]:
-    """What tells the lines apart, as their labels say it: by their columns, flat before trees."""
+    """Labels, flat before trees."""
     keys = sorted({one.key for one in predictions}, key=lambda key: [int(x) if x.isdigit() else 0 for x in key])
     varying = [place for place in range(len(_APART)) if len({key[place] for key in keys}) > 1] or [_ARITY]
     return {key: ", ".join(said(_APART[place], _value(key[place])) for place in varying) for key in keys}
@@ -129,7 +127,7 @@ def _value(text: str) -> int | str:
 
 
 def predicted_table(predictions: Sequence[Prediction]) -> tuple[str, list[str], list[list[str]]] | None:
-    """One machine on ever more ranks in figures: heading, names of the columns, cells; None without predictions."""
+    """Strong scaling: heading, columns, cells; or None."""
     strong = [one for one in predictions if one.scaling is Scaling.STRONG and one.ranks in _TABLED]
     if not strong:
         return None

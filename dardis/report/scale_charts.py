@@ -1,4 +1,4 @@
-"""The charts of scale experiments: markers are measured, dashes predicted."""
+"""Charts of scale experiments: measured markers, predicted dashes."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from dardis.report.scale_rows import ALL, FLAT, Line, ScaleRow, lines_over
 from dardis.report.words import number
 
 MOST_HOSTS: Final = 1_000_000
-"""How far predictions reach."""
+"""Reach of predictions."""
 _CHOSEN: Final = 8
-"""Hosts that a job of the largest size is confirmed to, at most."""
+"""Most hosts to confirm a job to."""
 
 
 def charts(rows: Sequence[ScaleRow]) -> list[Chart]:
-    """Those that there are rows for."""
+    """Available charts."""
     with chart.style():
         drawn = [
             cpu_by_nodes(rows), cpu_of_samples(rows), over_ranks(rows, weak=False), over_ranks(rows, weak=True),
@@ -36,7 +36,7 @@ def charts(rows: Sequence[ScaleRow]) -> list[Chart]:
 
 
 def cpu_by_nodes(rows: Sequence[ScaleRow]) -> Chart | None:
-    """CPU time a node and job over the machine's size, where all nodes are asked."""
+    """CPU time per node and job, with all nodes asked."""
     lines = lines_over([row for row in rows if row.values["sample"] == ALL], "nodes", "cpu_ns_per_node_job")
     if not lines:
         return None
@@ -53,7 +53,7 @@ def cpu_by_nodes(rows: Sequence[ScaleRow]) -> Chart | None:
 
 
 def cpu_of_samples(rows: Sequence[ScaleRow]) -> Chart | None:
-    """CPU time a job over the machine's size, where some nodes are asked."""
+    """CPU time per job, with sampled nodes."""
     lines = lines_over([row for row in rows if row.values["sample"] != ALL], "nodes", "cpu_ns_per_node_job")
     if not lines:
         return None
@@ -77,7 +77,7 @@ def _xy(line: Line, x: str, y: str) -> tuple[list[float], list[float]]:
 
 
 def over_ranks(rows: Sequence[ScaleRow], *, weak: bool) -> Chart | None:
-    """Time a round over ranks, on one machine (strong) or one that grows with them (weak)."""
+    """Time per round over ranks, strong or `weak` scaling."""
     lines = lines_over(rows, "ranks", "wall_s_per_round", weak=weak)
     if not lines:
         return None
@@ -107,7 +107,7 @@ def over_ranks(rows: Sequence[ScaleRow], *, weak: bool) -> Chart | None:
 
 
 def messages(rows: Sequence[ScaleRow]) -> Chart | None:
-    """The largest message of the root, and the longest chain of messages of a job, over hosts."""
+    """Largest root message and longest message chain over hosts."""
     managers = min((row.number("task_managers") for row in rows), default=1)
     rows = [row for row in rows if row.values["sample"] == ALL and row.number("task_managers") == managers]
     lines = _over_hosts(rows)
@@ -116,7 +116,7 @@ def messages(rows: Sequence[ScaleRow]) -> Chart | None:
     drawing, panels = chart.figure(chart.FULL, 5.8, 2)
     for place, line in enumerate(lines[:MOST_LINES]):
         hosts, largest = _xy(line, "hosts", "root_message_bytes")
-        # One host gets no message, and 0 has no place on a logarithmic axis.
+        # One host gets no message; a log axis has no place for 0.
         panels[0].plot(hosts, [size or np.nan for size in largest], label=line.label, **looks(place))
         panels[1].plot(*_xy(line, "hosts", "chain"), **looks(place))
     few = max(min(row.number("hosts") for line in lines for row in line.rows), 2)
@@ -146,7 +146,6 @@ def messages(rows: Sequence[ScaleRow]) -> Chart | None:
 
 
 def _over_hosts(rows: Sequence[ScaleRow]) -> list[Line]:
-    """Lines over hosts, be they of one process with ever more nodes or of ever more ranks."""
     alone = [row for row in rows if row.values["ranks"] == 1]
     several = [row for row in rows if row.values["ranks"] != 1]
     lines = lines_over(alone, "nodes", "chain")
@@ -157,7 +156,7 @@ def _over_hosts(rows: Sequence[ScaleRow]) -> list[Line]:
 
 
 def sampled(rows: Sequence[ScaleRow]) -> Chart | None:
-    """Bytes and time a job over the nodes asked first for each unit."""
+    """Bytes and time per job over sample size."""
     lines = lines_over(rows, "sample", "jobs_per_s")
     if not lines:
         return None
@@ -185,16 +184,16 @@ def _sample_order(size: object) -> tuple[int, int]:
 
 PREDICTED: Final = "--"
 MOST_LINES: Final = 6
-"""Of one chart."""
+"""Per chart."""
 
 
 def looks(place: int) -> dict[str, Any]:
-    """Measured figures: colours and markers tell lines apart, dashes are left to predictions."""
+    """Style of measured lines."""
     return chart.line_look(place, marked=True) | {"linestyle": "-", "linewidth": 1.6}
 
 
 def log_counts(axes: Axes, values: Sequence[float]) -> None:
-    """A log axis of counts, with a tick at each that was measured where these are few."""
+    """Log axis of counts, with measured ticks if few."""
     axes.set_xscale("log")
     places = sorted(set(values))
     if len(places) <= 8:
@@ -204,23 +203,22 @@ def log_counts(axes: Axes, values: Sequence[float]) -> None:
 
 
 def plain(axis: Axis, formatter: Formatter) -> None:
-    """Say the large ticks of a log axis as other axes do, and no small ones."""
+    """Format major ticks, hide minor ones."""
     axis.set_major_formatter(formatter)
     axis.set_minor_formatter(NullFormatter())
 
 
 def seconds(axes: Axes) -> None:
-    """A log y axis of times."""
+    """Log y axis of times."""
     _whole_decades(axes, EngFormatter(unit="s"))
 
 
 def amounts(axes: Axes) -> None:
-    """A log y axis of counts."""
+    """Log y axis of counts."""
     _whole_decades(axes, chart.amounts())
 
 
 def _whole_decades(axes: Axes, formatter: Formatter) -> None:
-    """Let a log y axis end at large ticks, so that there are some."""
     axes.set_yscale("log")
     plain(axes.yaxis, formatter)
     low, high = (math.log10(end) for end in axes.get_ylim())
@@ -228,7 +226,7 @@ def _whole_decades(axes: Axes, formatter: Formatter) -> None:
 
 
 def legend(axes: Axes, extra: Sequence[Line2D] = (), columns: int = 1) -> None:
-    """Above the chart; the figure grows with it."""
+    """Put a legend above the chart."""
     handles = [*axes.get_legend_handles_labels()[0], *extra]
     drawing = axes.get_figure()
     assert isinstance(drawing, Figure)
@@ -237,25 +235,25 @@ def legend(axes: Axes, extra: Sequence[Line2D] = (), columns: int = 1) -> None:
 
 
 def left_out(lines: Sequence[Line]) -> str:
-    """What a caption says of the lines that are not drawn."""
+    """Caption for omitted lines."""
     more = len(lines) - MOST_LINES
     return f" {more} more lines are in the table only." if more > 0 else ""
 
 
 MOST_MANAGERS: Final = 1024
-"""How far predictions reach."""
+"""Reach of predictions."""
 
 
 def manager_charts(rows: Sequence[ScaleRow], networks: Sequence[LogGP]) -> list[Chart]:
-    """Those that there are rows for."""
+    """Available charts."""
     with chart.style():
         drawn = [managed(rows), beyond(rows, networks)]
     return [one for one in drawn if one is not None]
 
 
 def managed(rows: Sequence[ScaleRow]) -> Chart | None:
-    """Jobs a second over task managers."""
-    # Those first of which it can be seen: they ask few nodes, on many ranks.
+    """Jobs per second over task managers."""
+    # Sampled jobs on many ranks first: they show the effect.
     ordered = sorted(rows, key=lambda row: (row.values["sample"] == ALL, -row.number("ranks")))
     lines = lines_over(ordered, "task_managers", "jobs_per_s")
     if not lines:
@@ -281,12 +279,11 @@ def managed(rows: Sequence[ScaleRow]) -> Chart | None:
 
 
 def _predicted(line: Line) -> list[float]:
-    """Jobs a second as the model has them; NaN where there is no prediction."""
     return [row.number("jobs") / row.number("rounds") / row.number("predicted_s_per_round") for row in line.rows]
 
 
 def beyond(rows: Sequence[ScaleRow], networks: Sequence[LogGP]) -> Chart | None:
-    """Jobs a second over task managers far beyond those at hand, each on a rank with a core of its own."""
+    """Predicted jobs per second for more task managers."""
     flown = [row for row in rows if row.has("job_ns", "waves", "jobs_per_s")]
     if not networks or not flown:
         return None

@@ -1,4 +1,4 @@
-"""What faults.csv says of a faulty network: its rows, a chart, and what must be known to read them."""
+"""Columns, chart and notes of faults.csv."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ COLUMNS: Final[tuple[tuple[str, str, str, float], ...]] = (
     ("agree_s_mean", "Agreed after", "s, mean", 1), ("agree_s_most", "Agreed after", "s, longest", 1),
     ("wait_s_mean", "Wait", "s, mean", 1), ("traffic_digest", "Digest", "", 1),
 )  # fmt: skip
-"""Name, heading, unit and factor of each column of the table."""
+"""Name, heading, unit, factor."""
 ASKED: Final = ("hosts", *(name for name, *_ in COLUMNS[2:13]))
-"""What is left out of the table where all rows have the same."""
+"""Columns omitted if constant."""
 READERS: Final[dict[str, Reader]] = {
     **dict.fromkeys(("nodes", "hosts", "task_managers", "jobs", "delay_s", "resend_s"), whole(1)),
     "arity": whole(2, FLAT),
@@ -40,7 +40,7 @@ READERS: Final[dict[str, Reader]] = {
 
 
 def fault_charts(rows: Sequence[ScaleRow]) -> list[Chart]:
-    """Messages a job, and the time until its start is agreed on, over the share of lost messages; none of one share."""
+    """Messages per job and time until agreement over message loss."""
     lines = lines_over(rows, "drop", "agree_s_mean", asked=("nodes", "dispatcher", "seed", *ASKED))
     if not lines:
         return []
@@ -63,7 +63,7 @@ def fault_charts(rows: Sequence[ScaleRow]) -> list[Chart]:
 
 
 def fault_notes(rows: Sequence[ScaleRow]) -> list[str]:
-    """What must be known to read the figures."""
+    """Notes for readers."""
     broken = [row for row in rows if row.number("lost") or row.number("violations")]
     if broken or any(row.number("run_twice") and not row.number("crashes") for row in rows):
         return ["Jobs were lost or run twice, or the audit found violations: that is a defect."]

@@ -1,4 +1,4 @@
-"""Draws `report.html` of scale experiments from scale.csv and scale.json: one file that opens without a network."""
+"""Draws `report.html` of scale experiments."""
 
 from __future__ import annotations
 
@@ -36,23 +36,19 @@ _COLUMNS: Final[tuple[tuple[str, str, str, float], ...]] = (
     ("startup_s", "Start-up", "s", 1), ("schedule_digest", "Digest", "", 1),
 )  # fmt: skip
 _ASKED: Final = ("ranks", "task_managers", "overlap", "arity", "sample", "window_s", "reservations", "jobs", "repeat")
-"""What is left out of the table where all rows have the same."""
+"""Columns omitted if constant."""
 _SAME: Final = ("nodes", "overlap", "jobs", "window_s", "reservations", "dispatcher", "seed", "sample")
-"""What schedules of the same digest are alike in."""
+"""Common to schedules with equal digests."""
 _Measured = Annotated[float, Field(ge=0, le=1e15)]
 
 
 class _Arguments(Record):
-    """What all experiments were asked alike."""
-
     jobs: Count
     dispatcher: str
     hosts_of: Count
 
 
 class _Network(Record):
-    """A measured network, as `LogGP` has it."""
-
     ranks: Count
     latency_ns: _Measured
     send_overhead_ns: _Measured
@@ -62,7 +58,7 @@ class _Network(Record):
 
 
 class ScaleRecord(Record):
-    """What scale.json tells beside the figures, as far as it is shown."""
+    """Displayed part of scale.json."""
 
     arguments: _Arguments
     networks: dict[str, _Network]
@@ -75,13 +71,13 @@ class ScaleRecord(Record):
     load: _Measured
     launch_s: _Measured
     runs: Count = 0
-    """How many rows there are in the end; an older version did not say it."""
+    """Planned rows; 0 from older versions."""
 
 
 def draw_scale_report(out: Path, *, form: Form | None = None) -> Path:
-    """Write `report.html` into the folder of scale experiments and return its path; with `form` its charts, too.
+    """Write `report.html`; return its path. With `form`, also charts.
 
-    Raises InputError for a missing or damaged file, OSError when the report can't be written.
+    Raises InputError and OSError.
     """
     is_faulty = (faults := out / "faults.csv").exists()
     rows = read_rows(faults, scale_faults.READERS) if is_faulty else read_rows(out / "scale.csv")
@@ -122,10 +118,10 @@ def draw_scale_report(out: Path, *, form: Form | None = None) -> Path:
 
 
 def notes(rows: Sequence[ScaleRow], record: dict[str, Any]) -> list[str]:
-    """What must be known to read the figures."""
+    """Notes for readers."""
     digests: dict[tuple[Value, ...], list[Value]] = {}
     for row in rows:
-        # Whom a sampled job asks depends on what else its task manager has placed.
+        # Sampled nodes depend on the task manager's other placements.
         managers = None if row.values["sample"] == ALL else row.values["task_managers"]
         key = (managers, *(row.values[name] for name in _SAME))
         digests.setdefault(key, []).append(row.values["schedule_digest"])
@@ -158,7 +154,7 @@ def notes(rows: Sequence[ScaleRow], record: dict[str, Any]) -> list[str]:
 
 
 def setup(record: dict[str, Any], networks: Sequence[LogGP]) -> list[tuple[str, str]]:
-    """What was run, where, and what its network was measured to be."""
+    """Setup and measured network."""
     said = [("command", " ".join(record["command"])), ("started (UTC)", record["started_utc"])]
     said += [("cores", str(record["cores"])), ("load average at the start", words.number(record["load"]))]
     said += [("start of all processes", words.duration(record["launch_s"]))]

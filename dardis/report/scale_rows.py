@@ -1,4 +1,4 @@
-"""The rows of scale.csv as values, and which of them make a line: alike in all that was asked for but the x axis."""
+"""Rows of scale.csv, grouped into lines."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from dardis.report import words
 
 Value = int | float | str | None
 Reader = Callable[[str], Value]
-"""What a cell says; a ValueError for what makes no sense."""
+"""Cell parser; may raise ValueError."""
 FLAT, ALL = "flat", "all"
 _ASKED: Final = (
     "nodes", "nodes_per_rank", "ranks", "task_managers", "overlap", "arity", "sample", "window_s", "reservations",
     "dispatcher", "seed", "jobs",
 )  # fmt: skip
 _LARGEST: Final = 1e24
-"""Beyond what is measured."""
+"""Limit of values."""
 
 
 def whole(least: int, word: str = "") -> Reader:
-    """Reader of whole numbers from `least` on, and of one word."""
+    """Parser of whole numbers from `least`, or one word."""
     return lambda cell: cell if word and cell == word else whole_number(cell, least)
 
 
 def real(*, above_zero: bool = False, known: bool = False) -> Reader:
-    """Reader of numbers; not `known`: an empty cell says that there is none."""
+    """Parser of numbers; empty cells need `known` false."""
 
     def parse(cell: str) -> Value:
         if not cell and not known:
@@ -58,41 +58,41 @@ _COLUMNS: Final[dict[str, Reader]] = {
     **dict.fromkeys(("jobs_per_s", "predicted_s_per_round", "job_ns"), real(above_zero=True)),
     **dict.fromkeys(("dispatcher", "schedule_digest"), str),
 }  # fmt: skip
-"""The columns that are read, and what reads each."""
+"""Parsers by column."""
 
 
 @dataclass(frozen=True)
 class ScaleRow:
-    """One experiment, by the names of scale.csv; `nodes_per_rank` is added."""
+    """Experiment by column, plus `nodes_per_rank`."""
 
     values: dict[str, Value]
 
     def number(self, name: str) -> float:
-        """A figure; NaN where there is none."""
+        """Numeric value, or NaN."""
         value = self.values[name]
         return float("nan") if value is None or isinstance(value, str) else float(value)
 
     def has(self, *names: str) -> bool:
-        """Whether all these figures are there."""
+        """Whether all figures exist."""
         return all(self.values[name] is not None for name in names)
 
     @property
     def arity(self) -> int:
-        """Children of a host in the tree; 0: flat."""
+        """Children per host; 0: flat."""
         value = self.values["arity"]
         return value if isinstance(value, int) else 0
 
 
 @dataclass(frozen=True)
 class Line:
-    """Rows that differ in the x axis only, by it; the label says what else sets them apart from other lines."""
+    """Rows by x; the label names other differences."""
 
     label: str
     rows: list[ScaleRow]
 
 
 def read_rows(path: Path, columns: dict[str, Reader] = _COLUMNS) -> list[ScaleRow]:
-    """Read scale.csv, or a table of other columns; those that are unknown here are left out. Raises InputError."""
+    """Read the given columns of a table. Raises InputError."""
     cells = CsvCells.of_csv(path)
     if not cells.lines:
         raise InputError(path, "has no rows", f"a {path.name} of `dardis scale`")
@@ -104,7 +104,7 @@ def read_rows(path: Path, columns: dict[str, Reader] = _COLUMNS) -> list[ScaleRo
 
 
 def medians(rows: Sequence[ScaleRow]) -> list[ScaleRow]:
-    """One row for each experiment, in order: the medians over its repeats of what was measured."""
+    """Medians over repeats."""
     alike: dict[tuple[Value, ...], list[ScaleRow]] = {}
     for row in rows:
         alike.setdefault(tuple(row.values[name] for name in _ASKED), []).append(row)
@@ -113,7 +113,6 @@ def medians(rows: Sequence[ScaleRow]) -> list[ScaleRow]:
 
 
 def _median(values: Sequence[Value]) -> Value:
-    """That of numbers; what is no number is the same in all, or the first."""
     numbers = [value for value in values if isinstance(value, int | float)]
     return median_low(numbers) if len(numbers) == len(values) else values[0]
 
@@ -122,9 +121,9 @@ def lines_over(
     rows: Sequence[ScaleRow], x: str, *figures: str, weak: bool = False, least: int = 2,
     asked: Sequence[str] = _ASKED,
 ) -> list[Line]:  # fmt: skip
-    """The lines over x of rows that have these figures, each with `least` places or more.
+    """Lines over x with these figures and at least `least` places.
 
-    They have the same nodes, or, where `weak`, the same nodes a rank.
+    Nodes are constant; with `weak`, nodes per rank.
     """
     free = {x, "nodes"} if weak else {x, "nodes_per_rank"}
     groups: dict[tuple[Value, ...], list[ScaleRow]] = {}
@@ -144,7 +143,7 @@ def lines_over(
 
 
 def said(name: str, value: Value) -> str:
-    """A setting as a label says it."""
+    """Label of a setting."""
     if name == "arity":
         return FLAT if value == FLAT else f"arity {value}"
     if name == "sample":

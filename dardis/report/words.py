@@ -1,4 +1,4 @@
-"""Numbers as people read them: 3.2 h, 35,538, 84.3 %."""
+"""Numbers for people: 3.2 h, 35,538, 84.3 %."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _UNITS: Final = (
 _LOW, _HIGH = "(a tenth of the days: less)", "(a tenth of the days: more)"
 _SPELLED: Final = {"p10": _LOW, "p90": _HIGH, "co2": "CO2", "pue": "PUE"}
 NOTHING: Final = "–"
-"""Stands where a figure has no meaning."""
+"""Placeholder of undefined figures."""
 
 
 def number(value: float) -> str:
-    """Whole numbers with separators, others with three significant digits where they are small."""
+    """Number with separators, or three digits."""
     if float(value).is_integer() or abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.2f}" if abs(value) >= 0.1 else f"{value:.3g}"
 
 
 def duration(seconds: float) -> str:
-    """The largest unit of which there are at least two, down to µs."""
+    """Duration in the largest unit with at least two."""
     if seconds == 0:
         return "0 s"
     for least, unit, name in (*_DURATIONS, (120, 60, "min"), *_SHORT):
@@ -36,11 +36,11 @@ def duration(seconds: float) -> str:
             value = seconds / unit
             digits = 0 if float(value).is_integer() or abs(value) >= 100 else 1
             return f"{value:,.{digits}f} {name}"
-    raise AssertionError  # the last unit takes everything
+    raise AssertionError  # the last unit fits all
 
 
 def draws(count: str, weeks: Collection[int]) -> str:
-    """What intervals over so many draws of traces speak of, that have so many whole weeks; 0: these are shaken."""
+    """Scope of intervals; `weeks`: per trace, 0 if shaken."""
     if any(weeks):
         least, most = min(weeks), max(weeks)
         return f"{count} draws of the trace's {least if least == most else f'{least} to {most}'} weeks"
@@ -48,28 +48,28 @@ def draws(count: str, weeks: Collection[int]) -> str:
 
 
 def share(value: float) -> str:
-    """A fraction in percent; two significant digits where it is small."""
+    """Percentage; two digits if small."""
     percent = 100 * value
     return f"{percent:.1f} %" if percent == 0 or abs(percent) >= 0.1 else f"{percent:.2g} %"
 
 
 def money(amount: float) -> str:
-    """An amount in the platform's currency; cents where it is small."""
+    """Money, with cents if small."""
     return f"{amount:,.0f}" if abs(amount) >= 10_000 else f"{amount:,.2f}"
 
 
 def energy(kwh: float) -> str:
-    """MWh from ten of them on, else kWh."""
+    """MWh (from 10), else kWh."""
     return f"{number(round(kwh / 1000, 1))} MWh" if abs(kwh) >= 10_000 else f"{number(round(kwh, 1))} kWh"
 
 
 def mass(kg: float) -> str:
-    """Tonnes from ten of them on, else kg."""
+    """Tonnes (from 10), else kg."""
     return f"{number(round(kg / 1000, 1))} t" if abs(kg) >= 10_000 else f"{number(round(kg, 1))} kg"
 
 
 def data_size(size: float) -> str:
-    """Bytes in the largest binary unit that leaves at least one."""
+    """Bytes in binary units."""
     steps = 0
     while abs(size) >= 1024 and steps < len(_BYTES) - 1:
         size, steps = size / 1024, steps + 1
@@ -80,16 +80,16 @@ _SAID: Final = {
     "s": duration, "share": share, "currency": money, "kWh": energy, "kg": mass, "bytes": data_size,
     "kW": "{:,.1f} kW".format, "ratio": "{:.4f}".format,
 }  # fmt: skip
-"""By the unit of a metric."""
+"""Formats by metric unit."""
 
 
 def in_unit(unit: str, value: float | None) -> str:
-    """A figure of a metric with this unit; money without its currency."""
+    """Value in a metric's unit; money without currency."""
     return NOTHING if value is None else _SAID.get(unit, number)(value)
 
 
 def axis_unit(kind: str, most: float) -> tuple[str, float]:
-    """What an axis of this kind counts in, and by what its amounts are divided; `most` is the largest shown."""
+    """Unit and divisor of an axis, for maximum `most`."""
     if kind != MEMORY:
         return "power (W)" if kind == POWER else kind, 1.0
     steps = 0
@@ -99,14 +99,14 @@ def axis_unit(kind: str, most: float) -> tuple[str, float]:
 
 
 def amount_seconds(kind: str, value: float) -> str:
-    """A volume of use: core-hours, GiB-hours, gpu-hours."""
+    """Volume: core-hours, GiB-hours, gpu-hours."""
     if kind == MEMORY:
         return f"{number(round(value / 1024 / 3600, 1))} GiB·h"
     return f"{number(round(value / 3600, 1))} {'core' if kind == CORES else kind}·h"
 
 
 def of_key(key: str, value: str | float | None, currency: str) -> tuple[str, str]:
-    """The name and the value of a figure whose key ends in its unit, as in summary.json; `_eur` is the currency."""
+    """Name and value; the key ends with the unit, `_eur` is the currency."""
     ending, unit = next((pair for pair in _UNITS if key.endswith(pair[0])), ("", ""))
     parts = [_SPELLED.get(part, part) for part in key.removesuffix(ending).split("_")]
     name = " ".join(sorted(parts, key=lambda part: part.startswith("(")))

@@ -1,1 +1,1 @@
-"""Experiments of `dardis scale`: what rounds cost on machines of any size, measured and predicted."""
+"""Experiments of `dardis scale`: measured and predicted costs of rounds."""

@@ -1,4 +1,4 @@
-"""One scale experiment, and its machine, jobs and background load from a seed."""
+"""A scale experiment, with machine, jobs and background load."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """What is measured: `arity` 0 is flat, `sample` 0 is all nodes, `window` in s, `hosts_of` nodes a virtual host.
+    """`arity` 0 is flat, `sample` 0 all nodes, `window` in s.
 
-    `overlap` is how many jobs are in flight at once.
+    `hosts_of`: nodes per virtual host. `overlap`: jobs in flight.
     """
 
     nodes: int
@@ -48,17 +48,17 @@ class Experiment:
 
     @property
     def through_tree(self) -> bool:
-        """Whether rounds go through the tree as a rule: a sample is asked without it."""
+        """Whether rounds use the tree."""
         return self.arity > 0 and self.sample == 0
 
     @property
     def hosts(self) -> int:
-        """Ranks, or in one process the virtual hosts that its pool stands for."""
+        """Ranks, or virtual hosts."""
         return self.ranks if self.ranks > 1 else -(-self.nodes // self.hosts_of)
 
     @property
     def cluster(self) -> Cluster:
-        """On what the dispatcher decides: equal nodes, spread evenly over the ranks; what is measured is messages."""
+        """Equal nodes, spread evenly over ranks."""
         return Cluster(
             machine(self.nodes), even_bounds(self.nodes, self.ranks), self.seed, task_managers=self.task_managers,
             reach=Reach(self.arity, self.sample),
@@ -67,9 +67,9 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """On what experiments run: ranks (None: this process alone), their network as it was measured, and their cores.
+    """Ranks (None: this process), network and cores.
 
-    `short_ns` is the CPU time of encoding, or of decoding, a message that holds little.
+    `short_ns`: CPU time to encode or decode a short message.
     """
 
     comm: Communicator | None
@@ -79,19 +79,17 @@ class Ground:
 
     @property
     def rank(self) -> int:
-        """This process's."""
+        """Own rank."""
         return 0 if self.comm is None else self.comm.rank
 
 
 @dataclass(frozen=True, slots=True)
 class Driven:
-    """What came of an experiment's jobs.
+    """Results of an experiment's jobs.
 
-    `cpu_ns` is the CPU time of all ranks inside the machines, `manager_ns` that of task managers in it, `wall_s` how
-    long it took, `exchange_s` the median time until a question was answered, `message_bytes` payload between hosts,
-    `ask_bytes` and `answer_bytes` those of a mean question and answer; `asked_hosts` and `asked_nodes` are means of the
-    rounds, `chain` the longest of any job. Where jobs are in flight together there were `waves`, and `job_ns` is the
-    CPU time a job of all ranks, with encoding and decoding but without what MPI takes.
+    `cpu_ns`: CPU time in machines of all ranks; `manager_ns`: of task managers; `exchange_s`: median time of a query;
+    `message_bytes`: between hosts; `ask_bytes`, `answer_bytes`, `asked_hosts`, `asked_nodes`: means; `chain`: longest
+    of any job; `job_ns`: CPU time per job over all ranks, with encoding, without MPI.
     """
 
     schedule: Schedule
@@ -116,22 +114,21 @@ CORES_OF_A_NODE = 16
 MOST_UNITS = 8
 SHORTEST_S, LONGEST_S = 600, 7200
 LEAST_SPAN_S = 2
-"""A reservation's part of the window: a second of it, and one that stays free behind it."""
+"""Least window per reservation: reserved and free second."""
 BACKGROUND = 1 << 40
-"""Numbers of background jobs begin here."""
+"""First number of background jobs."""
 _BLOCK = 64
-"""Nodes that share a stream of draws, a multiple of MOST_UNITS."""
+"""Nodes per random stream."""
 _CHUNK = 1 << 16
-"""Nodes that are filled at a time."""
 
 
 def machine(nodes: int) -> Platform:
-    """So many equal nodes."""
+    """Return a platform of equal nodes."""
     return Platform("scale", (NodeGroup("n", nodes, {CORES: CORES_OF_A_NODE}),))
 
 
 def jobs(count: int, window: int, seed: int) -> list[Actual]:
-    """Jobs numbered from 1, submitted one second apart from 0 on, that may start within `window` s."""
+    """Return jobs numbered from 1, submitted every second, with starts within `window` s."""
     draws = stream(seed, "scale", "jobs").random((count, 3))
     units = 1 + (MOST_UNITS * draws[:, 0]).astype(np.int64)
     cores = 1 + (CORES_OF_A_NODE * draws[:, 1]).astype(np.int64)
@@ -145,15 +142,14 @@ def jobs(count: int, window: int, seed: int) -> list[Actual]:
 
 
 def _walltimes(draws: Floats) -> Ints:
-    """Walltimes in s whose logarithms are evenly spread."""
     return np.asarray(SHORTEST_S * (LONGEST_S / SHORTEST_S) ** draws).astype(np.int64)
 
 
 def fill(state: PoolState, window: int, reservations: int, seed: int) -> None:
-    """Reserve for background jobs on the empty nodes of a pool: each node holds so many within `[0, window)`.
+    """Reserve `reservations` background jobs per empty node in `[0, window)`.
 
-    The window has a part for each, and there the machine is cut into jobs of 1 to 8 units on adjacent nodes. `window`
-    is at least LEAST_SPAN_S a reservation. Raises InputError where nodes hold something by themselves.
+    Each reservation has a part of the window, filled by jobs of 1 to 8 units on adjacent nodes. Raises InputError for
+    nodes with closures.
     """
     if reservations == 0:
         return
@@ -175,7 +171,6 @@ def fill(state: PoolState, window: int, reservations: int, seed: int) -> None:
 
 
 def _lay_down(rows: Rows, nodes: slice, time: Ints, value: Ints) -> None:
-    """Let these entries be the rows of the nodes; the rows are new, and have room for as many each."""
     count, slots = len(rows.size), int(rows.slots[0])
     for column, entries in ((rows.time, time), (rows.value[:, 0], value)):
         column[: count * slots].reshape(count, slots)[nodes, : entries.shape[1]] = entries
@@ -183,7 +178,7 @@ def _lay_down(rows: Rows, nodes: slice, time: Ints, value: Ints) -> None:
 
 
 def background(low: int, high: int, window: int, reservations: int, seed: int) -> tuple[Ints, Ints, Ints, Ints]:
-    """Start, end, cores and job number of the reservations on the nodes `[low, high)`, each (nodes, reservations)."""
+    """Return start, end, cores and job number for the nodes `[low, high)`, each (nodes, reservations)."""
     aligned = low // _BLOCK * _BLOCK
     blocks = [
         stream(seed, "scale", "background", block).random((_BLOCK, reservations, 4))
@@ -192,7 +187,7 @@ def background(low: int, high: int, window: int, reservations: int, seed: int) -
     draws = np.concatenate(blocks)[: high - aligned]
     node = np.arange(aligned, high)
     begins = (node % MOST_UNITS == 0)[:, None] | (draws[:, :, 0] < 0.3)
-    # A job's figures are those of its first node.
+    # Jobs have the draws of their first node.
     first = np.maximum.accumulate(np.where(begins, np.arange(high - aligned)[:, None], 0), axis=0)[low - aligned :]
     layer = np.arange(reservations)
     _, long, soon, wide = np.moveaxis(draws[first, layer], 2, 0)

@@ -1,6 +1,6 @@
-"""What messages that are lost, doubled and late cost the protocol, measured in virtual time; alike for a seed.
+"""Costs of faulty messages in virtual time, repeatable by seed.
 
-The jobs and the load of `dardis scale` go through the fault simulation, where claims are agreed on in two phases.
+Load as in `dardis scale`, with two-phase claims.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ from dardis.wire.messages import Confirm, Message, Refused, Relay, Release
 
 MOST_LOSS: Final = 0.9
 MOST_EVENTS: Final = 10_000
-"""For each job and host: what ends a run that would not end by itself."""
+"""Event limit per job and host, for endless runs."""
 LONGEST_DOWN_S: Final = 600
 
 
 @dataclass(frozen=True, slots=True)
 class FaultyNetwork:
-    """A network as `--faults` names it: a message takes 1 to `delay` s, `drop` and `duplicate` are shares of them.
+    """Network of `--faults`: delays of 1 to `delay` s, shares `drop` and `duplicate`.
 
-    A message without an answer is sent again every `resend` s. So many hosts crash once.
+    `resend` in s. `crashes`: hosts that crash once.
     """
 
     drop: float = 0.0
@@ -63,7 +63,7 @@ class FaultyNetwork:
 
     @property
     def pace(self) -> Pace:
-        """A round trip for offers; a start leaves time for claim, answer and commit, and to send two of them again."""
+        """One round trip for offers; a start allows claim, answer, commit and two repetitions."""
         resend = self.resend or 2 * self.delay + 1
         return Pace(patience=2 * self.delay, resend=resend, lead=3 * self.delay + 2 * resend)
 
@@ -141,20 +141,19 @@ FAULTS: Final = CsvTable.of_fields("faults.csv", FaultRow, ".6g")
 
 
 class CountedFaults(FaultSimulation):
-    """A fault simulation whose messages and agreements are counted."""
+    """Fault simulation with counters."""
 
     def __init__(self, scenario: Scenario, make_pool: Callable[..., NodePool]) -> None:
-        """Nothing has been said."""
         self.claims: set[tuple[JobId, int]] = set()
         self.refused: set[tuple[JobId, int]] = set()
         self.resent = 0
         self.agreed: dict[JobId, int] = {}
-        """When the last start of each job was agreed on."""
+        """Time of the last agreement, by job."""
         self._said: set[bytes] = set()
         super().__init__(scenario, make_pool)
 
     def carry(self, to: Address, message: Message) -> None:
-        """Count, and give to the network. A copy expires later, which makes it no other message."""
+        """Count and send a message. A repeated message may expire later."""
         match message:
             case Confirm(job=job, attempt=attempt):
                 self.claims.add((job, attempt))
@@ -167,14 +166,14 @@ class CountedFaults(FaultSimulation):
         super().carry(to, message)
 
     def execute(self, who: Address, deed: Deed, now: int) -> None:
-        """Note when a start was agreed on."""
+        """Record agreements."""
         if isinstance(deed, Placed):
             self.agreed[deed.job] = now
         super().execute(who, deed, now)
 
 
 def measure_faults(what: Experiment, network: FaultyNetwork, progress: Progress | None = None) -> FaultRow:
-    """Run one experiment over a faulty network. Raises InputError."""
+    """Run one experiment. Raises InputError."""
     bounds = (*range(0, what.nodes, what.hosts_of), what.nodes)
     jobs = tuple(load.jobs(what.jobs, what.window, what.seed))
     scenario = Scenario(
@@ -199,7 +198,6 @@ def measure_faults(what: Experiment, network: FaultyNetwork, progress: Progress 
 
 
 def _crashes(what: Experiment, network: FaultyNetwork) -> Iterator[Crash]:
-    """Different hosts that crash once while jobs run, and are back; each task manager hears of it a little later."""
     if network.crashes > what.hosts:
         raise InputError("--faults", f"crashes={network.crashes} of {what.hosts} hosts", "no more than there are hosts")
     draws = stream(what.seed, "scale", "crashes")
@@ -210,7 +208,6 @@ def _crashes(what: Experiment, network: FaultyNetwork) -> Iterator[Crash]:
 
 
 def _row(what: Experiment, network: FaultyNetwork, simulation: CountedFaults) -> FaultRow:
-    """The figures of a run, as the executor saw it."""
     jobs, executed = simulation.scenario.jobs, Executed(simulation)
     done = {job for job, told in simulation.told.items() if isinstance(told[0], Done)}
     full = {job.number: executed.full(job) for job in jobs}
@@ -236,7 +233,6 @@ def _row(what: Experiment, network: FaultyNetwork, simulation: CountedFaults) ->
 
 
 def _reserved(what: Experiment, nodes: set[int]) -> Iterator[Piece]:
-    """What background jobs hold on these nodes."""
     for node in sorted(nodes if what.reservations else ()):
         found = load.background(node, node + 1, what.window, what.reservations, what.seed)
         for start, end, cores, _ in zip(*(figures[0].tolist() for figures in found), strict=True):

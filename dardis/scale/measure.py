@@ -1,4 +1,4 @@
-"""Measures one scale experiment, by turns or with jobs in flight on all ranks."""
+"""Measurement of one experiment."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from dardis.transport.local_transport import LocalHosts
 from dardis.transport.peers import Alone, MpiPeers, Peers
 
 INNER_ARITY = 8
-"""Of the tree by which a pool adds up its own offers, where nobody asks for another."""
+"""Default arity of the tree within a pool."""
 
 
 def measure(what: Experiment, ground: Ground, progress: Progress | None = None, repeat: int = 1) -> Row | None:
-    """Run one experiment, for the `repeat`-th time; all ranks of the ground call it. Returns the row on rank 0."""
+    """Run one experiment; return the row on rank 0. Collective."""
     before = resident_bytes()
     begun = monotonic_s()
     with untouched_pages():
@@ -46,7 +46,7 @@ def measure(what: Experiment, ground: Ground, progress: Progress | None = None, 
 
 
 def filled_host(what: Experiment, rank: int) -> RelayingHost:
-    """The node managers of a rank, with their background load; what is known of all nodes is not kept."""
+    """Return a rank's loaded node managers."""
     cluster = what.cluster
     first, last = cluster.bounds[rank : rank + 2]
     inside = VirtualHosts(what.hosts_of, what.arity or INNER_ARITY)
@@ -57,7 +57,7 @@ def filled_host(what: Experiment, rank: int) -> RelayingHost:
 
 
 def bare_collective_s(ground: Ground, driven: Driven | None) -> float | None:
-    """What a bare broadcast and gather of a mean round's bytes take on the same ranks; all ranks call it."""
+    """Return the time of a bare broadcast and gather. Collective."""
     if ground.comm is None or ground.comm.size == 1:
         return None
     from dardis.transport.loggp_probe import collective_ns
@@ -68,10 +68,7 @@ def bare_collective_s(ground: Ground, driven: Driven | None) -> float | None:
 
 
 def drive_turns(what: Experiment, ground: Ground, host: RelayingHost, progress: Progress | None) -> Driven | None:
-    """Play the jobs one turn after the other. All ranks of the ground call it, each with its filled host.
-
-    Rank 0 drives and returns what came of it; the others serve.
-    """
+    """Run the jobs turn by turn; return the results on rank 0. Collective."""
     if ground.rank > 0:
         from dardis.transport.mpi_transport import serve
 
@@ -103,7 +100,7 @@ def drive_turns(what: Experiment, ground: Ground, host: RelayingHost, progress: 
 def _play(
     what: Experiment, jobs: Sequence[Actual], hosts: TalliedHosts, progress: Progress | None
 ) -> tuple[int, float, Schedule]:
-    """CPU ns inside the machines of all ranks, wall-clock s without the counting, and the schedule."""
+    """CPU ns in machines, wall-clock s, schedule."""
     simulation = Simulation(jobs, what.dispatcher.turns(what.cluster), hosts)
     begun = monotonic_s()
     simulation.run(progress)
@@ -115,12 +112,12 @@ def _play(
 
 
 def drive_overlapped(what: Experiment, ground: Ground, host: RelayingHost, progress: Progress | None) -> Driven | None:
-    """Play the jobs in waves. All ranks of the ground call it, each with its filled host; rank 0 returns what came."""
+    """Run the jobs in waves; return the results on rank 0. Collective."""
     peers: Peers = Alone() if ground.comm is None else MpiPeers(ground.comm)
     jobs = load.jobs(what.jobs, what.window, what.seed)
     tally = tally_of(what, host)
     waves = OverlappedRounds(jobs, what.dispatcher.overlapped(what.cluster, what.overlap), host.pool, peers, tally.note)
-    peers.share(0)  # nobody begins before all have filled their nodes
+    peers.share(0)  # start after all ranks have filled their nodes
     begun, spent, waited = monotonic_s(), cpu_ns(), peers.waiting_ns
     waves.run(progress if ground.rank == 0 else None)
     wall_s = monotonic_s() - begun - waves.noting_s

@@ -1,7 +1,7 @@
-"""What a job would cost beyond the ranks at hand: one machine on ever more of them, and machines that grow with them.
+"""Predicted costs on more ranks.
 
-Every rank has a core of its own, so network and costs are taken from experiments in which that was so, where there are
-any. Costs are lines through the experiments that differ in nodes and ranks only.
+Each rank has its own core, and so have the experiments used if possible. Costs are lines through experiments that
+differ only in nodes and ranks.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ RANKS = tuple(first * 10**power for power in range(7) for first in (1, 2, 5) if 
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """One line of predictions.csv; costs are those of `JobCost`."""
+    """One line of predictions.csv."""
 
     scaling: Annotated[Scaling, "`strong`: the nodes stay as they are; `weak`: those of a rank do"]
     nodes: Annotated[int, "nodes of the machine"]
@@ -50,7 +50,7 @@ PREDICTIONS: Final = CsvTable.of_fields("predictions.csv", Predicted, ".6g")
 
 
 def predictions(rows: Sequence[Row], grounds: Sequence[Ground]) -> list[Predicted]:
-    """Predict from the experiments over ranks in which one job at a time has asked all nodes."""
+    """Predict from experiments over ranks in which single jobs queried all nodes."""
     known = [row for row in rows if row.sample == "all" and row.node_ns is not None and row.message_ns is not None]
     measured = {ground.network.ranks: ground for ground in grounds if ground.network is not None}
     if not measured or not known:
@@ -88,9 +88,9 @@ def _predicted(scaling: Scaling, nodes: int, ranks: int, rows: Sequence[Row], gr
 
 
 def _cost(rows: Sequence[Row], nodes: int, ranks: int, short_ns: float) -> JobCost:
-    """What a round costs on such a machine. A flat answer has rows of each node; a tree's grows with nothing.
+    """Costs of a round. Flat answers have rows of each node; tree answers have constant size.
 
-    What a message takes however short it is would be a small difference of large figures: it was measured.
+    The cost of a short message is measured: a fit would be inaccurate.
     """
     of_a_rank = [row.nodes / row.ranks for row in rows]
     work = [(row.node_ns or 0.0) * x for row, x in zip(rows, of_a_rank, strict=True)]
@@ -114,9 +114,9 @@ def _at(x: float, line: tuple[float, float]) -> float:
 
 
 def _line(x: Sequence[float], y: Sequence[float]) -> tuple[float, float]:
-    """What y is at 0 and how it grows with x, neither less than 0. Where all x are the same it grows from 0.
+    """Intercept and slope of a line, both at least 0.
 
-    Relative errors are alike, so each point counts by its own size.
+    Weights are inverse values: relative errors are similar.
     """
     if len(set(x)) > 1:
         slope, begin = np.polyfit(x, y, 1, w=1 / np.maximum(y, 1e-9)).tolist()

@@ -1,4 +1,4 @@
-"""The figures of a scale experiment, as a line of scale.csv; promises them as docs/scale.md defines them."""
+"""Figures of scale.csv, defined in docs/scale.md."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ JobCount = Annotated[int, "asked for: jobs"]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of scale.csv; None where there is nothing to measure."""
+    """One line of scale.csv."""
 
     nodes: Nodes
     ranks: Annotated[int, "asked for: processes that hold nodes"]
@@ -111,7 +111,7 @@ class Row:
 
 
 SCALE: Final = CsvTable.of_fields("scale.csv", Row, ".6g")
-"""Six digits are more than a measurement has."""
+"""Six digits exceed the accuracy."""
 
 
 def row_of(
@@ -123,7 +123,7 @@ def row_of(
     collective_s: float | None,
     repeat: int,
 ) -> Row:
-    """The figures of what was driven; `grown` is the memory in bytes that the filled nodes take."""
+    """Return the row; `grown`: memory of nodes in bytes."""
     node_jobs = what.nodes * what.jobs
     several = what.ranks > 1
     cores = min(what.ranks, ground.cores)
@@ -154,7 +154,7 @@ def row_of(
 
 
 def _cost(what: Experiment, driven: Driven) -> JobCost | None:
-    """What a round of the model costs beside the network: through a tree it is two of ours, for sums and candidates."""
+    """Costs of a modelled round; through a tree, two measured ones."""
     if driven.message_ns is None or not driven.rounds:
         return None
     rounds = driven.rounds / (2 if what.through_tree else 1)
@@ -164,7 +164,7 @@ def _cost(what: Experiment, driven: Driven) -> JobCost | None:
 
 
 def predicted_s(what: Experiment, ground: Ground, driven: Driven, cost: JobCost | None) -> float | None:
-    """How long the model says that a round takes."""
+    """Return the modelled time of a round, in s."""
     if ground.network is None:
         return None
     if driven.job_ns is not None and driven.waves is not None:

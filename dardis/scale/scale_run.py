@@ -1,4 +1,4 @@
-"""All experiments of `dardis scale`, one after the other, in this process or over ranks; rows are written at once."""
+"""All experiments of `dardis scale`."""
 
 from __future__ import annotations
 
@@ -39,17 +39,16 @@ if TYPE_CHECKING:
 
 RECORD_FILE = "scale.json"
 OVERLAP = 64
-"""Jobs in flight where several task managers ask samples at once; beside them also for one, so that they compare."""
+"""Default number of jobs in flight for samples of several task managers, and for their baseline with one."""
 
 
 @dataclass(frozen=True)
 class ScaleRequest:
-    """The arguments of `dardis scale`: each combination of the lists is an experiment.
+    """Arguments of `dardis scale`: each combination of the lists is an experiment.
 
-    `overlaps` empty: OVERLAP where samples are asked without a tree and some experiments have several task managers,
-    else one. `ranks` empty: all there are. With `weak`, `nodes` are those of a rank. An arity of 0 is flat, a sample of
-    0 all nodes; windows in s. All of them are run `repeat` times, one after the other. With `faults`, each is run over
-    each of these networks, in virtual time, instead of being measured.
+    Empty `overlaps`: OVERLAP for samples without a tree if some experiments have several task managers, else 1. Empty
+    `ranks`: all. `weak`: `nodes` are per rank. Arity 0 is flat, sample 0 all nodes; windows in s. `faults`: run over
+    these networks in virtual time.
     """
 
     nodes: tuple[int, ...]
@@ -71,7 +70,7 @@ class ScaleRequest:
     faults: tuple[FaultyNetwork, ...] = ()
 
     def experiments(self, ranks: int) -> list[Experiment]:
-        """What is to be measured where there are so many ranks. Raises InputError."""
+        """Return the experiments for `ranks` ranks. Raises InputError."""
         dispatcher = find_dispatcher(self.dispatcher)
         if self.faults:
             self._check_faults(dispatcher, ranks)
@@ -107,7 +106,6 @@ class ScaleRequest:
         return OVERLAP if sample and not arity and several else 1
 
     def _check_faults(self, dispatcher: Dispatcher, ranks: int) -> None:
-        """See that the experiments can be run over faulty networks. Raises InputError."""
         if not dispatcher.setup.asks_nodes:
             expected = f"one of {dispatchers_that(lambda setup: setup.asks_nodes)}"
             raise InputError("--dispatcher", f"{self.dispatcher} asks no nodes: it sends no messages", expected)
@@ -123,9 +121,9 @@ def run_scale(
     request: ScaleRequest, progress: Progress | None = None, report: Report | None = None,
     begun: Callable[[int], object] = lambda _: None,
 ) -> list[Row] | list[FaultRow]:  # fmt: skip
-    """Run all experiments in this process, then draw the report, if any; `begun` is told how many they are.
+    """Run all experiments in this process, then the report; `begun` gets their number.
 
-    Raises InputError before anything is written, OSError when writing fails.
+    Raises InputError before any output.
     """
     experiments = request.experiments(1)
     begun(len(experiments))
@@ -137,9 +135,9 @@ def run_scale_over_ranks(
     comm: Communicator, request: ScaleRequest, progress: Progress | None = None, report: Report | None = None,
     begun: Callable[[int], object] = lambda _: None,
 ) -> list[Row] | list[FaultRow] | int:  # fmt: skip
-    """Run all experiments over ranks, or some of them: all ranks call it. Rank 0 writes and returns the rows.
+    """Run over ranks; rank 0 returns the rows. Collective.
 
-    Elsewhere the exit status is returned. What rank 0 raises before the first experiment ends all ranks quietly.
+    Other ranks return the exit status.
     """
     from dardis.transport.mpi_transport import led_by_first
 
@@ -195,7 +193,6 @@ def _run_all(
 def _run_faults(
     request: ScaleRequest, experiments: Sequence[Experiment], progress: Progress | None, report: Report | None
 ) -> list[FaultRow]:
-    """Run each experiment over each faulty network."""
     runs = [(what, network) for what in experiments for network in request.faults]
     record = _record(request, experiments, None) | {"runs": len(runs)}
     rows: list[FaultRow] = []
@@ -212,19 +209,17 @@ def _run_faults(
 
 
 def _part(progress: Progress | None, before: int, total: int) -> Progress | None:
-    """What tells the progress of one experiment as that of all."""
     return None if progress is None else lambda done, _: progress(before + done, total)
 
 
 def _warm(dispatcher: Dispatcher) -> None:
-    """Compile and load all that is needed, before anything is measured."""
     warm_reach(dispatcher)
     load.fill(PoolState(load.machine(8), 0, 8, None), 100, 2, 1)
-    gc.freeze()  # what has been loaded stays, and is not looked through between experiments
+    gc.freeze()  # loaded objects stay, and need no collection
 
 
 def _ground(comm: Communicator | None, ranks: int) -> Ground | None:
-    """The first ranks with their network measured; None on a rank that is not among them. All ranks call it."""
+    """The first ranks and their network, or None. Collective."""
     if comm is None:
         return Ground(None, None, 1)
     from dardis.transport.loggp_probe import measure as measure_network
@@ -240,13 +235,12 @@ def _ground(comm: Communicator | None, ranks: int) -> Ground | None:
 
 
 def process_age_s() -> float:
-    """How long ago this process was started."""
+    """Return the process's age, in s."""
     ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
     return float(Path("/proc/uptime").read_text().split()[0]) - ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _record(request: ScaleRequest, experiments: Sequence[Experiment], comm: Communicator | None) -> dict[str, Any]:
-    """What is needed to run it again and to judge its figures; all ranks call it."""
     launch_s = process_age_s()
     mpi = None
     if comm is not None:
@@ -277,7 +271,7 @@ def _record(request: ScaleRequest, experiments: Sequence[Experiment], comm: Comm
 
 
 def _write(out: Path, rows: Sequence[Row], record: dict[str, Any], grounds: Sequence[Ground]) -> None:
-    """Write all rows so far, what they predict, and the record; each file whole, and all or none."""
+    """Write rows, predictions and record atomically."""
     with SCALE_FOLDER.written_together(out) as part:
         SCALE.write(part / SCALE.name, map(astuple, rows))
         if predicted := predictions(rows, grounds):

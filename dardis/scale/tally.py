@@ -1,4 +1,4 @@
-"""Counts messages, bytes, CPU time and memory of a scale experiment."""
+"""Counters of an experiment."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _REPETITIONS, _BATCH = 9, 50
 
 
 def size_of(message: Message) -> int:
-    """Bytes of a payload that holds just this message."""
+    """Return the payload bytes."""
     return len(encode([(0, message)]))
 
 
 def short_message_ns() -> float:
-    """CPU time of encoding, or of decoding, a message that holds little: what any takes."""
+    """Return the CPU ns to encode or decode a short message."""
     one = np.ones(1, dtype=np.int64)
     message = Offers(1, HostId(1), 1, 1, 1, one, np.ones((1, 6), dtype=np.int64))
     taken = []
@@ -48,7 +48,7 @@ def short_message_ns() -> float:
 
 @dataclass(slots=True)
 class Traffic:
-    """Payload between hosts: all of it, that of questions and of answers, the largest that the first host had."""
+    """Payload between hosts: total, queries, answers, largest at the first host."""
 
     bytes: int = 0
     ask_bytes: int = 0
@@ -57,44 +57,41 @@ class Traffic:
     root_bytes: int = 0
 
     def questions(self, count: int, size: int) -> None:
-        """Count so many questions of a size; the first host sends them, or the first of them."""
+        """Count queries, sent by the first host."""
         self.asks += count
         self.ask_bytes += count * size
         self.bytes += count * size
         self.root_bytes = max(self.root_bytes, size if count else 0)
 
     def answers(self, size: int, largest: int) -> None:
-        """Count answers of so many bytes in all, the largest to the first host."""
+        """Count answers; `largest`: to the first host."""
         self.answer_bytes += size
         self.bytes += size
         self.root_bytes = max(self.root_bytes, largest)
 
 
 class Tally:
-    """Counts what is said. `pool` stands for all hosts; None where each is a process of its own.
+    """Message counter. `pool`: of all virtual hosts.
 
-    The task manager is in the process of the first host: what these two say to each other is no payload.
+    The task manager shares the first host's process, without payload.
     """
 
     def __init__(self, hosts: int, nodes: int, arity: int, pool: PoolState | None) -> None:
-        """Expect what is said to `hosts` hosts, virtual ones of the `pool`."""
         self._hosts, self._nodes, self._arity = hosts, nodes, arity
         self._pool = pool
         self._chain: dict[JobId, int] = {}
         self.traffic = Traffic()
-        """With a pool: bytes of all messages. Without: of the questions only, as their hosts get them."""
+        """Without a pool: queries only."""
         self.rounds = 0
-        """Questions that had to be answered before a task manager could go on."""
         self.asked_hosts = self.asked_nodes = 0
-        """Hosts and nodes that were asked, over all rounds."""
 
     @property
     def chain(self) -> int:
-        """The longest chain of messages of any job."""
+        """Longest message chain of a job."""
         return max(self._chain.values(), default=0)
 
     def note(self, sends: Sequence[ToHosts], answers: Sequence[Message]) -> bool:
-        """Count what a task manager has sent at once, and what was answered; return whether there was a question."""
+        """Count messages; return whether there was a query."""
         rounds: set[int] = set()
         chosen: dict[JobId, int] = {}
         for send in sends:
@@ -121,7 +118,6 @@ class Tally:
         return flat_chain(0, chosen)
 
     def _through_tree(self, relay: Relay, ask: Ask, answers: Sequence[Message]) -> None:
-        """A question to all hosts, and its answer, added up on the way."""
         others = self._hosts - 1
         self.asked_hosts += self._hosts
         self.asked_nodes += self._nodes
@@ -137,7 +133,6 @@ class Tally:
         self.traffic.answers(sent * row + others * empty, longest * row + empty)
 
     def _asked(self, said: ToHosts, ask: Ask, answers: Sequence[Message]) -> None:
-        """A question to all hosts, or to one, that each answers by itself."""
         if self._pool is None:
             asked = receivers(said, self._hosts)
             hosts, others = len(asked), len(asked) - (0 in asked)
@@ -150,14 +145,13 @@ class Tally:
             self._add(job, flat_chain(hosts, 0))
 
     def _of_virtual_hosts(self, ask: Ask, answers: Sequence[Message]) -> int:
-        """Count what the virtual hosts get and answer, one by one; return how many were asked."""
         assert self._pool is not None
         block = self._pool.virtual_hosts.block
         sample = ask.sample // block
         hosts = np.unique(sample) if len(sample) else np.arange(self._hosts)
         others = int(np.count_nonzero(hosts))
         blank = replace(ask, sample=ask.sample[:0])
-        named = 8 * int(np.count_nonzero(sample))  # each host gets its own nodes only
+        named = 8 * int(np.count_nonzero(sample))  # hosts get only their own nodes
         self.traffic.questions(others, size_of(blank) + named // max(others, 1))
         for answer in answers:
             if isinstance(answer, Offers) and others:
@@ -167,7 +161,6 @@ class Tally:
         return len(hosts)
 
     def _confirmed(self, confirm: Confirm) -> int:
-        """Count what the chosen hosts get; return how many they are."""
         if self._pool is None:
             return 1
         hosts, nodes = np.unique(confirm.nodes // self._pool.virtual_hosts.block, return_counts=True)
@@ -179,41 +172,38 @@ class Tally:
 
 
 def tally_of(what: Experiment, host: RelayingHost) -> Tally:
-    """What counts the messages of an experiment: those between ranks, or between virtual hosts."""
+    """Return an experiment's counter."""
     return Tally(what.hosts, what.nodes, what.arity, host.pool.state if what.ranks == 1 else None)
 
 
 class TalliedHosts:
-    """Hosts that are watched."""
+    """Hosts with counted messages."""
 
     def __init__(self, inner: Hosts, tally: Tally) -> None:
-        """Let all that is said be counted."""
         self._inner = inner
         self._tally = tally
         self._exchanges_s: list[float] = []
         self.noting_s = 0.0
-        """Wall-clock time that the counting took."""
         self.spent_ns = 0
-        """CPU time of their machines."""
 
     @property
     def message_bytes(self) -> int:
-        """Payload between host processes so far."""
+        """Payload bytes."""
         return self._inner.message_bytes
 
     @property
     def exchange_s(self) -> float | None:
-        """The median time from when a question is sent until all its answers are there."""
+        """Median time of a query."""
         return median(self._exchanges_s) if self._exchanges_s else None
 
     def close(self) -> int:
-        """End the hosts."""
+        """Stop the hosts."""
         spent = self._inner.close()
         self.spent_ns += spent
         return spent
 
     def exchange(self, sends: Sequence[ToHosts], now: int) -> tuple[list[Message], int]:
-        """Deliver, and note what was said."""
+        """Deliver and count."""
         begun = monotonic_s()
         answers, spent = self._inner.exchange(sends, now)
         done = monotonic_s()
@@ -225,7 +215,7 @@ class TalliedHosts:
 
 
 def depth_of(host: int, hosts: int, arity: int) -> int:
-    """How many messages a parcel for this host takes from the first of them."""
+    """Return the hops from the first host."""
     depth, first, last = 0, 0, hosts
     while host != first:
         first, last = next(part for part in parts_of(first + 1, last, arity) if part[0] <= host < part[1])
@@ -238,18 +228,18 @@ _SMALL, _LARGE = 1 << 16, 1 << 25
 
 
 def resident_bytes() -> int:
-    """Memory of this process that lies in RAM, once all that is free has been given back."""
+    """Return the resident memory, without freed memory."""
     gc.collect()
-    with suppress(AttributeError):  # a C library of another kind
+    with suppress(AttributeError):  # another C library
         ctypes.CDLL(None).malloc_trim(0)
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 @contextmanager
 def untouched_pages() -> Iterator[None]:
-    """Large arrays that are made in the block take memory of their own, and lie in RAM as far as they are written.
+    """Give large arrays their own memory, resident only when written.
 
-    Otherwise the C library takes more and more of them from what was freed, and then writes arrays of zeros whole.
+    Otherwise the C library reuses freed memory and writes zeros.
     """
     _set(_SMALL)
     try:

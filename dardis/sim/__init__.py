@@ -1,1 +1,1 @@
-"""Trace-driven simulation: jobs arrive, run and end in virtual time; what the dispatcher decides is recorded."""
+"""Trace-driven simulation of jobs in virtual time."""

@@ -1,4 +1,4 @@
-"""What really ran in a fault simulation: the attempts of each job, and all of them as a schedule for the audit."""
+"""Executed attempts of a fault simulation."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from dardis.sim.fault_simulation import Fate, FaultSimulation, UnitRun
 from dardis.sim.recorder import Recorder
 
 _PIECES = 1 << 50
-"""Numbers of pieces in a schedule begin here."""
+"""First number of pieces."""
 
 
 class Piece(NamedTuple):
-    """Units that took a node in `[start, end)` and are no job of the schedule, with what a unit asked for."""
+    """Units on a node in `[start, end)` that belong to no job of the schedule."""
 
     node: int
     units: int
@@ -28,22 +28,21 @@ class Piece(NamedTuple):
 
 
 class Executed:
-    """All that the executor started."""
+    """All attempts of a simulation."""
 
     def __init__(self, simulation: FaultSimulation) -> None:
-        """Take a simulation that is over."""
         self._scenario = simulation.scenario
         self.attempts: dict[JobId, dict[int, list[UnitRun]]] = {job.number: {} for job in simulation.scenario.jobs}
-        """The units of each job by attempt."""
+        """Runs of each job by attempt."""
         for run in simulation.runs:
             self.attempts[run.job].setdefault(run.attempt, []).append(run)
 
     def full(self, job: Actual) -> list[list[UnitRun]]:
-        """The attempts of a job that ran in full: all units, from one start to their end."""
+        """Return the attempts in which all units ran in full."""
         return [runs for runs in self.attempts[job.number].values() if is_full(job, runs)]
 
     def overlaps(self, job: JobId) -> bool:
-        """Whether an attempt of the job began while an earlier one ran."""
+        """Whether two attempts of the job ran at once."""
         until = 0
         for _, runs in sorted(self.attempts[job].items()):
             if min(run.start for run in runs) < until:
@@ -52,9 +51,9 @@ class Executed:
         return False
 
     def schedule(self, ran: Mapping[JobId, list[UnitRun]], others: Iterable[Piece] = ()) -> Schedule:
-        """Jobs with the attempt of each that counts; jobs without one are rejected.
+        """Return a schedule; jobs without an attempt are rejected.
 
-        What other attempts took of nodes, and `others`, are pieces: each is a job of its own.
+        Other attempts and `others` become jobs.
         """
         jobs, pieces = list(self._scenario.jobs), list(others)
         for job in jobs:
@@ -80,6 +79,6 @@ class Executed:
 
 
 def is_full(job: Actual, runs: list[UnitRun]) -> bool:
-    """Whether all units of a job ran from one start to their end."""
+    """Whether all units ran together in full."""
     ended = all(run.fate is Fate.ENDED and run.end - run.start == job.duration for run in runs)
     return ended and len({run.start for run in runs}) == 1 and sum(run.units for run in runs) == job.units

@@ -1,7 +1,6 @@
-"""The machines where messages get late, lost, doubled and reordered and nodes crash. Decides nothing, tells the truth.
+"""Simulation of faulty messages and host crashes.
 
-The executor here is the world: it starts units when a node manager says so, ends them when they have run, and loses
-them with their host. What it records is what really happened, whatever the machines believe.
+The executor is the world: its record shows the actual runs.
 """
 
 from __future__ import annotations
@@ -40,12 +39,12 @@ from dardis.wire.effects import (
 from dardis.wire.messages import Ended, HostDown, Message, Released, Reminder, Reserved, Timer
 
 Log = Callable[[int, str], None]
-"""Called with the virtual time and what happened."""
+"""Called with time and text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """A host dies at `at` and is back, empty, at `back` (None: never). Task manager m hears of it at `heard[m]`."""
+    """A host dies at `at` and returns empty at `back` (None: never). Task manager m is notified at `heard[m]`."""
 
     host: HostId
     at: int
@@ -55,7 +54,7 @@ class Crash:
 
 @dataclass(frozen=True)
 class Scenario:
-    """All that a run depends on. Host h holds the nodes `[bounds[h], bounds[h+1])`; job i is task manager i mod M's."""
+    """Inputs of a run. Host h holds the nodes `[bounds[h], bounds[h+1])`; job i belongs to task manager i mod M."""
 
     seed: int
     platform: Platform
@@ -68,12 +67,11 @@ class Scenario:
     crashes: tuple[Crash, ...] = ()
     desired: DesiredProfile | None = None
     arity: int = 0
-    """Children of a host in the tree that task managers ask all hosts through; 0: they ask each."""
+    """Children per host in the tree; 0: direct queries."""
     sample: int = 0
-    """Nodes that a job asks first, for each of its units; 0: all."""
+    """Nodes in the first sample per unit; 0: all."""
 
     def __post_init__(self) -> None:
-        """Refuse a network on which task managers may never hear in time."""
         if self.faults.longest_delay > SLOWEST * self.pace.resend:
             found = f"messages take up to {self.faults.longest_delay} s, resend is {self.pace.resend} s"
             raise InputError("pace", found, f"at most {SLOWEST} times resend")
@@ -90,7 +88,7 @@ class Fate(StrEnum):
 
 @dataclass(slots=True)
 class UnitRun:
-    """Units of a job's attempt that ran on a node in `[start, end)`."""
+    """Units of an attempt on a node in `[start, end)`."""
 
     job: JobId
     attempt: int
@@ -103,33 +101,30 @@ class UnitRun:
 
 @dataclass
 class Host:
-    """A living host process: its machine, and what it was told to run by (job, attempt), empty until it has begun."""
+    """A living host: its machine, and launched runs by (job, attempt)."""
 
     machine: RelayingHost
     launched: dict[tuple[JobId, int], list[UnitRun]] = field(default_factory=dict)
     released: dict[JobId, int] = field(default_factory=dict)
-    """The last attempt of each job that it has said to have released."""
 
 
 PoolMaker = Callable[..., NodePool]
 
 
 class FaultSimulation:
-    """One run of a scenario. After `run`, the attributes say what happened."""
+    """One run of a scenario."""
 
     def __init__(self, scenario: Scenario, make_pool: PoolMaker | None = None, log: Log | None = None) -> None:
-        """`make_pool`, if any, is called instead of the dispatcher's own maker of node managers."""
+        """`make_pool` replaces the dispatcher's factory."""
         self.scenario = scenario
         self.runs: list[UnitRun] = []
-        """All units that were ever started."""
         self.placed: dict[JobId, Placed] = {}
-        """The last reservation that each job's task manager told of."""
+        """Last reservation of each job."""
         self.told: dict[JobId, list[Deed]] = {}
-        """What task managers told of each job's end (`Done`, `Rejected`), in order."""
+        """`Done` and `Rejected` by job."""
         self.retaken: list[tuple[HostId, JobId, int]] = []
-        """Host, job and attempt of claims that were reserved after it was said that they were released."""
+        """(host, job, attempt) of claims reserved after release."""
         self.placements = 0
-        """Reservations agreed on, over all jobs."""
         self._log = log
         self._make_pool = make_pool or scenario.dispatcher.pool
         self.network = VirtualNetwork(scenario.faults, scenario.seed, self._receive)
@@ -161,7 +156,7 @@ class FaultSimulation:
             self.network.at(crash.at, partial(self._crash, crash))
 
     def run(self, is_over: Callable[[], bool], most_events: int) -> bool:
-        """Let time pass until `is_over`, or nothing is left to happen; return False if neither by `most_events`."""
+        """Run until `is_over` or no event remains; return False after `most_events`."""
         while self.network.events < most_events:
             if is_over() or not self.network.step():
                 return True
@@ -169,12 +164,12 @@ class FaultSimulation:
 
     @property
     def quiet(self) -> bool:
-        """Whether no living host holds a reservation or has an end to tell."""
+        """Whether no living host holds reservations or unreported ends."""
         return all(host is None or host.machine.pool.idle for host in self.hosts)
 
     @property
     def renegotiations(self) -> int:
-        """Asks and claims after the first, over all jobs."""
+        """Queries and claims after the first."""
         return self.turns.renegotiations
 
     def _note(self, now: int, *words: object) -> None:
@@ -182,7 +177,6 @@ class FaultSimulation:
             self._log(now, " ".join(map(str, words)))
 
     def _receive(self, to: Address, message: Message, now: int) -> None:
-        """Hand a message to a host or a task manager, by its address."""
         if is_manager(to):
             self._note(now, "task manager", manager_at(to), "gets", message)
             self._interpreter.obey(to, self.turns.received(manager_at(to), message, now), now)
@@ -198,7 +192,7 @@ class FaultSimulation:
         self._interpreter.obey(address_of(manager), self.turns.submitted(job.asked, place, now), now)
 
     def send(self, who: Address, said: ToHosts, now: int) -> None:
-        """Give a message for hosts to the network, or, of a host to itself, back to it."""
+        """Send a message to hosts."""
         for host in receivers(said, len(self.hosts)):
             if host == who:
                 self._receive(host, said.message, now)
@@ -206,11 +200,11 @@ class FaultSimulation:
                 self.carry(host, said.message)
 
     def carry(self, to: Address, message: Message) -> None:
-        """Give a message to the network."""
+        """Send a message."""
         self.network.send(to, message)
 
     def tell(self, who: Address, said: ToManagers, now: int) -> None:  # noqa: ARG002 (the network knows what time it is)
-        """Give a message of a host for task managers to the network."""
+        """Send a message to task managers."""
         self._watch_claims(HostId(who), said.message)
         match said:
             case Tell(job=job):
@@ -223,7 +217,7 @@ class FaultSimulation:
             self.carry(address, said.message)
 
     def set(self, who: Address, timer: SetTimer, now: int) -> None:  # noqa: ARG002
-        """Give the timer back in its time, if the machine lives so long."""
+        """Return the timer if the machine survives."""
         machine = self.hosts[who] if not is_manager(who) else None
         self.network.at(timer.at, partial(self._remind, who, machine, timer.timer))
 
@@ -232,7 +226,7 @@ class FaultSimulation:
             self._receive(who, timer, now)
 
     def execute(self, who: Address, deed: Deed, now: int) -> None:
-        """Start and kill units, and keep what is told of jobs."""
+        """Start and kill units."""
         match deed:
             case Launch():
                 self._launch(HostId(who), deed)

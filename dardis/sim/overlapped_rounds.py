@@ -1,8 +1,7 @@
-"""Overlapped rounds in virtual time: on every rank node managers and task managers, who talk in waves.
+"""Overlapped rounds in virtual time, in waves.
 
-Who asks and claims in a wave is decided by `turns.overlapped`; here what is said goes from rank to rank, and jobs end.
-What is decided depends on how many jobs are in flight and, with samples, on the number of task managers (each knows
-what it has placed), but not on ranks: with one job in flight it is what turns in the order of jobs decide.
+`turns.overlapped` decides; this module exchanges messages and ends jobs. Decisions depend on jobs in flight, and with
+samples on the number of task managers, not on ranks.
 """
 
 from __future__ import annotations
@@ -27,18 +26,18 @@ from dardis.wire.effects import Placed, Tell, ToHosts, ToManagers
 from dardis.wire.messages import Ask, Confirm, Ended, JointAsk, JointOffers, Message, Offers, Release
 
 Note = Callable[[Sequence[ToHosts], Sequence[Message]], object]
-"""Told what each job of the rank has sent in a wave, and what it was answered."""
+"""Called with messages and answers."""
 MOST_ROWS_SAID = 1 << 20
-"""Rows of offers (48 MiB) that are kept before they are told of: to tell takes time, best when all is over."""
+"""Offer rows (48 MiB) kept before calls of `note`."""
 
 
 class OverlappedRounds:
-    """One rank's part of a run; job i is served by task manager i mod M, and that by rank i mod M mod R."""
+    """One rank's part of a run. Task manager i mod M serves job i, on rank i mod M mod R."""
 
     def __init__(
         self, jobs: Sequence[Actual], turns: OverlappedTurns, pool: NodePool, peers: Peers, note: Note | None = None
     ) -> None:
-        """`turns` are of all M, of which this rank uses its own; `pool` are the nodes that this rank holds."""
+        """`turns`: of all M task managers. `pool`: the nodes of this rank."""
         self.jobs = jobs
         self._turns = turns
         self._pool = pool
@@ -47,30 +46,28 @@ class OverlappedRounds:
         self._place = {job.number: place for place, job in enumerate(jobs)}
         self._ending: list[tuple[int, int]] = []
         self.placed: dict[int, Placed] = {}
-        """What this rank's jobs have reserved, by place."""
+        """Reservations of this rank's jobs, by place."""
         self.rejected: dict[int, str] = {}
         self.waves = 0
         self._note = note
         self._said: list[tuple[list[ToHosts], list[Message]]] = []
         self._rows_said = 0
         self.noting_s = 0.0
-        """Wall-clock time that `note` took, and CPU time."""
+        """Wall-clock and CPU time of `note`."""
         self.noting_ns = 0
         self.cpu_ns = 0
-        """CPU time inside the machines of this rank."""
+        """CPU time of this rank's machines."""
         self._interpreter = Interpreter(self)
         self._letters: list[Batch] = []
-        """What is said now, by rank, with the number of the job that it is about."""
         self._asks: list[list[Ask]] = []
-        """What is asked now, by rank."""
 
     @property
     def refusals(self) -> int:
-        """Claims of this rank's jobs that were refused."""
+        """Refused claims of this rank's jobs."""
         return self._turns.refusals
 
     def run(self, progress: Progress | None = None) -> None:
-        """Place all jobs. The clock stands at the submission of the first job in flight."""
+        """Place all jobs. The time is the submission of the first job in flight."""
         entered = settled = oldest = 0
         while settled < len(self.jobs):
             now = self.jobs[oldest].submit
@@ -94,7 +91,7 @@ class OverlappedRounds:
                 progress(settled, len(self.jobs))
 
     def note_said(self) -> None:
-        """Tell `note` what has been said since it was told last."""
+        """Report new messages to `note`."""
         begun, spent = monotonic_s(), cpu_ns()
         if self._note is not None:
             for sends, answers in self._said:
@@ -108,13 +105,12 @@ class OverlappedRounds:
         return [[] for _ in range(self._peers.size)]
 
     def _end_until(self, now: int) -> None:
-        """Let jobs of this rank end that have run, and tell their nodes."""
         while self._ending and self._ending[0][0] <= now:
             place = heappop(self._ending)[1]
             self._interpreter.obey(ONLY_MANAGER, self._turns.ended(self.jobs[place].number, place), now)
 
     def _wave(self, now: int) -> int:
-        """Let all in flight ask, be answered, and claim; return how many of this rank's jobs are settled by it."""
+        """Perform a wave; return settled jobs of this rank."""
         self._asks = [[] for _ in range(self._peers.size)]
         self._interpreter.obey(ONLY_MANAGER, self._turns.begin(), now)
         outgoing = [
@@ -129,7 +125,7 @@ class OverlappedRounds:
         return self._settle(now)
 
     def send(self, who: Address, said: ToHosts, now: int) -> None:  # noqa: ARG002
-        """Take what a task manager says to hosts."""
+        """Collect messages to hosts."""
         for host in receivers(said, self._peers.size):
             if isinstance(said.message, Ask):
                 self._asks[host].append(said.message)
@@ -137,13 +133,12 @@ class OverlappedRounds:
                 self._letters[host].append((_about(said.message), said.message))
 
     def tell(self, who: Address, said: ToManagers, now: int) -> None:  # noqa: ARG002
-        """Take what this rank's host says to a job."""
-        if not isinstance(said, Tell):  # there is no tree here, and nobody publishes
+        """Collect messages to jobs."""
+        if not isinstance(said, Tell):  # no tree and no publications here
             raise ProtocolError(f"host {who} says {type(said.message).__name__} to no job")
         self._letters[self._rank_of(self._place[said.job])].append((said.job, said.message))
 
     def _serve(self, batch: Batch, now: int) -> list[Batch]:
-        """Let this rank's nodes take what was sent; what they answer, by rank."""
         self._letters = self._blank()
         begun = cpu_ns()
         for said in take_questions(self._pool, [message for _, message in batch], now):
@@ -152,7 +147,6 @@ class OverlappedRounds:
         return self._letters
 
     def _decide(self, batch: Batch, now: int) -> list[Batch]:
-        """Let this rank's task managers take the answers; what they claim, by rank. Asks wait for the next wave."""
         begun = cpu_ns()
         heard: dict[int, list[Message]] = {}
         for number, message in batch:
@@ -174,7 +168,7 @@ class OverlappedRounds:
         return self._letters
 
     def _judge(self, batch: Batch, now: int) -> list[Batch]:
-        """Let this rank's nodes take claims in the order of jobs; who is refused, by rank."""
+        """Refusals by rank. Claims are tried in job order."""
         self._letters = self._blank()
         claims = [message for _, message in sorted(batch, key=lambda about: self._place[about[0]])]
         begun = cpu_ns()
@@ -184,7 +178,6 @@ class OverlappedRounds:
         return self._letters
 
     def _settle(self, now: int) -> int:
-        """Keep the record of those who are out of the wave for good; return how many these are."""
         begun = cpu_ns()
         settled = self._turns.settle(now)
         self.cpu_ns += cpu_ns() - begun
@@ -200,7 +193,7 @@ class OverlappedRounds:
         return self._turns.manager_of(place) % self._peers.size
 
     def record(self) -> Recorder | None:
-        """What became of all jobs, on rank 0; None elsewhere. All ranks call it."""
+        """Return the record on rank 0, else None. Collective."""
         rows = [[place, placed.start, placed.nodes, placed.units] for place, placed in sorted(self.placed.items())]
         gathered = self._peers.gather([rows, [[place, reason] for place, reason in self.rejected.items()]])
         if gathered is None:
@@ -216,11 +209,9 @@ class OverlappedRounds:
 
 
 def _about(message: Message) -> JobId:
-    """The job of a claim, of what is given back, or of an end."""
     assert isinstance(message, Confirm | Release | Ended)
     return message.job
 
 
 def _first_job(ask: Ask | JointAsk) -> JobId:
-    """A job that the message is about: all are of one rank."""
     return JobId(int((ask.ask if isinstance(ask, JointAsk) else ask).job[0]))

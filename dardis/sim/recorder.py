@@ -1,4 +1,4 @@
-"""What happened: a record of starts, ends, refusals and decision times, turned into a schedule at the end."""
+"""Record of a simulation, for the schedule."""
 
 from __future__ import annotations
 
@@ -15,21 +15,18 @@ from dardis.model.schedule import Downtime, PartsOfJobs, Schedule
 from dardis.wire.effects import Plain, Solved
 
 Keep = Callable[[int, Plain], None]
-"""What is called with the number of a decision, from 0, and what was to be decided."""
+"""Called with decision number and problem."""
 FIRST_ROOM = 1 << 14
 _BLOCK = 1 << 14
-"""Jobs whose nodes are put in order at a time."""
 
 
 class Recorder:
-    """The record of one run, by place of the job in the trace.
+    """Record of one run, by place of the job.
 
-    All nodes and units lie in one array, in the order in which they were told: a small array for each of 300,000 jobs
-    would take half as much again.
+    One array holds all nodes and units: small arrays take half as much memory again.
     """
 
     def __init__(self, count: int, keep: Keep | None = None) -> None:
-        """Expect `count` jobs."""
         self._keep = keep
         self.start = [NO_TIME] * count
         self.finish = [NO_TIME] * count
@@ -37,34 +34,32 @@ class Recorder:
         self.reasons: dict[int, str] = {}
         self.decision_ns: list[int] = []
         self.upkeep_ns = 0
-        """CPU time inside the machines that belongs to no single decision."""
+        """CPU time outside decisions."""
         self.predictor_ns = 0
-        """CPU time of whoever said how long jobs will run."""
+        """CPU time of the predictor."""
         self.solved: list[tuple[int, Solved]] = []
-        """When models were asked, and what came of it."""
+        """Model decisions with times."""
         self.settled = 0
         self.expected = [NO_TIME] * count
         self.rules = [""] * count
-        """How long each job was expected to run, and by which rule, where somebody has said so."""
+        """Predicted durations, and their rules."""
         self.cut: dict[int, int] = {}
-        """How long those ran whose nodes failed, in s."""
+        """Duration of failed jobs, in s."""
         self.boot_delay = [0] * count
-        """How much earlier each job could have started, had no node been down."""
+        """Seconds lost to sleeping nodes."""
         self.taken: dict[int, int] = {}
-        """Which of its requests a job of several is run as."""
+        """Index of the granted request."""
         self.parts: dict[int, tuple[tuple[Ints, Ints], ...]] = {}
-        """Where the units of each part are of a job that has several."""
+        """Nodes and units of each part."""
         self._down: dict[int, int] = {}
-        """Since when nodes are down that are not booted yet."""
         self._downtime: list[tuple[int, int, int]] = []
         self._first = np.zeros(count, dtype=np.int64)
         self._count = np.zeros(count, dtype=np.int64)
         self._placed = np.empty((2, FIRST_ROOM), dtype=np.int32)
-        """Nodes, and the units on them."""
         self._used = 0
 
     def placed(self, place: int, start: int, nodes: Ints, units: Ints) -> None:
-        """A job has a reservation, or another than before."""
+        """Record a reservation."""
         self.start[place] = start
         end = self._used + len(nodes)
         if end > self._placed.shape[1]:
@@ -76,25 +71,25 @@ class Recorder:
         self._used = end
 
     def withdrawn(self, place: int) -> None:
-        """A job has no reservation any more, if it had one."""
+        """Drop a reservation."""
         self.start[place] = NO_TIME
         self._count[place] = 0
         self.taken.pop(place, None)
         self.parts.pop(place, None)
 
     def nodes_of(self, place: int) -> NDArray[np.int32]:
-        """The nodes of a job's reservation, ascending; none without one."""
+        """Return the reserved nodes, ascending."""
         first = self._first[place]
         return self._placed[0, first : first + self._count[place]]
 
     def placement(self, place: int) -> tuple[Ints, Ints]:
-        """The nodes of a job's reservation and its units on them."""
+        """Return reserved nodes and units."""
         span = slice(self._first[place], self._first[place] + self._count[place])
         nodes, units = self._placed[:, span].astype(np.int64)
         return nodes, units
 
     def switched(self, nodes: Ints, moments: Ints, *, up: bool) -> None:
-        """The nodes are shut down from these moments on, or are to be up at them."""
+        """Record shutdowns, or boots that end at these moments."""
         for node, moment in zip(nodes.tolist(), moments.tolist(), strict=True):
             if up:
                 self._downtime.append((node, self._down.pop(node), moment))
@@ -102,40 +97,40 @@ class Recorder:
                 self._down[node] = moment
 
     def downtime(self) -> Downtime:
-        """When nodes were down."""
+        """Return downtimes."""
         for_ever = [(node, since, FOREVER) for node, since in self._down.items()]
         spans = np.array(sorted([*self._downtime, *for_ever]), dtype=np.int64).reshape(-1, 3)
         return Downtime(*spans.T.copy())
 
     def predicted(self, place: int, duration: int, rule: str) -> None:
-        """A job that arrives is expected to run for so long."""
+        """Record a predicted duration."""
         self.expected[place] = duration
         self.rules[place] = rule
 
     def decided(self, now: int, decision: Solved) -> None:
-        """A model has decided."""
+        """Record a decision."""
         if self._keep is not None and decision.asked is not None:
             self._keep(len(self.solved), decision.asked)
         self.solved.append((now, replace(decision, asked=None)))
 
     def ended(self, place: int, now: int) -> None:
-        """A job's units have ended."""
+        """Record a job's end."""
         self.finish[place] = now
         self.settled += 1
 
     def failed(self, place: int, now: int) -> None:
-        """A job's nodes have failed, and it with them."""
+        """Record a job's failure with its nodes."""
         self.cut[place] = now - self.start[place]
         self.ended(place, now)
 
     def rejected(self, place: int, reason: str) -> None:
-        """A job will never run, and why."""
+        """Record a rejection."""
         self.reasons[place] = reason
         self._count[place] = 0
         self.settled += 1
 
     def _pack(self, more: int) -> None:
-        """Make room for `more` nodes, and drop what jobs held before they moved."""
+        """Make room, and drop old reservations."""
         offsets = offsets_of(self._count)
         room = int(offsets[-1]) + more
         placed = np.empty((2, room + room // 4 + FIRST_ROOM), dtype=np.int32)
@@ -145,7 +140,6 @@ class Recorder:
         self._first = offsets[:-1].copy()
 
     def _gathered(self, row: int, offsets: Ints) -> NDArray[np.int32]:
-        """Nodes (row 0) or units (row 1) of all jobs, one after the other."""
         gathered = np.empty(offsets[-1], dtype=np.int32)
         for low in range(0, len(self._first), _BLOCK):
             jobs = slice(low, min(low + _BLOCK, len(self._first)))
@@ -154,7 +148,7 @@ class Recorder:
         return gathered
 
     def schedule(self, jobs: Sequence[Actual], kinds: tuple[str, ...]) -> Schedule:
-        """The record as a schedule, jobs in the order given."""
+        """Return the schedule of these jobs."""
         status = [
             Status.REJECTED
             if place in self.reasons
@@ -189,11 +183,9 @@ class Recorder:
         )
 
     def _chose(self, jobs: Sequence[Actual]) -> bool:
-        """Whether any job had several requests; those that were rejected have them still."""
         return bool(self.taken) or any(len(job.asked.requests) > 1 for job in jobs)
 
     def _parts_of(self, jobs: Sequence[Actual]) -> PartsOfJobs | None:
-        """The parts of all jobs, if any has several."""
         of_jobs = [job.asked.requests[0].parts if job.asked.requests else () for job in jobs]
         if max(map(len, of_jobs), default=0) < 2:
             return None

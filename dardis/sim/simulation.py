@@ -1,7 +1,6 @@
-"""What happens to jobs, whoever decides: they arrive, follow each other and end, in one order of events.
+"""Simulated world: jobs arrive, follow each other and end, in one order of events.
 
-It is the world, not a scheduler: it alone knows runtimes, lets time pass, tells those who give turns what has happened,
-and keeps the record of what they say.
+The simulation alone knows runtimes. It notifies the dispatcher's turns and records their decisions.
 """
 
 from __future__ import annotations
@@ -26,22 +25,19 @@ from dardis.turns import Turn, Turns
 from dardis.wire.effects import Deed, Placed, Rejected, Solved, Switched
 
 Progress = Callable[[int, int], None]
-"""What is called with (jobs settled, jobs in all)."""
+"""Called with settled and total jobs."""
 NO_HOSTS = LocalHosts(())
-"""For turns that ask nobody."""
 
 MOST_WAKES = 1_000_000
-"""How often turns may want to be had where nothing is left to happen but what they do: a year has half as many minutes.
-"""
+"""Most wake-ups without events: a year has half as many minutes."""
 NO_SITE = Platform("", ())
-"""One that takes whatever is submitted."""
+"""A site that accepts all jobs."""
 
 
 class Simulation:
     """One run of jobs in (submit, number) order.
 
-    At one instant ends come first, then what else happens at the site, then arrivals (batched); or first what happens
-    at the site, then arrivals, then each end by itself.
+    Order within an instant, batched: ends, site events, arrivals. Otherwise: site events, arrivals, then single ends.
     """
 
     def __init__(
@@ -49,10 +45,9 @@ class Simulation:
         keep: Keep | None = None, site: Platform = NO_SITE, happens: Sequence[SiteEvent] = (), *,
         distinct: bool = False,
     ) -> None:  # fmt: skip
-        """Fill the queue of events with the arrivals of all jobs that follow no other, and what `happens` at the site.
+        """Schedule arrivals of jobs without predecessors, and the site events `happens`.
 
-        The site says what its users may do, whoever decides when and where jobs run. `distinct`: units of a job are on
-        different nodes.
+        `site` applies its rules for users. `distinct`: units of a job run on different nodes.
         """
         self.jobs = list(jobs)
         self.recorder = Recorder(len(self.jobs), keep)
@@ -61,15 +56,15 @@ class Simulation:
         self.site = Site(site, distinct=distinct)
         self._happens = happens
         self._in: set[int] = set()
-        """Places of the jobs that have been taken and have come to no end."""
+        """Accepted, unfinished jobs."""
         self._lockstep = Lockstep(hosts, self)
         self._ending, self._happening, self._lapsing, self._arrival = (0, 1, 2, 3) if turns.batched else (3, 0, 1, 2)
         self._events = EventQueue()
         self._place = {job.number: place for place, job in enumerate(self.jobs)}
         self._version = [0] * len(self.jobs)
-        """How often each job was placed: an end that was expected before is void."""
+        """Number of placements; ends of earlier ones are void."""
         self._several: dict[int, Actual] = {}
-        """Jobs with alternatives that have been placed as one of them, as they were before."""
+        """Placed jobs with alternatives, before the choice."""
         self._followers: dict[int, list[int]] = {}
         first = []
         for place, job in enumerate(self.jobs):
@@ -81,21 +76,20 @@ class Simulation:
         self._events.fill(first)
         self._events.fill((event.at, self._happening, place, place) for place, event in enumerate(happens))
         self._begun = self._decided = 0
-        """Since when CPU time is counted nowhere yet, in ns of the clock; what of it is the instant's decision so far.
-        """
+        """Start of unassigned CPU time in ns, and the decision's part so far."""
 
     def run(self, progress: Progress | None = None) -> None:
-        """Run until every job has ended or been rejected."""
+        """Run until all jobs have ended or been rejected."""
         now = self._run_on(progress)
         while self._give_up(now):
             now = self._run_on(progress)
-        if self.recorder.settled != len(self.jobs):  # a machine has forgotten one: a defect, not a result
+        if self.recorder.settled != len(self.jobs):  # a lost job is a defect
             raise ProtocolError(f"{len(self.jobs) - self.recorder.settled} jobs neither ran nor were rejected")
 
     def _give_up(self, now: int) -> bool:
-        """Reject who waits for what will not happen; whether there was anybody.
+        """Reject jobs that wait in vain; return success.
 
-        First those whom the nodes that are left don't hold: the others may have waited behind them alone.
+        Jobs too large for the remaining nodes go first, as others may wait only behind these.
         """
         reasons = {place: self.site.why_never(place, self.jobs[place].asked) for place in sorted(self._in)}
         vain = [place for place, reason in reasons.items() if reason]
@@ -111,7 +105,6 @@ class Simulation:
         return True
 
     def _run_on(self, progress: Progress | None) -> int:
-        """Run until nothing more happens; when that is."""
         events, turns = self._events, self._turns
         alone, last = 0, NO_TIME
         while True:
@@ -144,7 +137,7 @@ class Simulation:
                 progress(self.recorder.settled, len(self.jobs))
 
     def _see_that_time_goes_on(self, alone: int, last: int, now: int) -> None:
-        """Raise ProtocolError for turns that want to be had for ever: so often nothing else has happened."""
+        """Raise ProtocolError for endless wake-ups."""
         if now <= last:
             raise ProtocolError(f"asked at {last} s, it wants to be asked again at {now} s")
         if alone > MOST_WAKES:
@@ -152,7 +145,6 @@ class Simulation:
             raise ProtocolError(f"{left} jobs wait at {now} s: nothing has happened at the last {MOST_WAKES} wakes")
 
     def _instant(self, now: int) -> None:
-        """Let all events of an instant happen."""
         while (event := self._events.pop_before((now + 1,))) is not None:
             if event[1] == self._arrival:
                 self._arrive(event[3], now)
@@ -165,7 +157,7 @@ class Simulation:
                 self._take(self._turns.ended(ended, now), now)
 
     def submit(self, place: int, now: int) -> None:
-        """Hand a job in, if the site takes it."""
+        """Submit a job to the site."""
         asked = self.jobs[place].asked
         if reason := self.site.refusal(asked):
             self._reject(place, reason, now)
@@ -178,7 +170,6 @@ class Simulation:
             self.hand_in(place, now)
 
     def _lapse(self, place: int, now: int) -> None:
-        """A job that has not begun by now does so never."""
         asked = self.jobs[place].asked
         if self.has_begun(place, now) or now <= self.site.last_start(asked):
             return
@@ -187,28 +178,28 @@ class Simulation:
         self._reject(place, self.site.too_late(asked), now)
 
     # ------------------------------------------------------------------------------------------------------------------
-    # What events of the site do to jobs.
+    # Effects of site events on jobs.
 
     def place_of(self, job: JobId) -> int:
-        """Its place among all jobs."""
+        """Return a job's place."""
         return self._place[job]
 
     def is_in(self, place: int) -> bool:
-        """Whether a job has been taken and has come to no end."""
+        """Whether a job is accepted and unfinished."""
         return place in self._in
 
     def has_begun(self, place: int, now: int) -> bool:
-        """Whether a job runs, or will no more."""
+        """Whether a job runs or is over."""
         start = self.recorder.start[place]
         is_over = self.recorder.finish[place] != NO_TIME or place in self.recorder.reasons
         return is_over or (start != NO_TIME and start < now)
 
     def waiting(self, now: int) -> list[int]:
-        """Places of the jobs that those who decide have and that have not begun, in the order of submission."""
+        """Return submitted jobs that have not begun."""
         return [place for place in sorted(self._in) if not self.site.is_held(place) and not self.has_begun(place, now)]
 
     def withdraw(self, places: Sequence[int], now: int) -> None:
-        """Let jobs that have not begun wait no more."""
+        """Withdraw jobs that have not begun."""
         for place in places:
             self._version[place] += 1
             self.recorder.withdrawn(place)
@@ -217,15 +208,15 @@ class Simulation:
             self.tell(Withdrawn(tuple(self.jobs[place].number for place in places)), now)
 
     def tell(self, change: Change, now: int) -> None:
-        """Tell those who decide."""
+        """Notify the dispatcher."""
         self._take(self._turns.changed(change, now), now)
 
     def running(self, now: int) -> list[int]:
-        """Places of the jobs that run."""
+        """Return running jobs."""
         return [place for place in sorted(self._in) if self.has_begun(place, now)]
 
     def kill(self, places: Sequence[int], now: int) -> None:
-        """Let the nodes of jobs fail."""
+        """Fail jobs with their nodes."""
         for place in places:
             self._version[place] += 1
             self.recorder.failed(place, now)
@@ -235,7 +226,7 @@ class Simulation:
             self._take(self._turns.ended([self.jobs[place].number for place in places], now), now)
 
     def hand_in(self, place: int, now: int) -> None:
-        """Submit a job to those who decide, with how long it is expected to run, where somebody predicts that."""
+        """Submit a job to the dispatcher, with a prediction."""
         asked = self.jobs[place].asked
         if self._predictor is not None:
             begun = cpu_ns()
@@ -247,9 +238,9 @@ class Simulation:
         self._take(self._turns.submitted(asked, place, now), now)
 
     def _take(self, turns: Iterable[Turn], now: int) -> None:
-        """Take turns, each to its end.
+        """Perform turns.
 
-        What comes before a turn is counted as a part of it: to read the clock costs as much as to let an event happen.
+        Time before a turn counts to the turn: clock reads are expensive.
         """
         for turn in turns:
             elsewhere = self._lockstep.hold(turn.talk, now)
@@ -264,22 +255,20 @@ class Simulation:
                 self.recorder.decision_ns.append(spent)
 
     def _settle(self) -> int:
-        """CPU ns since the instant began that are no turn's."""
         spent = self._decided + cpu_ns() - self._begun
         self._decided = 0
         return spent
 
     def _arrive(self, place: int, now: int) -> None:
-        """Give a job that arrives its own times, if it arrives later than its trace says."""
         asked = self.jobs[place].asked
         if now > asked.submit:
-            # A job that follows another is submitted when its user has seen the result.
+            # Users submit a following job after they have seen the result.
             late = None if asked.latest is None else asked.latest + now - asked.submit
             asked = replace(asked, submit=now, earliest=max(asked.earliest, now), latest=late)
             self.jobs[place] = replace(self.jobs[place], asked=asked)
 
     def _ends(self, event: Event | None, now: int) -> list[JobId]:
-        """Let this end happen, and where they are told together all of this instant; the jobs that have ended."""
+        """Process ends; return the ended jobs."""
         ended = []
         while event is not None:
             _, _, place, version = event
@@ -297,7 +286,6 @@ class Simulation:
         return ended
 
     def _count_prediction(self, begun: int) -> None:
-        """Count the CPU time since then as that of predictions, and as no decision's."""
         spent = cpu_ns() - begun
         self.recorder.predictor_ns += spent
         self._begun += spent
@@ -308,7 +296,6 @@ class Simulation:
         self._submit_followers(place, now)
 
     def _take_shape(self, place: int, placed: Placed) -> None:
-        """Go on with the job as what it is run as."""
         job = self.jobs[place]
         if len(job.asked.requests) > 1:
             self.recorder.taken[place] = placed.taken
@@ -323,7 +310,7 @@ class Simulation:
             self._events.put(max(job.submit, now + job.think), self._arrival, job.number, follower)
 
     def execute(self, who: Address, deed: Deed, now: int) -> None:  # noqa: ARG002 (whoever says it)
-        """Keep the record of what becomes of jobs and nodes, and let what is placed end in its time."""
+        """Record a deed, and schedule ends."""
         match deed:
             case Placed():
                 place = self._place[deed.job]
@@ -341,6 +328,6 @@ class Simulation:
                 self._reject(place, deed.reason + self.site.judged_by(self.jobs[place].asked), now)
             case Solved():
                 self.recorder.decided(now, deed)
-                self._decided += round(deed.solver_cpu_s * 1e9)  # it works beside this thread, whose clock is read
+                self._decided += round(deed.solver_cpu_s * 1e9)  # the solver runs outside the measured thread
             case Switched():
                 self.recorder.switched(deed.nodes, deed.moments, up=deed.up)

@@ -1,4 +1,4 @@
-"""What becomes of a site as events change it: queues, asks, nodes and reservations, whoever decides on its jobs."""
+"""State of a site under events: queues, jobs, nodes and reservations."""
 
 from __future__ import annotations
 
@@ -32,113 +32,112 @@ from dardis.sim.recorder import Recorder
 
 
 class World(Protocol):
-    """The jobs of a run, as far as events bear on them; they are named by their places."""
+    """Jobs of a run, for site events."""
 
     jobs: list[Actual]
     recorder: Recorder
 
     def place_of(self, job: JobId) -> int:
-        """Its place among all jobs."""
+        """Return a job's place."""
         ...
 
     def is_in(self, place: int) -> bool:
-        """Whether a job has been taken and has come to no end."""
+        """Whether a job is accepted and unfinished."""
         ...
 
     def has_begun(self, place: int, now: int) -> bool:
-        """Whether a job runs, or will no more."""
+        """Whether a job runs or is over."""
         ...
 
     def waiting(self, now: int) -> list[int]:
-        """The jobs that those who decide have and that have not begun, in the order of submission."""
+        """Return submitted jobs that have not begun."""
         ...
 
     def running(self, now: int) -> list[int]:
-        """The jobs that run."""
+        """Return running jobs."""
         ...
 
     def submit(self, place: int, now: int) -> None:
-        """Hand a job in, if the site takes it."""
+        """Submit a job to the site."""
         ...
 
     def hand_in(self, place: int, now: int) -> None:
-        """Submit a job to those who decide."""
+        """Submit a job to the dispatcher."""
         ...
 
     def withdraw(self, places: Sequence[int], now: int) -> None:
-        """Let jobs that have not begun wait no more."""
+        """Withdraw jobs that have not begun."""
         ...
 
     def kill(self, places: Sequence[int], now: int) -> None:
-        """Let the nodes of jobs fail."""
+        """Fail jobs with their nodes."""
         ...
 
     def tell(self, change: Change, now: int) -> None:
-        """Tell those who decide."""
+        """Notify the dispatcher."""
         ...
 
 
 class Site:
-    """A machine and its queues as they have become; what it says of jobs holds for all dispatchers."""
+    """Present machine and queues. Their rules hold for all dispatchers."""
 
     def __init__(self, platform: Platform, *, distinct: bool) -> None:
-        """Nothing has happened. `distinct`: units of a job are on different nodes."""
         self.platform = platform
         self._distinct = distinct
         self.notes: list[str] = []
-        """What could not be done as it was asked for, and why."""
+        """Failed requests, with reasons."""
         self._stopped: dict[str, int] = {}
-        """Since when queues are stopped that are not started yet."""
+        """Stop times of stopped queues."""
         self._held: set[int] = set()
-        """Places of the jobs that have been submitted to these."""
+        """Places of held jobs."""
 
     @property
     def as_it_became(self) -> Platform:
-        """The machine with all that has happened to it."""
+        """The machine with past events."""
         return _with_stops(self.platform, {queue: (since, NOBODY_KNOWS) for queue, since in self._stopped.items()})
 
     def holds(self, place: int, job: Job) -> bool:
-        """Whether a job that is submitted goes no further for now."""
+        """Whether to hold a submitted job."""
         if job.queue in self._stopped:
             self._held.add(place)
         return place in self._held
 
     def is_held(self, place: int) -> bool:
-        """Whether a job waits for its queue to start."""
+        """Whether a job is held."""
         return place in self._held
 
     def refusal(self, job: Job) -> str:
-        """Why a job that is submitted is not taken; empty if it is."""
+        """Return why a job is refused, or empty."""
         return self.platform.refusal(job)
 
     def last_start(self, job: Job) -> int:
-        """The last time at which the job may start (FOREVER: it may at any)."""
+        """Return the last allowed start (FOREVER: any)."""
         return self.platform.last_start(job)
 
     def too_late(self, job: Job) -> str:
-        """Why a job that has not started by then never does."""
+        """Return why a late job never starts."""
         return self.platform.too_late(job)
 
     def judged_by(self, job: Job) -> str:
-        """What to add to why those who decide reject a job."""
+        """Return an addition to a rejection's reason."""
         return self.platform.judged_by(job)
 
     def let_go(self, place: int) -> bool:
-        """Hold a job no more; whether it was held."""
+        """Release a job; return whether it was held."""
         if place in self._held:
             self._held.remove(place)
             return True
         return False
 
     def why_never(self, place: int, job: Job) -> str:
-        """Why a job that waits never starts, where nothing more happens; empty if there is no reason."""
+        """Return why a waiting job never starts, or empty."""
         if place in self._held:
             return f"waits in queue {job.queue}, which is stopped"
         has_failed = any(window.end == NOBODY_KNOWS for window in self.platform.maintenance)
         return "finds no start while nodes have failed" if has_failed else ""
 
     def lacking(self, jobs: Mapping[int, Job]) -> list[int]:
-        """Those of some jobs, by place, whom the nodes that are left could not hold."""
+        """Return the places of jobs too large for the remaining nodes."""
         machine = lay_out(self.platform).machine
         failed = {node for window in machine.maintenance if window.end == NOBODY_KNOWS for node in window.nodes}
         left = np.delete(np.arange(machine.node_count), sorted(failed))
@@ -155,7 +154,7 @@ class Site:
         return [place for place, job in jobs.items() if not hold(job)]
 
     def happen(self, event: SiteEvent, world: World, now: int) -> None:
-        """Let an event happen."""
+        """Apply an event."""
         match event:
             case QueueStopped(queue=queue):
                 self._stopped[queue] = now
@@ -177,14 +176,12 @@ class Site:
                 self._reserve(name, world, now)
 
     def _submit_held(self, queue: str, world: World, now: int) -> None:
-        """Hand in who has waited for a queue to start."""
         mine = [place for place in self._held if world.jobs[place].queue == queue]
         self._held.difference_update(mine)
         for place in sorted(mine):
             world.hand_in(place, now)
 
     def _change(self, event: JobChanged, world: World, now: int) -> None:
-        """Let a job ask for something else, if it has not begun."""
         place = world.place_of(event.job)
         if world.has_begun(place, now):
             self.notes.append(f"at {now} s job {event.job} is to be changed, and has begun or will not")
@@ -202,7 +199,6 @@ class Site:
             world.submit(place, now)
 
     def _see_what_fails(self, nodes: tuple[int, ...], world: World, now: int) -> None:
-        """Nodes fail, with all that runs on them."""
         failed = lay_out(self.platform).standing_on(nodes)
         world.kill(
             [place for place in world.running(now) if np.isin(world.recorder.nodes_of(place), failed).any()], now
@@ -211,7 +207,7 @@ class Site:
         self._lay_out(replace(self.platform, maintenance=(*self.platform.maintenance, window)), world, now)
 
     def _reserve(self, name: str, world: World, now: int) -> None:
-        """Let a reservation stand, if there is room for it beside who runs (thesis eq. 4.5)."""
+        """Grant a reservation beside running jobs (thesis eq. 4.5)."""
         asked = next(one for one in self.platform.reservations if one.name == name)
         lacks = _lacks(self.platform, asked, self._held_by_others(world, now))
         if lacks is not None:
@@ -221,7 +217,7 @@ class Site:
         self._lay_out(replace(self.platform, reservations=standing), world, now)
 
     def _held_by_others(self, world: World, now: int) -> list[tuple[int, Ints, Ints]]:
-        """Of the jobs that run outside of reservations until when at most, on which nodes, and what they have there."""
+        """(walltime end, nodes, amounts) of jobs outside reservations."""
         held = []
         for place in world.running(now):
             asked, start = world.jobs[place].asked, world.recorder.start[place]
@@ -233,7 +229,6 @@ class Site:
         return held
 
     def _lay_out(self, platform: Platform, world: World, now: int) -> None:
-        """Tell those who decide that the machine is another; who waits asks anew."""
         self.platform = platform
         places = world.waiting(now)
         world.withdraw(places, now)
@@ -243,7 +238,6 @@ class Site:
 
 
 def _with_stops(platform: Platform, spans: dict[str, tuple[int, int]]) -> Platform:
-    """The platform with queues that were stopped."""
     queues = tuple(
         replace(queue, stopped=(*queue.stopped, spans[queue.name])) if queue.name in spans else queue
         for queue in platform.queues
@@ -252,7 +246,6 @@ def _with_stops(platform: Platform, spans: dict[str, tuple[int, int]]) -> Platfo
 
 
 def _come_back(platform: Platform, nodes: tuple[int, ...], now: int) -> Platform:
-    """The platform on which these nodes, which had failed, are there from now on."""
     windows = []
     for window in platform.maintenance:
         back = set(window.nodes).intersection(nodes) if window.end == NOBODY_KNOWS else set()
@@ -265,9 +258,9 @@ def _come_back(platform: Platform, nodes: tuple[int, ...], now: int) -> Platform
 
 
 def _lacks(platform: Platform, asked: Reservation, running: list[tuple[int, Ints, Ints]]) -> int | None:
-    """A node that will not have what is asked for, as others run there until their walltimes, or it has failed.
+    """A node without room for a reservation beside others, or None.
 
-    `running`: for each job until when, on which nodes, and what it has of each, shape (nodes, kinds).
+    `running`: (walltime end, nodes, amounts of shape (nodes, kinds)) by job.
     """
     kept = asked.kept(platform.capacity, platform.kinds)
     others = [other for other in platform.reservations if other.stands]

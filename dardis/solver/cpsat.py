@@ -1,7 +1,4 @@
-"""Bounded runs of CP-SAT: within deterministic time the same model, hints, budget and seed give the same answer.
-
-Models are built with OR-Tools' own `CpModel`; this module makes them, so that nobody else imports OR-Tools.
-"""
+"""Bounded CP-SAT runs; equal model, hints, deterministic budget and seed give equal answers."""
 
 from __future__ import annotations
 
@@ -42,50 +39,49 @@ __all__ = [
 ]
 
 _POLL_S = 0.05
-"""How often a run is asked whether it shall stop."""
 
 _LARGEST_SEED = (1 << 31) - 1
-"""Of a solver's seeds; ours may be larger."""
+"""Largest CP-SAT seed; ours may be larger."""
 
 BoundProgress = Callable[[float, float], None]
-"""Called with the objective of every new solution and the bound at that time."""
+"""Called with the objective of each solution, and the bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A run's result, and the values of all variables by their index; no values where nothing was found."""
+    """Result and values of all variables by index; empty without a solution."""
 
     result: Result
     all_values: Ints
 
     def values(self, variables: Iterable[IntVar]) -> Ints:
-        """Values of variables in the solution, which there must be."""
+        """Values in the solution."""
         return self.all_values[np.fromiter((variable.index for variable in variables), np.int64)]
 
 
 def new_model() -> CpModel:
-    """An empty model."""
+    """Empty model."""
     from ortools.sat.python import cp_model
 
     return cp_model.CpModel()
 
 
 def domain(intervals: Iterable[Sequence[int]]) -> Domain:
-    """The whole numbers of closed intervals `[low, high]`, which may overlap and come in any order."""
+    """Integers of closed intervals `[low, high]`, in any order."""
     from ortools.sat.python import cp_model
 
     return cp_model.Domain.from_intervals([list(interval) for interval in intervals])
 
 
 def weighted_sum(parts: Iterable[LinearExpr | int], weights: Iterable[int]) -> LinearExpr:
-    """The sum of expressions times whole weights."""
+    """Weighted sum of expressions."""
     from ortools.sat.python import cp_model
 
     return cp_model.LinearExpr.weighted_sum(list(parts), list(weights))
 
 
 def begin_with(model: CpModel, answer: Answer) -> None:
-    """Let the next run of a model begin with an answer's values, all of them."""
+    """Set hints from an answer."""
     model.clear_hints()  # type: ignore[no-untyped-call]
     for index, value in enumerate(answer.all_values.tolist()):
         model.add_hint(model.get_int_var_from_proto_index(index), value)
@@ -99,9 +95,9 @@ def solve(
     stop: Callable[[], bool] | None = None,
     notes_when: bool = False,
 ) -> Answer:
-    """Run a model within a budget. `stop` is asked many times a second; Ctrl-C ends the run at once and goes on up.
+    """Run a model within a budget; `stop` is polled, and Ctrl-C stops the run and is raised.
 
-    `notes_when`: the result tells when solutions were found.
+    `notes_when`: record times of solutions.
     """
     solver = _solver(budget)
     stopped = False
@@ -127,7 +123,7 @@ _STATUS = {
     "INFEASIBLE": SolverStatus.INFEASIBLE,
     "UNKNOWN": SolverStatus.UNKNOWN,
 }
-"""By OR-Tools' names. An invalid model is a defect of ours, not an outcome: it is not here."""
+"""By OR-Tools' names; an invalid model is a defect."""
 
 
 def _solver(budget: Budget) -> CpSolver:
@@ -177,7 +173,7 @@ def _answer(solver: CpSolver, status: SolverStatus, budget: Budget, stopped: boo
     elif stopped:
         ended = Ended.STOPPED
     else:
-        # The wall clock may stop a run a little early; what has not spent its budget was stopped by it.
+        # The wall clock may stop a run slightly early: a run with unspent budget was stopped by the guard.
         spent = response.deterministic_time >= 0.99 * budget.deterministic_s
         spent = spent or (budget.conflicts is not None and response.num_conflicts >= budget.conflicts)
         spent = spent or (budget.first_only and found)
@@ -186,7 +182,7 @@ def _answer(solver: CpSolver, status: SolverStatus, budget: Budget, stopped: boo
         status=status,
         ended=ended,
         objective=float(response.objective_value) if found else None,
-        # Before anything is found it may be no bound at all but 0.
+        # Before a first solution, 0 may be no bound.
         bound=float(response.best_objective_bound) if found else None,
         deterministic_s=float(response.deterministic_time),
         cpu_s=cpu_s,

@@ -1,4 +1,4 @@
-"""Bounded runs of HiGHS and GLOP on (mixed integer) linear programmes, and the largest flow through a network."""
+"""Bounded runs of HiGHS and GLOP on linear programs, and maximum flow."""
 
 from __future__ import annotations
 
@@ -24,19 +24,18 @@ class Search:
     """Bounds of a run."""
 
     nodes: int
-    """Of its branch-and-bound tree, at most; the first one is solved in any case."""
+    """Most branch-and-bound nodes; the first is always solved."""
     seed: int = 1
 
 
 def maximise(
     program: LinearProgram, whole: Bools, search: Search, known: Floats | None = None
 ) -> tuple[Result, Floats | None]:
-    """The best values that are found, None if there are none; those that `whole` names are whole numbers.
+    """Return the result and best values, or None; variables in `whole` are integers.
 
-    `known` are values that a run may begin with.
-
-    HiGHS has one thread: its options say so (MathOpt's own parameter for threads it refuses).
+    `known`: values to start from.
     """
+    # HiGHS runs one thread by its own options, as MathOpt refuses its parameter.
     from ortools.math_opt.python import mathopt
 
     model = mathopt.Model.from_model_proto(_proto(program, whole))
@@ -45,7 +44,7 @@ def maximise(
     )
     parameters.highs.int_options["threads"] = 1
     parameters.highs.string_options["parallel"] = "off"
-    # To begin anew when the first node has fixed some takes two fifths of a search for winners, and hardly ever pays.
+    # Restarts after the first node take two fifths of a search for winners, and hardly ever pay.
     parameters.highs.bool_options["mip_allow_restart"] = False
     variables = list(model.variables())
     beginning = None
@@ -86,7 +85,6 @@ def _result(solved: mathopt.SolveResult, cpu_s: float) -> Result:
 
 
 def _proto(program: LinearProgram, whole: Bools) -> model_pb2.ModelProto:
-    """The programme as MathOpt keeps it: made from arrays, which is a tenth of the work of adding terms one by one."""
     from ortools.math_opt import model_pb2
 
     proto = model_pb2.ModelProto()
@@ -101,7 +99,7 @@ def _proto(program: LinearProgram, whole: Bools) -> model_pb2.ModelProto:
     proto.linear_constraints.ids.extend(range(len(program.row_lower)))
     proto.linear_constraints.lower_bounds.extend(program.row_lower.tolist())
     proto.linear_constraints.upper_bounds.extend(program.row_upper.tolist())
-    # By row and then by column, and no place twice.
+    # By row, then column, without duplicates.
     places, entry = np.unique(program.row * len(whole) + program.column, return_inverse=True)
     proto.linear_constraint_matrix.row_ids.extend((places // len(whole)).tolist())
     proto.linear_constraint_matrix.column_ids.extend((places % len(whole)).tolist())
@@ -114,7 +112,7 @@ def _proto(program: LinearProgram, whole: Bools) -> model_pb2.ModelProto:
 class LinearProgram:
     """Maximise `objective @ x` with `lower <= x <= upper` and `row_lower <= A @ x <= row_upper`.
 
-    A has `value[i]` at (`row[i]`, `column[i]`), entries of one place add up; infinite bounds are no bounds.
+    A has `value[i]` at (`row[i]`, `column[i]`); duplicates add up. Infinite bounds are no bounds.
     """
 
     objective: Floats
@@ -129,10 +127,9 @@ class LinearProgram:
 
 @dataclass(frozen=True, slots=True)
 class LpAnswer:
-    """A run's result with the values of the variables, and what one more of each row's bound would bring.
+    """Result, values, and duals by row; empty without a solution.
 
-    Both are empty where nothing was found. They are floats with a solver's tolerances: who needs a proof makes it of
-    the duals.
+    Floats have solver tolerances.
     """
 
     result: Result
@@ -141,9 +138,9 @@ class LpAnswer:
 
 
 def solve_lp(program: LinearProgram, budget: Budget) -> LpAnswer:
-    """Run a linear programme within a budget, whose workers and seed mean nothing here.
+    """Solve a linear program within a budget, without workers and seed.
 
-    The status is OPTIMAL or UNKNOWN: GLOP does not reliably tell an infeasible programme from an unbounded one.
+    Status is OPTIMAL or UNKNOWN, as GLOP may confuse infeasible and unbounded.
     """
     from ortools.linear_solver.python import model_builder_helper as helper
 
@@ -189,7 +186,7 @@ def _answer(solver: ModelSolverHelper, budget: Budget) -> LpAnswer:
 
 
 def largest_flow(tail: Ints, head: Ints, capacity: Ints, source: int, sink: int) -> Ints:
-    """The flow on each arc, from node `tail[i]` to `head[i]`, when as much as can be goes from source to sink."""
+    """Maximum flow per arc, from `tail[i]` to `head[i]`; ValueError on overflow."""
     from ortools.graph.python.max_flow import SimpleMaxFlow
 
     network = SimpleMaxFlow()

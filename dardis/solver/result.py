@@ -1,4 +1,4 @@
-"""The outcome of a bounded solver run, and the thread that it runs in."""
+"""Result of a bounded solver run, and its thread."""
 
 from __future__ import annotations
 
@@ -16,59 +16,59 @@ if TYPE_CHECKING:
 
 
 class SolverStatus(StrEnum):
-    """What a run knows at its end."""
+    """Knowledge at the end of a run."""
 
     OPTIMAL = "optimal"
-    """A solution, and none is better."""
+    """The solution is best."""
     FEASIBLE = "feasible"
-    """A solution; a better one may exist."""
+    """A better solution may exist."""
     INFEASIBLE = "infeasible"
-    """There is no solution."""
+    """No solution exists."""
     UNKNOWN = "unknown"
-    """None was found, nothing is proven: the caller needs an answer of its own."""
+    """No solution found, nothing proven."""
 
 
 class Ended(StrEnum):
     """Why a run ended."""
 
     PROVEN = "proven"
-    """Nothing was left to search."""
+    """Search complete."""
     BUDGET = "budget"
-    """Its deterministic time was spent: the next run with the same inputs ends the same."""
+    """Deterministic time spent; repeatable."""
     GUARD = "guard"
-    """The wall clock stopped it: the next run may get further."""
+    """Stopped by the wall clock; not repeatable."""
     STOPPED = "stopped"
-    """The caller stopped it."""
+    """Stopped by the caller."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Bounds of a run. `deterministic_s` is work counted in about seconds, `guard_s` seconds of the wall clock."""
+    """Bounds of a run: `deterministic_s` of work, `guard_s` of wall clock."""
 
     deterministic_s: float
     guard_s: float = math.inf
     workers: int = 1
-    """Searches that take turns, in a fixed order; one alone has no large neighbourhood search."""
+    """Searches in fixed turns; one worker has no large neighbourhood search."""
     seed: int = 1
     conflicts: int | None = None
-    """Dead ends that are met at most (None: any number), where the solver counts them."""
+    """Most conflicts (None: any)."""
     linear: int | None = None
-    """How much of a model the solver also relaxes to a linear one, 0 to 2 (None: as it likes)."""
+    """Linear relaxation, 0 to 2 (None: solver's choice)."""
     presolve: bool = True
-    """Whether the solver first looks for a simpler model, as long as that may take: no bound here holds for it."""
+    """Simplify the model first; no bound limits this."""
     probing: bool = True
-    """Whether the solver may try every choice before it searches: that is hardly counted as deterministic time."""
+    """Try choices first; hardly counted as deterministic time."""
     first_only: bool = False
-    """Whether the run ends with its first solution."""
+    """End with the first solution."""
 
     def __post_init__(self) -> None:
-        """Refuse a run without bounds."""
+        """Refuse missing bounds."""
         if not 0 < self.deterministic_s < math.inf or self.guard_s <= 0 or self.workers < 1:
             raise ValueError("a run needs a finite deterministic time above 0, a guard above 0 and a worker")
 
 
 def gap(objective: float | None, bound: float | None) -> float | None:
-    """Distance of an objective from its bound, relative to the objective; None where one of them is missing."""
+    """Relative gap of objective and bound, or None."""
     if objective is None or bound is None:
         return None
     return abs(bound - objective) / max(abs(objective), 1e-9)
@@ -76,33 +76,32 @@ def gap(objective: float | None, bound: float | None) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Outcome of a run. `objective` and `bound` are None where there is none."""
+    """Outcome of a run."""
 
     status: SolverStatus
     ended: Ended
     objective: float | None
     bound: float | None
-    """No solution is better, as far as the solver's arithmetic goes."""
+    """Bound within the solver's arithmetic."""
     deterministic_s: float | None = None
-    """Work that was done, where the solver tells."""
+    """Work done."""
     cpu_s: float = 0.0
-    """CPU time of the run, where the solver tells."""
     found_at: tuple[float, ...] = ()
-    """When solutions were found, each better than the one before, in deterministic s, where somebody has asked."""
+    """Deterministic s of each improvement, if requested."""
 
     @property
     def found(self) -> bool:
-        """Whether there is a solution."""
+        """Whether a solution exists."""
         return self.status in {SolverStatus.OPTIMAL, SolverStatus.FEASIBLE}
 
     @property
     def proven(self) -> bool:
-        """Whether the solution is known to be the best."""
+        """Whether the solution is proven best."""
         return self.status is SolverStatus.OPTIMAL
 
     @property
     def gap(self) -> float | None:
-        """Distance of the objective from the bound, relative to the objective; None where one of them is missing."""
+        """Relative gap, or None."""
         return gap(self.objective, self.bound)
 
 
@@ -111,16 +110,13 @@ T = TypeVar("T")
 
 @contextmanager
 def apart(work: Callable[[], T]) -> Iterator[Future[tuple[T, float]]]:
-    """Run it beside this thread: its answer and CPU time, in s, are to be waited for.
-
-    OR-Tools holds back Ctrl-C until it is done; and nobody's own CPU time counts what a solver takes.
-    """
+    """Run `work` in a thread; the future gives answer and CPU time, in s."""
+    # OR-Tools blocks Ctrl-C until done, and the caller's CPU time excludes solver work.
     with ThreadPoolExecutor(max_workers=1) as pool:
         yield pool.submit(_timed, work)
 
 
 def _timed(work: Callable[[], T]) -> tuple[T, float]:
-    """Nothing is decided by the time."""
     whom = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)
     begun = resource.getrusage(whom)
     answer = work()

@@ -1,4 +1,4 @@
-"""Task managers: each serves some jobs, asks all node managers, and decides when and where its jobs run."""
+"""Task managers: query node managers, and decide when and where jobs run."""
 
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ __all__ = [
     "SetUp",
 ]  # fmt: skip
 
-if not TYPE_CHECKING:  # else type checkers would take any name for one
+if not TYPE_CHECKING:  # or type checkers would accept any name
     __getattr__ = found_when_used(__name__, {
         "late.timers": ("LateByTimers",),
         "late.late_manager": ("LateByTurns",),

@@ -1,7 +1,6 @@
-"""Whole rounds by a call of the only pool, where it is in this process; and rounds of jobs that share a message.
+"""Complete rounds in one call of a local pool, and joint messages.
 
-Calls are for those who take the earliest start of what all nodes offer, where claims are final at once. Messages that
-would have been said are counted as if they had been.
+Saved messages are counted.
 """
 
 from __future__ import annotations
@@ -30,10 +29,9 @@ from dardis.wire.messages import Ask, JointAsk, JointOffers, Offers
 
 
 class AtOnce:
-    """What a task manager lets the only pool do for its jobs."""
+    """Rounds of a local pool, for earliest starts and final claims."""
 
     def __init__(self, setup: SetUp, negotiation: Negotiation, sets: NodeSets, pool: LocalNodes) -> None:
-        """Work on the jobs of a negotiation, and count as it does."""
         self._pool = pool
         self._negotiation = negotiation
         self._sets = sets
@@ -46,14 +44,14 @@ class AtOnce:
         self._distinct = setup.units_per_node is UnitsPerNode.DISTINCT
 
     # ------------------------------------------------------------------------------------------------------------------
-    # A job that has no reservation.
+    # Jobs without a reservation.
 
     def may_seek(self, state: JobState) -> bool:
-        """Whether the pool may look for the job's start; a deadline bounds where it is looked for."""
+        """Whether the pool may search: no deadline."""
         return self._serves and state.job.latest is None
 
     def seek(self, state: JobState, now: int) -> list[Effect]:
-        """Take the earliest start; nothing where there is none."""
+        """Reserve the earliest start."""
         job = state.job
         request = np.array(job.request, dtype=np.int64)
         span = max(job.walltime, SHORTEST_WINDOW_S)
@@ -68,14 +66,14 @@ class AtOnce:
         return [self._take(state, found.start, found.nodes, found.units)]
 
     # ------------------------------------------------------------------------------------------------------------------
-    # Jobs that may start earlier on their own nodes.
+    # Jobs with a reservation that may start earlier on the same nodes.
 
     def may_improve(self, states: Iterable[JobState]) -> bool:
-        """Whether the pool may look for earlier starts: all of these have reservations."""
+        """Whether the pool may find earlier starts for these reserved jobs."""
         return self._improves and all(state.nodes is not None for state in states)
 
     def improve(self, states: Iterable[JobState], now: int) -> list[Effect]:
-        """Take earlier starts of those who have any."""
+        """Move jobs to earlier starts."""
         asking = [state for state in states if max(now, state.job.earliest) < state.start]
         if not asking:
             return []
@@ -92,7 +90,7 @@ class AtOnce:
         return self._improved(asking, self._pool.improve(improve, now))
 
     def _improved(self, asking: Sequence[JobState], found: Improved) -> list[Effect]:
-        """Take note of who has moved, and of how often each was asked: a batch again behind one that moves."""
+        """Count queries in batches; each move starts a new batch."""
         moved = dict(zip(found.place.tolist(), range(len(found.place)), strict=True))
         effects: list[Effect] = []
         begin, batch = 0, FIRST_BATCH
@@ -112,7 +110,6 @@ class AtOnce:
         return effects
 
     def _take(self, state: JobState, start: int, nodes: Ints, units: Ints) -> Placed:
-        """Have what the pool has reserved."""
         self._negotiation.count_claim(state, len(nodes))
         state.start, state.nodes, state.units, state.fills = start, nodes, units, None
         state.hosts, state.claim = (FIRST_HOST,), state.asks
@@ -120,7 +117,7 @@ class AtOnce:
 
 
 def together(asks: Sequence[Ask]) -> list[Ask | JointAsk]:
-    """The asks of some jobs, one each, to a host: those for samples of the same kind in one message."""
+    """Join queries for samples of the same kind in one message."""
     alike: dict[tuple[object, ...], list[Ask]] = {}
     single: list[Ask | JointAsk] = []
     for ask in asks:
@@ -155,7 +152,7 @@ def _joined(asks: Sequence[Ask]) -> JointAsk:
 
 
 def taken_apart(joint: JointOffers) -> Iterator[tuple[JobId, Offers]]:
-    """Each job with the offers to it."""
+    """Split an answer by job."""
     offset = joint.offset.tolist()
     about = zip(joint.job.tolist(), joint.rounds.tolist(), joint.about.tolist(), pairwise(offset), strict=True)
     for job, number, (horizon, last_end, down_until), (low, high) in about:

@@ -1,6 +1,6 @@
-"""What a task manager says to node managers for its jobs: rounds of questions, where to look next, and claims.
+"""Dialogue with node managers: rounds of queries, next windows, and claims.
 
-It finds starts and takes what it is told to take; what becomes of a round that is over, whoever holds it decides.
+The owner decides on the result of each round.
 """
 
 from __future__ import annotations
@@ -38,17 +38,16 @@ from dardis.wire.codec import opened
 from dardis.wire.effects import Effect, Rejected, SetTimer, ToHosts
 
 Conclude = Callable[[Round, int], list[Effect]]
-"""Called with a round that is over, and the time; says what is to be done."""
+"""Called with a finished round and the time; returns effects."""
 
 
 class Negotiation:
-    """The rounds and the claims of a task manager's jobs."""
+    """Rounds and claims of a task manager."""
 
     def __init__(
         self, setup: SetUp, layout: Layout, seed: int, reach: Reach, address: ManagerAddress, claims: Claims,
         conclude: Conclude,
     ) -> None:  # fmt: skip
-        """`address` is where hosts of a tree send their answers, less than 0."""
         self._setup = setup
         self._reach = reach
         self._layout = layout
@@ -60,32 +59,32 @@ class Negotiation:
             setup.drawn, desired_binds, setup.profile is ProfileRule.SOFT, setup.grain, layout.hours
         )
         self.outside_desired = outside_desired(setup.profile_split) if self.rules.hard else ""
-        """Why a hard profile may allow a job no start; else empty."""
+        """Why a hard profile may forbid all starts."""
         self._asking = Asking(layout, reach, address, claims.resend, claims.gone)
         self.states: dict[JobId, JobState] = {}
         self._rounds: dict[int, Round] = {}
         self._next_round = 0
         self.sampling = Sampling(layout, reach.sample, seed) if reach.sample else None
-        """Whom jobs ask first; None: all."""
+        """First samples; None: query all nodes."""
         self.messages = 0
-        """Messages between its jobs and node managers, one for each node, less those that only measure."""
+        """Messages with node managers, counted per node, without measurements."""
         self.renegotiations = 0
-        """Asks and claims after the first, over its jobs."""
+        """Queries and claims after the first."""
 
     def add(self, job: Job) -> JobState:
-        """Take a new job; what is known of it."""
+        """Add a job."""
         state = self.states[job.number] = JobState(job)
         return state
 
     def forget(self, number: JobId) -> None:
-        """Drop a job that has ended."""
+        """Drop a finished job."""
         del self.states[number]
         self._claims.forget(number)
         if self.sampling is not None:
             self.sampling.drop(number)
 
     def cannot_hold(self, state: JobState) -> list[Effect]:
-        """Reject a job that the empty machine could not hold."""
+        """Reject a job too large for the machine."""
         job = state.job
         distinct = self._setup.units_per_node is UnitsPerNode.DISTINCT
         could = could_hold(job, self._layout.sets, distinct=distinct)
@@ -94,14 +93,14 @@ class Negotiation:
         return [Rejected(job.number, too_large(job, self._layout.kinds, could), state.tried)]
 
     def to_all(self, message: say.Message) -> ToHosts:
-        """A message that all hosts answer, where none is lost."""
+        """Return a message that all hosts answer."""
         return self._asking.all_hosts(message)
 
     # ------------------------------------------------------------------------------------------------------------------
-    # Questions.
+    # Queries.
 
     def search(self, number: JobId, now: int) -> list[Effect]:
-        """Search anew for a job that has no reservation."""
+        """Start a new search."""
         state, sample = self.states[number], 0
         if self.sampling is not None:
             self.sampling.drop(number)
@@ -112,7 +111,7 @@ class Negotiation:
         return first_search(state.job, self._claims.soonest(state.job, now), now, self.rules, sample, state.asks)
 
     def ask_for(self, state: JobState, search: Search, now: int) -> list[Effect]:
-        """Ask for a job's starts in a window."""
+        """Query the starts of a job in a window."""
         nodes = search.sample or self._layout.asked(state.job.groups)
         quota = quota_of(search, state.job.units, nodes, self._setup.grain)
         return self.ask([state], [search], [quota], now)
@@ -120,9 +119,9 @@ class Negotiation:
     def ask(
         self, states: list[JobState], searches: list[Search], quotas: list[int], now: int, *, asks_again: bool = False
     ) -> list[Effect]:
-        """Ask for starts of some jobs in one message; who only asks again goes on with his search if it brings none."""
+        """Query several jobs. `asks_again`: keep their own searches."""
         for state, search in zip(states, searches, strict=True):
-            self.count_rounds(state, 1, 0)  # whom it goes to counts when it is sent
+            self.count_rounds(state, 1, 0)  # nodes are counted when the query is sent
             if not asks_again:
                 state.search = search
         same_nodes = self._setup.backfill_scope is BackfillScope.SAME_NODES
@@ -139,7 +138,7 @@ class Negotiation:
         return self._send(Round(ask.round, states, searches, ask, self._asking.whom(ask, states), asks_again), ask, now)
 
     def measure(self, this: Round, chosen: Pick, now: int) -> list[Effect]:
-        """Ask for what was chosen of a round as if all nodes were up, where one that is down could have held it."""
+        """Repeat a query as if all nodes were up, if a sleeping node could hold an earlier start."""
         state, desired_binds = this.states[chosen.place], this.searches[chosen.place].desired_binds
         first, last = max(now, state.job.earliest), min(chosen.start, this.down_until) - 1
         search = in_hours(Search(0, first, last, first, last, desired_binds, quota=False), state.job, self.rules)
@@ -155,14 +154,13 @@ class Negotiation:
         )
 
     def note_measured(self, this: Round) -> None:
-        """Take note of what start a job would have had, had all nodes been up, by a round that measures."""
+        """Record a measured start."""
         state = this.states[0]
         first = next(picks(this, self._setup.selection, self._seed), None) if this.offers else None
         earlier = [first.start] if first is not None else [start for _, start in this.starts]
         state.if_all_were_up = min([state.if_all_were_up, *earlier])
 
     def _send(self, this: Round, ask: say.Ask, now: int) -> list[Effect]:
-        """Send a round's message, and remember that answers to it are the round's."""
         job = this.states[0].job
         this.number, this.sent, this.relay, this.passed_over = ask.round, ask, None, 0
         self._rounds[ask.round] = this
@@ -178,7 +176,7 @@ class Negotiation:
     # Answers.
 
     def handle(self, message: say.Message, now: int) -> list[Effect]:
-        """Take an answer, a timer or the news of a death; return what is to be done."""
+        """Handle an answer, a timer or a host loss."""
         match message:
             case say.Offers():
                 self._claims.hear(message.host, message.incarnation)
@@ -207,12 +205,11 @@ class Negotiation:
         return self._claims.handle(message, now)
 
     def _ask_the_silent(self, this: Round, timer: say.Timer, now: int) -> list[Effect]:
-        """Ask those again that have not answered: the ask or the answer may be lost."""
         sends = self._asking.again(this, self._claims.patience(this.states[0].job.number))
         return [*sends, SetTimer(now + self._claims.resend, timer)]
 
     def _over(self, this: Round, now: int) -> list[Effect]:
-        """Go on with what was answered: sums that hold a start are followed by an ask for candidates."""
+        """Evaluate answers. Sums with a start lead to a candidates query."""
         del self._rounds[this.number]
         if this.sums is not None and not this.starts:
             this.starts = starts_of(this, self._setup.selection, self._seed)
@@ -221,29 +218,28 @@ class Negotiation:
         return self._conclude(this, now)
 
     def found(self, this: Round) -> Iterator[Pick]:
-        """What the set-up takes of each ask of a round that is over, in turn, which has a start."""
+        """Return the picks of a finished round, by query."""
         if this.offers:
             return picks(this, self._setup.selection, self._seed)
         return iter(()) if this.candidates is None else picks_of_candidates(this)
 
     def lacks_answers(self, this: Round) -> bool:
-        """Whether a round lacks answers of hosts that are not known to be dead."""
+        """Whether reachable hosts have not answered."""
         return self._asking.lacks_answers(this)
 
     def look_on(self, this: Round, now: int) -> list[Effect]:
-        """Ask for the next window of a job whose round brought no start; nothing when no window is left."""
+        """Query the next window, if any."""
         state, search = this.states[0], this.searches[0]
         if this.starts or not this.answered:
             return self._claims.later(state, now, slow=self.lacks_answers(this))
         following = self._following(state, search, this, now)
         if following is None:
             return []
-        # Where answers take time, a window gets old.
+        # Answers take time, so the window may begin too early by now.
         first = self.rules.starts_of(state.job).opens(max(following.first, self._claims.soonest(state.job, now)))
         return self.ask_for(state, replace(following, first=first, last=max(following.last, first)), now)
 
     def _following(self, state: JobState, search: Search, this: Round, now: int) -> Search | None:
-        """What a job asks after a round without a start: a sample that does not hold it is widened, up to all nodes."""
         if search.hears:
             window = begin(state.job, self._claims.soonest(state.job, now), self.rules, this.horizon)
             return replace(window, sample=search.sample, draw=search.draw)
@@ -253,18 +249,18 @@ class Negotiation:
         return replace(search, sample=wider, quota=self.rules.drawn) if wider else self._first_search(state, 0, now)
 
     def nowhere(self, this: Round, now: int) -> list[Effect]:
-        """What a job does that has found no start anywhere."""
+        """Handle a job without a start."""
         return self._claims.nowhere(this.states[0], self.outside_desired, now, slow=self.lacks_answers(this))
 
     # ------------------------------------------------------------------------------------------------------------------
     # Claims.
 
     def claim(self, this: Round, chosen: Pick, now: int) -> list[Effect]:
-        """Claim what was chosen of a round that is over."""
+        """Claim a pick."""
         return self.take(this.states[chosen.place], this.incarnations(self._layout.host_of), chosen, now)
 
     def take(self, state: JobState, incarnations: Mapping[HostId, int], chosen: Pick, now: int) -> list[Effect]:
-        """Claim nodes for a job, of hosts in these incarnations."""
+        """Claim nodes on hosts in these incarnations."""
         self.count_claim(state, len(chosen.nodes))
         confirms = confirms_of(state, incarnations, chosen, self._layout, tentative=self._claims.tentative)
         state.start, state.nodes, state.units = chosen.start, chosen.nodes, chosen.units
@@ -274,27 +270,27 @@ class Negotiation:
         return self._claims.claim(state, confirms, now)
 
     def hold(self, state: JobState, has: Pick) -> None:
-        """Let a job have what the only host has given it."""
+        """Record a reservation by the only host."""
         self.count_claim(state, len(has.nodes))
         state.start, state.nodes, state.units, state.fills = has.start, has.nodes, has.units, None
         state.hosts, state.claim = (FIRST_HOST,), state.asks
 
     # ------------------------------------------------------------------------------------------------------------------
-    # What is counted.
+    # Counters.
 
     @property
     def nodes(self) -> int:
-        """How many nodes the machine has."""
+        """Number of nodes."""
         return self._layout.bounds[-1]
 
     def count_rounds(self, state: JobState, rounds: int, nodes: int) -> None:
-        """Count a job's questions to so many nodes together, with the answers."""
+        """Count a job's queries to `nodes` nodes in total, with answers."""
         self.renegotiations += rounds - (state.asks == 0)
         state.asks += rounds
         self.messages += 2 * nodes
 
     def count_round_of(self, states: Sequence[JobState]) -> None:
-        """Count a question of each of these jobs to the nodes that it holds, with the answers."""
+        """Count a query to each job's own nodes."""
         for state in states:
             assert state.nodes is not None
             self.renegotiations += state.asks != 0
@@ -302,7 +298,7 @@ class Negotiation:
             self.messages += 2 * len(state.nodes)
 
     def count_claim(self, state: JobState, nodes: int) -> None:
-        """Count a job's claim of so many nodes."""
+        """Count a claim."""
         self.renegotiations += state.claims > 0
         state.claims += 1
         self.messages += nodes

@@ -1,7 +1,4 @@
-"""Plans ahead: each job looks for the start that its set-up likes best, and reserves it at once.
-
-It serves any number of jobs, and gets out of early ends what can be got by asking again.
-"""
+"""Planned reservations: each job reserves its best start at once."""
 
 from __future__ import annotations
 
@@ -22,61 +19,60 @@ from dardis.wire.effects import Effect
 
 
 class PlannedManager:
-    """The agents of some jobs. Events come in by `submit`, `ask_again`, `retry` and `handle`; effects go out."""
+    """Agent of jobs with planned reservations."""
 
     def __init__(
         self, setup: SetUp, layout: Layout, seed: int, reach: Reach = EVERY_HOST,
         address: ManagerAddress = ONLY_MANAGER, make_claims: Callable[[Retry], Claims] = lambda _: FinalClaims(),
         *, pool: LocalNodes | None = None,
     ) -> None:  # fmt: skip
-        """`make_claims` says how claims become reservations; it is handed what lets a job search anew.
+        """Start without jobs.
 
-        `address` is where hosts of a tree send their answers, less than 0. `pool`: all nodes, where they are in this
-        process, all are asked and always up, and nobody else speaks before a talk is over: it holds whole rounds.
+        `make_claims`: makes claims, given the callback for a new search. `address`: for answers of a host tree, below
+        0. `pool`: all nodes, if local, always up and queried together.
         """
         claims = make_claims(self.retry)
         self._negotiation = Negotiation(setup, layout, seed, reach, address, claims, self._conclude)
         self._at_once = None if pool is None else AtOnce(setup, self._negotiation, layout.sets, pool)
         self._asking_again = AskingAgain(setup.backfill_scope, self._negotiation.rules, self._negotiation.sampling)
         self._measures = not setup.drawn and not claims.tentative
-        """Whether it asks what start a job would have had, had all nodes been up (a drawn one says nothing)."""
+        """Whether to measure starts with all nodes up."""
 
     @property
     def messages(self) -> int:
-        """Messages between its jobs and node managers, one for each node, less those that only measure."""
+        """Messages with node managers, counted per node, without measurements."""
         return self._negotiation.messages
 
     @property
     def renegotiations(self) -> int:
-        """Asks and claims after the first, over its jobs."""
+        """Queries and claims after the first."""
         return self._negotiation.renegotiations
 
     def attempts(self, number: JobId) -> int:
-        """Windows that the job has tried in its last search (thesis 5.3.6)."""
+        """Return the windows tried in the last search (thesis 5.3.6)."""
         return self._negotiation.states[number].tried
 
     def hosts(self, number: JobId) -> tuple[HostId, ...]:
-        """The hosts of its reservation, ascending; none without one."""
+        """Return the hosts of a reservation."""
         return self._negotiation.states[number].hosts
 
     def submit(self, job: Job, now: int) -> list[Effect]:
-        """Take a new job and ask for it."""
+        """Add a job and search."""
         self._negotiation.add(job)
         return self.retry(job.number, now)
 
     def retry(self, number: JobId, now: int) -> list[Effect]:
-        """Search anew for a job that has no reservation."""
+        """Start a new search."""
         state = self._negotiation.states[number]
         if self._at_once is not None and self._at_once.may_seek(state):
             return self._at_once.seek(state, now) or self._negotiation.search(number, now)
         return self._negotiation.search(number, now)
 
     def ask_again(self, numbers: Iterable[JobId], now: int, freed_until: int = 0) -> list[Effect]:
-        """Let jobs ask again, in this order, after something was freed; those that gain by it move.
+        """Let jobs query again, in order, after nodes became free.
 
-        All of them have reservations, and ask for starts in `[now, start)`, or, of all nodes, also for their own start
-        on other nodes; or none has, and they ask for starts in `[now, freed_until)`: only a run that begins before then
-        can use what was freed.
+        Either all jobs have reservations or none. Reserved jobs query `[now, start)`, and with all nodes also their own
+        start. Others query `[now, freed_until)`: later starts cannot use the freed nodes.
         """
         states = [self._negotiation.states[number] for number in numbers]
         if self._at_once is not None and self._at_once.may_improve(states):
@@ -85,19 +81,18 @@ class PlannedManager:
         return self._ask_batch(now)
 
     def refused(self, number: JobId, now: int) -> list[Effect]:
-        """Give back what hosts hold of a claim that another has refused, and search anew."""
+        """Release a claim, and search again."""
         return self._negotiation.states[number].give_back() + self.retry(number, now)
 
     def forget(self, number: JobId) -> None:
-        """Drop a job that has ended."""
+        """Drop a finished job."""
         self._negotiation.forget(number)
 
     def handle(self, message: say.Message, now: int) -> list[Effect]:
-        """Take a message at time `now`; return what is to be done."""
+        """Handle a message."""
         return self._negotiation.handle(message, now)
 
     def _conclude(self, this: Round, now: int) -> list[Effect]:
-        """Take what a round has found, or look on."""
         if this.measures is not None:
             self._negotiation.note_measured(this)
             return self._claim(*this.measures, now)
@@ -116,7 +111,6 @@ class PlannedManager:
         )
 
     def _move(self, this: Round, chosen: Pick | None, now: int) -> list[Effect]:
-        """Let the first of those that asked again have what it has found, and the others go on."""
         if chosen is None:
             self._asking_again.nobody_moved()
             return self._ask_batch(now)
@@ -124,14 +118,13 @@ class PlannedManager:
         return self._take(this, chosen, now)
 
     def _ask_batch(self, now: int) -> list[Effect]:
-        """Let the next jobs ask again, in one message."""
         batch, searches = self._asking_again.next_batch(now)
         if not batch:
             return []
         return self._negotiation.ask(batch, searches, [-1] * len(batch), now, asks_again=True)
 
     def _take(self, this: Round, chosen: Pick, now: int) -> list[Effect]:
-        """Claim what was chosen; where nodes that are down held offers back, ask first what it would have been."""
+        """Claim a pick. First measure if sleeping nodes held offers back."""
         asks = self._negotiation.measure(this, chosen, now) if self._measures else []
         return asks or self._claim(this, chosen, now)
 

@@ -1,4 +1,4 @@
-"""One round: the asks that went out together, the offers that came back, and what the set-up picks from them."""
+"""One round: queries, offers and picks."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _GENERATORS = {
 }  # fmt: skip
 
 ALL_NODES: tuple[Ints, Ints] = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
-"""The sample, as (offset, nodes), of those that ask all nodes."""
+"""The sample (offset, nodes) of a query to all nodes."""
 MOST_DRAWN_FROM = 1 << 22
-"""Instants of a grid (eight years of minutes) beyond which nodes offer all their runs instead of drawing from it."""
+"""Most grid instants for draws (eight years of minutes); beyond, nodes offer all runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """The first ask of a round that found a start: its place in the round, when, and on which nodes."""
+    """A start found by a round. `place`: of its query."""
 
     place: int
     start: int
@@ -46,38 +46,37 @@ class Pick:
 
 @dataclass(slots=True)
 class JobState:
-    """What a task manager knows of one of its jobs. `nodes` and `units` are its reservation's, None without one."""
+    """A task manager's record of a job. `nodes` and `units`: reserved, or None."""
 
     job: Job
     asks: int = 0
-    """Rounds so far, counted from 1: names the claims, and keys the draws of a first search."""
+    """Rounds so far. Names claims, and keys first draws."""
     claims: int = 0
     search: Search | None = None
     start: int = 0
     nodes: Ints | None = None
     units: Ints | None = None
     hosts: tuple[HostId, ...] = ()
-    """Where its reservation is."""
+    """Hosts of the reservation."""
     claim: int = 0
-    """The `asks` that its reservation was claimed by."""
     fills: bool | None = None
-    """Whether its nodes can hold no more of its units than they do: it can do without none of them; None: not known."""
+    """Whether the job's units fill the reserved nodes; None: unknown."""
     if_all_were_up: int = FOREVER
-    """The earliest start known that it could have had, had all nodes been up (never: none was held back)."""
+    """Earliest known start with all nodes up (FOREVER: none was held back)."""
 
     def give_back(self) -> list[Effect]:
-        """Hold nothing any more, where that is final at once; what its hosts are told."""
+        """Drop a reservation; return releases."""
         told: list[Effect] = [Send(host, say.Release(self.job.number, self.claim)) for host in self.hosts]
         self.nodes, self.units, self.hosts = None, None, ()
         return told
 
     @property
     def tried(self) -> int:
-        """Windows that it has tried in its last search (thesis 5.3.6); 0 where it did not search."""
+        """Windows of the last search (thesis 5.3.6)."""
         return 0 if self.search is None else self.search.attempt + 1
 
     def holds(self, pick: Pick) -> bool:
-        """Whether that is what it has reserved."""
+        """Whether `pick` equals the reservation."""
         return (
             self.nodes is not None
             and self.units is not None
@@ -89,35 +88,31 @@ class JobState:
 
 @dataclass(slots=True)
 class Round:
-    """Asks of some jobs that share a message, and the offers to them so far, by host."""
+    """Queries of some jobs in one message, and the offers so far."""
 
     number: int
     states: list[JobState]
     searches: list[Search]
     ask: say.Ask
     hosts: tuple[HostId, ...] | None
-    """Who was asked; None: all."""
+    """Queried hosts; None: all."""
     asks_again: bool
-    """Whether the jobs ask again after something was freed (earlier starts, or any), instead of searching."""
+    """Whether the jobs query again after nodes became free."""
     offers: dict[HostId, say.Offers] = field(default_factory=dict)
     sent: say.Ask = field(init=False)
-    """What was asked last: `ask`, or candidates for it."""
     expires: int = FOREVER
-    """When it goes on without those who have not answered."""
     relay: say.Relay | None = None
-    """What that went down the tree of hosts as."""
     passed_over: int = 0
-    """How many hosts it has named as gone, at most."""
+    """Most hosts in `relay.gone`."""
     measures: tuple[Round, Pick] | None = None
-    """What is to be claimed when it is known what it would have been with all nodes up, and the round it is from."""
+    """The round and pick to claim after this measurement."""
     sums: say.Sums | None = None
-    """What all nodes offer together, where sums are asked for."""
     starts: list[tuple[int, int]] = field(default_factory=list)
-    """The start selected of the sums for each ask, by its place, that has one: candidates are asked for these."""
+    """(place, start) of each query with a start in the sums."""
     candidates: say.Candidates | None = None
 
     def joined(self) -> tuple[Ints, Ints]:
-        """All hosts' offers, ask by ask, nodes ascending: (rows, offset)."""
+        """Return all offers as (rows, offset), by query, nodes ascending."""
         offers = [self.offers[host] for host in sorted(self.offers)]
         if len(offers) == 1:
             return offers[0].rows, offers[0].offset
@@ -127,11 +122,11 @@ class Round:
 
     @property
     def answered(self) -> bool:
-        """Whether anybody has answered, also for candidates where these were asked for."""
+        """Whether answers are here, also for candidates if queried."""
         return bool(self.offers) or (self.sums is not None and (self.candidates is not None or not self.starts))
 
     def incarnations(self, host_of: Callable[[Ints], Ints]) -> dict[HostId, int]:
-        """Which incarnation of each host has answered, or at least of those that may be chosen."""
+        """Return the incarnations of answering hosts, or at least of candidates."""
         if self.candidates is None:
             return {host: offer.incarnation for host, offer in self.offers.items()}
         rows = self.candidates.rows
@@ -140,7 +135,7 @@ class Round:
 
     @property
     def nodes_asked(self) -> int | None:
-        """How many nodes were asked, a node once for each job; None: all of them for each."""
+        """Queried nodes over all jobs; None: all for each job."""
         if len(self.ask.sample_offset):
             return len(self.ask.sample)
         if self.ask.held_only:
@@ -152,22 +147,22 @@ class Round:
 
     @property
     def horizon(self) -> int:
-        """From then on nothing changes on any node that answered."""
+        """Time of the last change on answering nodes."""
         return max(answer.horizon for answer in self._answers())
 
     @property
     def down_until(self) -> int:
-        """When the last node that is down now could be up."""
+        """Latest time at which a sleeping node could be up."""
         return max(answer.down_until for answer in self._answers())
 
     @property
     def last_end(self) -> int:
-        """When the last reservation of the nodes that answered ends."""
+        """End of the last reservation on answering nodes."""
         return max(answer.last_end for answer in self._answers())
 
 
 def quota_of(search: Search, units: int, nodes: int, grain: int) -> int:
-    """Start times a node offers so that `units` nodes must agree on one (thesis 5.3.2); -1 for all there are."""
+    """Return the starts per node that let `units` nodes agree on one (thesis 5.3.2); -1: all starts."""
     if search.hears:
         return 0
     instants = (search.last - search.first) // grain + 1
@@ -178,7 +173,7 @@ def quota_of(search: Search, units: int, nodes: int, grain: int) -> int:
 
 
 def note_whether_full(state: JobState, layout: Layout, setup: SetUp) -> None:
-    """See whether a job needs all nodes that it holds: then these can mostly say no at once."""
+    """Record whether a job needs all its nodes, which allows early refusals."""
     if state.fills is None and state.nodes is not None:
         distinct = setup.units_per_node is UnitsPerNode.DISTINCT
         state.fills = layout.most_units(state.nodes, state.job.request, distinct=distinct) == state.job.units
@@ -189,10 +184,9 @@ def make_ask(
     asks_again: bool, held_only: bool, as_if_up: bool = False, want: int = say.ROWS,
     sample: tuple[Ints, Ints] = ALL_NODES,
 ) -> say.Ask:  # fmt: skip
-    """Build the message that asks for all these jobs at once.
+    """Build the query for all these jobs.
 
-    A job that asks again may do so several times in one instant, as others in its message move: its draws are keyed
-    by that instant, so that they do not depend on who shares a message.
+    Repeated queries key draws by their instant, so draws do not depend on other jobs in the message.
     """
     draws = [search.first if asks_again else state.asks for state, search in zip(states, searches, strict=True)]
     rows = [
@@ -228,7 +222,7 @@ def make_ask(
 def confirms_of(
     state: JobState, incarnations: Mapping[HostId, int], chosen: Pick, layout: Layout, *, tentative: bool
 ) -> dict[HostId, say.Confirm]:
-    """Build what the hosts of the chosen nodes are told, by host."""
+    """Return the claim messages by host."""
     job = state.job
     request = np.array(job.request, dtype=np.int64)
     confirms = {}
@@ -241,18 +235,16 @@ def confirms_of(
 
 
 def _draw(seed: int, job: int, attempt: int) -> Draw:
-    """What a job that selects a start draws from."""
     numbers = count()
     return lambda bound: int(common_starts.drawn(seed, job, attempt, next(numbers), bound))
 
 
 def _taken(policy: SelectionPolicy, spans: Ints, ask: say.Ask, place: int, seed: int) -> int:
-    """The instant that a policy takes for one of the asks."""
     return policy.take(spans, _draw(seed, int(ask.job[place]), int(ask.draw_key[place])))
 
 
 def starts_of(this: Round, policy: SelectionPolicy, seed: int) -> list[tuple[int, int]]:
-    """The start that a policy takes of the sums of each ask, by its place, which has one."""
+    """Return (place, start) of each query with a start in the sums."""
     ask, found = this.ask, []
     assert this.sums is not None
     for place, (low, high) in enumerate(pairwise(this.sums.offset.tolist())):
@@ -266,9 +258,9 @@ def starts_of(this: Round, policy: SelectionPolicy, seed: int) -> list[tuple[int
 
 
 def ask_for_candidates(number: int, this: Round) -> say.Ask:
-    """Build the message that asks for the best nodes for the starts that were selected.
+    """Build the query for the best nodes of selected starts.
 
-    Whoever offers all runs need not look further than the start.
+    Nodes with all runs need only the start.
     """
     ask, places = this.ask, [place for place, _ in this.starts]
     start = np.array([start for _, start in this.starts], dtype=np.int64)
@@ -282,7 +274,7 @@ def ask_for_candidates(number: int, this: Round) -> say.Ask:
 
 
 def picks_of_candidates(this: Round) -> Iterator[Pick]:
-    """What the set-up takes of each ask that has a start, in turn, if the candidates hold it."""
+    """Iterate over picks with enough candidates."""
     assert this.candidates is not None
     best, offset = this.candidates.rows, this.candidates.offset
     for i, (place, start) in enumerate(this.starts):
@@ -296,12 +288,12 @@ def picks_of_candidates(this: Round) -> Iterator[Pick]:
 
 
 def picks(this: Round, policy: SelectionPolicy, seed: int) -> Iterator[Pick]:
-    """Every ask with a common start, in turn, and what a policy takes of it."""
+    """Iterate over picks with a common start."""
     ask = this.ask
     rows, offset = this.joined()
     if len(rows) == 0:
         return
-    most = min(int(ask.units.max()), len(rows))  # each node of them in a row at least
+    most = min(int(ask.units.max()), len(rows))  # each chosen node has at least one row
     nodes, units = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
     result = np.empty(3, dtype=np.int64)
     asks = ask.columns
@@ -322,7 +314,6 @@ def _first_taken(
     rows: Ints, offset: Ints, ask: say.Ask, begin: int, choice: common_starts.Choice, policy: SelectionPolicy,
     nodes: Ints, units: Ints, result: Ints,
 ) -> None:  # fmt: skip
-    """As `selection.first_start`, with the start that a policy takes."""
     result[0] = common_starts.NONE
     for i in range(begin, len(ask.job)):
         mine = rows[offset[i] : offset[i + 1]]

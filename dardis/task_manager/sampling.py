@@ -1,7 +1,6 @@
-"""Less than everybody: which nodes a job asks first, and how many it asks when they do not hold it.
+"""Samples of queried nodes, and their growth.
 
-Chance draws two nodes for each place of the sample, and the one with fewer cores reserved by this task manager's own
-jobs is asked: what it knows costs no messages. Nothing here takes time of all nodes but to begin with.
+Two nodes are drawn per place; the node with fewer own reserved cores is queried.
 """
 
 from __future__ import annotations
@@ -21,38 +20,36 @@ from dardis.task_manager.search_windows import Search
 from dardis.wire.messages import Ask
 
 WIDER = 4
-"""How many times as large the next sample is."""
+"""Growth of the next sample."""
 
 
 class Sampling:
-    """The samples of a task manager's jobs, and what it has reserved for them on each node."""
+    """Samples of own jobs, and their reserved cores."""
 
     def __init__(self, layout: Layout, nodes_a_unit: int, seed: int) -> None:
-        """Begin with nothing reserved."""
         self._layout = layout
         self._cores = layout.cores_place
         self._nodes_a_unit = nodes_a_unit
         self._seed = seed
         self.hints: Ints = np.zeros(layout.bounds[-1], dtype=np.int64)
-        """Cores that its own jobs have reserved on each node, for now or later."""
+        """Own reserved cores by node."""
         self._placed: dict[JobId, tuple[Ints, Ints]] = {}
 
     def first(self, job: Job) -> int:
-        """How many nodes a job asks first; 0 for all."""
+        """Return a first sample's size; 0: all."""
         return self._or_all(self._nodes_a_unit * job.units, job)
 
     def wider(self, job: Job, size: int) -> int:
-        """How many it asks when a sample of this size did not hold it; 0 for all."""
+        """Return the next sample's size; 0: all."""
         return self._or_all(WIDER * size, job)
 
     def _or_all(self, size: int, job: Job) -> int:
-        """Half of the nodes are not worth a sample."""
         return size if 2 * size < self._layout.asked(job.groups) else 0
 
     def nodes_of(
         self, states: Sequence[JobState], searches: Sequence[Search], *, asks_again: bool
     ) -> tuple[Ints, Ints]:
-        """The samples of jobs that share a message, as (offset, nodes); who moves asks his own nodes, too."""
+        """Return samples as (offset, nodes). Moving jobs add their nodes."""
         parts = []
         for state, search in zip(states, searches, strict=True):
             job, nodes = state.job, np.empty(search.sample, dtype=np.int64)
@@ -65,7 +62,7 @@ class Sampling:
         return np.cumsum([0, *map(len, parts)]), np.concatenate(parts)
 
     def place(self, state: JobState) -> None:
-        """Take note of what a job has reserved, instead of what it had before."""
+        """Replace a reservation."""
         assert state.nodes is not None
         assert state.units is not None
         self.drop(state.job.number)
@@ -74,14 +71,14 @@ class Sampling:
         self._placed[state.job.number] = state.nodes, cores
 
     def drop(self, job: JobId) -> None:
-        """Take note that a job has nothing reserved any more."""
+        """Drop a reservation."""
         if job in self._placed:
             nodes, cores = self._placed.pop(job)
             self.hints[nodes] -= cores
 
 
 def part_of(ask: Ask, first: int, last: int) -> Ask:
-    """What the host of the nodes `[first, last)` is asked: of a sample it gets only its own nodes."""
+    """Return the query for the nodes `[first, last)`."""
     mine = (first <= ask.sample) & (ask.sample < last)
     if mine.all():
         return ask
@@ -90,7 +87,7 @@ def part_of(ask: Ask, first: int, last: int) -> Ask:
 
 
 def only(ask: Ask, place: int) -> tuple[Ints, Ints]:
-    """The sample of one of the jobs of a message, (offset, nodes); both empty where all nodes are asked."""
+    """Return one job's sample as (offset, nodes)."""
     if len(ask.sample_offset) == 0:
         return ask.sample_offset, ask.sample
     nodes = ask.sample[ask.sample_offset[place] : ask.sample_offset[place + 1]]

@@ -1,4 +1,4 @@
-"""Where a task manager looks next when a window brought no start (thesis 5.3.6, and DESIGN's windows that double)."""
+"""The next window after a window without a start (thesis 5.3.6)."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from dardis.model.job import SHORTEST_WINDOW_S, Job
 from dardis.model.queues import ALWAYS, Starts
 
 SHIFTS = 3
-"""Shifted windows that are tried before the one after the last reservation's end (thesis 5.3.6)."""
+"""Shifts before the window after the last reservation (thesis 5.3.6)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """One window `[first, last]` of starts, as a step in the search for the first window that holds a start.
+    """A window `[first, last]` of starts: one step of a search.
 
-    `earliest` and `latest` bound the attempt's whole window; `latest` is None without a deadline: as far as anything
-    changes. `quota` says that nodes offer a few start times, not all.
+    `earliest` and `latest` bound the attempt; `latest` is None without a deadline: up to the last change. `quota`:
+    nodes offer a few starts, not all.
     """
 
     attempt: int
@@ -28,56 +28,55 @@ class Search:
     desired_binds: bool
     quota: bool
     once: bool = False
-    """Whether no other window is tried."""
+    """Whether no window follows."""
     hears: bool = False
-    """Whether nothing is offered: it is asked from when on nothing changes any more."""
+    """Whether nodes report only their last change."""
     sample: int = 0
-    """How many nodes are asked; 0: all."""
+    """Queried nodes; 0: all."""
     draw: int = 0
-    """Keys the draw of the sample."""
     is_last: bool = False
-    """Whether it begins where nothing changes any more, as the last window of an attempt in hours does."""
+    """Whether the window begins after the last change."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchRules:
-    """What of a set-up and a machine the search depends on.
+    """Settings of the search.
 
-    `drawn`: nodes offer a quota, out of the whole window at once; else all they have, in windows that double.
-    `desired_binds`: the desired profile binds; `soft`: until no start is left that does.
+    `drawn`: nodes offer a quota from the whole window; else all starts, in doubling windows. `desired_binds`: the
+    desired profile binds. `soft`: while a start satisfies the profile.
     """
 
     drawn: bool
     desired_binds: bool
     soft: bool
     grain: int = 1
-    """Distance of the start times that are considered, in s."""
+    """Step of starts, in s."""
     hours: Mapping[str, Starts] = field(default_factory=dict)
-    """When jobs may start, by queue, for those that are not always open."""
+    """Start hours of queues with limited hours."""
 
     def starts_of(self, job: Job) -> Starts:
-        """When the job's queue lets it start."""
+        """Return the queue's start hours."""
         return self.hours.get(job.queue, ALWAYS)
 
     @property
     def hard(self) -> bool:
-        """Whether no start is ever taken that the desired profile does not allow."""
+        """Whether the desired profile always binds."""
         return self.desired_binds and not self.soft
 
     def binds_at(self, job: Job, now: int) -> bool:
-        """Whether the desired profile binds a start at `now`: a soft one counts less than the job's deadline."""
+        """Whether the desired profile binds at `now`. Deadlines outrank soft profiles."""
         return self.desired_binds and not (self.soft and job.latest is not None and now >= job.latest)
 
 
 def _limit(search: Search, job: Job, rules: SearchRules, horizon: int) -> int:
-    """Last start of the attempt's whole window; without a deadline the first of the grid after all changes."""
+    """Last start of the attempt; without a deadline, the first grid point after all changes."""
     if search.latest is not None:
         return search.latest
     return rules.starts_of(job).opens(max(horizon, search.earliest)) + rules.grain - 1
 
 
 def in_hours(search: Search, job: Job, rules: SearchRules) -> Search | None:
-    """Return the first part of the window in which the job's queue lets it start; None: there is none."""
+    """Return the first part of the window within queue hours, or None."""
     starts = rules.starts_of(job)
     first = starts.opens(search.first)
     if first > search.last:
@@ -86,21 +85,19 @@ def in_hours(search: Search, job: Job, rules: SearchRules) -> Search | None:
 
 
 def open_window(search: Search, job: Job, rules: SearchRules, horizon: int) -> Search:
-    """Return the search at the first window of its attempt in which the job may start, or of the next that has one."""
+    """Return the attempt's first window within queue hours, or a later one."""
     found = _opened(_whole_window(search, job, rules, horizon), job, rules, horizon, search.earliest)
     assert found is not None, "the last window of all holds an instant at which the job may start"
     return found
 
 
 def _opened(search: Search | None, job: Job, rules: SearchRules, horizon: int, last_end: int) -> Search | None:
-    """Return the window, or where the job may not start in it the first after it in which it may."""
     while search is not None and (found := in_hours(search, job, rules)) is None:
         search = _next(replace(search, quota=False), job, rules, horizon, last_end)
     return None if search is None else found
 
 
 def _whole_window(search: Search, job: Job, rules: SearchRules, horizon: int) -> Search:
-    """Return the search at the first window of its attempt, at whatever hour."""
     span = max(job.walltime, SHORTEST_WINDOW_S)
     limit = _limit(search, job, rules, horizon)
     if rules.drawn:
@@ -112,7 +109,7 @@ def _whole_window(search: Search, job: Job, rules: SearchRules, horizon: int) ->
 
 
 def begin(job: Job, now: int, rules: SearchRules, horizon: int) -> Search:
-    """Return the first window that a job asks for. A deadline in the past is a window of one instant."""
+    """Return the first window. A past deadline allows one instant."""
     earliest = max(job.earliest, now)
     latest = None if job.latest is None else max(job.latest, earliest)
     blank = Search(0, earliest, latest, earliest, earliest, rules.desired_binds, rules.drawn)
@@ -120,10 +117,10 @@ def begin(job: Job, now: int, rules: SearchRules, horizon: int) -> Search:
 
 
 def first_search(job: Job, soonest: int, now: int, rules: SearchRules, sample: int, draw: int) -> Search:
-    """Return what a job asks first, of so many nodes (0: of all).
+    """Return the first query, to `sample` nodes (0: all).
 
-    A drawn window without a deadline ends where nothing changes any more: the job hears first when that is. A sample is
-    asked for the soonest start alone, which none of the other nodes could better, unless it draws.
+    A drawn window without a deadline ends at the last change, reported by nodes first. A sample without draws asks only
+    for the earliest start: no other node offers better.
     """
     if rules.drawn and job.latest is None:
         search = Search(0, max(job.earliest, now), None, now, now, rules.desired_binds, quota=True, hears=True)
@@ -134,12 +131,11 @@ def first_search(job: Job, soonest: int, now: int, rules: SearchRules, sample: i
 
 
 def advance(search: Search, job: Job, rules: SearchRules, horizon: int, last_end: int) -> Search | None:
-    """Return the window to ask for after `search` brought no start; None when no window is left."""
+    """Return the next window, or None."""
     return _opened(_next(search, job, rules, horizon, last_end), job, rules, horizon, last_end)
 
 
 def _next(search: Search, job: Job, rules: SearchRules, horizon: int, last_end: int) -> Search | None:
-    """Return the window after `search`, at whatever hour."""
     if search.once:
         return None
     if search.quota:
@@ -148,13 +144,13 @@ def _next(search: Search, job: Job, rules: SearchRules, horizon: int, last_end: 
     if search.last < limit:
         first = search.last + 1
         return replace(search, first=first, last=min(limit, first + 2 * (first - search.first) - 1), quota=rules.drawn)
-    # In hours windows begin anew, and so does the grid: the last of all begins where nothing changes any more.
+    # Queue hours restart windows and their grid. The last window begins after the last change.
     if rules.starts_of(job).edges and not search.is_last and (search.latest is None or search.attempt > SHIFTS):
         first = rules.starts_of(job).opens(max(horizon, last_end, search.earliest))
         return replace(search, first=first, last=first + rules.grain - 1, quota=rules.drawn, is_last=True)
     if search.desired_binds and rules.soft:
         return _whole_window(replace(search, desired_binds=False), job, rules, horizon)
-    # Where others claim between two rounds, the last reservation may end later than the last window was to begin.
+    # With claims of other jobs between two rounds, the last reservation may end after the planned window.
     if search.latest is None or (search.attempt > SHIFTS and last_end <= search.earliest):
         return None
     length = search.latest - search.earliest
@@ -162,7 +158,7 @@ def _next(search: Search, job: Job, rules: SearchRules, horizon: int, last_end: 
         earliest, latest = search.latest, search.latest + 2 * max(length, 1)
     else:
         earliest = max(last_end, search.earliest)
-        # A hard profile may allow the job only when it changes for the last time.
+        # A hard profile may allow the job only after its last change.
         free = max(earliest, horizon) if rules.hard else earliest
         latest = max(free + max(length, rules.grain - 1), rules.starts_of(job).opens(free) + rules.grain - 1)
     shifted = replace(

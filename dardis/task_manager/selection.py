@@ -1,6 +1,6 @@
-"""Selection policies: which of the common starts that nodes offer a task manager takes (thesis 5.3.3 to 5.3.5, 7.5).
+"""Selection policies for common starts (thesis 5.3.3 to 5.3.5, 7.5).
 
-A policy is a value of a `SelectionPolicy`, and is what a set-up has as `selection`: `--set selection=` takes its name.
+Named in `--set selection=`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dardis.model.arrays import Ints
 from dardis.model.choices import Choice
 
 FROM, TO, INDICES = range(3)
-"""Columns of the common starts: first instant, instant after the last, and the sum of the nodes' fitting indices."""
+"""First instant, instant after the last, sum of fitting indices."""
 Draw = Callable[[int], int]
-"""Draws an integer in [0, n), each equally likely; keyed by seed, job and attempt."""
+"""Uniform draw from [0, n), keyed by seed, job and attempt."""
 
 
 class SelectionPolicy(Choice):
@@ -22,15 +22,15 @@ class SelectionPolicy(Choice):
 
     @property
     def draws(self) -> bool:
-        """Whether the seed has a say; nobody knows better of a policy that says nothing."""
+        """Whether the policy draws (default: yes)."""
         return True
 
     @abstractmethod
     def take(self, spans: Ints, draw: Draw) -> int:
-        """The instant that is taken of `spans` (spans, 3): at least one, ascending, each at least one instant long.
+        """Return the chosen instant from `spans` (spans, 3), ascending and not empty.
 
-        Instants are counted from the first start that the job asked for, in steps of the set-up's grain. The sum of
-        fitting indices (1 unit: 1 << 20) says how much more than the job the machine could hold then.
+        Instants count grain steps from the first requested start. Fitting indices (1 unit: 1 << 20) measure the
+        capacity beyond the job.
         """
 
 
@@ -46,11 +46,11 @@ class Selection(SelectionPolicy):
 
     @property
     def draws(self) -> bool:
-        """Whether the seed has a say."""
+        """Whether the policy draws."""
         return self is Selection.RANDOM
 
     def take(self, spans: Ints, draw: Draw) -> int:
-        """The instant that is taken."""
+        """Return the chosen instant."""
         match self:
             case Selection.MIN_START:
                 return int(spans[0, FROM])

@@ -1,4 +1,4 @@
-"""The set-ups of the thesis by name, and every setting that can be chosen by hand instead."""
+"""The set-ups of the thesis, and their settings."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class BackfillScope(Choice):
 
 @dataclass(frozen=True, slots=True)
 class SetUp(AnySetUp):
-    """What makes one DARDIS scheduler differ from another. Field names are the keys of `--set`."""
+    """Settings of a DARDIS scheduler: keys of `--set`."""
 
     asks_nodes: ClassVar[bool] = True
     samples: ClassVar[bool] = True
@@ -70,12 +70,12 @@ class SetUp(AnySetUp):
 
     @property
     def grain(self) -> int:
-        """Distance of the start times it considers, in s: only drawn ones lie on a grid."""
+        """Step of starts, in s: only drawn starts lie on a grid."""
         return 1 if self.generator is Generator.FIRST else self.start_grain_s
 
     @property
     def drawn(self) -> bool:
-        """Whether nodes offer a quota of start times before they offer all."""
+        """Whether nodes first offer a quota."""
         return self.generator is not Generator.FIRST or self.offers is OfferRule.QUOTA
 
     @property
@@ -107,20 +107,20 @@ SETUPS: dict[str, SetUp] = {
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How task managers reach node managers. The decision is the same for any `arity`, another one with a `sample`."""
+    """Communication with node managers. Decisions depend on `sample`, not on `arity`."""
 
     arity: int = 0
-    """Children of a host in the tree that sums offers; 0: every host answers the task manager (flat)."""
+    """Children per host in the tree that sums offers; 0: no tree."""
     sample: int = 0
-    """Nodes that are asked first, for each unit of the job; 0: all."""
+    """Nodes in the first sample per unit of the job; 0: all."""
 
     def levels(self, hosts: int) -> int:
-        """Levels below the root of the tree of so many hosts; 0 without one."""
+        """Return the tree levels below the root."""
         return levels_below(hosts, self.arity) if self.arity else 0
 
     @property
     def questions(self) -> int:
-        """Questions of a round, one after the other, at most: a tree is asked for sums, then for candidates."""
+        """Most queries of a round: trees need two."""
         return 2 if self.arity else 1
 
 
@@ -129,9 +129,9 @@ EVERY_HOST = Reach()
 
 @dataclass(frozen=True, slots=True)
 class LateSetUp(AnySetUp):
-    """The late set-up's settings. Field names are the keys of `--set`.
+    """Settings of late binding: keys of `--set`.
 
-    It samples nobody: a job that binds late knows what all nodes have published.
+    No samples: all profiles are known.
     """
 
     asks_nodes: ClassVar[bool] = True
@@ -160,7 +160,7 @@ class LateSetUp(AnySetUp):
 
     @property
     def search(self) -> SetUp:
-        """How a job that reserves looks for its earliest start."""
+        """Search for the earliest start."""
         return SetUp(
             Generator.FIRST, Selection.MIN_START, self.node_choice, OnOff.OFF, units_per_node=self.units_per_node,
             profile=self.profile, profile_split=self.profile_split, backfill_scope=BackfillScope.ALL_NODES,

@@ -1,1 +1,1 @@
-"""Carries messages between task managers and the hosts of node managers; decides nothing. Door to mpi4py and pyzmq."""
+"""Message transports. The only importer of mpi4py and pyzmq."""

@@ -1,4 +1,4 @@
-"""The contract between whoever lets virtual time pass and the hosts that hold the node managers."""
+"""Interfaces of transports."""
 
 from __future__ import annotations
 
@@ -13,57 +13,56 @@ from dardis.wire.messages import Ask, Ended, Look, Message, Relay
 
 
 class Machine(Protocol):
-    """A machine as a transport sees it: (state, message, now) to effects."""
+    """State machine: (message, now) to effects."""
 
     def handle(self, message: Message, now: int) -> list[Effect]:
-        """Take a message at time `now`."""
+        """Handle a message at time `now`."""
 
 
 class Hosts(Protocol):
-    """Hosts whose machines take what they are sent in the order in which it was sent."""
+    """Hosts that handle messages in order."""
 
     @property
     def message_bytes(self) -> int:
-        """Payload between host processes so far, as far as it has been told; all of it once they are closed."""
+        """Reported payload bytes; complete after `close`."""
 
     def exchange(self, sends: Sequence[ToHosts], now: int) -> tuple[list[Message], int]:
-        """Deliver at time `now`; return what the hosts answer, hosts ascending, and the CPU ns their machines took."""
+        """Deliver at time `now`; return the answers by host, and the machines' CPU ns."""
 
     def close(self) -> int:
-        """End the hosts; return the CPU ns of their machines that no `exchange` has told yet."""
+        """Stop the hosts; return unreported CPU ns."""
 
 
 class HostDownError(DardisError):
-    """Hosts have not answered in time; whether they have taken what they were sent, nobody knows."""
+    """Hosts have not answered in time. Their state is unknown."""
 
     def __init__(self, hosts: Iterable[HostId]) -> None:
-        """`hosts` are those that have not."""
         self.hosts = tuple(hosts)
         super().__init__("no answer from host " + ", ".join(map(str, self.hosts)))
 
 
 @runtime_checkable
 class HostsHere(Hosts, Protocol):
-    """Hosts whose machines work in the caller's thread."""
+    """Hosts in the caller's thread."""
 
     def deliver(self, sends: Sequence[ToHosts], now: int) -> list[Message]:
-        """Deliver at time `now`; return what the hosts answer, hosts ascending."""
+        """Deliver; return answers by host."""
 
 
 def receivers(said: ToHosts, hosts: int) -> Sequence[HostId]:
-    """Whom a message is for, of so many hosts."""
+    """Return the receiving hosts."""
     return (said.to,) if isinstance(said, Send) else all_hosts(hosts)
 
 
 def awaits_answer(message: Message) -> bool:
-    """Whether a host always answers this, with exactly one message."""
+    """Whether hosts answer this message, with exactly one."""
     return isinstance(message, Ask | Look | Relay) or (isinstance(message, Ended) and message.depth != 0)
 
 
 def answered(
     batch: Sequence[tuple[int, Message]], answers: Callable[[Message, int], list[Message]]
 ) -> list[tuple[int, Message]]:
-    """What a host answers to messages that came together, with their times; to each just what is awaited."""
+    """Return the answers to a batch. Raises ProtocolError for missing or extra answers."""
     told: list[tuple[int, Message]] = []
     for now, message in batch:
         said = answers(message, now)
@@ -74,28 +73,27 @@ def answered(
 
 
 class Outbox:
-    """Messages that nobody answers, by host: they wait for the next one that is answered, and travel with it.
+    """Messages without answers, sent along with the next message with an answer.
 
-    So none is ever under way when another is sent, by whatever route.
+    So none is in transit when another is sent.
     """
 
     def __init__(self, hosts: int) -> None:
-        """Hold nothing yet."""
         self._waiting: list[list[tuple[int, Message]]] = [[] for _ in range(hosts)]
 
     def put(self, host: HostId, message: Message, now: int) -> None:
-        """Add a message of time `now`."""
+        """Add a message."""
         self._waiting[host].append((now, message))
 
     def take(self, host: HostId) -> list[tuple[int, Message]]:
-        """All that waits for a host, with its times, in order."""
+        """Remove and return a host's messages."""
         taken, self._waiting[host] = self._waiting[host], []
         return taken
 
     def take_encoded(
         self, hosts: Iterable[HostId], encoded: Callable[[Sequence[tuple[int, Message]]], bytes]
     ) -> dict[HostId, bytes]:
-        """All that waits for some hosts; what is the same for several is encoded once."""
+        """Remove and return encoded messages; equal batches are encoded once."""
         payloads: dict[tuple[tuple[int, int], ...], bytes] = {}
         taken: dict[HostId, bytes] = {}
         for host in hosts:
@@ -107,6 +105,6 @@ class Outbox:
         return taken
 
     def load(self, relay: Relay) -> Relay:
-        """Let all that waits travel with a question to all hosts."""
+        """Attach all messages to a query."""
         parcels = [(host, now, message) for host in all_hosts(len(self._waiting)) for now, message in self.take(host)]
         return replace(relay, parcels=parcels) if parcels else relay

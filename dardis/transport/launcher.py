@@ -1,4 +1,4 @@
-"""What an MPI launcher has told this process by its environment; MPI itself is not touched."""
+"""MPI launchers' environment, read without MPI."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS", "MV2_C
 
 
 def launched_by_mpi() -> bool:
-    """Whether this process was started by an MPI launcher."""
+    """Whether an MPI launcher started this process."""
     return any(name in os.environ for name in _SIZE_VARIABLES) or "PMIX_RANK" in os.environ
 
 
 def is_first_rank() -> bool:
-    """Whether this process is the launcher's rank 0, or alone; what all ranks find out, it tells."""
+    """Whether this is rank 0 or alone, and prints common results."""
     return all(os.environ.get(name, "0") == "0" for name in _RANK_VARIABLES)

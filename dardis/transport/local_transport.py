@@ -1,4 +1,4 @@
-"""All node managers in this process, in virtual time: effects are carried out, and each message is answered at once."""
+"""Local node managers in virtual time."""
 
 from __future__ import annotations
 
@@ -17,16 +17,15 @@ from dardis.wire.messages import Gathered, Message, Relay
 
 
 class PoolHere(Machine, LocalNodes, Protocol):
-    """All node managers of a machine: they take what they are sent, and can be asked by a call."""
+    """Pool of all nodes, with direct calls."""
 
 
 class LocalPool:
-    """The only host of a machine, in this process: whatever it is sent is a call of its pool."""
+    """Single host of a local pool."""
 
     message_bytes = 0
 
     def __init__(self, pool: PoolHere) -> None:
-        """Send everything to this pool."""
         self.pool = pool
 
     def exchange(self, sends: Sequence[ToHosts], now: int) -> tuple[list[Message], int]:
@@ -36,7 +35,7 @@ class LocalPool:
         return answers, cpu_ns() - begun
 
     def deliver(self, sends: Sequence[ToHosts], now: int) -> list[Message]:
-        """Deliver at once. What is for a tree of hosts the only one answers for all."""
+        """Deliver at once; tree queries are answered for all."""
         answers: list[Message] = []
         for send in sends:
             message = send.message
@@ -45,22 +44,22 @@ class LocalPool:
             for effect in self.pool.handle(message, now):
                 if isinstance(effect, (Tell, TellAll)):
                     answers.append(effect.message)
-                elif not isinstance(effect, (Launch, Kill)):  # what is launched or killed is so in the world
+                elif not isinstance(effect, (Launch, Kill)):  # the world knows launched and killed jobs
                     raise ProtocolError(f"a pool that nobody is far from says {type(effect).__name__}")
         return answers
 
     def close(self) -> int:
-        """Nothing to end."""
+        """Return 0."""
         return 0
 
 
 def pool_here(hosts: Hosts) -> LocalNodes | None:
-    """The pool of all nodes, where it is in this process."""
+    """Return the pool, if local."""
     return hosts.pool if isinstance(hosts, LocalPool) else None
 
 
 class LocalHosts:
-    """Hosts in one process. With `encoded`, every message goes through the wire's encoding and back."""
+    """Local hosts. `encoded`: use the wire format."""
 
     def __init__(self, machines: Sequence[Machine], *, encoded: bool = False) -> None:
         """Host h is `machines[h]`."""
@@ -72,13 +71,13 @@ class LocalHosts:
         self.message_bytes = 0
 
     def exchange(self, sends: Sequence[ToHosts], now: int) -> tuple[list[Message], int]:
-        """Deliver at once; the answers of host 0 come first."""
+        """Deliver; return answers by host."""
         begun = cpu_ns()
         answers = self.deliver(sends, now)
         return answers, cpu_ns() - begun
 
     def deliver(self, sends: Sequence[ToHosts], now: int) -> list[Message]:
-        """Deliver at once; the answers of host 0 come first."""
+        """Deliver; return answers by host."""
         self._answers = {}
         for send in sends:
             for host in receivers(send, len(self._machines)):
@@ -89,12 +88,11 @@ class LocalHosts:
         return [self._through_wire(message, now) for message in flat] if self._encoded else flat
 
     def _hand(self, host: HostId, message: Message, now: int) -> None:
-        """Let a host take a message."""
         heard = self._through_wire(message, now) if self._encoded else message
         self._interpreter.obey(host, self._machines[host].handle(heard, now), now)
 
     def send(self, who: Address, said: ToHosts, now: int) -> None:  # noqa: ARG002
-        """Take what a host hands on: to itself it comes next."""
+        """Queue a message; messages to the sender come next."""
         for host in receivers(said, len(self._machines)):
             if host == who:
                 self._under_way.appendleft((host, said.message))
@@ -102,7 +100,7 @@ class LocalHosts:
                 self._under_way.append((host, said.message))
 
     def tell(self, who: Address, said: ToManagers, now: int) -> None:  # noqa: ARG002
-        """Take what a host says: an answer, or those that it has gathered."""
+        """Collect answers."""
         match said:
             case Return(message=Gathered(answers=gathered)):
                 self._answers.setdefault(who, []).extend(map(opened, gathered))
@@ -110,7 +108,7 @@ class LocalHosts:
                 self._answers.setdefault(who, []).append(said.message)
 
     def close(self) -> int:
-        """Nothing to end."""
+        """Return 0."""
         return 0
 
     @staticmethod
@@ -119,28 +117,24 @@ class LocalHosts:
 
 
 class Lockstep:
-    """Task managers here, hosts there; what is neither said nor answered is the executor's."""
+    """Local task managers with hosts elsewhere."""
 
     def __init__(self, hosts: Hosts, executor: Executor) -> None:
-        """Talk with these hosts."""
         self._hosts = hosts
         self._here = hosts if isinstance(hosts, HostsHere) else None
         self._interpreter = Interpreter(self, executor=executor)
         self._said: list[ToHosts] = []
 
     def send(self, who: Address, said: ToHosts, now: int) -> None:  # noqa: ARG002
-        """Say it when all effects are carried out, together with the rest."""
+        """Queue a message."""
         self._said.append(said)
 
     def tell(self, who: Address, said: ToManagers, now: int) -> None:  # noqa: ARG002
-        """Hosts alone tell."""
+        """Raise ProtocolError."""
         raise ProtocolError(f"a task manager tells {type(said.message).__name__}")
 
     def hold(self, talk: Talk | tuple[Effect, ...], now: int) -> int:
-        """Hold a talk to its end; return CPU ns of machines elsewhere, less what this thread took to hear of them.
-
-        What machines of this thread take is seen on its own clock.
-        """
+        """Run a dialogue; return remote CPU ns less this thread's exchange time."""
         if isinstance(talk, tuple):
             self._interpreter.obey(ONLY_MANAGER, talk, now)
             if self._said:
@@ -154,7 +148,7 @@ class Lockstep:
             except StopIteration:
                 return elsewhere
             answers = ()
-            self._interpreter.obey(ONLY_MANAGER, effects, now)  # they speak in turns: whoever it is
+            self._interpreter.obey(ONLY_MANAGER, effects, now)  # managers speak in turns, so the address is irrelevant
             if self._said:
                 said, self._said = self._said, []
                 if self._here is not None:
@@ -166,38 +160,38 @@ class Lockstep:
 
 
 class Network(Protocol):
-    """What messages go by. `who` is the machine that speaks."""
+    """Message network."""
 
     def send(self, who: Address, said: ToHosts, now: int) -> None:
-        """Take a message to hosts: of a task manager, or what a host hands on."""
+        """Send a message to hosts."""
 
     def tell(self, who: Address, said: ToManagers, now: int) -> None:
-        """Take a message of a host to task managers."""
+        """Send a message to task managers."""
 
 
 class Timers(Protocol):
-    """What gives timers back when their time has come."""
+    """Timer service."""
 
     def set(self, who: Address, timer: SetTimer, now: int) -> None:
-        """Give the machine `who` its timer back then."""
+        """Return the timer in time."""
 
 
 class Executor(Protocol):
-    """What runs jobs and switches nodes, and takes note of what becomes of jobs; in virtual time it is the world."""
+    """Executor of jobs and node switches."""
 
     def execute(self, who: Address, deed: Deed, now: int) -> None:
-        """Do, or take note of, what the machine `who` says."""
+        """Perform or record a deed."""
 
 
 class Nothing:
-    """No timers and no executor: where nothing is late, and hosts run nothing themselves."""
+    """No timers and no executor, for lock-step."""
 
     def set(self, who: Address, timer: SetTimer, now: int) -> None:  # noqa: ARG002
-        """Nobody needs to be reminded."""
+        """Raise ProtocolError."""
         raise ProtocolError(f"{who} sets a timer where nothing is late")
 
     def execute(self, who: Address, deed: Deed, now: int) -> None:  # noqa: ARG002
-        """What is launched or killed is so in the world."""
+        """Accept launches and kills only."""
         if not isinstance(deed, (Launch, Kill)):
             raise ProtocolError(f"{who} says {type(deed).__name__} where hosts only run jobs")
 
@@ -206,17 +200,16 @@ NOTHING = Nothing()
 
 
 class Interpreter:
-    """The one place that looks into effects to carry them out."""
+    """The only interpreter of effects."""
 
     def __init__(self, network: Network, timers: Timers = NOTHING, executor: Executor = NOTHING) -> None:
-        """Carry out by these."""
         doers: tuple[tuple[Any, Callable[[Address, Any, int], None]], ...] = (
             (ToManagers, network.tell), (ToHosts, network.send), (SetTimer, timers.set), (Deed, executor.execute)
         )  # fmt: skip
         self._doers = {kind: do for kinds, do in doers for kind in get_args(kinds) or (kinds,)}
 
     def obey(self, who: Address, effects: Iterable[Effect], now: int) -> None:
-        """Carry out what the machine `who` asks for, in order."""
+        """Perform effects in order."""
         for effect in effects:
             do = self._doers.get(type(effect))
             if do is None:

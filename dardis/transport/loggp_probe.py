@@ -1,4 +1,4 @@
-"""Measures the network between the ranks at hand as LogGP describes it, and what bare collective calls take on it."""
+"""LogGP measurements between ranks, and collective times."""
 
 from __future__ import annotations
 
@@ -17,18 +17,17 @@ if TYPE_CHECKING:
 
 _SHORT = 8
 _LONG = (1 << 14, 1 << 16, 1 << 18, 1 << 20)
-"""Sizes in bytes. The gap per byte is the slope over all of them."""
+"""Bytes. The gap per byte is their slope."""
 _BURST = 32
 _PEERS = 8
-"""At most so many ranks are measured, at equal distances: the middle of them is on another node where most are."""
+"""Most measured ranks, evenly spaced: the median usually is on another node."""
 _TAG_DATA, _TAG_MARK = 11, 12
 
 
 def measure(comm: Communicator, repetitions: int = 15) -> LogGP | None:
-    """Measure between rank 0 and some others: medians over repetitions, then over ranks; None for a single rank.
+    """Return medians between rank 0 and others, or None for one rank.
 
-    All ranks call it, and all get the answer. Works with more ranks than cores: the ranks that are not measured wait
-    for messages, as hosts in a round do, and what that costs the others is in the figures.
+    Collective. With more ranks than cores, waiting ranks are included in the cost.
     """
     if comm.size < 2:
         return None
@@ -44,18 +43,17 @@ def measure(comm: Communicator, repetitions: int = 15) -> LogGP | None:
 
 
 def _drive(comm: Communicator, peer: int, repetitions: int) -> tuple[float, float, float, float, float]:
-    """Rank 0's part with a peer: latency, overheads of sending and receiving, gap, gap per byte, in ns."""
+    """Latency, send and receive overheads, gap, gap per byte, in ns."""
     one_way = [_ping_ns(comm, peer, size, repetitions) / 2 for size in (_SHORT, *_LONG)]
     sending, burst, receiving = np.median([_burst_ns(comm, peer) for _ in range(repetitions)], axis=0).tolist()
     latency = max(one_way[0] - sending - receiving, 0.0)
     gap = max((burst - 2 * one_way[0]) / (_BURST - 1), 0.0)
-    # Relative errors are alike over the sizes, so each counts by its own time.
+    # Relative errors are similar over sizes, so weights are inverse times.
     per_byte = np.polyfit((_SHORT, *_LONG), one_way, 1, w=1 / np.asarray(one_way))[0]
     return latency, sending, receiving, gap, max(float(per_byte), 0.0)
 
 
 def _ping_ns(comm: Communicator, peer: int, size: int, repetitions: int) -> float:
-    """The time of a message of so many bytes there and back, in the middle."""
     message, answer = bytearray(size), bytearray(size)
     taken = []
     for _ in range(repetitions):
@@ -67,7 +65,6 @@ def _ping_ns(comm: Communicator, peer: int, size: int, repetitions: int) -> floa
 
 
 def _burst_ns(comm: Communicator, peer: int) -> tuple[float, float, float]:
-    """CPU time of sending a short message, time of a burst until the peer says it has it, CPU time of receiving."""
     begun, spent = monotonic_s(), cpu_ns()
     _send_burst(comm, peer)
     sending = (cpu_ns() - spent) / _BURST
@@ -77,12 +74,11 @@ def _burst_ns(comm: Communicator, peer: int) -> tuple[float, float, float]:
     comm.Send(mark, dest=peer, tag=_TAG_MARK)
     comm.Recv(mark, source=peer, tag=_TAG_MARK)
     spent = cpu_ns()
-    _receive_burst(comm, peer)  # it lies here: the mark was sent after it
+    _receive_burst(comm, peer)  # already here, as the mark came after
     return sending, burst, (cpu_ns() - spent) / _BURST
 
 
 def _echo(comm: Communicator, repetitions: int) -> None:
-    """The peer's part."""
     for size in (_SHORT, *_LONG):
         message = bytearray(size)
         for _ in range(repetitions):
@@ -111,9 +107,9 @@ def _receive_burst(comm: Communicator, source: int) -> None:
 
 
 def collective_ns(comm: Communicator, down_bytes: int, up_bytes: Sequence[int], repetitions: int = 31) -> Floats:
-    """What a bare `Bcast` of `down_bytes` and a `Gatherv` of `up_bytes` (one a rank) take, on rank 0; (repetitions,).
+    """Return the times of `Bcast` and `Gatherv`, in ns; (repetitions,).
 
-    All ranks call it with the same figures, and all get the answer.
+    Collective. `up_bytes`: one size per rank.
     """
     if len(up_bytes) != comm.size:
         raise ValueError(f"{len(up_bytes)} sizes for {comm.size} ranks")

@@ -1,7 +1,7 @@
-"""Node managers spread over MPI ranks, in virtual time: rank 0 drives, every rank holds a host.
+"""Node managers on MPI ranks in virtual time, driven by rank 0.
 
-Payloads are blocks of integers in byte buffers (`wire/codec.py`). Messages that nobody answers wait for the next one
-that is answered and travel with it. An error on one rank ends all of them with that rank's message.
+Payloads are integer blocks (`wire/codec.py`). Messages without answers travel with the next answered one. An error ends
+all ranks.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ TAG_WORK, TAG_ANSWER, TAG_STOP, TAG_TREE = 1, 2, 3, 4
 
 
 def world() -> Communicator:
-    """The communicator of all ranks; starts MPI."""
+    """Start MPI; return the communicator of all ranks."""
     from mpi4py import MPI
 
-    # A launcher that is interrupted ends its ranks by SIGTERM: let them put their files in order.
+    # Interrupted launchers send SIGTERM: let ranks clean up their files.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     return MPI.COMM_WORLD
 
 
 def finish() -> None:
-    """Make no MPI call any more, on no rank: each ends when it likes. A launcher still ends all when one dies."""
+    """Finalize MPI, so ranks end independently."""
     from mpi4py import MPI
 
     MPI.Finalize()
 
 
 def broadcast(comm: Communicator, value: object) -> Any:  # noqa: ANN401 (any plain value)
-    """Give rank 0's value (plain values and arrays) to all ranks."""
+    """Broadcast rank 0's value (plain values and arrays)."""
     size = bytearray(8)
     payload = pack(value) if comm.rank == 0 else b""
     if comm.rank == 0:
@@ -61,7 +61,7 @@ def broadcast(comm: Communicator, value: object) -> Any:  # noqa: ANN401 (any pl
 
 
 def guarded(comm: Communicator, work: Callable[[], Result]) -> Result:
-    """Run `work`; an exception on any rank ends all ranks, with a line that says which rank and why."""
+    """Run `work`; exceptions end all ranks with a message."""
     try:
         return work()
     except KeyboardInterrupt:
@@ -82,11 +82,10 @@ def guarded(comm: Communicator, work: Callable[[], Result]) -> Result:
 def led_by_first(
     comm: Communicator, prepare: Callable[[ExitStack], tuple[Any, Callable[[], Result]]], follow: Callable[[Any], int]
 ) -> Result | int:
-    """Let rank 0 prepare, then all ranks work: what it returns then, or the others' exit status.
+    """Let rank 0 prepare, then all ranks work; return rank 0's result or an exit status.
 
-    `prepare` returns what the others are told, which these `follow`, and what rank 0 does meanwhile. A number is no
-    plan but their exit status: there is nothing for them to do. What is entered on the stack is held until rank 0 has
-    worked, and let go before an error ends all ranks. What `prepare` raises ends the others without a word.
+    `prepare` returns a plan for `follow` on the other ranks, and rank 0's work. An integer plan is the exit status of
+    the others. The stack closes after rank 0's work. Errors in `prepare` end the others silently.
     """
     if comm.rank > 0:
         plan = broadcast(comm, None)
@@ -109,10 +108,9 @@ def led_by_first(
 
 
 class Rank:
-    """A rank's machine: lets it work, and hands on what goes through the tree."""
+    """A rank's machine, which forwards tree messages."""
 
     def __init__(self, comm: Communicator, machine: Machine) -> None:
-        """Nothing has been spent yet."""
         from mpi4py import MPI
 
         self._comm = comm
@@ -120,19 +118,16 @@ class Rank:
         self._host = HostId(comm.rank)
         self._machine = machine
         self.spent = Spent()
-        """What it has spent, and what others have told, that it has told nobody."""
         self.largest_message = 0
-        """Bytes of the largest payload that this rank has sent or got."""
+        """Bytes of the largest payload."""
         self._interpreter = Interpreter(self)
         self._said: list[Message] = []
         self._to_do: deque[tuple[int, Message]] = deque()
-        """What came through the tree, or is handed on here, with its time."""
         self._posted: list[MPI.Request] = []
         self._gathered: list[Message] | None = None
-        """What a task manager here is answered through the tree."""
 
     def answers(self, message: Message, now: int) -> list[Message]:
-        """Let the machine take a message, and count the CPU time; what it answers."""
+        """Handle a message; return the answers."""
         begun = cpu_ns()
         effects = self._machine.handle(message, now)
         self.spent.cpu_ns += cpu_ns() - begun
@@ -141,7 +136,7 @@ class Rank:
         return self._said
 
     def send(self, who: Address, said: ToHosts, now: int) -> None:
-        """Take what the machine hands on: it takes next what is for itself; the rest goes to other ranks."""
+        """Forward a message; messages to this host come next."""
         message = said.message
         for host in receivers(said, self._comm.size):
             if host == who:
@@ -151,7 +146,7 @@ class Rank:
                 self._posted.append(self.post(host, TAG_TREE, self.encoded([(now, message)], told)))
 
     def tell(self, who: Address, said: ToManagers, now: int) -> None:  # noqa: ARG002
-        """Take an answer of the machine's, or those that it has gathered."""
+        """Collect answers."""
         match said:
             case Return(message=Gathered(answers=gathered)):
                 self._gathered = [*map(opened, gathered)]
@@ -159,19 +154,19 @@ class Rank:
                 self._said.append(said.message)
 
     def encoded(self, batch: Sequence[tuple[int, Message]], told: Spent = NOTHING_SPENT) -> bytes:
-        """The payload of what travels together; the CPU time that it takes is counted."""
+        """Encode a batch."""
         begun = cpu_ns()
         payload = encode(batch, told)
         self.spent.codec_ns += cpu_ns() - begun
         return payload
 
     def post(self, host: HostId, tag: int, payload: bytes) -> MPI.Request:
-        """Begin to send a payload."""
+        """Start to send a payload."""
         self.largest_message = max(self.largest_message, len(payload))
         return self._comm.Isend(payload, dest=host, tag=tag)
 
     def next(self) -> tuple[int, list[tuple[int, Message]]]:
-        """The next payload of any host, decoded: its tag, and (time, message) pairs."""
+        """Return the next tag and (time, message) pairs."""
         message = self._comm.Mprobe(status=self._status)
         payload = bytearray(self._status.count)
         tag = self._status.tag
@@ -179,13 +174,13 @@ class Rank:
         return tag, self._read(payload)
 
     def next_of(self, hosts: Iterable[HostId]) -> Iterator[list[tuple[int, Message]]]:
-        """The next payload of each host, in their order, decoded. Long ones are under way side by side."""
+        """Iterate over the next payloads, received in parallel."""
         coming: deque[tuple[MPI.Request, bytearray]] = deque()
         for host in hosts:
             message = self._comm.Mprobe(source=host, status=self._status)
             payload = bytearray(self._status.count)
             coming.append((message.Irecv(payload), payload))
-        while coming:  # what has been read is let go
+        while coming:  # read payloads are freed
             request, payload = coming.popleft()
             request.Wait()
             yield self._read(payload)
@@ -202,7 +197,7 @@ class Rank:
         return batch
 
     def hand_on(self, batch: Sequence[tuple[int, Message]]) -> list[Message] | None:
-        """Take what came through the tree, and send on what others are to take; what the task manager is answered."""
+        """Handle tree messages; return final answers."""
         self._to_do.extend(batch)
         while self._to_do:
             now, message = self._to_do.popleft()
@@ -216,31 +211,31 @@ class Rank:
 
 
 class MpiHosts:
-    """Rank 0's view: host h is on rank h; its own machine runs here."""
+    """Hosts on MPI ranks; host h is on rank h."""
 
     def __init__(self, comm: Communicator, own: Machine) -> None:
-        """Take over the ranks, which must be in `serve`."""
+        """Control the ranks in `serve`."""
         self._comm = comm
         self._own = Rank(comm, own)
         self._outbox = Outbox(comm.size)
 
     @property
     def message_bytes(self) -> int:
-        """Payload between ranks so far, as far as it has been told."""
+        """Reported payload bytes."""
         return self._own.spent.got_bytes
 
     @property
     def message_ns(self) -> float:
-        """CPU time of encoding or of decoding a message, the mean so far."""
+        """Mean CPU ns per encoded or decoded message."""
         return self._own.spent.codec_ns / max(2 * self._own.spent.payloads, 1)
 
     @property
     def largest_message(self) -> int:
-        """Bytes of the largest payload that this rank has sent or got."""
+        """Bytes of the largest payload."""
         return self._own.largest_message
 
     def exchange(self, sends: Sequence[ToHosts], now: int) -> tuple[list[Message], int]:
-        """Deliver in order; the answers of rank 0 come first."""
+        """Deliver in order; answers of rank 0 come first."""
         before = self._own.spent.cpu_ns
         own: list[Message] = []
         asked: set[HostId] = set()
@@ -261,7 +256,6 @@ class MpiHosts:
         return answers, self._own.spent.cpu_ns - before
 
     def _straight(self, own: Sequence[Message], asked: set[HostId], now: int) -> list[Message]:
-        """Let this rank's machine and the hosts that are asked take what there is for them; what they answer."""
         waiting = self._post_batches(sorted(asked))
         answers = self._answers_of(own, now)
         answers += [message for batch in self._own.next_of(sorted(asked)) for _, message in batch]
@@ -270,16 +264,13 @@ class MpiHosts:
         return answers
 
     def _answers_of(self, own: Sequence[Message], now: int) -> list[Message]:
-        """What this rank's machine answers."""
         return [answer for message in own for answer in self._own.answers(message, now)]
 
     def _post_batches(self, hosts: Sequence[HostId]) -> list[MPI.Request]:
-        """Send hosts what waits for them."""
         payloads = self._outbox.take_encoded(hosts, self._own.encoded)
         return [self._own.post(host, TAG_WORK, payload) for host, payload in payloads.items()]
 
     def _through_tree(self, relay: Relay, now: int) -> list[Message]:
-        """Ask all hosts down the tree, and wait until this rank's machine has everybody's answer."""
         answers = self._own.hand_on([(now, self._outbox.load(relay))])
         while answers is None:
             _, batch = self._own.next()
@@ -287,7 +278,7 @@ class MpiHosts:
         return answers
 
     def close(self) -> int:
-        """Send what still waits, end the other ranks, and return the CPU ns they had not told."""
+        """Send waiting messages, stop the ranks; return unreported CPU ns."""
         before = self._own.spent.cpu_ns
         requests = [
             self._own.post(host, TAG_STOP, self._own.encoded(self._outbox.take(host)))
@@ -300,7 +291,7 @@ class MpiHosts:
 
 
 def serve(comm: Communicator, machine: Machine) -> None:
-    """Be a host: take messages from rank 0, or what others hand on, and answer until told to stop."""
+    """Act as a host until stopped."""
     own = Rank(comm, machine)
     while True:
         tag, batch = own.next()

@@ -1,4 +1,4 @@
-"""Ranks that are all alike: each holds nodes and serves jobs, and all exchange at once what they have for others."""
+"""Equal ranks that exchange messages at once."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ if TYPE_CHECKING:
     from dardis.transport.mpi_transport import Communicator
 
 Batch = list[tuple[JobId, Message]]
-"""Messages with the job each is about, in order."""
+"""Messages with their jobs."""
 
 
 class Peers(Protocol):
-    """What ranks that are all alike need of each other."""
+    """Collective operations of equal ranks."""
 
     rank: int
     size: int
     message_bytes: int
-    """Payload that this rank has got so far."""
+    """Payload bytes received."""
     largest_message: int
-    """Bytes of the largest payload that it has sent or got."""
+    """Bytes of the largest payload."""
     waiting_ns: int
-    """CPU time inside `exchange` and `share` that went into sending, and into waiting for others."""
+    """CPU time of sends and waits."""
 
     def exchange(self, batches: Sequence[Batch]) -> Batch:
-        """Give each rank its batch, and return what all have for this one, in the order of ranks. All call it."""
+        """Send a batch to each rank; return received ones. Collective."""
 
     def share(self, *values: int) -> Ints:
-        """All ranks' values, shape (ranks, values). All call it."""
+        """Return all ranks' values, shape (ranks, values). Collective."""
 
     def gather(self, value: object) -> list[Any] | None:
-        """All ranks' values (plain values and arrays) on rank 0, by rank; None elsewhere. All call it."""
+        """Return all values on rank 0, else None. Collective."""
 
 
 class Alone:
@@ -56,7 +56,7 @@ class Alone:
         return batches[0]
 
     def share(self, *values: int) -> Ints:
-        """Return the only rank's values."""
+        """Return the only values."""
         return np.array([values], dtype=np.int64)
 
     def gather(self, value: object) -> list[Any] | None:
@@ -65,10 +65,9 @@ class Alone:
 
 
 class MpiPeers:
-    """The ranks of a communicator. What a rank has for itself is not encoded."""
+    """MPI ranks. Own batches are not encoded."""
 
     def __init__(self, comm: Communicator) -> None:
-        """All ranks of `comm` make one."""
         self._comm = comm
         self.rank = comm.rank
         self.size = comm.size
@@ -77,7 +76,7 @@ class MpiPeers:
         self.waiting_ns = 0
 
     def exchange(self, batches: Sequence[Batch]) -> Batch:
-        """Give each rank its batch, and return what all have for this one, in the order of ranks."""
+        """Send a batch to each rank; return received ones."""
         others = [encode(batch) if batch and rank != self.rank else b"" for rank, batch in enumerate(batches)]
         sent = np.array([len(payload) for payload in others], dtype=np.int64)
         got = np.empty(self.size, dtype=np.int64)
@@ -99,7 +98,7 @@ class MpiPeers:
         return found
 
     def share(self, *values: int) -> Ints:
-        """All ranks' values, shape (ranks, values)."""
+        """Return all values, shape (ranks, values)."""
         result = np.empty((self.size, len(values)), dtype=np.int64)
         begun = cpu_ns()
         self._comm.Allgather(np.array(values, dtype=np.int64), result)
@@ -107,7 +106,7 @@ class MpiPeers:
         return result
 
     def gather(self, value: object) -> list[Any] | None:
-        """All ranks' values on rank 0, by rank; None elsewhere."""
+        """Return all values on rank 0, else None."""
         payload = pack(value)
         sizes = np.empty(self.size, dtype=np.int64) if self.rank == 0 else None
         self._comm.Gather(np.array([len(payload)], dtype=np.int64), sizes)

@@ -1,4 +1,4 @@
-"""Some of an MPI launcher's ranks, and figures over ranks: sums and largest values, and the cores that they share."""
+"""Subsets of ranks, and reductions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAP_S = 0.002
 
 
 def first_ranks(comm: Communicator, count: int) -> Communicator | None:
-    """The communicator of the first `count` ranks; None on the others. All ranks call it."""
+    """Return a communicator of the first `count` ranks, or None. Collective."""
     from mpi4py import MPI
 
     part = comm.Split(0 if comm.rank < count else MPI.UNDEFINED, comm.rank)
@@ -26,28 +26,28 @@ def first_ranks(comm: Communicator, count: int) -> Communicator | None:
 
 
 def wait_for_all(comm: Communicator) -> None:
-    """Wait until all ranks have come here, asleep: whoever works meanwhile has the cores to himself."""
+    """Wait asleep, which frees the cores."""
     request = comm.Ibarrier()
     while not request.Test():
         time.sleep(_NAP_S)
 
 
 def total(comm: Communicator, value: int) -> int:
-    """The sum over all ranks, on all of them."""
+    """Return the sum over all ranks."""
     from mpi4py import MPI
 
     return int(_reduced(comm, np.array([value], dtype=np.int64), MPI.SUM)[0])
 
 
 def largest(comm: Communicator, value: float) -> float:
-    """The largest value of any rank, on all of them."""
+    """Return the maximum over all ranks."""
     from mpi4py import MPI
 
     return float(_reduced(comm, np.array([value], dtype=np.float64), MPI.MAX)[0])
 
 
 def usable_cores(comm: Communicator) -> int:
-    """Cores that all ranks together may use, on all machines that they are on."""
+    """Return the number of usable cores."""
     from mpi4py import MPI
 
     here = comm.Split_type(MPI.COMM_TYPE_SHARED)
@@ -67,7 +67,7 @@ def _reduced(comm: MPI.Comm, mine: NDArray[Any], how: MPI.Op) -> NDArray[Any]:
 
 
 def mpi_version() -> str:
-    """The MPI library, in its own words."""
+    """Return the MPI library's version."""
     from mpi4py import MPI
 
     return MPI.Get_library_version().strip("\x00\n ").splitlines()[0]

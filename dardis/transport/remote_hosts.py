@@ -1,7 +1,7 @@
-"""Hosts on other machines, which are asked over a switchboard; some may be here. What they answer is as if all were.
+"""Remote hosts over a switchboard, with local hosts.
 
-As over MPI, messages that nobody answers wait for the next one that is answered, and travel with it. Who asks begins a
-*session*: a host holds the machine of one, and is built anew by the first message of the next.
+Messages without answers travel with the next answered one. A host holds the machine of one *session*, rebuilt at the
+first message of the next.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ NO_SESSION = -1
 
 
 class Asked(Protocol):
-    """What asks hosts; `Switchboard.ask` says how."""
+    """Requests as in `Switchboard.ask`."""
 
     def ask(self, payloads: Mapping[HostId, bytes], patience_s: float) -> dict[HostId, bytes]:
-        """What these hosts answer. Raises HostDownError."""
+        """Return the hosts' answers. Raises HostDownError."""
 
 
 class FarHosts:
-    """Hosts of which those in `here` are in this process; they are asked flat, not down a tree.
+    """Remote hosts, and local ones in `here`.
 
-    After a HostDownError nobody knows what hosts have taken: another session is to begin.
+    After a HostDownError start a new session.
     """
 
     def __init__(
         self, switchboard: Asked, plan: dict[str, Any], hosts: int, session: int, patience_s: float,
         here: Mapping[HostId, Machine],
     ) -> None:  # fmt: skip
-        """`session` is one that no host has heard of; others are built there by `plan` (plain values and arrays)."""
+        """Start `session`, unknown to all hosts. `plan`: to build remote machines (plain values and arrays)."""
         self._switchboard = switchboard
         self._plan = pack(plan)
         self._hosts = hosts
@@ -50,7 +50,7 @@ class FarHosts:
         self.message_bytes = 0
 
     def exchange(self, sends: Sequence[ToHosts], now: int) -> tuple[list[Message], int]:
-        """Deliver in order; the answers of host 0 come first. Raises HostDownError."""
+        """Deliver in order; answers of host 0 come first. Raises HostDownError."""
         answers: dict[HostId, list[Message]] = {}
         asked: set[HostId] = set()
         spent = 0
@@ -72,7 +72,6 @@ class FarHosts:
         return [message for host in sorted(answers) for message in answers[host]], spent
 
     def _ask(self, hosts: set[HostId], answers: dict[HostId, list[Message]]) -> int:
-        """Ask hosts what there is for them, and add what they answer; the CPU ns of their machines."""
         payloads = {
             host: pack([self._session, b"" if host in self._begun else self._plan, host, batch])
             for host, batch in self._outbox.take_encoded(hosts, encode).items()
@@ -91,21 +90,21 @@ class FarHosts:
         return spent
 
     def close(self) -> int:
-        """Leave the hosts as they are: the next session builds them anew."""
+        """Return 0: the next session rebuilds the hosts."""
         return 0
 
 
 class FarHost:
-    """A host as it is asked from afar: the machine of one session at most."""
+    """Remote host with at most one session."""
 
     def __init__(self, build: Callable[[dict[str, Any], HostId], Machine]) -> None:
-        """`build` makes the machine of a host by the plan that a session begins with."""
+        """`build` makes a machine from a plan."""
         self._build = build
         self._session = NO_SESSION
         self._machine: LocalHosts | None = None
 
     def answer(self, payload: bytes) -> bytes:
-        """Take what `FarHosts` has sent, and answer; of a session that did not begin here, say only which one did."""
+        """Answer a payload of `FarHosts`. For an unknown session, return only the present session."""
         session, plan, host, batch = unpack(payload)
         begun = cpu_ns()
         if plan:

@@ -1,7 +1,6 @@
-"""A faulty network in virtual time: messages come late, out of order, twice or never, all drawn from one seed.
+"""Faulty network in virtual time: delays, reordering, duplicates and losses from one seed.
 
-It also keeps what else happens in virtual time (timers, starts, ends), which is never late: one queue is one order of
-all events, so that a seed replays exactly.
+Timers share the queue, so a seed replays exactly.
 """
 
 from __future__ import annotations
@@ -18,25 +17,24 @@ from dardis.wire.codec import decode, encode
 from dardis.wire.messages import Message
 
 Action = Callable[[int], None]
-"""What happens at a moment; called with the time."""
+"""Called with the time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """How bad a network is: the longest delay in s (the shortest is 1), and how likely a message is lost or doubled."""
+    """Longest delay in s (shortest: 1), and probabilities of loss and duplication."""
 
     longest_delay: int
     drop: float = 0.0
     duplicate: float = 0.0
     longest_duplicate_delay: int = 0
-    """Of second copies, if it is longer than that of others; each order of magnitude is as likely as another."""
+    """Longest delay of second copies, if above `longest_delay`; log-uniform."""
 
 
 class VirtualNetwork:
-    """Delivers to `receive(address, message, now)`. Every message goes through the wire's encoding and back."""
+    """Delivers to `receive(address, message, now)` in wire format."""
 
     def __init__(self, faults: Faults, seed: int, receive: Callable[[Address, Message, int], None]) -> None:
-        """Start at time 0 with nothing under way."""
         self._faults = faults
         self._draws = stream(seed, "network")
         self._receive = receive
@@ -46,14 +44,12 @@ class VirtualNetwork:
         self._traffic = hashlib.sha256()
         self.now = 0
         self.events = 0
-        """Events that have happened."""
         self.sent = 0
-        """Messages sent."""
         self.lost = 0
-        """Messages of which no copy was delivered by the network."""
+        """Messages never delivered."""
 
     def at(self, time: int, action: Action) -> None:
-        """Let something happen at `time`, not before now, after what was set for the same time earlier."""
+        """Schedule an action, after earlier ones for the same time."""
         if time < self.now:
             raise ValueError(f"{time} s lies before the present, {self.now} s")
         self._actions[self._next] = action
@@ -61,7 +57,7 @@ class VirtualNetwork:
         self._next += 1
 
     def send(self, to: Address, message: Message) -> None:
-        """Send to an address: the network may delay, double or lose it."""
+        """Send a message with random faults."""
         payload = encode([(self.now, message)])
         self.sent += 1
         dropped, doubled = self._draws.random(2).tolist()
@@ -82,7 +78,7 @@ class VirtualNetwork:
         self._receive(to, batch[0][1], now)
 
     def step(self) -> bool:
-        """Let the next event happen; return whether there was one."""
+        """Process an event; return whether one remained."""
         time = self._queue.next_time()
         if time is None:
             return False
@@ -93,5 +89,5 @@ class VirtualNetwork:
         return True
 
     def digest(self) -> str:
-        """Sha256 over all that was delivered, when and to whom."""
+        """Return the SHA-256 of all deliveries with times and addresses."""
         return self._traffic.hexdigest()

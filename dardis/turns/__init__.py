@@ -1,4 +1,4 @@
-"""Who has a turn when something happens: a submission, an end, a change, a time that has come. Pure, like machines."""
+"""Turns at submissions, ends, changes and due times. Pure."""
 
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CentralTurns", "LateTurns", "OverlappedTurns", "PlannedTurns", "Turn", "Turns", "TurnsByMessage"]
 
-if not TYPE_CHECKING:  # else type checkers would take any name for one
+if not TYPE_CHECKING:  # otherwise type checkers accept any name
     __getattr__ = found_when_used(__name__, {
         "message_turns": ("TurnsByMessage",),
         "central_turns": ("CentralTurns",),

@@ -1,8 +1,6 @@
-"""Turns of a central dispatcher: it is asked when an instant is over, or after every event, and when it wants to be.
+"""Turns of a central dispatcher.
 
-It knows nothing of nodes that are down, as on a cluster whose resource manager wakes nodes for jobs: what it starts on
-one begins when that is up. So that nobody is promised what such a job holds until then, all jobs are longer to it by
-what waking a node may take.
+The dispatcher ignores nodes that are down. To keep reservations valid, all jobs get longer by the maximum boot time.
 """
 
 from __future__ import annotations
@@ -27,42 +25,40 @@ _NO_HOSTS: Ints = np.zeros(1, dtype=np.int64)
 
 
 class CentralTurns:
-    """The turns of one dispatcher of all jobs. It sends no messages."""
+    """Turns of a single dispatcher, without messages."""
 
     by_instant = True
     messages = renegotiations = 0
 
     def __init__(self, event_order: EventOrder, dispatcher: Decider, switcher: Switcher | None = None) -> None:
-        """With batched events it is asked once an instant, else after every event, too."""
         self.batched = event_order is EventOrder.BATCHED
         self._dispatcher = dispatcher
         self._switches = Switches(switcher, _NO_HOSTS)
         self._waiting: set[int] = set()
-        """The numbers of jobs that are neither placed nor rejected."""
 
     def wake(self) -> int:
-        """The next time at which it wants to be asked (FOREVER: never)."""
+        """The dispatcher's next request (FOREVER: never)."""
         return self._dispatcher.wake()
 
     def woken(self, now: int) -> None:
-        """It is asked when the instant is over."""
+        """Decide at the end of the instant."""
 
-    def submitted(self, job: Job, place: int, now: int) -> Iterable[Turn]:  # noqa: ARG002 (all jobs are its own)
-        """It takes the job."""
+    def submitted(self, job: Job, place: int, now: int) -> Iterable[Turn]:  # noqa: ARG002 (a single dispatcher)
+        """Submit the job."""
         self._waiting.add(job.number)
         rejected = self._dispatcher.submit(_held_longer(job, self._switches.longest_s), now)
         turns = () if rejected is None else self._say([rejected], now)
         return turns if self.batched else (*turns, *self._decide(now))
 
     def ended(self, jobs: Sequence[JobId], now: int) -> Iterable[Turn]:
-        """It is told."""
+        """Report ends."""
         for job in jobs:
             self._switches.ended(job, now)
             self._dispatcher.ended(job, now)
         return () if self.batched else self._decide(now)
 
     def changed(self, change: Change, now: int) -> Iterable[Turn]:
-        """It is told."""
+        """Report a change."""
         if isinstance(change, Withdrawn):
             self._waiting.difference_update(change.jobs)
             for job in change.jobs:
@@ -70,8 +66,8 @@ class CentralTurns:
         self._dispatcher.changed(change, now)
         return () if self.batched else self._decide(now)
 
-    def over(self, now: int, *, last: bool) -> Iterable[Turn]:  # noqa: ARG002 (who waits for a change has told when)
-        """It decides; nodes are switched."""
+    def over(self, now: int, *, last: bool) -> Iterable[Turn]:  # noqa: ARG002 (`wake` covers waiting jobs)
+        """Decide, and switch nodes."""
         turns = self._decide(now)
         if (wake := self._dispatcher.wake()) <= now:
             raise ProtocolError(f"asked at {now} s, the dispatcher wants to be asked again at {wake} s")
@@ -81,7 +77,6 @@ class CentralTurns:
         return self._say(self._dispatcher.decide(now), now)
 
     def _say(self, effects: object, now: int) -> tuple[Turn, ...]:
-        """A turn to say this, if it is about jobs that wait, and no start is past. Raises ProtocolError."""
         if not isinstance(effects, (list, tuple)):
             raise ProtocolError(f"at {now} s it decides {type(effects).__name__}, which is no list")
         said: list[Placed | Rejected | Solved] = []
@@ -104,22 +99,20 @@ class CentralTurns:
         return (Turn((*said,)),) if said else ()
 
     def _once_up(self, placed: Placed) -> Placed:
-        """The start with its nodes up."""
         start = self._switches.up_from(placed.start, placed.nodes)
         self._switches.reserved(placed.job, start, placed.nodes)
         return placed if start == placed.start else replace(placed, start=start, boot_delay=start - placed.start)
 
     def switches(self) -> int:
-        """When nodes may be due to be switched (FOREVER: never)."""
+        """Next possible switch of nodes (FOREVER: never)."""
         return self._switches.wake()
 
     def switch(self, now: int) -> Iterable[Turn]:
-        """Nodes are switched."""
+        """Switch nodes."""
         return self._switches.switch(now)
 
 
 def _held_longer(job: Job, seconds: int) -> Job:
-    """The job as one that holds its nodes for so much longer."""
     if not seconds:
         return job
     requests = tuple(replace(request, walltime=request.walltime + seconds) for request in job.requests)

@@ -1,7 +1,7 @@
-"""Turns of task managers that bind late: whenever something has happened, in the agreed order of their jobs' keys.
+"""Turns of late-binding task managers, in order of job keys.
 
-It stands for what takes time where messages do: a better key speaks earlier, and all see what was taken before the next
-speaks. At the end of an instant in which something happened, nodes publish and the waiting jobs have their turns.
+Emulates message delays: a better key speaks earlier, and each speaker sees earlier claims. After an instant with
+events, nodes publish capacity.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dardis.wire.messages import Ended, Look, Published, Release
 
 
 class LateTurns:
-    """The turns of task managers whose jobs bind late; job i is manager i mod M's."""
+    """Turns of late-binding task managers; manager i mod M serves job i."""
 
     by_instant = True
 
@@ -32,18 +32,16 @@ class LateTurns:
         self, event_order: EventOrder, managers: Sequence[LateByTurns], bounds: Sequence[int],
         switcher: Switcher | None = None,
     ) -> None:  # fmt: skip
-        """Host h holds the nodes [bounds[h], bounds[h+1])."""
         self.batched = event_order is EventOrder.BATCHED
         self._managers = managers
         self._switches = Switches(switcher, np.array(bounds))
         self._homes: dict[JobId, LateByTurns] = {}
-        """Whose each job in the system is."""
+        """Task manager of each job."""
         self._ends: list[Effect] = []
-        """Ends of which nodes are to be told before anything else."""
+        """Ends not yet sent to nodes."""
         self._news = True
-        """Whether nodes may have something to publish."""
         self._whole = self._is_woken = False
-        """Whether all that wait are to have a turn in this instant, not only new ones; whether somebody has asked."""
+        """Whether all waiting jobs get turns; whether a wake-up is due."""
 
     @property
     def messages(self) -> int:
@@ -52,19 +50,19 @@ class LateTurns:
 
     @property
     def renegotiations(self) -> int:
-        """Asks and claims after the first so far, over all jobs."""
+        """Repeated queries and claims so far."""
         return sum(manager.renegotiations for manager in self._managers)
 
     def wake(self) -> int:
-        """The next time at which a job's turn may come without an event (FOREVER: never)."""
+        """Next turn without an event (FOREVER: never)."""
         return min(manager.wake() for manager in self._managers)
 
-    def woken(self, now: int) -> None:  # noqa: ARG002 (turns come when the instant is over)
-        """All that wait are to have a turn."""
+    def woken(self, now: int) -> None:  # noqa: ARG002 (turns follow at the end of the instant)
+        """Give all waiting jobs turns."""
         self._whole = self._is_woken = self._news = True
 
     def submitted(self, job: Job, place: int, now: int) -> Iterable[Turn]:
-        """The job waits for its turn."""
+        """Queue the job for a turn."""
         manager = self._homes[job.number] = self._managers[manager_of(place, len(self._managers))]
         if effects := manager.submit(job, now):
             yield Turn(talk(manager, effects, self._heed, now))
@@ -72,9 +70,9 @@ class LateTurns:
             yield from self._turns_of_all(now, whole=True)
 
     def adopted(self, job: Job, nodes: Ints, now: int) -> Iterable[Turn]:
-        """A job runs already, a unit on each of these nodes, for its walltime from now on; nobody has bound it.
+        """Adopt a running job, a unit on each node, for its walltime.
 
-        What is reserved gives way: all that wait are to have a turn.
+        Drops reservations.
         """
         self._whole = self._news = True
         yield from self._tell_ends()
@@ -88,14 +86,13 @@ class LateTurns:
                 yield Turn(talk(manager, effects, self._heed, now))
 
     def ended(self, jobs: Sequence[JobId], now: int) -> Iterable[Turn]:
-        """Their nodes are told; all that wait are to have a turn."""
+        """Record ends, and give all waiting jobs turns."""
         for job in jobs:
             self._free(job, now)
         self._whole = True
         return () if self.batched else self._turns_of_all(now, whole=True)
 
     def _free(self, job: JobId, now: int) -> None:
-        """End a job on its nodes: these are told when somebody speaks with them next."""
         self._switches.ended(job, now)
         manager = self._homes.pop(job)
         self._ends += [Send(host, Ended(job, 0)) for host in manager.hosts(job)]
@@ -103,17 +100,15 @@ class LateTurns:
         self._news = True
 
     def _tell_ends(self) -> Iterator[Turn]:
-        """Tell nodes of ends now, if there are any."""
         if self._ends:
             yield Turn(self._all_ends())
 
     def _all_ends(self) -> Talk:
-        """Tell nodes of the ends of which they have not been told."""
         ends, self._ends = self._ends, []
         yield ends
 
     def changed(self, change: Change, now: int) -> Iterable[Turn]:
-        """Jobs wait no more, or nodes are closed at other times: all that wait are to have a turn."""
+        """Withdraw jobs or adopt a layout."""
         self._whole = self._news = True
         yield from self._tell_ends()
         if isinstance(change, LaidOutAnew):
@@ -130,8 +125,8 @@ class LateTurns:
         if not self.batched:
             yield from self._turns_of_all(now, whole=True)
 
-    def over(self, now: int, *, last: bool) -> Iterable[Turn]:  # noqa: ARG002 (who waits for a change has told when)
-        """The waiting jobs have their turns; nodes are switched."""
+    def over(self, now: int, *, last: bool) -> Iterable[Turn]:  # noqa: ARG002 (`wake` covers waiting jobs)
+        """Give turns, and switch nodes."""
         whole, is_woken = self._whole, self._is_woken
         self._whole = self._is_woken = False
         if self.batched or is_woken:
@@ -141,13 +136,12 @@ class LateTurns:
             yield from self.switch(now)
 
     def _turns_of_all(self, now: int, *, whole: bool) -> Iterator[Turn]:
-        """Give all waiting jobs their turn, or, where nothing was freed, the new ones."""
         if self._managers[0].at_once:
             return self._bind(self._managers[0], now, whole=whole)
         return self._take_turns(now, whole=whole)
 
     def _bind(self, manager: LateByTurns, now: int, *, whole: bool) -> Iterator[Turn]:
-        """Let the only pool give the jobs of the only task manager their turns."""
+        """Give turns in the local pool of a sole task manager."""
         manager.admit(now)
         oldest = manager.oldest(now)
         manager.open(now, whole=whole, oldest=None if oldest is None else oldest[-1])
@@ -162,12 +156,12 @@ class LateTurns:
         manager.close()
 
     def _take_turns(self, now: int, *, whole: bool) -> Iterator[Turn]:
-        """Give turns by key; nodes publish between two of them."""
+        """Give turns by key."""
         managers = self._managers
         yield from self._tell_ends()
         for manager in managers:
             manager.admit(now)
-        # Who is old speaks at once, and whoever hears of an older one gives way.
+        # Old jobs speak at once, and younger jobs yield to the oldest.
         oldest = min((old for manager in managers if (old := manager.oldest(now))), default=None)
         first = None if oldest is None else oldest[-1]
         for manager in managers:
@@ -178,7 +172,6 @@ class LateTurns:
             manager.close()
 
     def _take_turns_by_key(self, now: int, *, whole: bool) -> Iterator[Turn]:
-        """Let whoever has the best key speak, until all that are to have had their turn."""
         managers = self._managers
         self._news |= any(manager.knows_old(now) for manager in managers)
         if self._news and any(manager.has_turns for manager in managers):
@@ -201,7 +194,7 @@ class LateTurns:
             yield Turn(talk(best, best.turn(until, now), self._heed, now))
 
     def _date(self, now: int) -> Iterator[Turn]:
-        """Fix from when on new jobs are old, by the work of all; who is alone need not tell."""
+        """Date new jobs by the total backlog."""
         managers = self._managers
         if not any(manager.has_undated for manager in managers):
             return
@@ -213,7 +206,7 @@ class LateTurns:
             manager.date(now)
 
     def _publish(self, now: int) -> Talk:
-        """Let nodes tell everybody what they can hold."""
+        """Let nodes publish free capacity."""
         self._news = False
         for answer in (yield [self._managers[0].to_all(Look())]):
             if not isinstance(answer, Published):
@@ -222,10 +215,7 @@ class LateTurns:
                 manager.handle(answer, now)
 
     def _heed(self, effects: list[Effect]) -> list[Effect]:
-        """Take note of what is said; what of it is to be carried out.
-
-        First of what is given back, then of what is taken instead.
-        """
+        """Record effects; return the final effects, releases first."""
         for effect in effects:
             if isinstance(effect, (Send, SendAll)):
                 self._news = True
@@ -234,7 +224,7 @@ class LateTurns:
         return [effect for effect in effects if self._is_final(effect)]
 
     def _is_final(self, effect: Effect) -> bool:
-        """Take note of an effect; whether it is one to carry out: a reservation may be given back, a start not."""
+        """Record an effect; return whether final."""
         match effect:
             case Placed(job=job, start=start, nodes=nodes):
                 self._switches.reserved(job, start, nodes)
@@ -244,11 +234,11 @@ class LateTurns:
         return True
 
     def switches(self) -> int:
-        """When nodes may be due to be switched (FOREVER: never)."""
+        """Next possible switch of nodes (FOREVER: never)."""
         return self._switches.wake()
 
     def switch(self, now: int) -> Iterable[Turn]:
-        """Nodes are switched, and those who wait are told: nodes that are booted will wake them."""
+        """Switch nodes, and publish."""
         switched = yield from self._switches.switch(now)
         if switched:
             self._news = True

@@ -1,4 +1,4 @@
-"""Turns where messages take time: whoever gets one has a turn at once, and nobody waits for anybody."""
+"""Turns with message delays: each recipient acts at once."""
 
 from __future__ import annotations
 
@@ -12,33 +12,31 @@ from dardis.wire.messages import Message
 
 
 class TurnsByMessage:
-    """The turns of task managers whose claims are agreed on; job i is manager i mod M's."""
+    """Turns of task managers with agreed claims; manager i mod M serves job i."""
 
     def __init__(self, managers: Sequence[PlannedManager | LateByTimers]) -> None:
-        """Nobody has a job."""
         self.managers = managers
 
     @property
     def renegotiations(self) -> int:
-        """Asks and claims after the first so far, over all jobs."""
+        """Repeated queries and claims so far."""
         return sum(manager.renegotiations for manager in self.managers)
 
     def manager_of(self, place: int) -> int:
-        """Which task manager the `place`-th of all jobs is served by."""
+        """Task manager of the `place`-th job."""
         return manager_of(place, len(self.managers))
 
     def submitted(self, job: Job, place: int, now: int) -> list[Effect]:
-        """The job's task manager takes it, and says what is to be done."""
+        """Submit a job; return effects."""
         manager = self.managers[self.manager_of(place)]
         return self._forgotten(manager, manager.submit(job, now))
 
     def received(self, manager: int, message: Message, now: int) -> list[Effect]:
-        """A task manager takes a message or a timer, and says what is to be done."""
+        """Handle a message or timer; return effects."""
         return self._forgotten(self.managers[manager], self.managers[manager].handle(message, now))
 
     @staticmethod
     def _forgotten(manager: PlannedManager | LateByTimers, effects: list[Effect]) -> list[Effect]:
-        """Nothing is kept of a job that has come to its end."""
         for effect in effects:
             if isinstance(effect, Done | Rejected):
                 manager.forget(effect.job)

@@ -1,9 +1,8 @@
-"""Turns that overlap: rounds of many jobs under way together, and of those that have picked, who may claim.
+"""Overlapping turns: concurrent rounds of many jobs.
 
-Up to some jobs are in flight, the first in (submit, number) order that are not placed. In a *wave* each of them asks
-and is answered, all of the same state; then those that have picked claim, and every host takes the claims in the order
-of jobs. Who is refused anywhere gives back what he holds and asks anew in the next wave. The first in order is never
-refused, and its search ends: nothing starves; and nobody waits for anybody, so nothing deadlocks.
+The first unplaced jobs in (submit, number) order are in flight. In each *wave* all query the same state, then decided
+jobs claim in order. A refused job releases everything and retries. The first job is never refused and no job waits for
+another: neither starvation nor deadlock.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from dardis.wire.messages import Ask, Ended, Message
 
 @dataclass(slots=True)
 class InFlight:
-    """A job that is not placed yet: what it does next, what it asks and claims in this wave, why it never can run."""
+    """An unplaced job, with effects, queries and claim of the wave."""
 
     number: JobId
     manager: PlannedManager
@@ -32,7 +31,7 @@ class InFlight:
     refused: bool = False
 
     def say(self) -> list[ToHosts]:
-        """Do what comes next: note what is asked or claimed, or that it can't run; what is said."""
+        """Apply the next effects; return messages."""
         effects, self.effects, self.asks = self.effects, [], []
         for effect in effects:
             match effect:
@@ -46,48 +45,48 @@ class InFlight:
 
 
 class OverlappedTurns:
-    """The jobs of some task managers that are in flight, by place in the order of all jobs."""
+    """Jobs in flight, by place in the order of all jobs."""
 
     def __init__(self, managers: Sequence[PlannedManager], overlap: int) -> None:
-        """Job i is manager i mod M's. Nothing is in flight yet; so many jobs of all may be at once."""
+        """Manager i mod M serves job i, with up to `overlap` jobs in flight."""
         self._managers = managers
         self._overlap = overlap
         self._flying: dict[int, InFlight] = {}
         self.refusals = 0
-        """Claims that were refused."""
+        """Refused claims."""
 
     def manager_of(self, place: int) -> int:
-        """Which task manager the `place`-th of all jobs is served by."""
+        """Task manager of the `place`-th job."""
         return manager_of(place, len(self._managers))
 
     def may_fly(self, settled: int) -> int:
-        """Jobs up to this place may be in flight once so many are placed or rejected."""
+        """Return the last place allowed in flight."""
         return settled + self._overlap
 
     def oldest(self, default: int) -> int:
-        """The first in the order of all jobs that is in flight; the default where none is."""
+        """Return the first place in flight, or the default."""
         return min(self._flying, default=default)
 
     def submitted(self, job: Job, place: int, now: int) -> None:
-        """A job may ask from the next wave on."""
+        """Let a job query from the next wave on."""
         manager = self._managers[self.manager_of(place)]
         self._flying[place] = InFlight(job.number, manager, manager.submit(job, now))
 
     def ended(self, job: JobId, place: int) -> list[Send]:
-        """A job has ended that was placed: its nodes are told."""
+        """End a placed job; return messages to nodes."""
         manager = self._managers[self.manager_of(place)]
         hosts = manager.hosts(job)
         manager.forget(job)
         return [Send(host, Ended(job, 0)) for host in hosts]
 
     def begin(self) -> list[ToHosts]:
-        """What all in flight say as a wave begins: questions, and what gives back what they hold."""
+        """Begin a wave; return queries and releases."""
         return [send for flying in self._flying.values() for send in flying.say()]
 
     def answered(self, answers: Mapping[int, Sequence[Message]], now: int) -> None:
-        """Let jobs take what they have been answered, by place.
+        """Deliver answers, in job order.
 
-        In the order of jobs, not of who answered: what one reserves is a hint to the next one's sample.
+        A reservation is a hint for the next job's sample.
         """
         for place in sorted(answers):
             flying = self._flying[place]
@@ -95,22 +94,22 @@ class OverlappedTurns:
                 flying.effects += flying.manager.handle(answer, now)
 
     def asks(self) -> Iterator[tuple[int, list[ToHosts]]]:
-        """What each in flight has asked in this wave, by place."""
+        """Yield queries of this wave, by place."""
         for place, flying in self._flying.items():
             yield place, flying.asks
 
     def claims(self) -> Iterator[list[ToHosts]]:
-        """What those say, one after the other, whose round has come to a decision; others ask on in the next wave."""
+        """Yield claims of decided jobs in turn; others query again."""
         for flying in self._flying.values():
             if any(isinstance(effect, Placed | Rejected | Waiting) for effect in flying.effects):
                 yield flying.say()
 
     def refused(self, place: int) -> None:
-        """A host has refused what this job claims."""
+        """Record a refused claim."""
         self._flying[place].refused = True
 
     def settle(self, now: int) -> dict[int, InFlight]:
-        """End a wave: who has claimed is placed, or gives back what he holds and will ask anew; who is out of it."""
+        """End a wave; return settled jobs. Refused jobs release and retry."""
         settled = {}
         for place, flying in list(self._flying.items()):
             if flying.claim is not None and flying.refused:

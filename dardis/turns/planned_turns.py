@@ -1,7 +1,6 @@
-"""Turns of task managers that plan: in (submit, job number) order, and who asks again after an early end.
+"""Turns of planning task managers, in (submit, job number) order.
 
-A job asks when it is submitted. When something is freed, those who wait ask again, then those that have a reservation
-and may gain by it: the next jobs on the freed nodes, or all, as the set-up's scope and depth of backfilling say.
+After a release, waiting jobs query again, then jobs that may move earlier, by backfill scope and depth.
 """
 
 from __future__ import annotations
@@ -27,8 +26,6 @@ from dardis.wire.messages import Ended, Later
 
 @dataclass(slots=True)
 class _Agent:
-    """A job in the system: whose it is, what orders turns, and the reservation that it has."""
-
     manager: PlannedManager
     submit: int
     walltime: int
@@ -36,14 +33,13 @@ class _Agent:
 
 
 class PlannedTurns:
-    """The turns of task managers whose jobs reserve as soon as they are submitted; job i is manager i mod M's."""
+    """Turns of task managers that reserve at submission; manager i mod M serves job i."""
 
     by_instant = False
 
     def __init__(
         self, setup: SetUp, managers: Sequence[PlannedManager], bounds: Sequence[int], switcher: Switcher | None = None
     ) -> None:
-        """Host h holds the nodes [bounds[h], bounds[h+1])."""
         self.batched = setup.event_order is EventOrder.BATCHED
         self._managers = managers
         self._switches = Switches(switcher, np.array(bounds))
@@ -52,13 +48,12 @@ class PlannedTurns:
         self._depth = setup.backfill_depth
         self._agents: dict[JobId, _Agent] = {}
         self._ahead: set[JobId] = set()
-        """Jobs that had not begun when last looked at; only kept where these ask again of all nodes."""
+        """Jobs not begun, for scope of all nodes only."""
         self._waiting: dict[JobId, str] = {}
-        """Jobs without any start, and why."""
+        """Reasons of jobs without a start."""
         self._moved_until = 0
-        """Until when what moved jobs have left was reserved, since they last began to ask."""
+        """End of reservations that moved jobs have left."""
         self._notices = 0
-        """Messages of node managers to jobs that may gain by an early end."""
 
     @property
     def messages(self) -> int:
@@ -67,24 +62,24 @@ class PlannedTurns:
 
     @property
     def renegotiations(self) -> int:
-        """Asks and claims after the first so far, over all jobs."""
+        """Repeated queries and claims so far."""
         return sum(manager.renegotiations for manager in self._managers)
 
     def wake(self) -> int:
-        """Nobody wants a turn unless something happens."""
+        """Never."""
         return FOREVER
 
     def woken(self, now: int) -> None:
-        """Nobody has asked for it."""
+        """Do nothing."""
 
     def submitted(self, job: Job, place: int, now: int) -> Iterable[Turn]:
-        """The job asks."""
+        """Query for the job."""
         manager = self._managers[manager_of(place, len(self._managers))]
         self._agents[job.number] = _Agent(manager, job.submit, job.walltime)
         yield Turn(talk(manager, manager.submit(job, now), self._heed, now))
 
     def ended(self, jobs: Sequence[JobId], now: int) -> Iterable[Turn]:
-        """Their nodes are told, and those ask again who may gain by what is free now."""
+        """Report ends, and repair reservations."""
         later: set[JobId] = set()
         freed_until = NO_TIME
         for job in jobs:
@@ -92,13 +87,13 @@ class PlannedTurns:
             reserved_until = agent.start + agent.walltime
             freed_until = max(freed_until, reserved_until)
             yield Turn(self._free(job, agent, reserved_until, later, now), upkeep=True)
-        later = {job for job in later if job in self._agents}  # to intersect sets would go over all agents
-        # What one job leaves when it moves may be of use to those before it only at the next end, however on time.
+        later = {job for job in later if job in self._agents}  # an intersection would visit all agents
+        # Earlier jobs use capacity left by a moved job only at the next end, even a punctual end.
         if freed_until >= (now if self._of_all_nodes else now + 1):
             yield from self._repair(later, freed_until, now)
 
     def changed(self, change: Change, now: int) -> Iterable[Turn]:
-        """Jobs wait no more: what they have reserved is free, as after an early end."""
+        """Withdraw jobs, as after early ends."""
         if isinstance(change, LaidOutAnew):
             yield lay_out_anew(change.machine)
             return
@@ -108,7 +103,7 @@ class PlannedTurns:
         yield from self.ended([job for job in change.jobs if job in self._agents], now)
 
     def _free(self, job: JobId, agent: _Agent, reserved_until: int, later: set[JobId], now: int) -> Talk:
-        """End a job on its nodes; add to `later` whom these tell."""
+        """End a job; add notified jobs to `later`."""
         self._switches.ended(job, now)
         self._ahead.discard(job)
         tells = now < reserved_until and self._backfills and not self._of_all_nodes
@@ -122,7 +117,7 @@ class PlannedTurns:
             later.update(answer.jobs.tolist())
 
     def _repair(self, later: set[JobId], freed_until: int, now: int) -> Iterator[Turn]:
-        """Let those ask again who may gain by what has been freed: who waits, then who has a later start."""
+        """Query again for waiting jobs, then for later starts."""
         if self._waiting:
             yield from self._ask_again(self._waiting, freed_until, now)
         if not self._backfills:
@@ -136,7 +131,7 @@ class PlannedTurns:
             yield from self._ask_again(self._waiting, self._moved_until, now)
 
     def _ask_again(self, jobs: Iterable[JobId], freed_until: int, now: int, most: int = 0) -> Iterator[Turn]:
-        """Let jobs ask again in the order of their submission, the first `most` of them (0: all)."""
+        """Query again by submission, for the first `most` jobs (0: all)."""
         order = sorted(jobs, key=self._place_in_order)[: most or None]
         for _, group in groupby(order, key=lambda job: id(self._agents[job].manager)):
             mine = list(group)
@@ -167,7 +162,7 @@ class PlannedTurns:
                 self._waiting[job] = reason
 
     def over(self, now: int, *, last: bool) -> Iterable[Turn]:
-        """Who waits when nothing will change any more is rejected; nodes are switched."""
+        """Reject waiting jobs if no change will follow, and switch nodes."""
         if last and self._waiting:
             return chain([Turn(self._give_up(), upkeep=True)], self._switches.switch(now))
         return self._switches.switch(now) if self._switches.due(now) else ()
@@ -181,9 +176,9 @@ class PlannedTurns:
         yield rejected
 
     def switches(self) -> int:
-        """When nodes may be due to be switched (FOREVER: never)."""
+        """Next possible switch of nodes (FOREVER: never)."""
         return self._switches.wake()
 
     def switch(self, now: int) -> Iterable[Turn]:
-        """Nodes are switched."""
+        """Switch nodes."""
         return self._switches.switch(now)

@@ -1,4 +1,4 @@
-"""The interface of turns, and the switching of nodes beside them. Pure: time is an argument."""
+"""Interface of turns, and node switching. Pure."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ from dardis.wire.messages import Closures, Message, Switch
 
 
 def manager_of(place: int, managers: int) -> int:
-    """Which of so many task managers serves the `place`-th of all jobs, both from 0 on: they take turns."""
+    """Task manager for the `place`-th job."""
     return place % managers
 
 
 @dataclass(slots=True)
 class Turn:
-    """What somebody does before anybody else may: a talk with hosts, to its end, or what nobody answers."""
+    """An exclusive action: a complete talk with hosts, or effects without answers."""
 
     talk: Talk | tuple[Effect, ...]
     upkeep: bool = False
-    """Whether it belongs to no decision: an end is told, or nodes are switched."""
+    """Whether the turn belongs to no decision, such as ends or switching."""
 
 
 class Speaker(Protocol):
-    """A task manager that is answered."""
+    """A task manager in a talk."""
 
     def handle(self, message: Message, now: int) -> list[Effect]:
-        """Take a message at time `now`; return what is to be done."""
+        """Handle a message; return effects."""
 
 
 def talk(manager: Speaker, effects: list[Effect], heed: Callable[[list[Effect]], list[Effect]], now: int) -> Talk:
-    """Let a task manager go on from these effects until nothing more is to be said; `heed` sees them, and may cut."""
+    """Run a task manager until no effects remain; `heed` filters effects."""
     while effects:
         answers = yield heed(effects)
         effects = [effect for answer in answers for effect in manager.handle(answer, now)]
 
 
 def lay_out_anew(machine: Platform) -> Turn:
-    """A turn to tell all hosts when their nodes are closed, or hold less."""
+    """A turn to send closures to all hosts."""
     return Turn(_tell_closures(machine), upkeep=True)
 
 
@@ -69,12 +69,12 @@ def _tell_closures(machine: Platform) -> Talk:
 
 
 class Turns(Protocol):
-    """Who has a turn when something happens. Turns are taken one after the other, each before the next is asked for."""
+    """Source of turns at events; each turn ends before the next is taken."""
 
     batched: bool
-    """Whether all that ends in one instant is told together, before what arrives; else each event by itself."""
+    """Whether ends of an instant are reported together, before arrivals."""
     by_instant: bool
-    """Whether an instant is one decision, however many turns it takes; else each turn is."""
+    """Whether an instant is a single decision; if not, each turn is."""
 
     @property
     def messages(self) -> int:
@@ -82,75 +82,74 @@ class Turns(Protocol):
 
     @property
     def renegotiations(self) -> int:
-        """Asks and claims after the first so far, over all jobs."""
+        """Repeated queries and claims so far."""
 
     def wake(self) -> int:
-        """The next time at which somebody wants a turn though no job arrives or ends (FOREVER: never)."""
+        """Next turn without an event (FOREVER: never)."""
 
     def woken(self, now: int) -> None:
-        """The time that `wake` told has come: an instant begins in which somebody wants a turn."""
+        """Begin an instant at the time of `wake`."""
 
     def submitted(self, job: Job, place: int, now: int) -> Iterable[Turn]:
-        """A job is there, the `place`-th of all from 0 on."""
+        """Handle the submission of the `place`-th job."""
 
     def ended(self, jobs: Sequence[JobId], now: int) -> Iterable[Turn]:
-        """These have ended, in this order: at their walltimes or before."""
+        """Handle ends, in this order."""
 
     def changed(self, change: Change, now: int) -> Iterable[Turn]:
-        """Something else is no more as it was."""
+        """Handle another change."""
 
     def over(self, now: int, *, last: bool) -> Iterable[Turn]:
-        """All that happens in this instant has happened; `last`: and so far nothing is to happen after it."""
+        """End the instant; `last`: no event follows so far."""
 
     def switches(self) -> int:
-        """When nodes may be due to be switched, if nothing else happens before (FOREVER: never)."""
+        """Next possible switch of nodes without an event (FOREVER: never)."""
 
     def switch(self, now: int) -> Iterable[Turn]:
-        """Nothing has happened, but nodes may be due to be switched."""
+        """Switch nodes without an event."""
 
 
 class Switches:
-    """The nodes of a machine, which host holds which, and what a switcher, if any, is told of them."""
+    """Optional switching of a machine's nodes over hosts."""
 
     def __init__(self, switcher: Switcher | None, bounds: Ints) -> None:
-        """Host h holds the nodes [bounds[h], bounds[h+1])."""
         self._switcher = switcher
         self._bounds = bounds
 
     @property
     def longest_s(self) -> int:
-        """How long a job may have to wait for nodes that are down, s."""
+        """Maximum boot wait of a job, s."""
         return 0 if self._switcher is None else self._switcher.longest_s
 
     def up_from(self, time: int, nodes: Ints) -> int:
-        """When these nodes are all up at the soonest, if they are woken at `time`."""
+        """When all nodes are up, if woken at `time`."""
         return time if self._switcher is None else self._switcher.up_from(time, nodes)
 
     def reserved(self, job: JobId, start: int, nodes: Ints) -> None:
-        """A job will begin at `start` on these nodes, and on no others."""
+        """Record the job's only reservation."""
         if self._switcher is not None:
             self._switcher.reserved(job, start, nodes)
 
     def dropped(self, job: JobId) -> None:
-        """A job holds its nodes no more."""
+        """Drop the job's reservation."""
         if self._switcher is not None:
             self._switcher.dropped(job)
 
     def ended(self, job: JobId, now: int) -> None:
-        """A job has ended on its nodes."""
+        """Record a job's end."""
         if self._switcher is not None:
             self._switcher.ended(job, now)
 
     def wake(self) -> int:
-        """When something may be switched though no job begins or ends (FOREVER: never)."""
+        """Next possible switch without an event (FOREVER: never)."""
         return FOREVER if self._switcher is None else self._switcher.wake()
 
     def due(self, now: int) -> bool:
-        """Whether anything may be switched at the end of the instant."""
+        """Whether a switch may be due."""
         return self._switcher is not None and self._switcher.due(now)
 
     def switch(self, now: int) -> Generator[Turn, None, bool]:
-        """Switch whatever is due, at the end of the instant; return whether anything was."""
+        """Switch due nodes; return whether any were."""
         if self._switcher is None or not self.due(now):
             return False
         orders: list[Switch] = []

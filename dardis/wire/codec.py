@@ -1,7 +1,7 @@
-"""Messages to blocks of integers and back, exactly; a payload opens with the protocol's version.
+"""Exact encoding of messages as integers, headed by the protocol version.
 
-Whatever the bytes, what is read is what could have been written, or a ProtocolError; and to find out takes time in
-proportion to the payload's length, and at most `MEMORY_FACTOR` times its bytes and `MEMORY_BASE` more.
+Any payload yields valid messages or a ProtocolError, in linear time and at most `MEMORY_FACTOR` times its bytes plus
+`MEMORY_BASE`.
 """
 
 from __future__ import annotations
@@ -26,20 +26,21 @@ from dardis.wire.messages import Message, Written
 
 VERSION = 10
 MEMORY_FACTOR, MEMORY_BASE = 128, 1 << 20
-"""What decoding takes, in bytes: so often the payload's, and so many more. A list of one byte is 72 in memory."""
+"""Memory limit of decoding: factor of the payload, and extra bytes. A list of one byte takes 72."""
 SHORT = 512
-"""Bytes of a payload of which msgpack may make as much as it says there is: 8 for each byte, on a level each 3."""
+"""Longest payload in bytes without a check of declared lengths: msgpack may allocate 8 bytes per byte, at each third
+level."""
 DEEPEST = 8
-"""Levels of messages within messages. (A question down the tree carries others, which carry none.)"""
+"""Levels of nested messages."""
 LONGEST, MOST_DIMENSIONS = 1 << 40, 8
-"""Values of a table, and its dimensions."""
+"""Limits of tables."""
 _INTS, _YES_OR_NO = {int}, (0, 1)
 _INT64 = np.dtype(np.int64)
 _HEAD = 6
-"""The version, what the sender has spent, and how many messages there are."""
+"""Version, sender's costs, number of messages."""
 Array = NDArray[Any]
 Piece = Any
-"""Of a payload, to be joined: whatever holds bytes. (Of arrays, type checkers don't know that before Python 3.12.)"""
+"""Bytes-like object. Type checkers accept arrays only from Python 3.12."""
 _TYPES: tuple[type[Any], ...] = (
     messages.Ask, messages.Offers, messages.Confirm, messages.Reserved, messages.Refused, messages.Commit,
     messages.Committed, messages.Release, messages.Released, messages.Ended, messages.Later, messages.Finished,
@@ -52,7 +53,6 @@ _ARRAY = 1
 
 
 def _write_array(value: object) -> object:
-    """What msgpack does not know: arrays, and NumPy's numbers."""
     if isinstance(value, np.ndarray):
         _see_numbers(value)
         return msgpack.ExtType(_ARRAY, msgpack.packb([value.shape, value.astype("<i8", copy=False).tobytes()]))
@@ -68,7 +68,6 @@ def _see_numbers(values: object) -> None:
 
 
 def _count(shape: list[int]) -> int:
-    """How many values a table has; one that has none is not to seem large."""
     if len(shape) > MOST_DIMENSIONS or (shape and min(shape) < 0) or prod(length or 1 for length in shape) > LONGEST:
         raise ProtocolError("an array that no memory holds")
     return prod(shape)
@@ -87,10 +86,9 @@ def _read_array(code: int, data: bytes) -> Array:
 
 
 def _parsed(payload: bytes | bytearray, **options: object) -> Any:  # noqa: ANN401 (any plain value)
-    """The value that a payload holds, all of it. Options are msgpack's."""
     try:
         if len(payload) > SHORT:
-            # Looked through first: lists are made as long as it says they are, even if it ends before them.
+            # Check first: msgpack allocates lists by declared length, even beyond the end.
             scout = msgpack.Unpacker(max_buffer_size=len(payload), read_size=len(payload))
             scout.feed(payload)
             scout.skip()
@@ -100,38 +98,34 @@ def _parsed(payload: bytes | bytearray, **options: object) -> Any:  # noqa: ANN4
 
 
 def pack(value: object) -> bytes:
-    """Pack plain values and int64 arrays, nested as they like."""
+    """Pack plain values and int64 arrays."""
     packed: bytes = msgpack.packb(value, default=_write_array)
     return packed
 
 
 def unpack(payload: bytes | bytearray) -> Any:  # noqa: ANN401 (any plain value)
-    """Unpack what `pack` packed; tuples come as lists. Raises ProtocolError."""
+    """Unpack; tuples become lists. Raises ProtocolError."""
     return _parsed(payload, ext_hook=_read_array, strict_map_key=False)
 
 
 @dataclass(slots=True)
 class Spent:
-    """What hosts have spent that nobody has told yet."""
+    """Costs of hosts, not yet reported."""
 
     cpu_ns: int = 0
-    """CPU ns of their machines."""
     codec_ns: int = 0
-    """CPU ns of encoding and decoding."""
     payloads: int = 0
-    """How many payloads they got."""
     got_bytes: int = 0
-    """Bytes of these."""
 
     def add(self, more: Spent) -> None:
-        """Count another's."""
+        """Add other costs."""
         self.cpu_ns += more.cpu_ns
         self.codec_ns += more.codec_ns
         self.payloads += more.payloads
         self.got_bytes += more.got_bytes
 
     def take(self) -> Spent:
-        """What has not been told, which counts as told from now on."""
+        """Return and reset the costs."""
         taken = Spent(self.cpu_ns, self.codec_ns, self.payloads, self.got_bytes)
         self.cpu_ns = self.codec_ns = self.payloads = self.got_bytes = 0
         return taken
@@ -141,7 +135,7 @@ NOTHING_SPENT = Spent()
 
 
 def encode(batch: Sequence[tuple[int, Message]], spent: Spent = NOTHING_SPENT) -> bytes:
-    """Encode (time, message) pairs that travel together, with what their sender has spent."""
+    """Encode (time, message) pairs with costs."""
     head = (VERSION, spent.cpu_ns, spent.codec_ns, spent.payloads, spent.got_bytes, len(batch))
     pieces: list[Piece] = [array("q", head)]
     for now, message in batch:
@@ -151,10 +145,9 @@ def encode(batch: Sequence[tuple[int, Message]], spent: Spent = NOTHING_SPENT) -
 
 
 def decode(payload: bytes | bytearray) -> tuple[Spent, list[tuple[int, Message]]]:
-    """Return (spent, pairs) of a payload. Raises ProtocolError for one of another version, or that nobody has encoded.
+    """Return costs and pairs. Raises ProtocolError.
 
-    Arrays are views of the payload, or of its copy if that can't be written to. Takes time in proportion to the
-    payload's length, and memory as `MEMORY_FACTOR` says.
+    Arrays are views of the payload, or of a copy if read-only.
     """
     if len(payload) < 8 * _HEAD or len(payload) % 8:
         raise ProtocolError("a payload that is no batch of messages")
@@ -177,7 +170,7 @@ def decode(payload: bytes | bytearray) -> tuple[Spent, list[tuple[int, Message]]
 
 
 def written(message: Message | Written) -> Written:
-    """A message as it is on the wire, for others to carry."""
+    """Encode a message for nesting."""
     if isinstance(message, Written):
         return message
     pieces: list[Piece] = []
@@ -186,7 +179,7 @@ def written(message: Message | Written) -> Written:
 
 
 def opened(message: Message | Written) -> Message:
-    """Read a message that was carried by another. Raises ProtocolError for one that nobody has written."""
+    """Decode a nested message. Raises ProtocolError."""
     if not isinstance(message, Written):
         return message
     block = message.block
@@ -200,7 +193,6 @@ def opened(message: Message | Written) -> Message:
 
 
 def _put(message: Message | Written, pieces: list[Piece]) -> int:
-    """Append what a message is on the wire (`dardis.model.offer_rows`), and what it carries; return its length."""
     if isinstance(message, Written):
         pieces.append(message.block)
         return len(message.block)
@@ -224,9 +216,9 @@ def _put(message: Message | Written, pieces: list[Piece]) -> int:
 
 
 def _message(ints: memoryview, values: Ints, at: int, levels: int) -> tuple[Message, int]:
-    """The message that was written from there on, with those that it carries, on so many levels; and where it ends.
+    """Decode a message; return its end, too.
 
-    Raises IndexError where nothing is.
+    Raises IndexError beyond the payload.
     """
     tag, end = ints[at], at + ints[at + LENGTH]
     if not 0 <= tag < len(_FORMS):
@@ -254,7 +246,6 @@ def _message(ints: memoryview, values: Ints, at: int, levels: int) -> tuple[Mess
 
 
 def _arrays(ints: memoryview, values: Ints, at: int, count: int, fields: list[Any]) -> int:
-    """Append so many arrays to a message's fields; return where they end."""
     shapes: list[tuple[int, list[int] | None]] = []
     for _ in range(count):
         dimensions = ints[at]
@@ -298,7 +289,7 @@ def _ask(ints: memoryview, values: Ints, at: int, levels: int) -> tuple[messages
 
 
 def _unread(ints: memoryview, values: Ints, at: int, _: int) -> tuple[Written, int]:
-    """A message that whoever carries it need not read: only its length is looked at."""
+    """An undecoded message; only the length is checked."""
     end = at + ints[at + LENGTH]
     if not at + NUMBERS <= end <= len(ints):
         raise ProtocolError("a message that is longer than what carries it")
@@ -334,18 +325,16 @@ _CARRIED: dict[object, tuple[Callable[..., int], Callable[..., tuple[Any, int]]]
     messages.Ask: (_put, _ask), Message | Written: (_put, _unread), list[Message | Written]: (_put_all, _all_unread),
     list[messages.Parcel]: (_put_parcels, _parcels),
 }  # fmt: skip
-"""How to write and to read fields that hold messages, by their types."""
+"""Writer and reader by type."""
 
 
 def _getter(names: Sequence[str]) -> Callable[[object], tuple[Any, ...]]:
-    """What gets these attributes, as a tuple however few they are."""
     if len(names) > 1:
         return attrgetter(*names)
     return (lambda message: (getattr(message, names[0]),)) if names else lambda _: ()
 
 
 def _plain(said: object) -> object:
-    """The type whose values a field has while the program runs: who or what a number names is the checker's alone."""
     while isinstance(said, NewType):
         said = said.__supertype__
     parts = {_plain(part) for part in get_args(said)} if get_origin(said) is Union else {said}
@@ -353,7 +342,7 @@ def _plain(said: object) -> object:
 
 
 class _Form:
-    """How a kind of message is written: what its dataclass says, looked up once."""
+    """Layout of a message kind."""
 
     def __init__(self, kind: type[Any]) -> None:
         types = {name: _plain(said) for name, said in get_type_hints(kind).items()}
@@ -361,7 +350,6 @@ class _Form:
         arrays = [name for name, said in types.items() if said == Ints]
         carried = [name for name, said in types.items() if said in _CARRIED]
         self.names = (*numbers, *arrays, *carried)
-        """Its fields as they are written."""
         if unknown := types.keys() - self.names:
             raise TypeError(f"{kind.__name__} has a field of a type that is not written: {', '.join(sorted(unknown))}")
         self.kind = kind
@@ -372,7 +360,6 @@ class _Form:
         self.in_order: Callable[[list[Any]], Any] = (
             itemgetter(*map(self.names.index, types)) if len(types) > 1 else tuple
         )
-        """From what was written to the order of the fields."""
 
 
 _FORMS = [_Form(cls) for cls in _TYPES]

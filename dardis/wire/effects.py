@@ -1,4 +1,4 @@
-"""What a machine asks of its host: send, set a timer, launch units, kill them, tell what became of a job."""
+"""Effects: requests of a machine to its host."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dardis.wire.messages import Message, Reminder, Timer
 
 @value(frozen=True, slots=True)
 class Send:
-    """Send a message to a host. One that a host has for itself it takes next, before anything from outside."""
+    """Send a message to a host; messages to the sender come next."""
 
     to: HostId
     message: Message
@@ -27,7 +27,7 @@ class SendAll:
 
 @value(frozen=True, slots=True)
 class Tell:
-    """Send a message to the task manager that serves the job."""
+    """Send a message to the job's task manager."""
 
     job: JobId
     message: Message
@@ -42,7 +42,7 @@ class TellAll:
 
 @value(frozen=True, slots=True)
 class Return:
-    """Send a message to the task manager at this address, which has asked down the tree of hosts."""
+    """Send a message to the asking task manager."""
 
     to: ManagerAddress
     message: Message
@@ -50,7 +50,7 @@ class Return:
 
 @value(frozen=True, slots=True)
 class SetTimer:
-    """Hand the timer back at time `at`."""
+    """Return the timer at time `at`."""
 
     at: int
     timer: Timer | Reminder
@@ -58,7 +58,7 @@ class SetTimer:
 
 @value(frozen=True, slots=True)
 class Launch:
-    """Start the job's units on these nodes at `at`; kill them at `until`."""
+    """Run units on these nodes from `at` to `until` at most."""
 
     job: JobId
     attempt: int
@@ -70,7 +70,7 @@ class Launch:
 
 @value(frozen=True, slots=True)
 class Kill:
-    """Do not launch, or kill, this attempt's units on this host."""
+    """Cancel or kill an attempt on this host."""
 
     job: JobId
     attempt: int
@@ -78,25 +78,25 @@ class Kill:
 
 @value(frozen=True, slots=True)
 class Placed:
-    """The job has a reservation (or another than before)."""
+    """The job has a new reservation."""
 
     job: JobId
     start: int
     nodes: Ints
     units: Ints
     boot_delay: int = 0
-    """How much earlier it could have started, had all nodes been up, as far as its task manager knows."""
+    """Seconds lost to sleeping nodes."""
     attempts: int = 1
-    """Windows that it has tried (thesis 5.3.6), the first included."""
+    """Windows tried (thesis 5.3.6)."""
     taken: int = 0
-    """Which of its requests it is run as, by place."""
+    """Index of the granted request."""
     parts: tuple[tuple[Ints, Ints], ...] = ()
-    """Nodes and units of each part, where it has several; `nodes` and `units` are then those of all together."""
+    """Nodes and units of each part, if several. `nodes` and `units` then cover all parts."""
 
 
 @value(frozen=True, slots=True)
 class Rejected:
-    """The job can never run on this machine, whatever windows (`attempts`) it has tried."""
+    """The job can never run on this machine. `attempts`: windows tried."""
 
     job: JobId
     reason: str
@@ -105,7 +105,7 @@ class Rejected:
 
 @value(frozen=True, slots=True)
 class Waiting:
-    """The job can't be placed now; it asks again when something has changed."""
+    """The job cannot be placed now, and asks again after a change."""
 
     job: JobId
     reason: str
@@ -113,53 +113,52 @@ class Waiting:
 
 @value(frozen=True, slots=True)
 class Done:
-    """The job has finished on all its nodes."""
+    """The job has finished."""
 
     job: JobId
 
 
 class Plain(Protocol):
-    """Something that can be told as plain data, such as JSON holds."""
+    """Convertible to plain data."""
 
     def plain(self) -> dict[str, Any]:
-        """Tell it."""
+        """Return plain data."""
         ...
 
 
 @value(frozen=True, slots=True)
 class Solved:
-    """A decision was a model's: what was asked, and how good the answer is. None: there is no such figure."""
+    """A model's decision. None: no such figure."""
 
     waiting: int
-    """Jobs of the problem; and those of them for which there is a start, and that start now."""
+    """Jobs of the problem; with a planned start; with a start now."""
     planned: int
     started: int
     status: str
-    """Of the solver; empty: it was not asked."""
+    """Solver status; empty: not called."""
     ended: str
-    """Why its last run ended."""
+    """Why the solver's last run ended."""
     objective: float | None
     bound: float | None
-    """No answer of the model has a lower objective."""
+    """Lower bound of the objective."""
     variables: int
     deterministic_s: float
     first_cpu_s: float
-    """CPU time by phase: of what comes before the solver, mostly an answer of ours; of building models; of solving."""
+    """CPU time by phase: before the solver (mostly a first answer); model building; solving."""
     build_cpu_s: float
     solver_cpu_s: float
     too_large: bool
-    """Whether the model was too large to be built."""
     update_cpu_s: float = 0.0
-    """CPU time of more phases: of taking in what has happened; of seeing who could ever start; of starting jobs."""
+    """CPU time of updates; of feasibility checks; of job starts."""
     check_cpu_s: float = 0.0
     commit_cpu_s: float = 0.0
     asked: Plain | None = None
-    """What was to be decided; no record keeps it."""
+    """Not recorded."""
 
 
 @value(frozen=True, slots=True)
 class Switched:
-    """These nodes are shut down (begun at the moments, one a node), or booted, to be up at them."""
+    """Nodes shut down at the moments (one per node), or booted to be up at the moments."""
 
     up: bool
     nodes: Ints
@@ -168,9 +167,9 @@ class Switched:
 
 ToHosts = Send | SendAll
 ToManagers = Tell | TellAll | Return
-"""What hosts alone say."""
+"""Sent only by hosts."""
 Deed = Launch | Kill | Placed | Rejected | Waiting | Done | Solved | Switched
-"""What is neither said nor waited for."""
+"""Effects without messages and timers."""
 Effect = ToHosts | ToManagers | SetTimer | Deed
 Talk = Generator[Sequence[Effect], Sequence[Message], None]
-"""Yields effects, and is sent what hosts have answered to the messages among them, until nothing more is to be said."""
+"""Yields effects and receives answers."""

@@ -1,7 +1,6 @@
-"""The messages, as immutable values. Node numbers are the platform's; times are s; arrays are int64.
+"""Messages. Nodes have platform numbers, times are s, arrays are int64.
 
-A *host* is a process that holds a pool of nodes, adjacent in number. One message to a host stands for one to each of
-its nodes that it names.
+A *host* is a process with adjacent nodes. A message counts once per named node.
 """
 
 from __future__ import annotations
@@ -22,50 +21,46 @@ _NONE: Ints = np.zeros(0, dtype=np.int64)
 
 @value(frozen=True, slots=True)
 class Ask:
-    """Task manager to all node managers: when could these jobs start? Arrays of (asks,), `request` (asks, kinds)."""
+    """Query of a task manager for starts of jobs. Arrays (asks,); `request` (asks, kinds)."""
 
     round: int
     job: Ints
     draw_key: Ints
-    """Keys the job's draws: how often it has asked, or, of one that wants to move, the instant at which it asks."""
+    """Key of draws: number of queries, or the instant for a moving job."""
     first: Ints
-    """First start of the window; also where the grid of start times is anchored."""
+    """First start of the window, and origin of the grid."""
     last: Ints
-    """Last start of the window."""
     walltime: Ints
     units: Ints
     quota: Ints
-    """How many start times a node offers at most; less than 0: all it has, as runs."""
+    """Most starts per node; below 0: all, as runs."""
     groups: Ints
-    """Bit set of the node groups that may run the job."""
+    """Bit set of allowed groups."""
     request: Ints
     generator: int
-    """Code of the start-time generator."""
     grain: int
-    """Distance of the start times of the grid, in s."""
+    """Step of starts, in s."""
     desired_binds: bool
-    """Whether the desired profile binds."""
     held_only: bool
-    """Whether only the nodes are asked on which the job has a reservation."""
+    """Whether to query only reserved nodes."""
     as_if_up: bool = False
-    """Whether nodes that are down answer as if they were up: to learn what their sleep costs, not to reserve."""
+    """Whether sleeping nodes answer as if up, to measure the cost of sleep."""
     sample_offset: Ints = field(default_factory=lambda: _NONE)
-    """Ask i is for the nodes `sample[sample_offset[i] : sample_offset[i + 1]]` alone, ascending; empty: for all."""
+    """Ask i is for `sample[sample_offset[i] : sample_offset[i + 1]]`; empty: all."""
     sample: Ints = field(default_factory=lambda: _NONE)
     needed: Ints = field(default_factory=lambda: _NONE)
-    """Of nodes that the jobs hold: whether each can't do without any of its own; empty: nobody knows."""
+    """Whether a job needs all its reserved nodes; empty: unknown."""
     want: int = ROWS
     start: Ints = field(default_factory=lambda: _NONE)
-    """With CANDIDATES: the start that has been selected for each ask, in s."""
+    """With CANDIDATES: selected starts, in s."""
     earliest: bool = True
-    """How to sum and rank: whether only the earliest start counts; code of the node choice; whether a node takes one
-    unit at most."""
+    """Rules of sums and ranks: only the earliest start counts; node choice code; at most one unit per node."""
     choice: int = 0
     distinct: bool = False
 
     @property
     def columns(self) -> Asks:
-        """Its asks as kernels read them."""
+        """In kernel format."""
         return Asks(
             self.job, self.draw_key, self.first, self.last, self.walltime, self.units, self.quota, self.groups,
             self.request,
@@ -74,25 +69,25 @@ class Ask:
 
 @value(frozen=True, slots=True)
 class Offers:
-    """A host's answer: rows (node, from, to, fitting index, free from, free to) of instants of the ask's grid."""
+    """A host's answer: rows (node, from, to, fitting index, free from, free to) in grid instants."""
 
     round: int
     host: HostId
     incarnation: int
     horizon: int
-    """From then on nothing changes on these nodes."""
+    """Time of the last change on these nodes."""
     last_end: int
-    """When the last reservation on these nodes ends."""
+    """End of the last reservation on these nodes."""
     offset: Ints
-    """Ask i has the rows [offset[i], offset[i+1])."""
+    """Ask i has rows [offset[i], offset[i+1])."""
     rows: Ints
     down_until: int = NO_TIME
-    """When the last node that is down now could be up; offers before then may have been held back."""
+    """Latest time at which a sleeping node could be up. Earlier offers may be missing."""
 
 
 @value(frozen=True, slots=True)
 class JointAsk:
-    """Asks of several rounds that share a message, for samples of the same kind: ask i is that of round `rounds[i]`."""
+    """Queries of several rounds for samples of the same kind; ask i is of round `rounds[i]`."""
 
     rounds: Ints
     ask: Ask
@@ -100,7 +95,7 @@ class JointAsk:
 
 @value(frozen=True, slots=True)
 class JointOffers:
-    """The offers to a `JointAsk`; row i of `about` (horizon, last_end, down_until) is of round `rounds[i]`."""
+    """Offers to a `JointAsk`; row i of `about` (horizon, last_end, down_until) is of round `rounds[i]`."""
 
     rounds: Ints
     job: Ints
@@ -113,94 +108,93 @@ class JointOffers:
 
 @value(frozen=True, slots=True)
 class Sums:
-    """What some hosts offer together, as steps: rows (instant, change of units, change of the sum of indices).
+    """Summed offers: rows (instant, change of units, change of index sum).
 
-    Of an ask that takes the earliest start, nothing after the first instant at which these nodes alone hold the job.
+    For earliest starts, rows end where these nodes alone hold the job.
     """
 
     round: int
     hosts: int
-    """How many hosts are in it."""
+    """Hosts included."""
     horizon: int
     last_end: int
     down_until: int
     offset: Ints
-    """Ask i has the rows [offset[i], offset[i+1]), by instant."""
+    """Ask i has rows [offset[i], offset[i+1]), by instant."""
     rows: Ints
 
 
 @value(frozen=True, slots=True)
 class Candidates:
-    """The best of some hosts' nodes for the starts that were selected: rows (key, node, units it takes, incarnation).
+    """Best nodes of hosts for the selected starts: rows (key, node, units, incarnation).
 
-    By key, then node, and no more of them than hold the job; of a contiguous choice all, by node.
+    Sorted by key and node, cut when the job fits; for contiguous choices all nodes, by node.
     """
 
     round: int
     offset: Ints
     rows: Ints
     hosts: int = 1
-    """How many hosts are in it."""
+    """Hosts included."""
 
 
 @value(frozen=True, slots=True)
 class Written:
-    """A message that another carries, as it is on the wire: whoever hands it on need not read it."""
+    """An encoded nested message."""
 
     block: Ints
 
 
 @value(frozen=True, slots=True)
 class Relay:
-    """To a host: take this, pass it on to the hosts [first, last), your part of the tree, and answer for all of them.
+    """To a host: handle a message, forward to hosts [first, last), and answer for all.
 
-    The part's other hosts are split into `arity` parts of nearly equal size; the first living host of a part is asked
-    for it. To a host that was thought dead the part is empty: it takes nothing, and tells the origin that it lives.
+    The other hosts are split into `arity` nearly equal parts, each led by its first living host. A host presumed dead
+    gets an empty part, and reports to the origin.
     """
 
     serial: int
-    """Names this sending, with its origin."""
+    """Names the query, with `origin`."""
     origin: ManagerAddress
-    """The task manager that asks."""
+    """The asking task manager."""
     parent: Address
-    """The address that waits for the answer: a host, or the origin. A host's share for itself alone is from itself."""
+    """Address for the answer: a host or the origin. A host's own share has itself as parent."""
     first: HostId
     last: int
     arity: int
     patience: int
-    """For how long to wait for the answers of others, in s; 0: for ever."""
+    """Wait for answers, in s; 0: for ever."""
     step: int
-    """How much less patient the next level is, in s."""
+    """Decrease of the wait per level, in s."""
     resend: int
-    """How long until those are asked again who have not answered, in s."""
+    """Time until silent hosts are asked again, in s."""
     gone: Ints
-    """Hosts that are known to be dead, ascending."""
+    """Dead hosts, ascending."""
     parcels: list[Parcel]
-    """What nobody answers, for single hosts of the part, each host's in order."""
+    """Messages without answers, by host."""
     message: Message | Written
-    """What all hosts of the part are to answer, after that."""
+    """Message for all hosts, with answers, after the parcels."""
     expires: int = FOREVER
-    """From then on nobody waits for the answer, and it is not asked."""
+    """Time from which the query is obsolete."""
 
 
 @value(frozen=True, slots=True)
 class Gathered:
-    """A host's answer to a `Relay`: what the hosts [first, …) of its part have said, summed where it can be."""
+    """Answers of hosts [first, …) to a `Relay`, summed if possible."""
 
     serial: int
     origin: ManagerAddress
     first: HostId
-    """The host that answers."""
     incarnation: int
     answers: list[Message | Written]
 
 
 @value(frozen=True, slots=True)
 class Confirm:
-    """Task manager to the chosen: reserve. A reservation that the job has here already is replaced.
+    """To hosts: reserve, in place of the job's present reservation.
 
-    A tentative one is answered by `Reserved`, and lapses at its start unless a `Commit` came. Where messages can't be
-    lost or overtake each other it is final at once, and only a refusal is answered.
+    A tentative claim is answered by `Reserved`, and expires at its start without a `Commit`. On reliable networks the
+    claim is final, and only refusals are answered.
     """
 
     job: JobId
@@ -213,12 +207,12 @@ class Confirm:
     units: Ints
     tentative: bool
     expires: int = FOREVER
-    """From then on it is refused: a tentative one at its start or before."""
+    """Time from which the host refuses: at most the start of a tentative claim."""
 
 
 @value(frozen=True, slots=True)
 class Reserved:
-    """A host holds what a tentative `Confirm` asked for."""
+    """A host holds a tentative reservation."""
 
     job: JobId
     attempt: int
@@ -227,7 +221,7 @@ class Reserved:
 
 @value(frozen=True, slots=True)
 class Refused:
-    """A host does not hold, or no longer, what was to be reserved or committed."""
+    """A host does not hold the reservation."""
 
     job: JobId
     attempt: int
@@ -236,7 +230,7 @@ class Refused:
 
 @value(frozen=True, slots=True)
 class Commit:
-    """Task manager to the chosen: everybody has reserved, start at the time agreed."""
+    """To hosts: all have reserved, start on time."""
 
     job: JobId
     attempt: int
@@ -244,7 +238,7 @@ class Commit:
 
 @value(frozen=True, slots=True)
 class Committed:
-    """A host will start the job at the time agreed."""
+    """A host will start the job on time."""
 
     job: JobId
     attempt: int
@@ -253,17 +247,17 @@ class Committed:
 
 @value(frozen=True, slots=True)
 class Release:
-    """Task manager to a host: drop this attempt's reservation and all before it; kill what runs of them."""
+    """To a host: drop and kill this attempt and all before."""
 
     job: JobId
     attempt: int
     expires: int = FOREVER
-    """When all that was said to claim it has expired: until then a copy may come that could be taken."""
+    """Expiry of all claim messages. Until then a late copy could be accepted."""
 
 
 @value(frozen=True, slots=True)
 class Released:
-    """A host has dropped a reservation, or never had it, and will not take it any more."""
+    """A host has no such reservation and will accept none."""
 
     job: JobId
     attempt: int
@@ -272,9 +266,9 @@ class Released:
 
 @value(frozen=True, slots=True)
 class Ended:
-    """The executor to its node manager: the job's units here have ended.
+    """From the executor: the job's units here have ended.
 
-    `depth` is how many later jobs a node tells of it (less than 0: its node's cores; 0: none).
+    `depth`: later jobs to notify per node (below 0: the node's cores; 0: none).
     """
 
     job: JobId
@@ -283,25 +277,24 @@ class Ended:
 
 @value(frozen=True, slots=True)
 class Later:
-    """Node managers to the task managers of the next jobs: something became free before your start."""
+    """To task managers of next jobs: capacity became free before their start."""
 
     host: HostId
     jobs: Ints
-    """Each once, ascending, however many nodes tell it."""
+    """Unique, ascending."""
     told: int
-    """How many messages this stands for: one from each node to each of its next jobs."""
+    """Messages represented: one per node and job."""
 
 
 HEAD_COLUMNS, BACKLOG_COLUMNS = 6, 12
-"""Columns of what hosts publish of reservations and of task managers' backlogs."""
+"""Columns of heads and backlogs."""
 
 
 @value(frozen=True, slots=True)
 class Announce:
-    """Task manager to all node managers: a job holds a reservation, or, if not `standing`, not any more.
+    """To all node managers: a job holds a reservation, or not (`standing`).
 
-    `head` has the columns job, submission, walltime, cores and level of priority, from which everybody works out
-    its key, and until when it holds if nothing more is heard.
+    `head`: job, submission, walltime, cores, priority level, expiry.
     """
 
     head: Ints
@@ -310,76 +303,76 @@ class Announce:
 
 @value(frozen=True, slots=True)
 class Backlog:
-    """Task manager to all node managers: how much work its jobs are, for whoever works out when a job is old."""
+    """To all node managers: backlog of a task manager, for the time of aging."""
 
     manager: ManagerAddress
     number: int
-    """How many it has told; the last counts."""
+    """Report number; the last counts."""
     totals: Ints
-    """Core seconds that wait, ends of what runs times its cores, these cores, core seconds asked for and used; each as
-    a multiple of 2^62 and what is left."""
+    """Waiting core seconds, walltime ends times cores, bound cores, core seconds requested and used; each in multiples
+    of 2^62 and rest."""
 
 
 @value(frozen=True, slots=True)
 class Look:
-    """To a host: publish what has changed since you last did."""
+    """To a host: publish changes."""
 
 
 @value(frozen=True, slots=True)
 class Published:
-    """A host to all task managers: what its changed nodes can hold from now on.
+    """To all task managers: free capacity of changed nodes.
 
-    Node `node[i]` has the steps `[offset[i], offset[i+1])`: from `time` on no more than `value` is free (and wished)
-    without a break since now. So a run that starts now has what the last step before its end says.
+    Node `node[i]` has steps `[offset[i], offset[i+1])`: from `time` on, at most `value` has been free (and desired)
+    since now. A run that starts now gets the last step before its end.
     """
 
     host: HostId
     incarnation: int
     at: int
-    """When this was so."""
+    """Time of this state."""
     next_change: int
-    """When capacity or what is wished changes by itself next."""
+    """Next change without an event."""
     heads: Ints
-    """Who holds reservations, as announced: rows (job, submission, walltime, cores, level, until)."""
+    """Announced reservations: rows (job, submission, walltime, cores, level, until)."""
     backlogs: Ints
-    """The last of each task manager that has told one: rows (manager, number, totals)."""
+    """Last report of each task manager: rows (manager, number, totals)."""
     node: Ints
     offset: Ints
     time: Ints
     value: Ints
     ready: Ints
-    """When each node is up at the soonest; empty where all of the host are up, and have always been."""
+    """Earliest time at which each node is up; empty: all have always been up."""
     boot: Ints
-    """How long it takes from now on until each node is up, where it is off and nobody has had it booted; else 0."""
+    """Boot time of each node that is off without a boot request; else 0."""
 
 
 @value(frozen=True, slots=True)
 class Switch:
-    """To a host: shut these nodes down now, or boot them now (those that are shutting down: as soon as they are off).
+    """To a host: shut down or boot nodes (after a running shutdown).
 
-    Until `ready[i]` node `node[i]` holds nothing; one that is not booted holds nothing until a boot time from now.
+    Node `node[i]` is unusable until `ready[i]`; without a boot request, until a boot time from now.
     """
 
     up: bool
     node: Ints
     ready: Ints
-    """When the node is up; of nodes that are shut down: when it is if its boot begins as soon as it is off."""
+    """When the node is up; after a shutdown: with a boot as soon as off."""
 
 
 @value(frozen=True, slots=True)
 class Closures:
-    """To a host: from now on nodes are closed, or hold less, in these spans and in no others."""
+    """To a host: closures and capacity cuts of nodes, replacing all earlier ones."""
 
     node: Ints
     span: Ints
-    """`[start, end)` each, shape (spans, 2)."""
+    """`[start, end)`, (spans, 2)."""
     less: Ints
-    """By how much less the node holds, shape (spans, kinds); less than 0: it holds nothing."""
+    """Capacity cut, shape (spans, kinds); below 0: closed."""
 
 
 @value(frozen=True, slots=True)
 class Finished:
-    """A host to the task manager: the job's units here have ended by themselves or at their walltime."""
+    """To the task manager: the job's units here ended, at the walltime at the latest."""
 
     job: JobId
     attempt: int
@@ -388,7 +381,7 @@ class Finished:
 
 @value(frozen=True, slots=True)
 class Noted:
-    """Task manager to a host: `Finished` has arrived."""
+    """To a host: `Finished` has arrived."""
 
     job: JobId
     attempt: int
@@ -396,7 +389,7 @@ class Noted:
 
 @value(frozen=True, slots=True)
 class HostDown:
-    """The transport to task managers: this incarnation of a host is dead, and all that it held is gone."""
+    """From the transport: this incarnation of a host is dead, with all reservations."""
 
     host: HostId
     incarnation: int
@@ -404,7 +397,7 @@ class HostDown:
 
 @value(frozen=True, slots=True)
 class Timer:
-    """A timer that a machine has set for a job; `token` says what for."""
+    """A machine's timer for a job; `token`: its purpose."""
 
     job: JobId
     attempt: int
@@ -413,7 +406,7 @@ class Timer:
 
 @value(frozen=True, slots=True)
 class Reminder:
-    """A timer that a host has set for a question down the tree: ask again, answer, or forget it."""
+    """Timer for a tree query."""
 
     origin: ManagerAddress
     serial: int
@@ -425,4 +418,4 @@ Message = (
     | Finished | Noted | HostDown | Timer | Reminder
 )  # fmt: skip
 Parcel = tuple[HostId, int, Message]
-"""A message that travels with another: its host, its time, itself."""
+"""(host, time, message), carried by another."""

@@ -1,1 +1,1 @@
-"""Traces in, jobs out: readers, writers, generators and transforms of workloads."""
+"""Readers, writers, generators and transforms of traces."""

@@ -1,7 +1,6 @@
-"""Reads a pod list of Alibaba's GPU cluster (cluster-trace-gpu-v2023): a pod is a job of one unit.
+"""Reads pod lists of Alibaba's GPU cluster (cluster-trace-gpu-v2023); a pod is a job of one unit.
 
-What one asks for is rounded up to whole cores, and a share of a GPU to a whole one, so that a schedule that is legal
-here was legal there. Times are seconds of the list's own clock.
+Cores and GPU shares are rounded up, so schedules legal here were legal there. Times: seconds of the list's clock.
 """
 
 from __future__ import annotations
@@ -22,12 +21,11 @@ COLUMNS = (
     "name", CPU_MILLI, "memory_mib", "num_gpu", "gpu_spec", "qos", "creation_time", "deletion_time", "scheduled_time",
 )  # fmt: skip
 KINDS = (CORES, "gpu", MEMORY)
-"""What every pod asks for."""
 
 
 class _Pod(NamedTuple):
     number: int
-    """Its place in the list, from 0."""
+    """Position in the list."""
     submit: int
     wait: int
     runtime: int
@@ -41,9 +39,9 @@ class _Pod(NamedTuple):
 
 
 def parse_pods(path: Path, text: str, *, strict: bool) -> Trace:
-    """Read the list from a text; `path` names it in messages. Pods that never ran are in its `skipped`.
+    """Read a pod list; `path` is for messages. Pods that never ran are skipped.
 
-    A pod that nobody has deleted runs still, or waits if it was not scheduled.
+    A pod without deletion time still runs, or waits if not scheduled.
     """
     header, table = csv_table(path, text, COLUMNS)
     lines: list[int] = []
@@ -76,7 +74,6 @@ _TEXTS = ("name", "queue", "partition")
 
 
 def _pod(number: int, fields: dict[str, str]) -> _Pod:
-    """One pod; ValueError when the line does not parse."""
     cores, gpus, memory = (whole_number(fields[name], 0, LARGEST) for name in (CPU_MILLI, "num_gpu", "memory_mib"))
     created = _seconds(fields["creation_time"])
     start, end = (_seconds(fields[name]) if fields[name] else None for name in ("scheduled_time", "deletion_time"))
@@ -96,7 +93,6 @@ def _pod(number: int, fields: dict[str, str]) -> _Pod:
 
 
 def _seconds(text: str) -> int:
-    """Decimals are cut off."""
     number = int(decimal_number(text))
     if abs(number) > LARGEST:
         raise ValueError(OUT_OF_RANGE)

@@ -1,7 +1,6 @@
-"""Reads and writes Batsim's workload JSON, with the runtimes of its profiles.
+"""Reads and writes Batsim's workload JSON.
 
-Submit times are cut off at whole seconds; runtimes and walltimes are rounded up, so that no job vanishes. A job whose
-profile has no runtime before a network is simulated is skipped, with the reason (`dardis.workload.batsim`).
+Submit times are rounded down, runtimes and walltimes up. Jobs that need a simulated network are skipped.
 """
 
 from __future__ import annotations
@@ -23,18 +22,16 @@ from dardis.workload.slurm_texts import whole_seconds
 from dardis.workload.trace import LARGEST, UNKNOWN, Skipped, Trace, build_trace
 
 _TEXTS: Final = ("user", "group", "name", "queue", "partition")
-"""Batsim leaves a job's further keys to whoever decides; these are ours, texts or numbers."""
+"""Optional keys; Batsim leaves additional keys to schedulers."""
 _EXPECTED: Final = "a workload of Batsim's: an object with the list `jobs` and the object `profiles`"
 
 
 def parse_batsim(path: Path, text: str, *, strict: bool, flop_per_s: float | None = None) -> Trace:
-    """Read a workload from a text; `path` names it in messages.
+    """Read a workload; `path` is for messages, `flop_per_s` the speed of a core.
 
-    `flop_per_s` is the speed of a core; without it jobs that compute are skipped.
-
-    A job's "line" is its place in `jobs`, from 1. Jobs are numbered by their ids, after a `WORKLOAD!`, where all of
-    these are different whole numbers; else by where each id comes first, and `name` is the id. `nb_res` becomes the
-    header's MaxProcs. InputError for what is no such workload, and as `build_trace` says.
+    Without `flop_per_s`, jobs that compute are skipped. A job's "line" is its position in `jobs`. Ids (after
+    `WORKLOAD!`) are job numbers if distinct whole numbers; else jobs are numbered by first occurrence, with the id as
+    `name`. `nb_res` becomes MaxProcs. Raises InputError.
     """
     jobs, stated, processors = _workload(path, text)
     profiles = Profiles(stated, flop_per_s)
@@ -61,12 +58,12 @@ def parse_batsim(path: Path, text: str, *, strict: bool, flop_per_s: float | Non
     columns: dict[str, Any] = {name: np.array([row[name] for row in rows], dtype=np.int64) for name in numbers}
     columns |= {name: np.array([row[name] for row in rows], dtype=object) for name in _TEXTS}
     header = () if processors is None else ("; Version: 2.2", f"; MaxProcs: {processors}")
-    never_ran = np.ones(len(rows), dtype=bool)  # a delay of nothing is no job that runs still
+    never_ran = np.ones(len(rows), dtype=bool)  # a delay of 0 is not a job that still runs
     return build_trace(path, lines, columns, problems, strict=strict, comments=header, never_ran=never_ran)
 
 
 def _workload(path: Path, text: str) -> tuple[list[Any], dict[str, Any], int | None]:
-    """Jobs, profiles, and for how many resources they were made, if a whole number above 0 is stated. InputError."""
+    """Jobs, profiles, and `nb_res` if valid. Raises InputError."""
     try:
         found = json.loads(text, parse_constant=_no_number)
     except RecursionError:
@@ -87,7 +84,7 @@ def _no_number(text: str) -> NoReturn:
 
 
 def _numbers(jobs: list[Any]) -> tuple[dict[str, int], bool]:
-    """The number of each id, and whether that is the one it says."""
+    """Number per id, and whether ids are numbers."""
     first: dict[str, int] = {}
     for place, job in enumerate(jobs, 1):
         if isinstance(job, dict) and isinstance(job.get("id"), str | int):
@@ -100,14 +97,13 @@ def _numbers(jobs: list[Any]) -> tuple[dict[str, int], bool]:
 
 
 def _runtime(job: dict[str, Any], profiles: Profiles) -> int | str:
-    """For how long the job's profile runs, or why nobody can tell. ValueError where it names none of the workload."""
+    """Runtime, or reason for none. Raises ValueError."""
     hosts = job.get("res")
     found = profiles.seconds(job.get("profile"), hosts if type(hosts) is int else 1)
     return found if isinstance(found, str) else whole_seconds(found)
 
 
 def _row(job: dict[str, Any], runtime: int, number_of: dict[str, int]) -> dict[str, Any]:
-    """The columns of one job. ValueError for what is none."""
     if type(job.get("id")) not in {str, int}:
         raise ValueError("no id")
     walltime = whole_seconds(number(job, "walltime")) if "walltime" in job else UNKNOWN
@@ -117,7 +113,7 @@ def _row(job: dict[str, Any], runtime: int, number_of: dict[str, int]) -> dict[s
     submit = number(job, "subtime")
     return texts | {
         "number": number_of[str(job["id"])],
-        "submit": -1 if submit < 0 else int(submit),  # -0.5 is before the beginning, too
+        "submit": -1 if submit < 0 else int(submit),  # -0.5 precedes the beginning, too
         "runtime": max(runtime, UNKNOWN - 1),
         "walltime": max(walltime, UNKNOWN),
         "procs": min(max(job["res"], UNKNOWN - 1), LARGEST + 1),
@@ -125,16 +121,16 @@ def _row(job: dict[str, Any], runtime: int, number_of: dict[str, int]) -> dict[s
 
 
 def _text(value: object) -> str:
-    """A text, with ? for what UTF-8 can't hold, a whole number as one; else nothing is stated."""
+    """Text (? for invalid characters) or whole number; else empty."""
     said = isinstance(value, str) or type(value) is int
     return str(value).encode(errors="replace").decode() if said else ""
 
 
 def write_batsim(trace: Trace, path: Path, resources: int | None = None) -> list[str]:
-    """Write a trace as a workload and return what the form could not hold.
+    """Write a workload; return the data lost.
 
-    A resource is a processor. `resources` are the machine's (None: those of the header, or of the widest job). Jobs
-    of one runtime share a profile. What is stated of user, group, name, queue and partition are further keys of a job.
+    Resources are processors. `resources`: machine size (default: header, else widest job). Jobs with equal runtimes
+    share a profile. User, group, name, queue and partition become additional keys.
     """
     whole = trace.has_ended & (trace.procs > 0)
     kept = trace.take(whole)
@@ -160,7 +156,6 @@ def write_batsim(trace: Trace, path: Path, resources: int | None = None) -> list
 
 
 def _lost(trace: Trace, left_out: int) -> list[str]:
-    """What a workload of Batsim's says nothing of."""
     lost = [f"{kind}: Batsim knows no such resource" for kind in trace.request if kind != CORES]
     if (trace.est != trace.submit).any() or (trace.lst != NO_TIME).any():
         lost.append("est_s, lst_s: Batsim has no keys for them")
@@ -176,39 +171,35 @@ def _lost(trace: Trace, left_out: int) -> list[str]:
 
 _DELAYS: Final = frozenset({"delay", "DelayProfile"})
 _VECTORS: Final = frozenset({"parallel", "msg_par", "ptask", "ParallelTaskProfile"})
-"""`cpu` has an entry for each host, `com` one for each pair of hosts."""
+"""`cpu` by host, `com` by pair of hosts."""
 _EACH_HOST: Final = frozenset(
     {"parallel_homogeneous", "msg_par_hg", "ptask_homogeneous", "ParallelTaskHomogeneousProfile"}
 )
-"""`cpu` is that of each host, unless it is to be spread over the hosts."""
+"""`cpu` per host, unless spread over hosts."""
 _ALL_HOSTS: Final = frozenset({"parallel_homogeneous_total", "msg_par_hg_tot"})
-"""`cpu` is that of all hosts together."""
+"""`cpu` of all hosts."""
 _SPREAD: Final = frozenset({"defined_amount_spread_uniformly", "DefinedAmountsSpreadUniformly"})
 _SEQUENCES: Final = frozenset({"composed", "sequential_composition", "SequentialCompositionProfile"})
 _DEEPEST: Final = 100
-"""Sequences within one another."""
+"""Depth limit of nested sequences."""
 _LONGEST_TYPE: Final = 60
 
 
 class Profiles:
-    """The profiles of a workload by their names, and the speed of a core in floating-point operations a second."""
+    """Profiles by name, with core speed in flop/s."""
 
     def __init__(self, stated: Mapping[str, Any], flop_per_s: float | None) -> None:
-        """Take them as they are stated; None where the platform states no speed."""
         self._stated = stated
         self._flop_per_s = flop_per_s
         self._known: dict[tuple[str, int], tuple[float | str, int]] = {}
-        """What a profile takes, and how deep sequences are in it."""
+        """Runtime, and depth of sequences."""
 
     def seconds(self, name: object, hosts: int) -> float | str:
-        """For how long a job on so many hosts runs, or why it has no runtime here.
-
-        ValueError where the profile is none of the workload's, or makes no sense.
-        """
+        """Runtime on `hosts` hosts, or reason for none. Raises ValueError."""
         return self._found(name, hosts, 0)[0]
 
     def _found(self, name: object, hosts: int, above: int) -> tuple[float | str, int]:
-        """That, and how deep sequences are in it; it is within `above` sequences."""
+        """Runtime, and depth; `above`: enclosing sequences."""
         profile = self._stated.get(name) if isinstance(name, str) else None
         if not isinstance(name, str) or not isinstance(profile, dict) or not isinstance(profile.get("type"), str):
             raise ValueError(f"profile {name!r} is not among the workload's")
@@ -258,7 +249,7 @@ class Profiles:
 
 
 def number(where: Mapping[str, Any], key: str) -> float:
-    """A number of seconds, `LARGEST + 1` for all beyond. ValueError for anything else."""
+    """Seconds, at most `LARGEST + 1`. Raises ValueError."""
     return max(min(_finite(where.get(key), key), LARGEST + 1), -LARGEST)
 
 
@@ -275,7 +266,6 @@ def _finite(value: object, key: str) -> float:
 
 
 def _amounts(profile: Mapping[str, Any], key: str, *, several: bool) -> list[float]:
-    """What a profile says of its computation or communication, each at least 0. ValueError for anything else."""
     stated = profile.get(key)
     if several and (not isinstance(stated, list) or (key == "cpu" and not stated)):
         raise ValueError(f"{key} is no list")

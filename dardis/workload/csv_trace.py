@@ -1,4 +1,4 @@
-"""The CSV job table: what SWF cannot say (units, resource kinds, deadlines), read and written, plain or gzipped."""
+"""The CSV job table: units, resource kinds, deadlines."""
 
 from __future__ import annotations
 
@@ -54,18 +54,18 @@ JOB_TABLE: Final = CsvTable(
 
 
 def table_of(names: Iterable[str]) -> CsvTable:
-    """A job table with these columns, also such that it does not know."""
+    """Job table with these columns."""
     known = dict(zip(JOB_TABLE.names, JOB_TABLE.columns, strict=True))
     return CsvTable(JOB_TABLE.name, *(known.get(name) or Column(name, TEXT, "") for name in names))
 
 
 def read_table(path: Path, *, strict: bool = False) -> Trace:
-    """Read a job table; rows that are no job are in its `skipped`, or InputError for the first with `strict`."""
+    """Read a job table; invalid rows are skipped, or raise InputError with `strict`."""
     return parse_table(path, read_text(path), strict=strict)
 
 
 def parse_table(path: Path, text: str, *, strict: bool) -> Trace:
-    """As `read_table`, of a text already at hand; `path` names it in messages."""
+    """Like `read_table`, from text; `path` is for messages."""
     table = csv_rows(path, text)
     _, header = next(table, (1, []))
     _check_header(path, header)
@@ -100,7 +100,7 @@ def parse_table(path: Path, text: str, *, strict: bool) -> Trace:
 def _further(
     path: Path, line: int, header: list[str], converters: list[Callable[[str], Any]], fields: list[str]
 ) -> shape_rows.Cells:
-    """What a row says that is not the first of its job, None where it says nothing. Raises InputError."""
+    """Cells of a further row; None if empty. Raises InputError."""
     says = [name for name, cell in zip(header, fields, strict=False) if cell]
     try:
         values = _values(
@@ -115,11 +115,10 @@ def _further(
 
 
 def _nothing(cell: str) -> None:
-    """A cell that says nothing."""
+    """Convert an empty cell."""
 
 
 def _with_requests(columns: dict[str, Any], requests: dict[int, tuple[StatedRequest, ...]]) -> dict[str, Any]:
-    """The columns of Trace with the units, processors and times of the first request of those that name some."""
     if not requests:
         return columns
     units, procs = columns["units"].copy(), columns["procs"].copy()
@@ -133,7 +132,7 @@ def _with_requests(columns: dict[str, Any], requests: dict[int, tuple[StatedRequ
 
 
 def members(columns: dict[str, Any], sizes: Ints) -> dict[str, Any]:
-    """The columns with a row for each job of an array: alike, and numbered from the array's number on."""
+    """Expand arrays to a row per job, numbered consecutively."""
     request = {kind: np.repeat(amounts, sizes) for kind, amounts in columns["request"].items()}
     each = {name: np.repeat(values, sizes) for name, values in columns.items() if name != "request"}
     place = np.arange(len(each["number"])) - np.repeat(np.cumsum(sizes) - sizes, sizes)
@@ -156,7 +155,6 @@ def _check_header(path: Path, header: list[str]) -> None:
 
 
 def _converter(name: str) -> Callable[[str], Any]:
-    """What turns a cell of this column into its value; it raises ValueError."""
     if name in _TEXTS:
         return from_cell
     if name == _RUNTIME:
@@ -192,7 +190,6 @@ def _values(header: list[str], converters: list[Callable[[str], Any]], fields: l
 
 
 def _columns(columns: dict[str, list[Any]]) -> dict[str, Any]:
-    """The columns of Trace from those of the table."""
     names = _REQUIRED | _OPTIONAL | _TIMES
     numbers = {names[name]: np.array(cells, dtype=np.int64) for name, cells in columns.items() if name in names}
     texts = {_TEXTS[name]: np.array(cells, dtype=object) for name, cells in columns.items() if name in _TEXTS}
@@ -207,18 +204,18 @@ def _columns(columns: dict[str, list[Any]]) -> dict[str, Any]:
 
 
 def processors(units: Ints, request: dict[str, Ints]) -> Ints:
-    """Cores of whole jobs: units times what one unit asks for; out of range stays out of range."""
+    """Cores of whole jobs; stays out of range if out of range."""
     cores = request.get(CORES, np.zeros_like(units))
     return np.where(cores.astype(float) * units > LARGEST, LARGEST + 1, cores * np.maximum(units, 0))
 
 
 def write_table(trace: Trace, path: Path) -> None:
-    """Write a trace in units (`in_units` makes one) as a job table; columns in which nothing is stated are left out."""
+    """Write a trace in units (see `in_units`), without empty columns."""
     columns: dict[str, list[Any]] = {
         "job_id": trace.number.tolist(),
         "submit_s": trace.submit.tolist(),
         _RUNTIME: ["" if runtime == UNKNOWN else runtime for runtime in trace.runtime.tolist()],
-        "walltime_s": [],  # below: this is its place
+        "walltime_s": [],  # filled below; keeps the column order
         "units": trace.units.tolist(),
     }
     columns |= {REQUEST + kind: amounts.tolist() for kind, amounts in trace.request.items()}

@@ -1,4 +1,4 @@
-"""Decides each job's latest start (lst) by a named rule; times in s on the trace's clock."""
+"""Latest starts (lst) by a named rule; s of the trace's clock."""
 
 from __future__ import annotations
 
@@ -26,12 +26,15 @@ _Rule = Callable[[Job], int | None]
 def with_deadlines(
     jobs: list[Actual], trace: Trace, rule: str, *, keep_stated: bool = False, read: Read = Path.read_bytes
 ) -> list[Actual]:  # fmt: skip
-    """Return the jobs with the latest starts that `rule` gives; `trace` is where they come from.
+    """Set latest starts by `rule`.
 
-    `none`: no deadline. `window:S`: est + S. `factor:X`: est + X * max(walltime, 3600), cut to whole seconds.
-    `mean-wait:queue`, `mean-wait:partition`: est + the mean of the trace's own waits there, rounded. Else a table file;
-    a job that it lacks has no deadline. A rule holds for every job; with `keep_stated` (for a rule nobody asked for by
-    name) the deadlines that a job table states stay. InputError for a rule that is none of these.
+    - `none`: no deadline.
+    - `window:S`: est + S.
+    - `factor:X`: est + X * max(walltime, 3600), in whole seconds.
+    - `mean-wait:queue`, `mean-wait:partition`: est + rounded mean wait in the trace.
+    - a table file: other jobs have no deadline.
+
+    `keep_stated` keeps a job table's deadlines. Raises InputError.
     """
     rule_of = _rule(jobs, trace, rule, read)
     latest = [job.latest if keep_stated and job.latest is not None else rule_of(job.asked) for job in jobs]
@@ -44,12 +47,12 @@ def with_deadlines(
 def deadlines_asked(
     jobs: list[Actual], trace: Trace, asked: str | None, default: str, read: Read = Path.read_bytes
 ) -> list[Actual]:  # fmt: skip
-    """The jobs under the rule that was asked for; by default those of `default`, where the trace states none."""
+    """Set latest starts by `asked`, else by `default`, but keep stated ones."""
     return with_deadlines(jobs, trace, asked or default, keep_stated=asked is None, read=read)
 
 
 def deadline_notes(trace: Trace, rule: str) -> list[str]:
-    """What a user should be told of a rule on this trace."""
+    """Notes about a rule on this trace."""
     column = rule.removeprefix("mean-wait:")
     if column in {rule, ""} or column not in {"queue", "partition"} or any(getattr(trace, column).tolist()):
         return []
@@ -89,7 +92,7 @@ def _number(rule: str, text: str) -> Decimal:
 
 
 def _mean_waits(trace: Trace, column: str) -> dict[int, int]:
-    """For each job number the mean wait of its queue or partition."""
+    """Mean wait of each job's queue or partition."""
     names = getattr(trace, column).tolist()
     waits = defaultdict(list)
     for name, wait in zip(names, trace.wait.tolist(), strict=True):
@@ -104,7 +107,7 @@ def _mean_waits(trace: Trace, column: str) -> dict[int, int]:
 
 
 def _parse_table(path: Path, text: str, earliest: dict[int, int]) -> dict[int, int]:
-    """Latest start by job number; rows of jobs that are not simulated are read and left out."""
+    """Latest start by job number."""
     rows = csv_rows(path, text)
     _, header = next(rows, (1, []))
     if header != ["job_id", "lst_s"]:

@@ -1,9 +1,8 @@
-"""Reads CINECA's Eurora trace in the shape of PA-HPC-SIM, where every row lists what a job used on each node.
+"""Reads CINECA's Eurora trace in the PA-HPC-SIM form, with usage per node.
 
-A unit is one node's share: the cores, accelerators and memory of the largest share, since units are equal. There are as
-many as nodes were requested, as SWF's requested processors go before the allocated; only job 508073 used others (2
-nodes for 1, each with the cores it had asked for). Times are Unix seconds of the
-stamps, which have no zone, read as UTC. A job without an end runs still, one without a start waits.
+A unit is a node's share, with the largest share's cores, accelerators and memory. Number of units: requested nodes
+(only job 508073 used another). Times are Unix seconds; stamps without zone count as UTC. A job without end still runs;
+without start, the job waits.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class _Row(NamedTuple):
 
 
 def parse_eurora(path: Path, text: str, *, strict: bool) -> Trace:
-    """Read the trace from a text; `path` names it in messages. Rows that are no job are in its `skipped`."""
+    """Read a trace; `path` is for messages. Invalid rows are skipped."""
     header, table = csv_table(path, text, COLUMNS)
     lines: list[int] = []
     rows: list[_Row] = []
@@ -66,7 +65,6 @@ def _columns(rows: list[_Row]) -> dict[str, Any]:
 
 
 def _row(fields: dict[str, str]) -> _Row:
-    """One job; ValueError when the row does not parse."""
     shares = [[*map(whole_number, share.split(":")[1:])] for share in fields[ALLOCATION].split()]
     if not shares or any(len(share) != len(_KINDS) or min(share) < 0 for share in shares):
         raise ValueError(f"{ALLOCATION} {fields[ALLOCATION]!r}")

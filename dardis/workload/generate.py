@@ -1,8 +1,9 @@
-"""Generates traces: Eurora, Lublin's model, rivals, and the workloads of AUCSCHED.
+"""Generates job tables.
 
-That is the 64-node Eurora, or one of as many nodes as are asked for. `eurora` is the thesis's generator (4.5.2);
-`lublin` has the shape of Lublin and Feitelson's model, `rivals` jobs of more than half the machine among many narrow
-ones. All are job tables; so are the workloads of AUCSCHED for its machines.
+- `eurora`: the thesis's generator (4.5.2), for 64 or other numbers of nodes.
+- `lublin`: shape of Lublin and Feitelson's model.
+- `rivals`: jobs wider than half the machine among narrow ones.
+- AUCSCHED workloads, for its machines.
 """
 
 from __future__ import annotations
@@ -26,20 +27,20 @@ DAY = 86_400
 NODE_CORES = 16
 NODES, LEAST_NODES, MOST_NODES = 64, 2, 65
 KINDS, MOST_KINDS = 4, 6
-"""Resource kinds of the thesis's tables; those that can be asked for."""
+"""Kinds in the thesis's tables, and maximum."""
 EARLIEST = 10_000 * DAY
-"""The first midnight (Unix s) at which a trace may begin: a clock that shows more is a calendar's."""
+"""First midnight (Unix s) allowed; later clocks are calendar clocks."""
 MOST_JOBS = 1_000_000
 
 
 class _Queue(NamedTuple):
-    """A queue of the thesis. Shares are in percent of its jobs; each printed column sums to 100."""
+    """Queue of the thesis. Shares: percent of jobs, 100 per printed column."""
 
     name: str
     share: int
     most_nodes: int
     volume: int
-    """Average volume of utilisation (AVU): nodes times cores a node times walltime (s)."""
+    """Average volume of utilisation (AVU): nodes × cores per node × walltime (s)."""
     gpus: dict[int, int]
     mics: dict[int, int]
     memory_gib: dict[int, int]
@@ -54,11 +55,11 @@ DAYTIME = (8 * 3600, 18 * 3600)
 DAYTIME_SHARE = {1: 89, 0: 11}
 FULL_WALLTIME_SHARE = {1: 20, 0: 80}
 MORE_KINDS = {"ssd": {0: 50, 20: 25, 40: 15, 80: 10}, "fpga": {0: 95, 1: 5}}
-"""GiB of a local disk and whether an FPGA, a node: ours, since the thesis does not name its fifth and sixth kind."""
+"""Local disk (GiB) and FPGAs per node: our choice; the thesis names no fifth and sixth kind."""
 
 
 class Wanted(NamedTuple):
-    """What is to be made. `nodes` and `kinds`: of the machine; `begin`: the midnight (s) from which times count."""
+    """`nodes` and `kinds` of the machine; `begin` is a midnight (s)."""
 
     jobs: int
     days: int | None
@@ -71,9 +72,9 @@ def generate(
     kind: str, jobs: int, seed: int, days: int | None = None, *,
     nodes: int = NODES, kinds: int = KINDS, begin: int | None = None,
 ) -> Trace:  # fmt: skip
-    """A trace of `jobs` jobs submitted over `days` days from a midnight, which is `begin` (Unix s), else time 0.
+    """Generate `jobs` jobs over `days` days from midnight `begin` (Unix s; default: time 0).
 
-    `days` None: one day for `eurora`, as many as give 0.7 of Eurora's cores work for the others.
+    Default of `days`: 1 for `eurora`, else enough for load 0.7 on Eurora.
     """
     if kind not in GENERATORS:
         raise InputError("generator", repr(kind), "one of " + ", ".join((*GENERATORS, AUCTION)))
@@ -91,10 +92,10 @@ def generate(
 
 
 def _eurora(wanted: Wanted, rng: np.random.Generator) -> Trace:
-    """T 4.5.2. Every share is met as exactly as whole jobs allow, in a random order.
+    """T 4.5.2. Shares are met as exactly as whole jobs allow.
 
-    A node has GPUs or MICs, never both, so MICs go to jobs without GPUs; the share of MIC jobs stays as printed. The
-    jobs are Eurora's whatever the machine, but that none asks for more than half of its nodes: as many have GPUs.
+    Nodes have GPUs or MICs, never both: MICs go to jobs without GPUs, in the printed share. Jobs request at most half
+    the nodes: as many have GPUs.
     """
     jobs = wanted.jobs
     queue = _apportion(rng, jobs, {index: q.share for index, q in enumerate(EURORA_QUEUES)})
@@ -124,7 +125,7 @@ def _eurora(wanted: Wanted, rng: np.random.Generator) -> Trace:
 
 
 def _eurora_arrivals(rng: np.random.Generator, jobs: int, days: int) -> Ints:
-    """Sorted submit times: each job by day or by night, uniform within."""
+    """Sorted submit times, uniform within day or night."""
     dawn, dusk = DAYTIME
     by_day = _apportion(rng, jobs, DAYTIME_SHARE) == 1
     light = rng.integers(dawn, dusk, jobs)
@@ -133,7 +134,7 @@ def _eurora_arrivals(rng: np.random.Generator, jobs: int, days: int) -> Ints:
 
 
 def _apportion(rng: np.random.Generator, count: int, shares: dict[int, int]) -> Ints:
-    """`count` values in random order, each as often as its share says (largest remainders get what is left over)."""
+    """Values in random order, apportioned by largest remainder."""
     weights = np.array(list(shares.values()))
     exact = weights * count / weights.sum()
     often = np.floor(exact).astype(np.int64)
@@ -143,21 +144,21 @@ def _apportion(rng: np.random.Generator, count: int, shares: dict[int, int]) -> 
 
 SERIAL_SHARE, POWER_OF_TWO_SHARE = 0.244, 0.576
 SIZE_LOG2, SMALLER_SHARE = (0.8, 4.5, 10.0), 0.86
-"""Log2 of a parallel job's cores: two uniform parts, the first with the given share."""
+"""Log2 of a parallel job's cores: two uniform ranges, the first with this share."""
 SHORT_GAMMA, LONG_GAMMA = (4.2, 0.94), (312.0, 0.03)
 SHORT_SHARE = (0.78, -0.0054)
-"""Ln of the runtime (s) is gamma (shape, scale): short with the share 0.78 - 0.0054 a core, else long."""
+"""Ln runtime (s) is gamma (shape, scale): short with probability 0.78 - 0.0054 per core."""
 LONGEST_RUNTIME = 2 * DAY
 CYCLE_GAMMA = (8.1737, 3.9631)
-"""Arrivals over the half hours of a day follow this gamma density, which peaks at 14 h."""
+"""Gamma density of arrivals over half hours; peak at 14 h."""
 ACCURACY = (0.2, 1.0)
-"""Runtime over requested walltime, uniform; the walltime is then rounded up to a quarter of an hour."""
+"""Runtime over walltime, uniform; walltimes are rounded up to 15 min."""
 MEMORY_A_CORE_KIB = 512 * 1024
 LOAD = 0.7
 
 
 def _lublin(wanted: Wanted, rng: np.random.Generator) -> Trace:
-    """Sizes, runtimes that grow with them and a daily cycle, with the figures above."""
+    """Sizes, correlated runtimes, daily cycle."""
     jobs, days = wanted.jobs, wanted.days
     low, middle, high = SIZE_LOG2
     log2 = np.where(rng.random(jobs) < SMALLER_SHARE, rng.uniform(low, middle, jobs), rng.uniform(middle, high, jobs))
@@ -177,15 +178,15 @@ def _lublin(wanted: Wanted, rng: np.random.Generator) -> Trace:
 
 
 RIVALS_SHARE = 0.02
-"""Of the jobs those that ask for more than half of the machine: a good half of the work, as they last as long."""
+"""Jobs wider than half the machine: a good half of the work."""
 RIVALS_LN_RUNTIME = (8.0, 1.3)
-"""Mean and standard deviation of ln of the runtime (s): 50 min in the middle."""
+"""Mean and deviation of ln runtime (s); median 50 min."""
 STREAM = 20
-"""Narrow jobs alike that come one after the other, in the mean."""
+"""Mean length of streams of similar narrow jobs."""
 
 
 def _rivals(wanted: Wanted, rng: np.random.Generator) -> Trace:
-    """Jobs of more than half the machine, and streams of narrow ones (at most a node) that come all the time."""
+    """Wide jobs, and streams of narrow jobs."""
     jobs, days = wanted.jobs, wanted.days
     cores = NODES * NODE_CORES
     wide = rng.random(jobs) < RIVALS_SHARE
@@ -202,17 +203,14 @@ def _rivals(wanted: Wanted, rng: np.random.Generator) -> Trace:
 
 
 def _days_of(work: Ints) -> int:
-    """Days in which Eurora would have its usual load with jobs of so many core seconds."""
     return max(1, round(float(work.sum()) / (LOAD * NODES * NODE_CORES * DAY)))
 
 
 def _walltimes(runtime: Ints, rng: np.random.Generator) -> Ints:
-    """What is asked for by jobs that run so long."""
     return np.ceil(runtime / rng.uniform(*ACCURACY, len(runtime)) / 900).astype(np.int64) * 900
 
 
 def _whole(name: str, submit: Ints, runtime: Ints, walltime: Ints, procs: Ints) -> Trace:
-    """The trace of jobs that ask for processors and as much memory as goes with them."""
     columns = {"submit": submit, "runtime": runtime, "walltime": walltime, "procs": procs}
     trace = _finish(name, columns | {"memory_kb": np.full(len(runtime), MEMORY_A_CORE_KIB)})
     return in_units(trace, None, NODE_CORES)
@@ -232,43 +230,42 @@ GENERATORS: dict[str, Callable[[Wanted, np.random.Generator], Trace]] = {
 
 AUCTION: Final = "auction"
 MACHINES: Final = {"S": 128, "M": 256, "L": 1024}
-"""Nodes of each."""
+"""Number of nodes."""
 AUCTION_NODE_CORES: Final = 8
 SHORTEST, LONGEST = 60, 600
-"""Runtimes (s) are uniform, both included."""
+"""Uniform runtimes (s), bounds included."""
 MOST_HOURS: Final = 100
 GPU: Final = "gpu"
 
 
 class _Type(NamedTuple):
-    """A column of table 4."""
+    """Column of table 4."""
 
     node_cores: tuple[int, ...]
-    """How many cores it may ask for on each node, each as likely; none: it asks for cores wherever they are."""
+    """Equally likely cores per node; empty: cores anywhere."""
     gpus: int
-    """On each node."""
 
 
 _TYPES: Final = (_Type((), 0), _Type((4, 8), 0), _Type((1, 2), 1), _Type((2, 4), 2))
 WORKLOADS: Final = {"I": (1, 0, 0, 0), "II": (0, 1, 0, 0), "III": (1, 1, 0, 0), "IV": (2, 2, 1, 0), "V": (2, 2, 1, 1)}
-"""Weights of the types, the rows of table 4."""
+"""Weights of types (rows of table 4)."""
 
 
 class Auction(NamedTuple):
-    """Which of them is made."""
+    """AUCSCHED parameters."""
 
     workload: str = "I"
     machine: str = "S"
     contiguous: int = 0
-    """Percent of the jobs that ask for neighbouring nodes, each by chance."""
+    """Percentage of jobs on adjacent nodes."""
     hours: float = 4.0
-    """Theoretical runtime that is reached: runtime times cores of all jobs over the cores of the machine."""
+    """Theoretical runtime: runtime × cores of all jobs over machine cores."""
     max_share: float = 0.1
-    """Of the machine's cores the most that a job may ask for. AUCSCHED does not print it; docs/formats.md has why."""
+    """Largest job, as share of machine cores: not in AUCSCHED, see docs/formats.md."""
 
 
 def generate_auction(wanted: Auction, seed: int) -> Trace:
-    """The jobs, all submitted at second 0, with their runtimes for walltimes. Raises InputError."""
+    """Jobs submitted at time 0, walltime equal to runtime. Raises InputError."""
     _check(wanted)
     nodes = MACHINES[wanted.machine]
     rng = stream(seed, "generate", AUCTION)
@@ -298,10 +295,10 @@ def _check(wanted: Auction) -> None:
 
 
 def _block(wanted: Auction, nodes: int, rng: np.random.Generator) -> dict[str, Ints]:
-    """Some jobs. `node_cores` is 0 where they may be on any nodes.
+    """Random jobs; `node_cores` is 0 for any nodes.
 
-    "The number of CPUs a job requests is multiples of the CPUs per node in a system": so are the cores in all of every
-    type, and nodes follow from them. No job asks for more nodes than there are.
+    "The number of CPUs a job requests is multiples of the CPUs per node in a system": total cores of every type follow
+    this rule, and determine the nodes.
     """
     size = 1000
     weights = np.array(WORKLOADS[wanted.workload])

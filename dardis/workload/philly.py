@@ -1,8 +1,7 @@
-"""Reads the table of Microsoft's Philly cluster in the short form of its users: a GPU is a processor.
+"""Reads Microsoft's Philly table (short form); a GPU is a processor.
 
-Jobs are numbered from 1 in the order of the file, and a virtual cluster is a queue. Times are Unix seconds of the
-stamps, which have no zone, read as UTC; durations are rounded up, so that no job vanishes. Nobody knows what walltime
-a job had asked for.
+Jobs are numbered in file order. Virtual clusters are queues. Times are Unix seconds; stamps without zone count as UTC.
+Durations are rounded up. Walltimes are unknown.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ COLUMNS = ("timestamp", "duration", "num_gpus", "cluster")
 
 
 def parse_philly(path: Path, text: str, *, strict: bool) -> Trace:
-    """Read the table from a text; `path` names it in messages. Rows that are no job are in its `skipped`."""
+    """Read a table; `path` is for messages. Invalid rows are skipped."""
     header, table = csv_table(path, text, COLUMNS)
     lines: list[int] = []
     rows: list[tuple[int, int, int, int]] = []

@@ -1,4 +1,4 @@
-"""Reads on which nodes jobs ran, where a trace says so by name: the NodeList of sacct."""
+"""Reads recorded nodes from sacct's NodeList."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ NODE_LIST = "NodeList"
 
 
 def read_places(path: Path) -> dict[int, list[str]]:
-    """Names of the nodes of jobs, by number; nothing of a job of which none are stated, or of no number of its own.
+    """Node names by job number; jobs without nodes or own number are omitted.
 
-    The trace has been read before: what is damaged is passed over here. Of several lines of a job the last counts.
+    Ignores malformed lines: the trace reader has reported them. A job's last line counts.
     """
     lines = [line.strip() for line in read_text(path).split("\n")]
     lines = [line for line in lines if line and not line.startswith(";")]

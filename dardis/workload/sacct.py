@@ -1,16 +1,14 @@
 """Reads Slurm's accounting (sacct --parsable2).
 
-A job asks for as many equal units as it has nodes, each with its part of cores, memory and generic resources, rounded
-up: those that were allocated, or asked for where it waits. A file that says nothing of nodes counts processors.
+A job has one unit per node, with an equal share of cores, memory and generic resources, rounded up: as allocated, or as
+requested while pending. Without node columns, jobs count processors.
 
-The runtime is Slurm's elapsed time, which leaves out how long a job was suspended: what it did needs no more. A
-suspended job has not ended, however long ago its walltime was over, as that stands, too. A running one may be a record
-whose end was lost (`sacctmgr show runawayjobs`), so the rule of `build_trace` holds for it.
+The runtime is Slurm's elapsed time, without suspension. A suspended job has not ended, even beyond its walltime. A
+running job may have lost its end (`sacctmgr show runawayjobs`): the rule of `build_trace` applies.
 
-Of several lines of one job (`sacct -D`) the one submitted last counts, and of equals the last, which is what sacct says
-without `-D`. One that changed its size has a line of each size, which sacct shows without `-D`, too: the last size
-counts. Each part of a heterogeneous job is a job. A line for members of an array that wait is as many jobs: the
-first has the line's number, the others have numbers beyond all in the file.
+Of several lines of a job (`sacct -D`), the last submitted counts, then the last in the file, as without `-D`. A resized
+job has a line per size; the last counts. Components of heterogeneous jobs are jobs. Pending array tasks in one line are
+several jobs: the first has the line's number, others get new numbers.
 """
 
 from __future__ import annotations
@@ -38,16 +36,16 @@ _REQUIRED = (
     ("JobIDRaw", "JobID"), ("Submit",), ("Start",), ("End", "ElapsedRaw", "Elapsed"), ("State",),
     ("NCPUS", "AllocCPUS", "ReqCPUS", "AllocTRES", "ReqTRES"),
 )  # fmt: skip
-"""Of each at least one."""
+"""One column of each group is required."""
 _NODES = ("NNodes", "AllocNodes", "ReqNodes", "AllocTRES", "ReqTRES")
 _ALLOCATED = ("AllocTRES", "AllocCPUS", "NCPUS", "AllocNodes", "NNodes", "ReqTRES", "ReqCPUS", "ReqNodes")
 _ASKED = ("ReqTRES", "ReqCPUS", "ReqNodes", "NNodes", "NCPUS", "AllocTRES", "AllocCPUS", "AllocNodes")
-"""Who says what a job has: the first that says it of cores, and of nodes."""
+"""Sources of cores and nodes, by precedence."""
 _TEXTS = {
     "user": ("User", "UID"), "group": ("Group", "GID", "Account"), "name": ("JobName",), "queue": ("QOS",),
     "partition": ("Partition",),
 }  # fmt: skip
-"""The first that says something."""
+"""Sources by precedence."""
 COLUMNS = frozenset(
     {*(name for names in (*_REQUIRED, *_TEXTS.values(), _NODES) for name in names)}
     | {"Eligible", "TimelimitRaw", "Timelimit"}
@@ -64,9 +62,9 @@ Value = TypeVar("Value")
 class _Row(NamedTuple):
     line: int
     key: str
-    """What lines of one job have in common."""
+    """Common to a job's lines."""
     number: int
-    """`UNKNOWN`: member of an array, whose own number is not said."""
+    """`UNKNOWN` for array tasks without own number."""
     members: int
     submit: int
     wait: int
@@ -80,25 +78,24 @@ class _Row(NamedTuple):
     phase: Phase
     is_part: bool
     never_ran: str
-    """Why, if so."""
+    """Reason, or empty."""
     is_held: bool
-    """Waits for somebody or something, and not for nodes."""
+    """Pending, but not for resources."""
     outgrown: bool
-    """Of a job that had another size from then on."""
 
 
 def is_sacct(first_line: str) -> bool:
-    """Whether a file that begins so is sacct's, be it in a form that is refused."""
+    """Whether a file with this first line is sacct output, even if invalid."""
     words = {*_BETWEEN.split(first_line)}
     is_header = len(words & COLUMNS) > 1 and ("|" in first_line or not words.isdisjoint(_REQUIRED[0]))
     return is_header or _NO_HEADER.match(first_line.lstrip()) is not None
 
 
 def parse_sacct(path: Path, text: str, *, strict: bool) -> Trace:
-    """Read the jobs from a text; `path` names it in messages. Lines that are no job are in its `skipped`."""
+    """Read sacct output; `path` is for messages. Invalid lines are skipped."""
     table = _lines(text)
     names = _header(path, *next(table, (1, "")))
-    is_closed = names[-1] == ""  # --parsable has a bar after the last field, too
+    is_closed = names[-1] == ""  # --parsable also ends lines with a bar
     names = names[:-1] if is_closed else names
     clock = Clock()
     rows: list[_Row] = []
@@ -120,11 +117,11 @@ def parse_sacct(path: Path, text: str, *, strict: bool) -> Trace:
 
 
 class _StepError(Exception):
-    """The line is no job's but a step's."""
+    """The line is a job step."""
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """The number and text of each line that is neither blank nor, before all else, a comment."""
+    """Numbered lines, without blank lines and initial comments."""
     begun = False
     for number, line in enumerate(text.split("\n"), 1):
         content = line.strip()
@@ -134,7 +131,6 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _header(path: Path, line: int, first: str) -> list[str]:
-    """The names of the columns. Raises InputError."""
     if _NO_HEADER.match(first):
         raise InputError(f"{path}:{line}", "sacct's jobs without a header", f"one (no --noheader): {_WAY}")
     if "|" not in first:
@@ -150,7 +146,6 @@ def _header(path: Path, line: int, first: str) -> list[str]:
 
 
 def _row(line: int, cells: Mapping[str, str], clock: Clock) -> _Row:
-    """One job; ValueError when the line does not parse."""
     shown = [_read(cells, name, slurm.job_name) for name in _REQUIRED[0] if name in cells]
     if any(name.is_step for name in shown):
         raise _StepError
@@ -164,7 +159,7 @@ def _row(line: int, cells: Mapping[str, str], clock: Clock) -> _Row:
     if submit is None:
         raise ValueError(f"Submit: {cells['Submit']!r} is no time")
     if phase is Phase.WAITS:
-        start = None  # by a plan, if at all
+        start = None  # a planned start, if any
     elif phase is not Phase.ENDED and start is None:
         raise ValueError(f"Start: {cells['Start']!r} is no time, and the job is {state}")
     never_ran, runtime = _run(cells, state, start, end) if phase is Phase.ENDED else ("", UNKNOWN)
@@ -192,7 +187,7 @@ def _row(line: int, cells: Mapping[str, str], clock: Clock) -> _Row:
 
 
 def _read(cells: Mapping[str, str], name: str, read: Callable[[str], Value]) -> Value:
-    """What a cell says; the ValueError names its column."""
+    """Parse a cell; errors name the column."""
     try:
         return read(cells[name])
     except ValueError as error:
@@ -200,7 +195,7 @@ def _read(cells: Mapping[str, str], name: str, read: Callable[[str], Value]) -> 
 
 
 def _run(cells: Mapping[str, str], state: str, start: int | None, end: int | None) -> tuple[str, int]:
-    """Why a job that has ended never ran, "" if it did, and how long."""
+    """Reason why an ended job never ran (or ""), and runtime."""
     elapsed = _elapsed(cells)
     if elapsed is None and start is not None:
         if end is None:
@@ -214,7 +209,6 @@ def _run(cells: Mapping[str, str], state: str, start: int | None, end: int | Non
 
 
 def _elapsed(cells: Mapping[str, str]) -> int | None:
-    """How long a job ran by what Slurm says of that itself; None: nothing."""
     if cells.get("ElapsedRaw", "") not in UNSTATED:
         return _read(cells, "ElapsedRaw", lambda text: whole_number(text, 0, LARGEST))
     return None if cells.get("Elapsed", "") in UNSTATED else _read(cells, "Elapsed", slurm.span)
@@ -227,7 +221,7 @@ def _walltime(cells: Mapping[str, str]) -> int:
 
 
 def _has(cells: Mapping[str, str], sources: Sequence[str]) -> Tres:
-    """Nodes and resources of a job, from the first of the sources that states some."""
+    """Nodes and resources, by precedence of sources."""
     nodes = cores = 0
     amounts: Mapping[str, int] = {}
     for name in sources:
@@ -242,7 +236,7 @@ def _has(cells: Mapping[str, str], sources: Sequence[str]) -> Tres:
             nodes = nodes or _read(cells, name, slurm.count)
         else:
             cores = cores or _read(cells, name, slurm.count)
-    # What was allocated always has a type; only what was asked for says that a job needs it.
+    # Allocated resources always have a type; only the request shows whether the job needs the type.
     asked = _read(cells, "ReqTRES", slurm.typed) if amounts and "ReqTRES" in cells else {}
     types = {of_type: min(amount, amounts[kind]) for of_type, (kind, amount) in asked.items() if kind in amounts}
     return Tres(nodes, {**types, **amounts, CORES: cores})
@@ -253,7 +247,7 @@ def _first(cells: Mapping[str, str], names: Sequence[str]) -> str:
 
 
 def _last_runs(rows: list[_Row], problems: list[Skipped]) -> list[_Row]:
-    """For each job the line that counts; the others are told among the problems."""
+    """The line that counts per job; others become problems."""
     last: dict[str, _Row] = {}
     for row in rows:
         if row.key not in last or _later(row) >= _later(last[row.key]):
@@ -267,14 +261,12 @@ def _last_runs(rows: list[_Row], problems: list[Skipped]) -> list[_Row]:
 
 
 def _later(row: _Row) -> tuple[int, bool]:
-    """By what a line is later than others of its job."""
     return row.submit, not row.outgrown
 
 
 def _built(
     path: Path, rows: list[_Row], problems: list[Skipped], clock: Clock, *, strict: bool, has_nodes: bool
 ) -> Trace:  # fmt: skip
-    """The trace of these rows, with what should be known of it."""
     sizes = np.array([row.members for row in rows], dtype=np.int64)
     number, first_given = _numbers(rows, sizes)
     columns = members(_columns(rows, has_nodes=has_nodes), sizes) | {"number": number}
@@ -296,7 +288,7 @@ def _built(
 
 
 def _numbers(rows: list[_Row], sizes: Ints) -> tuple[Ints, int]:
-    """Job numbers of all members of the rows, and from which on they are ours: beyond all that are stated."""
+    """Job numbers, and the first assigned number."""
     stated = np.array([row.number for row in rows], dtype=np.int64)
     numbers = np.full(int(sizes.sum()), UNKNOWN, dtype=np.int64)
     numbers[np.cumsum(sizes) - sizes] = stated
@@ -307,7 +299,6 @@ def _numbers(rows: list[_Row], sizes: Ints) -> tuple[Ints, int]:
 
 
 def _columns(rows: list[_Row], *, has_nodes: bool) -> dict[str, Any]:
-    """The columns of Trace, a row for each line."""
     columns: dict[str, Any] = {
         name: np.array([getattr(row, name) for row in rows], dtype=np.int64)
         for name in ("number", "submit", "wait", "runtime", "walltime", "est")
@@ -326,6 +317,6 @@ def _columns(rows: list[_Row], *, has_nodes: bool) -> dict[str, Any]:
 
 
 def _kinds(rows: list[_Row]) -> list[str]:
-    """The kinds that some job asks for: cores, memory, and the others by name."""
+    """Requested kinds, in order."""
     found = {kind for row in rows for kind, amount in row.amounts.items() if amount}
     return [CORES, *({MEMORY} & found), *sorted(found - {CORES, MEMORY})]

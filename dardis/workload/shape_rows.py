@@ -1,4 +1,4 @@
-"""Jobs of a job table that are more than one row, or name nodes: their parts and alternatives, row by row."""
+"""Multi-row jobs of a job table: parts, alternatives, node counts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COLUMNS: Final = (
 )
 REQUEST: Final = "req_"
 _OWN: Final = {PART, ALTERNATIVE, NODES, CONTIGUOUS, "units", "partition", "walltime_s", "runtime_s"}
-"""Columns in which a further row may say something else than the job's first."""
+"""Columns in which further rows may differ."""
 
 
 _EXPECTED: Final = {
@@ -32,20 +32,19 @@ _EXPECTED: Final = {
 
 
 class WrongShapeError(ValueError):
-    """What a cell of one of the `NAMES` says makes no sense."""
+    """Invalid cell of a shape column."""
 
     def __init__(self, column: str, found: ValueError) -> None:
-        """`found` is what is wrong with the cell."""
         super().__init__(f"{column}: {found}")
         self.expected = _EXPECTED[column]
 
 
 Cells = dict[str, Any]
-"""What a row says by column; None where a further row says nothing."""
+"""Cells by column; None if empty in further rows."""
 
 
 def converter(name: str) -> Callable[[str], Any]:
-    """What turns a cell of one of the `NAMES` into its value; it raises ValueError."""
+    """Parser of a shape column; may raise ValueError."""
     if name == CONTIGUOUS:
         return lambda text: whole_number(text, 0, 1) if text else 0
     if name == NODES:
@@ -54,35 +53,34 @@ def converter(name: str) -> Callable[[str], Any]:
 
 
 def is_further(header: Sequence[str], fields: Sequence[str]) -> bool:
-    """Whether a row is not the first of its job: a further part, or another alternative."""
+    """Whether a row is a further part or alternative."""
     cells = dict(zip(header, fields, strict=False))
     return any(cells.get(name, "") not in {"", "1"} for name in (PART, ALTERNATIVE))
 
 
 class Rows:
-    """Takes the rows of a table in turn, and keeps what jobs of several, or on so many nodes, ask for."""
+    """Collects shape requests, row by row."""
 
     def __init__(self, path: Path) -> None:
-        """`path` names the table in messages."""
         self._path = path
         self._rows: list[tuple[int, Cells]] = []
-        """Lines and cells of the last job that was begun."""
+        """Lines and cells of the current job."""
         self.requests: dict[int, tuple[StatedRequest, ...]] = {}
         """By job number."""
         self._seen: set[int] = set()
 
     def begin(self, line: int, cells: Cells) -> None:
-        """Take the first row of a job."""
+        """Start a job with its first row."""
         self.end()
         self._rows = [(line, cells)]
 
     def forget(self) -> None:
-        """The job whose first row was to come is none."""
+        """Skip a job with an invalid first row."""
         self.end()
         self._rows = []
 
     def go_on(self, line: int, cells: Cells) -> None:
-        """Take a further row. Raises InputError."""
+        """Add a further row. Raises InputError."""
         part, alternative = cells.get(PART) or 1, cells.get(ALTERNATIVE) or 1
         first = self._rows[0][1] if self._rows else {}
         if not self._rows or cells["job_id"] != first["job_id"]:
@@ -99,7 +97,7 @@ class Rows:
         self._rows.append((line, cells))
 
     def end(self) -> None:
-        """Take the last job as a whole. Raises InputError."""
+        """Finish the current job. Raises InputError."""
         if not self._rows:
             return
         line, first = self._rows[0]
@@ -150,7 +148,7 @@ class Rows:
 
 
 def written(row: Cells, requests: Sequence[StatedRequest]) -> list[Cells]:
-    """The rows of a job in a table: its only one, or one for each part of each request."""
+    """Table rows of a job: one per part of each request, at least one."""
     rows: list[Cells] = []
     for alternative, request in enumerate(requests, 1):
         for place, part in enumerate(request.parts, 1):

@@ -1,7 +1,4 @@
-"""Times, spans and amounts as Slurm and other tables write them.
-
-Whatever reads a text here raises ValueError with what is wrong with it.
-"""
+"""Parsers of times, spans and amounts; errors are ValueErrors."""
 
 from __future__ import annotations
 
@@ -25,12 +22,12 @@ _NO_LIMIT = UNSTATED | {"UNLIMITED", "Partition_Limit"}
 
 
 class Phase(Enum):
-    """How far a job is."""
+    """Progress of a job."""
 
     ENDED = 0
     RUNS = 1
     SUSPENDED = 2
-    """It has begun, and its walltime stands still."""
+    """Started; the walltime does not advance."""
     WAITS = 3
 
 
@@ -42,13 +39,13 @@ _PHASES = {
     Phase.WAITS: "PENDING REQUEUED REQUEUE_FED REQUEUE_HOLD RESV_DEL_HOLD SPECIAL_EXIT",
 }
 RESIZING = "RESIZING"
-"""Ended, too, where an end is stated: the job goes on with another size, in a line of its own."""
+"""Ended if an end is stated: the resized job has its own line."""
 PHASE_OF = {word: phase for phase, words in _PHASES.items() for word in words.split()}
-"""By the words of Slurm's state."""
+"""By Slurm state."""
 
 
 def state(text: str) -> str:
-    """The word of a state: `CANCELLED` of `CANCELLED by 1000`."""
+    """First word, as in `CANCELLED by 1000`."""
     word = text.partition(" ")[0]
     if word not in PHASE_OF:
         raise ValueError(f"{text!r} is no state of a job")
@@ -56,7 +53,7 @@ def state(text: str) -> str:
 
 
 class OtherClockError(Exception):
-    """A time by another clock than those before it in the file."""
+    """Time of another kind than previous times."""
 
 
 _STAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(Z|[+-]\d\d:?\d\d)?", re.ASCII)
@@ -64,18 +61,18 @@ _UNIX, _NO_ZONE, _ZONE = "Unix seconds", "without a zone", "with a zone"
 
 
 class Clock:
-    """Unix seconds of the times of one file: all Unix seconds, all without a zone (UTC), or all with their offset."""
+    """Reads a file's times: all Unix seconds, all without zone (UTC), or all with offset."""
 
     def __init__(self) -> None:
         self._kind = ""
 
     @property
     def lacks_zone(self) -> bool:
-        """Whether the times that were read state none."""
+        """Whether times lack a zone."""
         return self._kind == _NO_ZONE
 
     def seconds(self, text: str) -> int | None:
-        """Unix seconds of a time, None where none is stated; OtherClockError, too."""
+        """Unix seconds, or None. Raises OtherClockError."""
         if text in UNSTATED:
             return None
         match = _STAMP.fullmatch(text)
@@ -95,7 +92,7 @@ _SPAN = re.compile(r"(?:(?:(\d{1,6})-)?(\d{1,6}):)?(\d{1,6}):(\d\d)", re.ASCII)
 
 
 def span(text: str) -> int:
-    """Seconds of `1-02:03:04`, `02:03:04` or `05:00`, the last of which is minutes and seconds."""
+    """Seconds of `1-02:03:04`, `02:03:04`, or `05:00` (minutes, seconds)."""
     match = _SPAN.fullmatch(text)
     if match is None:
         raise ValueError(f"{text!r} is no time span such as 1-02:03:04")
@@ -104,12 +101,12 @@ def span(text: str) -> int:
 
 
 def raw_limit(text: str) -> int:
-    """Seconds of a limit in minutes; `UNKNOWN` where there is none, or only the partition's."""
+    """Seconds of a limit in minutes; `UNKNOWN` for none or the partition's."""
     return UNKNOWN if text in _NO_LIMIT else 60 * whole_number(text, 0, LARGEST)
 
 
 def limit(text: str) -> int:
-    """The same of a limit that is written as a time span."""
+    """Seconds of a limit as span; `UNKNOWN` as in `raw_limit`."""
     return UNKNOWN if text in _NO_LIMIT else span(text)
 
 
@@ -117,12 +114,12 @@ _COUNT = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)([KMGTP]?)", re.ASCII)
 
 
 def count(text: str) -> int:
-    """A count such as `64` or `4K` (4,096), out of a trace's range at most by 1."""
+    """Count such as `64` or `4K` (4,096), at most `LARGEST + 1`."""
     return _scaled(text, "")
 
 
 def _scaled(text: str, unit: str) -> int:
-    """An amount in a unit (`M`: 2^20), which is also the one of a text that names none; rounded up."""
+    """Amount in `unit` (`M`: 2^20, the default suffix), rounded up."""
     match = _COUNT.fullmatch(text)
     if match is None or ("." in match[1] and not (match[2] or unit)):
         raise ValueError(f"{text!r} is no amount")
@@ -131,7 +128,7 @@ def _scaled(text: str, unit: str) -> int:
 
 
 class Tres(NamedTuple):
-    """Resources of a whole job: 0 where they name no nodes; `amounts` by kind (cores, memory in MiB, gpu …)."""
+    """Resources of a whole job; memory in MiB, `nodes` 0 if not stated."""
 
     nodes: int = 0
     amounts: Mapping[str, int] = MappingProxyType({})
@@ -139,10 +136,9 @@ class Tres(NamedTuple):
 
 @lru_cache(maxsize=1 << 12)
 def tres(text: str) -> Tres:
-    """Resources as in `billing=8,cpu=8,gres/gpu:a100=2,gres/gpu=2,mem=16G,node=1`.
+    """Resources of `billing=8,cpu=8,gres/gpu:a100=2,gres/gpu=2,mem=16G,node=1`.
 
-    A generic resource is a kind by its name. Of one that is stated with and without types the sum without counts. What
-    is neither cores, memory, nodes nor generic is left out.
+    Generic resources are kinds; an untyped total replaces typed amounts. Others are ignored.
     """
     stated: dict[str, str] = {}
     for part in text.split(",") if text not in UNSTATED else ():
@@ -172,7 +168,7 @@ def _generic(stated: Mapping[str, str]) -> dict[str, int]:
 
 @lru_cache(maxsize=1 << 12)
 def typed(text: str) -> Mapping[str, tuple[str, int]]:
-    """Generic resources that state a type, by the kind of the type: `gpu_a100` is so many of `gpu`."""
+    """Typed generic resources: `gpu_a100` maps to `gpu` and an amount."""
     found: dict[str, tuple[str, int]] = {}
     for part in text.split(",") if text not in UNSTATED else ():
         name, _, amount = part.partition("=")
@@ -188,18 +184,17 @@ _JOB = re.compile(r"(\d{1,18})(?:_(?:(\d{1,18})|\[([^\]]*)\]))?(?:\+(\d{1,9}))?(
 
 
 class JobName(NamedTuple):
-    """What a job's id says: `123`, `123_7` (`number` None), `123_[5-9%2]`, `123+1` (124), `123.batch` (a step)."""
+    """Job id: `123`, `123_7` (`number` None), `123_[5-9%2]`, `123+1` (124), `123.batch` (step)."""
 
     number: int | None
     pending: str | None
-    """Which members of an array wait."""
     is_part: bool
     """Of a heterogeneous job."""
     is_step: bool
 
 
 def job_name(text: str) -> JobName:
-    """Read `JobID` or `JobIDRaw`."""
+    """Parse `JobID` or `JobIDRaw`."""
     match = _JOB.fullmatch(text)
     if match is None:
         raise ValueError(f"{text!r} is no job")
@@ -211,7 +206,7 @@ _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?", re.ASCII)
 
 
 def pending_members(pending: str) -> int:
-    """How many members of an array `1,5-9,20-40:10%2` are; no array is larger than a job table's."""
+    """Number of array tasks in `1,5-9,20-40:10%2`, limited as in job tables."""
     found = 0
     for part in re.sub(r"%\d*$", "", pending).split(","):
         match = _RANGE.fullmatch(part)
@@ -225,12 +220,12 @@ def pending_members(pending: str) -> int:
 
 
 def whole_seconds(span: float) -> int:
-    """Seconds rounded up, so that no job vanishes; a millionth above is no second more."""
+    """Seconds rounded up, ignoring 1 µs, so no job vanishes."""
     return ceil(span - 1e-6)
 
 
 def utc_seconds(stamp: str) -> int:
-    """Unix seconds of `2014-03-31 08:51:10`. ValueError for anything else."""
-    if not stamp.isascii():  # strptime reads the digits of any script
+    """Unix seconds of `2014-03-31 08:51:10`. Raises ValueError."""
+    if not stamp.isascii():  # strptime accepts digits of any script
         raise ValueError(f"{stamp!r} is no time")
     return int(datetime.strptime(stamp, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC).timestamp())

@@ -1,7 +1,6 @@
-"""Reads and writes SWF, and keeps its lines and header byte for byte where jobs stay as they are.
+"""Reads and writes SWF; unchanged jobs keep their lines byte for byte.
 
-Processors are the requested ones if stated, else the allocated; walltime is the requested time if positive, else the
-runtime; memory is the requested memory. Decimals are cut off. Nothing is shifted.
+Processors: requested, else allocated. Walltime: requested time, else runtime. Memory: requested. Decimals are cut off.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ from dardis.workload.trace import LARGEST, OUT_OF_RANGE, UNKNOWN, Skipped, Texts
 FIELDS = 18
 METACENTRUM_FIELDS = 21
 _CPU_TIME = 5
-"""The one field that is a decimal number by definition; nobody needs it, so it is checked and left out."""
+"""The only decimal field; checked, not used."""
 _STATUS, _CANCELLED = 9, 5
-"""Its column in the table of the other numbers; a cancelled job without a runtime does not wait for one."""
+"""Column in the table of numbers; cancelled jobs without runtime are not pending."""
 _PLAIN = np.dtype(
     [("before", np.int64, _CPU_TIME), ("cpu_time", np.float64), ("after", np.int64, FIELDS - 1 - _CPU_TIME)]
 )
@@ -38,19 +37,19 @@ _STALE = ("; Queue:", "; Partition:", "; MaxJobs:", "; MaxRecords:")
 
 
 class _Extra(NamedTuple):
-    """What a line of MetaCentrum says beyond the standard's fields."""
+    """MetaCentrum's fields."""
 
     queue: str
     nodes: int
 
 
 def read_swf(path: Path, *, strict: bool = False) -> Trace:
-    """Read an SWF trace; lines that are no job are in its `skipped`, or InputError for the first with `strict`."""
+    """Read an SWF trace; invalid lines are skipped, or raise InputError with `strict`."""
     return parse_swf(path, read_text(path), strict=strict)
 
 
 def parse_swf(path: Path, text: str, *, strict: bool) -> Trace:
-    """As `read_swf`, of a text already at hand; `path` names it in messages."""
+    """Like `read_swf`, from text; `path` is for messages."""
     comments: list[str] = []
     lines: list[int] = []
     rows: list[str] = []
@@ -72,10 +71,10 @@ def parse_swf(path: Path, text: str, *, strict: bool) -> Trace:
 
 
 def _read_plain(rows: list[str]) -> Ints | None:
-    """The table of all numbers of a file without any flaw, shape (lines, 17); None for another, to be read by line."""
+    """Table of a flawless file, shape (lines, 17), or None."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # a whole number that is written as a decimal is worth a warning only
+            warnings.simplefilter("error")  # NumPy only warns about a whole number written as a decimal
             table = np.loadtxt(rows, dtype=_PLAIN, comments=None, ndmin=1)
     except (ValueError, Warning):
         return None
@@ -85,7 +84,7 @@ def _read_plain(rows: list[str]) -> Ints | None:
 
 
 def _read_each(rows: list[str], lines: list[int]) -> tuple[Ints, list[int], list[_Extra], list[Skipped]]:
-    """Read line by line: the table of those that can be read, their numbers, what MetaCentrum adds, and the others."""
+    """Read line by line: table, line numbers, MetaCentrum's fields, problems."""
     numbers = array("q")
     read: list[int] = []
     extras: list[_Extra] = []
@@ -111,13 +110,13 @@ def _read_each(rows: list[str], lines: list[int]) -> tuple[Ints, list[int], list
 
 
 def _numbers(fields: list[str], width: int) -> list[int]:
-    """The numbers of a line but the CPU time; ValueError says what is wrong with it."""
+    """Numbers of a line without CPU time. Raises ValueError."""
     if len(fields) != width:
         raise ValueError(f"{len(fields)} fields instead of {width}")
     texts = fields[:FIELDS]
     together = "".join(texts)
     cpu_time = texts.pop(_CPU_TIME)
-    if together.isascii() and "_" not in together:  # of such texts Python reads no more than we do, and fast
+    if together.isascii() and "_" not in together:  # for such texts, Python's fast parser accepts no more than ours
         try:
             if isfinite(float(cpu_time)):
                 return list(map(int, texts))
@@ -128,14 +127,12 @@ def _numbers(fields: list[str], width: int) -> list[int]:
 
 
 def _whole(text: str) -> int:
-    """A whole number, or what is before the point of a decimal one."""
     with suppress(ValueError):
         return whole_number(text)
     return int(decimal_number(text))
 
 
 def _columns(table: Ints) -> dict[str, Any]:
-    """The columns of Trace from the table of all numbers, shape (lines, 17)."""
     number, submit, wait, runtime, allocated, _, requested, time, memory = table.T[:9]
     user, group, name, queue, partition, after, think = table.T[10:]
     return {
@@ -157,15 +154,14 @@ def _columns(table: Ints) -> dict[str, Any]:
 
 
 def _names(numbers: Ints) -> Texts:
-    """Numbers as texts; "" for those that are unknown."""
     values, place = np.unique(numbers, return_inverse=True)
     return np.array([str(v) if v >= 0 else "" for v in values.tolist()], dtype=object)[place]
 
 
 def _metacentrum(columns: dict[str, Any], extras: list[_Extra]) -> dict[str, Any]:
-    """Queue names and KiB a processor, where the file has bytes a node.
+    """Queue names, and KiB per processor from bytes per node.
 
-    That the bytes are a node's shows in the data: read as a processor's, one job in six would fit no node there.
+    Data show bytes per node: per processor, one job in six would fit no node.
     """
     nodes = np.array([extra.nodes for extra in extras], dtype=np.int64)
     stated = columns["memory_kb"]
@@ -176,16 +172,16 @@ def _metacentrum(columns: dict[str, Any], extras: list[_Extra]) -> dict[str, Any
 
 
 def _nodes_of(specification: str) -> int:
-    """Nodes of a PBS node specification: `1:ppn=1+3:ppn=2` is 4; a chunk that names its node is one. ValueError."""
+    """Nodes of a PBS specification: `1:ppn=1+3:ppn=2` is 4. Raises ValueError."""
     counts = [chunk.partition(":")[0] for chunk in specification.split("+")]
     return min(sum(whole_number(count) if count.isdecimal() else 1 for count in counts), _MOST_NODES)
 
 
 def write_swf(trace: Trace, path: Path) -> list[str]:
-    """Write a trace as SWF and return what the format could not hold.
+    """Write SWF; return the data lost.
 
-    Units become processors; memory becomes KiB a processor, rounded up. Names that are no numbers are numbered from 1
-    in the order they appear; those of queues and partitions are kept in the header.
+    Units become processors, and memory KiB per processor, rounded up. Names without a number are numbered by
+    appearance; the header lists queues and partitions.
     """
     header = [line for line in trace.comments if not line.startswith(_STALE)] or ["; Version: 2.2"]
     columns: dict[str, Ints] = {}
@@ -211,12 +207,12 @@ def write_swf(trace: Trace, path: Path) -> list[str]:
 
 
 def keeps_names(trace: Trace) -> bool:
-    """Whether users, groups, applications, queues and partitions are read back as they are: as numbers, or unknown."""
+    """Whether SWF preserves all names."""
     return not any(_numbered(getattr(trace, name))[1] for name in ("user", "group", "name", "queue", "partition"))
 
 
 def _numbered(texts: Texts) -> tuple[Ints, dict[str, int]]:
-    """Texts as numbers, -1 for "", and the legend (empty when they were numbers already)."""
+    """Texts as numbers (-1 for ""), and legend if changed."""
     seen = dict.fromkeys(text for text in texts.tolist() if text)
     legend: dict[str, int] = {}
     try:
@@ -246,15 +242,14 @@ _LONGEST_NOTE = 1000
 
 
 def is_of_lines(trace: Trace, source: Path) -> bool:
-    """Whether the trace is of an SWF file that can be read once more (a pipe can't)."""
+    """Whether the trace comes from a re-readable SWF file (no pipe)."""
     return trace.line is not None and source.is_file()
 
 
 def write_lines(trace: Trace, source: Path, path: Path, cut: str) -> None:
-    """Write the lines of `source` that the trace's jobs are of, in their order, and all comments.
+    """Write the jobs' lines of `source`, and all comments.
 
-    `cut` is what the note says was done ("": nothing; then there is a note only where lines gave no job). InputError
-    where the source has become another file.
+    `cut` notes the changes; if empty, only omitted lines are noted. Raises InputError for a changed source.
     """
     assert trace.line is not None
     lines = read_bytes(source).decode(errors="surrogateescape").removeprefix("\ufeff").split("\n")
@@ -277,7 +272,6 @@ def write_lines(trace: Trace, source: Path, path: Path, cut: str) -> None:
 
 
 def _moved(line: str, submit: int) -> str:
-    """The line with another submit time, if that is another."""
     found = _SUBMIT.match(line)
     assert found is not None
     if int(float(found[2])) == submit:

@@ -1,6 +1,6 @@
-"""A trace: its jobs as arrays, and what it states beyond equal units.
+"""Traces as arrays.
 
-Promises arrays of one length in (submit, job number) order, every value in range, each job number once, times never
+Arrays have equal length, in (submit, job number) order, with values in range and unique job numbers. Times are not
 shifted.
 """
 
@@ -25,20 +25,20 @@ Texts = NDArray[np.object_]
 
 UNKNOWN = -1
 LARGEST = 1 << 40
-"""No time, amount or count of a trace lies beyond: sums and products with it stay within 64 bits."""
+"""Limit of values, so sums and products fit 64 bits."""
 
 OUT_OF_RANGE = "number out of range"
 NOT_ENDED = "no runtime: it runs or waits"
 _GRACE_S = 86_400
-"""Whose walltime was over so long before the last event of a trace does not run there, though no end is stated."""
+"""A walltime that ended this long before the trace's last event ends a job without recorded end."""
 _UNIX_FROM = 800_000_000
-"""Times from this on, of 1995, are Unix times: no clock that begins with its trace goes on for 25 years."""
+"""Later times (from 1995) are Unix times: no trace clock runs for 25 years."""
 _LATEST_UNIX = 253_370_764_799
-"""The last second of 9998."""
+"""Last second of 9998."""
 
 
 class Skipped(NamedTuple):
-    """A line that gave no job. `malformed` lines are mistakes, the others jobs that never ran, or have not ended."""
+    """Line without a job: malformed, never ran, or not ended."""
 
     line: int
     reason: str
@@ -47,17 +47,18 @@ class Skipped(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """Jobs of a trace, one entry an array. Times in s on the trace's clock, `UNKNOWN` (-1) where nothing is stated.
+    """Jobs of a trace. Times in s of the trace's clock; `UNKNOWN` (-1) if not stated.
 
-    A job table states `units`, and in `request` what one unit asks for by kind (memory in MiB); its `procs` are units
-    times cores. A trace that counts processors (SWF) has `units` 0 and no `request`; `memory_kb` is KiB a processor.
-    `lst` is `NO_TIME` without a deadline. Where `no_walltime`, nobody states one, and `walltime` is the runtime. Texts
-    are "" where unknown; `name` is the job's, or its application's. `comments` are the header's lines. `requests` are
-    those of jobs, by number, that ask for more than units on any nodes: `units`, `procs`, `walltime` and `runtime` are
-    then those of the first, `request` that of its first part. `notes` are what whoever uses it should be told.
+    - `units`, `request` (per unit, by kind; memory in MiB): of job tables, with `procs` = units × cores. If 0 and
+      empty, jobs request processors (SWF), and `memory_kb` is KiB per processor.
+    - `lst`: `NO_TIME` without deadline.
+    - `no_walltime`: not stated; `walltime` is the runtime.
+    - `name`: of the job or application.
+    - `comments`: header lines; `notes`: for users.
+    - `requests`: by number, of jobs that request more than units on any nodes. `units`, `procs`, `walltime` and
+      `runtime` then describe the first request, `request` its first part.
 
-    The `runtime` of a job that ran or waited when the trace was written is `UNKNOWN`, and so is the `wait` of one that
-    waited; only who asks for such jobs gets them (`read_trace`).
+    Jobs that run or wait at the end (see `read_trace`) have `runtime` `UNKNOWN`; if waiting, also `wait`.
     """
 
     number: Ints
@@ -81,48 +82,46 @@ class Trace:
     request: dict[str, Ints] = field(default_factory=dict)
     requests: Mapping[int, tuple[StatedRequest, ...]] = field(default_factory=dict)
     line: Ints | None = None
-    """The line of each job in its file, where that is SWF of 18 columns, whose lines may be kept as they are."""
+    """Line of each job in an 18-column SWF file."""
     comments: tuple[str, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
-        """Number of jobs kept."""
         return len(self.number)
 
     @property
     def has_ended(self) -> Bools:
-        """Which jobs have: all, but where those that ran or waited were asked for."""
+        """Mask of ended jobs."""
         return np.asarray(self.runtime != UNKNOWN)
 
     @property
     def counts_processors(self) -> bool:
-        """Whether jobs ask for processors, not for units of resource kinds."""
+        """Whether jobs request processors instead of units."""
         return not self.request
 
     @property
     def named_partitions(self) -> set[str]:
-        """The partitions, or lists `a,b` of partitions, that jobs and parts of jobs name."""
+        """Partitions (or lists `a,b`) named by jobs and parts."""
         stated = (request for requests in self.requests.values() for request in requests)
         return {*self.partition.tolist(), *(part.partition for request in stated for part in request.parts)}
 
     @property
     def stated_walltime(self) -> Ints:
-        """Walltimes, `UNKNOWN` where nobody states one."""
+        """Walltimes, `UNKNOWN` if not stated."""
         return np.where(self.no_walltime, UNKNOWN, self.walltime)
 
     @property
     def unix_start(self) -> int | None:
-        """Unix time of the clock's second 0, where the header says `UnixStartTime` with a year before 9999."""
+        """Unix time of second 0, by the header's `UnixStartTime`."""
         return self._in_header("UnixStartTime", 0, _LATEST_UNIX)
 
     @property
     def most_processors(self) -> int | None:
-        """How many processors the machine has, where the header says `MaxProcs`."""
+        """Machine size, by the header's `MaxProcs`."""
         return self._in_header("MaxProcs", 1, LARGEST)
 
     def _in_header(self, what: str, least: int, most: int) -> int | None:
-        """The first whole number of `[least, most]` that the header says of it."""
         for comment in self.comments:
             name, _, value = comment.lstrip("; ").partition(":")
             if name.strip() == what and value.strip():
@@ -131,10 +130,9 @@ class Trace:
         return None
 
     def begins(self, stated: int | None) -> int | None:
-        """Unix time of the clock's second 0, where somebody says when it began.
+        """Unix time of second 0, or None.
 
-        `stated` is the moment of its first submission, if a user or a platform says it; else the header may, or its
-        times are Unix times.
+        `stated`: first submission by user or platform; else the header applies, or times are Unix times.
         """
         if stated is not None:
             return stated - int(self.submit.min())
@@ -143,7 +141,7 @@ class Trace:
         return 0 if int(self.submit[0]) > _UNIX_FROM else None
 
     def take(self, rows: NDArray[Any]) -> Trace:
-        """The trace with only these rows: a mask of shape (jobs,) or indices."""
+        """Select rows by mask (jobs,) or indices."""
         changed: dict[str, Any] = {name: getattr(self, name)[rows] for name in _COLUMNS}
         changed["line"] = None if self.line is None else self.line[rows]
         changed["request"] = {kind: amounts[rows] for kind, amounts in self.request.items()}
@@ -168,12 +166,11 @@ def build_trace(
     never_ran: Bools | None = None,
     suspended: Bools | None = None,
 ) -> Trace:
-    """Check the rows that a reader parsed and return those that are jobs, sorted by (submit, job number).
+    """Check parsed rows; return jobs, sorted by (submit, job number).
 
-    `columns` holds the arrays of Trace (what it lacks is unknown), `lines` their lines in the file, `problems` the
-    lines that could not be parsed. A row without a runtime is a job that runs or waits still, unless it `never_ran`, or
-    its walltime was over a day before all else and it is not `suspended`; it is among the `skipped`, too (`ended`).
-    With `strict` the first malformed line is an InputError; no job at all always is.
+    `columns`: arrays of Trace; `lines`: their lines; `problems`: unparsed lines. A row without runtime is a job that
+    runs or waits, unless `never_ran`, or its walltime ended a day before the last event without being `suspended`.
+    Such jobs are also in `skipped`. Raises InputError without valid jobs, and with `strict` for a malformed line.
     """
     line_of = np.asarray(lines, dtype=np.int64)
     trace = Trace(**_with_defaults(columns, len(line_of)), comments=comments)
@@ -191,7 +188,7 @@ def build_trace(
     keep[list(repeats)] = False
     state = np.flatnonzero(keep & open_ended)
     found += [Skipped(int(line_of[row]), NOT_ENDED, malformed=False) for row in state]
-    # Who has ended by one line does not wait by another.
+    # A job that ended by one line does not wait by another.
     keep[[*_repeats(trace.number, line_of, state)]] = False
     keep[state[np.isin(trace.number[state], trace.number[keep & ~open_ended])]] = False
     found.sort()
@@ -206,13 +203,12 @@ def build_trace(
 
 
 def no_job(path: Path, skipped: Sequence[Skipped]) -> InputError:
-    """The mistake of a trace all of whose lines are skipped."""
+    """Error for a trace without valid jobs."""
     why = f" ({len(skipped)} lines skipped, the first: line {skipped[0].line}: {skipped[0].reason})" if skipped else ""
     return InputError(path, f"no valid job{why}", "at least one job with runtime and processors")
 
 
 def _not_ended(trace: Trace, never_ran: Bools | None, suspended: Bools | None) -> Bools:
-    """The rows of jobs that run or wait."""
     rows = np.asarray(trace.runtime == UNKNOWN)
     if never_ran is not None:
         rows &= ~never_ran
@@ -227,7 +223,7 @@ def _not_ended(trace: Trace, never_ran: Bools | None, suspended: Bools | None) -
 
 
 def _repeats(number: Ints, line_of: Ints, rows: Ints) -> dict[int, int]:
-    """Those of the rows with the job number of another row on an earlier line, and that line."""
+    """Rows that repeat a number, and earlier line."""
     order = rows[np.lexsort((line_of[rows], number[rows]))]
     again = np.diff(number[order], prepend=-1) == 0
     first = np.maximum.accumulate(np.where(again, 0, np.arange(len(order))))
@@ -235,7 +231,6 @@ def _repeats(number: Ints, line_of: Ints, rows: Ints) -> dict[int, int]:
 
 
 def _with_defaults(columns: dict[str, Any], count: int) -> dict[str, Any]:
-    """Fill the columns that a format lacks, and the walltime of jobs that state none."""
     full = {name: np.full(count, UNKNOWN, dtype=np.int64) for name in _NUMBERS}
     full |= {name: np.full(count, "", dtype=object) for name in ("user", "group", "name", "queue", "partition")}
     full["units"] = np.zeros(count, dtype=np.int64)
@@ -246,7 +241,7 @@ def _with_defaults(columns: dict[str, Any], count: int) -> dict[str, Any]:
 
 
 def _defects(trace: Trace, open_ended: Bools) -> list[tuple[str, bool, Bools]]:
-    """Reason, whether that is malformed, and the rows it holds for; the first that holds counts."""
+    """Reason, whether malformed, rows; the first match counts."""
     too_large = np.zeros(len(trace), dtype=bool)
     for name in _NUMBERS:
         too_large |= getattr(trace, name) > LARGEST
@@ -276,7 +271,7 @@ def _defects(trace: Trace, open_ended: Bools) -> list[tuple[str, bool, Bools]]:
 
 @dataclass(frozen=True)
 class StatedPart:
-    """A part as a table states it: what one of its units asks for by kind, on how many nodes (0: any number)."""
+    """Part: request per unit by kind; `nodes` 0 for any number."""
 
     units: int
     request: Mapping[str, int]
@@ -286,7 +281,7 @@ class StatedPart:
 
 @dataclass(frozen=True)
 class StatedRequest:
-    """One of the requests that a job names, in s."""
+    """Request alternative; times in s."""
 
     parts: tuple[StatedPart, ...]
     walltime: int
@@ -295,15 +290,15 @@ class StatedRequest:
 
     @property
     def units(self) -> int:
-        """Of all parts."""
+        """Units of all parts."""
         return sum(part.units for part in self.parts)
 
     @property
     def cores(self) -> int:
-        """Of all parts."""
+        """Cores of all parts."""
         return sum(part.units * part.request.get(CORES, 0) for part in self.parts)
 
 
 def told_of(number: int) -> str:
-    """What a trace is said to have by whoever can't do with it; that job is the first."""
+    """Error text for readers limited to equal units."""
     return f"has jobs with parts, nodes, contiguous or alternatives (job {number} is the first)"

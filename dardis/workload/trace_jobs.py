@@ -1,4 +1,4 @@
-"""Jobs of a trace: processors become units that fit the nodes of a platform."""
+"""Jobs of a trace, in units that fit a platform."""
 
 from __future__ import annotations
 
@@ -21,12 +21,11 @@ from dardis.workload.trace import UNKNOWN, StatedRequest, Trace
 
 
 class Rounded(NamedTuple):
-    """What jobs ask for above the processors that their trace states, so that their units are equal."""
+    """Excess of requests over the trace's processors, due to equal units."""
 
     cores: int = 0
-    """Of all jobs."""
     jobs: int = 0
-    """How many jobs ask for more."""
+    """Jobs with an excess."""
 
 
 NOTHING_ROUNDED: Final = Rounded()
@@ -34,7 +33,7 @@ NOTHING_ROUNDED: Final = Rounded()
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Jobs sorted by (submit, number), and one line for people on each thing that the platform made us ignore."""
+    """Jobs sorted by (submit, number), and notes on ignored data."""
 
     jobs: list[Actual]
     notes: list[str]
@@ -44,10 +43,9 @@ class Workload:
 def to_jobs(trace: Trace, platform: Platform, *, unit_cores: int | None = None, think_times: bool = False) -> Workload:
     """Make jobs of a trace for a platform.
 
-    A trace of processors gets units by the eligible nodes (see `units`), or of `unit_cores` cores. With `think_times`
-    a job follows its preceding job, if that one comes earlier in the trace; else it has only its submit time.
-    InputError: a job that asks only for kinds the platform lacks, or whose queue it does not declare, if it declares
-    any; a bad `unit_cores`.
+    Processors become units by eligible nodes (see `in_units`), or of `unit_cores` cores. With `think_times`, jobs
+    follow preceding jobs in the trace. Raises InputError for a bad `unit_cores`, undeclared queues (if any is
+    declared), or no declared kinds.
     """
     notes: list[str] = []
     if unit_cores is not None and not trace.counts_processors:
@@ -72,7 +70,6 @@ def to_jobs(trace: Trace, platform: Platform, *, unit_cores: int | None = None, 
 
 
 def _rounded(stated: Trace, units: Trace) -> Rounded:
-    """How many cores units have made of processors."""
     if not stated.counts_processors:
         return NOTHING_ROUNDED
     more = units.units * units.request[CORES] - stated.procs
@@ -80,7 +77,6 @@ def _rounded(stated: Trace, units: Trace) -> Rounded:
 
 
 def _with_requests(job: Actual, stated: Sequence[StatedRequest], platform: Platform) -> Actual:
-    """The job with what its trace says that it may be run as. Raises InputError."""
     if not stated:
         return job
     requests = []
@@ -99,14 +95,14 @@ def _with_requests(job: Actual, stated: Sequence[StatedRequest], platform: Platf
 
 
 def _see_queues(trace: Trace, platform: Platform) -> None:
-    """See that the platform declares the queues that jobs name, if it declares any. Raises InputError."""
+    """Reject undeclared queues. Raises InputError."""
     for name in sorted({*trace.queue.tolist()} - {"", *platform.queue_of}) if platform.queues else ():
         number = int(trace.number[trace.queue == name][0])
         raise InputError(f"job {number}", f"queue {name!r} is not declared", "one of " + ", ".join(platform.queue_of))
 
 
 def _request(trace: Trace, platform: Platform, notes: list[str]) -> list[tuple[int, ...]]:
-    """What one unit asks for, a tuple in the order of the platform's kinds for each job."""
+    """Request per unit in the platform's order."""
     for kind, amounts in trace.request.items():
         if kind not in platform.kinds and amounts.any():
             count = np.count_nonzero(amounts)
@@ -121,7 +117,7 @@ def _request(trace: Trace, platform: Platform, notes: list[str]) -> list[tuple[i
 
 
 def _predecessors(trace: Trace, notes: list[str]) -> list[JobId | None]:
-    """The number of the job that each follows; None where that is not earlier in (submit, number) order."""
+    """Preceding jobs; None unless earlier in (submit, number) order."""
     key_of = {n: (s, n) for n, s in zip(trace.number.tolist(), trace.submit.tolist(), strict=True)}
     after: list[JobId | None] = []
     ignored = 0
@@ -139,10 +135,10 @@ Bits = TypeVar("Bits", int, Sets)
 
 
 def in_units(trace: Trace, platform: Platform | None, unit_cores: int | None = None) -> Trace:
-    """A trace of processors as one of units; one of units as it is.
+    """Convert processors to units.
 
-    With C the `unit_cores`, or else the cores of the nodes of `platform` that may run the job, or else 1:
-    `units = ceil(procs / C)`, cores a unit `ceil(procs / units)`, memory of those cores in MiB, rounded up.
+    With C = `unit_cores`, else cores of eligible nodes of `platform`, else 1: `units = ceil(procs / C)`, cores per unit
+    `ceil(procs / units)`, memory of these cores in MiB, rounded up.
     """
     if not trace.counts_processors:
         return trace
@@ -162,14 +158,13 @@ def in_units(trace: Trace, platform: Platform | None, unit_cores: int | None = N
 
 
 def _node_cores(trace: Trace, platform: Platform) -> Ints:
-    """For each job the cores of a node of the group that shapes its units.
+    """Cores per node of the group that shapes each job's units.
 
-    That group is the one of fewest cores a node among the eligible whose node holds one unit; if no group's does, the
-    largest, and the job fits nowhere.
+    Of eligible groups whose node holds a unit: fewest cores. If none, the largest, and the job fits nowhere.
     """
     kinds = [platform.kinds.index(kind) for kind in (CORES, MEMORY) if kind in platform.kinds]
     capacity = platform.group_capacity[:, kinds]
-    # A job that may use no group at all is rejected, whatever its units are.
+    # A job without eligible groups is rejected, whatever its units.
     chosen = np.full(len(trace), capacity[:, 0].max())
     places: dict[int, list[int]] = {}
     for place, bits in enumerate(groups_of(trace, platform).tolist()):
@@ -187,11 +182,9 @@ def _node_cores(trace: Trace, platform: Platform) -> Ints:
 
 
 def groups_of(trace: Trace, platform: Platform) -> Sets:
-    """Bit set of the groups that may run each job: its partition's, all for a partition that has no entry.
+    """Bit set of eligible groups per job: its partition's (all for an undeclared partition).
 
-    `a,b` is either of two partitions.
-
-    Of these only its queue's, where that names some; of a reservation's queue those that stand for it.
+    `a,b` is either partition. A queue's groups restrict these; a reservation's queue uses its stand-in groups.
     """
     names = trace.partition.tolist()
     of_name = {name: _of_partition(name, platform) for name in {*names}}
@@ -203,13 +196,13 @@ def groups_of(trace: Trace, platform: Platform) -> Sets:
 
 
 def groups_of_one(partition: str, queue: str, platform: Platform) -> int:
-    """The same of one job, or of a part of it."""
+    """Like `groups_of`, for one job or part."""
     bits = _of_partition(partition, platform)
     return _within(bits, platform.queue_of[queue], platform) if queue in platform.queue_of else bits
 
 
 def _of_partition(name: str, platform: Platform) -> int:
-    """The groups of a partition, or of all that are named with commas between, where each has an entry."""
+    """Groups of partitions; all unless each is declared."""
     known = platform.partitions
     names = [name] if name in known else name.split(",")
     if not all(one in known for one in names):
@@ -218,7 +211,7 @@ def _of_partition(name: str, platform: Platform) -> int:
 
 
 def _within(bits: Bits, queue: Queue, platform: Platform) -> Bits:
-    """Of these groups the queue's; of a reservation's queue those that stand for it."""
+    """Restrict to the queue's groups, or a reservation's stand-in groups."""
     if queue.groups is None:
         return bits
     mine = bits_of(queue.groups)
@@ -227,7 +220,7 @@ def _within(bits: Bits, queue: Queue, platform: Platform) -> Bits:
 
 
 def _shape(procs: Ints, memory_kb: Ints, largest: Ints) -> tuple[Ints, Ints, Ints]:
-    """Units, cores a unit, memory a unit in MiB."""
+    """Units, cores and memory (MiB) per unit."""
     units = -(-procs // largest)
     cores = -(-procs // units)
     memory = -(-np.maximum(memory_kb, 0) * cores // 1024)

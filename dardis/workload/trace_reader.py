@@ -1,4 +1,4 @@
-"""Decides by its content which reader a trace file gets, so that nobody has to name the format."""
+"""Detects trace formats by content."""
 
 from __future__ import annotations
 
@@ -19,26 +19,24 @@ from dardis.workload.swf import parse_swf
 from dardis.workload.trace import NOT_ENDED, Trace, no_job, told_of
 
 _FIRST_LINE = re.compile(r"^\s*([^;\s].*)$", re.MULTILINE)
-"""The first line that is neither blank nor a comment."""
+"""First line, without blanks and comments."""
 
 
 def read_trace(
     path: Path, read: Read = Path.read_bytes, *, strict: bool = False, not_ended: bool = False,
     flop_per_s: float | None = None,
 ) -> Trace:  # fmt: skip
-    """Read SWF, a job table, sacct's output, Batsim's JSON, or the tables of Eurora, Alibaba or Philly; also gzipped.
+    """Read SWF, a job table, sacct output, Batsim's JSON, or Eurora, Alibaba or Philly tables; also gzipped.
 
-    Lines that are no job are counted in `Trace.skipped`; so are those of jobs that ran or waited when the file was
-    written, unless who asks wants these (`not_ended`) among the others. InputError: a file that cannot be read or is of
-    no known form, no valid job in it, and with `strict` the first malformed line. Jobs of Batsim that compute need
-    `flop_per_s`, the speed of a core.
+    Invalid lines, and (unless `not_ended`) jobs that have not ended, are in `Trace.skipped`. `flop_per_s`: core speed
+    for Batsim jobs. Raises InputError for unreadable or unknown files and no valid job; with `strict`, also for
+    malformed lines.
     """
     trace = _parse(path, read_text(path, read), strict=strict, flop_per_s=flop_per_s)
     return _asked_for(path, trace, not_ended=not_ended)
 
 
 def _asked_for(path: Path, trace: Trace, *, not_ended: bool) -> Trace:
-    """A trace, which `path` names, with the jobs that have not ended or without."""
     ended = of_those_that_ended(path, trace)
     if not_ended:
         return replace(trace, skipped=tuple(skip for skip in trace.skipped if skip.reason != NOT_ENDED))
@@ -46,14 +44,13 @@ def _asked_for(path: Path, trace: Trace, *, not_ended: bool) -> Trace:
 
 
 def of_those_that_ended(path: Path, trace: Trace) -> Trace:
-    """The trace without jobs that ran or waited when it was written; `path` names it. InputError: no other is there."""
+    """Drop jobs that have not ended. Raises InputError if none is left."""
     if not trace.has_ended.any():
         raise no_job(path, trace.skipped)
     return trace if trace.has_ended.all() else trace.take(trace.has_ended)
 
 
 def _parse(path: Path, text: str, *, strict: bool, flop_per_s: float | None) -> Trace:
-    """By the reader of its form."""
     found = _FIRST_LINE.search(text)
     first = found[1] if found else ""
     names = {name.strip() for name in first.split(",")}
@@ -79,13 +76,13 @@ def _parse(path: Path, text: str, *, strict: bool, flop_per_s: float | None) -> 
 def read_equal_units(
     path: Path, *, strict: bool = False, not_ended: bool = False, flop_per_s: float | None = None
 ) -> Trace:  # fmt: skip
-    """The same for whoever knows nothing but equal units on any nodes. InputError, too, where a job asks for more."""
+    """Like `read_trace`; InputError unless all units are equal."""
     trace = read_trace(path, strict=strict, not_ended=not_ended, flop_per_s=flop_per_s)
     return of_equal_units(path, trace, not_ended=not_ended)
 
 
 def of_equal_units(path: Path, trace: Trace, *, not_ended: bool) -> Trace:
-    """A trace, which `path` names, with the jobs that have not ended or without. InputError: a job asks for more."""
+    """Keep or drop unended jobs. Raises InputError unless all units are equal."""
     trace = _asked_for(path, trace, not_ended=not_ended)
     for number in trace.number.tolist() if trace.requests else ():
         if number in trace.requests:

@@ -1,4 +1,4 @@
-"""What a trace holds, how its header differs from a platform, and which jobs an empty machine can run."""
+"""Summary of a trace, and fit to a platform."""
 
 from __future__ import annotations
 
@@ -21,15 +21,14 @@ from dardis.workload.transform import offered_load
 
 _MOST_NAMES = 8
 _LINES_SHOWN = 5
-"""Line numbers that are named for each kind of reason."""
 _QUOTED = re.compile(r"'.*'|\d+")
-"""What differs between reasons of one kind: the text that was found, a number of fields."""
+"""Variable text within reasons of one kind."""
 
 
 def summarise(trace: Trace, platform: Platform | None) -> list[tuple[str, str]]:
-    """Jobs, spans, widths, times, names and skipped lines; the load too when there is a platform to carry it.
+    """Jobs, times, sizes, names, skipped lines; with a platform, also load.
 
-    Jobs that ran or waited when the trace was written are counted; all else is of those that have ended.
+    Jobs that have not ended are only counted.
     """
     now = trace.take(~trace.has_ended)
     trace = trace.take(trace.has_ended)
@@ -67,7 +66,7 @@ def summarise(trace: Trace, platform: Platform | None) -> list[tuple[str, str]]:
 
 
 def _on_machine(trace: Trace, platform: Platform) -> list[tuple[str, str]]:
-    """The load on a machine, which jobs it can't run, and what part of the others is no more than it can do."""
+    """Load, unrunnable jobs, and partitions or queues with a load up to 1."""
     load = offered_load(trace, platform)
     told = "one instant" if load is None else f"{load:.3f} of {platform.cores:,} cores"
     lines = [(f"load on {platform.name}", told)]
@@ -94,14 +93,14 @@ def _on_machine(trace: Trace, platform: Platform) -> list[tuple[str, str]]:
 
 
 def not_ended(trace: Trace) -> str:
-    """How many jobs ran and how many waited when the trace was written; empty where none did."""
+    """Running and waiting jobs, or empty."""
     waited = trace.wait[~trace.has_ended] < 0
     running, waiting = int((~waited).sum()), int(waited.sum())
     return f"{running:,} run and {waiting:,} wait" if len(waited) else ""
 
 
 def skipped_lines(trace: Trace) -> list[str]:
-    """One line for each kind of reason: how many lines of the trace gave no job, an example, and which come first."""
+    """One line per kind of reason: count, example, first lines."""
     found = []
     for skips in _skipped_by_kind(trace):
         lines = ", ".join(str(skip.line) for skip in skips[:_LINES_SHOWN])
@@ -112,7 +111,6 @@ def skipped_lines(trace: Trace) -> list[str]:
 
 
 def _skipped_by_kind(trace: Trace) -> list[list[Skipped]]:
-    """The lines that gave no job, those of one kind of reason together, the kind of the first line first."""
     kinds: dict[tuple[str, bool], list[Skipped]] = {}
     for skip in trace.skipped:
         kinds.setdefault((_QUOTED.sub("", skip.reason), skip.malformed), []).append(skip)
@@ -137,7 +135,7 @@ _STATED: Final = re.compile(r";*\s*(MaxProcs|MaxNodes)\s*:\s*(\d{1,12})\b", re.A
 
 
 def stated_size(trace: Trace) -> dict[str, int]:
-    """What an SWF header says by `MaxProcs` and `MaxNodes`; only what is above 0."""
+    """Positive `MaxProcs` and `MaxNodes` of an SWF header."""
     found: dict[str, int] = {}
     for comment in trace.comments:
         if (match := _STATED.match(comment)) is not None and int(match[2]) > 0:
@@ -146,10 +144,9 @@ def stated_size(trace: Trace) -> dict[str, int]:
 
 
 def unlike_header(trace: Trace, platform: Platform) -> str:
-    """What to say where the header states other processors than the platform has; empty: they agree, or can't be told.
+    """Message if header and platform differ in size, else empty.
 
-    Processors go before nodes, which some archives count otherwise. A trace of one named partition is a part of the
-    machine that its header describes, so nothing is said.
+    Processors take precedence over nodes. No message for one named partition: the header describes the whole machine.
     """
     stated = stated_size(trace)
     partitions = {*trace.partition.tolist()}
@@ -163,14 +160,14 @@ def unlike_header(trace: Trace, platform: Platform) -> str:
 
 
 class Runnable(NamedTuple):
-    """Which jobs of a trace can run, shape (jobs,), and how many can't for which reason, the most frequent first."""
+    """Mask of runnable jobs (jobs,), and counts of refusal reasons."""
 
     can: Bools
     reasons: dict[str, int]
 
 
 def runnable(trace: Trace, platform: Platform) -> Runnable:
-    """Which jobs the empty machine holds and their queues take. InputError: the trace is none for this platform."""
+    """Jobs that fit the empty machine and their queues. Raises InputError."""
     jobs = to_jobs(trace, platform).jobs
     judge = _Judge(platform)
     reasons = [judge.why_not(job.asked) for job in jobs]
@@ -180,14 +177,13 @@ def runnable(trace: Trace, platform: Platform) -> Runnable:
 
 
 class _Judge:
-    """Jobs that ask for the same are judged once."""
+    """Caches verdicts on equal requests."""
 
     def __init__(self, platform: Platform) -> None:
         self._platform = platform
         self._known: dict[tuple[int, tuple[int, ...], int], str] = {}
 
     def why_not(self, job: Job) -> str:
-        """Why a job can't run; empty if it can."""
         if job.requests:
             found = ["".join(self._of_part(part) for part in request.parts) for request in job.requests]
             refused = "" if "" in found else "no node group holds all parts of any of their requests"

@@ -1,4 +1,4 @@
-"""Parts of traces, scaled loads, and traces resampled by weeks or shaken."""
+"""Selects, scales and resamples traces."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from dardis.workload.trace import LARGEST, UNKNOWN, Trace
 
 
 def in_partition(trace: Trace, names: list[str]) -> Trace:
-    """Jobs of these partitions."""
+    """Jobs of the named partitions."""
     return _keep(trace, np.isin(trace.partition.astype(str), names), f"partition {', '.join(names)}")
 
 
 def in_queue(trace: Trace, names: list[str]) -> Trace:
-    """Jobs of these queues."""
+    """Jobs of the named queues."""
     return _keep(trace, np.isin(trace.queue.astype(str), names), f"queue {', '.join(names)}")
 
 
 def submitted(trace: Trace, start: int | None, end: int | None) -> Trace:
-    """Jobs submitted in `[start, end)`, s on the trace's clock; None leaves that side open."""
+    """Jobs submitted in `[start, end)`, s of the trace's clock."""
     rows = np.ones(len(trace), dtype=bool)
     if start is not None:
         rows &= trace.submit >= start
@@ -40,18 +40,18 @@ def submitted(trace: Trace, start: int | None, end: int | None) -> Trace:
 
 
 def of_width(trace: Trace, least: int, most: int | None) -> Trace:
-    """Jobs that ask for `least` to `most` processors, both included; None: no limit."""
+    """Jobs of `least` to `most` processors."""
     rows = (trace.procs >= least) & (trace.procs <= (LARGEST if most is None else most))
     return _keep(trace, rows, f"widths from {least} to {most}")
 
 
 def first_jobs(trace: Trace, count: int) -> Trace:
-    """The first jobs by (submit, job number)."""
+    """First jobs by (submit, job number)."""
     return _keep(trace, np.arange(len(trace)) < count, f"the first {count} jobs")
 
 
 def thinned(trace: Trace, share: float, seed: int) -> Trace:
-    """That share of the jobs, drawn by the seed, each as likely as the others."""
+    """Random share of jobs."""
     if not 0 < share <= 1:
         raise InputError("thinning", f"{share}", "a share of the jobs above 0, at most 1")
     drawn = stream(seed, "thin").permutation(len(trace))[: max(round(share * len(trace)), 1)]
@@ -59,7 +59,7 @@ def thinned(trace: Trace, share: float, seed: int) -> Trace:
 
 
 def with_estimates(trace: Trace, factor: float) -> Trace:
-    """The trace with walltimes that are `factor` times the runtimes, rounded up, for jobs that state none."""
+    """Set missing walltimes to `factor` times the runtime."""
 
     def estimated(runtime: int) -> int:
         return min(ceil(runtime * factor), LARGEST)
@@ -76,7 +76,7 @@ def with_estimates(trace: Trace, factor: float) -> Trace:
 
 
 def extended(trace: Trace) -> Trace:
-    """The trace with walltimes of at least the runtimes: nobody is killed, and walltimes tell when those would be."""
+    """Extend walltimes to runtimes, so no job is killed."""
     requests = {
         number: tuple(replace(one, walltime=max(one.walltime, one.runtime)) for one in asked)
         for number, asked in trace.requests.items()
@@ -85,11 +85,11 @@ def extended(trace: Trace) -> Trace:
 
 
 LEAST_FACTOR, MOST_FACTOR = 1e-3, 1e3
-"""By which times between submits may be divided."""
+"""Limits of the divisor."""
 
 
 def scale_load(trace: Trace, factor: float) -> Trace:
-    """Divide the time from the first submit by `factor`; the first submit, runtimes and windows stay."""
+    """Divide times since the first submit by `factor`; runtimes and windows stay."""
     if not LEAST_FACTOR <= factor <= MOST_FACTOR:
         raise InputError("load factor", f"{factor}", "0.001 to 1000")
     first = int(trace.submit.min())
@@ -98,7 +98,7 @@ def scale_load(trace: Trace, factor: float) -> Trace:
 
 
 def resubmitted(trace: Trace, submit: Ints) -> Trace:
-    """The trace with other times of submission, shape (jobs,); windows move along."""
+    """Set submit times (jobs,); windows move along."""
     change = submit - trace.submit
     lst = np.where(trace.lst == NO_TIME, NO_TIME, trace.lst + change)
     moved = replace(trace, submit=submit, est=trace.est + change, lst=lst)
@@ -106,9 +106,9 @@ def resubmitted(trace: Trace, submit: Ints) -> Trace:
 
 
 def offered_load(trace: Trace, platform: Platform) -> float | None:
-    """Work of the jobs, cut at their walltimes, over what the cores could do between first and last submit.
+    """Work (cut at walltimes) over core capacity between first and last submit.
 
-    None: all are submitted at one instant. Jobs that have not ended do not count.
+    None if all are submitted at once. Ignores jobs that have not ended.
     """
     trace = trace if trace.has_ended.all() else trace.take(trace.has_ended)
     if not len(trace):
@@ -119,7 +119,7 @@ def offered_load(trace: Trace, platform: Platform) -> float | None:
 
 
 def with_load(trace: Trace, platform: Platform, target: float) -> Trace:
-    """The trace with the times between submits scaled so that it has this load on the platform."""
+    """Scale interarrival times to a target load."""
     if not 0 < target < inf:
         raise InputError("--target-load", f"{target}", "a load above 0, as `dardis trace info` prints it")
     load = offered_load(trace, platform)
@@ -143,18 +143,18 @@ def _keep(trace: Trace, rows: Bools, what: str) -> Trace:
 
 
 PAUSE_S: Final = 3600
-"""Who submits nothing for longer begins another session."""
+"""Longer pauses of a user start new sessions."""
 WEEK_S: Final = 7 * 86_400
 LEAST_WEEKS: Final = 4
-"""Of fewer weeks draws would hardly differ."""
+"""With fewer weeks, draws hardly differ."""
 ALMOST_S: Final = 86_400
-"""What the last week may lack: traces seldom end at the second at which they began."""
+"""Tolerance for an incomplete last week."""
 
 
 def resampled(trace: Trace, by: Resampling, seed: int, name: str, draw: int) -> Trace:
-    """Draw number `draw` of a trace of that name; the same four give the same trace.
+    """Draw `draw` of the trace `name`; equal arguments give equal traces.
 
-    Raises InputError for a trace that is too short.
+    Raises InputError for short traces.
     """
     rng = stream(seed, "resample", str(by), name, draw)
     session = sessions(trace)
@@ -166,7 +166,7 @@ def resampled(trace: Trace, by: Resampling, seed: int, name: str, draw: int) -> 
 
 
 def whole_weeks(trace: Trace) -> int:
-    """Weeks from the first submission on that are there whole. Raises InputError where they are too few."""
+    """Whole weeks since the first submission. Raises InputError if too few."""
     weeks = int(trace.submit.max() - trace.submit.min() + ALMOST_S) // WEEK_S
     if weeks < LEAST_WEEKS:
         found = f"weeks of a trace that has {weeks} whole ones"
@@ -175,7 +175,7 @@ def whole_weeks(trace: Trace) -> int:
 
 
 def sessions(trace: Trace) -> Ints:
-    """The number of each job's session, from 0; shape (jobs,)."""
+    """Session of each job, from 0; shape (jobs,)."""
     users, user = np.unique(trace.user.astype(str), return_inverse=True)
     order = np.lexsort((trace.number, trace.submit, user))
     nobody = np.flatnonzero(users == "")
@@ -188,7 +188,7 @@ def sessions(trace: Trace) -> Ints:
 
 
 def _of_weeks(trace: Trace, session: Ints, drawn: Ints) -> Trace:
-    """The sessions that begin in the weeks `drawn`, week after week; jobs are numbered anew."""
+    """Sessions of the weeks `drawn`; jobs are renumbered."""
     first = int(trace.submit.min())
     begins = np.full(int(session.max()) + 1, np.iinfo(np.int64).max)
     np.minimum.at(begins, session, trace.submit)

@@ -1,1 +1,1 @@
-"""Applies exported requests to the controllers of nodes at their times: what is wished, what is done, and with whom."""
+"""Applies exported requests to node controllers in time."""

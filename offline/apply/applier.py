@@ -1,4 +1,4 @@
-"""Carries wishes out: looks at nodes when anything changes, asks for what lacks, and looks again until it holds."""
+"""Brings nodes to wished states, with retries."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from offline.apply.redfish_client import ControllerError
 T = TypeVar("T")
 R = TypeVar("R")
 MOST_POLLS: Final = 16
-"""Who does not answer is asked again after one poll, then after two, four and so on, up to so many."""
+"""Longest retry delay in polls; doubles from 1."""
 RESET_S: Final = 600
-"""A reset that was asked for has so long to come about before it is asked for again."""
+"""Seconds before an unfinished reset is repeated."""
 
 
 class AsksControllers(Protocol):
-    """What `redfish.Controllers` does, for several nodes at once; each raises ControllerError."""
+    """Interface of `redfish_client.Controllers`. Raises ControllerError."""
 
     def see(self, node: str) -> Seen:
-        """What is so."""
+        """Return limit and power state."""
 
     def set_limit(self, node: str, limit_w: float) -> None:
-        """Limit it."""
+        """Set the node's power limit."""
 
     def reset(self, node: str, deed: Deed) -> None:
-        """Begin a shut-down or a boot."""
+        """Begin a shutdown or a boot."""
 
 
 @dataclass(frozen=True)
 class World:
-    """All that is outside: time (Unix s), controllers, whether a node is idle, what is kept, and what is told."""
+    """Environment. `clock`: Unix seconds; `keep`: saves found states and nodes shut down."""
 
     clock: Callable[[], float]
     sleep: Callable[[float], None]
@@ -46,7 +46,7 @@ class World:
 
 @dataclass
 class Applier:
-    """Nodes as they were found, and as they were last seen."""
+    """Applies wishes. `found`: first states; `at_once`: concurrent requests."""
 
     world: World
     most_w: Mapping[str, float]
@@ -54,17 +54,14 @@ class Applier:
     at_once: int
     found: dict[str, Seen] = field(default_factory=dict)
     shut_down: set[str] = field(default_factory=set)
-    """Whom we have shut down since."""
     _seen: dict[str, Seen] = field(default_factory=dict)
     _failures: dict[str, int] = field(default_factory=dict)
-    """How often in turn a controller has failed."""
     _again: dict[str, float] = field(default_factory=dict)
-    """When it is asked again."""
     _reset_at: dict[Action, float] = field(default_factory=dict)
     _busy: set[str] = field(default_factory=set)
 
     def run(self, wishes: Wishes, give_up_s: int) -> list[str]:
-        """Carry them out at their times, to `give_up_s` after the end at most; answer who is not as is wished then."""
+        """Apply wishes until `give_up_s` after the end. Return nodes not as wished."""
         looked_at = None
         while True:
             now = self.world.clock()
@@ -79,7 +76,7 @@ class Applier:
             self.world.sleep(max(until - self.world.clock(), 0.0))
 
     def roll_back(self, give_up_s: int) -> list[str]:
-        """Give limits back as they were found, and power on whom we have shut down; answer who is not so in the end."""
+        """Restore limits, and power on nodes shut down. Return the failed nodes."""
         wished = {
             node: Wish(seen.limit_w, True if node in self.shut_down and seen.on else None)
             for node, seen in self.found.items()
@@ -95,7 +92,6 @@ class Applier:
         return [node for node, wish in wished.items() if not self._seen.get(node, Seen()).fulfils(wish)]
 
     def _round(self, wished: Mapping[str, Wish], *, look_at_all: bool) -> None:
-        """Look at nodes, all or those that are not as is wished, and ask for what lacks."""
         now = self.world.clock()
         absent = set() if look_at_all else {node for node, again in self._again.items() if again > now}
         due = [node for node in (wished if look_at_all else self._pending(wished)) if node not in absent]
@@ -109,7 +105,7 @@ class Applier:
                 self._succeeded(node)
         if new := {node: self._seen[node] for node in due if node in self._seen and node not in self.found}:
             self.found |= new
-            self.world.keep(self.found, self.shut_down)  # before anything is changed there
+            self.world.keep(self.found, self.shut_down)  # saved before any change of these nodes
         tried: set[Action] = set()
 
         def may(action: Action) -> bool:
@@ -127,7 +123,7 @@ class Applier:
         for action, done in self._each(actions, self._ask).items():
             node = action.node
             if isinstance(done, ControllerError):
-                self._seen[node] = Seen()  # it may have done it, and said nothing
+                self._seen[node] = Seen()  # the controller may have acted without an answer
                 self._failed(node, done)
             elif not done:
                 if node not in self._busy:
@@ -138,14 +134,14 @@ class Applier:
                 self._succeeded(node)
                 self.world.log(f"{node}: {'no limit' if action.limit_w == NO_LIMIT else f'limit {action.limit_w:g} W'}")
             else:
-                # What it draws counts from now on, though it takes its time.
+                # The node's power counts from now on, although a reset takes time.
                 self._seen[node] = self._seen[node]._replace(on=None)
                 self._reset_at[action] = self.world.clock()
                 self._busy.discard(node)
                 self.world.log(f"{node}: {action.deed}")
 
     def _ask(self, action: Action) -> bool:
-        """Whether it was asked for: a node that is busy is not shut down."""
+        """Send the request; False: busy node, no shutdown."""
         if action.deed is Deed.SHUT_DOWN and not self.world.is_idle(action.node):
             return False
         if action.deed is Deed.LIMIT:
@@ -156,7 +152,6 @@ class Applier:
         return True
 
     def _each(self, things: Sequence[T], work: Callable[[T], R]) -> dict[T, R | ControllerError]:
-        """What came of the work for each of them, several at once."""
 
         def one(thing: T) -> R | ControllerError:
             try:

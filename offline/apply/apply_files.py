@@ -1,4 +1,4 @@
-"""Decides what the files of `dardis apply` may say: requests, controllers, credentials, and what was found."""
+"""Reads and checks the files of `dardis apply`."""
 
 from __future__ import annotations
 
@@ -30,8 +30,6 @@ _RESETS: Final = {"GracefulShutdown": False, "On": True}
 
 
 class _RequestRow(Record):
-    """One request."""
-
     time_unix_s: _Unix
     node: str
     method: str
@@ -40,23 +38,17 @@ class _RequestRow(Record):
 
 
 class _NodeRow(Record):
-    """A node of the machine."""
-
     name: _Name
     idle_w: _Watts
     most_w: _Watts
 
 
 class _CapRow(Record):
-    """The machine's power cap from a time on; null: none."""
-
     time_unix_s: _Unix
     power_cap_w: _Watts | None
 
 
 class _RequestsFile(Record):
-    """What `dardis export --format redfish` writes."""
-
     format: Literal["dardis-redfish"]
     version: Literal[1]
     begin_unix_s: _Unix
@@ -67,7 +59,7 @@ class _RequestsFile(Record):
 
 
 def read_requests(path: Path) -> Wishes:
-    """What the export of a plan wishes. InputError names the request that is none of an export's."""
+    """Read an export's wishes. Raises InputError for foreign requests."""
     told = read_json(path, _RequestsFile)
     nodes = {node.name: node for node in told.nodes}
     limits: dict[str, list[tuple[int, float]]] = {}
@@ -96,7 +88,7 @@ def read_requests(path: Path) -> Wishes:
 
 
 def _asked(place: str, row: _RequestRow) -> float | bool:
-    """A limit in W, or whether the node is to be on."""
+    """Limit in W, or power state."""
     match row.method, row.path, row.body:
         case "PATCH", path, {"PowerControl": [{"PowerLimit": {"LimitInWatts": None}}]} if path == _power(row):
             return NO_LIMIT
@@ -118,8 +110,6 @@ def _reset(row: _RequestRow) -> str:
 
 
 class _ControllerKeys(Table):
-    """How a node's controller is reached; `{node}` stands for the node's name."""
-
     url: str | None = None
     system: str | None = None
     chassis: str | None = None
@@ -129,26 +119,20 @@ class _ControllerKeys(Table):
 
 
 class _ControllersFile(_ControllerKeys):
-    """Keys for all nodes, and others for some: host lists."""
-
     nodes: dict[str, _ControllerKeys] = Field(default_factory=dict)
 
 
 class _LoginKeys(Table):
-    """Who asks."""
-
     user: str | None = None
     password: str | None = None
 
 
 class _CredentialsFile(_LoginKeys):
-    """The same for all nodes, and others for some: host lists."""
-
     nodes: dict[str, _LoginKeys] = Field(default_factory=dict)
 
 
 def read_controllers(path: Path, credentials: Path, wishes: Wishes, nodes: Sequence[str]) -> dict[str, Controller]:
-    """The controllers of some nodes of the machine. InputError names the file and the node."""
+    """Read the nodes' controllers. InputError names file and node."""
     table, logins = read_toml(path, _ControllersFile), _read_credentials(credentials)
     keys, secrets = _by_node(path, table.nodes, wishes.most_w), _by_node(credentials, logins.nodes, wishes.most_w)
     return {
@@ -171,7 +155,6 @@ def _read_credentials(path: Path) -> _CredentialsFile:
 
 
 def _by_node(path: Path, tables: Mapping[str, Table], nodes: Mapping[str, float]) -> dict[str, Table]:
-    """Each node's own table. Raises InputError for nodes that the machine does not have, or that have two."""
     found: dict[str, Table] = {}
     for text, table in tables.items():
         place = f"{path}: nodes.{text}"
@@ -189,7 +172,6 @@ def _by_node(path: Path, tables: Mapping[str, Table], nodes: Mapping[str, float]
 
 
 def _over(table: Table, own: Table | None) -> dict[str, Any]:
-    """The keys of the whole file, with a node's own in their places."""
     some = {} if own is None else own.model_dump(exclude_none=True)
     return table.model_dump(exclude={"nodes"}) | some
 
@@ -205,7 +187,7 @@ def _controller(path: Path, credentials: Path, node: str, keys: dict[str, Any], 
     url = str(keys["url"]).replace("{node}", node).rstrip("/")
     try:
         parts = urlsplit(url)
-        host = parts.hostname if parts.port != 0 else None  # which raises for no port at all
+        host = parts.hostname if parts.port != 0 else None  # `port` raises for an invalid number
     except ValueError:
         parts, host = urlsplit(""), None
     if parts.scheme not in {"https", "http"} or not host or parts.path or parts.query or parts.username:
@@ -221,16 +203,12 @@ def _controller(path: Path, credentials: Path, node: str, keys: dict[str, Any], 
 
 
 class _FoundRow(Record):
-    """How a node was when it was first looked at."""
-
     limit_w: _Watts | None
     limited: bool
     on: bool | None
 
 
 class _StateFile(Record):
-    """What was found, and who was shut down since."""
-
     format: Literal["dardis-apply"]
     version: Literal[1]
     found: dict[str, _FoundRow]
@@ -238,7 +216,7 @@ class _StateFile(Record):
 
 
 def write_state(folder: Path, found: Mapping[str, Seen], shut_down: set[str]) -> None:
-    """Keep how nodes were found, and whom we have shut down; whole or not at all. Raises OSError."""
+    """Save the states atomically. Raises OSError."""
     rows = {
         node: {
             "limit_w": None if seen.limit_w in {None, NO_LIMIT} else seen.limit_w,
@@ -252,7 +230,7 @@ def write_state(folder: Path, found: Mapping[str, Seen], shut_down: set[str]) ->
 
 
 def read_state(folder: Path) -> tuple[dict[str, Seen], set[str]]:
-    """The same again; nothing where no file is. Raises InputError."""
+    """Read the saved states, if any. Raises InputError."""
     path = folder / STATE_FILE
     if not path.is_file():
         return {}, set()

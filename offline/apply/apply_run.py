@@ -1,4 +1,4 @@
-"""`dardis apply` from its request to the end of the plan, or back to what was found."""
+"""Runs `dardis apply`."""
 
 from __future__ import annotations
 
@@ -23,24 +23,23 @@ from offline.apply.apply_steps import NO_LIMIT, Wish, Wishes, first_excess
 from offline.apply.redfish_client import Controller, Controllers
 
 CHECK_S = 30.0
-"""How long a program that says whether a node is idle may take."""
 
 
 class NotAppliedError(DardisError):
-    """Some nodes are not as they should be."""
+    """Some nodes are not in the wished state."""
 
 
 @dataclass(frozen=True)
 class ApplyRequest:
-    """The arguments of `dardis apply`."""
+    """Arguments of `dardis apply`."""
 
     requests: Path
     controllers: Path
     credentials: Path
     state: Path | None = None
-    """Folder for what was found; None: beside the requests."""
+    """Folder for found states; None: beside the requests."""
     idle_check: str | None = None
-    """A command that ends with 0 if the node for which `{node}` stands is idle."""
+    """Command with `{node}`. Exit status 0 means idle."""
     poll_s: int = 60
     timeout_s: float = 10.0
     at_once: int = 32
@@ -48,12 +47,12 @@ class ApplyRequest:
 
     @property
     def folder(self) -> Path:
-        """Where what was found is kept."""
+        """Folder for the found states."""
         return self.state or self.requests.with_name(self.requests.name + ".state")
 
 
 def run_apply(request: ApplyRequest, log: Callable[[str], None]) -> None:
-    """Carry the requests out at their times. Raises InputError, CapError, NotAppliedError, OSError."""
+    """Apply the requests. Raises InputError, CapError, NotAppliedError, OSError."""
     wishes = _wishes(request)
     now = int(unix_now())
     if now >= wishes.end:
@@ -63,7 +62,7 @@ def run_apply(request: ApplyRequest, log: Callable[[str], None]) -> None:
 
 
 def roll_back(request: ApplyRequest, log: Callable[[str], None]) -> None:
-    """Give limits back as they were found, and power on whom we have shut down. Raises InputError, NotAppliedError."""
+    """Undo limits and shutdowns. Raises InputError, NotAppliedError."""
     wishes = _wishes(request)
     if not (request.folder / STATE_FILE).is_file():
         log("nothing to undo: nothing was begun")
@@ -73,7 +72,7 @@ def roll_back(request: ApplyRequest, log: Callable[[str], None]) -> None:
 
 
 def dry_run(request: ApplyRequest) -> list[str]:
-    """What would be asked of whom and when, a line each; nobody is asked. Raises InputError, CapError."""
+    """List the requests, without sending. Raises InputError, CapError."""
     wishes = _wishes(request)
     _check_cap(request, wishes, wishes.begin)
     controllers = read_controllers(request.controllers, request.credentials, wishes, wishes.nodes)
@@ -95,7 +94,6 @@ def dry_run(request: ApplyRequest) -> list[str]:
 
 
 def _check_cap(request: ApplyRequest, wishes: Wishes, now: int) -> None:
-    """Raise CapError if the nodes can draw more than the cap at any time from `now` on."""
     if (found := first_excess(wishes, now)) is not None:
         time, excess_w = found
         cap_w = wishes.cap_at(time)
@@ -124,7 +122,6 @@ def _wishes(request: ApplyRequest) -> Wishes:
 
 
 def _checked_command(text: str) -> list[str]:
-    """The words of the command. Raises InputError for one that asks of no node."""
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -140,9 +137,8 @@ def _applied(
     log: Callable[[str], None],
     work: Callable[[Applier], list[str]],
 ) -> None:
-    """Do it as the only one who does. Raises InputError where somebody else does, NotAppliedError."""
     folder = request.folder
-    read_controllers(request.controllers, request.credentials, wishes, wishes.nodes)  # before anything is made
+    read_controllers(request.controllers, request.credentials, wishes, wishes.nodes)  # before a folder is made
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
@@ -185,7 +181,7 @@ def _interrupt(*_: Any) -> NoReturn:  # noqa: ANN401 (what signals hand in)
 
 
 def _is_idle(command: str, log: Callable[[str], None], node: str) -> bool:
-    """Whether the site's program says so; where it fails nobody knows, so no."""
+    """Whether the site's program reports idle; failure counts as busy."""
     words = [word.replace("{node}", node) for word in _checked_command(command)]
     try:
         done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=CHECK_S, check=False)

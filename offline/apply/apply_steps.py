@@ -1,7 +1,7 @@
-"""Wished power and state of each node over time, and what to ask of controllers next to stay below the sum.
+"""Wished limits and power states, and the next safe requests.
 
-Nodes go off first, then limits fall, then limits rise, then nodes come on. While power is limited, a limit rises, or a
-node comes on, only as far as there is room below the sum of what is wished: where one would not fall, others wait.
+Order: shutdowns, lower limits, higher limits, boots. The latter two wait for room below the total wished power, if
+limited.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ROUNDING_W = 1e-6
 
 
 class Deed(StrEnum):
-    """What can be asked of a controller."""
+    """Kinds of requests."""
 
     SHUT_DOWN = "GracefulShutdown"
     LIMIT = "limit"
@@ -26,7 +26,7 @@ class Deed(StrEnum):
 
 
 class Action(NamedTuple):
-    """A deed on a node; `limit_w` of a limit."""
+    """A request for a node; `limit_w` only for a limit."""
 
     node: str
     deed: Deed
@@ -34,16 +34,16 @@ class Action(NamedTuple):
 
 
 def may_draw(node: str, state: Seen | Wish, most_w: Mapping[str, float]) -> float:
-    """W that a node draws at most; of whom nothing is known that is what it can."""
+    """Most power of a node in a state, in W."""
     if state.on is False:
         return 0.0
     return most_w[node] if state.limit_w is None else min(state.limit_w, most_w[node])
 
 
 def first_excess(wishes: Wishes, now: int) -> tuple[int, float] | None:
-    """The first time from `now` on at which the nodes can draw more than the cap, and by how many W.
+    """First time from `now` on above the cap, and the excess in W.
 
-    A node without a limit draws what it can. None: the cap is kept.
+    Nodes without limits count with their most power.
     """
     for time in sorted({now, *(time for time in wishes.times if time > now)}):
         wished, cap_w = wishes.at(time), wishes.cap_at(time)
@@ -54,7 +54,7 @@ def first_excess(wishes: Wishes, now: int) -> tuple[int, float] | None:
 
 
 def most_drawn(wishes: Mapping[str, Wish], most_w: Mapping[str, float]) -> float:
-    """W that all nodes may draw together as is wished; without end while no node is to be limited."""
+    """Most power of all nodes, in W; infinite without limits."""
     if all(wish.limit_w in {None, NO_LIMIT} for wish in wishes.values()):
         return inf
     return sum(may_draw(node, wishes.get(node, Wish()), most_w) for node in most_w)
@@ -66,7 +66,7 @@ def next_actions(
     most_w: Mapping[str, float],
     may: Callable[[Action], bool],
 ) -> list[Action]:
-    """What is to be asked now, at once, of nodes whose state is known, of all that `may` be asked."""
+    """Next concurrent requests, among those allowed by `may`."""
     off: list[Action] = []
     lower: list[Action] = []
     rise: list[Action] = []
@@ -78,7 +78,7 @@ def next_actions(
             off.append(Action(node, Deed.SHUT_DOWN))
         if wish.limit_w is not None and is_now.limit_w is not None and wish.limit_w != is_now.limit_w:
             (lower if wish.limit_w < is_now.limit_w else rise).append(limit)
-        elif wish.on and is_now.on is False:  # once its limit holds
+        elif wish.on and is_now.on is False:  # only when the limit holds
             on.append(Action(node, Deed.POWER_ON))
     for stage in (off, lower):
         if left := [action for action in stage if may(action)]:
@@ -104,53 +104,53 @@ NO_LIMIT = inf
 
 
 class Wish(NamedTuple):
-    """What a node is to be: limited to so much (`NO_LIMIT`: to nothing), on or off; None: that is not ours to say."""
+    """Wished limit and power state; None: not ours to set."""
 
     limit_w: float | None = None
     on: bool | None = None
 
 
 class Seen(NamedTuple):
-    """What its controller says of a node; None: it did not, or nobody has asked."""
+    """Reported limit and power state; None: unknown."""
 
     limit_w: float | None = None
     on: bool | None = None
 
     def fulfils(self, wish: Wish) -> bool:
-        """Whether nothing is left to do."""
+        """Whether the node is as wished."""
         return (wish.limit_w is None or wish.limit_w == self.limit_w) and (wish.on is None or wish.on == self.on)
 
 
 Steps = Sequence[tuple[int, T]]
-"""(from when on, what), ascending."""
+"""(time, value) pairs, ascending."""
 
 
 @dataclass(frozen=True)
 class Wishes:
-    """What is wished of nodes during `[begin, end)`; what is wished at `end` holds from then on."""
+    """Wishes during `[begin, end)`; wishes at `end` remain."""
 
     begin: int
     end: int
     most_w: Mapping[str, float]
-    """What each node of the machine draws at most."""
+    """Most power by node, in W."""
     limits: Mapping[str, Steps[float]]
     switched: Mapping[str, Steps[bool]]
     caps: Steps[float] = ()
-    """The machine's power cap, `NO_LIMIT` for none; empty where another tool does not switch nodes."""
+    """Power cap; empty if another tool switches nodes."""
 
     @cached_property
     def times(self) -> list[int]:
-        """When anything changes, ascending."""
+        """Times of changes, ascending."""
         every = (*self.limits.values(), *self.switched.values(), self.caps)
         return sorted({time for steps in every for time, _ in steps} | {self.end})
 
     @cached_property
     def nodes(self) -> list[str]:
-        """Of whom anything is wished at any time, in the machine's order."""
+        """Nodes with wishes, in the machine's order."""
         return [node for node in self.most_w if node in self.limits or node in self.switched]
 
     def at(self, now: int) -> dict[str, Wish]:
-        """What is wished at a moment, of those of whom anything is."""
+        """Wishes at a moment."""
         wishes = {
             node: Wish(_last(self.limits.get(node, ()), now), _last(self.switched.get(node, ()), now))
             for node in self.nodes
@@ -158,7 +158,7 @@ class Wishes:
         return {node: wish for node, wish in wishes.items() if wish != Wish()}
 
     def cap_at(self, now: int) -> float:
-        """W that all nodes together may draw at a moment."""
+        """Power cap at a moment, in W."""
         cap_w = _last(self.caps, now)
         return NO_LIMIT if cap_w is None else cap_w
 

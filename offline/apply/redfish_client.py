@@ -1,4 +1,4 @@
-"""The door to httpx: asks a node's controller by Redfish, and believes it only what it says when it is asked again."""
+"""Redfish client; confirms limits by reading back."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ from dardis.model.errors import DardisError, InputError
 from offline.apply.apply_steps import NO_LIMIT, Deed, Seen
 
 _LONGEST: Final = 1 << 20
-"""Bytes of an answer."""
 _NOT_THERE: Final = frozenset({404, 405, 501})
 POWER, METRICS = "Power", "EnvironmentMetrics"
 
 
 class ControllerError(DardisError):
-    """A controller does not answer, refuses, or does not do what it says; the text has no secrets."""
+    """A controller fails or does not obey. The text has no secrets."""
 
 
 @dataclass(frozen=True)
 class Controller:
-    """A node's controller, and what the node is called there. `limits`: the resource with them; None: find out."""
+    """A node's controller. `limits`: resource with the limit; None: find out."""
 
     url: str
     system: str
@@ -37,15 +36,13 @@ class Controller:
     password: str = field(repr=False)
 
     def path(self, resource: str) -> str:
-        """Where a resource of the chassis is, or the system."""
+        """Path of a chassis resource; "" for the system."""
         if resource == "":
             return f"/redfish/v1/Systems/{self.system}"
         return f"/redfish/v1/Chassis/{self.chassis}/{resource}"
 
 
 class _Answer:
-    """What came back: the status, a JSON object (empty where there was none) and its version."""
-
     def __init__(self, status: int, body: dict[str, Any], etag: str | None) -> None:
         self.status, self.body = status, body
         stated = etag or body.get("@odata.etag")
@@ -53,7 +50,7 @@ class _Answer:
 
 
 class Controllers:
-    """Asks the controllers of nodes; may be used by several threads, for different nodes."""
+    """Redfish requests; threads may use different nodes."""
 
     def __init__(
         self,
@@ -64,21 +61,20 @@ class Controllers:
         limits: bool,
         switches: bool,
     ) -> None:
-        """`clock` tells seconds that pass evenly. Only who `limits` or `switches` nodes asks for that."""
+        """`clock`: monotonic seconds. `limits`, `switches`: states to read."""
         self._controllers = controllers
         self._timeout_s, self._clock = timeout_s, clock
         self._limits, self._switches = limits, switches
         self._clients = {ca: _client(ca, timeout_s) for ca in {one.ca for one in controllers.values()}}
         self._resource: dict[str, str] = {}
-        """Which resource of each node holds its limit, where that was found out."""
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         for client in self._clients.values():
             client.close()
 
     def see(self, node: str) -> Seen:
-        """What the controller says. Raises ControllerError."""
+        """Read limit and power state. Raises ControllerError."""
         on = None
         if self._switches:
             system = self._asked(node, "GET", self._controllers[node].path("")).body
@@ -86,13 +82,13 @@ class Controllers:
         return Seen(self._limit(node)[0] if self._limits else None, on)
 
     def set_limit(self, node: str, limit_w: float) -> None:
-        """Limit it, and see that it holds. Raises ControllerError."""
+        """Set and confirm the limit. Raises ControllerError."""
         for again in (False, True):
             _, resource, etag = self._limit(node)
             path = self._controllers[node].path(resource)
             answer = self._ask(node, "PATCH", path, _limit_body(resource, limit_w), etag)
             if answer.status == httpx.codes.PRECONDITION_FAILED and not again:
-                continue  # somebody else has changed it meanwhile
+                continue  # another client changed the limit meanwhile
             _see_that(answer, "PATCH", path)
             break
         is_now = self._limit(node)[0]
@@ -100,12 +96,11 @@ class Controllers:
             raise ControllerError(f"PATCH {path}: answered {answer.status}, but the limit is {_watts(is_now)}")
 
     def reset(self, node: str, deed: Deed) -> None:
-        """Begin a shut-down or a boot, which take their time. Raises ControllerError."""
+        """Begin a shutdown or a boot. Raises ControllerError."""
         path = self._controllers[node].path("") + "/Actions/ComputerSystem.Reset"
         _see_that(self._ask(node, "POST", path, {"ResetType": deed.value}, None), "POST", path)
 
     def _limit(self, node: str) -> tuple[float, str, str | None]:
-        """The limit, where it stands, and the version of that."""
         controller = self._controllers[node]
         known = self._resource.get(node, controller.limits)
         for resource in (known,) if known else (POWER, METRICS):
@@ -148,12 +143,11 @@ class Controllers:
 
 
 def _client(ca: Path | None, timeout_s: float) -> httpx.Client:
-    """One that checks certificates, follows nobody elsewhere, and asks no proxy. Raises InputError."""
     try:
         trusted = ssl.create_default_context(cafile=ca)
     except ssl.SSLError:
         raise InputError(str(ca), "holds no certificates", "those that controllers are signed with, in PEM") from None
-    # Who asks says how many at once.
+    # The caller limits concurrency.
     unlimited = httpx.Limits(max_connections=None, max_keepalive_connections=None)
     return httpx.Client(
         verify=trusted, timeout=timeout_s, limits=unlimited, follow_redirects=False, trust_env=False
@@ -161,7 +155,6 @@ def _client(ca: Path | None, timeout_s: float) -> httpx.Client:
 
 
 def _object(content: bytes) -> dict[str, Any]:
-    """The JSON object that an answer holds, or none."""
     try:
         value = json.loads(content)
     except (ValueError, RecursionError):
@@ -170,13 +163,11 @@ def _object(content: bytes) -> dict[str, Any]:
 
 
 def _see_that(answer: _Answer, method: str, path: str) -> None:
-    """Raise ControllerError for an answer that refuses."""
     if not httpx.codes.is_success(answer.status):
         raise ControllerError(f"{method} {path}: answered {answer.status}")
 
 
 def _limit_of(resource: str, body: dict[str, Any], path: str) -> float:
-    """The limit that a resource states."""
     match resource, body:
         case "Power", {"PowerControl": [dict(first), *_]}:
             limit = first.get("PowerLimit")

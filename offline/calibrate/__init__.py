@@ -1,4 +1,4 @@
-"""What a site measured becomes its platform's power figures: who ran where, samples, fits by group, and how it is told.
+"""Fits power figures to measurements, by node group.
 
-`dardis.power.fit` has the regression, `dardis.config.power_samples` reads the measurements.
+`dardis.power.fit` has the regression, `dardis.config.power_samples` the reader.
 """

@@ -1,4 +1,4 @@
-"""Fits the power figures of node groups to measurements, and lists them before and after."""
+"""Fits and lists power figures of node groups."""
 
 from __future__ import annotations
 
@@ -22,16 +22,15 @@ from offline.site.calendar import calendar_of
 
 CORE, IDLE = "core_w", "idle_w"
 LEAST_SAMPLES = 30
-"""Of a group: fewer tell nothing that a few odd ones could not have made."""
+"""With fewer samples, a few outliers dominate."""
 _DECIMALS = 3
-"""Of a figure in W."""
 
 
 @dataclass(frozen=True)
 class GroupFit:
-    """A group's figures by name (W of a node that idles, a busy core more, a busy device more), and how they came.
+    """Figures of a group: idle node, busy core, busy device, in W.
 
-    In a platform file a device's idle power is a figure of its own: `in_file` is what to add to each of these, W.
+    Files state a device's idle power separately: `in_file` (W) is added.
     """
 
     group: NodeGroup
@@ -39,21 +38,20 @@ class GroupFit:
     before: Floats
     in_file: Floats
     why_none: str = ""
-    """Why nothing was fitted at all, if so."""
     fit: Fit | None = None
     samples: int = 0
     days: int = 0
     busy: float = 0.0
-    """Cores of a node in the mean of the samples."""
+    """Mean busy cores of a node."""
 
     @property
     def stated_before(self) -> dict[str, float]:
-        """The figures as the file has them, or the thesis's."""
+        """Previous figures, by default the thesis's."""
         return dict(zip(self.names, (self.before + self.in_file).tolist(), strict=True))
 
     @property
     def changed(self) -> dict[str, float]:
-        """The figures that were fitted, as a platform file states them, rounded."""
+        """Fitted figures for a platform file, rounded."""
         if self.fit is None:
             return {}
         found = zip(self.names, (self.fit.figures + self.in_file).tolist(), strict=True)
@@ -62,16 +60,16 @@ class GroupFit:
 
 @dataclass(frozen=True)
 class Calibration:
-    """What became of each group, in the platform's order, and notes for people."""
+    """Results by group, in the platform's order."""
 
     groups: tuple[GroupFit, ...]
     of_jobs: bool
-    """Whether jobs were measured, not nodes over time."""
+    """Whether jobs were measured, not nodes."""
     notes: tuple[str, ...]
 
     @property
     def changed(self) -> dict[int, dict[Key, float]]:
-        """The figures that were fitted, by the index of their group and their key in its `power`."""
+        """Fitted figures by group index and key in `power`."""
         figures = {index: one.changed for index, one in enumerate(self.groups) if one.changed}
         return {index: {_key(name): watts for name, watts in each.items()} for index, each in figures.items()}
 
@@ -81,7 +79,7 @@ def _key(name: str) -> Key:
 
 
 def calibrate(path: Path, history: Path, power: Path, names: Sequence[str], begins_unix: int | None) -> Calibration:
-    """Fit a platform file's power figures; `names` are those of its nodes in the other files. Raises InputError."""
+    """Fit a platform file's power figures. `names`: node names in the other files. Raises InputError."""
     platform, idle = load_platform(path), idle_of_devices(path)
     trace, ran = read_ran(history, platform, names)
     measured = read_measured(power, names)
@@ -98,7 +96,6 @@ def calibrate(path: Path, history: Path, power: Path, names: Sequence[str], begi
 
 
 def _of_group(platform: Platform, index: int, idle_of: Mapping[str, float], sampled: Sampled) -> GroupFit:
-    """What became of one group; `idle_of` one device its file states so much idle power, W."""
     group = platform.groups[index]
     devices = figure_kinds(platform, index)[1:]
     power = group.power or NodePower()
@@ -117,7 +114,7 @@ def _of_group(platform: Platform, index: int, idle_of: Mapping[str, float], samp
 
 
 def told(calibration: Calibration) -> Iterator[str]:
-    """Lines for the terminal."""
+    """Yield lines for the terminal."""
     for one in calibration.groups:
         yield from _lines_of(one, "jobs" if calibration.of_jobs else "samples")
 

@@ -1,4 +1,4 @@
-"""Which jobs of a history held what, when, and on nodes of which group, as far as anybody can tell."""
+"""Times, resources and possible groups of recorded jobs."""
 
 from __future__ import annotations
 
@@ -18,18 +18,16 @@ from dardis.workload.trace_jobs import groups_of, in_units
 from dardis.workload.trace_reader import read_trace
 
 STILL_RUNS = 1 << 50
-"""The end of a job that ran when the history was written."""
+"""End of a job without recorded end."""
 _ANY = 1 << 30
-"""Units on a node that ask for nothing of a kind."""
 
 
 @dataclass(frozen=True)
 class Ran:
-    """Jobs that began, arrays of shape (jobs,): `[start, end)` on the history's clock.
+    """Started jobs, arrays (jobs,): `[start, end)` on the history's clock.
 
-    `nodes` is on how many nodes a job was (0: nobody knows), `total` (jobs, kinds) what it held of all of them.
-    `groups` is a bit set of those that it may have been on (0: it was elsewhere); where it is one group and `nodes` are
-    known, that is certain. `places` are the nodes by number of jobs of which these are known.
+    `nodes`: number of nodes (0: unknown). `total`: resources, (jobs, kinds). `groups`: bit set of possible groups (0:
+    elsewhere); a single group with known `nodes` is certain. `places`: known nodes, by job number.
     """
 
     number: Ints
@@ -42,28 +40,28 @@ class Ran:
     notes: tuple[str, ...] = ()
 
     def take(self, rows: Bools) -> Ran:
-        """Only those rows."""
+        """Return the selected rows."""
         columns = ("number", "start", "end", "nodes", "total", "groups")
         return replace(self, **{name: getattr(self, name)[rows] for name in columns})
 
     @property
     def is_certain(self) -> Bools:
-        """Whose group is known, and on how many of its nodes they were."""
+        """Whether group and number of nodes are known."""
         return np.asarray((self.nodes > 0) & (self.groups & (self.groups - 1) == 0))
 
     @property
     def has_place(self) -> Bools:
-        """Whose nodes are known."""
+        """Whether the nodes are known."""
         return np.isin(self.number, np.fromiter(self.places, np.int64, len(self.places)))
 
     @property
     def a_node(self) -> Floats:
-        """What a job held of each of its nodes, in the mean of these, (jobs, kinds)."""
+        """Mean resources on each node, (jobs, kinds)."""
         return np.asarray(self.total / np.maximum(self.nodes, 1)[:, None])
 
 
 def read_ran(path: Path, platform: Platform, names: Sequence[str]) -> tuple[Trace, Ran]:
-    """The history, and what ran of it; `names` are those of the nodes by their numbers. InputError: nothing ran."""
+    """Read the history and its started jobs. `names`: node names by number. InputError: no job started."""
     trace = read_trace(path, not_ended=True, flop_per_s=platform.flop_per_s)
     notes = list(trace.notes)
     began = trace.wait >= 0
@@ -81,9 +79,9 @@ def read_ran(path: Path, platform: Platform, names: Sequence[str]) -> tuple[Trac
 
 
 def _by_groups(trace: Trace, platform: Platform) -> Ran:
-    """By what the platform says of who may run where, with as many units on a node as fit.
+    """Derive groups and node counts, with as many units on a node as fit.
 
-    A job of parts is of no certain shape, and one that fits nowhere ran all the same: both may have been anywhere.
+    Jobs with several parts, or too large, may have run anywhere.
     """
     nothing = np.zeros(len(trace), dtype=np.int64)
     unit = np.column_stack([trace.request.get(kind, nothing) for kind in platform.kinds])
@@ -107,16 +105,11 @@ def _by_groups(trace: Trace, platform: Platform) -> Ran:
 
 
 def _held(platform: Platform, bits: int, unit: Sequence[int]) -> int:
-    """Units that a node of the last group of a set holds; 0 for no group."""
     groups = platform.sets.groups(bits)[-1:]
     return int(units_in(platform.group_capacity[groups], unit).sum()) if any(unit) else _ANY * len(groups)
 
 
 def _places(path: Path, numbers: Mapping[str, int], notes: list[str]) -> dict[int, list[int]]:
-    """The nodes of jobs by number, where all of a job's are known; none for who ran on nodes that the platform lacks.
-
-    InputError where no node of any job is the platform's.
-    """
     found: dict[int, list[int]] = {}
     unknown: set[str] = set()
     stated = read_places(path)
@@ -133,7 +126,6 @@ def _places(path: Path, numbers: Mapping[str, int], notes: list[str]) -> dict[in
 
 
 def _placed(ran: Ran, places: Mapping[int, Sequence[int]], platform: Platform) -> Ran:
-    """With what the places say: how many nodes, and of which groups."""
     nodes, groups = ran.nodes.copy(), ran.groups.copy()
     for row in np.flatnonzero(np.isin(ran.number, [*places])).tolist():
         here = places[int(ran.number[row])]

@@ -1,7 +1,7 @@
-"""Makes samples of what was measured: what a node drew, and what jobs held of it then.
+"""Makes samples of power and resources in use.
 
-Jobs' watts are samples as they are: a job has its nodes to itself. Nodes' watts over time are means of slots. Where it
-is known who ran where, each node and slot is a sample; else each slot, of a group as a whole.
+A job with its watts is a sample (nodes are exclusive). Node watts become means of slots: by node if the jobs' nodes are
+known, otherwise by group.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from offline.calibrate.recorded_jobs import STILL_RUNS, Ran
 
 DAY_S = 86_400
 SLOT_S = 300
-"""Slots are as many times so long as is nearest to how far values of a node lie apart, but once at least."""
+"""Slot in s; multiplied to match the values' interval."""
 MOST_DEVICES = 64
-"""Of a kind on one node; of what a node has more, a unit is no device."""
+"""Most devices of a kind on a node."""
 LEAST_MEASURED = 0.9
-"""Share of a group's nodes that must be measured in a slot where nobody knows who ran where."""
+"""Least share of measured nodes in a group, if the jobs' nodes are unknown."""
 _OFF = 1.5
-"""A node that draws less than this many times what it draws when off is off, or on its way."""
+"""Nodes below this multiple of off power count as off."""
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """Samples of each group that has some, by its index; why others have none; and notes."""
+    """Samples by group index, and reasons for missing samples."""
 
     samples: dict[int, Samples]
     why_none: dict[int, str]
@@ -41,14 +41,13 @@ class Sampled:
 
 
 def figure_kinds(platform: Platform, group: int) -> tuple[str, ...]:
-    """The kinds of a group that figures are fitted for: cores, and what counts as devices."""
+    """Kinds with fitted figures: cores and devices."""
     held = platform.groups[group].resources.items()
     no_device = {CORES, MEMORY, POWER}
     return (CORES, *(kind for kind, amount in held if kind not in no_device and 0 < amount <= MOST_DEVICES))
 
 
 def _samples(platform: Platform, group: int, busy: Floats, watts: Floats, weight: Floats, day: Ints) -> Samples:
-    """With a column for each figure: cores, devices, and last the node itself."""
     kinds = figure_kinds(platform, group)
     columns = [busy[:, platform.kinds.index(kind)] for kind in kinds]
     table = np.column_stack([*columns, np.ones(len(watts))])
@@ -56,7 +55,7 @@ def _samples(platform: Platform, group: int, busy: Floats, watts: Floats, weight
 
 
 def of_jobs(path: Path, platform: Platform, power: JobWatts, ran: Ran, offset: int) -> Sampled:
-    """Each job is a sample, which counts by its node-seconds; `offset` is Unix time less the history's, s."""
+    """Samples of jobs by node-hours; `offset`: Unix time minus the history's, s."""
     ran = ran.take(ran.end < STILL_RUNS)
     order = np.argsort(power.number)
     place = np.minimum(np.searchsorted(power.number[order], ran.number), len(order) - 1)
@@ -83,7 +82,7 @@ def of_jobs(path: Path, platform: Platform, power: JobWatts, ran: Ran, offset: i
 
 
 def of_nodes(path: Path, platform: Platform, power: NodeWatts, ran: Ran, offset: int) -> Sampled:
-    """Means of slots, of nodes or of whole groups; `offset` is Unix time less the history's, s."""
+    """Samples of slots; `offset`: Unix time minus the history's, s."""
     ended = ran.end[ran.end < STILL_RUNS]
     first = int(ran.start.min()) + offset
     last = max(int(ran.start.max()), int(ended.max(initial=0))) + offset
@@ -109,15 +108,15 @@ def of_nodes(path: Path, platform: Platform, power: NodeWatts, ran: Ran, offset:
 
 @dataclass(frozen=True)
 class _Slots:
-    """Mean watts of a node in a slot `[begin, begin + width)`, one row each, by node and time."""
+    """Mean watts of nodes in slots `[begin, begin + width)`."""
 
     node: Ints
     slot: Ints
-    """Its number from Unix second 0 on."""
+    """Number since Unix second 0."""
     watts: Floats
     width: int
     shift: int = 0
-    """What to add to a time of a slot for the history's clock, s."""
+    """Added to a slot's time for the history's clock, s."""
 
     @classmethod
     def of_values(cls, power: NodeWatts) -> _Slots:
@@ -135,12 +134,10 @@ class _Slots:
         return replace(self, node=self.node[rows], slot=self.slot[rows], watts=self.watts[rows])
 
     def begin(self, slot: Ints) -> Ints:
-        """When slots begin, on the history's clock."""
         return slot * self.width + self.shift
 
 
 def _of_each_node(platform: Platform, slots: _Slots, ran: Ran) -> Sampled:
-    """A node and a slot are a sample, but where a job may have run there of which that is not known."""
     placed = ran.has_place
     jobs = np.flatnonzero(placed)
     lengths = np.array([len(ran.places[int(number)]) for number in ran.number[jobs]], dtype=np.int64)
@@ -172,7 +169,6 @@ def _of_each_node(platform: Platform, slots: _Slots, ran: Ran) -> Sampled:
 
 
 def _of_groups(platform: Platform, slots: _Slots, ran: Ran) -> Sampled:
-    """A slot of a group is a sample: the mean of its nodes, nearly all of which are measured."""
     certain = ran.is_certain
     group_of = platform.group_of_node[slots.node]
     samples, why = {}, {}
@@ -201,7 +197,6 @@ def _of_groups(platform: Platform, slots: _Slots, ran: Ran) -> Sampled:
 
 
 def _unclear(ran: Ran, clear: Bools, group: int, slots: _Slots) -> Bools:
-    """In which slots a job ran that may have been on the group, and of which that is not clear."""
     rows = ~clear & ((ran.groups >> group) & 1 == 1)
     begin, place = np.unique(slots.begin(slots.slot), return_inverse=True)
     there = mean_held(ran.start[rows], ran.end[rows], np.ones((int(rows.sum()), 1)), begin, slots.width)[:, 0]
@@ -209,7 +204,7 @@ def _unclear(ran: Ran, clear: Bools, group: int, slots: _Slots) -> Bools:
 
 
 def mean_held(start: Ints, end: Ints, held: Floats, begin: Ints, width: int) -> Floats:
-    """What jobs held in the mean of each slot `[begin, begin + width)`: (jobs, kinds) becomes (slots, kinds)."""
+    """Mean resources of jobs (jobs, kinds) in slots `[begin, begin + width)`, (slots, kinds)."""
     if not begin.size:
         return np.zeros((0, held.shape[1]))
     origin = int(begin.min())
@@ -217,7 +212,6 @@ def mean_held(start: Ints, end: Ints, held: Floats, begin: Ints, width: int) -> 
     start, end = np.clip(start, origin, last) - origin, np.clip(end, origin, last) - origin
 
     def held_until(edges: Ints) -> Floats:
-        """Unit-seconds held from the origin on."""
         return _risen(start, held, edges) - _risen(end, held, edges)
 
     edges = begin - origin
@@ -225,7 +219,6 @@ def mean_held(start: Ints, end: Ints, held: Floats, begin: Ints, width: int) -> 
 
 
 def _risen(moments: Ints, held: Floats, edges: Ints) -> Floats:
-    """The integral until each edge of what is held from its moment on for ever."""
     order = np.argsort(moments, kind="stable")
     moments, held = moments[order], held[order]
     nothing = np.zeros((1, held.shape[1]))

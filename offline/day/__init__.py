@@ -1,1 +1,1 @@
-"""One day, from what was known when it began to the folder of its plan: all lower rooms put together."""
+"""Plans a day and writes the plan folder."""

@@ -1,4 +1,4 @@
-"""What a limit on power would cost: the same day planned with it, beside the plan without."""
+"""Cost of a power limit."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _EXPECTED = "at most how many kW (IT and cooling) from when to when, UTC, as 80k
 
 @dataclass(frozen=True)
 class WhatIf:
-    """The day with a limit that is never exceeded. `cost` is the profit that it takes, in the platform's currency."""
+    """The day with a strict limit. `cost`: lost profit."""
 
     asked: str
     profit: float
     cost: float
     later_jobs: int
-    """Jobs that start later than without the limit."""
+    """Jobs started later than without the limit."""
 
 
 def limit_asked(text: str, day_start: int) -> PowerLimit:
-    """The limit on the day that begins at `day_start` that a text as `80kW 17-19` asks for. Raises InputError."""
+    """Parse a limit such as `80kW 17-19`. Raises InputError."""
     found = _FORM.fullmatch(text.strip())
     if found is None:
         raise InputError("--what-if", repr(text), _EXPECTED)
@@ -45,7 +45,7 @@ def what_if(
     asked: str, plan: DayPlan, hindsight: Hindsight, options: DaySpec, progress: SearchProgress,
     standing: Standing | None,
 ) -> WhatIf:  # fmt: skip
-    """Plan the day of `plan` once more with a limit. Raises InputError for one that nothing can keep."""
+    """Plan the day with a limit. Raises InputError if infeasible."""
     limit = limit_asked(asked, plan.problem.conditions.start)
     tariff = replace(hindsight.site.tariff, limits=(*hindsight.site.tariff.limits, limit))
     limited = replace(hindsight, site=replace(hindsight.site, tariff=tariff))

@@ -1,4 +1,4 @@
-"""Plans one UTC day from what was known by then, and gives the plan by hour: nodes on, power, cores to aim at."""
+"""Plans a UTC day, and derives its profile."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ from offline.planner.switched_bound import bound_with_switching, most_of_machine
 from offline.site.calendar import DAY_S
 
 SEARCH_SHARE = 0.6
-"""Of the time, what the searches for a plan may take: past days are planned after them, and the bound has the rest."""
+"""Share of the time limit for searches."""
 
 
 @dataclass(frozen=True)
 class DayPlan:
-    """All that was found out about a day. `kinds` says of each job of the problem where it is known from, by number."""
+    """All results for a day. `kinds`: source of each job."""
 
     day: int
     problem: Problem
@@ -55,27 +55,26 @@ class DayPlan:
     plans: Plans
     aims: Aims
     downtime: Downtime
-    """When nodes are down if all goes as planned."""
     all_on: Account
     account: Account
-    """With the nodes down as planned."""
+    """With the planned downtime."""
     bound: float | None
-    """No plan of these jobs has more profit, whatever nodes are switched; None where that isn't proven."""
+    """Upper bound on profit with switching; None if unproven."""
     notes: tuple[str, ...]
     history: tuple[str, ...]
-    """Notes on whether the history ended before its time, which say nothing of the plan itself."""
+    """Notes on a history that may have ended early."""
     promise: Promise | None
-    """What switching is to bring; None where nothing is switched or too few days have passed."""
+    """Expected gain of switching, if known."""
     cpu_s: float
 
     @property
     def plan(self) -> Plan:
-        """The plan that is handed on."""
+        """The chosen plan."""
         return self.plans.best
 
     @property
     def jobs_forecast(self) -> int:
-        """Planned jobs that are forecast to be submitted in the day."""
+        """Planned jobs forecast for the day."""
         since = self.problem.jobs.submit - self.problem.conditions.start
         return int(((since >= 0) & (since < DAY_S)).sum())
 
@@ -84,12 +83,10 @@ def plan_day(
     hindsight: Hindsight, day: int, options: DaySpec, progress: SearchProgress = tell_nobody,
     stop: Callable[[], bool] = never, standing: Standing | None = None,
 ) -> DayPlan:  # fmt: skip
-    """Plan UTC day `day` of a site and its past (`hindsight`), of which only what was known by then is looked at.
+    """Plan UTC day `day` from the knowledge at planning time.
 
-    The time from then to the day's beginning is lived as it is to be expected. `standing` says how the nodes are at
-    its beginning; without it all are on.
-
-    Raises InputError for a day without history, weather or prices, and for limits on power that nothing can keep.
+    The time until the day begins is simulated. `standing`: initial state of the nodes; default: all on. Raises
+    InputError for a day without history, weather or prices, and for infeasible power limits.
     """
     begun, watch = process_cpu_s(), Watch(options.time_limit, progress, stop)
     posed = pose(hindsight, day, options, standing)
@@ -130,7 +127,6 @@ def plan_day(
 
 
 def _of_limits(problem: Problem, made: Settled) -> tuple[str, ...]:
-    """Notes where plans and bounds are not of one kind, and where a limit is kept by nodes that are off."""
     tariff = problem.tariff
     if not tariff.limits and tariff.contracted_kw is None:
         return ()
@@ -143,10 +139,9 @@ def _of_limits(problem: Problem, made: Settled) -> tuple[str, ...]:
 def planned_downtime(
     problem: Problem, plan: Plan, all_on: Account, switching: Switching | None, standing: Standing | None = None
 ) -> Downtime:
-    """When nodes are down if jobs come as planned: as few on as the plan and what must stay on allow.
+    """Downtime of nodes if jobs come as planned.
 
-    Who takes no jobs, or is in maintenance, stays as he is; who is off at the beginning and not to be switched is
-    booted at once.
+    Closed nodes stay as they are. Other nodes off at first, without planned switching, boot at once.
     """
     platform, conditions = problem.platform, problem.conditions
     standing = standing or Standing.all_on(platform.node_count)
@@ -158,7 +153,6 @@ def planned_downtime(
 
 
 def _left_alone(platform: Platform, off: dict[int, int]) -> Spans:
-    """When nobody switches which nodes, as they are closed: in maintenance, out of work, booting; not just `off`."""
     spans = [
         (node, max(start, off.get(node, start)), end)
         for node in range(platform.node_count if platform.maintenance else 0)
@@ -170,7 +164,6 @@ def _left_alone(platform: Platform, off: dict[int, int]) -> Spans:
 
 
 def _switched(problem: Problem, plan: Plan, all_on: Account, switching: Switching, off: dict[int, int]) -> Downtime:
-    """When nodes are down, of which `off` are so at the beginning, until then at least."""
     platform, conditions = problem.platform, problem.conditions
     busy, taken = node_spans(problem, plan), node_spans(problem, plan, _left_alone(platform, off))
     joule_cost = cost_of_joule(conditions, problem.cooling, problem.tariff, Series(conditions.edges, all_on.it_w))
@@ -188,7 +181,7 @@ def _switched(problem: Problem, plan: Plan, all_on: Account, switching: Switchin
 
 
 def nodes_on_of(day: DayPlan) -> StepFunction:
-    """Nodes that are up over time, in the plan."""
+    """Planned nodes up over time."""
     return nodes_up(day.downtime, day.problem.platform.node_count)
 
 
@@ -200,11 +193,10 @@ def profile_of(day: DayPlan) -> ProfileTable:
 def profile_rows(
     problem: Problem, job_start: Ints, downtime: Downtime, told: Account, aims: StepFunction
 ) -> ProfileTable:
-    """profile.csv: one row a segment of the day. A row's figures go together.
+    """Make profile.csv, a row for each segment.
 
-    All but the cap are means. The target is no more than the nodes that are on hold, and than a limit on power leaves
-    beside what they draw without jobs. The cap leaves room for what is aimed at on all nodes that are on at any time of
-    the segment, and for what is planned.
+    All figures but the cap are means. The target is limited to nodes on, and by power limits. The cap covers the target
+    on all nodes on at any time of the segment, and the planned power.
     """
     conditions, platform = problem.conditions, problem.platform
     edges = conditions.edges
@@ -227,17 +219,16 @@ def profile_rows(
 
 
 def powered_of(platform: Platform, downtime: Downtime) -> StepFunction:
-    """Cores of the nodes that are up."""
+    """Cores of nodes up over time."""
     cores: Ints = platform.capacity[downtime.node, platform.kinds.index(CORES)]
     off = StepFunction.from_spans(downtime.down, downtime.up, cores)
     return StepFunction(off.times, platform.cores - off.values)
 
 
 def wished_of(day: DayPlan) -> tuple[Ints, Ints]:
-    """The cores that online may use in each segment if it is held to the plan: edges, and cores.
+    """Usable cores by segment under a capped plan: edges, cores.
 
-    What is aimed at, as far as the nodes that are on at any time of the segment hold it: so the plan itself has room.
-    Where power is limited, the nodes that this opens (`desired_of`) hold no more cores than that allows.
+    The target, limited to nodes on at any time of the segment, so the plan fits, and by power limits.
     """
     platform, edges = day.problem.platform, day.problem.conditions.edges
     most_on, most_powered = (envelope(f, edges)[1] for f in (nodes_on_of(day), powered_of(platform, day.downtime)))
@@ -250,11 +241,10 @@ def wished_of(day: DayPlan) -> tuple[Ints, Ints]:
 
 
 def desired_of(platform: Platform, days: Sequence[tuple[Ints, Ints]]) -> DesiredProfile:
-    """The cores that may be used on some days (`wished_of`), by (time) order, as a desired profile.
+    """Desired profile for the cores of days (`wished_of`), in time order.
 
-    Before, between and after them are all cores. Each node has all of its cores or none, since shares of every node
-    would keep any job waiting that takes all of one; and each group has nodes open whenever there is something to aim
-    at, since some jobs may run in no other.
+    All cores are usable outside these days. Nodes open completely, for jobs with exclusive nodes. Every group has open
+    nodes if the target is not 0, because some jobs fit only there.
     """
     steps = []
     for edges, cores in days:

@@ -1,4 +1,4 @@
-"""A day as a problem: what runs, waits and is to come when it begins, on the nodes as they stand."""
+"""States a day as a planning problem."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from offline.site.history import jobs_that_fit, predictor_of
 
 @dataclass(frozen=True)
 class Posed:
-    """The problem of a day, and what it was made of. `kinds` says of each job where it is known from, by number."""
+    """A day's problem. `kinds`: source of each job."""
 
     problem: Problem
     kinds: dict[int, JobKind]
@@ -31,11 +31,10 @@ class Posed:
     standing: Standing
     notes: tuple[str, ...]
     history: tuple[str, ...]
-    """Notes on whether the history ended before its time."""
 
 
 def pose(hindsight: Hindsight, day: int, options: DaySpec, standing: Standing | None = None) -> Posed:
-    """The problem of UTC day `day`, of what was known by then; without `standing` all nodes are on.
+    """State the problem of UTC day `day`; without `standing` all nodes are on.
 
     Raises InputError for a day without history, weather or prices.
     """

@@ -1,4 +1,4 @@
-"""What a day hands to the online half: the cores to aim at by hour, what stays on, and the rules that say why."""
+"""A day's target cores, idle reserve, and their rules."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ NONE_SWITCHED = "idle nodes draw no more than those that are off: none is switch
 
 @dataclass(frozen=True)
 class Aims:
-    """What is handed to the online half, and the rules (by heading) and notes that say why."""
+    """Targets for dispatchers, with rules by heading."""
 
     cores: StepFunction
     switching: Switching | None
     rules: tuple[tuple[str, tuple[str, ...]], ...] = ()
     notes: tuple[str, ...] = ()
     trees: tuple[tuple[str, Branch], ...] = ()
-    """The same rules as trees to be drawn."""
+    """The same rules, for drawing."""
 
 
 def aims_of_day(hindsight: Hindsight, known: Known, day: int, options: DaySpec, planned: StepFunction) -> Aims:
-    """What online is to aim at on a day whose plan has so many cores in use: as learned, or by algorithm 8."""
+    """A day's targets, learned or by algorithm 8; `planned`: cores in use."""
     platform = known.platform
     if options.switching is SwitchingRule.ALGORITHM8:
         cores = thesis_target(known, day, options.offset, planned)
@@ -69,7 +69,6 @@ def aims_of_day(hindsight: Hindsight, known: Known, day: int, options: DaySpec, 
 
 
 def _spare_cores(switching: Switching, platform: Platform) -> StepFunction:
-    """Cores of all spare nodes over time."""
     cores = platform.group_capacity[:, platform.kinds.index(CORES)]
     parts = (StepFunction(f.times, cores[group] * f.values) for group, f in switching.spares.items())
     return StepFunction.sum_of(parts)
@@ -78,9 +77,9 @@ def _spare_cores(switching: Switching, platform: Platform) -> StepFunction:
 def hourly_target(
     planned: StepFunction, learned: StepFunction, spare: StepFunction, hours: Ints, most: int
 ) -> StepFunction:
-    """Cores to aim at in each hour: the most that is planned or learned to be right, and the spare nodes'.
+    """Target cores by hour: the larger of plan and learned use, plus spare nodes.
 
-    `hours` (hours + 1,) bound the hours; `most` cores are wished before and after, and never more.
+    `hours` (hours + 1,): edges. `most`: limit, and value outside.
     """
     begins = hours[:-1]
     aims = np.maximum(planned.max_over(begins, hours[1:]), learned.at(begins)) + spare.at(begins)

@@ -1,4 +1,4 @@
-"""The figures of a plan for people: rows for a terminal, and three lines for its report."""
+"""A plan's main figures, and a summary."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from offline.site.site_inputs import Site
 
 
 def figures_for_people(summary: Mapping[str, Figure]) -> list[tuple[str, Figure]]:
-    """The few figures of summary.json that are asked for first, each with its name."""
+    """Main figures of summary.json, with names."""
     currency = summary["currency"]
     rows: list[tuple[str, Figure]] = [
         ("day", summary["date_utc"]),
@@ -37,7 +37,6 @@ def figures_for_people(summary: Mapping[str, Figure]) -> list[tuple[str, Figure]
 
 
 def _gain(summary: Mapping[str, Figure]) -> str:
-    """What switching is to bring, and how sure that is."""
     if summary["gain_eur"] is None:
         return "none, or nobody can say"
     gain, low, high, over = (
@@ -48,7 +47,7 @@ def _gain(summary: Mapping[str, Figure]) -> str:
 
 
 def first_lines(site: Site, day: DayPlan, nodes_on: StepFunction) -> list[str]:
-    """What whoever has half a minute should know of a plan."""
+    """Summary in three sentences: action, savings, risks."""
     return [_to_do(site, day, nodes_on), _saves(site, day), _may_go_wrong(site, day)]
 
 

@@ -1,4 +1,4 @@
-"""Near-optimal plans of past days: each is planned in hindsight, and lived again under a switching rule."""
+"""Hindsight plans of past days, and replays under a rule."""
 
 from __future__ import annotations
 
@@ -35,33 +35,32 @@ from offline.site.history import jobs_that_fit, predictor_of
 from offline.site.site_inputs import Site
 
 LEAST_DAYS = 5
-"""With fewer past days nothing is learned."""
+"""Fewest past days for learning."""
 MOST_DAYS = 14
 MOST_JOBS = 40_000
-"""Days are planned in hindsight as far back as they have so many jobs together, and `LEAST_DAYS` at least."""
+"""Past days are added up to this total of jobs, but at least `LEAST_DAYS`."""
 GROUPS = 200
-"""Groups of jobs that a plan in hindsight rebuilds."""
 
 
 @dataclass
 class Hindsight:
-    """Plans of past days and forecasts of them, each made once; share one between days that are planned in turn.
+    """Cached plans and forecasts of past days.
 
-    Each day is planned `lead_s` before it begins.
+    Each day is planned `lead_s` before its beginning.
     """
 
     site: Site
     past: Schedule
     lead_s: int = 0
     switched_days: dict[tuple[int, str, int, float], tuple[SwitchedDay, SwitchedDay]] = field(default_factory=dict)
-    """Past days under the rule of a kind that their midnights knew, and under Slurm's own (`offline.day.promise`)."""
+    """Past days under the learned rule and Slurm's."""
     _use: dict[int, Floats] = field(default_factory=dict)
     _demand: dict[int, Floats] = field(default_factory=dict)
     _conditions: dict[int, Conditions] = field(default_factory=dict)
 
     @cached_property
     def demands(self) -> dict[int, Demand]:
-        """The nodes that jobs took in each group."""
+        """Nodes in use in each group."""
         return demands_of(self.past, self.site.platform)
 
     @cached_property
@@ -70,11 +69,11 @@ class Hindsight:
         return work_of(self.past, self.site.platform)
 
     def known_on(self, day: int) -> Known:
-        """What was known at the midnight that begins a day."""
+        """Knowledge at a day's midnight."""
         return known_at(self.site, self.past, day, self.site.calendar.day(day)[0])[0]
 
     def target(self, known: Known, day: int, seed: int) -> tuple[TargetTree | None, StepFunction]:
-        """The tree that the days before `day` give, and the cores that it aims at in its hours; None with few days."""
+        """Learn from earlier days. Return the tree, if any, and target cores."""
         platform = self.site.platform
         days = self._covered_days(known.first_day, known.next_day, seed)
         if len(days) < LEAST_DAYS:
@@ -88,12 +87,10 @@ class Hindsight:
         return tree, tree.cores(told.table(day, 1), platform.cores)
 
     def _covered_days(self, first: int, day: int, seed: int) -> list[int]:
-        """Of the recent days the last ones with known weather and prices, and jobs before them to forecast from."""
         recent = reversed(self.recent_days(first, day))
         return [*takewhile(lambda one: self._covered(one, day) and self._foretold(one, seed), recent)][::-1]
 
     def _foretold(self, day: int, seed: int) -> bool:
-        """Whether enough was known before a day to forecast it."""
         try:
             self._demand_of(day, seed)
         except NothingBeforeError:
@@ -101,10 +98,7 @@ class Hindsight:
         return True
 
     def recent_days(self, first: int, day: int) -> list[int]:
-        """The days before `day` that are learned from: those that just passed, as long as they have not too many jobs.
-
-        They are over when `day` begins.
-        """
+        """Recent complete days to learn from, limited by total jobs."""
         days: list[int] = []
         jobs = 0
         for before in range(day - 1, max(first, day - MOST_DAYS) - 1, -1):
@@ -117,7 +111,6 @@ class Hindsight:
         return days[::-1]
 
     def _covered(self, day: int, until: int) -> bool:
-        """Whether weather and prices are known of a day; asks for those of the days up to `until` with it."""
         if day not in self._conditions:
             try:
                 several = self.site.conditions(day - MOST_DAYS, until - day + MOST_DAYS)
@@ -132,14 +125,12 @@ class Hindsight:
         return True
 
     def _demand_of(self, day: int, seed: int) -> Floats:
-        """Forecast mean cores in use of the hours of a day, as it was known when that day was to be planned."""
         if day not in self._demand:
             made = forecast(self.site.waited(self.past), self.site.calendar, day, seed=seed, lead_s=self.lead_s)
             self._demand[day] = made.demand.in_use.mean
         return self._demand[day]
 
     def _jobs_as_known(self, now: int) -> list[Expected]:
-        """The jobs submitted before `now`; what has not ended by then runs as long as was to be expected."""
         site, past = self.site, self.past
         state = state_at(past, [job.asked for job in site.jobs], site.platform, now, predictor_of(past))
         expected = dict(
@@ -147,14 +138,13 @@ class Hindsight:
         )
         expected |= {job.asked.number: job.runtime for job in state.waiting}
         known = [job for job in jobs_that_fit(site.jobs, site.platform) if job.submit < now]
-        # A trace that states no walltimes has runtimes in their place.
+        # Traces without walltimes state runtimes instead.
         return [
             Expected(replace(job.asked, walltime=max(job.walltime, runtime)), runtime)
             for job, runtime in ((job, expected.get(job.number, job.runtime)) for job in known)
         ]
 
     def _use_of(self, day: int) -> Floats:
-        """Share of the machine in use in each hour of a past day by a plan that knew all of that day."""
         if day not in self._use:
             site, (start, end) = self.site, self.site.calendar.day(day)
             asked = [job.asked for job in site.jobs]
@@ -174,7 +164,7 @@ class Hindsight:
 
 @dataclass(frozen=True)
 class SwitchedDay:
-    """A past day under a rule: times down, as of nodes that are used in their order; how long jobs wait for boots."""
+    """Downtimes (nodes used in index order) and boot delays of a past day."""
 
     downtime: Downtime
     delay: Ints
@@ -183,7 +173,7 @@ class SwitchedDay:
 def switched_day(
     demands: Mapping[int, Demand], switching: Switching, platform: Platform, start: int, end: int
 ) -> SwitchedDay:
-    """The day `[start, end)` under a rule, as the nodes of each group are needed."""
+    """Simulate the day `[start, end)` under a rule."""
     hours = np.arange(start, end + 1, HOUR_S, dtype=np.int64)
     rows: list[tuple[int, int, int]] = []
     delay = []
@@ -200,9 +190,9 @@ def switched_day(
 
 
 def times_down(on: StepFunction, count: int, first: int, power: NodePower) -> list[tuple[int, int, int]]:
-    """Times down (node, down, up) of so many nodes from `first` on, of which the first `on` are on or booting.
+    """Return (node, down, up) of `count` nodes from `first` on, with the first `on` nodes on.
 
-    Who is off at the beginning has been so for long.
+    Nodes off at first have been off for a day.
     """
     values = on.values.tolist()
     begin = int(on.times[1]) if len(on.times) > 1 else 0

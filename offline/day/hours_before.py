@@ -1,4 +1,4 @@
-"""The hours from the moment of a plan to its day, as expected, and what is known of the machine hour by hour."""
+"""Simulates the hours before the planned day, and collects hourly knowledge."""
 
 from __future__ import annotations
 
@@ -25,10 +25,7 @@ from offline.site.site_inputs import Site
 
 @dataclass(frozen=True)
 class Gap:
-    """What is expected to happen from one moment on: cores in use, submissions (ascending), and the state at its end.
-
-    It ends where the state is: nothing may be looked at that comes later.
-    """
+    """Expected cores in use and submissions (ascending) until the state."""
 
     used: StepFunction
     submits: Ints
@@ -36,13 +33,13 @@ class Gap:
 
 
 def live_on(state: State, jobs: Sequence[Job], coming: Sequence[Expected], platform: Platform, until: int) -> Gap:
-    """Let EASY backfilling run what runs, waits and is forecast to come, for as long as each is expected to.
+    """Simulate running, waiting and forecast jobs by EASY backfilling.
 
-    `jobs` are those of the history, among them all that run; nodes are given out anew.
+    `jobs`: the history's, with running jobs. Nodes are assigned anew.
     """
     now, running = state.now, state.running
-    by_number = {job.number: job for job in jobs if job.submit < now}  # what comes later may have a made-up number
-    # What runs comes a second before the others, so that it finds its nodes, and asks no queue whether it may.
+    by_number = {job.number: job for job in jobs if job.submit < now}  # later jobs may share a made-up number
+    # Running jobs come a second before the others, without a queue, so that each starts at once.
     going = [
         _as_expected(replace(by_number[number], queue=""), now - 1, finish - now + 1)
         for number, finish in zip(running.number.tolist(), running.finish.tolist(), strict=True)
@@ -71,22 +68,20 @@ def live_on(state: State, jobs: Sequence[Job], coming: Sequence[Expected], platf
 
 
 def _as_expected(job: Job, submit: int, duration: int) -> Actual:
-    """The job from a moment on, without a latest start, for so long."""
     asked = replace(job, submit=submit, earliest=max(job.earliest, submit), latest=None, walltime=duration)
     return Actual(asked, duration)
 
 
 THURSDAY = 3
-"""The weekday of Unix day 0, where Monday is 0."""
+"""Weekday of Unix day 0; Monday is 0."""
 LEARN_DAYS = 60
-"""At most so many past days are learned from."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """The past of a machine up to a moment: nothing in it may be looked at that was not known by `until`.
+    """A machine's past until `until`.
 
-    From `until` to the day that is planned stands what is expected (`ahead`), where there is time between.
+    `ahead`: events expected until the planned day.
     """
 
     platform: Platform
@@ -94,12 +89,12 @@ class Known:
     schedule: Schedule
     until: int
     more: dict[str, Series]
-    """Weather and prices on the trace's clock, by the names that rules call them."""
+    """Weather and prices by names in rules."""
     ahead: Gap | None = None
 
     @property
     def first_day(self) -> int:
-        """Number of the first whole UTC day of the history, or a later one."""
+        """First whole UTC day, within `LEARN_DAYS`."""
         ends = np.where(self.schedule.ran, self.schedule.finish, self.until + 1)
         begins = record_begins(self.schedule.submit, ends, self.until)
         first = self.calendar.day_of(begins - 1) + 1
@@ -107,17 +102,17 @@ class Known:
 
     @property
     def next_day(self) -> int:
-        """Number of the first day that was not over by `until`."""
+        """First day not over by `until`."""
         return self.calendar.day_of(self.until)
 
     @property
     def used(self) -> StepFunction:
-        """Cores in use; meaningless after what is known or expected."""
+        """Cores in use, past and expected."""
         past = used_profile(self.schedule, CORES)
         return past if self.ahead is None else past.followed_by(self.ahead.used, self.until)
 
     def table(self, day: int, days: int) -> HourTable:
-        """What was known of the hours of these UTC days when each began."""
+        """Hourly knowledge of UTC days, as of their beginnings."""
         start, end = self.calendar.day(day)[0], self.calendar.day(day + days - 1)[1]
         covered = {name: series for name, series in self.more.items() if series.start <= start and end <= series.end}
         weekday = (self.calendar.to_unix(start) // DAY_S + THURSDAY) % 7
@@ -128,7 +123,7 @@ class Known:
 
 
 def known_at(site: Site, past: Schedule, day: int, now: int, ahead: Gap | None = None) -> tuple[Known, tuple[str, ...]]:
-    """The past of a site at `now`, at most a day before `day` begins, and notes on what is not known of all of it."""
+    """A site's past at `now`, and notes on missing data."""
     known = Known(site.platform, site.calendar, past, now, {}, ahead)
     more, notes = site.known_ahead(min(known.first_day, day), day)
     return replace(known, more=more), notes

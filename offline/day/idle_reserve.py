@@ -1,4 +1,4 @@
-"""How many nodes stay on in a day: spares learned from the past, or what the thesis's algorithm 8 makes of a target."""
+"""Nodes to keep on: learned spares, or a floor by algorithm 8 of the thesis."""
 
 from __future__ import annotations
 
@@ -23,41 +23,44 @@ from offline.onoff.reserve_replay import Demand
 from offline.site.site_inputs import Site
 
 LEAST_IDLE_S = 600
-"""With 337 s, the break-even of common nodes, these go through 1.34 cycles a day on Curie partition 4, with 600 s
-1.17; that costs half a point of what can be saved, and at high load four points (docs/switching.md)."""
+"""Least idle seconds before a shutdown.
+
+Nodes go through 1.34 cycles a day with 337 s (break-even of common nodes) on Curie partition 4, and 1.17 with 600 s.
+600 s costs half a point of the savings, and four points at high load (docs/switching.md).
+"""
 
 FREE = 1e-12
-"""The least that a joule counts, in the platform's currency, where waits have a price: energy may be free at times."""
+"""Least price of a joule if waits have a price."""
 
 
 @dataclass(frozen=True)
 class SpareDays:
-    """The spares of a day, all nodes before it, and the rule that they come from."""
+    """A day's spares and rule."""
 
     switching: Switching
     rule: SpareRule
 
 
 def break_even_seconds(platform: Platform) -> int:
-    """How long any node has to be down until that costs less than idling, s; 0 where that never does."""
+    """Longest break-even downtime of any node, s; 0: none."""
     even = MachinePower.of_platform(platform).break_even_s
     finite = even[np.isfinite(even)]
     return ceil(finite.max()) if len(finite) else 0
 
 
 def idle_seconds(platform: Platform, use: float = 0.0) -> int:
-    """How long a node idles before it is shut down, s: until being down would have cost less, or `LEAST_IDLE_S`.
+    """Idle time before a shutdown: break-even or `LEAST_IDLE_S`, s.
 
-    The first where this share of the nodes is in use, and that is much: few idle for long there.
+    Break-even applies at high use: few nodes idle long then.
     """
     even = break_even_seconds(platform)
     return max(even, LEAST_IDLE_S) if even and use <= HIGH_USE else even
 
 
 def reactive_switching(rule: Reactive, platform: Platform, start: int) -> Switching | None:
-    """What a rule that looks at nothing but idle nodes keeps on from `start` on, before which all are.
+    """Switching of a reactive rule from `start` on, if any group is switchable.
 
-    Spares are shared among the groups that are switched by their numbers of nodes. None where no group is.
+    Spares are split by node count.
     """
     counts = {index: group.count for index, group in enumerate(platform.groups) if not group.stays_on}
     if not counts:
@@ -72,7 +75,7 @@ def reactive_switching(rule: Reactive, platform: Platform, start: int) -> Switch
 
 
 def wait_joules(price: float, site: Site, conditions: Conditions) -> float:
-    """What a second that a job waits is worth in joules of a node, at the mean price of a day's energy and cooling."""
+    """Value of a job's wait second in joules, at mean energy cost."""
     if not price:
         return 0.0
     idle_w = np.full(len(conditions.edges) - 1, MachinePower.of_platform(site.platform).idle_w.sum())
@@ -82,10 +85,9 @@ def wait_joules(price: float, site: Site, conditions: Conditions) -> float:
 
 
 def spares_of_day(known: Known, day: int, demands: Mapping[int, Demand], wait_j: float = 0.0) -> SpareDays:
-    """Learn from all days that are over how many spare nodes each hour of `day` needs.
+    """Learn the spare nodes for each hour of `day`.
 
-    `demands` are those of the whole past, by node group; what was not known is left out here. `wait_j` is what a second
-    costs that a job waits, in joules.
+    `demands`: whole past by node group; later knowledge is removed. `wait_j`: cost of a job's wait second, J.
     """
     days = known.next_day - known.first_day
     platform = known.platform
@@ -105,20 +107,19 @@ def spares_of_day(known: Known, day: int, demands: Mapping[int, Demand], wait_j:
 
 
 def _use(demands: Mapping[int, Demand], edges: Ints) -> float:
-    """Share of all nodes that were in use between the first and the last edge; 0 where nothing lies between."""
     start, end = int(edges[0]), int(edges[-1])
     busy = sum(demand.busy.integral(start, end) for demand in demands.values())
     return busy / (sum(demand.count for demand in demands.values()) * max(end - start, 1))
 
 
 def thesis_target(known: Known, day: int, offset: int, planned: StepFunction | None) -> StepFunction:
-    """Cores to aim at by algorithm 8 with an offset in percent; `planned` is the use that the plan expects."""
+    """Target cores by algorithm 8; `offset` in percent, `planned`: planned use."""
     start = known.calendar.day(day)[0]
     return target_tree.desired_cores(known.used, known.platform.cores, start, offset / 100, planned)
 
 
 def thesis_switching(cores: StepFunction, platform: Platform) -> Switching | None:
-    """The nodes that stay on for a target of cores; None where none would draw less if it were off."""
+    """Floor of nodes on; None if being off saves nothing."""
     power = MachinePower.of_platform(platform)
     saves = {int(group) for group in platform.group_of_node[power.idle_w > power.off_w]}
     wished = target_tree.switching(cores, platform, idle_seconds(platform))

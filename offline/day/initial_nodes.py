@@ -1,4 +1,4 @@
-"""How the nodes stand when a day begins, as a site says or a plan of the day before leaves them: off, closed, busy."""
+"""Initial state of nodes, as reported or left by the previous plan."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from offline.planner.day_problem import Running
 
 @dataclass(frozen=True)
 class Standing:
-    """The nodes of a machine when a day begins. Who is neither `closed` nor in `down` is on.
+    """Initial state of nodes; nodes neither `closed` nor in `down` are on.
 
-    `busy` and `closed` have shape (nodes,): nodes that held jobs when somebody looked, and nodes that take none, until
-    nobody knows when. `down` has at most one span a node, from before the beginning on: `FOREVER` where it is off
-    until it is booted, else it boots already. Times are s of the trace's clock.
+    `busy`, `closed` (nodes,): nodes with jobs when reported, and nodes without new jobs for an unknown time. `down`: at
+    most a span by node, from before the beginning on; `up` is `FOREVER` if off, otherwise the boot's end. Times:
+    trace's clock, s.
     """
 
     busy: Bools
@@ -34,30 +34,30 @@ class Standing:
 
     @classmethod
     def all_on(cls, nodes: int) -> Standing:
-        """Of which nobody said anything."""
+        """State without any report."""
         nothing = np.zeros(nodes, dtype=np.bool_)
         return cls(nothing, nothing, Downtime.none())
 
     @property
     def is_off(self) -> Bools:
-        """Which nodes are off until they are booted, shape (nodes,)."""
+        """Whether nodes are off, shape (nodes,)."""
         off = np.zeros(len(self.busy), dtype=np.bool_)
         off[self.down.node[self.down.up >= FOREVER]] = True
         return off
 
     def soonest_up(self, platform: Platform, start: int) -> Ints:
-        """When each node of `down` can be up, were it booted from `start` on."""
+        """Earliest up times of nodes in `down`, booted from `start` on."""
         boot_s, shutdown_s = (times[self.down.node] for times in boot_and_shutdown(platform))
         return np.asarray(np.minimum(self.down.up, np.maximum(self.down.down + shutdown_s, start) + boot_s))
 
     def may_be_booted(self, platform: Platform, start: int) -> dict[int, int]:
-        """The nodes that are off and take jobs, and when each can be up."""
+        """Earliest up times of usable nodes that are off."""
         mine = self.is_off[self.down.node] & ~self.closed[self.down.node]
         soonest = self.soonest_up(platform, start)
         return dict(zip(self.down.node[mine].tolist(), soonest[mine].tolist(), strict=True))
 
     def joined(self, switched: Downtime, start: int, soonest: dict[int, int]) -> Downtime:
-        """What is switched from `start` on, and what was down before: who is off and never switched is booted then."""
+        """Join new switching with earlier downtime. Never switched nodes boot at once."""
         since = {node: down for node, down, _ in self.down.rows}
         rows, stays = [], set()
         for node, down, up in switched.rows:
@@ -68,11 +68,10 @@ class Standing:
         return Downtime.of(rows)
 
     def seated(self, running: Running, platform: Platform) -> tuple[Running, Standing, int]:
-        """What runs, on nodes that can be the ones it has; and how many of these were said to be off.
+        """Assign running jobs to plausible nodes, and count those reported off.
 
-        A history says on how many nodes of a group jobs are, not on which. They are put on as many of the same group,
-        in their order: those that are said to hold jobs, then those that are on, in either case first the nodes that
-        they have. Jobs that share a node go on doing so, and who holds a job is on.
+        Histories state node counts of groups, not nodes. Jobs move within their group: to busy nodes first, then nodes
+        on; current nodes first. Jobs keep sharing nodes. Nodes with jobs are on.
         """
         used = np.unique(running.placed.nodes)
         off = self.is_off
@@ -92,14 +91,14 @@ class Standing:
         return moved, replace(self, down=down), int(off[taken].sum())
 
     def without_idle_closed(self, platform: Platform, since: int, until: int) -> Platform:
-        """The machine without the nodes that hold no job and take none."""
+        """Machine without closed idle nodes."""
         idle = tuple(np.flatnonzero(self.closed & ~self.busy).tolist())
         if not idle:
             return platform
         return replace(platform, maintenance=(*platform.maintenance, Maintenance(idle, since, until)))
 
     def closed_until(self, platform: Platform, start: int, end: int) -> Platform:
-        """The machine, closed to jobs to `end` where a node takes none, and till it can be up where one is down."""
+        """Machine with closed nodes in maintenance until `end`, and down nodes until up."""
         until = np.where(self.closed, end, start)
         until[self.down.node] = np.maximum(until[self.down.node], self.soonest_up(platform, start))
         windows = tuple(
@@ -109,9 +108,9 @@ class Standing:
         return replace(platform, maintenance=(*platform.maintenance, *windows)) if windows else platform
 
     def notes(self, found_on: int = 0, held: int | None = None) -> Iterator[str]:
-        """What people should know of it.
+        """Yield notes.
 
-        `found_on` nodes that were said to be off hold jobs; so do `held` by the history when somebody looked.
+        `found_on`: nodes with jobs, reported off. `held`: busy nodes by the history.
         """
         busy = int(self.busy.sum())
         if busy and held is not None and not busy <= 2 * held <= 4 * busy:
@@ -127,9 +126,9 @@ class Standing:
 
 
 def as_said(states: NodeStates, platform: Platform, now: int, start: int) -> Standing:
-    """How nodes stand at `start` if none is switched from `now` on, the time of these states; boots end meanwhile.
+    """Derive the state at `start` from states at `now`, without switching.
 
-    A node that is down has been so for a second at least, also where it needs no time to shut down.
+    Down nodes have been down for a second at least.
     """
     boot_s, shutdown_s = boot_and_shutdown(platform)
     off = states.off | states.shutting_down
@@ -141,9 +140,9 @@ def as_said(states: NodeStates, platform: Platform, now: int, start: int) -> Sta
 
 
 def left_by(folder: Path, platform: Platform, start: int, offset: int) -> Downtime:
-    """Who is not up at `start` if a plan was carried out that ends then; `offset` is Unix time less the trace's.
+    """Downtimes at `start` from a plan that ends then; `offset`: Unix time minus the trace's.
 
-    Raises InputError for a plan of another machine, or that ends at another time.
+    Raises InputError for another machine or end.
     """
     plan = read_plan(folder)
     if [_nodes(group) for group in plan.platform.groups] != [_nodes(group) for group in platform.groups]:
@@ -169,5 +168,4 @@ def left_by(folder: Path, platform: Platform, start: int, offset: int) -> Downti
 
 
 def _nodes(group: NodeGroup) -> tuple[str, int, dict[str, int]]:
-    """What makes nodes the same, whatever is known of their power."""
     return group.prefix, group.count, group.resources

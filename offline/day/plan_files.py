@@ -1,4 +1,4 @@
-"""The folder of a day's plan: its tables, target.json, summary.json and report.html, from a `DayPlan`."""
+"""Writes a `DayPlan` as plan folder."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def write_day(
     out: Path, site: Site, day: DayPlan, settings: dict[str, Any], *, cap: bool = False, what_if: WhatIf | None = None,
     report: bool = True,
 ) -> tuple[PlanFolder, Target]:  # fmt: skip
-    """Write all files of a plan to a folder that exists, and return what they hold. Raises OSError.
+    """Write all files to an existing folder and return the content. Raises OSError.
 
-    With `cap` the cores to aim at are in the target, too, so that online is held to them.
+    `cap`: limit dispatchers to the target cores.
     """
     nodes_on = nodes_on_of(day)
     profile = profile_of(day)
@@ -78,7 +78,7 @@ def write_day(
 
 
 def table_of(day: DayPlan) -> ScheduleTable:
-    """schedule.csv: every planned job, and those that run already at their true starts."""
+    """schedule.csv: planned and running jobs."""
     schedule = schedule_of(day.problem, day.plan)
     return ScheduleTable(
         schedule.number, schedule.submit, schedule.start, schedule.finish, schedule.units,
@@ -88,7 +88,7 @@ def table_of(day: DayPlan) -> ScheduleTable:
 
 
 def summary_of(site: Site, day: DayPlan, wait_price: float) -> dict[str, Figure]:
-    """The figures of summary.json, flat."""
+    """Flat figures of summary.json."""
     told, down = day.account, day.downtime
     start, end = day.problem.conditions.start, day.problem.conditions.end
     boots = down.up - MachinePower.of_platform(site.platform).boot_s[down.node]
@@ -133,12 +133,12 @@ def summary_of(site: Site, day: DayPlan, wait_price: float) -> dict[str, Figure]
 
 
 def notes_of(site: Site, day: DayPlan) -> list[str]:
-    """What people should know of a plan, what weighs most first; lines of the trace that are no jobs come last."""
+    """Notes on a plan, most important first."""
     return [*day.history, *day.notes, *site.notes]
 
 
 def promised(promise: Promise | None) -> dict[str, Figure]:
-    """What switching is to bring; None where nobody can say."""
+    """Figures of the expected gain; None if unknown."""
     told = promise or NOBODY_KNOWS
     found: dict[str, Figure] = {
         "gain_eur": told.gain.mean,
@@ -157,12 +157,10 @@ def promised(promise: Promise | None) -> dict[str, Figure]:
 
 
 def _range(name: str, unit: str, of: Range) -> dict[str, Figure]:
-    """The ends of a range: a tenth of the days are below the first, a tenth above the second."""
     return {f"{name}_p10{unit}": of.low, f"{name}_p90{unit}": of.high}
 
 
 def _expected(day: DayPlan) -> tuple[Floats, Floats]:
-    """Cores that jobs known already use by the plan, and forecast ones would, in each segment: low and high."""
     edges, problem = day.problem.conditions.edges, day.problem
     made_up = np.array([day.kinds[number] is JobKind.FORECAST for number in problem.jobs.number.tolist()], dtype=bool)
     known = cores_used(problem, np.where(made_up, problem.horizon, day.plan.start))

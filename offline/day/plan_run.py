@@ -1,4 +1,4 @@
-"""`dardis plan` from its request to its folder."""
+"""Runs `dardis plan`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from offline.site.site_inputs import Site, load_site
 
 
 class Planned(NamedTuple):
-    """A plan, what the online half aims at, and notes for people."""
+    """A plan, its target and notes."""
 
     plan: PlanFolder
     target: Target
@@ -41,7 +41,7 @@ class Planned(NamedTuple):
 
 
 def run_plan(request: PlanSpec, progress: SearchProgress | None, have: Objects = NOTHING) -> Planned:
-    """Plan the day and write its folder. Objects may stand for files. Raises InputError, OSError."""
+    """Plan the day and write its folder; objects may replace files. Raises InputError, OSError."""
     begun = monotonic_s()
     wanted = request.wanted_day
     if request.what_if is not None:
@@ -87,7 +87,6 @@ def run_plan(request: PlanSpec, progress: SearchProgress | None, have: Objects =
 
 
 def _standing(request: PlanSpec, site: Site, start: int) -> tuple[Standing | None, tuple[str, ...]]:
-    """How nodes stand when the day begins, if anybody says so, and notes. Raises InputError."""
     platform, offset = site.platform, site.calendar.offset
     assert site.now is not None
     standing, notes = None, list[str]()
@@ -107,7 +106,6 @@ def _standing(request: PlanSpec, site: Site, start: int) -> tuple[Standing | Non
 
 
 def _number_of(day: int | date, calendar: Calendar) -> int:
-    """The number of a UTC day. Raises InputError for a date where nobody knows dates."""
     if isinstance(day, int):
         return day
     if not calendar.is_known:
@@ -116,9 +114,9 @@ def _number_of(day: int | date, calendar: Calendar) -> int:
 
 
 def _moment(request: PlanSpec, trace: Trace, calendar: Calendar) -> Moment:
-    """When the plan is made: as it is said, or with the first whole hour after the history's last event.
+    """Planning time: `--now`, or the first full hour after the last event.
 
-    Never after the day begins; a history that ends more than a day before is one of that day's beginning.
+    At most the day's beginning, also for histories ended more than a day earlier.
     """
     start = calendar.day(_number_of(request.wanted_day, calendar))[0]
     counted = not_ended(trace)

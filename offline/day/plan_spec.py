@@ -1,4 +1,4 @@
-"""The options of `dardis plan`, and the rules by which nodes are switched."""
+"""Options of `dardis plan`, and switching rules."""
 
 from __future__ import annotations
 
@@ -21,36 +21,36 @@ from offline.site.site_spec import SiteSpec
 
 REACTIVE = "reactive"
 MOST_S = 1_000_000
-"""The longest that a node is to idle, and the most spares, that may be asked for."""
+"""Upper limit of idle seconds and spares."""
 
 
 class SwitchingRule(StrEnum):
     """How nodes are switched."""
 
     SPARE = "spare"
-    """A few spare nodes stay on, learned by hour; everything else is off when idle (the default)."""
+    """Default: learned numbers of spare nodes stay on; other idle nodes are off."""
     ALGORITHM8 = "algorithm8"
-    """The thesis's: a share of what was unused in the last 24 hours stays on."""
+    """Thesis: a share of the cores unused in the last 24 hours stays on."""
     OFF = "off"
     """All nodes are always on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reactive:
-    """What Slurm does by itself: nodes that idled for so long are off, but for so many idle ones that stay on."""
+    """Slurm's own rule: nodes are off after `idle_s` of idleness, except `spares`."""
 
     idle_s: int
     spares: int = 0
 
     def __str__(self) -> str:
-        """As it is asked for."""
+        """The option's text."""
         return f"{REACTIVE}:{self.idle_s}" + (f",{self.spares}" if self.spares else "")
 
 
 def loop_switching(text: str) -> tuple[SwitchingRule, Reactive | None]:
-    """The rule by which days are planned, and the one that switches in its place. Raises InputError.
+    """Rule for planning, and a reactive rule (`reactive:SECONDS[,SPARES]`) in its place.
 
-    The second is asked for as `reactive:SECONDS`, with or without `,SPARES`; then nothing is planned to be switched.
+    Raises InputError.
     """
     name, colon, rest = text.partition(":")
     if name != REACTIVE:
@@ -68,7 +68,7 @@ def loop_switching(text: str) -> tuple[SwitchingRule, Reactive | None]:
 
 
 def wait_cost(price: float, seconds: float) -> float:
-    """What it costs that jobs wait for so many seconds in all."""
+    """Cost of wait seconds, at a price for an hour."""
     return price * seconds / 3600
 
 
@@ -79,7 +79,7 @@ def _hours(text: str) -> int:
 
 
 class DayRule(Table):
-    """How days are planned, whoever switches nodes."""
+    """Options of planning without the switching rule."""
 
     offset: Annotated[
         int, Field(ge=0, le=100), Option("algorithm8: share of the unused nodes that stays on.", "PERCENT")
@@ -95,7 +95,7 @@ class DayRule(Table):
 
 
 class DaySpec(DayRule):
-    """How a day is planned."""
+    """Options of planning a day."""
 
     switching: Annotated[SwitchingRule, word(SwitchingRule), Option("spare, algorithm8 or off.", "RULE")] = (
         SwitchingRule.SPARE
@@ -111,7 +111,7 @@ def _date(text: str) -> date:
 
 
 class PlanSpec(DaySpec, SiteSpec):
-    """A plan of a UTC day, as `dardis plan` takes it."""
+    """Options of `dardis plan`."""
 
     out: Annotated[Path, FILE, Option("Folder for the plan.", "DIR")]
     day: Annotated[int | None, Field(ge=0), Option("UTC day to plan, from 0.", "N")] = None
@@ -134,7 +134,7 @@ class PlanSpec(DaySpec, SiteSpec):
 
     @property
     def wanted_day(self) -> int | date:
-        """The day by its number or its date. Raises InputError unless one of the two is stated."""
+        """Day by number or date. Raises InputError unless exactly one is stated."""
         if self.day is not None and self.date_ is not None:
             raise InputError("--date", f"beside --day {self.day}", "one of the two")
         if self.day is not None:

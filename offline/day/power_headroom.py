@@ -1,7 +1,7 @@
-"""Plans that use the room which nodes that are off leave below a limit on power.
+"""Uses the room below a power limit left by nodes off.
 
-The searches count all nodes as on. Where those that the plan has off leave room, the limit is eased for the search by
-as much; the plan that comes of it stands if it keeps to the limit with its nodes off, and brings more.
+The searches count all nodes as on. Another search has limits eased by the room of nodes off. The new plan is kept if
+feasible and more profitable.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from offline.planner.power_limits import must_be_kept
 
 ROUNDS: Final = 4
 WORTH_WHILE: Final = 0.01
-"""Room that is not looked at, as a share of the limit."""
+"""Smallest useful room, share of the limit."""
 
 
 @dataclass(frozen=True)
 class Settled:
-    """What was planned, the nodes that are down with it, and its accounts with all nodes on and with these down."""
+    """Plans, downtime, and accounts without and with downtime."""
 
     plans: Plans
     all_on: Account
@@ -34,9 +34,9 @@ class Settled:
 
 
 def fill_room(problem: Problem, first: Settled, settle: Callable[[Tariff], Settled]) -> Settled:
-    """The best of the first plan and of those that `settle` makes under a tariff whose limits are eased.
+    """Best of the first plan and plans made by `settle` with eased limits.
 
-    No more are made once a search was ended by the user or the time.
+    Stops after a search ended by user or time limit.
     """
     if not must_be_kept(problem) or not len(first.downtime.node):
         return first
@@ -55,7 +55,6 @@ def fill_room(problem: Problem, first: Settled, settle: Callable[[Tariff], Settl
 
 
 def _eased(problem: Problem, plan: Settled, tariff: Tariff, share: float) -> Tariff:
-    """A tariff with a share of the room that a plan leaves added to its limits."""
 
     def room(start: int, end: int, most_kw: float) -> float:
         day = problem.conditions

@@ -1,8 +1,7 @@
-"""What a day's switching promises: what its rule would have brought on past days, each learned from those before it.
+"""Expected gain of switching, from replays of past days.
 
-Each of the last days is switched by the rule as it was known at that day's midnight, against the jobs that came; the
-day's work and switching are then moved to the coming day, to its weather and prices. `offline.onoff.reserve_replay`
-says what that saves and which jobs wait; what follows from a wait is left out.
+Past days are switched by rules learned before (`offline.onoff.reserve_replay`), then moved to the coming day's weather
+and prices. Effects of delays on later jobs are ignored.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from offline.forecast.forecast import Range, range_of
 
 @dataclass(frozen=True)
 class Waits:
-    """How jobs wait for boots, a job on average: s, and the share that does; what the waits of a day's jobs cost."""
+    """Mean boot delay (s), share of delayed jobs, and cost."""
 
     mean_s: float
     delayed_share: float
@@ -44,10 +43,9 @@ class Waits:
 
 @dataclass(frozen=True)
 class Promise:
-    """What switching brings on a day, as `days` past ones tell. Money is in the platform's currency.
+    """Expected gain of a day's switching from `days` past days, net of delay costs.
 
-    `gain` is over all nodes on, `over_suspend` over Slurm's own rule, by which a node is off after the break-even time;
-    both are less what waits for boots cost.
+    `gain`: over all nodes on. `over_suspend`: over Slurm's rule with break-even time.
     """
 
     gain: Range
@@ -59,18 +57,17 @@ class Promise:
 
 
 BEYOND: Final = 0.1
-"""So much further than what a fortnight has seen its ranges reach (docs/forecast.md)."""
+"""Widening of ranges beyond a fortnight's extremes (docs/forecast.md)."""
 _NOTHING = Range(0.0, 0.0, 0.0)
 NOBODY_KNOWS: Final = Promise(_NOTHING, _NOTHING, _NOTHING, Waits(0.0, 0.0, 0.0), Waits(0.0, 0.0, 0.0), days=0)
-"""No figure of it means anything."""
 
 
 def promise_of(
     hindsight: Hindsight, known: Known, options: DaySpec, conditions: Conditions, weights: Floats
 ) -> Promise | None:
-    """What the rule promises for a day in these conditions; None with less than `LEAST_DAYS` past days.
+    """Expected gain of the rule; None below `LEAST_DAYS` past days.
 
-    `weights` are those of `Forecast.day_weights`.
+    `weights`: `Forecast.day_weights`.
     """
     site = hindsight.site
     days = hindsight.recent_days(known.first_day, known.next_day)
@@ -104,9 +101,9 @@ def promise_of(
 def switched(
     hindsight: Hindsight, day: int, options: DaySpec, wait_j: float
 ) -> tuple[SwitchedDay, SwitchedDay]:  # fmt: skip
-    """A past day under the rule that its midnight knew, and under Slurm's; each is found once.
+    """A past day under the learned rule and Slurm's, cached.
 
-    A price of waits counts in joules of the day that is planned.
+    `wait_j`: price of waits in joules.
     """
     key = (day, options.switching, options.offset, wait_j if options.switching is SwitchingRule.SPARE else 0.0)
     if key not in hindsight.switched_days:
@@ -119,7 +116,6 @@ def switched(
 
 
 def _rule_of(hindsight: Hindsight, day: int, options: DaySpec, wait_j: float) -> Switching:
-    """What would have been switched on a past day."""
     known = hindsight.known_on(day)
     if options.switching is SwitchingRule.ALGORITHM8:
         return thesis_switching(thesis_target(known, day, options.offset, None), known.platform) or Switching()
@@ -127,7 +123,7 @@ def _rule_of(hindsight: Hindsight, day: int, options: DaySpec, wait_j: float) ->
 
 
 def moved_work(work: Work, start: int, end: int, later: int) -> Work:
-    """What runs in `[start, end)`, so much later."""
+    """Work in `[start, end)`, shifted by `later`."""
     runs = (work.start < end) & (work.finish > start)
     return Work(
         work.start[runs] + later, work.finish[runs] + later, work.cores[runs], work.added_w[runs], work.income[runs]
@@ -135,13 +131,12 @@ def moved_work(work: Work, start: int, end: int, later: int) -> Work:
 
 
 def moved_downtime(downtime: Downtime, later: int) -> Downtime:
-    """The same so much later."""
+    """Downtime shifted by `later`."""
     up = np.where(downtime.up < FOREVER, downtime.up + later, FOREVER)
     return Downtime(downtime.node, downtime.down + later, up)
 
 
 def _waits(delays: list[Ints], says: Floats, price: float) -> Waits:
-    """Waits for boots of the jobs of several days, by how much each day says."""
     jobs = float(says @ [len(delay) for delay in delays]) or 1.0
     seconds = float(says @ [delay.sum() for delay in delays])
     delayed = float(says @ [(delay > 0).sum() for delay in delays])

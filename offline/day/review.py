@@ -1,7 +1,4 @@
-"""Judges a planned day as it was lived: a run that followed the plan beside one that did not, under the plan's prices.
-
-Both are counted over the plan's day alone and by the one evaluator, so that what differs is what they did.
-"""
+"""Compares runs with and without a plan, over the plan's day."""
 
 from __future__ import annotations
 
@@ -33,21 +30,20 @@ FOLLOWED, WITHOUT = "with the plan", "without"
 
 @dataclass(frozen=True)
 class Lived:
-    """One run over the plan's day."""
+    """A run over the plan's day."""
 
     account: Account
     used: StepFunction
     """Cores in use over time."""
     nodes_on: StepFunction
     waits: Ints
-    """Of the jobs that were submitted in the day and ran, s, shape (jobs,)."""
+    """Of jobs submitted in the day and started, s, (jobs,)."""
     core_h: float
-    """Core-hours that ran in the day."""
     mean_nodes_on: float
 
     @property
     def cost(self) -> Floats:
-        """What energy and cooling cost in each segment of the day."""
+        """Cost of energy and cooling by segment."""
         return self.account.energy_cost + self.account.cooling_cost
 
     @property
@@ -57,7 +53,7 @@ class Lived:
 
     @property
     def cost_per_1000_core_h(self) -> float | None:
-        """Energy and cooling by what ran, since what runs after the day costs nothing in it; None where nothing ran."""
+        """Cost of energy and cooling for 1,000 core-hours; None without work."""
         return 1000 * float(self.cost.sum()) / self.core_h if self.core_h else None
 
 
@@ -67,14 +63,14 @@ class Review:
 
     plan: PlanFolder
     cap: StepFunction | None
-    """Cores that the run which followed the plan was held to; None where the plan had no cap."""
+    """Core limit of the run with the plan, if any."""
     followed: Lived
     without: Lived
     dispatcher: str
 
     @property
     def lines(self) -> list[str]:
-        """What was saved and what the waits cost, a line each."""
+        """Savings and cost of waits, a line each."""
         ours, plain, currency = self.followed, self.without, self.plan.platform.currency
         before = float(plain.cost.sum())
         saved = before - float(ours.cost.sum())
@@ -111,7 +107,7 @@ class Review:
 
 
 def review(plan_dir: Path, followed: Path, without: Path) -> Review:
-    """Read a plan and both runs. Raises InputError for folders that don't belong together."""
+    """Read a plan and both runs. Raises InputError for mismatches."""
     plan = read_plan(plan_dir)
     files, beside = _run_of(plan, followed), _run_of(plan, without)
     digest = sha256_of(target := plan_dir / TARGET_FILE)
@@ -131,7 +127,6 @@ def review(plan_dir: Path, followed: Path, without: Path) -> Review:
 
 
 def _run_of(plan: PlanFolder, folder: Path) -> RunFiles:
-    """A run of the plan's machine on the plan's clock, which has begun by its day. Raises InputError."""
     files = read_run(folder)
     told, expected = ("groups", "partitions", "maintenance"), "a run of the plan's platform"
     ours, theirs = platform_to_dict(plan.platform), platform_to_dict(files.platform)
@@ -172,7 +167,7 @@ def _lived(plan: PlanFolder, files: RunFiles, window: tuple[int, int]) -> Lived:
 
 
 def draw(path: Path, told: Review) -> None:
-    """Draw the page. Raises OSError when it can't be written."""
+    """Draw the page. Raises OSError."""
     plan, profile = told.plan, told.plan.profile
     sides = [
         DaySide(name, lived.used, lived.nodes_on, lived.cost, lived.cost_per_1000_core_h, lived.waits, _figures(lived))
@@ -189,7 +184,6 @@ def draw(path: Path, told: Review) -> None:
 
 
 def _figures(lived: Lived) -> dict[str, float]:
-    """The figures of the table, by keys with units."""
     told, waits = lived.account, lived.waits
     return {
         "profit_eur": told.profit,

@@ -12,7 +12,7 @@ from dardis.config.toml_file import Table
 
 
 class ExportSpec(Table):
-    """How a plan is exported, as `dardis export` takes it."""
+    """Options of `dardis export`."""
 
     plan_dir: Annotated[
         Path, FILE, Option("The folder that dardis plan made, or its JSON export.", "PLAN_DIR", is_argument=True)

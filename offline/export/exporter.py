@@ -1,4 +1,4 @@
-"""The interface of export formats, and the actions of a plan by node and time."""
+"""Interface of export formats, and actions of plans."""
 
 from __future__ import annotations
 
@@ -13,28 +13,27 @@ from offline.folder.tables import OnOffTable
 
 
 class Export(NamedTuple):
-    """A text, and what whoever uses it must know: one line each."""
+    """An export's text, and notes."""
 
     text: str
     notes: tuple[str, ...] = ()
 
 
 Exporter: TypeAlias = Callable[[PlanFolder, list[str]], Export]
-"""Makes the text of a plan, given the names of all nodes as the tool knows them."""
+"""Makes an export from a plan and node names."""
 
 
 class Format(NamedTuple):
-    """A format that can be asked for."""
+    """An export format."""
 
     export: Exporter
     what: str
     is_program: bool = False
     can_be_checked: bool = False
-    """Whether it can be played on the days before the plan."""
 
 
 class Step(NamedTuple):
-    """What begins at one instant: the nodes whose shut-down, and those whose boot begins; ascending."""
+    """Nodes to shut down and boot at a time."""
 
     time: int
     off: list[int]
@@ -42,7 +41,7 @@ class Step(NamedTuple):
 
 
 def steps(onoff: OnOffTable) -> list[Step]:
-    """The actions, those of one instant together."""
+    """Group actions by time."""
     return [
         Step(int(time), sorted(onoff.node[now & ~onoff.on].tolist()), sorted(onoff.node[now & onoff.on].tolist()))
         for time in np.unique(onoff.time)
@@ -51,7 +50,7 @@ def steps(onoff: OnOffTable) -> list[Step]:
 
 
 def first_on(onoff: OnOffTable, nodes: int) -> Bools:
-    """Which nodes are on before the first action, shape (nodes,): all but those whose first action is a boot."""
+    """Whether nodes are on before the first action, shape (nodes,)."""
     on = np.ones(nodes, dtype=np.bool_)
     for node, boots in zip(onoff.node[::-1].tolist(), onoff.on[::-1].tolist(), strict=True):
         on[node] = not boots
@@ -59,7 +58,7 @@ def first_on(onoff: OnOffTable, nodes: int) -> Bools:
 
 
 def absences(onoff: OnOffTable, boot_s: Ints, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """(from, to, node) of every time within `[start, end)` in which a node holds nothing: until its boot has ended."""
+    """Yield (from, to, node) of downtime with boots within `[start, end)`."""
     gone = {int(node): start for node in np.flatnonzero(~first_on(onoff, len(boot_s)))}
     for time, node, boots in zip(onoff.time.tolist(), onoff.node.tolist(), onoff.on.tolist(), strict=True):
         if not boots:

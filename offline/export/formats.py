@@ -1,4 +1,4 @@
-"""Which formats there are, where a plan is read from, and how nodes are called."""
+"""Export formats, and the reader of plans."""
 
 from __future__ import annotations
 
@@ -30,10 +30,7 @@ FORMATS: Final = {
 
 
 def format_named(name: str, *, limits_only: bool = False, mode: str | None = None, check: bool = False) -> Format:
-    """The format of this name: Redfish without switching, Slurm in a mode, if it is so asked for.
-
-    Raises InputError, also where it is to be checked and can't be.
-    """
+    """Find a format variant. Raises InputError for unsupported options."""
     if name not in FORMATS:
         raise InputError("--format", repr(name), "one of " + ", ".join(FORMATS))
     if limits_only and name != "redfish":
@@ -48,7 +45,7 @@ def format_named(name: str, *, limits_only: bool = False, mode: str | None = Non
 
 
 def load_plan(path: Path) -> PlanFolder:
-    """The plan in a folder that `dardis plan` made, or in a file that the JSON export made."""
+    """Read a plan folder or a JSON export."""
     if not path.exists():
         raise InputError(path, "does not exist", "the folder that dardis plan made")
     return read_json_plan(path) if path.is_file() else read_plan(path)

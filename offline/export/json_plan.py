@@ -1,4 +1,4 @@
-"""Plans as text: one JSON file (also read), one CSV table, or OpenMetrics gauges."""
+"""Plans as JSON (also read), CSV or OpenMetrics gauges."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ UNITS = {
     "req_cores": "cores a job unit",
     "units": "job units",
 }
-"""Of the columns whose names don't say it; the others' names end in it."""
+"""For columns without units in their names."""
 
 
 def export_json(plan: PlanFolder, names: list[str]) -> Export:
-    """The tables by column, under the names that these have in the folder's files."""
+    """Export the tables by column."""
     onoff = onoff_columns(plan.onoff, plan.platform, plan.offset)
     onoff["name"] = [names[node] for node in onoff["node"]]
     value = head(plan) | {
@@ -60,12 +60,9 @@ def export_json(plan: PlanFolder, names: list[str]) -> Export:
 
 
 _Columns = dict[str, list[StrictStr | StrictInt | StrictFloat | None]]
-"""A table by column."""
 
 
 class _JsonPlan(PlanHead):
-    """The whole file."""
-
     summary: Figures
     profile: _Columns
     onoff: _Columns
@@ -74,7 +71,7 @@ class _JsonPlan(PlanHead):
 
 
 def read_json_plan(path: Path) -> PlanFolder:
-    """The plan that `export_json` wrote. Raises InputError that names what is wrong."""
+    """Read a plan written by `export_json`. Raises InputError."""
     value = read_json(path, _JsonPlan)
     platform = value.machine(path)
     profile, offset = profile_of(_table(f"{path}:profile", value.profile))
@@ -85,7 +82,6 @@ def read_json_plan(path: Path) -> PlanFolder:
 
 
 def _table(place: str, columns: _Columns) -> CsvCells:
-    """Rows as text, as a CSV file would hold them."""
     if len({len(column) for column in columns.values()}) > 1:
         raise InputError(place, "columns that differ in length", "columns of one length")
     rows = zip(*columns.values(), strict=True)
@@ -97,7 +93,6 @@ _OF_PROFILE: Final = {
     "pue_ratio": "pue", "price_eur_per_kwh": "price_eur_per_kwh", "co2_g_per_kwh": "gco2_per_kwh",
     "outdoor_temperature_c": "temp_c", "mean_nodes_on_count": "nodes_on",
 }  # fmt: skip
-"""Columns that are those of profile.csv, with a unit in each name."""
 TABLE: Final = CsvTable(
     "plan.csv",
     Column("start_utc", WORD, "begin of the row"),
@@ -113,9 +108,9 @@ TABLE: Final = CsvTable(
 
 
 def export_csv(plan: PlanFolder, names: list[str]) -> Export:
-    """Profile values of the segment that a row lies in; the nodes that are switched at its start, and all that are off.
+    """Export profile values, the nodes switched, and all nodes off, by row.
 
-    An action before the profile's start has a row of its own, in which the profile is empty.
+    Actions before the profile's start have separate rows.
     """
     profile = plan.profile
     actions = {step.time: step for step in steps(plan.onoff) if step.time < profile.end}
@@ -140,7 +135,7 @@ def export_csv(plan: PlanFolder, names: list[str]) -> Export:
 
 
 SAMPLE_S = 60
-"""Prometheus forgets a value after five minutes without a sample."""
+"""Prometheus drops values after five minutes without samples."""
 
 
 class _Gauge(NamedTuple):
@@ -164,7 +159,7 @@ _GAUGES = (
 
 
 def export_openmetrics(plan: PlanFolder, names: list[str]) -> Export:  # noqa: ARG001 (gauges of the machine)
-    """Every value from its segment's start until its end; none where there is no value, or where nobody states CO2."""
+    """Export samples of every known value."""
     label = plan.platform.name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     lines = []
     for gauge in _GAUGES:

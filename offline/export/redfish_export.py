@@ -1,9 +1,8 @@
-"""A plan as Redfish requests in the order they are to be made: power limits by node and time, shut-down and power on.
+"""Plans as ordered Redfish requests: power limits, shutdowns and boots.
 
-The rule for a limit: every node that is on at any time of a segment keeps its idle power and what it needs, at its
-most, to do what the plan wants of it, rounded up; what the machine's cap leaves beyond that (and beyond what the others
-draw, off) is shared in proportion to what each could draw more, rounded down. So limits change with the profile's
-segments, not with every switch.
+Limit rule: nodes on at any time of a segment get idle power plus their highest planned need, rounded up. The rest of
+the cap, minus the off power of other nodes, is shared in proportion to remaining ranges, rounded down. So limits change
+with segments, not switches.
 """
 
 from __future__ import annotations
@@ -33,17 +32,17 @@ _RULE = (
 
 
 def node_limits(platform: Platform, on: Bools, cap_w: float, need_w: Floats) -> Ints:
-    """W that each node may draw under the machine's cap, shape (nodes,); `NO_LIMIT` where there is no cap (NaN).
+    """Power limits of nodes under the machine's cap, W, shape (nodes,).
 
-    `need_w` is what each adds to its idle power to do what the plan wants of it. A cap below what they draw idle leaves
-    each that: it cannot be held. One below what they need together is shared by what each needs.
+    `NO_LIMIT` without a cap (NaN). `need_w`: planned power above idle. A cap below total idle power gives idle power; a
+    cap below total need is shared by need.
     """
     machine = MachinePower.of_platform(platform)
     if np.isnan(cap_w):
         return np.full(platform.node_count, NO_LIMIT, dtype=np.int64)
     most_w = np.where(on, busy_watts(platform), 0.0)
     needed_w = np.where(on, np.minimum(need_w, most_w), 0.0)
-    # A thousandth of a watt is rounding: the cap of a full machine limits no node.
+    # Tolerance of 0.001 W: the cap of a full machine limits no node.
     whole_w = np.where(on, np.ceil(machine.idle_w + needed_w - 1e-3) - machine.idle_w, 0.0)
     left_w = max(cap_w - least_watts(machine, on), 0.0)
     if left_w < whole_w.sum():
@@ -55,9 +54,9 @@ def node_limits(platform: Platform, on: Bools, cap_w: float, need_w: Floats) -> 
 
 
 def planned_watts(plan: PlanFolder) -> Floats:
-    """W that each node adds to its idle power at its most in each segment, by the plan; shape (segments, nodes).
+    """Highest planned power above idle, W, shape (segments, nodes).
 
-    Where a job is on a node with devices, these are taken to be busy.
+    Devices count as busy on nodes with jobs.
     """
     platform, edges, schedule = plan.platform, plan.profile.edges, plan.schedule
     machine, job = MachinePower.of_platform(platform), plan.schedule.placed.job_of
@@ -75,15 +74,15 @@ def planned_watts(plan: PlanFolder) -> Floats:
 
 
 def least_watts(machine: MachinePower, on: Bools) -> float:
-    """What the machine draws without any job."""
+    """Power of the machine without jobs."""
     return float(np.where(on, machine.idle_w, machine.off_w).sum())
 
 
 def export_redfish(plan: PlanFolder, names: list[str], *, limits_only: bool = False) -> Export:
-    """One JSON object with the requests, ascending by time, and within a time in an order that keeps the cap.
+    """Export requests as JSON, by time, in a cap-safe order.
 
-    With `limits_only` no node is shut down or powered on: another tool does that, at any time. So every node is limited
-    as if it were on, and the file states the cap, which `dardis apply` checks before it changes anything.
+    `limits_only`: another tool switches nodes. Limits then assume all nodes on, and `dardis apply` checks the stated
+    cap.
     """
     requests, below, short = [], [], []
     for time, found, held, enough in _moments(plan, all_on=limits_only):
@@ -123,9 +122,9 @@ def export_redfish(plan: PlanFolder, names: list[str], *, limits_only: bool = Fa
 
 
 def _moments(plan: PlanFolder, *, all_on: bool) -> Iterator[tuple[int, list[tuple[int, str | int]], bool, bool]]:
-    """At each time at which anything changes: (node, reset type or limit) in order.
+    """Yield time, ordered (node, reset type or limit), and two flags.
 
-    And whether the cap can be held, and holds what all nodes need. `all_on`: limits are those of nodes that are all on.
+    The flags: the cap covers idle power; the cap covers needs.
     """
     profile, platform = plan.profile, plan.platform
     machine = MachinePower.of_platform(platform)
@@ -138,10 +137,10 @@ def _moments(plan: PlanFolder, *, all_on: bool) -> Iterator[tuple[int, list[tupl
         step = actions.get(time, Step(time, [], []))
         on[step.off], on[step.on] = False, True
         place = int(np.searchsorted(profile.edges, time, side="right")) - 1
-        # Outside of the day nothing is known: what was limited is set free at its end.
+        # Outside the day nothing is known: limits end with the day.
         cap_w = float(profile.power_cap_w[place]) if place in used else math.nan
         busy = every if all_on else used.get(place, on)
-        # A controller may refuse a limit while its node is off: that waits until just before the node comes on.
+        # A controller may refuse a limit for a node off: the limit waits until just before the boot.
         need_w = needed[place] if place in used else np.zeros(platform.node_count)
         limits = np.where(on | all_on | np.isnan(cap_w), node_limits(platform, busy, cap_w, need_w), last)
         found: list[tuple[int, str | int]] = [(node, "GracefulShutdown") for node in step.off]
@@ -151,14 +150,13 @@ def _moments(plan: PlanFolder, *, all_on: bool) -> Iterator[tuple[int, list[tupl
             found += [(node, int(limits[node])) for node in np.flatnonzero(group).tolist()]
         found += [(node, "On") for node in step.on]
         last = limits
-        if time < profile.edges[0]:  # how nodes stand when the plan begins: nothing is asked of them
+        if time < profile.edges[0]:  # initial state, no requests
             continue
         least_w = least_watts(machine, busy)
         yield time, found, not cap_w < least_w, not cap_w < least_w + need_w[busy].sum()
 
 
 def _used(plan: PlanFolder, actions: dict[int, Step]) -> dict[int, Bools]:
-    """Which nodes are on at any time of each segment of the profile."""
     edges = plan.profile.edges
     on = first_on(plan.onoff, plan.platform.node_count)
     used: dict[int, Bools] = {}
@@ -172,7 +170,6 @@ def _used(plan: PlanFolder, actions: dict[int, Step]) -> dict[int, Bools]:
 
 
 def _request(name: str, what: str | int) -> dict[str, Any]:
-    """The request for a reset type or a limit; a limit also as services with EnvironmentMetrics take it."""
     if isinstance(what, str):
         path = f"/redfish/v1/Systems/{name}/Actions/ComputerSystem.Reset"
         return {"method": "POST", "path": path, "body": {"ResetType": what}}

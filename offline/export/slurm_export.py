@@ -1,4 +1,4 @@
-"""A bash program that carries a plan's switching out on a Slurm cluster; what it does is in `slurm_*.sh`."""
+"""Bash program for a plan's switching with Slurm, around `slurm_*.sh`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from offline.folder.tables import utc_texts
 
 
 class Mode(StrEnum):
-    """How Slurm switches nodes by a plan."""
+    """How Slurm switches nodes."""
 
     SPARES = "spares"
-    """Slurm's own power saving does, and keeps as many idle nodes on as the plan says."""
+    """Slurm's power saving, with the plan's number of idle nodes on."""
     WINDOWS = "windows"
-    """Nodes are reserved, and down, at the hours of the plan."""
+    """Nodes are reserved and down at the plan's hours."""
     SUSPEND_TIME = "suspend-time"
-    """Slurm's own power saving does, and keeps no idle node on: spares with numbers of zero."""
+    """Slurm's power saving without idle nodes on."""
 
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -35,9 +35,9 @@ _SWITCHES_ONLY = (
 
 
 def export_slurm(plan: PlanFolder, names: list[str], *, mode: Mode) -> Export:
-    """The program of a mode: what the plan says, as data before the script that carries it out. Raises InputError.
+    """Export the program of a mode: data, then script. Raises InputError.
 
-    For SUSPEND_TIME the plan's switching has to be that of plain power saving (`offline.loop.export_check.in_mode`).
+    SUSPEND_TIME needs a plan from `offline.loop.export_check.in_mode`.
     """
     for name in names:
         if not _NAME.fullmatch(name):
@@ -58,7 +58,7 @@ def export_slurm(plan: PlanFolder, names: list[str], *, mode: Mode) -> Export:
 
 
 def mode_of(plan: PlanFolder, asked: str | None) -> Mode:
-    """The mode that is asked for, or the one for this plan: spares, where it has them. Raises InputError."""
+    """Requested mode, or spares if planned, otherwise windows. Raises InputError."""
     has_spares = plan.switching is not None and any(len(one.times) > 1 for one in plan.switching.spares.values())
     if asked is None:
         return Mode.SPARES if has_spares else Mode.WINDOWS
@@ -73,7 +73,6 @@ def mode_of(plan: PlanFolder, asked: str | None) -> Mode:
 
 
 def _spares(plan: PlanFolder, names: list[str]) -> list[str]:
-    """How many idle nodes of each group stay on from when on."""
     rule = plan.switching
     assert rule is not None
     last = np.cumsum([group.count for group in plan.platform.groups]).tolist()
@@ -106,10 +105,9 @@ def _spares(plan: PlanFolder, names: list[str]) -> list[str]:
 
 
 def _windows(plan: PlanFolder, names: list[str], begin_utc: str) -> list[str]:
-    """The plan's steps and reservations."""
     start, end = plan.profile.start, plan.profile.end
     everyone = hostlist(names[node] for node in np.unique(plan.onoff.node).tolist())
-    goes_off = ~plan.onoff.on & (plan.onoff.time >= start)  # who was off before is not this plan's
+    goes_off = ~plan.onoff.on & (plan.onoff.time >= start)  # excludes nodes off before the plan
     switched_off = hostlist(names[node] for node in np.unique(plan.onoff.node[goes_off]).tolist())
     reserved: dict[tuple[int, int], list[str]] = {}
     for since, back, node in absences(plan.onoff, MachinePower.of_platform(plan.platform).boot_s, start, end):

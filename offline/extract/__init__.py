@@ -1,1 +1,1 @@
-"""What online is told to aim at: thesis algorithm 8, and trees learned from past days."""
+"""Targets by thesis algorithm 8, or learned trees."""

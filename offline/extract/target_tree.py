@@ -1,4 +1,4 @@
-"""The use to aim at in each hour: by a regression tree from past plans, or by thesis algorithm 8."""
+"""Target use by hour, from a regression tree or thesis algorithm 8."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ from offline.site.calendar import DAY_S, HOUR_S
 
 @dataclass(frozen=True)
 class TargetTree:
-    """Tells the share of the machine to aim at for rows of features."""
+    """Predicts the target share of the machine."""
 
     fitted: Any
     rules: tuple[str, ...]
     drawn: Branch
     cv_error: float
-    """Mean absolute error on days that the tree had not seen, share of the machine."""
+    """Mean absolute error on held-out days, share."""
     naive_error: float
-    """The same of whoever always says the mean of the other days."""
+    """Error of the other days' mean."""
 
     def predict(self, table: HourTable) -> Floats:
-        """Share of the machine to aim at in each hour, from 0 to 1."""
+        """Target share by hour, from 0 to 1."""
         return np.asarray(np.clip(self.fitted.predict(table.values), 0.0, 1.0))
 
     def cores(self, table: HourTable, capacity: int) -> StepFunction:
-        """The same as cores, rounded up; `capacity` before the first hour and after the last."""
+        """Target cores, rounded up; `capacity` outside the hours."""
         wished = np.ceil(self.predict(table) * capacity - 1e-9).astype(np.int64)
         steps = [*zip(table.edges[:-1].tolist(), wished.tolist(), strict=True), (int(table.edges[-1]), capacity)]
         return StepFunction.from_steps(capacity, steps)
 
 
 def learn_target(table: HourTable, use: Floats, shape: Shape | None = None) -> TargetTree:
-    """Learn from the use (hours,) that plans of past days had in the hours of `table`. ValueError for a single day."""
+    """Learn from the use (hours,) in past plans. ValueError for a single day."""
     fit = (shape or Shape()).regressor
     tree = fit(table.values, use)
     shares = tree.tree_.value[:, 0, 0]
@@ -64,8 +64,6 @@ def learn_target(table: HourTable, use: Floats, shape: Shape | None = None) -> T
 
 @dataclass(frozen=True)
 class _Mean:
-    """Says the same for every row."""
-
     value: float
 
     def predict(self, values: Floats) -> Floats:
@@ -73,20 +71,20 @@ class _Mean:
 
 
 FULL_ABOVE: Final = Fraction(84, 100)
-"""Above this use in the last day all of the machine is wished for: the threshold of the thesis's tree (6.8)."""
+"""Use in the last day above which the target is the full machine (thesis's tree, 6.8)."""
 
 
 def desired_cores(
     used: StepFunction, capacity: int, day: int, offset: Fraction | float, planned: StepFunction | None = None
 ) -> StepFunction:
-    """Cores to aim at from the midnight `day` on, constant by hour for 24 hours; `capacity` before and after.
+    """Target cores by hour for 24 hours from midnight `day` on (algorithm 8); `capacity` outside.
 
-    With the mean use of the 24 hours before an hour as u: everything when u > 84 %, else u + (1 - u) · `offset`, in
-    whole cores, rounded up. So an offset of 1 (DARDIS100) wishes for everything, 0.7 (DARDIS70) for 70 % of what was
-    unused. When the day before was above 84 % the whole day is wished full. `used` is the past's use in cores, without
-    a value where nothing ran: that counts as unused. The hours of the day that have passed when an hour comes are not
-    known when the day is planned: they count as `planned`, the use that a plan or a forecast expects, or without one
-    as the same hours of the day before, which leaves u as it was at midnight.
+    Let u be the mean use of the 24 hours before an hour. The target is the full machine if u > 84 %, otherwise u + (1 -
+    u) · `offset`, rounded up to whole cores. An offset of 1 (DARDIS100) targets all cores; 0.7 (DARDIS70) adds 70 % of
+    the unused cores. After a day above 84 %, the whole day is full.
+
+    `used`: past use in cores; no value counts as unused. Hours of the day itself count as `planned`, the expected use,
+    or as the previous day's.
     """
     share = Fraction(offset).limit_denominator(10**6)
     if not 0 <= share <= 1:
@@ -106,7 +104,7 @@ def desired_cores(
 
 
 def switching(cores: StepFunction, platform: Platform, idle_s: int) -> Switching:
-    """Keep on as large a share of each node group's nodes as is wished of the machine's cores, rounded up."""
+    """Keep the target share of each node group on, rounded up."""
     floors = {
         group: StepFunction(cores.times, -(-cores.values * nodes.count // platform.cores))
         for group, nodes in enumerate(platform.groups)

@@ -1,4 +1,4 @@
-"""Small decision trees as the extractor fits them, and the table of hours that they are fitted on."""
+"""Small decision trees, and their tables of hours."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from offline.site.calendar import DAY_S, HOUR_S
 
 FOLDS: Final = 5
 _LEAF: Final = -1
-"""Stands for a child that is not there."""
 
 Labels = NDArray[Any]
 Fit = Callable[[Floats, Labels], Any]
@@ -25,20 +24,20 @@ Fit = Callable[[Floats, Labels], Any]
 
 @dataclass(frozen=True)
 class Shape:
-    """How large a tree may grow: what keeps it readable, and from learning single days by heart."""
+    """Size limits of a tree, against overfitting."""
 
     max_leaf_nodes: int = 6
     min_samples_leaf: int = 24
     seed: int = 1
 
     def regressor(self, values: Floats, labels: Labels) -> Any:  # noqa: ANN401, scikit-learn has no types
-        """Fit a regression tree to rows of features."""
+        """Fit a regression tree."""
         from sklearn.tree import DecisionTreeRegressor
 
         return DecisionTreeRegressor(**self._settings()).fit(values, labels)
 
     def classifier(self, values: Floats, labels: Labels) -> Any:  # noqa: ANN401
-        """Fit a classification tree to rows of features."""
+        """Fit a classification tree."""
         from sklearn.tree import DecisionTreeClassifier
 
         return DecisionTreeClassifier(**self._settings()).fit(values, labels)
@@ -52,14 +51,14 @@ class Shape:
 
 
 def folds(day: Ints) -> Iterator[Bools]:
-    """Which rows are held out, fold by fold: every `FOLDS`-th day, whole days only."""
+    """Yield held-out rows: every `FOLDS`-th whole day."""
     _, number = np.unique(day, return_inverse=True)
     for fold in range(min(FOLDS, int(number.max(initial=0)) + 1)):
         yield number % FOLDS == fold
 
 
 def held_out(fit: Fit, values: Floats, labels: Labels, day: Ints) -> Labels:
-    """What trees that never saw a row's day predict for it; shape (rows,). ValueError for a single day."""
+    """Predict rows by trees without their days. ValueError for a single day."""
     if len(np.unique(day)) <= 1:
         raise ValueError("a tree needs days to learn from and others to be judged by")
     predicted = np.empty_like(labels)
@@ -70,13 +69,11 @@ def held_out(fit: Fit, values: Floats, labels: Labels, day: Ints) -> Labels:
 
 @dataclass
 class _Bounds:
-    """The conditions on one feature on the way to a leaf."""
-
     above: float = -np.inf
     up_to: float = np.inf
 
     def text(self, name: str, whole: bool, flag: bool) -> str:
-        """`8 ≤ hour < 14` for whole numbers, `0.2 < use ≤ 0.43` for others, `no hybrid cooling` for what is 0 or 1."""
+        """`8 ≤ hour < 14` for integers, `0.2 < use ≤ 0.43` for reals, `no hybrid cooling` for 0 or 1."""
         if flag:
             return name if np.isinf(self.up_to) else f"no {name}"
         strict = " ≤ ", " < "
@@ -91,8 +88,6 @@ class _Bounds:
 
 @dataclass
 class _Teller:
-    """Walks a fitted tree and says each leaf, or each branch whose leaves all say the same."""
-
     tree: Any
     names: tuple[str, ...]
     values: Floats
@@ -100,7 +95,6 @@ class _Teller:
     told: list[str] = field(default_factory=list)
 
     def walk(self, node: int, bounds: dict[int, _Bounds]) -> None:
-        """Tell the rules below a node that is reached under these conditions."""
         said = self.said(node)
         if len(said) == 1:
             terms = [self.term(feature, b) for feature, b in bounds.items()]
@@ -113,7 +107,6 @@ class _Teller:
         self.walk(right, bounds | {feature: _Bounds(threshold, b.up_to)})
 
     def branch(self, node: int) -> Branch:
-        """The tree below a node, to be drawn."""
         said = self.said(node)
         if len(said) == 1:
             return Branch(said.pop())
@@ -122,21 +115,19 @@ class _Teller:
         return Branch(condition, self.branch(left), self.branch(right))
 
     def term(self, feature: int, bounds: _Bounds) -> str:
-        """The conditions on a feature in words."""
         column = self.values[:, feature]
         whole = bool((column == np.round(column)).all())
         return bounds.text(self.names[feature], whole, bool(np.isin(column, (0, 1)).all()))
 
     def said(self, node: int) -> set[str]:
-        """What the leaves below a node say."""
         left, right = int(self.tree.children_left[node]), int(self.tree.children_right[node])
         return {self.say(node)} if left == _LEAF else self.said(left) | self.said(right)
 
 
 def rules_of(fitted: Any, names: tuple[str, ...], values: Floats, say: Callable[[int], str]) -> list[str]:  # noqa: ANN401
-    """The tree as one line a rule, `hour ≥ 8 and last day's use ≤ 0.43 → …`, what follows the arrow by `say(leaf)`.
+    """Rules such as `hour ≥ 8 and last day's use ≤ 0.43 → …`, with `say(leaf)` at the end.
 
-    `values` are the rows it was fitted on: features that only have whole numbers there are told in whole numbers.
+    Features with only integers in `values` (fitted rows) are shown as integers.
     """
     teller = _Teller(fitted.tree_, names, values, say)
     teller.walk(0, {})
@@ -144,19 +135,19 @@ def rules_of(fitted: Any, names: tuple[str, ...], values: Floats, say: Callable[
 
 
 def branch_of(fitted: Any, names: tuple[str, ...], values: Floats, say: Callable[[int], str]) -> Branch:  # noqa: ANN401
-    """The tree as `rules_of` tells it, to be drawn."""
+    """The tree of `rules_of`, for drawing."""
     return _Teller(fitted.tree_, names, values, say).branch(0)
 
 
 EVENING_S = 6 * HOUR_S
-"""How much of the end of the last day `last hours' arrivals` looks at."""
+"""Span of `last hours' arrivals`."""
 
 
 @dataclass(frozen=True)
 class HourTable:
-    """One row an hour. `values` (hours, features), named by `names`; hour i is `[edges[i], edges[i+1])`.
+    """Rows of hours `[edges[i], edges[i+1])`; `values` (hours, features).
 
-    `day` (hours,) numbers the day of each hour: a cross-validation never splits one.
+    `day` (hours,): day number, never split by cross-validation.
     """
 
     names: tuple[str, ...]
@@ -179,11 +170,10 @@ def hour_table(
     submits: Ints,
     more: dict[str, Series],
 ) -> HourTable:
-    """Rows for `days` days from the midnight `first_day` on, which is of `weekday` (0: Monday).
+    """Make rows for `days` days from the midnight `first_day` on, a `weekday` (0: Monday).
 
-    `used` and `submits` (ascending) are cores in use and times of submission in the past; a row looks only at what lies
-    before the midnight that begins its day. `more` are values known ahead, each for all of these hours: temperature,
-    price, forecast use; a name is how the tree's rules call it.
+    `used`, `submits` (ascending): past use and submission times, read only before each day's midnight. `more`: series
+    known ahead, by name in rules.
     """
     edges = first_day + HOUR_S * np.arange(24 * days + 1, dtype=np.int64)
     day = np.repeat(np.arange(days), 24)

@@ -1,4 +1,4 @@
-"""A whole plan: its tables, the machine it is for and its figures; reads and writes the folder that holds them."""
+"""A complete plan, and its folder."""
 
 from __future__ import annotations
 
@@ -39,10 +39,9 @@ Figure = str | int | float | None
 
 @dataclass(frozen=True)
 class PlanFolder:
-    """A plan as its folder holds it. `offset` is Unix time less the trace's; `summary` has flat keys with units.
+    """Content of a plan folder. `offset`: Unix time minus the trace's; `summary`: flat keys with units.
 
-    `settings` is what `dardis plan` was called with, as far as JSON can hold it, and `switching` the rule that
-    `target.json` has (None: no node is switched).
+    `settings`: options of `dardis plan`. `switching`: rule in `target.json`, if any.
     """
 
     platform: Platform
@@ -56,21 +55,18 @@ class PlanFolder:
 
     @property
     def wait_price(self) -> float:
-        """What an hour costs that a job waits, as the plan was asked for."""
+        """Price of a job's wait hour."""
         price = self.settings.get("wait_price", 0.0)
         return float(price) if isinstance(price, (int, float)) else 0.0
 
     @property
     def stale(self) -> str:
-        """Why the history that it was made of seemed to have ended before its time; "" where it did not."""
+        """Reason to consider the history stale."""
         return str(self.settings.get("stale", ""))
 
 
 def write_plan(folder: Path, plan: PlanFolder) -> None:
-    """Write all files but target.json (`write_target`) to a folder that exists.
-
-    Each file is whole or absent. Raises OSError that names the file.
-    """
+    """Write all files except target.json, each atomically. Raises OSError."""
     for table, columns in (
         (PROFILE, profile_columns(plan.profile, plan.offset)),
         (ONOFF, onoff_columns(plan.onoff, plan.platform, plan.offset)),
@@ -82,7 +78,7 @@ def write_plan(folder: Path, plan: PlanFolder) -> None:
 
 
 def read_plan(folder: Path) -> PlanFolder:
-    """Read the folder of a plan. Raises InputError that names what is missing or damaged."""
+    """Read a plan folder. InputError names missing or damaged files."""
     PLAN_FOLDER.check_finished(folder)
     if not (folder / RUN_FILE).is_file():
         raise InputError(folder, "holds no plan (no run.json)", "the folder that dardis plan made")
@@ -102,5 +98,5 @@ def read_plan(folder: Path) -> PlanFolder:
 
 
 def head(plan: PlanFolder) -> dict[str, Any]:
-    """What every JSON form of a plan begins with."""
+    """Head of every JSON form of a plan."""
     return {"format": FORMAT, "version": VERSION, "platform": platform_to_dict(plan.platform)}

@@ -1,4 +1,4 @@
-"""The tables of a plan by time, node and job: as arrays, and as columns of its files."""
+"""A plan's tables: as arrays, and as columns of files."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from dardis.model.schedule import Downtime
 
 @dataclass(frozen=True)
 class ProfileTable:
-    """What the machine should do over the day: segment i is `[edges[i], edges[i+1])`, s of the trace's clock.
+    """Planned profile by segments `[edges[i], edges[i+1])`, s of the trace's clock.
 
-    Arrays of shape (segments,), powers and `nodes_on` being means over the segment. `power_cap_w` caps the IT power;
-    NaN: no cap. `pue` is NaN where no IT power flows.
+    Arrays (segments,). Powers and `nodes_on` are means. `power_cap_w` caps IT power; NaN: no cap. `pue` is NaN without
+    IT power.
     """
 
     edges: Ints
@@ -41,7 +41,6 @@ class ProfileTable:
     nodes_on: Floats
 
     def __post_init__(self) -> None:
-        """Refuse what is no profile."""
         values = [getattr(self, name) for name in self.__dataclass_fields__ if name != "edges"]
         if {len(column) for column in values} != {len(self.edges) - 1} or not (np.diff(self.edges) > 0).all():
             raise ValueError("a profile needs ascending edges, one more than values")
@@ -59,9 +58,9 @@ class ProfileTable:
 
 @dataclass(frozen=True)
 class OnOffTable:
-    """When nodes are switched, arrays of shape (actions,) ascending by (time, node).
+    """Switching actions, arrays (actions,) ascending by (time, node).
 
-    At `time` the shut-down of `node` begins, or where `on` is true its boot. The actions of a node alternate.
+    At `time` the node begins a boot if `on`, otherwise a shutdown. Actions alternate.
     """
 
     time: Ints
@@ -69,7 +68,6 @@ class OnOffTable:
     on: Bools
 
     def __post_init__(self) -> None:
-        """Refuse what nobody could carry out."""
         if (np.diff(self.time) < 0).any():
             raise ValueError("actions in the order of their times")
         order = np.lexsort((self.time, self.node))
@@ -81,7 +79,7 @@ class OnOffTable:
 
     @classmethod
     def of(cls, downtime: Downtime, boot_s: Ints) -> OnOffTable:
-        """The actions that bring a downtime about; `boot_s` (nodes,) is how long before `up` a boot begins."""
+        """Actions for a downtime; `boot_s` (nodes,): boot time before `up`."""
         back = downtime.up < FOREVER
         time = np.concatenate([downtime.down, (downtime.up - boot_s[downtime.node])[back]])
         node = np.concatenate([downtime.node, downtime.node[back]])
@@ -91,19 +89,19 @@ class OnOffTable:
 
 
 class JobKind(StrEnum):
-    """What a plan knows a job from."""
+    """Source of a job."""
 
     FORECAST = "forecast"
     RUNNING = "running"
-    """Runs when the day begins, and stays where it is."""
+    """Runs when the day begins."""
     QUEUED = "queued"
 
 
 @dataclass(frozen=True)
 class ScheduleTable:
-    """Where and when the plan has every job run; arrays of shape (jobs,), times in s of the trace's clock.
+    """Planned nodes and times of jobs; arrays (jobs,), times in s of the trace's clock.
 
-    `req_cores` is what one unit takes. A start after the day: the job waits for another one.
+    `req_cores`: cores of a unit. Starts after the day mean waiting.
     """
 
     number: Ints
@@ -117,7 +115,6 @@ class ScheduleTable:
 
 
 Columns = dict[str, list[Any]]
-"""Values by column, all of the same length; None for none."""
 PROFILE: Final = CsvTable(
     "profile.csv",
     Column("time_s", WHOLE, "begin of the segment, on the trace's clock"),
@@ -157,7 +154,6 @@ _PROFILE_REALS = {
     "power_cap_w": "power_cap_w", "it_w": "it_w", "cooling_w": "cooling_w", "pue": "pue",
     "price_eur_per_kwh": "price_per_kwh", "gco2_per_kwh": "gco2_per_kwh", "temp_c": "temp_c", "nodes_on": "nodes_on",
 }  # fmt: skip
-"""Columns of real numbers in a profile, each with its field."""
 _MAY_BE_EMPTY = {"power_cap_w", "pue"}
 _NEVER_NEGATIVE = ("power_cap_w", "it_w", "cooling_w", "gco2_per_kwh", "nodes_on")
 _SCHEDULE_WHOLE = {
@@ -166,17 +162,16 @@ _SCHEDULE_WHOLE = {
 }  # fmt: skip
 _ACTIONS = ("off", "on")
 _LONGEST_S = 366 * 86_400
-"""What a plan may be about."""
 
 
 def utc_texts(unix: Ints) -> list[str]:
-    """Unix seconds as UTC text, `2023-07-03T00:00:00Z`."""
+    """Format Unix seconds as UTC text, `2023-07-03T00:00:00Z`."""
     texts: list[str] = np.datetime_as_string(unix.astype("datetime64[s]"), timezone="UTC").tolist()
     return texts
 
 
 def profile_columns(profile: ProfileTable, offset: int) -> Columns:
-    """One row a segment; `offset` is Unix time less trace time."""
+    """Rows of segments; `offset`: Unix time minus trace time."""
     columns: Columns = {
         "time_s": profile.edges[:-1].tolist(),
         "time_utc": utc_texts(profile.edges[:-1] + offset),
@@ -187,7 +182,7 @@ def profile_columns(profile: ProfileTable, offset: int) -> Columns:
 
 
 def onoff_columns(onoff: OnOffTable, platform: Platform, offset: int) -> Columns:
-    """One row an action; the name of a node is for people and is not read back."""
+    """Rows of actions. Node names are not read back."""
     return {
         "time_s": onoff.time.tolist(),
         "time_utc": utc_texts(onoff.time + offset),
@@ -198,7 +193,7 @@ def onoff_columns(onoff: OnOffTable, platform: Platform, offset: int) -> Columns
 
 
 def schedule_columns(schedule: ScheduleTable) -> Columns:
-    """One row a job."""
+    """Rows of jobs."""
     columns: Columns = {name: getattr(schedule, field).tolist() for name, field in _SCHEDULE_WHOLE.items()}
     columns["units_by_node"] = schedule.placed.texts(0, len(schedule.number))
     columns["kind"] = [str(kind) for kind in schedule.kind]
@@ -211,7 +206,7 @@ def reals_or_none(values: Floats) -> list[float | None]:
 
 
 def profile_of(table: CsvCells) -> tuple[ProfileTable, int]:
-    """The profile that `profile_columns` described, and Unix time less trace time."""
+    """Parse `profile_columns`: the profile, and Unix time minus trace time."""
     start, end = table.whole("time_s", -LATEST, LATEST), table.whole("end_s", -LATEST, LATEST)
     if not len(start):
         raise InputError(table.place, "no rows", "one row a segment of the day")
@@ -231,7 +226,7 @@ def profile_of(table: CsvCells) -> tuple[ProfileTable, int]:
 
 
 def onoff_of(table: CsvCells, platform: Platform) -> OnOffTable:
-    """The actions that `onoff_columns` described."""
+    """Parse `onoff_columns`."""
     node = table.whole("node", -LATEST, LATEST)
     table.refuse((node < 0) | (node >= platform.node_count), f"no node of the {platform.node_count} of {platform.name}")
     on = np.array(table.values("action", _ACTIONS.index, "off or on"), dtype=np.bool_)
@@ -242,7 +237,7 @@ def onoff_of(table: CsvCells, platform: Platform) -> OnOffTable:
 
 
 def schedule_of(table: CsvCells, platform: Platform) -> ScheduleTable:
-    """The schedule that `schedule_columns` described."""
+    """Parse `schedule_columns`."""
     whole = {field: table.whole(name, -LATEST, LATEST) for name, field in _SCHEDULE_WHOLE.items()}
     table.refuse(whole["finish"] <= whole["start"], "finish_time is not after starting_time")
     table.refuse((whole["units"] < 1) | (whole["req_cores"] < 0), "units or req_cores out of range")

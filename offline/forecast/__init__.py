@@ -1,4 +1,3 @@
-"""What will be submitted in the next day or two, learned from what was submitted before."""
+"""Forecasts the submissions of the next day or two."""
 
 DEFAULT = "seasonal"
-"""The method that is used where none is named."""

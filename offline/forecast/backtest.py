@@ -1,4 +1,4 @@
-"""How good the methods would have been: each past day forecast with what was known before it, and compared."""
+"""Backtests forecast methods on past days."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from offline.forecast.submission_history import by_hour, in_use, look_back
 from offline.site.calendar import DAY_S, HOUR_S, Calendar
 
 MOST_DAYS = 365
-"""Longer traces are judged by so many of their days, evenly spread."""
+"""Most days, evenly spread."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """Errors of one method, means over all hours of all days unless said otherwise.
+    """Errors of a method, means over all hours of all days unless stated otherwise.
 
-    `mae`, `rmse`: cores in use, mean forecast against truth. `jobs_mae`: the same of the made-up jobs in its place.
-    `total`: |error| of a whole forecast's core-hours in use. `submitted_mae`: core-hours submitted in an hour.
-    `inside`, `submitted_inside`: share of the hours whose truth lies in the band (0.8 is aimed at).
+    `mae`, `rmse`: forecast cores in use against truth. `jobs_mae`: with made-up jobs instead. `total`: |error| of total
+    core-hours in use. `submitted_mae`: core-hours submitted by hour. `inside`, `submitted_inside`: share of hours with
+    truth in the band (target: 0.8).
     """
 
     method: str
@@ -40,9 +40,9 @@ class Score:
 
 @dataclass(frozen=True)
 class Backtest:
-    """The scores of all methods over the same `days` (UTC days of the calendar), in the order of METHODS.
+    """Scores of all methods over the same UTC `days`, in the order of METHODS.
 
-    `mean_in_use` is the cores that the jobs submitted within really used, on average.
+    `mean_in_use`: true mean cores in use.
     """
 
     days: tuple[int, ...]
@@ -52,9 +52,9 @@ class Backtest:
 
 
 def backtest_days(trace: Trace, calendar: Calendar, hours: int, within: tuple[int, int] | None = None) -> list[int]:
-    """The days to judge by: those with enough history that end within the trace, or of them those from A to B.
+    """Complete days with enough history, within A to B.
 
-    Enough is one day, a week where more than two weeks are left. InputError: none.
+    Enough is a day, or a week if more than two weeks are left. InputError: none.
     """
     first, last = int(trace.submit.min()), int(trace.submit.max())
     days = [
@@ -81,7 +81,7 @@ def backtest(
     seed: int = 1,
     done: Callable[[], None] | None = None,
 ) -> Backtest:
-    """Forecast each of the days by each method and compare with what came; `done` is called after each day."""
+    """Score each method's forecasts of each day; `done` is called after each day."""
     cases: dict[str, list[Forecast]] = {method: [] for method in METHODS}
     used, submitted = [], []
     for day in days:
@@ -99,7 +99,7 @@ def backtest(
 
 
 def score(method: str, made: Sequence[Forecast], used: Floats, submitted: Floats) -> Score:
-    """Errors of forecasts against the truth, shape (forecasts, hours): cores in use, and core-hours submitted."""
+    """Score forecasts against truth, shape (forecasts, hours): cores in use, and core-hours submitted."""
     hours = used.shape[1]
     errors = np.array([case.demand.in_use.mean for case in made]) - used
     of_jobs = np.array([in_use(by_hour(case.trace, int(case.edges[0]), hours, hours).load) for case in made]) - used
@@ -117,6 +117,5 @@ def score(method: str, made: Sequence[Forecast], used: Floats, submitted: Floats
 
 
 def _inside(bands: Sequence[Band], truth: Floats) -> float:
-    """Share of the hours within the bands; a billionth is not a miss."""
     low, high = (np.array([getattr(band, side) for band in bands]) for side in ("low", "high"))
     return float(((low - 1e-6 <= truth) & (truth <= high + 1e-6)).mean())

@@ -1,4 +1,4 @@
-"""The forecast: jobs to plan with, and the demand with its bands and ranges."""
+"""Forecasts jobs for planning, and demand with bands."""
 
 from __future__ import annotations
 
@@ -31,11 +31,10 @@ HORIZONS = (24, 48)
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
-    """What is expected to be submitted in `[edges[0], edges[-1])`, whose hours `edges` (hours + 1,) bound.
+    """Expected submissions in `[edges[0], edges[-1])`; `edges` (hours + 1,).
 
-    `trace` holds made-up jobs whose numbers none had before, in the order of submission; it may be empty. Their
-    runtimes are what they are expected to run. What was forecast earlier than `edges[0]` has the jobs from then on.
-    `notes` say what the method could not do as asked.
+    `trace`: made-up jobs with new numbers and expected runtimes, in submission order, perhaps none. Forecasts made
+    before `edges[0]` include jobs from then on. `notes`: deviations from the method.
     """
 
     trace: Trace
@@ -43,22 +42,21 @@ class Forecast:
     edges: Ints
     method: str
     jobs: Range
-    """Jobs submitted in 24 hours."""
+    """Jobs in 24 hours."""
     core_h: Range
-    """Core-hours that they will use."""
+    """Core-hours in 24 hours."""
     day_weights: Floats
-    """How much each past day says of the coming one, shape (days,); the last is the last whole day that is known."""
+    """Weights of past days, shape (days,), latest last."""
     notes: tuple[str, ...] = ()
 
 
 def forecast(
     trace: Trace, calendar: Calendar, day: int, hours: int = 24, method: str = DEFAULT, seed: int = 1, lead_s: int = 0
 ) -> Forecast:
-    """Forecast so many hours (24 or 48) from the beginning of UTC day `day` with what was known `lead_s` s before it.
+    """Forecast 24 or 48 hours of UTC day `day`, from knowledge `lead_s` s earlier.
 
-    The jobs of the time between are forecast, too. Jobs that are submitted later than what is known are not looked at,
-    nor the runtimes of those that have not ended by then. InputError: less than a day of jobs before, another number of
-    hours, an unknown method.
+    Jobs of the time between are forecast too. Later submissions, and runtimes of unfinished jobs, are ignored.
+    InputError: less than a day of jobs, another number of hours, an unknown method.
     """
     if hours not in HORIZONS:
         raise InputError("hours", f"{hours}", "24 or 48")
@@ -74,7 +72,6 @@ def forecast(
 
 
 def _cut(found: Forecast, trace: Trace, now: int, before: int, hours: int) -> Forecast:
-    """What is forecast of so many hours from the hour `before` on, with the jobs from `now` to the end of them."""
     edges = found.edges[before : before + hours + 1]
     jobs = found.trace.take((found.trace.submit >= now) & (found.trace.submit < edges[-1]))
     known = int(trace.number[trace.submit < now].max())
@@ -83,7 +80,7 @@ def _cut(found: Forecast, trace: Trace, now: int, before: int, hours: int) -> Fo
 
 
 def forecast_from(past: Past, hours: int, method: str, seed: int) -> Forecast:
-    """As `forecast`, from a past that reaches so many hours ahead."""
+    """Forecast from a past with `hours` lags."""
     chosen = donors(past, method, hours // 24)
     drawn = draw(past, chosen, seed)
     demand, blind = bands(past, chosen, drawn)
@@ -93,7 +90,6 @@ def forecast_from(past: Past, hours: int, method: str, seed: int) -> Forecast:
 
 
 def _of_days(past: Past, ahead: int = 0) -> tuple[Range, Range, Floats]:
-    """Jobs and core-hours of the day that begins so many days after the past ends, and the weights of past days."""
     weights = day_weights(past, ahead)
     came = np.bincount(past.hour // 24, minlength=past.days).astype(np.float64)
     jobs, core_h = (range_of(on_its_weekday(values, ahead), weights) for values in (came, past.work.sum(axis=1)))
@@ -101,17 +97,16 @@ def _of_days(past: Past, ahead: int = 0) -> tuple[Range, Range, Floats]:
 
 
 def _silence(past: Past) -> tuple[str, ...]:
-    """A note when the history ends long before the forecast begins."""
     empty = (past.origin - int(past.jobs.submit[-1])) // DAY_S
     return (f"no job in the {empty} days before the forecast",) if empty else ()
 
 
 LEVELS: Final = (0.07, 0.93)
-"""The quantiles over some weeks that hold eight of ten coming days: few days have not seen all that may come."""
+"""Quantiles of past weeks that cover eight of ten coming days."""
 
 
 class Range(NamedTuple):
-    """What is expected, and what a day falls below, and exceeds, one time in ten."""
+    """10 % quantile, mean and 90 % quantile."""
 
     low: float
     mean: float
@@ -119,18 +114,17 @@ class Range(NamedTuple):
 
 
 def day_weights(past: Past, ahead: int = 0) -> Floats:
-    """How much each past day says of the coming one, or of one `ahead` days later, shape (days,); they sum to 1.
+    """Weights of past days for the coming day, or `ahead` days later, shape (days,); sum 1.
 
-    Half of it is said by the days that the seasonal forecast draws from, half by all alike.
+    Half follows the seasonal forecast, half is equal.
     """
     return np.asarray((seasonal(past, ahead + 1).weights[ahead] + 1 / past.days) / 2)
 
 
 def on_its_weekday(values: Floats, ahead: int = 0) -> Floats:
-    """Numbers of past days, shape (days,), at least 0, as if of the weekday of the coming day, or of one `ahead` later.
+    """Adjust numbers of past days (days,) to the coming weekday, or `ahead` days later.
 
-    Square roots are moved by the difference between the weekdays' means, as far as the weekdays differ by more than the
-    days of one weekday do. With less than three weeks the numbers stay as they are.
+    Square roots move by the weekdays' mean difference, shrunk by credibility. Values stay with less than three weeks.
     """
     days = len(values)
     roots = np.sqrt(values)
@@ -146,10 +140,9 @@ def on_its_weekday(values: Floats, ahead: int = 0) -> Floats:
 
 
 def range_of(values: Floats, weights: Floats, beyond: float = 0.0) -> Range:
-    """The range of a number from those of past days, shape (days,), at least one, and how much each says.
+    """Range of values of past days, shape (days,), with weights.
 
-    Where these are too few to have seen what may come it reaches `beyond`, a share of its width on each side of the
-    mean.
+    `beyond`: widening on each side, share of the width.
     """
     order = np.argsort(values, kind="stable")
     share = weights[order] / weights.sum()

@@ -1,4 +1,4 @@
-"""A forecast on disk: its jobs as a job table that `dardis simulate` reads, its demand by hour as CSV."""
+"""Forecast files: jobs for `dardis simulate`, demand by hour as CSV."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ DEMAND: Final = CsvTable(
 
 
 def write_forecast(forecast: Forecast, platform: Platform, calendar: Calendar, jobs: Path, demand: Path) -> None:
-    """Write both files, the jobs in units that fit the platform's nodes."""
+    """Write both files, with jobs in the platform's units."""
     write_table(in_units(forecast.trace, platform), jobs)
     write_text(demand, demand_csv(forecast, calendar))
 
 
 def demand_csv(forecast: Forecast, calendar: Calendar) -> str:
-    """One line an hour: the bands of both demands, cores and core-hours."""
+    """Bands of both demands by hour."""
     starts = forecast.edges[:-1].tolist()
     utc = [calendar.text(moment) if calendar.is_known else "" for moment in starts]
     bands = [

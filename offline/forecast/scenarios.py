@@ -1,4 +1,4 @@
-"""Scenarios of a day, made of days of the past that are like it."""
+"""Scenarios of a day, from similar past days."""
 
 from __future__ import annotations
 
@@ -19,57 +19,55 @@ from offline.site.calendar import HOUR_S
 
 SCENARIOS = 200
 STAY_HOURS = 6
-"""A scenario stays with a past day for so many hours on average: what a day has in common stays together."""
+"""Mean hours of a scenario with the same past day."""
 
 LOW, HIGH = 0.1, 0.9
 
 
 @dataclass(frozen=True, eq=False)
 class Band:
-    """Demand by hour, each of shape (hours,): what is expected, and what nine in ten days exceed and stay below."""
+    """Demand by hour, (hours,): 10 % quantile, mean and 90 % quantile."""
 
     low: Floats
     mean: Floats
     high: Floats
 
     def hours(self, first: int, last: int) -> Band:
-        """Of the hours `[first, last)`."""
+        """The hours `[first, last)`."""
         cut = slice(first, last)
         return Band(self.low[cut], self.mean[cut], self.high[cut])
 
 
 @dataclass(frozen=True, eq=False)
 class Demand:
-    """Core demand of jobs submitted within the forecast, by hour; what was submitted before is not in it.
+    """Core demand by hour of jobs submitted within the forecast.
 
-    `in_use`: mean cores in use in the hour (its core-hours) if every job started at once, which is what a planner has
-    to provide. `submitted`: core-hours of the jobs submitted in the hour, whenever they run.
+    `in_use`: mean cores in use if jobs start at once. `submitted`: core-hours of jobs submitted in the hour.
     """
 
     in_use: Band
     submitted: Band
 
     def hours(self, first: int, last: int) -> Demand:
-        """Of the hours `[first, last)`."""
+        """The hours `[first, last)`."""
         return Demand(self.in_use.hours(first, last), self.submitted.hours(first, last))
 
 
 def expected(past: Past, donors: Donors) -> tuple[Floats, Floats]:
-    """Expected cores in use and expected core-hours submitted by coming hour: exact, no draws."""
+    """Exact expected cores in use and core-hours submitted, by hour."""
     work = _blended(np.tensordot(donors.weights, past.work, 1), donors.any_hour)
     load = _blended(np.tensordot(donors.weights, past.load, 1), donors.any_hour)
     return in_use(load.reshape(-1, load.shape[-1])), work.reshape(-1)
 
 
 def _blended(by_hour: Floats, any_hour: float) -> Floats:
-    """Hours (axis 1) shrunk to their day's mean."""
     return np.asarray((1 - any_hour) * by_hour + any_hour * by_hour.mean(axis=1, keepdims=True))
 
 
 def draw(past: Past, donors: Donors, seed: int) -> Ints:
-    """Scenarios: the past hour that stands for each coming hour, shape (scenarios, hours); one where nothing is drawn.
+    """Draw past hours for coming hours, shape (scenarios, hours); a single row for a replay.
 
-    By the hour each has the chances that `donors` says; successive hours come from the same day, by chance of another.
+    Probabilities are from `donors`. Successive hours come from the same day, until a random switch.
     """
     hours = 24 * len(donors.weights)
     count = 1 if donors.is_replay else SCENARIOS
@@ -82,7 +80,7 @@ def draw(past: Past, donors: Donors, seed: int) -> Ints:
         span = slice(24 * day, 24 * (day + 1))
         drawn[:, span] = np.searchsorted(bounds, days[:, span], side="right")
     shift = np.where(shifted < donors.any_hour, np.floor(24 * shifts), 0).astype(np.int64)
-    # Midnight always draws anew: the weights are another day's.
+    # Midnight always draws anew: the weights change.
     fresh = (starts < 1 / STAY_HOURS) | (np.arange(hours) % 24 == 0)
     since = np.maximum.accumulate(np.where(fresh, np.arange(hours), 0), axis=1)
     drawn, shift = np.take_along_axis(drawn, since, 1), np.take_along_axis(shift, since, 1)
@@ -90,7 +88,7 @@ def draw(past: Past, donors: Donors, seed: int) -> Ints:
 
 
 def bands(past: Past, donors: Donors, drawn: Ints) -> tuple[Demand, tuple[str, ...]]:
-    """The demand with its bands, and a note where there is nothing to judge a replay by."""
+    """Demand with bands, and a note on replays without a measure."""
     used, work = expected(past, donors)
     if not donors.is_replay:
         used_drawn, work_drawn = in_use(past.hourly.load[drawn]), past.hourly.work[drawn]
@@ -102,7 +100,6 @@ def bands(past: Past, donors: Donors, drawn: Ints) -> tuple[Demand, tuple[str, .
 
 
 def _band(mean: Floats, cases: Floats) -> Band:
-    """Quantiles over the cases (cases, hours), never below 0 and always around the mean."""
     if not len(cases):
         return Band(mean, mean, mean)
     low, high = np.quantile(cases, (LOW, HIGH), axis=0)
@@ -110,9 +107,8 @@ def _band(mean: Floats, cases: Floats) -> Band:
 
 
 def _replay_errors(past: Past, donors: Donors) -> tuple[Floats, Floats]:
-    """Truth less replay of the last weeks' days, had they been forecast the same way: (cases, hours) each."""
     ahead = np.arange(len(donors.weights))
-    back = past.days - donors.weights.argmax(axis=1) + ahead  # from each coming day to the past day it is
+    back = past.days - donors.weights.argmax(axis=1) + ahead  # days back from each coming day to its source
     first = max(int((back - ahead).max()), past.days - LONGEST_LOOK)
     truth = np.arange(first, past.days - len(ahead) + 1)[:, None] + ahead
     load, work = past.load, past.work
@@ -128,13 +124,13 @@ def _replay_errors(past: Past, donors: Donors) -> tuple[Floats, Floats]:
 
 
 def nearest(past: Past, demand: Demand, drawn: Ints) -> Ints:
-    """The scenario whose cores in use are nearest to the mean: the one to plan with, shape (hours,)."""
+    """Scenario nearest to the mean cores in use, shape (hours,)."""
     used = in_use(past.hourly.load[drawn])
     return np.asarray(drawn[np.abs(used - demand.in_use.mean).sum(axis=1).argmin()])
 
 
 def jobs_of(past: Past, scenario: Ints) -> Trace:
-    """The jobs of a scenario (hours,), at the same moment of the hour as in the past, with numbers of their own."""
+    """Make the jobs of a scenario (hours,)."""
     first = np.searchsorted(past.hour, scenario)
     counts = np.searchsorted(past.hour, scenario, side="right") - first
     coming = np.repeat(np.arange(len(scenario)), counts)
@@ -156,10 +152,9 @@ def jobs_of(past: Past, scenario: Ints) -> Trace:
 
 MEAN_DAYS = 7
 SPELL_DAYS, LONG_RUN_DAYS = 3.0, 28.0
-"""Half-lives: days lose weight as spells of some days do and as the long run does; namesakes as the long run alone."""
+"""Half-lives in days: recent spells and the long run. Same weekdays use only the long run."""
 
 LONGEST_LOOK = 28
-"""Days over which rhythms are judged."""
 
 MOST_ANY_HOUR = 0.5
 WEEK = 7
@@ -167,9 +162,9 @@ WEEK = 7
 
 @dataclass(frozen=True, eq=False)
 class Donors:
-    """`weights` (coming days, past days), rows sum to 1; past days in the order of time, yesterday the last.
+    """`weights` (coming days, past days), rows sum to 1, yesterday last.
 
-    A share `any_hour` of the demand of an hour comes from all hours of the past day alike, the rest from the same hour.
+    `any_hour`: share of an hour's demand spread over the past day.
     """
 
     weights: Floats
@@ -178,17 +173,17 @@ class Donors:
 
     @property
     def is_replay(self) -> bool:
-        """Whether there is nothing to draw: each coming day is one past day again."""
+        """Whether each coming day repeats a single past day."""
         return self.any_hour == 0 and bool((self.weights.max(axis=1) == 1).all())
 
 
 def previous_day(past: Past, ahead: int) -> Donors:
-    """The thesis: the last 24 hours again, on every coming day."""
+    """Thesis method: repeat the last 24 hours."""
     return Donors(_replay(past.days, [1] * ahead))
 
 
 def previous_week(past: Past, ahead: int) -> Donors:
-    """Each day's namesake of a week ago; the previous day where there is less than a week."""
+    """Repeat last week's weekday, or the previous day."""
     if past.days < WEEK:
         note = f"previous-week: less than a week of history (days: {past.days}), so the previous day is replayed"
         return Donors(_replay(past.days, [1] * ahead), notes=(note,))
@@ -196,7 +191,7 @@ def previous_week(past: Past, ahead: int) -> Donors:
 
 
 def mean(past: Past, ahead: int) -> Donors:
-    """The last seven days alike."""
+    """Weight the last seven days equally."""
     counted = min(past.days, MEAN_DAYS)
     weights = np.zeros((ahead, past.days))
     weights[:, -counted:] = 1 / counted
@@ -205,12 +200,12 @@ def mean(past: Past, ahead: int) -> Donors:
 
 
 def seasonal(past: Past, ahead: int) -> Donors:
-    """By weekday and hour, shrunk to the hour's and to the overall mean as far as the past shows no such rhythm."""
+    """Weight by weekday and hour, shrunk to overall means."""
     ago = np.arange(past.days, 0, -1)
     long_run = 0.5 ** (ago / LONG_RUN_DAYS)
     all_days = 0.5 ** (ago / SPELL_DAYS) / SPELL_DAYS + long_run / LONG_RUN_DAYS
     all_days /= all_days.sum()
-    # Square roots, or one burst would decide.
+    # Square roots reduce the effect of single bursts.
     strength = weekday_strength(np.sqrt(in_use(past.load[:, :, :24])))
     weights = np.tile(all_days, (ahead, 1))
     for day in range(ahead):
@@ -232,23 +227,22 @@ METHODS: Final[dict[str, Callable[[Past, int], Donors]]] = {
 
 
 def donors(past: Past, method: str, ahead: int) -> Donors:
-    """The donors of a method by name for so many coming days. InputError: an unknown name."""
+    """Donors of a method for `ahead` days. InputError: unknown name."""
     if method not in METHODS:
         raise InputError("method", repr(method), ", ".join(METHODS))
     return METHODS[method](past, ahead)
 
 
 def credibility(strength: float, days: float) -> float:
-    """How far a mean over `days` days of one kind is to be trusted, 0 to 1 (Bühlmann): n ρ / (n ρ + 1)."""
+    """Credibility (Bühlmann) of a mean over `days` days, 0 to 1: n ρ / (n ρ + 1)."""
     return 1.0 if np.isinf(strength) else days * strength / (days * strength + 1)
 
 
 def weekday_strength(demand: Floats) -> float:
-    """Variance between weekdays over the variance within one, of demand of shape (days, 24); 0 where none shows.
+    """Variance between weekdays over variance within, for demand (days, 24); 0 if none.
 
-    Days of one weekday differ by twice the variance within, others by twice both; lags on both sides of a week keep a
-    trend out of it. Two weeks show none: one namesake is no measure (on Curie's partition 4 a burst of one user would
-    come again each week).
+    Days of a weekday differ by twice the variance within, other days by twice the sum. Lags on both sides of a week
+    cancel trends. Two weeks are too few: on Curie's partition 4 a user's burst would repeat weekly.
     """
     recent = demand[-LONGEST_LOOK:]
     days = len(recent)
@@ -261,7 +255,7 @@ def weekday_strength(demand: Floats) -> float:
 
 
 def hour_strength(demand: Floats) -> float:
-    """Variance between the hours of the day over that within an hour; 0 where none shows or one day is no measure."""
+    """Variance between hours of the day over variance within; 0 if none."""
     recent = demand[-LONGEST_LOOK:]
     if len(recent) < 2:
         return 0.0
@@ -271,19 +265,16 @@ def hour_strength(demand: Floats) -> float:
 
 
 def _gap(demand: Floats, lag: int) -> float:
-    """Mean squared difference of days that are `lag` apart."""
     return float(np.mean((demand[lag:] - demand[:-lag]) ** 2))
 
 
 def _ratio(both: float, within: float) -> float:
-    """(both − within) / within, at least 0; infinite where nothing varies within."""
     if both <= within:
         return 0.0
     return both / within - 1 if within > 0 else float("inf")
 
 
 def _effective(weights: Floats) -> float:
-    """How many equal weights tell as much."""
     return float(weights.sum() ** 2 / (weights**2).sum())
 
 

@@ -1,4 +1,4 @@
-"""What a forecast may know: the jobs submitted before its day, by the hour. Promises to look at nothing later."""
+"""Earlier jobs by hour of submission, for forecasts."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from offline.site.calendar import DAY_S, HOUR_S
 from offline.site.history import known_ends, record_begins
 
 WINDOW_DAYS = 56
-"""Days before these are forgotten: one would count for 3 % of yesterday."""
+"""Older days would weigh 3 % of yesterday."""
 
 
 class NothingBeforeError(InputError):
-    """Too little is known before a day to forecast it."""
+    """Too little history for a forecast."""
 
 
 @dataclass(frozen=True, eq=False)
 class Hourly:
-    """Core demand of jobs by the hour of their submission.
+    """Core demand by hour of submission.
 
-    `work` (hours,) is the core-hours that those submitted in the hour run for; `load` (hours, lags) how many cores they
-    use on average in the same hour, in the next, and so on, when each starts at once.
+    `work` (hours,): core-hours of jobs submitted in the hour. `load` (hours, lags): mean cores in the same hour, the
+    next, and so on, if jobs start at once.
     """
 
     work: Floats
@@ -35,10 +35,9 @@ class Hourly:
 
 @dataclass(frozen=True, eq=False)
 class Past:
-    """The `days` whole days before `origin`: `jobs` as known at `origin`, in the order of submission.
+    """Complete days before `origin`; `jobs` as known then, in submission order.
 
-    Their runtimes are how long each ran or, where it has not ended, is expected to run. `hour` (jobs,) counts from the
-    beginning of the first day, `hourly` has `24 days` rows, and its lags reach as far as the forecast does.
+    Unfinished jobs have expected runtimes. `hour` (jobs,) counts from the first day.
     """
 
     origin: int
@@ -47,7 +46,6 @@ class Past:
     hour: Ints
     hourly: Hourly
     last_number: int
-    """The largest job number given before `origin`."""
 
     @property
     def work(self) -> Floats:
@@ -56,12 +54,12 @@ class Past:
 
     @property
     def load(self) -> Floats:
-        """Cores in use later, shape (days, 24, lags)."""
+        """Cores in use by lag, shape (days, 24, lags)."""
         return self.hourly.load.reshape(self.days, 24, -1)
 
 
 def look_back(trace: Trace, origin: int, hours: int) -> Past:
-    """What is known at `origin` for a forecast of so many hours. InputError: less than one day of jobs."""
+    """Knowledge at `origin` for a forecast of `hours` hours. InputError: less than a day of jobs."""
     before = trace.submit < origin
     if not before.any() or origin - int(trace.submit[before].min()) < DAY_S:
         known = (origin - int(trace.submit[before].min())) / HOUR_S if before.any() else 0
@@ -82,7 +80,7 @@ def look_back(trace: Trace, origin: int, hours: int) -> Past:
 
 
 def without_last(past: Past, hours: int) -> Past:
-    """The whole days that end so many hours (0 to 23) earlier, with what is known now; `past` if there is none."""
+    """Complete days that end `hours` (0 to 23) earlier; `past` if none."""
     days = past.days - (hours > 0)
     if not hours or not days:
         return past
@@ -96,14 +94,14 @@ def without_last(past: Past, hours: int) -> Past:
 
 
 def known_jobs(jobs: Trace, origin: int) -> Trace:
-    """Jobs submitted before `origin` as known then: what has not ended has an expected runtime, and no future wait.
+    """Jobs submitted before `origin` as known then, with expected runtimes.
 
-    A job whose wait is not recorded is taken to have started at once.
+    Jobs without a recorded wait count as started at once.
     """
     start = np.where(jobs.wait > 0, jobs.submit + jobs.wait, jobs.submit)
     ended = start + jobs.runtime <= origin
     run = np.minimum(jobs.runtime, jobs.walltime)
-    # A trace without requested times has the runtimes in their place, which nobody knows before a job has ended.
+    # Without requested times, a trace has runtimes instead, unknown before a job's end.
     if not ended.any() or bool((jobs.runtime == jobs.walltime)[ended].all()):
         typical = int(run[ended].mean()) if ended.any() else HOUR_S
         expected = np.maximum(typical, 2 * np.maximum(origin - start, 0))
@@ -117,7 +115,6 @@ def known_jobs(jobs: Trace, origin: int) -> Trace:
 
 
 def _expect(run: Ints, jobs: Trace, origin: int, start: Ints, ended: Bools) -> None:
-    """Replace the runs of the jobs that have not ended by what their users' last two make expect."""
     users = jobs.user.tolist()
     of_ended = [users[place] for place in np.flatnonzero(ended).tolist()]
     finish = (start + jobs.runtime)[ended]
@@ -128,7 +125,7 @@ def _expect(run: Ints, jobs: Trace, origin: int, start: Ints, ended: Bools) -> N
 
 
 def by_hour(jobs: Trace, start: int, hours: int, lags: int) -> Hourly:
-    """Demand of the jobs submitted in the `hours` from `start` on; others do not count."""
+    """Demand of jobs submitted in `hours` hours from `start` on."""
     jobs = jobs.take((jobs.submit >= start) & (jobs.submit < start + hours * HOUR_S))
     hour = (jobs.submit - start) // HOUR_S
     run = np.minimum(jobs.runtime, jobs.walltime)
@@ -142,7 +139,7 @@ def by_hour(jobs: Trace, start: int, hours: int, lags: int) -> Hourly:
 
 
 def in_use(load: Floats) -> Floats:
-    """Mean cores in use in each of the hours: shape (…, hours) of a load of shape (…, hours, lags), lags ≥ hours."""
+    """Mean cores in use (…, hours), from a load (…, hours, lags), lags ≥ hours."""
     hours = load.shape[-2]
     used = np.zeros(load.shape[:-1])
     for hour in range(hours):

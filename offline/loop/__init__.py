@@ -1,1 +1,1 @@
-"""Days in turn, each planned from what was known and lived as it really was: both halves together."""
+"""Plans and simulates successive days with real jobs."""

@@ -1,8 +1,7 @@
-"""What an export of a plan would have brought: moved to the days before it, and played under EASY with their jobs.
+"""Checks an export by a replay on earlier days under EASY.
 
-The days are played one after the other with all nodes on (`offline.loop.past_day`); from what runs and waits at each
-midnight the day is played in each mode, and by Slurm's own rule. What came of it is moved to the plan's day, to its
-weather and prices. Only what is done in the day counts: work that a mode has left for later is lost.
+Past days start from the jobs at midnight with all nodes on so far (`offline.loop.past_day`), and are played in each
+mode and under Slurm's rule. Results are moved to the plan's day, weather and prices. Only work done in the day counts.
 """
 
 from __future__ import annotations
@@ -42,15 +41,15 @@ from offline.site.history import Past, past_of, trace_that_fits
 
 MOST_DAYS: Final = 7
 BEFORE_S: Final = 28 * DAY_S
-"""What ran so long before the first of the days has no part in it."""
+"""Seconds of history in use."""
 IDLE_FACTORS: Final = (1.0, 0.5, 2.0, 4.0)
-"""Idle times of plain power saving that are tried, in break-even times."""
+"""Idle times to try, in break-even times."""
 ALL_ON: Final = "all nodes on"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The days under a rule: arrays of shape (days,). Times are means of the jobs that were submitted in a day, s."""
+    """Results of a rule by day, (days,). Times are means over jobs submitted, s."""
 
     name: str
     wait_s: Floats
@@ -58,24 +57,20 @@ class Outcome:
     delayed_share: Floats
     income: Floats
     energy_kwh: Floats
-    """Of IT and cooling."""
     profit: Floats
     wait_cost: Floats
-    """What the waits cost, by the price of an hour."""
     mode: Mode | None = None
-    """The mode that the days were played in; None: no mode that can be exported."""
     switching: Switching | None = None
-    """Of SUSPEND_TIME: its rule."""
 
     @property
     def worth(self) -> Floats:
-        """The profit less what the waits cost."""
+        """Profit minus cost of waits."""
         return self.profit - self.wait_cost
 
 
 @dataclass(frozen=True)
 class Check:
-    """Outcomes of all rules, the one with all nodes on first; `days` are the dates."""
+    """Outcomes of all rules, first all nodes on."""
 
     days: tuple[str, ...]
     outcomes: tuple[Outcome, ...]
@@ -83,11 +78,11 @@ class Check:
     notes: tuple[str, ...]
 
     def gain(self, mode: Mode) -> Floats:
-        """What a mode brings over all nodes on, less what the waits cost, by day."""
+        """A mode's daily gain over all nodes on, net of waits."""
         return self.of(mode).worth - self.outcomes[0].worth
 
     def of(self, mode: Mode) -> Outcome:
-        """The outcome of a mode that was played. Raises InputError where it was not."""
+        """A mode's outcome. Raises InputError if not played."""
         found = next((outcome for outcome in self.outcomes if outcome.mode is mode), None)
         if found is None:
             played = [outcome.mode for outcome in self.outcomes if outcome.mode is not None]
@@ -96,7 +91,7 @@ class Check:
 
     @property
     def best(self) -> Mode:
-        """The mode that is worth most on average, of several alike the first in the table."""
+        """The mode with the highest mean worth."""
         return max(self._by_mode, key=lambda mode: self._by_mode[mode])
 
     @property
@@ -104,7 +99,7 @@ class Check:
         return {one.mode: float(one.worth.mean()) for one in self.outcomes if one.mode is not None}
 
     def choice(self, mode: Mode) -> str:
-        """A line that names a mode, and how far it is from the best other one."""
+        """Compare a mode with the best other mode."""
         self.of(mode)
         others = {other: worth for other, worth in self._by_mode.items() if other is not mode}
         line = f"  mode {mode}"
@@ -116,7 +111,7 @@ class Check:
         return f"{line}: {abs(more):,.2f} {self.currency} a day {'more' if more >= 0 else 'less'} than {than}"
 
     def see_that_it_pays(self, mode: Mode) -> None:
-        """Raise LossError where the mode loses on average."""
+        """Raise LossError if the mode loses on average."""
         gain = float(self.gain(mode).mean())
         if gain < 0:
             raise LossError(
@@ -126,7 +121,7 @@ class Check:
 
     @property
     def table(self) -> list[str]:
-        """Lines for people: means of a day."""
+        """Lines with means of a day."""
         span = self.days[0] if len(self.days) == 1 else f"{len(self.days)} days, {self.days[0]} to {self.days[-1]}"
         lines = [f"  played under EASY on {span}, at the plan's weather and prices; means of a day:"]
         priced = any(outcome.wait_cost.any() for outcome in self.outcomes)
@@ -153,9 +148,9 @@ def check_export(
     plan: PlanFolder, history: Path | None, progress: Callable[[str], None] | None = None,
     wait_price: float | None = None,
 ) -> Check:  # fmt: skip
-    """Play the modes that a plan can be exported in on the days before it. Raises InputError.
+    """Play the plan's modes on earlier days. Raises InputError.
 
-    `history` stands for the one that the plan was made of, `wait_price` for its price of an hour that a job waits.
+    `history` and `wait_price` (of an hour) override the plan's.
     """
     price = plan.wait_price if wait_price is None else wait_price
     past, first_submit, now, path, platform = _past(plan, history)
@@ -194,10 +189,6 @@ def _date(plan: PlanFolder, moment: int) -> str:
 
 
 def _past(plan: PlanFolder, history: Path | None) -> tuple[Past, int, int, Path, Platform]:
-    """What ran before the plan, the first submission, when the plan was made, the file, and the machine of these jobs.
-
-    Raises InputError.
-    """
     settings, platform = plan.settings, plan.platform
     path = history or (Path(str(settings["history"])) if "history" in settings else None)
     if path is None:
@@ -224,20 +215,16 @@ def _past(plan: PlanFolder, history: Path | None) -> tuple[Past, int, int, Path,
 
 
 class _Rule(NamedTuple):
-    """A way to play a day so many seconds earlier than the plan's."""
-
     play: Callable[[int], Callable[..., PlayedDay]]
     mode: Mode | None = None
     switching: Switching | None = None
 
     @classmethod
     def of_switching(cls, mode: Mode, switching: Switching) -> _Rule:
-        """Nodes are switched when they idle."""
         return cls(lambda later: partial(play_day, switching=_earlier(switching, later)), mode, switching)
 
 
 def _rules(plan: PlanFolder) -> dict[str, _Rule]:
-    """All rules by their names in the table: plain power saving once for each idle time that is tried."""
     platform, profile = plan.platform, plan.profile
     rules = {ALL_ON: _Rule(lambda _: play_day)}
     even = break_even_seconds(platform)
@@ -255,9 +242,9 @@ def _rules(plan: PlanFolder) -> dict[str, _Rule]:
 
 
 def in_mode(plan: PlanFolder, mode: Mode, found: Check | None) -> PlanFolder:
-    """The plan as it is exported in a mode: for SUSPEND_TIME with that rule, if it was checked with the best idle time.
+    """Prepare the plan for a mode: SUSPEND_TIME gets the best checked idle time, or break-even.
 
-    Raises InputError where no node is switched.
+    Raises InputError if no node can be switched.
     """
     if mode is not Mode.SUSPEND_TIME:
         return plan
@@ -270,7 +257,6 @@ def in_mode(plan: PlanFolder, mode: Mode, found: Check | None) -> PlanFolder:
 
 
 def _earlier(rule: Switching, seconds: int) -> Switching:
-    """The same spares so much earlier."""
     spares = {
         group: StepFunction.from_steps(
             int(wanted.values[0]), zip((wanted.times[1:] - seconds).tolist(), wanted.values[1:].tolist(), strict=True)
@@ -281,7 +267,6 @@ def _earlier(rule: Switching, seconds: int) -> Switching:
 
 
 def _figures(plan: PlanFolder, played: PlayedDay, later: int, price: float) -> tuple[float, ...]:
-    """The fields of an `Outcome` after its name, of one day."""
     profile, platform, schedule = plan.profile, plan.platform, played.schedule
     conditions = Conditions(profile.edges, profile.temp_c, profile.price_per_kwh, profile.gco2_per_kwh, plan.offset)
     stated = plan.settings.get("cooling")

@@ -1,4 +1,4 @@
-"""`dardis export` from its options to a text: a plan in a format, checked before if that is asked for."""
+"""Runs `dardis export`, with an optional check."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ from offline.loop.export_check import Check, check_export, in_mode
 
 @dataclass(frozen=True)
 class PlanExport:
-    """A plan in a format, and a line for each thing to know of it."""
+    """An exported plan, with notes."""
 
     text: str
     notes: tuple[str, ...]
     check: Check | None
-    """What each mode would have brought on the days before; None: that was not asked for."""
 
     def __repr__(self) -> str:
         lines = [f"<export of {len(self.text):,} characters>", *(f"  note: {note}" for note in self.notes)]
@@ -35,10 +34,9 @@ def export_plan(
     spec: ExportSpec, load: Callable[[Path], PlanFolder], progress: Callable[[str], None] | None = None,
     checked: Callable[[Check, Mode], None] = lambda _check, _mode: None,
 ) -> PlanExport:  # fmt: skip
-    """Export a plan, to `spec.out` if that is stated. Without a format it is only checked, and the text is empty.
+    """Export a plan, to `spec.out` if stated. Without a format, only check.
 
-    `load` reads the plan; `checked` is called with the outcome of a check and the mode that is chosen. Raises
-    InputError, LossError for a mode that would have lost, OSError.
+    `checked` receives the check and the chosen mode. Raises InputError, OSError, and LossError for a losing mode.
     """
     form = _format(spec)
     plan = load(spec.plan_dir)
@@ -74,7 +72,6 @@ def export_plan(
 
 
 def _format(spec: ExportSpec) -> Format:
-    """The format, Slurm's where a plan is only to be checked. Raises InputError for options that don't go together."""
     if spec.format is None and not spec.check:
         raise InputError("dardis export", "no --format", "--format FORMAT, or --check")
     found = format_named(spec.format or "slurm", limits_only=spec.limits_only, mode=spec.mode, check=spec.check)

@@ -1,4 +1,4 @@
-"""`dardis hybrid` from its options to its folder, and its figures for a terminal."""
+"""Runs `dardis hybrid`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from offline.site.site_inputs import load_site
 
 
 def loop_options(spec: HybridSpec) -> LoopOptions:
-    """What the loop does. Raises InputError."""
+    """Options of the loop. Raises InputError."""
     planned, reactive = loop_switching(spec.switching)
     rule = {name: getattr(spec, name) for name in DayRule.model_fields}
     day = DaySpec.model_construct(switching=planned, **rule)
@@ -32,7 +32,7 @@ def loop_options(spec: HybridSpec) -> LoopOptions:
 def run_hybrid(
     request: HybridSpec, progress: SearchProgress | None, have: Objects = NOTHING
 ) -> tuple[Loop, LoopTables]:
-    """Live through the days and write the folder. Objects may stand for files. Raises InputError, OSError."""
+    """Run the days and write the folder; objects may replace files. Raises InputError, OSError."""
     options = loop_options(request)
     with LOOP_FOLDER.held(request.out, force=request.force):
         site = load_site(request, have=have)
@@ -44,7 +44,7 @@ def run_hybrid(
 
 
 def figures_for_people(summary: Mapping[str, Figure]) -> list[tuple[str, Figure]]:
-    """The few figures of summary.json that are asked for first, each with its name."""
+    """Main figures of summary.json, with names."""
     currency = summary["currency"]
 
     def told(key: str, form: str, unit: str = "") -> str:

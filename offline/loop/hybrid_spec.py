@@ -16,11 +16,11 @@ from offline.site.site_spec import SiteSpec
 
 DISPATCHER: Final = "dardis-throughput"
 SETTINGS: Final = ("backfill_scope=all-nodes",)
-"""Of that dispatcher, unless `--set` says otherwise: with the thesis's same-nodes more jobs wait for boots."""
+"""The thesis's same-nodes delays more jobs for boots."""
 
 
 class HybridSpec(DayRule, SiteSpec):
-    """Days that are planned and lived in turn, as `dardis hybrid` takes them."""
+    """Options of `dardis hybrid`."""
 
     days: Annotated[tuple[int, int], Reader(days_of), Option("UTC days, from 0, both included.", "A-B")]
     out: Annotated[Path, FILE, Option(option_texts.RESULTS, "DIR")]

@@ -1,4 +1,4 @@
-"""The loop over both halves: each day is planned from what is known, switched so, and lived as it really was."""
+"""Hybrid loop: plans each day, then simulates the real jobs."""
 
 from __future__ import annotations
 
@@ -41,18 +41,16 @@ from offline.site.calendar import DAY_S
 from offline.site.site_inputs import Site
 
 RIVAL_IDLE_S: Final = 900
-"""How long nodes idle, beside the break-even time, under the rules that the days are set beside."""
 RIVAL_SPARES: Final = (0.01, 0.03, 0.1)
-"""How many idle nodes stay on, as a share of all."""
+"""Spares of rival rules, share of all nodes."""
 
 
 @dataclass(frozen=True)
 class LoopOptions:
-    """Which UTC days (both included), under which dispatcher, and how each is planned.
+    """UTC days (both included), dispatcher, and planning options.
 
-    With `shift_h` above 0 jobs may be held for so many hours until energy is cheap. `cap` is what the cores that each
-    day aims at mean to the dispatcher, `deadlines` the rule of jobs' latest starts (None: what the trace states, else
-    the dispatcher's own).
+    `shift_h`: most hours to hold jobs for cheap energy. `cap`: effect of target cores. `deadlines`: rule for latest
+    starts (None: the trace's, otherwise the dispatcher's).
     """
 
     days: tuple[int, int]
@@ -63,18 +61,18 @@ class LoopOptions:
     cap: ProfileRule = ProfileRule.OFF
     deadlines: str | None = None
     lead_s: int = 0
-    """How long before it begins each day is planned, s."""
+    """Seconds from planning to a day's beginning."""
     reactive: Reactive | None = None
-    """The rule that switches nodes in place of the plans, whose own switching is off then."""
+    """Replaces the plans' switching."""
 
     @property
     def switching(self) -> str:
-        """Which rule switches nodes, in words."""
+        """Text of the switching rule."""
         return str(self.reactive or self.day.switching)
 
 
 def lead_of(plan_at: str) -> int:
-    """How long before midnight a time of day is, s; 0 at midnight itself. Raises InputError."""
+    """Seconds from a time of day to midnight. Raises InputError."""
     try:
         moment = datetime.strptime(plan_at, "%H:%M").replace(tzinfo=UTC)
     except ValueError:
@@ -84,7 +82,7 @@ def lead_of(plan_at: str) -> int:
 
 @dataclass(frozen=True)
 class Lived:
-    """What really happened: the schedule, who was down, how long each job waited for boots, and what it brought."""
+    """Simulation result: schedule, downtime, boot delays and account."""
 
     schedule: Schedule
     downtime: Downtime
@@ -94,9 +92,9 @@ class Lived:
 
 @dataclass(frozen=True)
 class Loop:
-    """Some days under the loop, beside the same dispatcher with all nodes on, and with clairvoyant switching of that.
+    """Result of a loop, beside all nodes on and clairvoyant switching.
 
-    Accounts are of the days alone: what runs before or after them counts nothing.
+    Accounts cover the days only.
     """
 
     site: Site
@@ -106,55 +104,53 @@ class Loop:
     target: Target
     always_on: Lived
     clairvoyant: Lived
-    """The schedule with all nodes on, with every idle gap over break-even off (`offline.onoff.spans`)."""
+    """All nodes on, except in idle gaps beyond break-even (`offline.onoff.spans`)."""
     switched: Lived
     rivals: Mapping[Reactive, Lived]
-    """The same days under rules that look at nothing but idle nodes; empty where nothing is switched."""
+    """Reactive rules; empty without switching."""
     notes: tuple[str, ...] = ()
-    """On what the cap means under this dispatcher, for people."""
 
     @property
     def share_of_bound(self) -> float | None:
-        """The gain over the clairvoyant gain; None where that is not above 0, or no node was to be switched.
+        """Gain over the clairvoyant gain; None without switching or positive clairvoyant gain.
 
-        It may exceed 1: clairvoyant switching keeps the schedule with all nodes on, and delayed jobs may run at better
-        times than there.
+        May exceed 1: delayed jobs may run at better times.
         """
         profits = (lived.account.profit for lived in (self.switched, self.always_on, self.clairvoyant))
         return self.share(*profits)
 
     def share(self, switched: float, always_on: float, clairvoyant: float) -> float | None:
-        """The same of the profits of some of the time."""
+        """Share of the bound for a part of the days."""
         if self.target.switching is None or clairvoyant <= always_on:
             return None
         return (switched - always_on) / (clairvoyant - always_on)
 
     @property
     def nodes_on(self) -> StepFunction:
-        """Nodes that were not down, over time."""
+        """Nodes up over time."""
         return nodes_up(self.switched.downtime, self.site.platform.node_count)
 
     @property
     def gain(self) -> Gain:
-        """Where the difference to all nodes on comes from."""
+        """Sources of the gain over all nodes on."""
         return gain(self.always_on.account, self.switched.account)
 
     @cached_property
     def left_on(self) -> Account:
-        """Of `switched`, had all nodes been on all the same: what is more there is what switching itself brought."""
+        """Account of the `switched` schedule with all nodes on; the difference is due to switching."""
         return _lived(
             self.site, self.conditions, self.switched.schedule, Downtime.none(), self.switched.boot_delay
         ).account
 
     def counted(self, lived: Lived) -> np.ndarray:
-        """Which jobs of a schedule were submitted in the days and ran, shape (jobs,)."""
+        """Whether jobs were submitted in the days and ran, (jobs,)."""
         schedule = lived.schedule
         inside = (schedule.submit >= self.conditions.start) & (schedule.submit < self.conditions.end)
         return np.asarray(inside & schedule.ran)
 
 
 def run_loop(site: Site, options: LoopOptions, progress: SearchProgress) -> Loop:
-    """Live through the days. Raises InputError for days without history, jobs, weather or prices."""
+    """Run the days. Raises InputError for days without history, jobs, weather or prices."""
     dispatcher = _dispatcher(options)
     switches = options.reactive is not None or options.day.switching is not SwitchingRule.OFF
     if switches and not dispatcher.setup.switches:
@@ -208,7 +204,7 @@ def run_loop(site: Site, options: LoopOptions, progress: SearchProgress) -> Loop
 
 
 def rivals_on(platform: Platform) -> tuple[Reactive, ...]:
-    """What Slurm's own power saving might be told: idle for break-even or 900 s, and several numbers of spares."""
+    """Typical rules of Slurm's power saving."""
     even = break_even_seconds(platform)
     numbers = [ceil(share * platform.node_count) for share in RIVAL_SPARES]
     rules = (Reactive(even), Reactive(RIVAL_IDLE_S), *(Reactive(even, spares) for spares in numbers))
@@ -216,7 +212,6 @@ def rivals_on(platform: Platform) -> tuple[Reactive, ...]:
 
 
 def _dispatcher(options: LoopOptions) -> Dispatcher:
-    """The dispatcher, told what the cap means. Raises InputError where both `--cap` and `--set` say it."""
     if options.cap is ProfileRule.OFF:
         return find_dispatcher(options.dispatcher, options.settings)
     for said in options.settings:
@@ -226,7 +221,6 @@ def _dispatcher(options: LoopOptions) -> Dispatcher:
 
 
 def _of_cap(cap: ProfileRule, setup: AnySetUp, jobs: Sequence[Actual]) -> tuple[str, ...]:
-    """A note where the cap is another one than its name says."""
     if cap is ProfileRule.HARD and setup.checks_starts_only:
         return (STARTS_ONLY,)
     if cap is ProfileRule.SOFT and all(job.latest is None for job in jobs):
@@ -254,7 +248,7 @@ def _lived(site: Site, conditions: Conditions, schedule: Schedule, downtime: Dow
 
 
 def joined(days: Sequence[Switching | None]) -> Switching | None:
-    """The switching of consecutive days as one, all nodes on before them; None when no day switches anything."""
+    """Join the switching of consecutive days, all nodes on before; None without any."""
     some = [day for day in days if day is not None]
     if not some:
         return None
@@ -271,7 +265,6 @@ def joined(days: Sequence[Switching | None]) -> Switching | None:
 
 
 def _one(functions: Sequence[StepFunction]) -> StepFunction:
-    """Each function from its first step on, until the next one's."""
     steps = [
         step
         for function, following in zip(functions, [*functions[1:], None], strict=True)

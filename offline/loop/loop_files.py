@@ -1,4 +1,4 @@
-"""The folder of the loop: its summary, a table by day, what online was told, what really ran, and a report."""
+"""Writes the folder of `dardis hybrid`."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ BESIDE: Final = CsvTable(
 
 
 class LoopTables(NamedTuple):
-    """The figures of summary.json, and the rows of days.csv and of beside.csv."""
+    """Figures of summary.json, rows of days.csv and beside.csv."""
 
     summary: dict[str, Figure]
     days: list[dict[str, Figure]]
@@ -80,7 +80,7 @@ class LoopTables(NamedTuple):
 
 
 def write_loop(out: Path, loop: Loop, settings: dict[str, Any], *, report: bool = True) -> LoopTables:
-    """Write all files to a folder that exists; return what they hold. Raises OSError."""
+    """Write all files and return the content. Raises OSError."""
     rows, beside = day_rows(loop), beside_rows(loop)
     summary = summary_of(loop, rows)
     found = LoopTables(summary, rows, beside)
@@ -99,7 +99,7 @@ def write_loop(out: Path, loop: Loop, settings: dict[str, Any], *, report: bool 
 
 
 def beside_rows(loop: Loop) -> list[dict[str, Figure]]:
-    """The rows of beside.csv: all nodes on, rules that look at idle nodes alone, ours, and clairvoyant switching."""
+    """Rows of beside.csv: all nodes on, reactive rules, ours, clairvoyant."""
     ours = {} if loop.options.reactive in loop.rivals else {loop.options.switching: loop.switched}
     rivals = {str(rule): lived for rule, lived in loop.rivals.items()}
     some = {ALL_ON: loop.always_on} | rivals | (ours if loop.target.switching is not None else {})
@@ -107,7 +107,6 @@ def beside_rows(loop: Loop) -> list[dict[str, Figure]]:
 
 
 def _beside(loop: Loop, name: str, lived: Lived) -> dict[str, Figure]:
-    """What the days were under a rule."""
     start, end = loop.conditions.start, loop.conditions.end
     counted = loop.counted(lived)
     delay = lived.boot_delay[counted]
@@ -125,7 +124,7 @@ def _beside(loop: Loop, name: str, lived: Lived) -> dict[str, Figure]:
 
 
 def summary_of(loop: Loop, rows: Sequence[dict[str, Figure]]) -> dict[str, Figure]:
-    """The figures of summary.json, flat; `rows` are those of days.csv."""
+    """Flat figures of summary.json."""
     told, base, most = loop.switched.account, loop.always_on.account, loop.clairvoyant.account
     counted, before = loop.counted(loop.switched), loop.counted(loop.always_on)
     ours = _beside(loop, loop.options.switching, loop.switched)
@@ -178,10 +177,7 @@ def summary_of(loop: Loop, rows: Sequence[dict[str, Figure]]) -> dict[str, Figur
 
 
 def promised(rows: Sequence[dict[str, Figure]]) -> dict[str, Figure]:
-    """The gain that plans promised, and on how many days what switching brought was within the range.
-
-    `rows` are those of days.csv.
-    """
+    """Promised gain, and days within the range."""
     keys = ("switching_gain_eur", *PROMISED)
     told = [[float(row[key] or 0) for key in keys] for row in rows if row[PROMISED[0]] is not None]
     gained, means, low, high = np.array(told).reshape(-1, len(keys)).T
@@ -193,7 +189,7 @@ def promised(rows: Sequence[dict[str, Figure]]) -> dict[str, Figure]:
 
 
 def work_around(loop: Loop) -> dict[str, Figure]:
-    """Core-hours that run and that wait when the days begin and end: who leaves more behind has earned less for it."""
+    """Core-hours of running and waiting jobs at beginning and end. Work left has earned nothing."""
     start, end = loop.conditions.start, loop.conditions.end
     moments = (("begin", loop.switched, start), ("end", loop.switched, end), ("always_on_end", loop.always_on, end))
     return {
@@ -204,7 +200,7 @@ def work_around(loop: Loop) -> dict[str, Figure]:
 
 
 def work_at(schedule: Schedule, moment: int) -> tuple[float, float]:
-    """Core-hours that the jobs still have to run which run at a moment, and those which wait."""
+    """Remaining core-hours of running and of waiting jobs."""
     cores = schedule.units * schedule.request[:, schedule.kinds.index(CORES)]
     came = schedule.ran & (schedule.submit < moment)
     runs, waits = came & (schedule.start < moment), came & (schedule.start >= moment)
@@ -213,7 +209,7 @@ def work_at(schedule: Schedule, moment: int) -> tuple[float, float]:
 
 
 def notes_of(loop: Loop) -> list[str]:
-    """What people should know of the days, each thing once: what days say alike but for figures, the first one says."""
+    """Notes without repetitions that differ only in figures."""
     over = loop.switched.account.over_limit_kwh
     broken = [f"limits on power that must be kept were exceeded by {over:.1f} kWh"] if over > 0 else []
     of_days: dict[str, str] = {}
@@ -223,29 +219,29 @@ def notes_of(loop: Loop) -> list[str]:
 
 
 def switches(loop: Loop, lived: Lived) -> int:
-    """How often a node was shut down in the days."""
+    """Number of shutdowns in the days."""
     down = lived.downtime.down
     return int(((down >= loop.conditions.start) & (down < loop.conditions.end)).sum())
 
 
 def mean_wait(lived: Lived, counted: np.ndarray) -> float | None:
-    """Mean wait of these jobs, s."""
+    """Mean wait of the counted jobs, s."""
     waits = (lived.schedule.start - lived.schedule.submit)[counted]
     return float(waits.mean()) if len(waits) else None
 
 
 def all_waits(lived: Lived, counted: np.ndarray) -> float:
-    """Waits of these jobs together, s."""
+    """Total wait of the counted jobs, s."""
     return float((lived.schedule.start - lived.schedule.submit)[counted].sum())
 
 
 def most_wait(lived: Lived, counted: np.ndarray) -> int | None:
-    """Longest wait of these jobs, s."""
+    """Longest wait of the counted jobs, s."""
     return int((lived.schedule.start - lived.schedule.submit)[counted].max()) if counted.any() else None
 
 
 def over_cap(loop: Loop) -> int | None:
-    """Core-seconds in the days above the cores to aim at; None where nobody is held to them."""
+    """Core-seconds above the target cores; None without a cap."""
     desired = loop.target.desired
     if desired is None:
         return None
@@ -255,13 +251,13 @@ def over_cap(loop: Loop) -> int | None:
 
 
 def makespan(loop: Loop, lived: Lived, counted: np.ndarray) -> int | None:
-    """From the begin of the days to the last end of a job that was submitted in them, s."""
+    """Time from the beginning to the last end, s."""
     finish = lived.schedule.finish[counted]
     return int(finish.max()) - loop.conditions.start if len(finish) else None
 
 
 def day_rows(loop: Loop) -> list[dict[str, Figure]]:
-    """The rows of days.csv."""
+    """Rows of days.csv."""
     edges = loop.conditions.edges
     profits = {name: _by_segment(getattr(loop, name).account) for name in ("switched", "always_on", "clairvoyant")}
     left_on = _by_segment(loop.left_on)
@@ -302,7 +298,6 @@ def day_rows(loop: Loop) -> list[dict[str, Figure]]:
 
 
 def _promise_of(plan: DayPlan) -> tuple[float | None, float | None, float | None]:
-    """The gain that a plan promises: expected, and the ends of its range."""
     if plan.promise is None:
         return None, None, None
     gain = plan.promise.gain
@@ -310,7 +305,7 @@ def _promise_of(plan: DayPlan) -> tuple[float | None, float | None, float | None
 
 
 def _by_segment(told: Account) -> Floats:
-    """Income less energy, cooling and CO2 of each segment; what peaks and limits cost is of no single one."""
+    """Profit without charges for peaks and limits, which belong to no segment."""
     return np.asarray(told.income - told.energy_cost - told.cooling_cost - told.co2_cost)
 
 

@@ -1,4 +1,4 @@
-"""The report of days under the loop: what is drawn, and what it says first."""
+"""The report of `dardis hybrid`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def draw(
     path: Path, loop: Loop, summary: dict[str, Figure], notes: Sequence[str],
     days: tuple[Sequence[str], Sequence[dict[str, Figure]]], beside: tuple[Sequence[str], Sequence[dict[str, Figure]]],
 ) -> None:  # fmt: skip
-    """Draw report.html of days; `days` and `beside` are columns and rows of days.csv and beside.csv. Raises OSError."""
+    """Draw report.html; `days`, `beside`: columns and rows. Raises OSError."""
     platform, conditions = loop.site.platform, loop.conditions
     rows = days[1]
     picture = LoopPicture(
@@ -63,7 +63,6 @@ def draw(
 
 
 def _points(loop: Loop, beside: Sequence[dict[str, Figure]]) -> list[tuple[str, float, float]]:
-    """Name, mean wait for boots (s) and gain of all rows that are drawn, the last two ours and clairvoyant."""
     if not loop.rivals:
         return []
     by_name = {str(row["switching"]): row for row in beside}
@@ -73,7 +72,6 @@ def _points(loop: Loop, beside: Sequence[dict[str, Figure]]) -> list[tuple[str, 
 
 
 def _spares(loop: Loop) -> StepFunction | None:
-    """Spare nodes of all groups over time."""
     switching = loop.target.switching
     if switching is None or not switching.spares:
         return None
@@ -81,7 +79,6 @@ def _spares(loop: Loop) -> StepFunction | None:
 
 
 def _promised(rows: Sequence[dict[str, Figure]]) -> list[tuple[float, float, float, float] | None]:
-    """By day what switching brought, and what its plan promised; nothing where no plan promised anything."""
     found: list[tuple[float, float, float, float] | None] = []
     for row in rows:
         brought, mean, low, high = (float(row[key] or 0) for key in ("switching_gain_eur", *PROMISED))
@@ -90,7 +87,7 @@ def _promised(rows: Sequence[dict[str, Figure]]) -> list[tuple[float, float, flo
 
 
 def first_lines(loop: Loop, summary: dict[str, Figure], beside: Sequence[dict[str, Figure]]) -> list[str]:
-    """What whoever has half a minute should know of the days: what was done, what it brought, what it cost."""
+    """Summary in three sentences: action, gain, cost."""
     told = {key: float(value) for key, value in summary.items() if isinstance(value, (int, float))}
     currency, nodes = loop.site.platform.currency, loop.site.platform.node_count
     done = f"Of {nodes} nodes {told['mean_nodes_on']:,.0f} were on on average under {summary['switching']}; "

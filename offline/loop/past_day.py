@@ -1,4 +1,4 @@
-"""Past days played again, one after the other, under EASY: each from what ran and waited when it began."""
+"""Plays past days under EASY, from the jobs at midnight."""
 
 from __future__ import annotations
 
@@ -24,37 +24,35 @@ from offline.site.calendar import DAY_S
 from offline.site.history import Past
 
 Absence = tuple[int, int, int]
-"""(from, to, node): the node holds nothing in that time."""
+"""(from, to, node)."""
 
 
 @dataclass(frozen=True)
 class PlayedDay:
-    """What came of a day on a machine; arrays of shape (jobs,): waits for boots, and who was submitted in the day."""
+    """Result of a day; `boot_delay`, `of_day` (submitted in the day): (jobs,)."""
 
     machine: Platform
     left: Past
-    """The schedule, to the end of the last job, and its jobs: the next day goes on from it."""
+    """Schedule until the last job's end."""
     downtime: Downtime
     boot_delay: Ints
     of_day: Bools
 
     @property
     def schedule(self) -> Schedule:
-        """What ran, and where."""
+        """The schedule of the day."""
         return self.left.schedule
 
 
 @dataclass(frozen=True)
 class _Runs:
-    """A job that runs at midnight, with its nodes and the units on each."""
-
     job: Actual
     nodes: Ints
     units: Ints
 
 
 class _FromMidnight:
-    """EASY that finds jobs running when it begins: they go on where they are."""
+    """EASY with jobs already running."""
 
     def __init__(self, easy: CentralDispatcher, runs: Sequence[_Runs]) -> None:
         self._easy = easy
@@ -62,7 +60,6 @@ class _FromMidnight:
         self._begun: list[Placed] = []
 
     def submit(self, job: Job, now: int) -> Rejected | None:
-        """Who runs is placed where he is."""
         one = self._runs.get(job.number)
         if one is None:
             return self._easy.submit(job, now)
@@ -71,20 +68,16 @@ class _FromMidnight:
         return None
 
     def ended(self, number: JobId, now: int) -> None:
-        """As EASY does."""
         self._easy.ended(number, now)
 
     def changed(self, change: Change, now: int) -> None:
-        """As EASY does."""
         self._easy.changed(change, now)
 
     def decide(self, now: int) -> list[Placed | Rejected | Solved]:
-        """As EASY does, beside who runs."""
         begun, self._begun = self._begun, []
         return [*begun, *self._easy.decide(now)]
 
     def wake(self) -> int:
-        """As EASY does."""
         return self._easy.wake()
 
 
@@ -92,10 +85,9 @@ def play_day(
     before: Past, arrivals: Sequence[Actual], platform: Platform, start: int, *, switching: Switching | None = None,
     closed: Sequence[Absence] = (),
 ) -> PlayedDay:  # fmt: skip
-    """Play the day that begins at `start`, after what was `before`, with all nodes up then.
+    """Play the day from `start` on, after `before`, with all nodes up.
 
-    `switching` says which nodes stay on. `closed` are times in which nodes are to be down, as reservations that leave
-    who runs alone: such a node is down when its job has ended.
+    `switching`: rule for nodes on. `closed`: planned downtime; running jobs end first.
     """
     runs = _at_midnight(before, start)
     beside = _beside_running(closed, runs, platform)
@@ -127,14 +119,13 @@ def play_day(
 
 
 def arrivals_of(past: Past, start: int) -> list[Actual]:
-    """The jobs that were submitted in the day that begins at `start`, and ran."""
+    """Jobs submitted in the day from `start` on that ran."""
     schedule = past.schedule
     comes = schedule.ran & (schedule.submit >= start) & (schedule.submit < start + DAY_S)
     return [past.jobs[place] for place in np.flatnonzero(comes).tolist()]
 
 
 def _at_midnight(past: Past, start: int) -> list[_Runs]:
-    """Who runs when the day begins; each is submitted then, and has the rest of its walltime."""
     schedule, runs = past.schedule, []
     for place in np.flatnonzero(schedule.ran & (schedule.start < start) & (schedule.finish > start)).tolist():
         job, finish = past.jobs[place], int(schedule.finish[place])
@@ -146,7 +137,6 @@ def _at_midnight(past: Past, start: int) -> list[_Runs]:
 
 
 def _to_come(past: Past, arrivals: Sequence[Actual], start: int) -> list[Actual]:
-    """Who waits when the day begins, and may start then, and who is submitted in it; nobody follows anybody."""
     schedule = past.schedule
     waits = schedule.ran & (schedule.submit < start) & (schedule.start >= start)
     told = [past.jobs[place] for place in np.flatnonzero(waits).tolist()]
@@ -157,7 +147,6 @@ def _to_come(past: Past, arrivals: Sequence[Actual], start: int) -> list[Actual]
 
 
 def _after_running(closed: Sequence[Absence], runs: Sequence[_Runs]) -> list[Absence]:
-    """Times down that begin when whoever ran on the node at midnight has ended."""
     over: dict[int, int] = {}
     for one in runs:
         for node in one.nodes.tolist():
@@ -167,7 +156,7 @@ def _after_running(closed: Sequence[Absence], runs: Sequence[_Runs]) -> list[Abs
 
 
 def _beside_running(closed: Sequence[Absence], runs: Sequence[_Runs], platform: Platform) -> list[Maintenance]:
-    """While nodes are to be down, but some run there since before midnight: room for these alone, while each lasts."""
+    """Reserve the rest of a node in planned downtime while earlier jobs run."""
     windows = []
     for begin, end, node in closed:
         here = [
@@ -185,7 +174,6 @@ def _beside_running(closed: Sequence[Absence], runs: Sequence[_Runs], platform: 
 
 
 def _kept_of(node: int, start: int, end: int, platform: Platform) -> Ints:
-    """The most that a node holds less in that time because of the site's own maintenance and reservations, by kind."""
     capacity = platform.capacity[node]
     windows = [one for one in platform.maintenance if node in one.nodes and one.start < end and start < one.end]
     kept = [
@@ -196,7 +184,7 @@ def _kept_of(node: int, start: int, end: int, platform: Platform) -> Ints:
 
 
 def _until_over(one: _Runs, closed: Sequence[Absence]) -> _Runs:
-    """With no more walltime than it takes, if it ends while a node of its is to be down: nobody waits there."""
+    """Cut the walltime of a job that ends in planned downtime."""
     over = one.job.submit + one.job.duration
     if not any(begin < over < end and node in one.nodes for begin, end, node in closed):
         return one
@@ -205,7 +193,6 @@ def _until_over(one: _Runs, closed: Sequence[Absence]) -> _Runs:
 
 
 def _windows(closed: Sequence[Absence]) -> list[Maintenance]:
-    """The same as maintenance, nodes of one time together."""
     nodes: dict[tuple[int, int], list[int]] = {}
     for begin, end, node in closed:
         nodes.setdefault((begin, end), []).append(node)
@@ -213,13 +200,12 @@ def _windows(closed: Sequence[Absence]) -> list[Maintenance]:
 
 
 def _downtime(closed: Sequence[Absence], platform: Platform) -> Downtime:
-    """Nodes down in these times, where they last for a shut-down and a boot."""
     boot_s, shutdown_s = boot_and_shutdown(platform)
     return Downtime.of((node, a, b) for a, b, node in closed if b - a >= shutdown_s[node] + boot_s[node])
 
 
 def _until_closed(one: _Runs, platform: Platform, lead_s: int) -> _Runs:
-    """With a walltime after which none of its nodes is closed for `lead_s`: they were not when it was started."""
+    """Cut the walltime so that no node closes within `lead_s` of the end."""
     asked = one.job.asked
     begins = [begin for node in one.nodes.tolist() for begin, _ in platform.closed_spans(node) if begin > asked.submit]
     left = min([asked.walltime, *(begin - lead_s - asked.submit for begin in begins)])
@@ -227,14 +213,13 @@ def _until_closed(one: _Runs, platform: Platform, lead_s: int) -> _Runs:
 
 
 def _within_room(runs: Sequence[_Runs], platform: Platform) -> list[_Runs]:
-    """Running jobs with walltimes that end where a node has no more room for all of them.
+    """Cut walltimes of running jobs where a node lacks room.
 
-    A window can take a part of a node, since a job still runs there. The reservation of another job on that node may
-    reach into the window, although the job itself ends before it. First each job takes its nodes for its runtime. Then
-    each reservation, in the order of `runs`, reaches as far as the nodes have room.
+    Reservations may reach into a window although jobs end earlier. First each job takes its nodes for its runtime. Then
+    each reservation, in the order of `runs`, extends as far as possible.
     """
     room: dict[int, list[tuple[int, int, Ints]]] = {}
-    """By node: (from, to, resources that windows and running jobs take)."""
+    """By node: (from, to, resources in use)."""
     used = {node for one in runs for node in one.nodes.tolist()}
     for window in platform.maintenance:
         for node in used.intersection(window.nodes):
@@ -270,7 +255,6 @@ def _within_room(runs: Sequence[_Runs], platform: Platform) -> list[_Runs]:
 
 
 def _first_lack(taken: Sequence[tuple[int, int, Ints]], most: Ints, start: int, end: int) -> int:
-    """First moment of `[start, end)` at which more than `most` is taken of a node; `end` if there is none."""
     near = [one for one in taken if one[0] < end and start < one[1]]
     for at in sorted({max(start, since) for since, _, _ in near}):
         if (sum(less for since, until, less in near if since <= at < until) > most).any():

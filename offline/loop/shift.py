@@ -1,4 +1,4 @@
-"""Holds jobs for hours in which energy is cheap: opt-in, since whoever submitted them waits."""
+"""Holds jobs until energy is cheap; opt-in, because users wait."""
 
 from __future__ import annotations
 
@@ -18,17 +18,16 @@ from offline.site.history import predictor_of
 from offline.site.site_inputs import Site
 
 GRAIN_S = 900
-"""How far apart the starts are that are looked at."""
+"""Seconds between candidate starts."""
 HOUR_OF_WAITING = 0.02
-"""What an hour of a job's waiting has to save, in money: so the few jobs are held that use nearly all of the energy."""
+"""Least savings for an hour of waiting, in money; holds only the few jobs with most of the energy."""
 
 
 def shifted(site: Site, jobs: Sequence[Actual], past: Schedule, days: tuple[int, int], hours: float) -> list[Actual]:
-    """The jobs, those submitted in the days with the earliest start within so many hours that is worth waiting for.
+    """Set the earliest start of the days' jobs to the cheapest time within `hours`.
 
-    What a start costs is its energy, CO2 included, and the cooling that it adds at half of full load, over the time
-    that the job is expected to run, a core drawing its share of a busy node. Nothing is held beyond the days, whose
-    prices are known. The best start saves most beside `HOUR_OF_WAITING`. Deadlines stay.
+    The cost is energy with CO2, plus cooling at half load, over the expected runtime. A core draws its share of a busy
+    node. Starts stay within the days with known prices. Waiting costs `HOUR_OF_WAITING`. Deadlines stay.
     """
     start, end = site.calendar.day(days[0])[0], site.calendar.day(days[1])[1]
     conditions = site.conditions(days[0], days[1] - days[0] + 1)
@@ -55,5 +54,4 @@ def shifted(site: Site, jobs: Sequence[Actual], past: Schedule, days: tuple[int,
 
 
 def _per_watt(starts: Ints, length: int, edges: Ints, area: Floats) -> Floats:
-    """What a watt costs from each start on for so many seconds."""
     return np.asarray(np.interp(starts + length, edges, area) - np.interp(starts, edges, area))

@@ -1,1 +1,1 @@
-"""Which nodes are shut down and turned on, and when; pure functions of schedules and demand."""
+"""Shutdown and boot times of nodes, as pure functions."""

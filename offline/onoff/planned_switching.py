@@ -1,4 +1,4 @@
-"""Which nodes are off, and when: as many as the demand allows, counted by dynamic programming."""
+"""Plans the downtime of nodes by dynamic programming."""
 
 from __future__ import annotations
 
@@ -22,21 +22,18 @@ from offline.onoff.spans import Spans, idle_gaps
 from offline.site.calendar import DAY_S
 
 STEP_S = 300
-"""The step in which numbers of nodes are planned, where no stay must be longer."""
+"""In s, unless minimum stays are longer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reserve:
-    """Nodes to keep on beyond the busy ones: so many spares, and a share of those that no job uses (70 and 50 % rules).
-
-    The larger of both counts.
-    """
+    """Nodes to keep on: the larger of spares and a share of unused nodes (70 and 50 % rules)."""
 
     spares: StepFunction
     share_of_unused: float = 0.0
 
     def need(self, busy: StepFunction, count: int) -> StepFunction:
-        """Nodes to keep on over time, of `count`, when so many are busy."""
+        """Nodes to keep on over time, of `count`."""
 
         def kept(in_use: Ints, spares: Ints) -> Ints:
             share = np.ceil((count - in_use) * self.share_of_unused - 1e-9).astype(np.int64)
@@ -46,7 +43,7 @@ class Reserve:
 
 
 class NodeSwitch(NamedTuple):
-    """One row of `onoff.csv`: what is done to a node, `off` or `on`. A node turned on is up one boot time later."""
+    """A row of `onoff.csv`: `off` or `on`. Boots take the boot time."""
 
     time_s: int
     node: int
@@ -61,14 +58,12 @@ def plan_switching(
     limits: Limits,
     off: dict[int, int] | None = None,
 ) -> Downtime:
-    """When each node is down during `joule_cost`, for a plan in which nodes are busy as `busy` says.
+    """Plan the downtime of nodes during `joule_cost`, with nodes busy as in `busy`.
 
-    `off` has the nodes that are off when it begins, and when each can be up at the earliest: no job is on it before.
-
-    For each group in `reserves` that is not `always_on`, `nodes_on` finds how many nodes to keep on at each step of
-    `STEP_S` (or longer, if stays must be); then the longest idle gaps take what may be off. A node is up when its next
-    reservation begins. All other nodes are up at the start. Raises InputError for a demand that can't be met, and for a
-    plan in which a node is switched more often than `limits.most_switches` in a day.
+    `off`: nodes off at first, with earliest up times. For each switchable group in `reserves`, `nodes_on` finds the
+    number of nodes on in each step of `STEP_S` (or longer for minimum stays). Then the longest idle gaps become
+    downtime. Nodes are up before reservations. Raises InputError for an infeasible demand, or more than
+    `limits.most_switches` in a day.
     """
     start, end = joule_cost.start, joule_cost.end
     off = off or {}
@@ -101,15 +96,14 @@ def plan_switching(
 def _floor(
     need: StepFunction, count: int, joule_cost: Series, power: NodePower, limits: Limits, on_before: int
 ) -> StepFunction:
-    """How many nodes to keep on: optimal for the most that is needed in each step."""
     start, end = joule_cost.start, joule_cost.end
     step_s = max(STEP_S, limits.step_s(power))
     if end - start < step_s:
         return StepFunction.from_steps(count, [])
     edges = start + step_s * np.arange((end - start) // step_s + 1)
-    edges[-1] = end  # what is left of a step makes the last one longer
+    edges[-1] = end  # the last step takes the rest
     most = need.max_over(edges[:-1], edges[1:])
-    if on_before < count:  # no more than can be booted until then
+    if on_before < count:  # limited by boots until then
         most = np.minimum(most, on_before + int(limits.on_per_min * step_s / 60) * np.arange(1, len(edges)))
     on = nodes_on(most, edges, joule_cost.means(edges), count, power, limits, on_before)
     return StepFunction.from_steps(count, zip(edges[:-1].tolist(), on.tolist(), strict=True))
@@ -119,10 +113,9 @@ def _taken(
     gaps: Spans, floor: StepFunction, count: int, window: tuple[int, int], least_s: int, min_on_s: int,
     off: dict[int, int],
 ) -> list[tuple[int, int, int]]:  # fmt: skip
-    """Times down (node, down, up) within gaps, the longest first, that leave the nodes on that `floor` asks for.
+    """Choose downtimes (node, down, up) within gaps, longest first, with `floor` nodes on.
 
-    Those that are `off` come before them all: each stays so from the start for as long as may be, and at least until
-    it can be up.
+    Nodes in `off` come first, and stay off as long as possible, at least until their earliest up times.
     """
     start, end = window
     shut = np.minimum(gaps.end, end)
@@ -153,10 +146,7 @@ def _taken(
 def _to_reservations(
     taken: list[tuple[int, int, int]], gaps: Spans, need: StepFunction, count: int, end: int, limits: Limits
 ) -> list[tuple[int, int, int]]:
-    """The same times down, where they stop within a step of a job on the node extended up to it, as far as needs allow.
-
-    So a node is turned on one boot time before a reservation, not at the step before it.
-    """
+    """Extend downtimes to jobs less than a step away: just-in-time boots."""
     gap_of: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for node, start, until in zip(gaps.node.tolist(), gaps.start.tolist(), gaps.end.tolist(), strict=True):
         gap_of[node].append((start, until))
@@ -170,7 +160,6 @@ def _to_reservations(
         room[np.searchsorted(times, down) : np.searchsorted(times, up)] -= 1
 
     def granted(node: int, since: int, until: int) -> bool:
-        """Whether the node may be down in `[since, until)`, too; if so, it is."""
         span = slice(*np.searchsorted(times, [since, until]).tolist())
         near = any(since < u + limits.min_on_s and d < until + limits.min_on_s for d, u in stays[node])
         may = 0 < until - since < STEP_S and not near and bool((room[span] > 0).all())
@@ -188,7 +177,6 @@ def _to_reservations(
 
 
 def _runs(free: Bools) -> Iterator[tuple[int, int]]:
-    """Where `free` holds without a break, as half-open ranges."""
     turns = np.flatnonzero(np.diff(np.concatenate([[False], free, [False]])))
     return zip(turns[::2].tolist(), turns[1::2].tolist(), strict=True)
 
@@ -196,9 +184,9 @@ def _runs(free: Bools) -> Iterator[tuple[int, int]]:
 def _ramped(
     taken: list[tuple[int, int, int]], power: NodePower, limits: Limits, start: int, off: dict[int, int]
 ) -> Iterator[tuple[int, int, int]]:
-    """The same times down with no more switches a minute than allowed: some begin later, some end earlier.
+    """Delay shutdowns and advance boots to respect rates.
 
-    Who is `off` at the start need not be shut down; nobody is booted before it, as many as there are at it.
+    Nodes `off` at the start need no shutdown. Boots at the start are unlimited.
     """
     downs, boots = _Ramp(limits.off_per_min), _Ramp(limits.on_per_min)
     stays = {(node, start) for node in off}
@@ -212,15 +200,13 @@ def _ramped(
 
 
 class _Ramp:
-    """Hands out moments, so many a minute (or one in several minutes)."""
-
     def __init__(self, per_min: float) -> None:
         self._slot_s = 60 if per_min >= 1 else ceil(60 / per_min)
         self._most = max(int(per_min), 1)
         self._used: dict[int, int] = {}
 
     def at(self, wished: int, way: int) -> int:
-        """The wished moment, or the nearest free one later (`way` 1) or earlier (-1)."""
+        """Nearest free time, later (`way` 1) or earlier (-1)."""
         slot = wished // self._slot_s
         while self._used.get(slot, 0) >= self._most:
             slot += way
@@ -230,7 +216,7 @@ class _Ramp:
 
 
 def refuse_many_switches(downtime: Downtime, platform: Platform, most: int) -> None:
-    """Raise InputError when a node is shut down or turned on more than `most` times in any 86,400 s."""
+    """Raise InputError for more than `most` switches of a node in 86,400 s."""
     switches: dict[int, list[int]] = defaultdict(list)
     for switch in switch_table(downtime, platform):
         switches[switch.node].append(switch.time_s)
@@ -244,7 +230,7 @@ def refuse_many_switches(downtime: Downtime, platform: Platform, most: int) -> N
 
 
 def switch_table(downtime: Downtime, platform: Platform) -> list[NodeSwitch]:
-    """What to do and when, by (time, node): nodes are turned on one boot time before they are up."""
+    """Actions by (time, node); boots begin a boot time before `up`."""
     boot_s = MachinePower.of_platform(platform).boot_s
     table = []
     for node, down, up in downtime.rows:
@@ -256,17 +242,17 @@ def switch_table(downtime: Downtime, platform: Platform) -> list[NodeSwitch]:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How fast and how often nodes may be switched."""
+    """Limits on rate and number of switches."""
 
     off_per_min: float = 60.0
     on_per_min: float = 300.0
     min_on_s: int = 0
     min_off_s: int = 0
     most_switches: int = 48
-    """Shut-downs and turn-ons of one node in any day (86,400 s); a plan with more is refused."""
+    """Of a node in any 86,400 s."""
 
     def step_s(self, power: NodePower) -> int:
-        """The shortest step at which whatever numbers are chosen can be kept by real nodes: no stay is cut short."""
+        """Shortest step at which no stay is cut short."""
         return max(self.min_on_s, self.min_off_s, power.shutdown_s + power.boot_s, 1)
 
 
@@ -274,14 +260,12 @@ def nodes_on(
     need: Ints, edges: Ints, joule_cost: Floats, count: int, power: NodePower, limits: Limits,
     on_before: int | None = None,
 ) -> Ints:  # fmt: skip
-    """How many of `count` nodes to keep on in each step `[edges[i], edges[i+1])`, shape (steps,), at least `need[i]`.
+    """Optimal number of nodes on in steps `[edges[i], edges[i+1])`, shape (steps,), at least `need[i]`.
 
-    `joule_cost` (steps,) is what a joule costs then, cooling included; below 0 it pays to keep nodes on, yet boots are
-    never a gain. A node that is on in a step and was not before has booted in the step before; one that is not any more
-    shuts down at the step's beginning. `on_before` nodes are on before the first step (None: all). The numbers are
-    optimal: nothing that keeps within the limits costs less in these steps. Raises InputError when the need is beyond
-    the nodes, or rises faster than nodes may be turned on; ValueError for steps shorter than `limits.step_s`, at which
-    stays could be cut short.
+    `joule_cost` (steps,): cost of a joule with cooling. Below 0, nodes on pay; boots never pay. Boots happen in the
+    step before, shutdowns at a step's beginning. `on_before`: nodes on before the first step (None: all). Raises
+    InputError if the need exceeds the nodes or rises faster than boots allow; ValueError for steps shorter than
+    `limits.step_s`.
     """
     lengths = np.diff(edges)
     if len(lengths) and lengths.min() < limits.step_s(power):
@@ -314,10 +298,10 @@ def nodes_on(
 
 
 def _step(cost: Floats, up: float, down: float, most_on: int, most_off: int) -> tuple[Floats, Ints]:
-    """The least cost of reaching each number of nodes, and the number it comes from.
+    """Least cost of each number of nodes, and the previous number.
 
-    Costs are convex in the number (the sum of convex costs and straight ones, on a range), so among the numbers from
-    which one may come the best is the one next to the best of all.
+    Costs are convex in the number, as sums of convex and linear costs. So the best feasible previous number is nearest
+    to the unconstrained optimum.
     """
     every = np.arange(len(cost))
     from_below = cost - up * every

@@ -1,12 +1,11 @@
-"""What keeping spare nodes on would have brought and cost in a past schedule: exact for the rule as stated below.
+"""Exact savings and delays of an idle reserve over a past schedule.
 
-The rule (of one node group): jobs take the node that idled last; so many idle nodes are kept on as spares; a further
-node is shut down once it has held no job for `idle_s`; when spares are used, others are booted at once. A job that
-needs a node which is not up waits until it is, and that moves nothing else.
+Rule for a node group: jobs take the most recently idle node. A number of idle nodes stays on as spares. Other nodes
+shut down after `idle_s` without a job. Boots replace used spares at once. Jobs wait for nodes that are not up; other
+jobs do not move.
 
-Then the group's nodes are layers: the l-th one is busy exactly while l nodes or more are. Nodes on or booting are
-`min(count, max(most nodes busy in the last idle_s, busy + spares))`, and a layer is up once it has been on for the
-boot time. So no events need to be played; all is arithmetic on step functions.
+Layer l of the group is busy while at least l nodes are. Nodes on or booting are `min(count, max(most nodes busy in the
+last idle_s, busy + spares))`. A layer is up after a boot time on.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ from offline.onoff.spans import Busy, busy_spans_of
 
 @dataclass(frozen=True)
 class Demand:
-    """The nodes that jobs took in one node group. Arrays have shape (job starts,), ascending by start.
+    """Demand for nodes of a group. Arrays (job starts,), ascending by start.
 
-    `level` is how many nodes are busy right after a job's start (with those that start with it and before it), 0 where
-    the job found no node idle: it shares nodes that were busy.
+    `level`: nodes busy right after the job's start, with simultaneous starts before it; 0 if the job uses only busy
+    nodes.
     """
 
     count: int
@@ -38,7 +37,7 @@ class Demand:
     level: Ints
 
     def before(self, end: int) -> Demand:
-        """What of it was known by `end`: the starts before; nodes are busy as long as they were."""
+        """Demand known by `end`."""
         first = int(np.searchsorted(self.start, end))
         last = int(np.searchsorted(self.busy.times, end))
         busy = StepFunction(self.busy.times[:last], self.busy.values[:last])
@@ -46,7 +45,7 @@ class Demand:
 
 
 def demands_of(schedule: Schedule, platform: Platform) -> dict[int, Demand]:
-    """The demand of every node group in a finished schedule."""
+    """Demand of every node group in a finished schedule."""
     busy = busy_spans_of(schedule)
     job = schedule.placed.job_of
     job_group, busy_group = platform.group_of_node[schedule.placed.nodes], platform.group_of_node[busy.node]
@@ -59,12 +58,11 @@ def demands_of(schedule: Schedule, platform: Platform) -> dict[int, Demand]:
 
 
 def _demand(count: int, spans: Busy, jobs: Ints, start: Ints) -> Demand:
-    """The demand of a group: its busy spans, the jobs that have nodes there, and the starts of all jobs."""
     jobs = jobs[np.lexsort((jobs, start[jobs]))]
     busy = StepFunction.from_spans(spans.start, spans.end)
     fresh = np.bincount(spans.opener, minlength=len(start))[jobs]
     begins = start[jobs]
-    # Nodes busy when all that starts at this instant has started, less what starts after the job.
+    # Nodes busy after all starts of this instant, minus nodes of later jobs.
     so_far = np.cumsum(fresh)
     last_of_instant = np.searchsorted(begins, begins, side="right") - 1
     level = busy.at(begins) - (so_far[last_of_instant] - so_far)
@@ -73,32 +71,32 @@ def _demand(count: int, spans: Busy, jobs: Ints, start: Ints) -> Demand:
 
 @dataclass(frozen=True)
 class Replay:
-    """What came of a number of spares over `[edges[0], edges[-1])`, by span between edges and by job start."""
+    """Result of a number of spares over `[edges[0], edges[-1])`."""
 
     saved_j: Floats
-    """Energy saved in each span against all nodes on, by not idling, less that of boots and shut-downs; (spans,)."""
+    """Energy saved over all nodes on, net of switching; (spans,)."""
     boots: Ints
     delay: Ints
-    """How long each job start of the window waits for a boot, s."""
+    """Boot delays of job starts, s."""
     nodes_on: StepFunction
-    """Nodes that are on or booting, from a boot before the window on."""
+    """Nodes on or booting, from a boot time before the window."""
 
     @property
     def mean_delay_s(self) -> float:
-        """Mean over all jobs of the window, those that do not wait included."""
+        """Mean delay over all jobs."""
         return float(self.delay.mean()) if len(self.delay) else 0.0
 
     @property
     def delayed_share(self) -> float:
-        """Share of the jobs that wait for a boot."""
+        """Share of delayed jobs."""
         return float((self.delay > 0).mean()) if len(self.delay) else 0.0
 
 
 class PastDemand:
-    """A group's demand over `[edges[0], edges[-1])`, prepared so that many numbers of spares can be replayed."""
+    """A group's demand over `[edges[0], edges[-1])`, prepared for replays."""
 
     def __init__(self, demand: Demand, power: NodePower, idle_s: int, edges: Ints) -> None:
-        """`edges` (spans + 1,) are times at which results are cut, and spares may change."""
+        """`edges` (spans + 1,): cuts of results and of spares."""
         self.demand, self.power, self.edges = demand, power, edges
         times = demand.busy.times[1:]
         grid = np.concatenate([edges, times, times + idle_s])
@@ -114,7 +112,7 @@ class PastDemand:
         self._pair_job, self._pair_piece = self._looks_back()
 
     def _looks_back(self) -> tuple[Ints, Ints]:
-        """Every (job that takes idle nodes, piece of time within a boot before its start), by job, then time."""
+        """(job with idle nodes, piece of time within a boot before), by job, then time."""
         takes = np.flatnonzero(self._level)
         since, until = self.start[takes] - self.power.boot_s, self.start[takes]
         first = np.searchsorted(self._ends, since, side="right")
@@ -123,7 +121,7 @@ class PastDemand:
         return np.repeat(takes, lengths), indexes_of(first, lengths)
 
     def replay(self, spares: Ints | int, floors: Ints | int = 0) -> Replay:
-        """Keep so many spares on, and so many nodes at least: one number, or one for each span."""
+        """Replay spares and a floor of nodes on."""
         kept, least = np.broadcast_arrays(spares, floors, self.edges[:-1])[:2]
         place = np.maximum(self._span, 0)
         wished = np.maximum(self._busy + kept[place], least[place])
@@ -141,9 +139,9 @@ class PastDemand:
         return Replay(np.asarray(saved, dtype=np.float64), boots, self._delays(on), nodes_on)
 
     def _delays(self, on: Ints) -> Ints:
-        """How long after its start the last node of each job is up, given the nodes on or booting by piece of time."""
+        """Delay until each job's last node is up."""
         short = on[self._pair_piece] < self._level[self._pair_job]
         begun = np.full(len(self.start), NO_TIME, dtype=np.int64)
-        # The last piece that lacks the job's highest layer: its boot begins when that piece ends.
+        # The boot of a job's highest layer begins when the last piece without that layer ends.
         np.maximum.at(begun, self._pair_job[short], self._ends[self._pair_piece[short]])
         return np.maximum(np.minimum(begun, self.start) + self.power.boot_s - self.start, 0)

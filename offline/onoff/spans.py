@@ -1,4 +1,4 @@
-"""When each node is busy, idles or is up, and the clairvoyant switching of a schedule."""
+"""Busy, idle and up times of nodes, and clairvoyant switching."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dardis.power.node_power import MachinePower
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """Arrays of one shape: node `node[i]` during `[start[i], end[i])`. By (node, start); a node's spans don't touch."""
+    """Node `node[i]` during `[start[i], end[i])`, by (node, start). A node's spans do not touch."""
 
     node: Ints
     start: Ints
@@ -26,23 +26,20 @@ class Spans:
 
 @dataclass(frozen=True, slots=True)
 class Busy(Spans):
-    """When nodes hold a job; `opener` is the index of the job that found the node idle (the first of several)."""
+    """Spans with jobs. `opener`: index of the first job."""
 
     opener: Ints
 
 
 def busy_spans(start: Ints, finish: Ints, placed: Placements) -> Busy:
-    """Busy spans when job i runs on its nodes during `[start[i], finish[i])`.
-
-    A job without nodes occupies none, whatever its times.
-    """
+    """Busy spans of nodes with job i during `[start[i], finish[i])`."""
     job = placed.job_of
     order = np.lexsort((job, start[job], placed.nodes))
     job, node = job[order], placed.nodes.astype(np.int64)[order]
     if len(job) == 0:
         return Busy(job, job, job, job)
     begin, end = start[job], finish[job]
-    # How far a node is taken so far: a running maximum that a new node begins anew, as its numbers are all larger.
+    # End of a node's use so far, as a running maximum; `base` separates nodes by larger numbers.
     base = node * (int(end.max()) - int(begin.min()) + 1)
     reach = np.maximum.accumulate(end + base) - base
     opens = np.ones(len(job), dtype=np.bool_)
@@ -58,22 +55,21 @@ def busy_spans_of(schedule: Schedule) -> Busy:
 
 
 def nodes_up(downtime: Downtime, node_count: int) -> StepFunction:
-    """How many nodes are not down, over time."""
+    """Nodes up over time."""
     off = StepFunction.from_spans(downtime.down, downtime.up)
     return StepFunction(off.times, node_count - off.values)
 
 
 def idle_gaps(busy: Spans, node_count: int, start: int, end: int) -> Spans:
-    """When nodes hold no job, as far as it meets `[start, end)`.
+    """Spans without jobs that meet `[start, end)`.
 
-    A gap begins at `start` at the earliest; it ends when the node's next job begins, which may be after `end`, or is
-    `FOREVER` if there is none.
+    Gaps begin at `start` at the earliest, and end at the node's next job (possibly after `end`) or at `FOREVER`.
     """
     every = np.arange(node_count)
     node = np.concatenate([every, busy.node])
     begins = np.concatenate([np.full(node_count, start), np.maximum(busy.end, start)])
     ends = np.concatenate([busy.start, np.full(node_count, FOREVER)])
-    # The gap after a node's i-th span (its 0-th: from the start on) ends at its next span.
+    # The gap after a node's i-th span ends at the next span. The 0-th gap begins at the start.
     after = np.argsort(node, kind="stable")
     before = np.argsort(np.concatenate([busy.node, every]), kind="stable")
     gap = Spans(node[after], begins[after], ends[before])
@@ -82,10 +78,10 @@ def idle_gaps(busy: Spans, node_count: int, start: int, end: int) -> Spans:
 
 
 def clairvoyant(schedule: Schedule, platform: Platform, start: int, end: int) -> Downtime:
-    """Down in every idle gap of `[start, end)` in which that saves energy; boots end exactly when the next job starts.
+    """Downtimes in every idle gap of `[start, end)` with energy savings; boots end just in time.
 
-    All nodes are up at `start`. A gap that reaches beyond `end` counts as far as it lies within: after its last job a
-    node is not booted again. Groups that are `always_on`, and nodes that idle for nothing, stay on.
+    All nodes are up at `start`. Gaps beyond `end` count until `end`, without a boot. Groups that are `always_on` stay
+    on.
     """
     machine = MachinePower.of_platform(platform)
     gaps = idle_gaps(busy_spans_of(schedule), platform.node_count, start, end)
@@ -95,7 +91,7 @@ def clairvoyant(schedule: Schedule, platform: Platform, start: int, end: int) ->
 
 
 def saved_j(machine: MachinePower, gaps: Spans, end: int) -> Floats:
-    """Energy (J) that being down in each gap saves against idling, of what is spent before `end`."""
+    """Energy (J) saved by downtime in each gap, before `end`."""
     node, length = gaps.node, gaps.end - gaps.start
 
     def within(since: Ints | int, until: Ints) -> Ints:

@@ -1,1 +1,1 @@
-"""Plans a day's jobs for profit: the thesis's rules and greedy searches (chapter 6), and from the best of them ours."""
+"""Plans a day's jobs for profit: rules and greedy searches of the thesis (chapter 6), then our search."""

@@ -1,4 +1,4 @@
-"""How much a search may do, whom it tells how far it is, and when it must end."""
+"""Budget, progress and stopping of a search."""
 
 from __future__ import annotations
 
@@ -11,44 +11,43 @@ from dardis.engine.clock import monotonic_s
 from offline.planner.day_problem import StoppedBy
 
 SearchProgress = Callable[[str, float | None, float | None], None]
-"""Told what is being done, the best profit so far and the bound (None: none yet)."""
+"""Receives activity, best profit and bound, if any."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """Bounds of a search. `iterations` is its own count, so that it ends the same wherever it runs."""
+    """Size of a search, independent of the machine."""
 
     iterations: int
     seed: int = 1
 
 
 def tell_nobody(doing: str, best: float | None, bound: float | None) -> None:
-    """Let progress pass."""
+    """Ignore progress."""
 
 
 def never() -> bool:
-    """Let the search go on."""
+    """Never stop."""
     return False
 
 
 @dataclass
 class Watch:
-    """Shows progress and says when to stop: `guard_s` after it was made, by the clock, or when `stop` says so."""
+    """Reports progress, and stops a search after `guard_s` seconds or by `stop`."""
 
     guard_s: float = math.inf
     progress: SearchProgress = tell_nobody
     stop: Callable[[], bool] = never
     stopped_by: StoppedBy = field(default=StoppedBy.DONE, init=False)
-    """Why the search had to end early; DONE while it has not."""
     _began: float = field(default_factory=monotonic_s, init=False)
 
     @property
     def left_s(self) -> float:
-        """Seconds until the guard fires."""
+        """Seconds until the time limit."""
         return self._began + self.guard_s - monotonic_s()
 
     def over(self) -> bool:
-        """Whether the search must end now."""
+        """Whether the search must end."""
         if self.stopped_by is StoppedBy.DONE:
             if self.stop():
                 self.stopped_by = StoppedBy.USER
@@ -57,12 +56,12 @@ class Watch:
         return self.stopped_by is not StoppedBy.DONE
 
     def part(self, share: float) -> Watch:
-        """A watch for a part of the search, which may take this share of the whole time, and what is left at most."""
+        """Make a watch for a share of the time."""
         return Watch(max(min(self.guard_s * share, self.left_s), 0.0), self.progress, self.stop)
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Take Ctrl-C as the user's wish to end the search with the best that it has."""
+        """End the search on Ctrl-C with the best result."""
         try:
             yield
         except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""Plans a day: rules and multi-search as yardsticks, our search from the best, and a proven bound."""
+"""Plans a day: reference searches, our search, and a proven bound."""
 
 from __future__ import annotations
 
@@ -19,20 +19,18 @@ from offline.planner.power_limits import closed_to_limits, must_be_kept
 from offline.planner.searches import multi_search, rule_plans
 
 MULTI_SHARE, BOUND_SHARE = 0.5, 0.4
-"""Shares of the time that multi-search and the bound may take at most; our search has what is left."""
+"""Largest time shares. Our search gets the rest."""
 GROUPS = 6000
-"""Groups of jobs that our search rebuilds."""
 POLISHES = 2
-"""Times that the solver moves some hundred large jobs."""
 PROOF_S = 5.0
-"""Deterministic seconds of each solver that works on the bound."""
+"""Deterministic seconds of each solver."""
 CLOSED = 1e-6
-"""A plan this near to the bound, relative to it, is taken for optimal."""
+"""Relative gap of an optimal plan."""
 
 
 @dataclass(frozen=True)
 class Plans:
-    """The best plan, with its bound, and what multi-search and the best of the rules made of the same jobs."""
+    """The best plan, multi-search's plan, and the best rule's."""
 
     best: Plan
     multi_search: Plan
@@ -47,10 +45,9 @@ def plan(
     progress: SearchProgress = tell_nobody,
     stop: Callable[[], bool] = never,
 ) -> Plans:
-    """The best plan that the searches find: the same for the same seed, unless it says that the time limit (s) fired.
+    """Best plan found; reproducible by seed unless the time limit (s) stops the search.
 
-    Ctrl-C or `stop` ends it with the best so far. There is always a plan: that of a rule or of the first order,
-    whatever the time. So none ranks (`rank_of`) below multi-search or any rule.
+    Ctrl-C or `stop` ends the search. A plan always results, and never ranks (`rank_of`) below multi-search or any rule.
     """
     most: float | None = None
 
@@ -78,7 +75,6 @@ def plan(
 
 
 def _bound(problem: Problem, watch: Watch) -> float | None:
-    """What no plan exceeds; None where there is no time to prove anything."""
     from offline.planner.cp.bound import bound
 
     found = None
@@ -90,14 +86,13 @@ def _bound(problem: Problem, watch: Watch) -> float | None:
 
 
 def _reason(profit: float, bound: float | None, reasons: list[StoppedBy]) -> StoppedBy:
-    """Why planning ended, of why its parts did."""
     if bound is not None and bound - profit <= CLOSED * abs(bound):
         return StoppedBy.OPTIMAL
     return next((reason for reason in (StoppedBy.USER, StoppedBy.TIME) if reason in reasons), StoppedBy.DONE)
 
 
 def schedule_of(problem: Problem, plan: Plan) -> Schedule:
-    """All jobs of a plan and those that run already, by submission; what is expected to run is taken as what ran."""
+    """Planned and running jobs as a schedule, run as expected."""
     jobs, running = problem.jobs, problem.running
     number, submit = np.concatenate([jobs.number, running.number]), np.concatenate([jobs.submit, running.submit])
     order = np.lexsort((number, submit))

@@ -1,4 +1,4 @@
-"""One day to plan as arrays: jobs, machine, conditions; and what a plan is. Decides nothing."""
+"""A day's planning problem as arrays, and the plan."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from dardis.power.cooling import Cooling
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A job to plan: what it asks for, and for how many seconds it is expected to run if it is not cut."""
+    """A job with its expected runtime before any cut."""
 
     asked: Job
     runtime: int
 
     @classmethod
     def as_it_runs(cls, job: Actual) -> Expected:
-        """A job of which everything is known: a past one, or one of a trace that was forecast."""
+        """A job with a known runtime: a past or forecast job."""
         return cls(job.asked, job.runtime)
 
     @property
     def duration(self) -> int:
-        """How long it is expected to occupy its nodes: its runtime, cut at its walltime."""
+        """Expected runtime, cut at the walltime."""
         return min(self.runtime, self.asked.walltime)
 
 
 @dataclass(frozen=True)
 class PlanJobs:
-    """Jobs to plan, arrays of shape (jobs,) in (submit, number) order; times in s of the trace's clock.
+    """Jobs to plan, arrays (jobs,) in (submit, number) order; times in s of the trace's clock.
 
-    `duration` is how long a job is expected to run (thesis: d_i from the forecast). `request` (jobs, kinds) is what one
-    unit takes, `groups` the bit set of node groups that may run it. `core_w` is what each of its cores adds to its
-    node's power, `income` what a core-hour of it earns. `latest` is the last start that is allowed (`NO_TIME`: any).
+    `duration`: expected runtime (thesis: forecast d_i). `request` (jobs, kinds): resources of a unit. `groups`: bit set
+    of usable node groups. `core_w`: power added by a core. `income`: of a core-hour. `latest`: last allowed start
+    (`NO_TIME`: any).
     """
 
     number: Ints
@@ -57,9 +57,9 @@ class PlanJobs:
 
 @dataclass(frozen=True)
 class Running:
-    """What already runs when the day begins and stays as it is.
+    """Jobs already running at the day's beginning.
 
-    Arrays of shape (jobs,), `request` (jobs, kinds); `finish` is when it is expected to end.
+    Arrays (jobs,), `request` (jobs, kinds); `finish`: expected end.
     """
 
     number: Ints
@@ -72,9 +72,9 @@ class Running:
     placed: Placements
 
     def held(self, platform: Platform, now: int) -> Iterator[tuple[Ints, Ints, Ints, int, int]]:
-        """What its jobs hold from `now` on: nodes, units on each, what a unit takes, begin and end.
+        """Yield holdings from `now` on: nodes, units, resources of a unit, begin and end.
 
-        Where a node is in maintenance, and so closed to all, nothing is held.
+        Nodes in maintenance hold nothing.
         """
         for job, finish in enumerate(self.finish.tolist()):
             nodes, units = (column.astype(np.int64) for column in self.placed.of(job))
@@ -88,9 +88,9 @@ class Running:
 
 @dataclass(frozen=True)
 class Problem:
-    """A day `[conditions.start, conditions.end)` to plan. Only what is run and spent in it counts (thesis eq. 6.3).
+    """A day to plan. Only work and costs in the day count (thesis eq. 6.3).
 
-    A job may start at any time from `earliest` to `horizon` (or never within the day, then it earns nothing in it).
+    Jobs may start from `earliest` to `horizon`.
     """
 
     platform: Platform
@@ -103,28 +103,28 @@ class Problem:
 
 
 class StoppedBy(StrEnum):
-    """Why a search ended."""
+    """Reason for a search's end."""
 
     DONE = "done"
-    """All of its iterations were made."""
+    """All iterations are complete."""
     OPTIMAL = "optimal"
     TIME = "time"
-    """The guard fired: another run may get further."""
+    """The time limit fired."""
     USER = "user"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Where and when every job of a problem runs, on real nodes, in the order of the jobs.
+    """Starts and real nodes of a problem's jobs, in order.
 
-    `start` may lie after the day: then the job waits for another day and has nodes all the same.
+    Starts after the day mean waiting; such jobs have nodes too.
     """
 
     start: Ints
     placed: Placements
     profit: float
-    """By `dardis.power.account`, all nodes on, of these jobs and those that run already."""
+    """By `dardis.power.account`, with running jobs and all nodes on."""
     search: str
     stopped_by: StoppedBy = StoppedBy.DONE
     bound: float | None = None
-    """No plan has more profit; None where that isn't proven."""
+    """Upper bound on profit; None if unproven."""

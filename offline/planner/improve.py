@@ -1,7 +1,7 @@
-"""Our search: from the best greedy plan by coordinate descent, by rebuilding parts of it, and by the solver's polish.
+"""Our search: coordinate descent, rebuilding of parts, and solver polish.
 
-All moves are made on real nodes, so that a plan never fails to be packed; only what is better by the exact account
-stays. A move is worth what `dardis.kernels.day_profit` says.
+All moves are on real nodes, so packing never fails. `dardis.kernels.day_profit` values moves; the exact account
+decides.
 """
 
 from __future__ import annotations
@@ -20,26 +20,25 @@ from offline.planner.packing import Packing
 from offline.planner.searches import plan_of
 
 PASSES = 4
-"""Of coordinate descent, at most; the first is over all jobs, the others over the large ones."""
+"""Passes of descent; the first has all jobs, others large jobs only."""
 LARGE = 0.25
-"""Share of the jobs that are large: the quarter that does most core-seconds does nearly all of them."""
+"""The largest quarter has nearly all core-seconds."""
 MOST_LARGE = 600
-"""Where only large jobs are moved, so many of them, the largest; those of the largest days are 2,500."""
+"""Most jobs if only large jobs move. The busiest days have 2,500."""
 BATCH = 50
-"""Jobs or groups between two looks at the clock."""
+"""Jobs or groups between clock checks."""
 MOST_TOGETHER = 24
-"""Jobs of a group that is rebuilt."""
+"""Most jobs of a rebuilt group."""
 NEAR_S = 86_400.0
-"""How far apart in time, about, the jobs of such a group run."""
+"""Approximate time span of such a group."""
 
 
 def improve(
     problem: Problem, best: Plan, budget: Effort, watch: Watch, *, polishes: int = 0, large_only: bool = False
 ) -> Plan:
-    """Make a plan better; return the best one, which may be the same.
+    """Improve a plan.
 
-    `budget` counts the groups that are rebuilt, half of them after the solver's `polishes`. With `large_only` small
-    jobs stay where they are.
+    `budget`: groups to rebuild, half of them after `polishes` solver steps. `large_only`: small jobs stay.
     """
     search = _Search(problem, best, budget.seed, watch)
     with watch.interruptible():
@@ -51,8 +50,6 @@ def improve(
 
 
 class _Search:
-    """The best plan so far, and a packing to try others on."""
-
     def __init__(self, problem: Problem, best: Plan, seed: int, watch: Watch) -> None:
         self.best = best
         self._rank = rank_of(problem, best.start)[0]
@@ -73,7 +70,6 @@ class _Search:
             self._rank, self.best = found, plan_of(self._problem, self._packing, "ours")
 
     def descend(self, *, large_only: bool) -> None:
-        """Coordinate descent: one job after the other to where it is worth most, the largest first."""
         profit, large = self._profit(), self._large[:MOST_LARGE] if large_only else self._large
         jobs = large if large_only else self._by_size
         for turn in range(PASSES):
@@ -90,7 +86,6 @@ class _Search:
                 break
 
     def rebuild(self, groups: int) -> None:
-        """Tear out large jobs that run near each other in time, and put them back in another order; so many times."""
         profit = self._profit()
         for done in range(0, groups, BATCH):
             if self._watch.over() or len(self._large) < 2:
@@ -101,7 +96,6 @@ class _Search:
             self._watch.progress(f"rebuilding, {groups - done} groups left", self.best.profit, None)
 
     def polish(self, steps: int) -> None:
-        """Let the solver move large jobs in sums, and see on nodes what that is worth."""
         from offline.planner.cp.polish import polish
 
         if steps and not self._watch.over():
@@ -109,7 +103,6 @@ class _Search:
             self._packing = self._packing_of_best()
 
     def _settle(self, wished: Ints) -> tuple[Ints, float]:
-        """The best plan with the jobs that are wished elsewhere moved there, or near it, and what that is worth."""
         moved = np.flatnonzero(wished != self.best.start)
         self._packing = self._packing_of_best(without=moved)
         for job in moved[np.lexsort((-self._work[moved], wished[moved]))].tolist():
@@ -126,10 +119,6 @@ class _Search:
         return packing
 
     def _group(self, middle: Floats) -> Ints:
-        """Some of the large jobs, the largest the most often, that run around a random time of the day.
-
-        They are put back by size, roughly.
-        """
         rng, conditions, large = self._rng, self._problem.conditions, self._large
         least = min(4 * MOST_TOGETHER, len(large))
         large = large[: round(np.exp(rng.uniform(np.log(least), np.log(len(large)))))]

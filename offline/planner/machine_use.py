@@ -1,4 +1,4 @@
-"""What a plan takes of the machine over time: cores, and nodes."""
+"""A plan's use of cores and nodes over time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from offline.planner.money import cores_of
 
 
 def cores_used(problem: Problem, start: Ints) -> StepFunction:
-    """Cores that planned and running jobs hold."""
+    """Cores of planned and running jobs."""
     running = problem.running
     busy = running.placed.units_of_jobs * running.request[:, problem.platform.kinds.index(CORES)]
     return StepFunction.from_spans(
@@ -25,7 +25,7 @@ def cores_used(problem: Problem, start: Ints) -> StepFunction:
 
 
 def node_spans(problem: Problem, plan: Plan, more: Spans | None = None) -> Busy:
-    """When each node holds a job that is planned or runs already, or is taken as `more` says."""
+    """Spans of nodes with jobs, or in use by `more`."""
     running = problem.running
     taken = more or Spans(*[np.zeros(0, dtype=np.int64)] * 3)
     each = np.ones(len(taken.node), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What a plan brings by the exact account, for the whole plan and as arrays of costs for the kernels."""
+"""A plan's profit by the exact account, and cost arrays."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from dardis.power.node_power import MachinePower
 from offline.planner.day_problem import Problem
 
 STEPS = 4096
-"""IT powers at which the cost of a segment is known; between them it is taken to be linear."""
+"""IT power levels; costs are linear between."""
 LATE = 1e6
-"""Money that a search gives for not starting a job too late, or for a kWh less above a limit that binds always."""
+"""Penalty for a late start, or a kWh above a strict limit."""
 
 Limit = tuple[int, int, float, float]
-"""Begin, end, the most kW, and what a kWh above costs."""
+"""Begin, end, most kW, and cost of a kWh above."""
 
 
 def rank_of(problem: Problem, start: Ints) -> tuple[float, float]:
-    """What makes one plan better than another, and its profit: being late or above such a limit comes before money."""
+    """A plan's rank and profit. Late starts and strict limits outweigh money."""
     account = account_of(problem, start)
     late = int(((problem.jobs.latest != NO_TIME) & (start > problem.jobs.latest)).sum())
     return account.profit - LATE * (late + account.over_limit_kwh), account.profit
 
 
 def profit_of(problem: Problem, start: Ints) -> DayProfit:
-    """What the kernels need to tell what a move is worth, with the jobs at `start`."""
+    """Data for kernels to value moves, with jobs at `start`."""
     conditions = problem.conditions
     idle_w = float(MachinePower.of_platform(problem.platform).idle_w.sum())
     core_w = np.concatenate([problem.jobs.core_w, problem.running.core_w]).max(initial=0.0)
@@ -56,20 +56,18 @@ def profit_of(problem: Problem, start: Ints) -> DayProfit:
 
 
 def _grid(problem: Problem, start: Ints, conditions: Conditions, cost: Floats, step_w: Floats) -> Grid:
-    """The costs of the conditions' segments, with the W that jobs which begin at `start` add to each."""
     told = account_of(replace(problem, conditions=conditions), start)
     return Grid(np.ascontiguousarray(conditions.edges), told.jobs_w, np.ascontiguousarray(cost), step_w)
 
 
 def _drawn_w(problem: Problem, conditions: Conditions, it_w: Floats) -> Floats:
-    """IT and cooling power (W) of each segment at these IT powers, shape (segments, powers)."""
     most_w = problem.cooling.most_it_w if isinstance(problem.cooling, PueTable) else np.inf
-    inside = np.minimum(it_w, most_w)  # what a measured table doesn't know it refuses
+    inside = np.minimum(it_w, most_w)  # a measured table refuses larger values
     return np.asarray(it_w + problem.cooling.watts(conditions.temp_c[:, None], inside[None, :]))
 
 
 def _limits(problem: Problem, start: Ints) -> list[Limit]:
-    """When power is limited; a demand charge limits it to the peak of the plan as it is."""
+    """Power limits; demand charges limit to the current plan's peak."""
     tariff, conditions = problem.tariff, problem.conditions
     found = [(limit.start, limit.end, limit.most_kw, limit.penalty_per_kwh) for limit in tariff.limits]
     if tariff.contracted_kw is not None:
@@ -81,14 +79,13 @@ def _limits(problem: Problem, start: Ints) -> list[Limit]:
 
 
 def conditions_at(conditions: Conditions, edges: Ints) -> Conditions:
-    """The mean conditions between other edges."""
+    """Mean conditions between other edges."""
     series = (conditions.temp_c, conditions.price_per_kwh, conditions.gco2_per_kwh)
     temp_c, price, gco2 = (Series(conditions.edges, values).means(edges) for values in series)
     return Conditions(edges, temp_c, price, gco2, conditions.offset)
 
 
 def _limit_costs(limits: list[Limit], quarters: Conditions, drawn_kw: Floats) -> Floats:
-    """What power above the limits costs, for each quarter and power."""
     cost = np.zeros(drawn_kw.shape)
     for start, end, most_kw, price in limits:
         inside = np.clip(np.minimum(quarters.edges[1:], end) - np.maximum(quarters.edges[:-1], start), 0, None)
@@ -97,31 +94,31 @@ def _limit_costs(limits: list[Limit], quarters: Conditions, drawn_kw: Floats) ->
 
 
 def cores_of(problem: Problem) -> Ints:
-    """Cores of each whole job, shape (jobs,)."""
+    """Cores of each job, shape (jobs,)."""
     jobs = problem.jobs
     return np.asarray(jobs.units * jobs.request[:, problem.platform.kinds.index(CORES)])
 
 
 def added_w(problem: Problem) -> Floats:
-    """W that each whole job adds to its nodes, shape (jobs,)."""
+    """W added by each job, shape (jobs,)."""
     return cores_of(problem) * problem.jobs.core_w
 
 
 def most_added_w(problem: Problem) -> float:
-    """W that the jobs add at most, at any time."""
+    """Most W added by the jobs at any time."""
     whole_machine = problem.platform.cores * float(problem.jobs.core_w.max(initial=0.0))
     return min(float(added_w(problem).sum()), whole_machine)
 
 
 def account_of(problem: Problem, start: Ints, downtime: Downtime | None = None) -> Account:
-    """The day's account if the jobs begin at `start`, with what runs already; by default with all nodes on."""
+    """The day's account with jobs at `start` and running jobs; default: all nodes on."""
     jobs = problem.jobs
     finish = start + jobs.duration
     return _account(problem, start, finish, cores_of(problem), added_w(problem), jobs.income, downtime)
 
 
 def account_of_running(problem: Problem) -> Account:
-    """The day's account of what runs already, alone."""
+    """The day's account of running jobs."""
     nothing = np.zeros(0, dtype=np.int64)
     return _account(problem, nothing, nothing, nothing, np.zeros(0), np.zeros(0))
 
@@ -144,5 +141,5 @@ def _account(
 
 
 def price_per_j(problem: Problem) -> Floats:
-    """Money for a joule in each segment, CO2 included, shape (segments,)."""
+    """Money a joule with CO2, (segments,)."""
     return price_of_joule(problem.conditions, problem.tariff)

@@ -1,4 +1,4 @@
-"""The state of a machine when a day begins, and the jobs of a problem on its real nodes."""
+"""State of a machine, and packing of jobs on real nodes."""
 
 from __future__ import annotations
 
@@ -24,14 +24,13 @@ from dardis.predict.recent import LastTwo
 from offline.planner.day_problem import Expected, Plan, PlanJobs, Problem, Running
 
 GRAIN_S = 900
-"""Between the times where something changes, starts are looked at this often."""
+"""Grid of candidate starts between changes."""
 
 
 class Packing:
-    """Places jobs (by place in the problem's arrays); times in s of the trace's clock."""
+    """Places jobs by index; times in s of the trace's clock."""
 
     def __init__(self, problem: Problem, seed: int = 1) -> None:
-        """Lay out the machine with what runs, no job placed yet."""
         platform, jobs, running = problem.platform, problem.jobs, problem.running
         self._now = problem.conditions.start
         self._nodes = NodeProfiles(platform, 0, platform.node_count, None)
@@ -57,17 +56,17 @@ class Packing:
 
     @property
     def start(self) -> Ints:
-        """The starts of all jobs, `NO_TIME` where one is not placed; a copy."""
+        """Copy of all starts, `NO_TIME` if unplaced."""
         return self._queue.table[:, job_queue.START].copy()
 
     def placed(self) -> Placements:
-        """The nodes of all jobs; of one that is not placed, none."""
+        """Nodes of all jobs; none for unplaced jobs."""
         held, low = self._queue.table[:, job_queue.HELD], self._queue.table[:, job_queue.HOLD]
         place = indexes_of(low, held)
         return Placements(offsets_of(held), self._queue.hold_node[place], self._queue.hold_units[place])
 
     def put(self, job: int, first: int | None = None) -> int:
-        """Place a job at its earliest free start, not before `first`; return it. ValueError when no node holds it."""
+        """Place a job at its earliest free start from `first` on. ValueError: no node fits."""
         placer, soonest = self._placer, int(self.soonest[job])
         first = soonest if first is None else max(first, soonest)
         if not placer.find(self._queue, job, job_queue.UNBOUND, first, FOREVER, self._now):
@@ -77,7 +76,7 @@ class Packing:
         return start
 
     def keep_all(self, plan: Plan, jobs: Iterable[int]) -> None:
-        """Place jobs where they are in a plan of the same problem."""
+        """Place jobs as in a plan of the same problem."""
         table = self._queue.table
         for job in jobs:
             nodes, units = plan.placed.of(job)
@@ -89,9 +88,9 @@ class Packing:
                 raise ValueError(f"job {table[job, job_queue.NUMBER]} does not fit where the plan has it")
 
     def rebuild(self, profit: DayProfit, groups: list[Ints]) -> float:
-        """Tear out each group of placed jobs and put its jobs, in their order, where they are worth most.
+        """Remove each group of placed jobs and reinsert its jobs at best places.
 
-        What gets worse is put back as it was. Returns the profit gained, by `profit`, which is kept up to date.
+        Worse results are undone. Returns the gain by `profit`, which is updated.
         """
         sizes = [len(group) for group in groups]
         offsets = offsets_of(sizes)
@@ -107,7 +106,7 @@ class Packing:
 
 @dataclass(frozen=True)
 class State:
-    """The machine at `now`: what runs, with its nodes and when it is expected to end; and the jobs that wait."""
+    """Running jobs with expected ends, and waiting jobs."""
 
     now: int
     running: Running
@@ -115,7 +114,7 @@ class State:
 
 
 def state_at(schedule: Schedule, jobs: Sequence[Job], platform: Platform, now: int, predictor: LastTwo) -> State:
-    """The state at `now` of a schedule of these jobs, in their order, of which only what began before is looked at."""
+    """State at `now` of a schedule of `jobs`, from earlier events."""
     submitted = schedule.ran & (schedule.submit < now)
     walltime = _walltimes_known(schedule, now).tolist()
     on = np.flatnonzero(submitted & (schedule.start < now) & (schedule.finish > now))
@@ -136,7 +135,7 @@ def state_at(schedule: Schedule, jobs: Sequence[Job], platform: Platform, now: i
 
 
 def running_of(schedule: Schedule, on: Ints, finish: Ints, jobs: Sequence[Job], platform: Platform) -> Running:
-    """Those of a schedule's jobs that are at `on` in it, as running, with the times at which they are to end."""
+    """Jobs at indices `on` as running, with the given ends."""
     request, placed = schedule.request[on], schedule.placed.take(on)
     return Running(
         number=schedule.number[on], submit=schedule.submit[on], start=schedule.start[on], finish=finish,
@@ -146,9 +145,9 @@ def running_of(schedule: Schedule, on: Ints, finish: Ints, jobs: Sequence[Job], 
 
 
 def _walltimes_known(schedule: Schedule, now: int) -> Ints:
-    """The walltimes of all jobs, shape (jobs,); those of a trace that states none are runtimes, which nobody knows yet.
+    """Walltimes (jobs,); those equal to still unknown runtimes are replaced.
 
-    In their place stands the mean of the jobs that have ended by `now`, or twice as long as the job has run.
+    The replacement is the mean of ended jobs, or twice the elapsed time.
     """
     length, ended = schedule.finish - schedule.start, schedule.ran & (schedule.finish <= now)
     if not ended.any() or (length != schedule.walltime)[ended].any():
@@ -158,10 +157,7 @@ def _walltimes_known(schedule: Schedule, now: int) -> Ints:
 
 
 def core_watts(jobs: Sequence[Job], platform: Platform) -> Floats:
-    """What each core of a job adds to its node's power, its share of the job's devices with it, W.
-
-    It is the mean over the nodes that may run it.
-    """
+    """Mean power each core of a job adds, with its share of devices, W."""
     machine = MachinePower.of_platform(platform)
     known: dict[tuple[int, tuple[int, ...]], float] = {}
     found = []
@@ -175,7 +171,6 @@ def core_watts(jobs: Sequence[Job], platform: Platform) -> Floats:
 
 
 def _running_core_watts(request: Ints, placed: Placements, platform: Platform) -> Floats:
-    """The same of jobs that run, on the nodes that they have; shape (jobs,)."""
     machine = MachinePower.of_platform(platform)
     found = np.zeros(len(request))
     for job in range(len(request)):
@@ -186,7 +181,7 @@ def _running_core_watts(request: Ints, placed: Placements, platform: Platform) -
 
 
 def _added_by_core(nodes: Integers, request: Sequence[int], machine: MachinePower, platform: Platform) -> Floats:
-    """What a core of a unit adds to each of some nodes; watts that a job states have its part of idle power in them."""
+    """Power stated by a job includes a share of idle power."""
     cores = request[platform.kinds.index(CORES)]
     stated = request[platform.kinds.index(POWER)] if POWER in platform.kinds else 0
     if not (stated and cores):
@@ -199,13 +194,13 @@ def _added_by_core(nodes: Integers, request: Sequence[int], machine: MachinePowe
 
 
 def incomes(jobs: Sequence[Job], platform: Platform) -> Floats:
-    """What a core-hour of each job earns: by its queue, where the platform says so."""
+    """Income of a core-hour of jobs, by queue if stated."""
     by_queue, other = platform.income_by_queue, platform.income_per_core_h
     return np.array([by_queue.get(job.queue, other) for job in jobs], dtype=np.float64)
 
 
 def plan_jobs(jobs: Sequence[Expected], platform: Platform, now: int) -> PlanJobs:
-    """Jobs to plan from `now` on, in (submit, number) order."""
+    """Jobs to plan from `now` on."""
     told = sorted(jobs, key=lambda job: (job.asked.submit, job.asked.number))
     rows = [job.asked for job in told]
 

@@ -1,4 +1,4 @@
-"""Limits on power that must be kept: what they leave for IT, and a machine on which any schedule keeps to them."""
+"""Strict power limits, and a machine on which any schedule complies."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ from offline.planner.day_problem import Problem
 
 
 def allowed_it_w(problem: Problem) -> Floats:
-    """The IT power (W) that keeps IT and cooling within the contract and the grid's wishes, for each segment.
-
-    Infinite where even the whole machine does.
-    """
+    """Largest IT power (W) within limits, by segment; infinite if no limit binds."""
     conditions = problem.conditions
     most_kw = np.full(len(conditions.edges) - 1, np.inf)
     if problem.tariff.contracted_kw is not None:
@@ -39,7 +36,7 @@ def allowed_it_w(problem: Problem) -> Floats:
 
 
 def must_be_kept(problem: Problem) -> list[tuple[int, int]]:
-    """When, within the day, there is a limit that must never be exceeded: (from, to)."""
+    """Spans (from, to) of strict limits within the day."""
     tariff, day = problem.tariff, (problem.conditions.start, problem.conditions.end)
     spans = [(limit.start, limit.end) for limit in tariff.limits if limit.penalty_per_kwh is None]
     if tariff.contracted_kw is not None and tariff.contract_penalty_per_kwh is None:
@@ -48,9 +45,9 @@ def must_be_kept(problem: Problem) -> list[tuple[int, int]]:
 
 
 def closed_to_limits(problem: Problem) -> Problem:
-    """The same with so many nodes closed, while a limit must be kept, that all others may be full with all nodes on.
+    """Close nodes during strict limits so that all others may be full.
 
-    Closed are nodes on which nothing runs then, the last ones first.
+    Closes nodes without running jobs, the last first.
     """
     platform, running, edges = problem.platform, problem.running, problem.conditions.edges
     allowed_w = allowed_it_w(problem)

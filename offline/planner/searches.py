@@ -1,4 +1,4 @@
-"""The thesis's greedy searches (6.6, 6.7.1), their orders of jobs, and its six rule-based set-ups (6.8)."""
+"""The thesis's greedy searches (6.6, 6.7.1), job orders, and six rule-based setups (6.8)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from offline.planner.packing import Packing
 
 
 def in_order(problem: Problem, order: Ints) -> Packing:
-    """Algorithm 5: place the jobs one by one, each at the earliest start that those before it leave free."""
+    """Algorithm 5: place the jobs in order, each at the earliest free start."""
     packing = Packing(problem)
     for job in order.tolist():
         packing.put(job)
@@ -32,17 +32,17 @@ def in_order(problem: Problem, order: Ints) -> Packing:
 
 
 def plan_of(problem: Problem, packing: Packing, search: str) -> Plan:
-    """The jobs of a packing, all of them placed, as a plan with its exact profit."""
+    """A complete packing as a plan."""
     return Plan(packing.start, packing.placed(), rank_of(problem, packing.start)[1], search)
 
 
 def heuristic(problem: Problem) -> Plan:
-    """The thesis's first solution: algorithm 5 in order of earliest starts."""
+    """The thesis's first solution: algorithm 5 by earliest starts."""
     return plan_of(problem, in_order(problem, order_of(problem, "earliest start")), "heuristic")
 
 
 def multi_search(problem: Problem, watch: Watch) -> tuple[Plan, Ints]:
-    """Algorithm 6: the best that the heuristic makes of all orders, and its order. At least one order is tried."""
+    """Algorithm 6: the heuristic's best plan over all orders (at least one), and the order."""
     best, order, rank = heuristic(problem), order_of(problem, "earliest start"), -float("inf")
     with watch.interruptible():
         for name, jobs in all_orders(problem).items():
@@ -64,7 +64,6 @@ def _latest(problem: Problem) -> Ints:
 
 
 def _of_a_node(problem: Problem) -> Floats:
-    """What a unit asks for, of each kind as a share of what any node has most of it, in sum."""
     most = np.maximum(problem.platform.group_capacity.max(axis=0), 1)
     return np.asarray((problem.jobs.request / most).sum(axis=1))
 
@@ -95,18 +94,18 @@ ORDERS: dict[str, tuple[Key, Key]] = {
     "power / profit, shorter first": (_power_over_profit, lambda problem: problem.jobs.duration),
     "power / profit, longer first": (_power_over_profit, lambda problem: -problem.jobs.duration),
 }
-"""Name to what jobs are ordered by and what decides ties; what ties then stays in the order of the jobs."""
+"""Sort key and tie-breaker by name."""
 
 
 def order_of(problem: Problem, name: str, *, decreasing: bool = False) -> Ints:
-    """The places of the jobs in this order; the way that ties are decided does not turn."""
+    """Job indices in this order; `decreasing` does not reverse tie-breaks."""
     key, ties = ORDERS[name]
     values = key(problem)
     return np.lexsort((ties(problem), -values if decreasing else values)).astype(np.int64)
 
 
 def all_orders(problem: Problem) -> dict[str, Ints]:
-    """Every order both ways, by name."""
+    """Every order in both directions, by name."""
     return {
         f"{name}, {'decreasing' if decreasing else 'increasing'}": order_of(problem, name, decreasing=decreasing)
         for name in ORDERS
@@ -118,7 +117,7 @@ RULES: Final = ("rules-fcfs", "rules-wt", "rules-profit")
 
 
 def rule_setups() -> dict[str, CentralSetUp]:
-    """The three rules of thesis 6.3 (earliest start, walltime, profit), each strict and relaxed."""
+    """Rules of thesis 6.3 (earliest start, walltime, profit), strict and relaxed."""
     return {
         f"{name} {ordering}": replace(CENTRAL_SETUPS[name], ordering=ordering).checked()
         for name in RULES
@@ -129,10 +128,10 @@ def rule_setups() -> dict[str, CentralSetUp]:
 def rule_based(
     jobs: Sequence[Expected], running: Running, platform: Platform, setup: CentralSetUp, now: int
 ) -> Schedule:
-    """What a rule makes of the jobs from `now` on, beside what runs: in the order of the jobs, which are sorted here.
+    """Schedule jobs by a rule from `now` on, beside running jobs, in sorted order.
 
-    A job runs as expected, and that is its walltime: the opponent knows as much as the planner. The dispatcher is made
-    here, not by the registry, since nobody else has to begin on nodes that hold something.
+    Jobs run as expected, with that time as walltime: equal knowledge for rule and planner. The registry lacks such a
+    dispatcher: no other caller starts with occupied nodes.
     """
     dispatcher = CentralDispatcher(setup, platform, None, seed=1)
     for nodes, units, request, begin, end in running.held(platform, now):
@@ -150,7 +149,7 @@ def rule_based(
 
 
 def rule_plans(problem: Problem) -> Iterator[Plan]:
-    """What each set-up makes of the jobs of a problem, as plans named by it. ValueError as in `Packing.put`."""
+    """Yield plans of each setup. ValueError as in `Packing.put`."""
     jobs, platform, now = problem.jobs, problem.platform, problem.conditions.start
     told = [_job(problem, place) for place in range(len(jobs.number))]
     for name, setup in rule_setups().items():
@@ -165,7 +164,6 @@ def rule_plans(problem: Problem) -> Iterator[Plan]:
 
 
 def _job(problem: Problem, place: int) -> Expected:
-    """A job of a problem, whose walltime is as long as it is expected to run."""
     jobs = problem.jobs
     submit, latest, duration = (int(x[place]) for x in (jobs.submit, jobs.latest, jobs.duration))
     asked = Job(

@@ -1,4 +1,4 @@
-"""What no plan of a day exceeds when nodes may be switched as well, proven."""
+"""Proven upper bound on a day's profit with any switching."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from offline.planner.day_problem import Problem
 from offline.planner.money import account_of_running, most_added_w, price_per_j
 
 _GRAIN = 2000
-"""Numbers of busy cores that are looked at, at most."""
+"""Most numbers of busy cores to evaluate."""
 
 
 def bound_with_switching(problem: Problem, *, guard_s: float = 60.0) -> float:
-    """A bound on the profit of any plan with any nodes down at any time, found in `guard_s` s at most.
+    """Bound on profit with any downtime, within `guard_s` s.
 
-    A node with k of its c cores busy draws at least `off + (idle - off) k / c` beside its jobs, up or down. So no plan
-    is better than the best one of a machine whose nodes idle for what they draw when off, and whose cores draw their
-    share of the rest; where energy has a negative price, what more could be drawn is counted on top.
+    A node with k of c cores busy draws at least `off + (idle - off) k / c` beside its jobs, up or down. So the bound is
+    for a machine with nodes that idle at off power, and cores that draw the rest. With negative energy prices, possible
+    extra power is added.
     """
     cheap = _switched(problem)
     return bound(cheap, deterministic_s=PROOF_S, guard_s=guard_s) + _worth_of_waste(problem, cheap)
 
 
 def most_of_machine(problem: Problem) -> float:
-    """What the machine could earn in the day if there were always jobs: a bound on the profit of any plan, too.
+    """The machine's profit with unlimited jobs: a bound too.
 
-    In each segment as many cores are busy as earn most, on as few nodes as hold them, the others drawing the least that
-    they can; where energy has a negative price all nodes draw the most that they can.
+    In each segment the most profitable number of cores is busy, at minimal power. With negative prices all nodes draw
+    maximal power.
     """
     platform, jobs, running = problem.platform, problem.jobs, problem.running
     conditions, price = problem.conditions, price_per_j(problem)
@@ -46,13 +46,13 @@ def most_of_machine(problem: Problem) -> float:
     most_w = _most_watts(platform, float(core_w.max()))
 
     def facility_w(it_w: float) -> Floats:
-        """IT and cooling in each segment, as far as the plant is known."""
+        """Within the plant's known range."""
         known = min(it_w, getattr(problem.cooling, "most_it_w", np.inf))
         return np.asarray(it_w + problem.cooling.watts(conditions.temp_c, np.full(len(price), known)))
 
     drawn = np.array([facility_w(watts) for watts in least_w.tolist()])
     drawn = np.minimum.accumulate(drawn[::-1])[::-1]
-    # Between two numbers of cores at most what the larger one earns, at the cost of the smaller one.
+    # Between two numbers of cores: the larger income and the lower cost.
     income = max(earns) * np.append(busy[1:], busy[-1]) / 3600
     at_best = (income[:, None] - np.maximum(price, 0) * drawn).max(axis=0)
     at_best = np.where(price < 0, income[-1] - price * facility_w(most_w), at_best)
@@ -60,7 +60,6 @@ def most_of_machine(problem: Problem) -> float:
 
 
 def _least_for(platform: Platform, busy: Ints, core_w: float) -> Floats:
-    """The least IT power (W) with so many cores busy, shape of `busy`: those of groups that take least come first."""
     least = [_least_power(group) for group in platform.groups]
     base = sum(group.count * (group.power or NodePower()).idle_w for group, _ in least)
     order = sorted((share, group.count * group.resources.get(CORES, 0)) for group, share in least)
@@ -70,7 +69,6 @@ def _least_for(platform: Platform, busy: Ints, core_w: float) -> Floats:
 
 
 def _most_watts(platform: Platform, core_w: float) -> float:
-    """The most IT power (W) that all nodes may draw, full or switching."""
     machine = MachinePower.of_platform(platform)
     cores = platform.capacity[:, platform.kinds.index(CORES)]
     full = machine.idle_w + np.maximum(busy_watts(platform), core_w * cores)
@@ -78,7 +76,6 @@ def _most_watts(platform: Platform, core_w: float) -> float:
 
 
 def _switched(problem: Problem) -> Problem:
-    """The same day on the machine whose cores draw all that is not drawn by a node that is off."""
     groups = [_least_power(group) for group in problem.platform.groups]
     platform = replace(problem.platform, groups=tuple(group for group, _ in groups))
     share_w = np.array([share for _, share in groups])
@@ -96,7 +93,7 @@ def _switched(problem: Problem) -> Problem:
 
 
 def _least_power(group: NodeGroup) -> tuple[NodeGroup, float]:
-    """The group with the least that a node ever draws as its idle power; and what a busy core then draws more, W."""
+    """The group idling at least power, and the extra W of a busy core."""
     power = group.power or NodePower()
     least = min(power.off_w, power.idle_w, power.boot_w if power.boot_s else np.inf,
                 power.shutdown_w if power.shutdown_s else np.inf)  # fmt: skip
@@ -105,14 +102,14 @@ def _least_power(group: NodeGroup) -> tuple[NodeGroup, float]:
 
 
 def _worth_of_waste(problem: Problem, cheap: Problem) -> float:
-    """What drawing more than that could earn while energy has a negative price: at most all nodes, booting or idle."""
+    """Value of extra power at negative prices."""
     price = price_per_j(problem)
     if price.min() >= 0:
         return 0.0
     before, after = (MachinePower.of_platform(one.platform) for one in (problem, cheap))
     nodes_w = float(np.maximum.reduce([before.idle_w, before.off_w, before.boot_w, before.shutdown_w]).sum())
     seconds = np.diff(problem.conditions.edges)
-    # It adds no more cooling than all nodes and all jobs at once take, as far as the plant is known.
+    # Extra cooling is at most that of all nodes and jobs together, within the plant's known range.
     full_w = nodes_w + most_added_w(problem) + float(account_of_running(problem).jobs_w.max())
     full_w = min(full_w, getattr(problem.cooling, "most_it_w", np.inf))
     cooling_w = problem.cooling.watts(problem.conditions.temp_c, full_w)

@@ -1,1 +1,1 @@
-"""What planning starts from: machine and surroundings, the calendar, and the past of the machine as a schedule."""
+"""Inputs of planning."""

@@ -1,6 +1,6 @@
-"""The calendar: which UTC moment a time on a trace's clock is, and where its days begin.
+"""Maps a trace's clock to UTC and days.
 
-Trace time = Unix time − Unix(calendar start) + first submit of the trace. UTC day 0 holds the calendar's start.
+Trace time = Unix time − Unix(calendar start) + first submit. UTC day 0 contains the calendar's start.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from dardis.workload.trace import Trace
 HOUR_S = 3600
 DAY_S = 24 * HOUR_S
 _EARLIEST_UNIX = 631_152_000
-"""1990-01-01T00:00Z: submit times beyond it are Unix seconds, below it they count from some start."""
+"""1990-01-01T00:00Z. Larger submit times are Unix seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calendar:
-    """Ties a trace's clock to UTC: the trace's first submit happens at `begins_unix`."""
+    """Maps a trace's clock to UTC; the first submit is at `begins_unix`."""
 
     first_submit: int
     begins_unix: int
     is_known: bool = True
-    """Whether anybody has said so: else day 0 begins with the first submit, and there are no dates."""
+    """Otherwise day 0 begins with the first submit, undated."""
 
     @property
     def offset(self) -> int:
-        """Unix time less trace time, s."""
+        """Unix time minus trace time, s."""
         return self.begins_unix - self.first_submit
 
     def to_unix(self, moment: int) -> int:
@@ -40,24 +40,24 @@ class Calendar:
         return unix - self.offset
 
     def day(self, number: int) -> tuple[int, int]:
-        """`[start, end)` of UTC day `number` on the trace's clock."""
+        """Return `[start, end)` of a UTC day on the trace's clock."""
         start = self.from_unix((self.begins_unix // DAY_S + number) * DAY_S)
         return start, start + DAY_S
 
     def day_of(self, moment: int) -> int:
-        """Number of the UTC day that holds a trace time."""
+        """Number of the UTC day of a trace time."""
         return self.number_of(self.to_unix(moment))
 
     def number_of(self, unix: int) -> int:
-        """Number of the UTC day that holds a Unix time."""
+        """Number of the UTC day of a Unix time."""
         return unix // DAY_S - self.begins_unix // DAY_S
 
     def text(self, moment: int) -> str:
-        """A trace time as UTC text, `2023-07-03T00:00:00Z`."""
+        """Format a trace time as UTC text, `2023-07-03T00:00:00Z`."""
         return np.datetime_as_string(np.datetime64(self.to_unix(moment), "s"), timezone="UTC")
 
     def told(self, moment: int) -> str:
-        """The same for people; where nobody knows dates the day by its number, and the time since it began."""
+        """Format a trace time, undated by day number and time."""
         if self.is_known:
             return self.text(moment)
         day = self.day_of(moment)
@@ -66,7 +66,7 @@ class Calendar:
 
 
 def moved(trace: Trace, calendar: Calendar) -> str | None:
-    """A note where a calendar says something else than submit times that are Unix seconds themselves."""
+    """A note if the calendar contradicts Unix submit times."""
     first = calendar.first_submit
     if first < _EARLIEST_UNIX or trace.unix_start is not None or not calendar.offset:
         return None
@@ -75,10 +75,10 @@ def moved(trace: Trace, calendar: Calendar) -> str | None:
 
 
 def calendar_of(trace: Trace, begins_unix: int | None = None) -> tuple[Calendar, str | None]:
-    """The calendar of a trace, and a note to show where it had to be assumed.
+    """A trace's calendar, and a note on assumptions.
 
-    Without a stated start the trace's own is taken: its header's `UnixStartTime`, or submit times that are Unix seconds
-    themselves. A trace that has neither gets days that begin with its first submit, on no known weekday.
+    Without a stated start, the trace's own applies: `UnixStartTime`, or Unix submit times. Otherwise day 0 begins with
+    the first submit, on an unknown weekday.
     """
     first = int(trace.submit.min())
     if begins_unix is not None:

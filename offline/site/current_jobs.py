@@ -1,4 +1,4 @@
-"""What a site knows of its jobs at one moment, and whether its history ended before that."""
+"""A site's jobs at a moment, and staleness."""
 
 from __future__ import annotations
 
@@ -13,30 +13,29 @@ from offline.site.calendar import DAY_S, HOUR_S, Calendar
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """When a plan is made, s on the trace's clock, and what people should know of it."""
+    """Planning time, s on the trace's clock, and notes."""
 
     now: int
     notes: tuple[str, ...] = ()
 
 
 def last_event(trace: Trace) -> int:
-    """When something is last known to have happened: a submission, a start or an end."""
+    """The last known submission, start or end."""
     began = trace.submit + np.maximum(trace.wait, 0)
     return int((began + np.maximum(trace.runtime, 0)).max())
 
 
 def hour_after(trace: Trace, calendar: Calendar) -> int:
-    """The first whole UTC hour that is not before the last event: when a history was written that does not say so."""
+    """The first full UTC hour from the last event on."""
     unix = calendar.to_unix(last_event(trace))
     return calendar.from_unix(-(-unix // HOUR_S) * HOUR_S)
 
 
 def as_known(trace: Trace, now: int) -> Trace:
-    """The trace with times for the jobs that had not ended when it was written, none of which may be looked at.
+    """Fill in times of unfinished jobs, consistent with the state at `now`.
 
-    What began by `now` still runs then, what has no start begins after it: whoever asks for nothing later than `now`
-    finds the state of the machine, as he would in the records of all that happened afterwards. Walltimes are as stated,
-    or the time that a job has run if that is longer; where none is, as long as what had ended by `now` took.
+    Jobs started by `now` still run then; other jobs begin later. Walltimes are as stated, or the elapsed time if
+    longer; missing ones are the mean runtime of ended jobs.
     """
     open_ended = ~trace.has_ended
     if not open_ended.any():
@@ -56,28 +55,27 @@ def as_known(trace: Trace, now: int) -> Trace:
 
 
 LEAST_DAYS = 14
-"""Less history can't tell."""
 MEMORY_DAYS = 26 * 7
 RARE = 0.03
-"""Days without a job are rare if they are so small a share of all."""
+"""Largest share of rare days without jobs."""
 LEAST_JOBS = 30
-"""Fewer jobs than this can't tell that a silence is more than chance."""
+"""Fewest jobs for a meaningful silence."""
 SILENT_DAYS = 3
-"""A weekend without jobs is no silence."""
+"""A weekend is no silence."""
 FEW = 5
-"""A last week of less than a fifth of the least of the weeks before is none of its kind."""
+"""Last weeks below 1/5 of the weakest earlier week are unusual."""
 
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """Why a history is `stale`, or "", and a `note` where it is too short to tell, or ""."""
+    """Reason for a `stale` history, and `note` on a short history."""
 
     stale: str = ""
     note: str = ""
 
 
 def freshness(submits: Ints, now: int, since: int = 0) -> Freshness:
-    """Of a history whose jobs were submitted at these times, of which none from `now` on or before `since` counts."""
+    """Check a history's submission times from `since` to `now`."""
     known = submits[(submits >= since) & (submits < now)]
     days = (now - int(known.min())) // DAY_S if len(known) else 0
     if len(known) >= LEAST_JOBS:

@@ -1,4 +1,4 @@
-"""The past of a machine as a schedule, the jobs that the machine can run, and since when the history is complete."""
+"""A machine's past as a schedule, and the complete record's beginning."""
 
 from __future__ import annotations
 
@@ -22,22 +22,21 @@ from dardis.workload.trace import UNKNOWN, Trace
 from offline.site.calendar import DAY_S
 
 MOST_LATE = 0.02
-"""Share of the recorded jobs that may find no nodes at their own start: nodes broke, or the record rounds."""
+"""Largest share of recorded jobs without free nodes, due to failures or rounding."""
 
 
 def replayed(jobs: Sequence[Actual], platform: Platform) -> Schedule:
-    """What EASY backfilling makes of the jobs: the past of a machine whose own starts are not known."""
+    """Schedule jobs by EASY backfilling, without known starts."""
     return play(platform, jobs, find_dispatcher("easy"), Target(), seed=1).schedule
 
 
 def recorded(
     jobs: Sequence[Actual], waits: Mapping[int, int], platform: Platform, now: int
 ) -> tuple[Schedule, list[Actual]] | None:
-    """The schedule that was recorded, on nodes of the platform, and its jobs in its order; None where it can't be.
+    """The recorded schedule on the platform's nodes, and its jobs; None if infeasible.
 
-    `waits` (s, by job number) are needed of all jobs. A job that finds no nodes at its own start begins when it does;
-    when these are more than `MOST_LATE` of those that began before `now`, the record is of another machine. What began
-    later is only there: nobody may look at it.
+    `waits` (s, by job number) must cover all jobs. Jobs without free nodes begin later. If more than `MOST_LATE` of
+    jobs started before `now` do, the record is of another machine. Later jobs must not be used.
     """
     if any(waits.get(job.number, UNKNOWN) < 0 for job in jobs):
         return None
@@ -61,7 +60,7 @@ def recorded(
 
 
 class Past(NamedTuple):
-    """What has run: its schedule, the jobs in its order, and where it comes from, for people."""
+    """Past schedule, jobs in its order, and source text."""
 
     schedule: Schedule
     jobs: list[Actual]
@@ -69,7 +68,7 @@ class Past(NamedTuple):
 
 
 def past_of(jobs: list[Actual], trace: Trace, platform: Platform, now: int) -> Past:
-    """The past of a machine as the trace recorded it, where this machine can hold it, else as EASY would have it."""
+    """The recorded past if feasible, otherwise a replay under EASY."""
     waits = dict(zip(trace.number.tolist(), trace.wait.tolist(), strict=True))
     record = recorded(jobs, waits, platform, now)
     if record is not None:
@@ -79,16 +78,17 @@ def past_of(jobs: list[Actual], trace: Trace, platform: Platform, now: int) -> P
 
 
 def predictor_of(schedule: Schedule) -> LastTwo:
-    """Knows the runtimes of the schedule's jobs from their ends on."""
+    """Make a runtime predictor that knows each job from its end on."""
     ran = np.flatnonzero(schedule.ran)
     users = [schedule.user[i] for i in ran.tolist()]
     return LastTwo(schedule.finish[ran], (schedule.finish - schedule.start)[ran], users, schedule.walltime[ran])
 
 
 def record_begins(submit: Ints, end: Ints, now: int) -> int:
-    """The first submission, but no earlier than a day before the first end; what ends after `now` is not looked at.
+    """The first submission, but at most a day before the first end by `now`.
 
-    Of a span Slurm tells all jobs that ran or waited in it, whenever they were submitted, and none that ended before.
+    For a time span, Slurm reports the jobs that ran or waited in the span, even if submitted earlier, and none ended
+    before.
     """
     known = end[end <= now]
     first = int(submit.min())
@@ -96,12 +96,12 @@ def record_begins(submit: Ints, end: Ints, now: int) -> int:
 
 
 def known_ends(submit: Ints, wait: Ints, runtime: Ints) -> Ints:
-    """When jobs end; those whose wait is not known began at once."""
+    """End of jobs; those with unknown waits began at once."""
     return np.asarray(submit + np.maximum(wait, 0) + runtime)
 
 
 def trace_that_fits(trace: Trace, platform: Platform) -> tuple[Trace, str | None]:
-    """The jobs that ask for no more cores than the machine has, and a note on the others, which will never run."""
+    """Jobs within the machine's cores, and a note on others."""
     fits = trace.procs <= platform.cores
     if fits.all():
         return trace, None
@@ -112,5 +112,5 @@ def trace_that_fits(trace: Trace, platform: Platform) -> tuple[Trace, str | None
 
 
 def jobs_that_fit(jobs: Sequence[Actual], platform: Platform) -> list[Actual]:
-    """The jobs that the empty machine holds."""
+    """Jobs that fit the empty machine."""
     return [job for job in jobs if could_hold(job.asked, platform.sets, distinct=False) >= job.units]

@@ -1,4 +1,4 @@
-"""What planning starts from, read and checked: machine, history, calendar, weather, prices, cooling, contract."""
+"""Reads and checks the inputs of planning."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from offline.site.history import jobs_that_fit, known_ends, record_begins, trace
 from offline.site.site_spec import SiteSpec
 
 HELD_S = 7200
-"""A day-ahead market's day is one of Central Europe, and so over an hour or two before the UTC day is."""
+"""Market days follow Central Europe, and end an hour or two before UTC days."""
 
 
 @dataclass(frozen=True)
 class Site:
-    """The machine and all that is around it. `jobs` are those of the whole trace; `notes` are for people."""
+    """The machine and its surroundings. `jobs`: the trace's."""
 
     platform: Platform
     trace: Trace
@@ -46,15 +46,15 @@ class Site:
     tariff: Tariff
     notes: tuple[str, ...]
     now: int | None = None
-    """When it is, on the trace's clock: jobs that have not ended are as known then. None: only ended jobs are there."""
+    """Time on the trace's clock; None: only ended jobs."""
 
     def record_begins(self, now: int) -> int:
-        """From when on the trace tells of all jobs, as far as is known at a moment."""
+        """Beginning of the complete record, as known at `now`."""
         trace = self.trace
         return record_begins(trace.submit, known_ends(trace.submit, trace.wait, trace.runtime), now)
 
     def waited(self, past: Schedule) -> Trace:
-        """The trace with the waits that its jobs have in a schedule; unknown where one has none."""
+        """The trace with waits from a schedule."""
         order = np.argsort(past.number)
         number = self.trace.number
         place = order[np.minimum(np.searchsorted(past.number[order], number), len(order) - 1)]
@@ -62,10 +62,9 @@ class Site:
         return replace(self.trace, wait=np.where(known, past.start[place] - past.submit[place], UNKNOWN))
 
     def known_ahead(self, first: int, last: int) -> tuple[dict[str, Series], tuple[str, ...]]:
-        """Temperature, price and, where it is charged, CO2 of UTC days (both included), by the names that rules use.
+        """Temperature, price and charged CO2 of UTC days (both included), by names in rules.
 
-        They are on the trace's clock. One value for all the time is left out; so is, with a note, a file that lacks
-        some of these days.
+        Series are on the trace's clock. Constants and (with a note) incomplete files are omitted.
         """
         span = self.calendar.to_unix(self.calendar.day(first)[0]), self.calendar.to_unix(self.calendar.day(last)[1])
         files: dict[str, tuple[str | float | None, Reader]] = {
@@ -88,7 +87,7 @@ class Site:
         return found, tuple(notes)
 
     def price_note(self, day: int) -> tuple[str, ...]:
-        """A note where the end of a UTC day has the last price that is known."""
+        """A note if prices end before a UTC day does."""
         if not isinstance(self.around.prices, str):
             return ()
         end = self.calendar.to_unix(self.calendar.day(day)[1])
@@ -98,17 +97,15 @@ class Site:
     def conditions(self, day: int, days: int = 1) -> Conditions:
         """Conditions of UTC days.
 
-        InputError when weather or prices don't cover them, or where nobody knows what cooling takes then, up to the
-        machine's full power.
+        InputError: weather or prices are missing, or cooling is unknown up to full power.
         """
         start, end = self.calendar.day(day)[0], self.calendar.day(day + days - 1)[1]
         found = self.around.over(start, end)
-        self.cooling.watts(found.temp_c, full_watts(self.platform))  # a measured plant refuses what was not measured
+        self.cooling.watts(found.temp_c, full_watts(self.platform))  # a measured plant refuses unknown values
         return found
 
 
 def _of_clock(stated: str | None, calendar: Calendar) -> str | None:
-    """What people should know of a calendar's start that is not plainly UTC."""
     if stated is None:
         return None
     day_0 = calendar.text(calendar.day(0)[0])[:10]
@@ -120,7 +117,6 @@ def _of_clock(stated: str | None, calendar: Calendar) -> str | None:
 
 
 def _never_switched(platform: Platform) -> list[str]:
-    """Which groups no plan of a day switches, though they might be, and why."""
     notes = []
     for group in platform.groups:
         if group.power is None or group.always_on:
@@ -137,21 +133,18 @@ def _never_switched(platform: Platform) -> list[str]:
 
 
 def _boots_at_once(platform: Platform) -> list[str]:
-    """Whose time to boot nobody says, though plans switch them."""
     groups = [group for group in platform.groups if group.power and not group.stays_on and not group.power.boot_s]
     names = ", ".join(f"{group.prefix}*" for group in groups)
     return [f"the platform has no boot_s for nodes {names}: they are taken to boot at once"] if groups else []
 
 
 def _history(request: SiteSpec, made: Trace | None, flop_per_s: float | None, *, not_ended: bool) -> Trace:
-    """The history that was made in Python, or that of the file. Raises InputError."""
     if made is not None:
         return of_equal_units(request.history, made, not_ended=not_ended)
     return read_equal_units(request.history, strict=request.strict, not_ended=not_ended, flop_per_s=flop_per_s)
 
 
 def _series(request: SiteSpec, facility: Facility) -> tuple[str | float, str | float, str | float | None]:
-    """Weather, prices and carbon, as the request or the platform names them. Raises InputError."""
     weather, prices, carbon = (
         str(stated) if stated else of_platform
         for stated, of_platform in (
@@ -169,10 +162,9 @@ def _series(request: SiteSpec, facility: Facility) -> tuple[str | float, str | f
 def load_site(
     request: SiteSpec, moment_of: Callable[[Trace, Calendar], Moment] | None = None, have: Objects = NOTHING
 ) -> Site:
-    """Read everything that the request names, but for the objects that stand for it. Raises InputError.
+    """Read all inputs; objects may replace files. Raises InputError.
 
-    With `moment_of`, which says when it is, jobs that have not ended are the machine's state then; without it they are
-    left out.
+    `moment_of` gives the current time for unfinished jobs, otherwise omitted.
     """
     platform = have.platform or load_platform(request.platform)
     if platform.reservations:

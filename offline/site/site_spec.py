@@ -1,4 +1,4 @@
-"""The options that say what planning starts from."""
+"""Options for planning inputs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dardis.engine.clock import utc_now
 
 
 class SiteSpec(CalendarSpec):
-    """Files and words that a user states; None: what the platform says."""
+    """Options for planning inputs; None: as the platform states."""
 
     history: Annotated[Path, FILE, Option("What has run: SWF, job table, sacct or Eurora CSV.", "TRACE")]
     platform: Annotated[Path, FILE, Option(option_texts.PLATFORM, "P.toml")]
@@ -24,6 +24,6 @@ class SiteSpec(CalendarSpec):
     strict: Annotated[bool, Option(option_texts.STRICT)] = False
 
     def record(self) -> dict[str, Any]:
-        """The record of these in a folder that is made of them, with the version and the time."""
+        """Record for an output folder, with version and time."""
         stated = self.model_dump(mode="json", include={*SiteSpec.model_fields})
         return stated | {"dardis_version": __version__, "made_utc": utc_now()}

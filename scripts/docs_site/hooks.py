@@ -10,6 +10,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 from scripts.docs_site.commands import page_of_commands
+from scripts.docs_site.csv_files import with_csv_tables
 from scripts.docs_site.links import BROUGHT_IN, for_the_site, from_other_hosts
 from scripts.docs_site.notebook import page_of
 
@@ -28,8 +29,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001 (MkDocs names them)
-    """Have all links lead to pages of the site."""
-    return for_the_site(markdown, page.file.src_uri, ROOT)
+    """Rewrite all links to pages of the site, and show CSV files as tables."""
+    return with_csv_tables(for_the_site(markdown, page.file.src_uri, ROOT), ROOT / "docs")
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:  # noqa: ARG001 (MkDocs names them)

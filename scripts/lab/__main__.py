@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-import runpy
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +12,7 @@ HERE: Final = Path(__file__).parent
 
 
 def experiments() -> dict[str, Path]:
-    """The modules that can be run, by name."""
+    """The modules that can be run, by name: each has a `main`, whose value is the exit status."""
     packages = {path.parent.name: path for path in HERE.glob("*/__main__.py")}
     modules = {path.stem: path for path in HERE.glob("[!_]*.py")}
     return dict(sorted((packages | modules).items()))
@@ -31,8 +31,8 @@ def main() -> int:
             sys.stderr.write(f"  {one:16}  {about.splitlines()[0]}\n")
         return 2
     sys.argv[:2] = [f"scripts/lab/run {name}"]
-    runpy.run_module(f"scripts.lab.{name}", run_name="__main__", alter_sys=True)
-    return 0
+    status: int = import_module(f"scripts.lab.{name}" + ".__main__" * (known[name].stem == "__main__")).main()
+    return status
 
 
 if __name__ == "__main__":

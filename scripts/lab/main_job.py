@@ -6,18 +6,17 @@ process without MPI. Every schedule is audited, and the digests of one row must 
 
 from __future__ import annotations
 
-import argparse
 import json
-import subprocess
-import sys
 from pathlib import Path
 
-from scripts.lab.kit.command import DARDIS, ROOT, SHARED
+from scripts.lab.kit.command import DARDIS, EURORA, PLATFORMS, ROOT, convert, run_quietly
+from scripts.lab.kit.options import parser_of, prepared
+from scripts.lab.kit.thesis import PARTITION, TRACE
 
 RUNS = (
-    ("Eurora-2014 on 64 nodes", "Eurora-2014.csv.gz", "eurora-2014.toml", None),
-    ("Curie slice, partition 4, on 300 × 32", "CEA-Curie-2012-slice36k.swf.gz", "curie-fat.toml", "4"),
-    ("Curie slice, whole, on 5,832 × 16", "CEA-Curie-2012-slice36k.swf.gz", "curie-whole.toml", None),
+    ("Eurora-2014 on 64 nodes", EURORA, "eurora-2014.toml", None),
+    ("Curie slice, partition 4, on 300 × 32", TRACE, "curie-fat.toml", PARTITION),
+    ("Curie slice, whole, on 5,832 × 16", TRACE, "curie-whole.toml", None),
 )
 SETUPS = ("throughput", "profile", "balance")
 COLUMNS = (
@@ -38,21 +37,17 @@ def one_run(trace: Path, platform: Path, setup: str, ranks: int, out: Path) -> d
     command += ["--out", str(out), "--force", "--no-report"]
     if ranks:
         command = [str(ROOT / "launch" / "mpirun"), "-n", str(ranks), *command]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT)
-    subprocess.run([*DARDIS, "audit", str(out)], check=True, stdout=subprocess.DEVNULL)
+    run_quietly(*command)
+    run_quietly(*DARDIS, "audit", str(out))
     metrics: dict[str, object] = json.loads((out / "metrics.json").read_text())
     return metrics
 
 
 def main() -> int:
     """Print one line a set-up; the exit status says whether all digests agree."""
-    parser = argparse.ArgumentParser(
-        prog="scripts/lab/run main_job", description=__doc__.splitlines()[0] if __doc__ else None
-    )
-    parser.add_argument("--traces", type=Path, default=SHARED / "traces")
+    parser = parser_of("main_job", "Replay two traces under the three set-ups over ranks.", "", processes=0)
     parser.add_argument("--ranks", default="0,1,2,4")
-    parser.add_argument("--out", type=Path, default=ROOT / "out" / "main_job")
-    arguments = parser.parse_args()
+    arguments = prepared(parser, parser.parse_args())
     ranks = [int(text) for text in arguments.ranks.split(",")]
     print("| run | set-up | " + " | ".join(title for _, title, _ in COLUMNS) + f" | digest at ranks {ranks} |")
     print("|" + " --- |" * (len(COLUMNS) + 3))
@@ -60,23 +55,12 @@ def main() -> int:
     for title, name, platform, partition in RUNS:
         trace = arguments.traces / name
         if partition is not None:
-            cut = arguments.out / f"partition{partition}.swf"
-            cut.parent.mkdir(parents=True, exist_ok=True)
-            command = [*DARDIS, "trace", "convert", str(trace), str(cut), "--partition", partition, "--force"]
-            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-            trace = cut
+            trace = convert(trace, arguments.out / f"partition{partition}.swf", "--partition", partition)
         for setup in SETUPS:
-            runs = [
-                one_run(trace, ROOT / "launch" / "platforms" / platform, setup, n, arguments.out / f"{setup}-{n}")
-                for n in ranks
-            ]
+            runs = [one_run(trace, PLATFORMS / platform, setup, n, arguments.out / f"{setup}-{n}") for n in ranks]
             digests = [str(metrics["schedule_digest"])[:12] for metrics in runs]
             agree &= len(set(digests)) == 1
             cells = [form.format(runs[0][key]) for key, _, form in COLUMNS]
             shown = digests[0] if len(set(digests)) == 1 else "DIFFER: " + " ".join(digests)
             print(f"| {title} | {setup} | " + " | ".join(cells) + f" | {shown} |", flush=True)
     return 0 if agree else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

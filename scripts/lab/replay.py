@@ -79,7 +79,3 @@ def main() -> int:
     options = parser.parse_args()
     sys.path.insert(0, str(ROOT / "tests"))
     return int(options.replay(options))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

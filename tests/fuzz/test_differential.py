@@ -139,7 +139,7 @@ def test_a_failing_seed_says_how_to_see_it_again(monkeypatch):
     ],
 )
 def test_the_script_shows_an_instance_and_its_runs(tmp_path, options, launch):
-    command = [sys.executable, "-m", "scripts.lab.replay", SCRIPT, "4", "--files", str(tmp_path / "files"), *options]
+    command = [sys.executable, "-m", "scripts.lab", "replay", SCRIPT, "4", "--files", str(tmp_path / "files"), *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     told, _, command = done.stdout.removesuffix("\n").rpartition("\n")

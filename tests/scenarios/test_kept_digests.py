@@ -3,8 +3,7 @@
 import pytest
 
 from scripts.lab.schedule_digests.cases import all_cases
-from scripts.lab.schedule_digests.kept import Found, difference, read_kept, write_kept
-from scripts.lab.schedule_digests.play import dardis, play
+from scripts.lab.schedule_digests.play import Found, dardis, difference, play, read_kept, write_kept
 from scripts.lab.schedule_digests.sites import GENERATED, prepare
 
 CASES = {case.name: case for case in all_cases([GENERATED])}

@@ -1,1 +1,1 @@
-"""What Slurm says of a machine's nodes: `scontrol show node`, or a slurm.conf, as records of nodes and partitions."""
+"""Slurm nodes and partitions from `scontrol show node` or slurm.conf."""

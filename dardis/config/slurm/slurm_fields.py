@@ -1,4 +1,4 @@
-"""The words and records of one Slurm node or partition, in either form."""
+"""Records and words of Slurm nodes and partitions."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from dardis.model.numbers import whole_number
 from dardis.model.resources import CORES, LARGEST_AMOUNT, LARGEST_CORES, MEMORY, POWER, kind_of_gres
 
 _NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
-"""A host's name."""
 _COUNT = re.compile(r"([0-9]{1,18})([KMGTP]?)", re.IGNORECASE)
 _TYPE = re.compile(r"[\w.+-]*", re.ASCII)
 _BESIDE = re.compile(r"\([^()]*\)")
-"""Which sockets or numbers a generic resource has: `(S:0-1)`."""
+"""Sockets or numbers of a generic resource: `(S:0-1)`."""
 _TIME = re.compile(r"(?:([0-9]{1,6})-)?([0-9]{1,9}(?::[0-9]{1,9}){0,2})")
 _NO_LIMIT = {"UNLIMITED", "INFINITE", "-1"}
 _NO_MEMORY = 1
@@ -27,7 +26,7 @@ _LARGEST_GRES = (1 << 63) - 1
 
 
 def node_of(place: str, name: str, words: Words) -> NodeRecord:
-    """The node of this name, in no partition yet; `place` is the file and line. Raises InputError."""
+    """Node, without partitions; `place` is file and line. Raises InputError."""
     check_name(place, name)
     here = f"{place}: {name}"
     return NodeRecord(
@@ -42,15 +41,15 @@ def node_of(place: str, name: str, words: Words) -> NodeRecord:
 
 
 def check_name(place: str, name: str) -> None:
-    """Refuse what is no host's name. Raises InputError."""
+    """Check a host name. Raises InputError."""
     if _NODE_NAME.fullmatch(name) is None:
         raise InputError(place, f"{name!r} is no name of a node", "letters, digits, dots, - and _")
 
 
 def time_limit(place: str, text: str) -> int | None:
-    """Seconds of a `MaxTime`: minutes, `M:S`, `H:M:S`, `D-H`, `D-H:M` or `D-H:M:S`; None for no limit.
+    """Seconds of `MaxTime`: minutes, `M:S`, `H:M:S`, `D-H`, `D-H:M` or `D-H:M:S`; None: no limit.
 
-    Raises InputError for anything else.
+    Raises InputError.
     """
     if text.upper() in _NO_LIMIT:
         return None
@@ -66,7 +65,7 @@ def time_limit(place: str, text: str) -> int | None:
 
 
 def partition_of(place: str, name: str, words: Words) -> SlurmPartition:
-    """The partition of this name; `place` is the file and line. Raises InputError."""
+    """Partition; `place` is file and line. Raises InputError."""
     no_limit = (words.get("MaxNodes") or "UNLIMITED").upper() in _NO_LIMIT
     most = None if no_limit else _number(place, words, "MaxNodes", 0, LARGEST_AMOUNT)
     return SlurmPartition(
@@ -79,10 +78,7 @@ def partition_of(place: str, name: str, words: Words) -> SlurmPartition:
 
 
 def _cores(place: str, words: Words) -> int:
-    """What Slurm counts as CPUs, in which jobs ask and are recorded: cores, or hardware threads where it counts these.
-
-    Where no number is stated, it is that of all threads. Of CPUs that are kept for the system jobs get none.
-    """
+    """CPUs in Slurm: cores, or hardware threads if so configured. Excludes system CPUs."""
     cpus = _number(place, words, "CPUEfctv", 1, LARGEST_CORES, "CPUTot", "CPUs", "Procs")
     if cpus is not None:
         return cpus
@@ -97,13 +93,12 @@ def _cores(place: str, words: Words) -> int:
 
 
 def _memory(place: str, words: Words) -> int | None:
-    """MiB of a node; 1 is what Slurm says where nobody has stated any."""
+    """MiB, or None: Slurm's default is 1."""
     memory = _number(place, words, "RealMemory", 0, LARGEST_AMOUNT)
     return None if memory == _NO_MEMORY else memory
 
 
 def _number(place: str, words: Words, key: str, least: int, most: int, *others: str) -> int | None:
-    """The whole number that one of these keys has."""
     text = words.get(key, *others)
     try:
         return None if text is None else whole_number(text, least, most)
@@ -113,7 +108,7 @@ def _number(place: str, words: Words, key: str, least: int, most: int, *others: 
 
 
 def _gres(place: str, text: str) -> tuple[Gres, ...]:
-    """Generic resources that jobs consume. Entries with `no_consume` are dropped before anything else is checked."""
+    """Consumable generic resources; `no_consume` entries are skipped unchecked."""
     found: list[Gres] = []
     for part in filter(None, _BESIDE.sub("", text).split(",")):
         name, *rest = part.split(":")
@@ -136,91 +131,86 @@ class Gres(NamedTuple):
     """A generic resource of a node."""
 
     kind: str
-    """As DARDIS calls a resource kind: `gpu`, `mic`."""
+    """DARDIS resource kind: `gpu`, `mic`."""
     type: str
-    """`a100`; "" where none is stated."""
+    """"" if unstated."""
     amount: int
-    """Of 64 bits; a platform holds less of a kind."""
+    """64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeRecord:
-    """A node as Slurm knows it."""
+    """A Slurm node."""
 
     name: str
     line: int
-    """Of the file, where its record begins."""
     cores: int
-    """What Slurm counts as CPUs: cores, or hardware threads."""
+    """Slurm CPUs: cores or hardware threads."""
     threads: int
-    """Hardware threads of a core."""
     memory: int | None
-    """MiB; None: not stated."""
+    """MiB; None: unstated."""
     gres: tuple[Gres, ...]
-    """In the order stated."""
     state: State
     partitions: tuple[str, ...] = ()
 
 
 class SlurmPartition(NamedTuple):
-    """A partition, and what of its rules DARDIS has a word for."""
+    """A partition with the rules used by DARDIS."""
 
     name: str
     is_default: bool = False
     max_time_s: int | None = None
-    """None: no limit, or not stated."""
+    """None: no limit, or unstated."""
     max_nodes: int | None = None
-    """Of a job; None: no limit, or not stated."""
+    """Per job; None: no limit, or unstated."""
     is_open: bool = True
-    """Whether jobs start in it: not one that is down, inactive or drained."""
+    """Whether jobs start: not down, inactive or drained."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlurmSite:
-    """All nodes of a file, in its order, and its partitions in the order in which they are first named."""
+    """Nodes in file order, and partitions in order of mention."""
 
     nodes: tuple[NodeRecord, ...]
     partitions: tuple[SlurmPartition, ...] = ()
     cluster: str = ""
-    """Its name; "" where none is stated."""
     unused: tuple[str, ...] = ()
-    """Keys that say something of which DARDIS knows nothing, as they are written."""
+    """Unsupported keys."""
     included: tuple[str, ...] = ()
-    """Files that it includes, which are not read."""
+    """Included files, not read."""
 
     def schedules(self, node: NodeRecord) -> bool:
-        """Whether jobs can be sent to a node: it is in a partition, or the site states none."""
+        """Whether jobs can run on a node: in a partition, or none exist."""
         return bool(node.partitions) or not self.partitions
 
 
 class Words:
-    """`Key=Value` words of a line; keys are alike in capitals and small letters, and of two the first counts."""
+    """Words `Key=Value`. Keys ignore case; the first of equal keys counts."""
 
     def __init__(self, line: int) -> None:
         self.line = line
         self._values: dict[str, tuple[str, str]] = {}
 
     def add(self, key: str, value: str) -> None:
-        """Note a word."""
+        """Add a word."""
         self._values.setdefault(key.lower(), (key, value))
 
     def behind(self, defaults: Words) -> Words:
-        """These words, and of the defaults what they don't say."""
+        """Words, completed by defaults."""
         both = Words(self.line)
         both._values = defaults._values | self._values
         return both
 
     def get(self, *keys: str) -> str | None:
-        """The value of the first of these keys that is there and says something."""
+        """Value of the first meaningful key."""
         return next(
             (value for key in keys if says_something(value := self._values.get(key.lower(), ("", ""))[1])), None
         )
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
-        """Keys, as they are written, and values."""
         return iter(self._values.values())
 
 
 def says_something(value: str) -> bool:
-    """Whether a value is more than Slurm's way to say nothing."""
+    """Whether a value is meaningful."""
     return value.lower() not in {"", "(null)", "n/a", "none"}

@@ -1,7 +1,6 @@
-"""Makes a platform file of a Slurm site: nodes alike are a group, and what DARDIS does not use is told in notes.
+"""Platform file from a Slurm site.
 
-Nodes are alike that have the same cores, memory, generic resources by type, and partitions. Groups are in the order in
-which the first node of each is listed, nodes of a group in the order of the file.
+Groups are nodes with equal cores, memory, typed generic resources and partitions, in file order.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from dardis.model.resources import CORES, LARGEST_AMOUNT, MAX_GROUPS, MEMORY, ki
 
 
 class _Kind(NamedTuple):
-    """What nodes of a group have in common."""
+    """Common properties of a group."""
 
     cores: int
     memory: int | None
@@ -35,7 +34,7 @@ class _Kind(NamedTuple):
         return cls(node.cores, node.memory, tuple(sorted(node.gres)), frozenset(node.partitions))
 
     def resources(self, apart: AbstractSet[str]) -> dict[str, int]:
-        """Amounts of a node by kind: of a generic resource all, and each type beside it where it is one of `apart`."""
+        """Amounts by kind, with separate types of kinds in `apart`."""
         amounts = {CORES: self.cores} | ({} if self.memory is None else {MEMORY: self.memory})
         for gres in self.gres:
             amounts[gres.kind] = amounts.get(gres.kind, 0) + gres.amount
@@ -46,7 +45,6 @@ class _Kind(NamedTuple):
 
 
 def _apart(site: SlurmSite) -> set[str]:
-    """The generic resources of which the site has more than one type (none stated is one, too)."""
     types: dict[str, set[str]] = {}
     for node in site.nodes:
         for gres in node.gres:
@@ -55,11 +53,10 @@ def _apart(site: SlurmSite) -> set[str]:
 
 
 def platform_of(path: Path, site: SlurmSite, merge_memory: float = 0.0) -> Imported:
-    """The site as a platform; `path` is where it was read.
+    """Convert a site; `path` is its file. Raises InputError.
 
-    Nodes in no partition are left out, and generic resources of which a node has more than a platform can hold. Nodes
-    whose memory differs by at most the part `merge_memory` are one kind (`_merged`). InputError where the site has more
-    than `MAX_GROUPS` kinds of node, or no node in a partition.
+    Nodes outside partitions and oversized generic resources are omitted. Memory that differs by at most the fraction
+    `merge_memory` is merged.
     """
     kept = tuple(node for node in site.nodes if site.schedules(node))
     if not kept:
@@ -93,13 +90,11 @@ def platform_of(path: Path, site: SlurmSite, merge_memory: float = 0.0) -> Impor
 
 
 def _left_out(site: SlurmSite) -> list[str]:
-    """A note that names the nodes in no partition."""
     names = [node.name for node in site.nodes if not site.schedules(node)]
     return [f"nodes in no partition are left out: {hostlist(names)}"] if names else []
 
 
 def _without_large_gres(site: SlurmSite) -> tuple[SlurmSite, list[str]]:
-    """The site without generic resources that exceed what a platform holds of a kind, and a note for each."""
     most: dict[str, int] = {}
     for node in site.nodes:
         for kind, amount in _Kind.of(node).resources(frozenset()).items():
@@ -114,10 +109,9 @@ def _without_large_gres(site: SlurmSite) -> tuple[SlurmSite, list[str]]:
 
 
 def _merged(site: SlurmSite, part: float) -> tuple[SlurmSite, list[str]]:
-    """The site with nearly equal memory made equal, and a note on what that took.
+    """Make nearly equal memory equal, with a note.
 
-    Of nodes alike in all else, from the most memory down, those are one kind that have at least `1 - part` of its
-    first's; each gets the least that one of them has, so that no node is said to hold what it lacks.
+    A kind includes otherwise equal nodes with at least `1 - part` of its maximum memory, reduced to the minimum.
     """
     sizes: dict[_Kind, set[int]] = {}
     for node in site.nodes:
@@ -145,7 +139,6 @@ def _merged(site: SlurmSite, part: float) -> tuple[SlurmSite, list[str]]:
 
 
 def _comments(site: SlurmSite, platform: Platform, kinds: Sequence[_Kind], names: Sequence[Sequence[str]]) -> Comments:
-    """What the file says to people."""
     everybody = hostlist_in_order(name for group in names for name in group)
     head = [
         "What Slurm says of its nodes. Names of all nodes in the order of this file, for `dardis export --names`:",
@@ -166,12 +159,10 @@ def _comments(site: SlurmSite, platform: Platform, kinds: Sequence[_Kind], names
 
 
 def _untyped(kind: _Kind) -> set[str]:
-    """The resource kinds of a node that no type has a part of."""
     return set(kind.resources(frozenset()))
 
 
 def _power(group: NodeGroup, of_types: AbstractSet[str]) -> str:
-    """The figures that are to be filled in; `of_types` are kinds that count a second time what others count."""
     without = {CORES, MEMORY} | of_types
     devices = [f"{kind} = {{ idle_w = ?, busy_w = ? }}" for kind in group.resources if kind not in without]
     told = f", devices = {{ {', '.join(devices)} }}" if devices else ""
@@ -179,7 +170,6 @@ def _power(group: NodeGroup, of_types: AbstractSet[str]) -> str:
 
 
 def _above(group: NodeGroup, kind: _Kind, names: Sequence[str]) -> list[str]:
-    """Which of Slurm's nodes a group stands for, and types of what they have."""
     called = f"{group.prefix}0" + (f" to {group.prefix}{group.count - 1}" if group.count > 1 else "")
     told = [f"{called}: Slurm's {hostlist_in_order(names)}, in this order"]
     types = [f"{gres.amount} {gres.kind} of type {gres.type}" for gres in kind.gres if gres.type]
@@ -187,7 +177,6 @@ def _above(group: NodeGroup, kind: _Kind, names: Sequence[str]) -> list[str]:
 
 
 def _queues(site: SlurmSite) -> list[str]:
-    """Limits of partitions as queues, for traces that call partitions queues."""
     limits = _limits(site)
     if not limits:
         return []
@@ -200,7 +189,6 @@ def _queues(site: SlurmSite) -> list[str]:
 
 
 def _limits(site: SlurmSite) -> str:
-    """Which limits partitions state; empty: none."""
     stated = {
         "MaxTime": any(partition.max_time_s is not None for partition in site.partitions),
         "MaxNodes": any(partition.max_nodes is not None for partition in site.partitions),
@@ -209,7 +197,6 @@ def _limits(site: SlurmSite) -> str:
 
 
 def _notes(site: SlurmSite, platform: Platform) -> list[str]:
-    """What is to be known beside the file."""
     notes = []
     if threaded := sum(node.threads > 1 for node in site.nodes):
         notes.append(
@@ -237,7 +224,6 @@ def _notes(site: SlurmSite, platform: Platform) -> list[str]:
 
 
 def _out_of_work(site: SlurmSite) -> list[str]:
-    """Which nodes take no jobs now, by what their states say, and words that no state of Slurm has."""
     names: dict[str, list[str]] = {}
     for node in site.nodes:
         if words := node.state.closing:

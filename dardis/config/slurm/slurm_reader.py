@@ -1,4 +1,4 @@
-"""Reads the nodes and partitions of a slurm.conf or of `scontrol show`, whichever a file holds."""
+"""Reading of nodes and partitions from slurm.conf or `scontrol show`."""
 
 from __future__ import annotations
 
@@ -25,18 +25,12 @@ _EXPECTED = "what scontrol show node -o prints, or a slurm.conf with its nodes"
 
 
 def read_slurm(path: Path) -> SlurmSite:
-    """The nodes and partitions of a file of either form, plain or gzipped.
-
-    InputError: a file that can't be read, and what `parse_slurm` refuses.
-    """
+    """Read either format. Raises InputError."""
     return parse_slurm(path, read_text(path))
 
 
 def parse_slurm(path: Path, text: str) -> SlurmSite:
-    """The same of a text; `path` names it in messages.
-
-    InputError: neither form or no node, a line that says what can't be, and a node twice.
-    """
+    """Parse either format; `path` is for messages. Raises InputError."""
     if SHOWN.search(text):
         site = parse_show(path, text)
     elif CONFIGURES.search(text):
@@ -51,7 +45,6 @@ def parse_slurm(path: Path, text: str) -> SlurmSite:
 
 
 def _check(path: Path, site: SlurmSite) -> None:
-    """Refuse nodes that occur twice and names of partitions with blanks."""
     lines: dict[str, int] = {}
     for node in site.nodes:
         if node.name in lines:
@@ -64,7 +57,7 @@ def _check(path: Path, site: SlurmSite) -> None:
 
 
 CONFIGURES = re.compile(r"^[ \t]*(?:NodeName|PartitionName)[ \t]*=", re.MULTILINE | re.IGNORECASE)
-"""What every slurm.conf has that says anything of nodes."""
+"""In every slurm.conf with nodes."""
 _COMMENT = re.compile(r"(?<!\\)#.*")
 _WORD = re.compile(r"\s*([A-Za-z0-9_.]+)\s*=\s*(?:\"([^\"]*)\"|(\S*))(?:\s+|$)")
 _INCLUDE = re.compile(r"\s*include\s+(\S+)", re.IGNORECASE)
@@ -76,31 +69,26 @@ _OF_NODES = {
 }
 _OF_PARTITIONS = {"partitionname", "nodes", "maxtime", "maxnodes", "state"}
 _OTHERS = {"licenses": "Licenses", "downnodes": "DownNodes"}
-"""Lines that say something of jobs or nodes, of which DARDIS knows nothing."""
 _READ = {"nodename", "partitionname", "nodeset", "clustername"}
 _SAY_NOTHING = Words(0)
 
 
 @dataclass
 class _Found:
-    """What has been read so far."""
+    """Data read so far."""
 
     path: Path
     nodes: dict[str, NodeRecord] = field(default_factory=dict)
     features: dict[str, list[str]] = field(default_factory=dict)
-    """Nodes by feature."""
     sets: dict[str, tuple[str, Words]] = field(default_factory=dict)
-    """Place and words of each node set."""
     partitions: dict[str, tuple[str, SlurmPartition, str]] = field(default_factory=dict)
-    """Place, what is said, and nodes as written."""
     defaults: dict[str, Words] = field(default_factory=dict)
-    """What DEFAULT lines have said, by the key that begins them."""
     unused: dict[str, None] = field(default_factory=dict)
     cluster: str = ""
     included: list[str] = field(default_factory=list)
 
     def take(self, words: Words, first: str) -> None:
-        """Note what a line says whose first key is this one, in small letters."""
+        """Take a line by its lower-case first key."""
         place, name = f"{self.path}:{words.line}", words.get(first) or ""
         if first in {"nodename", "partitionname"}:
             words = words.behind(self.defaults.get(first, _SAY_NOTHING))
@@ -139,7 +127,7 @@ class _Found:
         self.unused |= {key: None for key, value in words if key.lower() not in used and says_something(value)}
 
     def members(self, place: str, what: str, text: str) -> list[str]:
-        """The nodes that a host list means which may name node sets, or all. InputError for one that is unknown."""
+        """Nodes of a host list with node sets or ALL. Raises InputError."""
         members: list[str] = []
         for name in _names(place, what, text) if text else ():
             if name.upper() == _ALL:
@@ -154,7 +142,6 @@ class _Found:
         return members
 
     def _of_set(self, name: str) -> list[str]:
-        """The nodes of a set: those it names, and those of its features."""
         place, words = self.sets[name]
         told = _names(place, f"NodeSet {name}", words.get("Nodes") or "") if words.get("Nodes") else []
         for one in told:
@@ -165,7 +152,7 @@ class _Found:
 
 
 def parse_conf(path: Path, text: str) -> SlurmSite:
-    """The nodes and partitions; `path` names the text in messages. Raises InputError."""
+    """Parse slurm.conf; `path` is for messages. Raises InputError."""
     found = _Found(path)
     for line, told in _lines(text):
         key = _KEY.match(told)
@@ -180,7 +167,6 @@ def parse_conf(path: Path, text: str) -> SlurmSite:
 
 
 def _site(found: _Found) -> SlurmSite:
-    """What has been read, with the partitions of each node."""
     of_node: dict[str, dict[str, None]] = {name: {} for name in found.nodes}
     for place, said, nodes in found.partitions.values():
         for name in found.members(place, f"partition {said.name}", nodes):
@@ -195,7 +181,7 @@ def _site(found: _Found) -> SlurmSite:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines without comments, joined where they are continued, and the number of the first of each."""
+    """Yield lines without comments and continuations, with first line numbers."""
     begun = 0
     parts: list[str] = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -210,7 +196,6 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _words(path: Path, line: int, told: str) -> Words:
-    """The words of a line."""
     words, place = Words(line), 0
     while place < len(told.rstrip()):
         found = _WORD.match(told, place)
@@ -222,7 +207,6 @@ def _words(path: Path, line: int, told: str) -> Words:
 
 
 def _names(place: str, what: str, text: str) -> list[str]:
-    """The names of a host list. Raises InputError."""
     try:
         return names_of(text)
     except ValueError as error:
@@ -230,18 +214,18 @@ def _names(place: str, what: str, text: str) -> list[str]:
 
 
 SHOWN = re.compile(r"^[^#\n]*\bCPU(?:Alloc|Tot)=", re.MULTILINE)
-"""What every such text has, and no slurm.conf."""
+"""In every `scontrol show node`, never in slurm.conf."""
 _BEGINS = ("NodeName=", "PartitionName=")
 _RECORD_KEY = re.compile(r"(?:^|\s)([A-Za-z][A-Za-z_]*)=")
 _FREE_TEXT = re.compile(r"\s(?:Reason|Comment|Extra)=")
-"""People's own words, which may look like anything; all that matters stands before them."""
+"""Free text at the end, which may look like keys."""
 _SAYS = ("AvailableFeatures", "Weight", "TmpDisk", "CoreSpecCount", "CPUSpecList", "MemSpecLimit", "Owner", "MCS_label")
-"""Keys of which DARDIS knows nothing and that say what a node is, and not how it is just now."""
+"""Unsupported keys of permanent properties."""
 _USUAL = {"Weight": "1", "TmpDisk": "0"}
 
 
 def parse_show(path: Path, text: str) -> SlurmSite:
-    """The nodes and their partitions; `path` names the text in messages. Raises InputError."""
+    """Parse `scontrol show`; `path` is for messages. Raises InputError."""
     nodes: list[NodeRecord] = []
     told: dict[str, SlurmPartition] = {}
     unused: dict[str, None] = {}
@@ -265,7 +249,7 @@ def parse_show(path: Path, text: str) -> SlurmSite:
 
 
 def _records(path: Path, text: str) -> list[tuple[int, str]]:
-    """The number of the first line of each record, of a node or a partition, and the record in one line."""
+    """Records in one line each, with first line numbers."""
     found: list[tuple[int, list[str]]] = []
     for number, line in enumerate(text.splitlines(), 1):
         stripped = line.strip()
@@ -279,7 +263,6 @@ def _records(path: Path, text: str) -> list[tuple[int, str]]:
 
 
 def _words_of_record(line: int, record: str) -> Words:
-    """The words of a record, of which some have blanks in their values."""
     ends = _FREE_TEXT.search(record)
     told = record[: ends.start()] if ends else record
     words, keys = Words(line), [*_RECORD_KEY.finditer(told)]

@@ -1,4 +1,4 @@
-"""Table of Slurm's node states: what each base state and flag means for a plan, and how they combine."""
+"""Slurm node states and meanings."""
 
 from __future__ import annotations
 
@@ -7,21 +7,19 @@ from typing import Final, NamedTuple
 
 
 class Meaning(StrEnum):
-    """What one word of a node's state says."""
+    """Meaning of a state word."""
 
     NOTHING = "nothing"
-    """Takes jobs as before."""
+    """Accepts jobs as before."""
     BUSY = "busy"
-    """Holds jobs."""
+    """Has jobs."""
     CLOSED = "closed"
-    """Takes no jobs until an administrator or the end of a reservation changes that."""
+    """Accepts no jobs."""
     SILENT = "closed unless off, booting or shutting down"
-    """Does not answer, as a node without power does not."""
+    """Does not respond, as expected without power."""
     OFF = "off"
     SHUTTING_DOWN = "shutting down"
-    """On its way to off, or ordered to go there."""
     BOOTING = "booting"
-    """On its way up, or ordered to come up."""
 
 
 BASE_STATES: Final = {
@@ -34,7 +32,7 @@ BASE_STATES: Final = {
     "UNKNOWN": Meaning.CLOSED,
     "INVAL": Meaning.CLOSED,
 }
-"""Base states, of which a node has one."""
+"""A node has exactly one."""
 
 FLAGS: Final = {
     "CLOUD": Meaning.NOTHING,
@@ -64,7 +62,7 @@ FLAGS: Final = {
     "POWERING_UP": Meaning.BOOTING,
     "REBOOT_ISSUED": Meaning.BOOTING,
 }
-"""Flags, of which a node has any number."""
+"""A node may have several."""
 
 SPELLINGS: Final = {
     "ALLOC": "ALLOCATED", "MIX": "MIXED", "COMP": "COMPLETING", "ERR": "ERROR", "FUTR": "FUTURE", "UNK": "UNKNOWN",
@@ -75,30 +73,30 @@ SPELLINGS: Final = {
     "POW_DN": "POWERING_DOWN", "POW_UP": "POWERING_UP", "REBOOT": "REBOOT_REQUESTED",
     "REBOOT_CANCELED": "REBOOT_CANCEL", "BOOT": "REBOOT_ISSUED", "BLOCK": "BLOCKED",
 }  # fmt: skip
-"""Other spellings: of old versions, of `sinfo`, and of the REST interface."""
+"""Spellings of old versions, `sinfo` and REST."""
 
 SIGNS: Final = {
     "*": "NOT_RESPONDING", "~": "POWERED_DOWN", "#": "POWERING_UP", "!": "POWER_DOWN", "%": "POWERING_DOWN",
     "$": "MAINTENANCE", "@": "REBOOT_REQUESTED", "^": "REBOOT_ISSUED", "-": "PLANNED",
 }  # fmt: skip
-"""Characters behind a state, as `sinfo` and old versions print them."""
+"""State suffixes of `sinfo` and old versions."""
 
 MEANINGS: Final = BASE_STATES | FLAGS
 
 
 class State(NamedTuple):
-    """Words of a node's state in the table's spelling, unknown ones as they are written in capitals."""
+    """State words, normalised; unknown words in capitals."""
 
     words: tuple[str, ...] = ()
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """Words that the table does not have; a node with one is closed."""
+        """Unknown words, which close the node."""
         return tuple(word for word in self.words if word not in MEANINGS)
 
     @property
     def closing(self) -> tuple[str, ...]:
-        """Words because of which the node takes no jobs; none if it takes jobs, if need be after a boot."""
+        """Words that close the node, unless a boot suffices."""
         silent = Meaning.SILENT if self.power == "on" else Meaning.CLOSED
         return tuple(word for word in self.words if MEANINGS.get(word, Meaning.CLOSED) in {Meaning.CLOSED, silent})
 
@@ -109,7 +107,7 @@ class State(NamedTuple):
 
     @property
     def power(self) -> Meaning | str:
-        """BOOTING, SHUTTING_DOWN, OFF or "on". An order to boot beats all else, an action beats the state it ends."""
+        """BOOTING, SHUTTING_DOWN, OFF or "on". Orders to boot take precedence, then actions over the state before."""
         for meaning in (Meaning.BOOTING, Meaning.SHUTTING_DOWN, Meaning.OFF):
             if meaning in self._meanings:
                 return meaning
@@ -121,7 +119,7 @@ class State(NamedTuple):
 
 
 def state_of(text: str) -> State:
-    """Words of a text such as `IDLE*+DRAIN`."""
+    """Parse a text such as `IDLE*+DRAIN`."""
     words: dict[str, None] = {}
     for part in text.upper().split("+"):
         word = part.strip().rstrip("".join(SIGNS))

@@ -1,1 +1,1 @@
-"""AUCSCHED (001): jobs bid for sets of nodes, and an integer programme says which bids win."""
+"""AUCSCHED (001): jobs bid for nodes, and an integer programme selects the winners."""

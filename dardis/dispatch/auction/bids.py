@@ -1,4 +1,4 @@
-"""The bids of jobs (001, sections 4 and 5) on nodesets: classes A, B and C, and those of Slurm's best fit."""
+"""Bids of jobs on nodesets (001, sections 4 and 5): classes A, B and C, and Slurm's best fit."""
 
 from __future__ import annotations
 
@@ -19,16 +19,15 @@ if TYPE_CHECKING:
 
 
 class Class(StrEnum):
-    """Of a bid: what its nodes are."""
+    """Class of a bid."""
 
     A = "A"
-    """Side by side, at the beginning or end of a run of free nodes."""
+    """Adjacent, at an end of a free run."""
     B = "B"
-    """Side by side, in the middle of one."""
+    """Adjacent, inside a run."""
     C = "C"
-    """Of several neighbouring runs."""
+    """In several neighbouring runs."""
     SLURM = "slurm"
-    """Those that Slurm's best fit would take."""
 
 
 _WEIGHTS = {
@@ -39,45 +38,43 @@ _WEIGHTS = {
     (False, Class.B): (0.5, 0.0, 0.0),
     (False, Class.C): (0.5, 0.0, 0.5),
 }
-"""k₁, k₂ and k₃ (table 3) by whether the job asks for cores alone (type 1), and class."""
+"""k₁, k₂ and k₃ (table 3), by cores only (type 1) and class."""
 
 
 def preference(of: Class, *, cores_only: bool, nodes: int, of_nodes: int, sets: int, of_sets: int) -> float:
-    """F of a bid (eq. 12): on `nodes` of all nodes, which are of so many of all nodesets."""
+    """Return F of a bid (eq. 12) on `nodes` of `of_nodes` nodes, in `sets` of `of_sets` nodesets."""
     k1, k2, k3 = (0.0, 0.0, 0.0) if of is Class.SLURM else _WEIGHTS[cores_only, of]
     return 1.0 - k1 - k2 * nodes / (of_nodes + 1) - k3 * sets / (of_sets + 1)
 
 
 @dataclass(frozen=True)
 class Bid:
-    """Nodes on which a job might run, all of them."""
+    """Nodes for a job, to win as a whole."""
 
     job: int
-    """Its place in the window."""
+    """Place in the window."""
     request: int
-    """As which of its requests."""
     of: Class
     preference: float
     level: int
-    """Whose amounts hold for as long as it would run (`Free`)."""
+    """Level of `Free` for the job's duration."""
     nodes: Ints
-    """Ascending."""
     fixed: Ints
-    """What it takes of each of them in any case, (nodes, kinds)."""
+    """Minimum use, (nodes, kinds)."""
     spare: int
-    """Units of `unit` that it takes beside, on whichever of them (r of the paper)."""
+    """Further units, on any nodes (r of the paper)."""
     unit: tuple[int, ...]
     held: Held | None
-    """Its units on each node; None: they are what the programme makes of `spare`."""
+    """Placement; None: the programme spreads `spare`."""
 
     def put(self, more: Ints) -> Held:
-        """Its units on each node, where `more` are the spare ones."""
+        """The placement with `more` spare units."""
         return self.request, ((self.nodes, more + 1),)
 
 
 @dataclass(frozen=True)
 class Asked:
-    """One request, of one part, of a job of the window, and what each node could hold of it now."""
+    """A request of a single part, with present node capacities."""
 
     job: int
     request: int
@@ -85,33 +82,32 @@ class Asked:
     level: int
     contiguous: bool
     exact: int
-    """On so many nodes (types 2 and 3); 0: on any number (type 1)."""
+    """Number of nodes (types 2 and 3); 0: any number (type 1)."""
     single: bool
-    """Whether a node holds one unit at most."""
     most: Ints
-    """Units that each node could hold, (nodes,)."""
+    """Units per node, (nodes,)."""
 
     @property
     def flexible(self) -> bool:
-        """Whether units may be spread by the programme: where each is one core, or one of something else."""
+        """Whether the programme may spread units: a unit is a single core or other resource."""
         return sum(self.part.request) == 1 and not self.single
 
     @property
     def cores_only(self) -> bool:
-        """Whether it is of type 1."""
+        """Whether the job is of type 1."""
         return self.exact == 0
 
     def bid(self, of: Class, nodes: Ints, worth: float, left: Ints | None = None) -> Bid | None:
-        """A bid on all of these nodes, which have room for the units; None: there are more nodes than units.
+        """Return a bid on all these nodes; None if nodes outnumber units.
 
-        `left`: units that each node holds beside others, (nodes,), where the bid says how units are spread.
+        `left`: free units, (nodes,), for a fixed placement.
         """
         units, count = self.part.units, len(nodes)
         if count > units:
             return None
         request = np.array(self.part.request, dtype=np.int64)
         most = self.most[nodes]
-        if self.flexible and count < units < int(most.sum()):  # else there is one way to spread them
+        if self.flexible and count < units < int(most.sum()):  # otherwise the placement is unique
             on, held = np.ones(count, dtype=np.int64), None
         else:
             on = spread(most if left is None else left[nodes], units)
@@ -123,7 +119,7 @@ class Asked:
 
 
 def spread(most: Ints, units: int) -> Ints:
-    """So many units on nodes that hold so many each, at least one on each, the first nodes first."""
+    """Spread units, at least a unit on each node, first nodes first."""
     left = units - len(most)
     taken = np.minimum(np.cumsum(most - 1), left)
     spread_out: Ints = np.diff(taken, prepend=0) + 1
@@ -131,7 +127,7 @@ def spread(most: Ints, units: int) -> Ints:
 
 
 def asked_of(problem: Problem, free: Free, place: int, job: int) -> Iterator[Asked]:
-    """The requests of one part of a job that waits in `place`, which is `job` of the window."""
+    """Yield the single-part requests of the job at `place`, as `job` of the window."""
     for at, request in problem.waiting[place].requests:
         if len(request.parts) == 1:
             yield _asked(problem, free, request, job, at)
@@ -151,28 +147,25 @@ def _asked(problem: Problem, free: Free, request: Request, job: int, at: int) ->
 
 @dataclass(frozen=True)
 class Worth:
-    """What preferences go by."""
+    """The size of the machine and number of nodesets, for preferences."""
 
     nodes: int
-    """Of the machine."""
     sets: int
-    """All nodesets of the instant."""
 
     def of(self, what: Class, *, cores_only: bool, nodes: int, sets: int) -> float:
-        """The preference of a bid on so many runs of nodes.
+        """Preference of a bid on `sets` runs.
 
-        These may be more than there are nodesets, which say nothing of cores beyond the first: a preference is above 0.
+        Runs may outnumber nodesets; preferences stay above 0.
         """
         of_sets = max(self.sets, sets)
         return preference(what, cores_only=cores_only, nodes=nodes, of_nodes=self.nodes, sets=sets, of_sets=of_sets)
 
 
 def bids_of(asked: Asked, worth: Worth, count: int, cursor: int, *, contiguous: bool) -> list[Bid]:
-    """At most `count` bids of classes A, B and C, the preferred ones first, each on nodes of its own.
+    """Return up to `count` bids of classes A, B and C, best first.
 
-    The paper prints no order. Here the tightest runs come first, begin and end of each by turns; the middle is looked
-    for from `cursor` on, which is different for each job: who bids for other nodes is in nobody's way. Of several, one
-    at least is of class B and one of class C.
+    The paper prints no order. Here the tightest runs come first, both ends in turn, and the middle from `cursor` on.
+    Classes B and C get at least a bid each.
     """
     windows = _Windows(asked)
     lists = [list(_aligned(windows, cursor)), list(_inside(windows, cursor))]
@@ -202,7 +195,7 @@ def bids_of(asked: Asked, worth: Worth, count: int, cursor: int, *, contiguous: 
 
 
 class _Windows:
-    """Windows over the nodes that hold any unit, named by the places of these nodes; none spans more than it needs."""
+    """Minimal windows over usable nodes, by place."""
 
     def __init__(self, asked: Asked) -> None:
         self.asked = asked
@@ -213,43 +206,39 @@ class _Windows:
         self._ends = [end for _, end in self.runs]
 
     def runs_of(self, first: int, end: int) -> int:
-        """Of how many runs the window `[first, end)` has nodes."""
+        """Number of runs in the window `[first, end)`."""
         return bisect_left(self._ends, end) - bisect_right(self._ends, first) + 1
 
     def from_first(self, first: int, end: int) -> tuple[int, int] | None:
-        """The window that begins there, if there is one before `end`."""
         units, exact = self.asked.part.units, self.asked.exact
         behind = first + exact if exact else int(np.searchsorted(self.sums, self.sums[first] + units))
         return (first, behind) if behind <= end and self.sums[behind] - self.sums[first] >= units else None
 
     def to_end(self, first: int, end: int) -> tuple[int, int] | None:
-        """The window that ends there, if there is one not before `first`."""
         units, exact = self.asked.part.units, self.asked.exact
         begin = end - exact if exact else int(np.searchsorted(self.sums, self.sums[end] - units, side="right")) - 1
         return (begin, end) if begin >= first and self.sums[end] - self.sums[begin] >= units else None
 
     def tightest(self) -> list[tuple[int, int]]:
-        """The runs with room enough, those first that leave least."""
         enough = [(a, b) for a, b in self.runs if self.sums[b] - self.sums[a] >= self.asked.part.units]
         return sorted(enough, key=lambda run: (int(self.sums[run[1]] - self.sums[run[0]]), run))
 
 
 def _aligned(windows: _Windows, turn: int) -> Iterator[tuple[int, int]]:
-    """Windows of class A."""
     for at, (first, end) in enumerate(windows.tightest()):
         both = [windows.from_first(first, end), windows.to_end(first, end)]
         yield from (window for window in (both if (at + turn) % 2 == 0 else both[::-1]) if window is not None)
 
 
 def _inside(windows: _Windows, cursor: int) -> Iterator[tuple[int, int]]:
-    """Windows of class B, the one first that begins at the cursor (a node) or next behind it."""
+    """Windows of class B, from node `cursor` on."""
     usable = windows.usable
     found: list[tuple[int, int]] = []
     for first, end in windows.tightest():
         start = first + 1
         while start < end:
             window = windows.from_first(start, end)
-            if window is None and windows.asked.exact:  # those behind may hold more on as many nodes
+            if window is None and windows.asked.exact:  # later nodes may hold more
                 start += 1
                 continue
             if window is None or window[1] >= end:
@@ -260,16 +249,16 @@ def _inside(windows: _Windows, cursor: int) -> Iterator[tuple[int, int]]:
 
 
 def _across(windows: _Windows) -> Iterator[tuple[int, int]]:
-    """Windows of class C: of as few neighbouring runs as can be, then over as few nodes from first to last.
+    """Windows of class C: fewest runs, then smallest span.
 
-    One of a job of cores also takes all nodes of these runs, where it has a core for each: that fills what is left.
+    Bids of cores also take all nodes of the runs, to fill fragments.
     """
     asked, usable = windows.asked, windows.usable
     ends = [end for _, end in windows.runs]
     found: set[tuple[int, int]] = set()
     for at, (first, end) in enumerate(windows.runs):
         begins = [first]
-        if asked.exact and not asked.single:  # those in the middle may be the only ones that hold it
+        if asked.exact and not asked.single:  # only the middle nodes may hold the job
             begins += range(max(0, end - asked.exact + 1), end)
         tried = [windows.to_end(0, end), *(windows.from_first(begin, len(usable)) for begin in begins)]
         found.update(window for window in tried if window is not None)
@@ -288,10 +277,9 @@ def _across(windows: _Windows) -> Iterator[tuple[int, int]]:
 
 
 def slurm_nodes(asked: Asked, most: Ints) -> Ints | None:
-    """The nodes that Slurm's best fit takes where each holds so many units; None: they are too few, or apart.
+    """Nodes of Slurm's best fit; None if too few, or not contiguous as requested.
 
-    It takes the run of free nodes that has least of those that have enough; where none does, all of the largest, and
-    looks on for the rest.
+    The smallest sufficient run, else all of the largest run, then again for the rest.
     """
     free = np.minimum(most, 1) if asked.exact else most.copy()
     left = asked.exact or asked.part.units
@@ -312,10 +300,9 @@ def slurm_nodes(asked: Asked, most: Ints) -> Ints | None:
 
 @dataclass(frozen=True)
 class Free:
-    """`amounts[l]`, (nodes, kinds), is what nodes have free over all of the first `until[l]` s.
+    """Free capacity `amounts[l]` (nodes, kinds) for `until[l]` s.
 
-    `until` ascends, and each has less than the one before somewhere. The last holds for whatever is longer. In 001
-    nodes have one such amount (eq. 5 and 6): nothing is closed there.
+    `until` ascends, amounts fall. 001 has a single level (eq. 5 and 6), without closures.
     """
 
     until: tuple[int, ...]
@@ -324,7 +311,7 @@ class Free:
 
     @classmethod
     def of_steps(cls, steps: list[tuple[Ints, Ints]], longest: int) -> Free:
-        """For each node since when, from 0 on, it has what free (`Machine.free`); no job runs longer than `longest`."""
+        """Build from the steps of `Machine.free`; `longest` is the longest duration."""
         least = [(time, np.minimum.accumulate(value, axis=0)) for time, value in steps]
         drops = sorted(
             {
@@ -341,12 +328,12 @@ class Free:
         return cls((*drops, longest), np.maximum(np.array(amounts, dtype=np.int64), 0))
 
     def level(self, duration: int) -> int:
-        """Whose amounts hold for a job that runs so long."""
+        """The level for a duration."""
         return int(np.searchsorted(self.until, duration))
 
 
 class Nodeset(NamedTuple):
-    """The first and last node, what cores they have free together, and what each has of the other kinds at least."""
+    """First and last node, free cores, and minimum of other kinds."""
 
     first: int
     last: int
@@ -355,9 +342,9 @@ class Nodeset(NamedTuple):
 
 
 def nodesets(free: Ints, levels: list[tuple[int, ...]]) -> list[Nodeset]:
-    """All of them, by level and then by node: the longest runs of nodes with a core, and `levels[i]` of the others.
+    """All nodesets by level and node: longest runs with a core and `levels[i]` of other kinds.
 
-    `free` has shape (nodes, kinds); cores come first.
+    `free` has shape (nodes, kinds), cores first.
     """
     found = []
     for others in levels:
@@ -370,6 +357,6 @@ def nodesets(free: Ints, levels: list[tuple[int, ...]]) -> list[Nodeset]:
 
 
 def runs(holds: Bools) -> tuple[list[int], list[int]]:
-    """The runs of nodes that hold something: the first node of each, and the one behind its last."""
+    """Runs of true values: first nodes, and nodes after the last."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], holds, [False]]))).tolist()
     return edges[::2], edges[1::2]

@@ -1,4 +1,4 @@
-"""Clears the auction of a window of jobs: priorities, bids, winners, and the nodes that they get (001)."""
+"""Clears the auction of a window of jobs: priorities, bids, winners and placements (001)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class BidClasses(Choice):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms of an auction: settings, by their names."""
+    """Settings of an auction."""
 
     window: int
     bids_per_job: int
@@ -65,13 +65,13 @@ class Terms:
 
 @dataclass(frozen=True)
 class Aucsched:
-    """Decides by auction who starts now; nobody is planned for later."""
+    """Decides by auction about starts now."""
 
     terms: Terms
     knows_shapes: ClassVar[bool] = True
 
     def answer(self, problem: Problem, seed: int) -> Answer:
-        """As `Model` has it; the objective is minus what the winning bids bring, as less is better there."""
+        """Return the starts; the objective is the negative value of bids."""
         window = self._window(problem)
         auction, build_s = cpu_timed(lambda: auction_of(problem, window, self.terms))
         if not auction.bids:
@@ -93,7 +93,7 @@ class Aucsched:
         )
 
     def _window(self, problem: Problem) -> list[int]:
-        """Who bids, by places in the problem's `waiting`: the front of the queue, those of the highest P first."""
+        """Places of the bidding jobs, by P."""
         waiting, platform = problem.waiting, problem.platform
         front = [(-platform.level_of(one.job.queue), one.arrival) for one in waiting]
         window = sorted(range(len(waiting)), key=lambda place: front[place])[: self.terms.window]
@@ -101,7 +101,6 @@ class Aucsched:
         return [place for _, place in sorted(zip(order, window, strict=True), key=lambda one: (one[0], front[one[1]]))]
 
     def _cleared(self, auction: Auction, seed: int) -> Cleared:
-        """The better of the greedy auction and of what the programme's solver finds."""
         first = greedy(auction)
         more = handed_out(auction, first)
         if more is None:
@@ -130,7 +129,7 @@ class Aucsched:
 
 @dataclass(frozen=True)
 class Cleared:
-    """Bids that win, by their places, and what each gets."""
+    """Winning bids and placements."""
 
     winners: list[int]
     held: list[Held]
@@ -140,7 +139,7 @@ class Cleared:
 
     @classmethod
     def of(cls, auction: Auction, winners: list[int], more: Sequence[Ints]) -> Cleared:
-        """With so many spare units on each of their nodes."""
+        """Build from winners and spare units."""
         held = []
         for place, units in zip(winners, more, strict=True):
             bid = auction.bids[place]
@@ -149,7 +148,7 @@ class Cleared:
 
 
 def priority(waiting: Waiting, platform: Platform, now: int, terms: Terms) -> int:
-    """P of a job, from 1 on: by its share of the machine and how long it waits, as Slurm's; the paper prints none."""
+    """P of a job, by share and wait as in Slurm; the paper prints none."""
     capacity = np.maximum(platform.capacity.sum(axis=0), 1)
     share = float((np.array(waiting.amounts) / capacity).max())
     hours = (now - waiting.job.submit) / HOUR_S
@@ -157,7 +156,7 @@ def priority(waiting: Waiting, platform: Platform, now: int, terms: Terms) -> in
 
 
 def auction_of(problem: Problem, window: Sequence[int], terms: Terms) -> Auction:
-    """The auction of jobs, which are named by their places in the problem's `waiting`, the most important first."""
+    """The auction of jobs, most important first."""
     jobs = [problem.waiting[place] for place in window]
     free = Free.of_steps(Machine(problem, ()).free(), max((one.duration for one in jobs), default=1))
     asked = [list(asked_of(problem, free, place, job)) for job, place in enumerate(window)]
@@ -182,19 +181,18 @@ def auction_of(problem: Problem, window: Sequence[int], terms: Terms) -> Auction
 
 
 def _levels(jobs: Sequence[Waiting]) -> list[tuple[int, ...]]:
-    """What units of the jobs ask for beside cores, and nothing."""
     asked = {part.request[1:] for one in jobs for _, request in one.requests for part in request.parts}
     return sorted(asked | {tuple(0 for _ in jobs[0].job.request[1:])}) if jobs else []
 
 
 def _slurm(asked: Sequence[Sequence[Asked]], free: Free, worth: Worth) -> list[Bid]:
-    """What Slurm would give each job in turn, beside those before it, as its first request that finds nodes."""
+    """Bids for Slurm's placement of each job, beside earlier placements."""
     left, bids = free.amounts.copy(), []
     for requests in asked:
         for one in requests:
             request = np.array(one.part.request, dtype=np.int64)
             kinds = request > 0
-            # Shorter jobs take nothing of what longer ones go by, but all share what is free now.
+            # Shorter jobs leave longer levels unchanged, but all share the present capacity.
             least = left[: one.level + 1].min(axis=0)
             most = np.minimum((least[:, kinds] // request[kinds]).min(axis=1), one.most)
             nodes = slurm_nodes(one, most)
@@ -210,9 +208,9 @@ def _slurm(asked: Sequence[Sequence[Asked]], free: Free, worth: Worth) -> list[B
 
 
 def _whole(problem: Problem, place: int, job: int, free: Free, worth: Worth) -> list[Bid]:
-    """Of a job that may be run as several parts: where they are put one after the other, if all find nodes now.
+    """Bids for jobs of several parts; not in the paper.
 
-    The paper knows none; its preference is that of a bid of class C on as many nodesets as blocks.
+    The preference is class C's on as many nodesets as blocks.
     """
     waiting, bids = problem.waiting[place], []
     for at, request in waiting.requests:

@@ -1,11 +1,10 @@
-"""The programme of an auction (001, eq. 1 to 8): which bids win, at most one of each job, on what nodes have free.
+"""The programme of an auction (001, eq. 1 to 8).
 
-As printed it has two variables for each job and node: 102,650 on 1,024 nodes with 50 jobs of 5 bids, where ours has
-about 1,500 (`scripts/lab/run bench --parts auction`). Here nodes that no bid tells apart are one cell, a bid has all
-of its nodes (so that eq. 3 needs no variables: as printed it also empties the nodes of every bid that loses), and the
-units beyond the one on each node are continuous for each job and cell. That these can be split over the nodes of a
-cell, in whole numbers, follows from their sums: of each node they form a polymatroid, and so do sums of these.
-`handed_out` splits them.
+As printed, each job and node has two variables: 102,650 for 50 jobs of 5 bids on 1,024 nodes, here about 1,500
+(`scripts/lab/run bench --parts auction`). Here nodes with the same bids form a cell. A bid uses all its nodes, so eq. 3
+needs no variables (as printed, eq. 3 also empties the nodes of losing bids). Units beyond the first of each node are
+continuous by job and cell. Sums over a cell suffice: integer splits exist, since both form polymatroids. `handed_out`
+splits the sums.
 """
 
 from __future__ import annotations
@@ -25,51 +24,49 @@ from dardis.solver.milp import LinearProgram, largest_flow
 
 @dataclass(frozen=True)
 class Auction:
-    """The bids of the jobs of a window, on what nodes have free."""
+    """Bids and free capacity."""
 
     free: Free
     priorities: tuple[int, ...]
-    """P of each job, from 1 on."""
+    """P of each job."""
     bids: tuple[Bid, ...]
     alpha: float
-    """α: what a preference of 1 counts."""
+    """α: weight of preferences."""
 
     @cached_property
     def worth(self) -> Floats:
-        """What each bid brings (eq. 1), (bids,)."""
+        """Value of each bid (eq. 1)."""
         return np.array([self.priorities[bid.job] + self.alpha * bid.preference for bid in self.bids])
 
     def value(self, winners: Sequence[int]) -> float:
-        """What these bids bring together."""
+        """Total value of bids."""
         return float(self.worth[np.array(winners, dtype=np.int64)].sum())
 
 
 def alpha_of_paper(priorities: Sequence[int], bids: int) -> float:
-    """Eq. 10: preferences of all bids together count less than the least priority.
+    """Eq. 10: all preferences weigh less than the lowest priority.
 
-    That does not keep the order of priorities, as it should: of two jobs with a bid each, 11 with preference 0.3 loses
-    to 10 with 1.0, by 12.0 against 13.3.
+    Priorities can still lose: 11 with preference 0.3 loses to 10 with 1.0, by 12.0 to 13.3.
     """
     return min(priorities) / (bids + 1)
 
 
 def alpha_exact(priorities: Sequence[int]) -> float:
-    """So much that no sum of preferences outweighs a difference of sums of priorities, which are whole numbers."""
+    """α such that preferences never outweigh a difference of priorities."""
     return gcd(*priorities) / (len(priorities) + 1)
 
 
 @dataclass(frozen=True)
 class Cells:
-    """The nodes that some bid is on, by cells of those that no bid tells apart."""
+    """Nodes, grouped into cells by equal bids."""
 
     nodes: list[Ints]
-    """The nodes of each cell."""
     of_bid: list[list[tuple[int, Ints]]]
-    """The cells of each bid, and what it takes of each node there in any case, (kinds,)."""
+    """Cells of each bid, with minimum use of nodes."""
 
 
 def cells_of(auction: Auction) -> Cells:
-    """The cells of an auction."""
+    """Return the cells of an auction."""
     count, width = auction.free.amounts.shape[1], len(auction.bids)
     names: list[list[int]] = [[] for _ in range(count)]
     fixed: dict[tuple[int, int], Ints] = {}
@@ -97,7 +94,7 @@ def cells_of(auction: Auction) -> Cells:
 
 @dataclass
 class Rows:
-    """Rows of a programme while they are made."""
+    """Rows of a programme under construction."""
 
     row: list[int] = field(default_factory=list)
     column: list[int] = field(default_factory=list)
@@ -106,7 +103,7 @@ class Rows:
     high: list[float] = field(default_factory=list)
 
     def add(self, entries: Iterator[tuple[int, float]] | Sequence[tuple[int, float]], low: float, high: float) -> None:
-        """`low ≤ Σ value · x[column] ≤ high`."""
+        """Add `low ≤ Σ value · x[column] ≤ high`."""
         for column, value in entries:
             self.row.append(len(self.low))
             self.column.append(column)
@@ -115,7 +112,7 @@ class Rows:
         self.high.append(high)
 
     def program(self, objective: Floats, upper: Floats) -> LinearProgram:
-        """The programme with these rows, for variables from 0 to `upper`."""
+        """The programme with variables from 0 to `upper`."""
         return LinearProgram(
             objective, np.zeros(len(upper)), upper, np.array(self.row, dtype=np.int64),
             np.array(self.column, dtype=np.int64), np.array(self.value), np.array(self.low), np.array(self.high),
@@ -124,16 +121,16 @@ class Rows:
 
 @dataclass(frozen=True)
 class Merged:
-    """The programme: the first variables are the bids, the others the spare units of jobs in cells."""
+    """The programme: variables for bids, then spare units."""
 
     program: LinearProgram
     whole: Bools
     cells: Cells
     spare: dict[tuple[int, int, int], int]
-    """The variable of a job, as one of its requests, in a cell."""
+    """Variable by job, request and cell."""
 
     def values(self, auction: Auction, winners: Sequence[int], more: Sequence[Ints]) -> Floats:
-        """What the variables are if these bids win, with so many spare units on each of their nodes."""
+        """The variables for winners and spare units."""
         values = np.zeros(self.variables)
         values[np.array(winners, dtype=np.int64)] = 1.0
         for place, units in zip(winners, more, strict=True):
@@ -145,12 +142,12 @@ class Merged:
 
     @property
     def variables(self) -> int:
-        """How many."""
+        """Number of variables."""
         return len(self.whole)
 
 
 def merged(auction: Auction) -> Merged:
-    """The programme of an auction."""
+    """Return the programme of an auction."""
     cells, bids, rows = cells_of(auction), auction.bids, Rows()
     of_job: dict[int, list[int]] = defaultdict(list)
     for place, bid in enumerate(bids):
@@ -172,14 +169,13 @@ def merged(auction: Auction) -> Merged:
 
 
 def _cells_hold(auction: Auction, cells: Cells, spare: dict[tuple[int, int, int], int], rows: Rows) -> None:
-    """Rows by which no cell has more taken than its nodes have (eq. 5 and 6): of each node, and of all together."""
+    """Limit use of cells to free capacity (eq. 5 and 6)."""
     bids, amounts = auction.bids, auction.free.amounts
     in_cell: list[list[tuple[int, Ints]]] = [[] for _ in cells.nodes]
     for place, of_bid in enumerate(cells.of_bid):
         for cell, fixed in of_bid:
             in_cell[cell].append((place, fixed))
     beside: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
-    """By cell: variable, level and kind of spare units there."""
     like = {(bid.job, bid.request): bid for bid in bids}
     for (job, request, cell), variable in spare.items():
         bid = like[job, request]
@@ -202,7 +198,7 @@ def _spare_of_job(
     auction: Auction, cells: Cells, places: list[int], spare: dict[tuple[int, int, int], int], upper: list[float],
     rows: Rows,
 ) -> None:  # fmt: skip
-    """Variables and rows of the units that a job has beside the one on each node (eq. 4 and 7)."""
+    """Add variables and rows of spare units (eq. 4 and 7)."""
     of_request: dict[int, list[int]] = defaultdict(list)
     for place in places:
         if auction.bids[place].spare:
@@ -227,10 +223,9 @@ def _spare_of_job(
 
 
 def handed_out(auction: Auction, winners: Sequence[int]) -> list[Ints] | None:
-    """The spare units of winning bids on each of their nodes, in whole numbers; None: they don't all fit.
+    """Integer spare units of winning bids by node; None if infeasible.
 
-    That is a flow from each bid through its nodes. A node takes what it has free over as long as the bid runs, and what
-    bids take there that run longer counts for shorter ones as well.
+    A flow from bids through nodes; longer bids also count for shorter.
     """
     left = auction.free.amounts.copy()
     for place in winners:
@@ -250,7 +245,6 @@ def handed_out(auction: Auction, winners: Sequence[int]) -> list[Ints] | None:
 
 
 def _flows(auction: Auction, left: Ints, some: list[int]) -> dict[int, Ints] | None:
-    """The same of those whose units are of one kind, of which so much is left, (levels, nodes)."""
     levels, nodes = left.shape
     bids = [auction.bids[place] for place in some]
     source, sink = 0, 1
@@ -277,7 +271,7 @@ def _flows(auction: Auction, left: Ints, some: list[int]) -> dict[int, Ints] | N
 
 
 def greedy(auction: Auction) -> list[int]:
-    """Bids that fit beside one another, by priority of their jobs and then by what they bring: the least to expect."""
+    """Bids that fit together, by priority and then value."""
     left = auction.free.amounts.copy()
     order = sorted(range(len(auction.bids)), key=lambda place: (*_rank(auction, place), place))
     winners: list[int] = []

@@ -1,4 +1,4 @@
-"""The set-up of AUCSCHED, and its settings."""
+"""Set-up of AUCSCHED."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class AuctionSetUp(AskingSetUp):
     """AUCSCHED (001)."""
 
-    # A bid is for nodes that are free now, for as long as a job may run.
+    # A bid is for nodes free now, for the job's maximum runtime.
     profile_check: ProfileCheck = setting(ProfileCheck.SPAN, key=False)
     node_choice: NodeChoice = setting(NodeChoice.BEST_FIT, key=False)
     expected: Expecting = setting(Expecting.WALLTIME, key=False)
@@ -52,12 +52,12 @@ class AuctionSetUp(AskingSetUp):
 
     @property
     def step_s(self) -> int:
-        """As it is set."""
+        """As set."""
         return self.step
 
     @property
     def again_s(self) -> int:
-        """At the next auction: one has a window of jobs."""
+        """The next auction."""
         return self.step
 
     def model(self) -> Aucsched:
@@ -70,7 +70,7 @@ class AuctionSetUp(AskingSetUp):
         )  # fmt: skip
 
     def checked(self) -> Self:
-        """As it is: each setting goes with all others."""
+        """All settings are compatible."""
         return self
 
 

@@ -1,1 +1,1 @@
-"""Constraint programming as a dispatcher: the models of four papers, their searches, and what decisions are about."""
+"""Dispatchers by constraint programming: the models of four papers, searches, and decision problems."""

@@ -1,4 +1,4 @@
-"""What a decision is about: who runs, where and until when, who waits, and what nobody may use."""
+"""Input and output of a scheduling decision."""
 
 from __future__ import annotations
 
@@ -17,36 +17,32 @@ from dardis.solver.result import Result
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A job on its nodes, `units[i]` units on `nodes[i]`, until `end`, in s, as far as is known: never before now.
-
-    One of several parts is as many of these: `job` asks for what the part does.
-    """
+    """A running job with `units[i]` units on `nodes[i]` until `end`, in s, not before now; an entry per part."""
 
     job: Job
     end: int
     foreseen: int
-    """When it was expected to end at first: that may be past, where it has outrun what was expected."""
+    """The end expected at first, possibly past."""
     nodes: Ints
     units: Ints
     positions: Ints | None = None
-    """Where its units are within the machine, shape (kinds, units), for who cares (PCP'20); −1: it asks for none."""
+    """Shape (kinds, units), for PCP'20; −1 without demand."""
     part: int = 0
-    """Which of its parts this is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A job that may start now or later, and for how long its nodes are to be held, in s."""
+    """A waiting job, to hold nodes for `duration` s."""
 
     job: Job
     duration: int
-    """Of several requests, the longest."""
+    """The longest of all requests."""
     orders: Mapping[int, Sequence[int]] = field(default_factory=dict)
-    """Of a job that has requests: those that the machine holds, by place, and in which order parts look for nodes."""
+    """Feasible requests by place, with orders of parts."""
 
     @property
     def requests(self) -> tuple[tuple[int, Request], ...]:
-        """What it may be run as, by place: one that asks for units on any nodes is a request of one part."""
+        """Feasible requests, by place; plain units form a single part."""
         if self.job.requests:
             return tuple((place, self.job.requests[place]) for place in self.orders)
         part = Part(self.job.units, self.job.request, self.job.groups)
@@ -54,34 +50,34 @@ class Waiting:
 
     @property
     def amounts(self) -> tuple[int, ...]:
-        """What it asks for as a whole, by kind; of several requests, the first."""
+        """Demand of the first request, by kind."""
         return self.job.requests[next(iter(self.orders))].amounts if self.job.requests else self.job.amounts
 
     @property
     def least_amounts(self) -> tuple[int, ...]:
-        """What each of its requests asks for as a whole at least, by kind."""
+        """Minimum demand over requests, by kind."""
         if len(self.orders) < 2:
             return self.amounts
         return tuple(map(min, *(request.amounts for _, request in self.requests)))
 
     @property
     def least_duration(self) -> int:
-        """Of all its requests."""
+        """Minimum duration over requests."""
         return min(request.walltime for _, request in self.requests) if len(self.orders) > 1 else self.duration
 
     @property
     def arrival(self) -> tuple[int, int]:
-        """Puts jobs in the order in which they came."""
+        """Sort key by arrival."""
         return self.job.submit, self.job.number
 
     def priority(self, now: int) -> tuple[float, int, int]:
-        """The least goes first: the highest slowdown if it started now (002, section 4)."""
+        """Sort key: highest slowdown first (002, section 4)."""
         return -(now - self.job.submit + self.duration) / self.duration, *self.arrival
 
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """What nobody may use of a node during `[start, end)`, an amount of each kind: it is closed, or not wished."""
+    """Amounts closed or outside the desired profile during `[start, end)`, by kind."""
 
     node: int
     start: int
@@ -91,7 +87,7 @@ class Blocked:
 
 @dataclass(frozen=True)
 class Problem:
-    """Who starts now? All times in s of the trace's clock; nothing begins before `now`."""
+    """A decision to make. Times are s of the trace's clock; no job begins before `now`."""
 
     platform: Platform
     now: int
@@ -101,14 +97,13 @@ class Problem:
     distinct: bool = False
     """Whether units of a job are on different nodes."""
     keeps_hours: bool = False
-    """Whether queues of jobs that wait may be closed at times; else they are open, as far as anybody asks."""
+    """Whether closing times of queues count."""
 
     @property
     def horizon(self) -> int:
-        """An instant by which all can have run one after the other (002, 2.2).
+        """A time by which all jobs can have run in sequence (002, 2.2).
 
-        From then on nothing is blocked but what is so for ever. No best answer has a job that starts later: where
-        nobody runs, whoever starts next has waited for his queue to open.
+        No optimal answer starts a job later.
         """
         running = max((job.end for job in self.running), default=self.now)
         blocked = max((block.end for block in self.blocked if block.end < FOREVER), default=self.now)
@@ -116,15 +111,15 @@ class Problem:
         return max(running, blocked, self.now) + sum(job.duration for job in self.waiting) + closed
 
     def starts_of(self, job: Job) -> Starts:
-        """When the queue of a job lets it start."""
+        """When the job's queue permits starts."""
         return self.platform.starts_of(job.queue) if self.keeps_hours else ALWAYS
 
     def groups_of(self, job: Job | Part) -> int:
-        """The node groups that hold a unit of a job, or of a part of one, when empty, as bits."""
+        """Node groups able to hold a unit, as bits."""
         return self.platform.sets.able(job.groups, job.request)
 
     def units_on(self, job: Job | Part, node: int) -> int:
-        """The most units of a job, or of a part of one, that a node holds when empty (T equation 3.6, by node)."""
+        """Maximum units on an empty node (T equation 3.6)."""
         if not self.platform.sets.nodes(job.groups)[node]:
             return 0
         capacity: list[int] = self.platform.capacity[node].tolist()
@@ -132,7 +127,7 @@ class Problem:
         return min(1 if self.distinct else job.units, *fits)
 
     def plain(self) -> dict[str, Any]:
-        """It as plain data, such as a file holds (docs/formats.md); `read_instance` reads it."""
+        """The problem as plain data (docs/formats.md)."""
         running = [
             {
                 "job": _plain(one.job, self.platform),
@@ -159,7 +154,6 @@ class Problem:
 
 
 def _plain(job: Job, platform: Platform) -> dict[str, Any]:
-    """What a model may go by."""
     names = ("number", "submit", "earliest", "latest", "walltime", "prediction", "units", "queue")
     told = {name: getattr(job, name) for name in names} | _asked(job, platform)
     requests = [
@@ -174,50 +168,45 @@ def _plain(job: Job, platform: Platform) -> dict[str, Any]:
 
 
 def _asked(one: Job | Part, platform: Platform) -> dict[str, Any]:
-    """What a unit asks for, and the numbers of the groups that may run it."""
     return {"request": list(one.request), "groups": platform.sets.groups(one.groups).tolist()}
 
 
 Held = tuple[int, tuple[tuple[Ints, Ints], ...]]
-"""As which of its requests a job runs, by place, and of each part the nodes, ascending, and units."""
+"""Placement: request, and nodes, ascending, with units for each part."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """When jobs are to start, by their places in the problem's `waiting`; who is not named is postponed."""
+    """Planned starts by place in `waiting`; others are postponed."""
 
     starts: dict[int, int]
-    """In s of the trace's clock, in the order in which jobs get their nodes."""
+    """In s of the trace's clock, in order of allocation."""
     objective: float
-    """What these starts make of the model's objective, or infinity: there are none."""
+    """Infinity without an answer."""
     bound: float = -inf
-    """No answer of the model has a lower objective."""
     where: dict[int, Held] | None = None
-    """The nodes of those who start now; None: the model leaves nodes to whoever places jobs."""
+    """Placements of starts now; None: the dispatcher chooses nodes."""
     positions: dict[int, Ints] | None = None
-    """Of those who start now, as in `Running`, where the model cares for them."""
+    """Positions of starts now, as in `Running`."""
     result: Result | None = None
-    """What the solver's last run says; None: it was not asked."""
     deterministic_s: float = 0.0
-    """Of all the solver's runs."""
+    """Of all solver runs."""
     solver_cpu_s: float = 0.0
-    """The same in seconds of the processor."""
     check_cpu_s: float = 0.0
-    """What it took of the processor to see who could ever start."""
+    """CPU time of feasibility checks."""
     build_cpu_s: float = 0.0
-    """What it took of the processor to build the models."""
     variables: int = 0
-    """Decision variables as the model's paper counts them."""
+    """Decision variables, counted as in the model's paper."""
     too_large: bool = False
-    """Whether no model was built because it would have been larger than is allowed."""
+    """Whether the size limit prevented a model."""
 
 
 class Model(Protocol):
-    """A way to decide: pure, and the same problem and seed give the same answer, whatever CPU time it took."""
+    """A pure decision model: equal problem and seed give an equal answer."""
 
     knows_shapes: ClassVar[bool]
-    """Whether it decides on jobs that ask for more than units on any nodes; else whoever of them fits starts before."""
+    """Whether the model handles shapes; if not, such jobs start before, if possible."""
 
     def answer(self, problem: Problem, seed: int) -> Answer:
-        """Say who starts when."""
+        """Return planned starts."""
         ...

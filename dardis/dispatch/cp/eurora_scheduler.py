@@ -1,8 +1,7 @@
-"""The Eurora scheduler (T chapter 4): all waiting jobs in one model, whose size and work follow the last one (4.4).
+"""The Eurora scheduler (T chapter 4): a model of all waiting jobs, adapted to the last cycle (4.4).
 
-An answer of ours comes first, as for the other models; what is new is where it comes from. An order is looked for on
-sums over nodes (`in_order.py`) and laid out on nodes as a list schedule. The solver is given as many of those who start
-first by it as a model may have; the others follow behind them. What costs less in all stays.
+A heuristic searches an order on sums over nodes and makes a list schedule. The solver gets the earliest jobs, up to the
+size limit. The cheaper answer wins.
 """
 
 from __future__ import annotations
@@ -39,53 +38,53 @@ if TYPE_CHECKING:
     from dardis.solver.cpsat import CpModel
 
 LONGEST_S = 300.0
-"""No δ is above this."""
+"""Maximum δ."""
 LEAST_S = 1e-9
-"""None is below this."""
+"""Minimum δ."""
 FIRST_ONLY_S = 60.0
-"""Where δ is above this, the first solution is taken."""
+"""Above this δ, the first solution suffices."""
 WITHOUT_GAIN_S = 10.0
-"""A search that finds nothing better for so long is over."""
+"""Maximum search time without improvement."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """What stands for the next cycle: δ, and how often the queue is halved that it looks at."""
+    """δ of the next cycle, and halvings of the queue."""
 
     delta: float
     halvings: int = 0
 
     def of_queue(self, waiting: int) -> int:
-        """How many of those who wait are looked at, the first in the queue; one at least."""
+        """Number of jobs to consider, from the head of the queue."""
         return max(min(waiting, 1), waiting >> self.halvings)
 
 
 @dataclass(frozen=True, slots=True)
 class Pacing:
-    """K₁, K₂ and M of T section 4.4, which doesn't print them."""
+    """K₁, K₂ and M, not printed in T (section 4.4)."""
 
     k1: float = 1.0
-    """What is given beside the time to the first solution, in s."""
+    """Time added to the first solution's, in s."""
     k2: float = 2.0
-    """How much longer each further run is where one finds nothing."""
+    """Factor on the limit without solution."""
     m: int = 3
-    """So many runs at most."""
+    """Maximum number of runs."""
 
     def begin(self) -> Pace:
-        """At first δ is K₁."""
+        """The first pace, with δ = K₁."""
         return Pace(min(self.k1, LONGEST_S))
 
     def after(self, pace: Pace, first_s: float | None) -> Pace:
-        """After a cycle whose first solution took so long; None: there was none.
+        """The pace after a cycle with the time to the first solution, if any.
 
-        Then δ is what the last run had, and half of the queue is looked at; after a success all of it is again.
+        A failure halves the queue; a success restores the queue.
         """
         if first_s is None:
             return Pace(self.limits(pace)[-1], pace.halvings + 1)
         return Pace(min(first_s + self.k1, LONGEST_S))
 
     def limits(self, pace: Pace) -> list[float]:
-        """What each run has, in turn, as long as nothing is found."""
+        """The limits of runs without solution."""
         found = [pace.delta]
         while len(found) < self.m:
             found.append(max(LEAST_S, min(found[-1] * self.k2, LONGEST_S)))
@@ -94,7 +93,7 @@ class Pacing:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """The last answer, with the CPU time of all runs, what they took in all, and the time to the first solution."""
+    """The last answer and times."""
 
     answer: SolverAnswer
     spent_s: float
@@ -104,10 +103,10 @@ class Searched:
 def search(
     model: CpModel, pacing: Pacing, pace: Pace, seed: int, conflicts: int | None = None, guard_s: float = inf
 ) -> Searched:
-    """Run the solver as long as it may; where nothing is found, again with K₂ · δ, M times in all."""
+    """Run the solver with each limit of `pacing` until a solution."""
     runs = _Runs(model, seed, conflicts, guard_s)
     for limit in pacing.limits(pace):
-        # Whoever may go on for longer than without gain is watched: his first run ends with the first solution.
+        # A long first run stops at the first solution; later runs check progress.
         answer = runs.run(limit, first_only=limit > WITHOUT_GAIN_S)
         if answer.result.found or answer.result.ended is not Ended.BUDGET:
             break
@@ -117,16 +116,12 @@ def search(
 
 
 class _Runs:
-    """Runs of the solver on a model."""
-
     def __init__(self, model: CpModel, seed: int, conflicts: int | None, guard_s: float) -> None:
         self._model, self._seed, self._conflicts, self._guard_s = model, seed, conflicts, guard_s
         self.spent_s = self.cpu_s = self.last_s = 0.0
         self.first_s: float | None = None
-        """How long the run that found something first took until then."""
 
     def run(self, limit: float, *, first_only: bool = False) -> SolverAnswer:
-        """Run once."""
         budget = Budget(
             limit, self._guard_s, seed=self._seed, conflicts=self._conflicts, probing=False, first_only=first_only
         )
@@ -139,7 +134,7 @@ class _Runs:
         return answer
 
     def improve(self, answer: SolverAnswer, left: float) -> SolverAnswer:
-        """Go on from an answer for so long, as long as there is a gain again and again."""
+        """Continue while runs improve the objective."""
         while left > 0 and not answer.result.proven:
             begin_with(self._model, answer)
             better = self.run(min(left, WITHOUT_GAIN_S))
@@ -154,40 +149,32 @@ class _Runs:
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What may be done for an answer."""
+    """Limits of the search."""
 
     pacing: Pacing = field(default_factory=Pacing)
     most_places: int = MOST_PLACES
-    """Nodes of jobs in the largest model that is built."""
     exchanges: int = 2000
-    """Other orders that are tried before."""
     plan_jobs: int = 100
-    """Of so many jobs that start first."""
     conflicts: int | None = None
-    """Dead ends of a run."""
     guard_s: float = inf
     shortcuts: bool = True
-    """Whether an answer of ours comes first; else the solver is asked always, and is told of none."""
+    """Whether a heuristic answer hints the solver."""
 
 
 class Eurora:
-    """Decides by the model of T section 4.3, and remembers what the last cycle took, and its order.
-
-    The same problems in the same order get the same answers.
-    """
+    """Decides by the model of T section 4.3, with state from the last cycle."""
 
     knows_shapes: ClassVar[bool] = True
 
     def __init__(self, means: Means) -> None:
-        """Before the first cycle."""
         self._means = means
         self._pace = means.pacing.begin()
         self._last: dict[JobId, int] = {}
-        """The place of each job in the last order."""
+        """Places in the last order."""
         self._cycles = 0
 
     def answer(self, problem: Problem, seed: int) -> Answer:
-        """As `Model` has it."""
+        """Return planned starts."""
         self._cycles += 1
         case, check_s = cpu_timed(lambda: _Case.of_problem(problem))
         if self._means.shortcuts:
@@ -198,7 +185,6 @@ class Eurora:
         return case.told(found, check_s)
 
     def _improved(self, case: _Case, seed: int) -> _Found:
-        """An answer of ours, and what the solver makes of it."""
         ours = self._ours(case, seed)
         if ours is None:
             return self._solved(case, None, seed)
@@ -218,7 +204,6 @@ class Eurora:
         return replace(solved, plan=_best(case, ours, head, solved.plan))
 
     def _ours(self, case: _Case, seed: int) -> Plan | None:
-        """The better of two answers that go by an order on sums; None: somebody finds no nodes beside the others."""
         task, weight = case.task, 1.0 / case.objective.denominators
         order = best_order(
             task,
@@ -238,7 +223,7 @@ class Eurora:
         )
 
     def _known(self, case: _Case) -> list[int]:
-        """All jobs in the last order, with who was not in it put in by duration over weight."""
+        """Merge new jobs into the last order by duration over weight."""
         numbers = [waiting.job.number for waiting in case.task.jobs]
         length = (case.task.durations * case.objective.denominators).tolist()
         old = sorted(
@@ -253,7 +238,6 @@ class Eurora:
         return [*merged, *new] if old else []
 
     def _head(self, case: _Case, ours: Plan) -> list[int]:
-        """Those who start first, as many as a model may have."""
         by_start: list[int] = np.argsort(ours.starts, kind="stable").tolist()
         sizes = case.task.sizes()
         nodes = [sizes[job] for job in by_start]
@@ -261,7 +245,6 @@ class Eurora:
         return by_start[: self._pace.of_queue(fits)]
 
     def _solved(self, case: _Case, hint: Plan | None, seed: int) -> _Found:
-        """What the solver finds in a model of all of a case."""
         means, pace = self._means, self._pace
         shares = case.task.shares(means.most_places) if case.task.jobs else []
         if not shares:
@@ -276,7 +259,6 @@ class Eurora:
 
 
 def _best(case: _Case, ours: Plan, head: Sequence[int], of_head: Plan | None) -> Plan:
-    """The best of our answer, of the solver's, and of all laid out anew behind those whom the solver has put."""
     plans = [ours]
     if of_head is not None:
         first = [head[job] for job in of_head.order]
@@ -290,8 +272,6 @@ def _best(case: _Case, ours: Plan, head: Sequence[int], of_head: Plan | None) ->
 
 @dataclass(frozen=True)
 class _Found:
-    """What came of a model."""
-
     plan: Plan | None
     bound: float
     searched: Searched | None = None
@@ -300,7 +280,6 @@ class _Found:
 
     @classmethod
     def of_search(cls, case: _Case, built: Built, searched: Searched, build_s: float) -> _Found:
-        """The plan that was found, if any."""
         result = searched.answer.result
         plan = built.read(searched.answer) if result.found else None
         bound = case.bound if result.bound is None else max(case.bound, result.bound / built.posted.scale)
@@ -309,23 +288,22 @@ class _Found:
 
 @dataclass(frozen=True)
 class _Case:
-    """The jobs of a decision that could run some time as the machine is (T eq. 4.6), and what is known of them."""
+    """The jobs that can run on the present machine (T eq. 4.6)."""
 
     task: Task
     first: Ints
-    """No job can start before."""
+    """Earliest starts."""
     objective: Executed | Delay
 
     @classmethod
     def of_problem(cls, problem: Problem) -> _Case:
-        """Without those whom nothing that is open ever holds: they would make the whole infeasible."""
+        """Leave out jobs without feasible start: such jobs make the model infeasible."""
         order = sorted(possible(problem), key=lambda place: problem.waiting[place].arrival)
         task = Task(problem, tuple(order), problem.running, problem.horizon - problem.now)
         first = task.machine().earliest(problem.horizon)
         return cls(task, first, objectives.executed(task.jobs, problem.platform, problem.now, task.latest))
 
     def only(self, jobs: Sequence[int]) -> _Case:
-        """The same of some of its jobs."""
         if len(jobs) == len(self.first) and [*jobs] == [*range(len(jobs))]:
             return self
         some = np.array(jobs, dtype=np.int64)
@@ -334,11 +312,9 @@ class _Case:
 
     @property
     def bound(self) -> float:
-        """What no answer undercuts, by the first starts alone."""
         return self.objective.value(self.first)
 
     def told(self, found: _Found, check_s: float) -> Answer:
-        """What the dispatcher is told."""
         task, plan = self.task, found.plan
         value = inf if plan is None else self.objective.value(plan.starts)
         order = () if plan is None else plan.order
@@ -355,20 +331,20 @@ class _Case:
 
 
 WIDTH_POWERS = (0.0, 0.5, 1.0)
-"""Orders that are tried first: by duration times so many powers of the share of the machine, over the weight.
+"""Initial orders: duration times a power of the machine share, over weight.
 
-At the peak of 700 jobs on 65 nodes (266 wait) these cost 998, 979 and 1,020, the order of arrival 1,717; after 1,000
-exchanges 951, 938 and 960, and no order less than 819.
+For 266 waiting jobs on 65 nodes these cost 998, 979 and 1,020, arrival order 1,717; after 1,000 exchanges 951, 938 and
+960. No order costs less than 819.
 """
 
 
 def best_order(
     task: Task, weight: Floats, first: Ints, tries: int, most: int, seed: int, cycle: int, known: Sequence[int] = ()
 ) -> tuple[int, ...]:
-    """The jobs of a task by their starts in the best plan that is found; `known` is an order of all that is tried too.
+    """Jobs by start in the best plan found, starting also from `known`.
 
-    `tries` exchanges are drawn by seed and cycle among the `most` who are first.
-    `weight` is what a second of each one's wait costs; no job starts before its `first`, in s from now.
+    `tries` exchanges are drawn by seed and cycle among the first `most` jobs. `weight` is the cost of a second. `first`
+    are earliest starts in s from now.
     """
     count = len(task.jobs)
     ahead = _ahead(task, weight, first)
@@ -389,7 +365,6 @@ def best_order(
 
 
 def _key(seed: int, cycle: int) -> int:
-    """The key of the draws, as a number that kernels take from outside."""
     return int(draw_key(seed, cycle, 0, 0, int(PURPOSE_PLAN))) & LARGEST_INT64
 
 
@@ -400,7 +375,7 @@ def _ahead(task: Task, weight: Floats, first: Ints) -> Ahead:
     ahead.need[:] = _needs(task)
     ahead.span[:] = task.durations
     ahead.weight[:] = weight
-    # Who could start some time alone may find enough in sums from then on.
+    # A job that can ever start alone may fit the sums from then on.
     ahead.soonest[:] = np.minimum(first, FOREVER)
     ahead.least[:] = weight * first
     steps = len(time)

@@ -1,6 +1,6 @@
-"""The machine of a problem for kernels, answers before any solver, and the fluid bound.
+"""Heuristic answers and the fluid bound.
 
-Schedule-or-postpone (PCP'19, section 2.2) and list schedules. Nodes are chosen by best fit.
+Schedule-or-postpone (PCP'19, section 2.2) and list schedules, nodes by best fit.
 """
 
 from __future__ import annotations
@@ -29,15 +29,14 @@ from dardis.model.offer_rows import NODE_CHOICES
 
 @dataclass(frozen=True)
 class Plan:
-    """When and where jobs start, by their places in a list: starts in s from now."""
+    """Starts in s from now, and placements."""
 
     starts: Ints
     where: list[Held]
     order: tuple[int, ...]
-    """The places, in the order in which jobs were given their nodes."""
 
     def only(self, jobs: Sequence[int]) -> Plan:
-        """The plan of some of the jobs, which are named by their places among these then."""
+        """The plan of some jobs, renumbered."""
         place_of = {job: place for place, job in enumerate(jobs)}
         where = [self.where[job] for job in jobs]
         return Plan(
@@ -48,11 +47,10 @@ class Plan:
 
 
 class Machine:
-    """The nodes of a problem beside running jobs and what is blocked, and some jobs that wait for them."""
+    """The nodes of a problem with running jobs and blocks, for waiting jobs."""
 
     def __init__(self, problem: Problem, jobs: Sequence[Waiting], running: Sequence[Running] | None = None) -> None:
-        """Lay the nodes out, with the problem's running jobs unless others are named."""
-        # What is closed is blocked in the problem.
+        # The problem already lists closures as blocks.
         platform = replace(problem.platform, maintenance=()) if problem.platform.maintenance else problem.platform
         count = platform.node_count
         self._now = problem.now
@@ -63,26 +61,24 @@ class Machine:
         number = {queue: place for place, queue in enumerate(hours, 1)}
         slots = [self._enter(one, number.get(one.job.queue, 0)) for one in jobs]
         self._slots = np.array(slots, dtype=np.int64)
-        # The kernels care for durations: a deadline forbids nothing here.
+        # Kernels need durations only: deadlines forbid nothing here.
         self._table.queue.table[self._slots, LATEST] = FOREVER
         choice = NODE_CHOICES[NodeChoice.BEST_FIT]
         rules = Rules(False, False, 0, UNBOUND, False, problem.distinct, choice, 0)
         self._placer = Placer(self._nodes, rules, len(platform.kinds), max(1, len(jobs)))
 
     def _enter(self, waiting: Waiting, hours: int) -> int:
-        """Write the rows of a job; return its slot."""
         if waiting.job.requests:
             return self._table.add_shaped(waiting.job, waiting.orders, 0, hours)
         return self._table.add(waiting.job, waiting.duration, hours=hours)
 
     def _held(self, slot: int) -> Held:
-        """As which of its requests a job has which nodes."""
         if self._table.jobs[slot].requests:
             return self._table.parts_of(slot)
         return 0, (self._table.nodes_of(slot),)
 
     def _take(self, problem: Problem, running: Sequence[Running]) -> None:
-        # Kernels want an end of everything: nobody who is planned still runs then.
+        # Kernels need an end for each entry: by `never` all planned jobs have ended.
         now, never = problem.now, problem.horizon + max((one.duration for one in problem.waiting), default=0) + 1
         blocked = [block for block in problem.blocked if block.end > now and block.start < never]
         held = [job for job in running if job.end > now]
@@ -105,9 +101,9 @@ class Machine:
             self._nodes.grow()
 
     def earliest(self, last: int = FOREVER) -> Ints:
-        """When each job could start were it alone with what runs and is blocked, in s from now; FOREVER: not by `last`.
+        """Earliest start of each job beside running jobs and blocks only, in s from now; FOREVER if after `last`.
 
-        `last` is a time of the trace's clock. One of several parts may not find nodes for all of them by then.
+        `last` is in the trace's clock. Parts of a job may not all find nodes by then.
         """
         found = np.empty(len(self._slots), dtype=np.int64)
         kernel = schedule_or_postpone.earliest_starts
@@ -116,7 +112,7 @@ class Machine:
         return np.where(found == FOREVER, FOREVER, found - self._now)
 
     def free(self) -> list[tuple[Ints, Ints]]:
-        """For each node since when, in s from now and ascending from 0, it has what free; shapes (steps, [kinds])."""
+        """Times in s from now, and free amounts (steps, kinds), by node."""
         rows, now = self._nodes.profiles, self._now
         found = []
         for low, size in zip(rows.head.tolist(), rows.size.tolist(), strict=True):
@@ -126,9 +122,9 @@ class Machine:
         return found
 
     def place(self, order: Sequence[int]) -> Plan | None:
-        """Schedule or postpone all jobs, the first in `order` first; None: there is one that never finds its nodes.
+        """Schedule or postpone jobs by `order`; return None if infeasible.
 
-        The machine is then full of them, and of no use to anybody else.
+        Call only once: jobs keep the nodes.
         """
         slots = self._slots[np.array(order, dtype=np.int64)]
         freer = np.arange(len(self._nodes.member))
@@ -137,14 +133,13 @@ class Machine:
         return self._plan(slots, placer.run(schedule_or_postpone.start_or_postpone, queue, slots, freer, walk))
 
     def put(self, order: Sequence[int]) -> Plan | None:
-        """Let all jobs start as early as they can, each beside those before it in `order`; as `place`."""
+        """Start jobs as early as possible by `order`; see `place`."""
         slots = self._slots[np.array(order, dtype=np.int64)]
         return self._plan(
             slots, self._placer.run(schedule_or_postpone.start_in_turn, self._table.queue, slots, self._now)
         )
 
     def _plan(self, slots: Ints, answer: int) -> Plan | None:
-        """What a kernel that answers so has done for these."""
         queue, room = self._table.queue, self._placer.room
         if answer != DONE:
             raise ProtocolError("a job that fits finds no nodes, or none that hold it")
@@ -160,15 +155,15 @@ class Machine:
 
 
 class Work(NamedTuple):
-    """What jobs have to do, and what there is for it; times in s from now."""
+    """Demand and capacity; times in s from now."""
 
     duration: Ints
     """(jobs,)"""
     need: Ints
-    """(jobs, kinds); who asks for nothing may start at any time, as far as it is known here."""
+    """(jobs, kinds)"""
     time: Ints
     free: Ints
-    """`free[i]` (kinds,) is there from `time[i]` on."""
+    """`free[i]` (kinds,) holds from `time[i]` on."""
 
 
 def least_of_groups(
@@ -178,10 +173,10 @@ def least_of_groups(
     first: Ints,
     free_of: Callable[[int], tuple[Ints, Ints]],
 ) -> float:
-    """The least of an objective by what the nodes of any groups have for the jobs that may use no others.
+    """Highest bound over sets of node groups, from the jobs confined to each.
 
-    `least` answers it by earliest starts and work (`Objective.least`); `groups` are those that each job may use, as
-    bits, and `first` its earliest start; `free_of` answers time and free, as in `Work`, of the nodes of some groups.
+    `least` is an `Objective.least`. `groups` are eligible groups by job, as bits. `free_of` returns the time and free
+    capacity of groups.
     """
     duration = np.array([waiting.least_duration for waiting in jobs], dtype=np.int64)
     need = np.array([waiting.least_amounts for waiting in jobs], dtype=np.int64)
@@ -193,7 +188,7 @@ def least_of_groups(
 
 
 def least_weighted_starts(weight: Floats, first: Ints, work: Work) -> float:
-    """The least that the sum of `weight · start` can be, by any one kind, where no job starts before its `first`."""
+    """Lower bound of the sum of `weight · start`, for starts from `first` on."""
     alone = weight * first
     found = [float(alone.sum())]
     for kind in range(work.need.shape[1]):
@@ -204,7 +199,7 @@ def least_weighted_starts(weight: Floats, first: Ints, work: Work) -> float:
 
 
 def least_end(work: Work) -> int:
-    """The earliest that all work can be done, by any one kind."""
+    """Lower bound of the end of all work."""
     found = [0]
     for kind in range(work.need.shape[1]):
         all_of_it = np.array([(work.duration * work.need[:, kind]).sum()], dtype=np.float64)
@@ -215,25 +210,24 @@ def least_end(work: Work) -> int:
 
 
 def _of_kind(weight: Floats, duration: Ints, need: Ints, time: Ints, free: Ints) -> float:
-    """The least sum, by a kind of which all need some."""
     if not len(need) or free[-1] <= 0:
         return 0.0
     amount = duration.astype(np.float64) * need
     order = np.argsort(-weight / amount, kind="stable")
     _, moment = _done(np.concatenate([[0.0], np.cumsum(amount[order])]), time, free)
     busy = np.diff(moment) / amount[order]
-    # Nobody starts before now, however little he weighs.
+    # No job starts before now, however small the weight.
     least = float((weight[order] * (busy - duration[order] / 2)).sum())
     return max(least * (1 - 1e-12), 0.0)
 
 
 def _done(amount: Floats, time: Ints, free: Ints) -> tuple[Floats, Floats]:
-    """When so much work is done at the earliest, and its moment until then, ∫ t dw."""
+    """Completion times of work, and moments, ∫ t dw."""
     edges = np.append(time, FOREVER).astype(np.float64)
-    # Both grow along straight and square pieces, from what they are at each step's begin.
+    # Work and moment grow linearly and quadratically within each step.
     done = np.concatenate([[0.0], np.cumsum(np.diff(edges[:-1]) * free[:-1])])
     begins = np.concatenate([[0.0], np.cumsum((edges[1:-1] ** 2 - edges[:-2] ** 2) / 2 * free[:-1])])
-    # What is done just as a step without room begins is done then, not at its end.
+    # Work done as a step without capacity begins counts as done then, not at its end.
     step = np.clip(np.searchsorted(done, amount, side="left") - 1, 0, len(free) - 1)
     rate = np.maximum(free[step], 1)
     at = np.where(free[step] > 0, edges[step] + (amount - done[step]) / rate, edges[step])

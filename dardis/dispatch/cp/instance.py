@@ -1,4 +1,4 @@
-"""Reads a problem that a file tells, as `Problem.plain` does (docs/formats.md), so that any model can be asked."""
+"""Reads problems from files (docs/formats.md)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dardis.model.platform import Platform
 
 
 def read_instance(path: Path) -> Problem:
-    """The problem that a file tells. Raises InputError for what is none, or does not go together."""
+    """Return a file's problem. Raises InputError for invalid content."""
     record = read_json(path, InstanceRecord)
     platform, now = record.machine(path), record.now
     running = []
@@ -78,7 +78,6 @@ def _job(where: str, record: JobRecord, platform: Platform) -> Job:
 
 
 def _requests(where: str, record: JobRecord, platform: Platform) -> Iterator[Request]:
-    """What the job may be run as. Raises InputError, and ValueError for what no scheduler could make sense of."""
     for place, request in enumerate(record.requests):
         parts = [
             Part(part.units, nodes=part.nodes, **_asked(f"{where}.requests[{place}].parts[{at}]", part, platform))
@@ -88,7 +87,6 @@ def _requests(where: str, record: JobRecord, platform: Platform) -> Iterator[Req
 
 
 def _asked(where: str, record: JobRecord | PartRecord, platform: Platform) -> dict[str, Any]:
-    """What a unit asks for, and the groups that may run it, as bits."""
     if len(record.request) != len(platform.kinds):
         expected = f"an amount for each of {', '.join(platform.kinds)}"
         raise InputError(f"{where}.request", f"{len(record.request)} amounts", expected)
@@ -127,7 +125,6 @@ def _check_block(where: str, block: Blocked, platform: Platform) -> None:
 
 
 def _check_nodes_hold(path: Path, problem: Problem) -> None:
-    """See that nodes have what those take who run there on. Raises InputError."""
     used = np.zeros_like(problem.platform.capacity)
     for running in (one for one in problem.running if one.end > problem.now):
         used[running.nodes] += running.units[:, None] * np.array(running.job.request)
@@ -139,7 +136,6 @@ def _check_nodes_hold(path: Path, problem: Problem) -> None:
 
 
 def _check_positions(path: Path, problem: Problem) -> None:
-    """See that units have positions of their own, each on its node. Raises InputError."""
     base, capacity = first_positions(problem.platform), problem.platform.capacity
     taken: list[tuple[int, int, int, int]] = []
     for place, running in enumerate(problem.running):

@@ -1,17 +1,13 @@
-"""The model in which units are intervals on nodes (T equations 3.4 to 3.8; 002, section 2.2), built and read.
+"""The model with units as intervals on nodes (T equations 3.4 to 3.8; 002, section 2.2).
 
-The papers give each job i and node n as many optional intervals as units of i fit on n at once, p(i, n), and have
-exactly as many of them there as i has units. So it is here, but for four things that leave the optimum as it is and
-make it easier to find and to prove (beside sums over nodes, which PCP'19 has too):
+The papers give job i on node n optional intervals for p(i, n) units. Here, without loss:
 
-- The intervals of a job share its start, one variable, so that nothing need say that they begin together.
-- Where p(i, n) is above 1, one number of units stands for as many intervals that nobody could tell apart.
-- Nodes of a group on which the same is taken at all times are interchangeable. So they are used in turn: the first k
-  jobs, those of fewest units first, use no more of them than they have units, and the model has no others for them.
-- Of equal jobs, who is sooner due starts first, where that is never worse.
+- All intervals of a job share the start variable.
+- If p(i, n) is above 1, a number of units replaces equal intervals.
+- Equal nodes are used in turn: the first k jobs, fewest units first, use at most as many nodes as units.
+- Equal jobs start in order of due times, if never worse.
 
-A job of several parts has such intervals for each of them, all with its one start (T equation 4.7); of several requests
-it is run as one, and has no units on any node as the others.
+Parts of a job share the start (T equation 4.7). A job runs as exactly one request.
 """
 
 from __future__ import annotations
@@ -42,12 +38,12 @@ if TYPE_CHECKING:
     from dardis.solver.cpsat import CpModel, IntVar
 
 Spans = list[tuple[int, int, int]]
-"""Start, end and amount of what is taken, in s from now."""
+"""Start, end and amount of use, in s from now."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A part of one of the requests of a job: most jobs have one request, of one part."""
+    """A part of a job's request."""
 
     job: int
     request: int
@@ -59,41 +55,39 @@ class Row:
 
 @dataclass(frozen=True)
 class Task:
-    """What of a problem a model is to decide."""
+    """A model's part of a problem."""
 
     problem: Problem
     places: tuple[int, ...]
-    """The jobs of the model, by their places in the problem's `waiting`, the one first that has the highest priority.
-    """
+    """Places in the problem's `waiting`, by priority."""
     running: tuple[Running, ...]
-    """As the model sees them."""
     latest: int
     """The last start, in s from now."""
     lean: bool = True
-    """Whether constraints that can't be broken are left out."""
+    """Whether to omit redundant constraints."""
 
     @cached_property
     def jobs(self) -> tuple[Waiting, ...]:
-        """The jobs of the model."""
+        """Jobs of the model."""
         return tuple(self.problem.waiting[place] for place in self.places)
 
     def machine(self) -> Machine:
-        """The nodes beside what runs, laid out anew."""
+        """A new machine with the running jobs."""
         return Machine(self.problem, self.jobs, self.running)
 
     @cached_property
     def durations(self) -> Ints:
-        """Of the jobs of the model."""
+        """Durations of the jobs."""
         return np.array([waiting.duration for waiting in self.jobs], dtype=np.int64)
 
     @cached_property
     def free(self) -> list[tuple[Ints, Ints]]:
-        """What each node has free beside what runs, and since when, as `Machine.free` has it."""
+        """Free capacity, as in `Machine.free`."""
         return self.machine().free()
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
-        """What the jobs may be run as, job by job."""
+        """Parts of all requests, by job."""
         return tuple(
             Row(job, place, at, part, request.walltime, request.contiguous)
             for job, waiting in enumerate(self.jobs)
@@ -103,11 +97,11 @@ class Task:
 
     @cached_property
     def fits(self) -> list[list[int]]:
-        """How many units of each row a node of each group holds when empty, lists (rows, groups)."""
+        """Units on empty nodes, (rows, groups)."""
         return [units_by_group(self.problem, row.asks) for row in self.rows]
 
     def possible(self) -> list[bool]:
-        """Whether the empty machine has room for all units of each part of one of a job's requests."""
+        """Whether the empty machine holds some request of each job."""
         counts = [group.count for group in self.problem.platform.groups]
         short = {
             (row.job, row.request)
@@ -118,7 +112,7 @@ class Task:
         return [job in held for job in range(len(self.jobs))]
 
     def sizes(self) -> list[int]:
-        """On how many nodes each job might have units, counted for each of its rows."""
+        """Number of candidate nodes, by job."""
         counts = np.array([group.count for group in self.problem.platform.groups])
         found = [0] * len(self.jobs)
         for row, of in zip(self.rows, self.fits, strict=True):
@@ -126,7 +120,7 @@ class Task:
         return found
 
     def shares(self, most: int) -> list[Share] | None:
-        """Where rows may have units, by sort of nodes and row; None: that is more than `most` nodes of rows."""
+        """Candidate nodes of rows; None if above `most` pairs."""
         by_units = sorted(range(len(self.rows)), key=lambda row: self.rows[row].asks.units)
         tell_apart = any(row.contiguous for row in self.rows)
         found, size = [], 0
@@ -143,7 +137,7 @@ class Task:
         return found
 
     def hours(self, first: Ints) -> Open:
-        """When queues let jobs start between their `first` starts and the last one."""
+        """Open spans from `first` to the last start, by job."""
         now, found = self.problem.now, []
         for waiting, soonest in zip(self.jobs, first.tolist(), strict=True):
             starts = self.problem.starts_of(waiting.job)
@@ -153,36 +147,36 @@ class Task:
 
     @property
     def end(self) -> int:
-        """When all have ended, in s from now."""
+        """Last end, in s from now."""
         return self.latest + int(self.durations.max(initial=0))
 
     def groups_of(self, job: int) -> int:
-        """The node groups that hold units of a job, of any of its parts, as bits."""
+        """Candidate node groups of a job, as bits."""
         if not self.jobs[job].job.requests:
             return self.problem.groups_of(self.jobs[job].job)
         parts = [part for _, request in self.jobs[job].requests for part in request.parts]
         return reduce(or_, map(self.problem.groups_of, parts))
 
     def free_of(self, groups: int) -> tuple[Ints, Ints]:
-        """What the nodes of some groups have free together: times, and from each on an amount of each kind."""
+        """Total free capacity of groups over time."""
         nodes = np.flatnonzero(self.problem.platform.sets.nodes(groups))
         return sum_of_columns([self.free[node] for node in nodes])
 
     def least(self, objective: Objective, first: Ints) -> float:
-        """What no answer undercuts in which no job starts before its `first`."""
+        """Lower bound of the objective for starts from `first` on."""
         groups = [self.groups_of(job) for job in range(len(self.jobs))]
         return least_of_groups(objective.least, self.jobs, groups, first, self.free_of)
 
     @property
     def variables(self) -> int:
-        """Decision variables as the papers count them: |Q| + Σ p(i, n)."""
+        """Variables as in the papers: |Q| + Σ p(i, n)."""
         counts = [group.count for group in self.problem.platform.groups]
         units = sum(count * most for fits in self.fits for count, most in zip(counts, fits, strict=True))
         return len(self.jobs) + units
 
 
 def units_by_group(problem: Problem, part: Part) -> list[int]:
-    """How many units of a part a node of each group holds when empty (T equation 3.6); 0 where the group has none."""
+    """Units on an empty node, by group (T equation 3.6)."""
     first, found = 0, []
     for group in problem.platform.groups:
         found.append(problem.units_on(part, first) if group.count else 0)
@@ -192,7 +186,7 @@ def units_by_group(problem: Problem, part: Part) -> list[int]:
 
 @dataclass(frozen=True)
 class Alike:
-    """Nodes, ascending, of one group and with the same taken at all times; of each kind, what there is and taken."""
+    """Equal nodes, with capacity and use by kind."""
 
     nodes: list[int]
     group: int
@@ -202,7 +196,7 @@ class Alike:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Up to `most` units of a row on each of the first `used` of some nodes."""
+    """Up to `most` units of a row on each of the first `used` nodes."""
 
     row: int
     alike: Alike
@@ -213,7 +207,7 @@ class Share:
 def alike_nodes(
     problem: Problem, free: list[tuple[Ints, Ints]], end: int, *, tell_apart: bool = False
 ) -> list[Alike]:  # fmt: skip
-    """The nodes by what there is of them until `end`; `tell_apart`: each for itself, as where neighbours matter."""
+    """Group nodes by equal capacity until `end`; `tell_apart` separates all."""
     found: dict[tuple[int, bytes, bytes, int], Alike] = {}
     group_of, capacity = problem.platform.group_of_node.tolist(), problem.platform.capacity
     for node, (time, value) in enumerate(free):
@@ -225,7 +219,6 @@ def alike_nodes(
 
 
 def _spans(time: Ints, amounts: Ints, end: int) -> list[Spans]:
-    """Of each kind, when how much is taken before `end`."""
     begin = time.tolist()
     return [
         [(a, b, amount) for a, b, amount in zip(begin, [*begin[1:], end], of_kind, strict=True) if amount > 0 and a < b]
@@ -235,18 +228,16 @@ def _spans(time: Ints, amounts: Ints, end: int) -> list[Spans]:
 
 @dataclass(frozen=True)
 class Built:
-    """A model, and what of it is to be read."""
+    """A model to solve."""
 
     model: CpModel
     rows: Sequence[Row]
     start: Sequence[IntVar]
-    """Of each job."""
     places: list[Place]
-    """By row."""
     posted: Posted
 
     def read(self, solved: Solved) -> Plan:
-        """The starts and nodes that were found."""
+        """The solver's starts and placements."""
         starts = solved.values(self.start)
         found = solved.values(place.units for place in self.places).tolist()
         on: list[dict[int, int]] = [{} for _ in self.rows]
@@ -259,18 +250,17 @@ class Built:
                 there, units = np.array(sorted(nodes.items()), dtype=np.int64).reshape(-1, 2).T
                 where[row.job].setdefault(row.request, []).append((there, units))
         held = [(taken, tuple(parts)) for of in where for taken, parts in of.items()]
-        # The places are those of the jobs by priority.
+        # Equal starts keep the order of priority.
         return Plan(starts, held, tuple(np.argsort(starts, kind="stable").tolist()))
 
 
 Limits = Sequence[tuple["Objective", float]]
-"""Objectives, and what they are to be at most."""
 
 
 def build(
     task: Task, shares: list[Share], objective: Objective, limits: Limits, first: Ints, hint: Plan | None
 ) -> Built:
-    """The model of a task; no job starts before its `first`, and `hint` is a whole answer."""
+    """Build a model; `first` are earliest starts, `hint` is a complete answer."""
     model = new_model()
     at = None if hint is None else hint.starts
     runs = variables.runs(model, task.durations, first, task.latest, at, task.hours(first))
@@ -282,7 +272,7 @@ def build(
     posted = objective.post(model, runs.start, task.latest, at)
     for other, most in limits:
         bounded = other.post(model, runs.start, task.latest, at)
-        # What the hint makes of it is allowed, and is not to be lost in rounding.
+        # Admit the hint's value despite rounding.
         model.add(bounded.expression <= max(int(most * bounded.scale), bounded.at_hint or 0))
     if not limits:
         for kin in _kin(task, objective):
@@ -292,7 +282,6 @@ def build(
 
 
 def _present(model: CpModel, task: Task, hint: Plan | None) -> dict[tuple[int, int], IntVar]:
-    """Of jobs of several requests: whether each is run as which."""
     found: dict[tuple[int, int], IntVar] = {}
     for job, waiting in enumerate(task.jobs):
         requests = [place for place, _ in waiting.requests]
@@ -304,7 +293,6 @@ def _present(model: CpModel, task: Task, hint: Plan | None) -> dict[tuple[int, i
 
 
 def _of_rows(model: CpModel, task: Task, runs: Runs, present: dict[tuple[int, int], IntVar]) -> Runs:
-    """The runs of the rows, each with the start of its job."""
     start, duration, interval = [], [], []
     for row in task.rows:
         start.append(runs.start[row.job])
@@ -325,7 +313,6 @@ def _allocation(
     present: dict[tuple[int, int], IntVar],
     hint: Plan | None,
 ) -> list[Place]:
-    """All units of each row that is run are on nodes, and no node has more of a kind than there is."""
     hinted = None if hint is None else _renamed(task, shares, hint)
     of_row: list[list[Place]] = [[] for _ in task.rows]
     on_node: dict[int, list[Place]] = defaultdict(list)
@@ -353,7 +340,6 @@ def _allocation(
 def _on_nodes_as_asked(
     model: CpModel, row: Row, found: list[Place], present: IntVar | None, hinted: dict[tuple[int, int], int] | None
 ) -> None:
-    """The units of a row are on so many nodes, and side by side, if it asks for that."""
     hints = [None if hinted is None else hinted.get((place.run, place.node), 0) for place in found]
     used = [variables.presence(model, place, hint) for place, hint in zip(found, hints, strict=True)]
     if row.asks.nodes:
@@ -365,7 +351,6 @@ def _on_nodes_as_asked(
 
 
 def _node_holds(model: CpModel, task: Task, alike: Alike, there: list[Place]) -> None:
-    """Of no kind is there ever more on a node than it has."""
     for kind, (capacity, taken) in enumerate(zip(alike.capacity, alike.taken, strict=True)):
         asks = [(place, task.rows[place.run].asks.request[kind]) for place in there]
         if task.lean:
@@ -378,10 +363,7 @@ def _node_holds(model: CpModel, task: Task, alike: Alike, there: list[Place]) ->
 
 
 def _pool_holds(model: CpModel, task: Task, groups: int, runs: Runs) -> None:
-    """Of no kind is there ever more on the nodes of some groups than they have in all.
-
-    PCP'19 has it (003, section 2.2); it follows from what single nodes hold, and lets bounds be seen sooner.
-    """
+    """Limit total use of groups, to tighten bounds (003, section 2.2)."""
     nodes = np.flatnonzero(task.problem.platform.sets.nodes(groups))
     times, free = task.free_of(groups)
     inside = [row for row, one in enumerate(task.rows) if task.problem.groups_of(one.asks) & ~groups == 0]
@@ -395,11 +377,10 @@ def _pool_holds(model: CpModel, task: Task, groups: int, runs: Runs) -> None:
 
 
 def _renamed(task: Task, shares: list[Share], plan: Plan) -> dict[tuple[int, int], int]:
-    """Units of a plan by row and node, with interchangeable nodes renamed so that they are used in turn."""
+    """Units by row and node, with equal nodes renamed."""
     units: dict[tuple[int, int], int] = {}
     names: dict[int, int] = {}
     named: dict[int, int] = defaultdict(int)
-    """Nodes of each sort that have a name."""
     for share in shares:
         sort = share.alike.nodes[0]
         row = task.rows[share.row]
@@ -418,7 +399,7 @@ def _renamed(task: Task, shares: list[Share], plan: Plan) -> dict[tuple[int, int
 
 
 def _kin(task: Task, objective: Objective) -> list[list[int]]:
-    """Jobs that differ in nothing but in when they are due, the one first that is due first."""
+    """Jobs that differ only in due time."""
     alike: dict[object, list[tuple[int, int]]] = defaultdict(list)
     for place, waiting in enumerate(task.jobs):
         kin = objective.kin(place)

@@ -1,10 +1,7 @@
-"""What the models minimise, exactly and in whole numbers for the solver.
+"""Objectives of the models, in integers for the solver.
 
-Starts are s from now, one for each job of a model, in its order.
-
-A solver knows whole numbers only. Weights like 1 / 7 are multiplied by a scale and cut: by the least common multiple of
-what they are divided by, where that is small enough (then nothing is lost), else by the most that keeps every sum below
-2^52, which is also what a float holds exactly (then a weight loses less than 1 / scale, and a bound stays a bound).
+Starts are s from now, by job. Weights like 1 / 7 are scaled by the least common multiple of denominators, if small.
+Otherwise the scale keeps sums below 2^52, exact in a float: a weight loses under 1 / scale, and bounds stay valid.
 """
 
 from __future__ import annotations
@@ -28,12 +25,12 @@ if TYPE_CHECKING:
     from dardis.solver.cpsat import CpModel, IntVar, LinearExpr
 
 MOST = 1 << 52
-"""No sum that a solver is given is above this."""
+"""Maximum sum in a model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """An objective in a model: `expression` is `scale` times its value, `at_hint` what the hint makes of it."""
+    """A posted objective: `expression` is `scale` times the value, `at_hint` the hint's."""
 
     expression: LinearExpr | int
     scale: float
@@ -41,41 +38,38 @@ class Posted:
 
 
 class Objective(Protocol):
-    """Something that starts are good or bad at; less is better, and no later start makes it better."""
+    """A cost of starts. No later start lowers the cost."""
 
     def value(self, starts: Ints) -> float:
-        """What starts make of it."""
+        """Return the cost."""
         ...
 
     def post(self, model: CpModel, starts: Sequence[IntVar], latest: int, hint: Ints | None) -> Posted:
-        """Write it into a model whose starts are at most `latest`; `hint` are the starts of a whole answer."""
+        """Add the objective to a model; `hint` is a complete answer."""
         ...
 
     def least(self, first: Ints, work: Work) -> float:
-        """What no starts undercut that are not before `first`, by what there is for the work of all jobs."""
+        """Lower bound for starts from `first` on."""
         ...
 
     def kin(self, place: int) -> tuple[int, int] | None:
-        """Of jobs of equal needs that have the same first number, who has the lower second one best starts first.
-
-        None: nothing can be said.
-        """
+        """Class and rank of a job, or None. Among jobs of equal demand and class, the lower rank best starts first."""
         ...
 
 
 @dataclass(frozen=True)
 class Makespan:
-    """When the last job ends, in s from now (T equation 3.9); running jobs count, they end at `busy_until`."""
+    """The last end, in s from now, at least `busy_until` (T equation 3.9)."""
 
     durations: Ints
     busy_until: int = 0
 
     def value(self, starts: Ints) -> float:
-        """As the protocol has it."""
+        """Return the cost."""
         return float(self._end(starts))
 
     def post(self, model: CpModel, starts: Sequence[IntVar], latest: int, hint: Ints | None) -> Posted:
-        """As the protocol has it."""
+        """Add the objective."""
         last = latest + int(self.durations.max(initial=0))
         end = model.new_int_var(self.busy_until, max(last, self.busy_until), "")
         for start, duration in zip(starts, self.durations.tolist(), strict=True):
@@ -86,11 +80,11 @@ class Makespan:
         return Posted(1 * end, 1, at_hint)
 
     def least(self, first: Ints, work: Work) -> float:
-        """As the protocol has it."""
+        """Lower bound."""
         return max(self.value(first), float(least_end(work)))
 
-    def kin(self, place: int) -> tuple[int, int]:  # noqa: ARG002 (all alike)
-        """As the protocol has it."""
+    def kin(self, place: int) -> tuple[int, int]:  # noqa: ARG002 (all jobs are alike)
+        """All jobs are alike."""
         return 0, 0
 
     def _end(self, starts: Ints) -> int:
@@ -104,14 +98,14 @@ class Delay:
     numerator: int
     denominators: Ints
     due: Ints
-    """In s from now; it may lie in the past."""
+    """In s from now, possibly past."""
 
     def value(self, starts: Ints) -> float:
-        """As the protocol has it."""
+        """Return the cost."""
         return float((self.numerator * np.maximum(starts - self.due, 0) / self.denominators).sum())
 
     def post(self, model: CpModel, starts: Sequence[IntVar], latest: int, hint: Ints | None) -> Posted:
-        """As the protocol has it."""
+        """Add the objective."""
         weights, scale = self.weights(latest)
         parts: list[IntVar] = []
         factors: list[int] = []
@@ -135,9 +129,9 @@ class Delay:
         return Posted(expression, scale, None if hint is None else at_hint)
 
     def least(self, first: Ints, work: Work) -> float:
-        """As the protocol has it: who is due by now, or everybody, may be as little late as `start − due`, but no less.
+        """Lower bound, maximum of three.
 
-        The others are at least as late as at their first starts.
+        Jobs due by now, or all jobs, count with `start − due`; others with the delay at `first`.
         """
 
         def least_of(some: Bools) -> float:
@@ -151,15 +145,15 @@ class Delay:
         return max(self.value(first), least_of(self.due <= 0), least_of(np.ones_like(self.due, dtype=np.bool_)))
 
     def kin(self, place: int) -> tuple[int, int]:
-        """As the protocol has it: delays are convex."""
+        """Due time is the rank, since delays are convex."""
         return int(self.denominators[place]), int(self.due[place])
 
     def only(self, jobs: Ints) -> Delay:
-        """The same of some of the jobs."""
+        """The objective of some jobs."""
         return Delay(self.numerator, self.denominators[jobs], self.due[jobs])
 
     def most(self, latest: int) -> int:
-        """What no starts exceed that are at most `latest`, rounded up a little."""
+        """Upper bound for starts until `latest`."""
         delays: list[int] = np.maximum(latest - self.due, 0).tolist()
         denominators: list[int] = self.denominators.tolist()
         return 1 + sum(
@@ -167,7 +161,7 @@ class Delay:
         )
 
     def weights(self, latest: int) -> tuple[list[int], int]:
-        """The weights times a scale, cut to whole numbers, and the scale."""
+        """Scaled integer weights, and the scale."""
         denominators = self.denominators.tolist()
         scale, exact = max(1, MOST // self.most(latest)), 1
         for denominator in denominators:
@@ -180,16 +174,16 @@ class Delay:
 
 @dataclass(frozen=True)
 class WeightedStarts:
-    """The sum of `weight · start`, weights above 0."""
+    """The sum of positive `weight · start`."""
 
     weight: Floats
 
     def value(self, starts: Ints) -> float:
-        """As the protocol has it."""
+        """Return the cost."""
         return float((self.weight * starts).sum())
 
     def post(self, model: CpModel, starts: Sequence[IntVar], latest: int, hint: Ints | None) -> Posted:  # noqa: ARG002
-        """As the protocol has it; the scale is a power of 2, so that a weight times it is cut but not rounded."""
+        """Add the objective; a power of 2 avoids rounding."""
         most = max(1, latest) * float(self.weight.sum())
         scale = 2.0 ** floor(log2(MOST / most)) if most else 1.0
         weights = [int(weight * scale) for weight in self.weight.tolist()]
@@ -197,27 +191,27 @@ class WeightedStarts:
         return Posted(weighted_sum(starts, weights), scale, at_hint)
 
     def least(self, first: Ints, work: Work) -> float:
-        """As the protocol has it."""
+        """Lower bound."""
         return least_weighted_starts(self.weight, first, work)
 
     def kin(self, place: int) -> None:  # noqa: ARG002
-        """As the protocol has it: weights are seldom equal."""
+        """Weights are seldom equal."""
         return
 
 
 @dataclass(frozen=True)
 class LateJobs:
-    """How many start after they are due (T equation 3.11)."""
+    """Number of starts after the due time (T equation 3.11)."""
 
     due: Ints
     """In s from now."""
 
     def value(self, starts: Ints) -> float:
-        """As the protocol has it."""
+        """Return the cost."""
         return float((starts > self.due).sum())
 
     def post(self, model: CpModel, starts: Sequence[IntVar], latest: int, hint: Ints | None) -> Posted:
-        """As the protocol has it."""
+        """Add the objective."""
         late: list[IntVar] = []
         certain = 0
         for place, (start, due) in enumerate(zip(starts, self.due.tolist(), strict=True)):
@@ -232,20 +226,17 @@ class LateJobs:
         return Posted(expression, 1, None if hint is None else int((hint > self.due).sum()))
 
     def least(self, first: Ints, work: Work) -> float:  # noqa: ARG002
-        """As the protocol has it, by the first starts alone."""
+        """Lower bound."""
         return self.value(first)
 
     def kin(self, place: int) -> None:  # noqa: ARG002
-        """As the protocol has it: who is late anyway may as well be last."""
+        """None: a late job may as well be last."""
         return
 
 
 @dataclass(frozen=True)
 class Executed:
-    """Within a reservation (T equation 4.4): as many jobs as can be end before it does, then least delay of all.
-
-    Who does not starts later, which is never: that costs more than all delays together.
-    """
+    """Within a machine reservation (T equation 4.4): run most jobs in time, then minimise delay."""
 
     delay: Delay
     late: LateJobs
@@ -254,20 +245,20 @@ class Executed:
 
     @property
     def denominators(self) -> Ints:
-        """Those of the delays."""
+        """Denominators of the delays."""
         return self.delay.denominators
 
     @property
     def price(self) -> int:
-        """Of a job that does not run."""
+        """Cost of a job outside the reservation, above all delays."""
         return self.delay.most(self.latest)
 
     def value(self, starts: Ints) -> float:
-        """As the protocol has it."""
+        """Return the cost."""
         return self.delay.value(starts) + self.price * self.late.value(starts)
 
     def post(self, model: CpModel, starts: Sequence[IntVar], latest: int, hint: Ints | None) -> Posted:
-        """As the protocol has it."""
+        """Add the objective."""
         delay, late = self.delay.post(model, starts, latest, hint), self.late.post(model, starts, latest, hint)
         price = int(self.price * delay.scale)
         at_hint = None
@@ -276,31 +267,31 @@ class Executed:
         return Posted(delay.expression + price * late.expression, delay.scale, at_hint)
 
     def least(self, first: Ints, work: Work) -> float:
-        """As the protocol has it."""
+        """Lower bound."""
         return self.delay.least(first, work) + self.price * self.late.least(first, work)
 
     def kin(self, place: int) -> None:  # noqa: ARG002
-        """As the protocol has it: who does not run anyway may as well be last."""
+        """None: a job outside the reservation may as well be last."""
         return
 
     def only(self, jobs: Ints) -> Executed:
-        """The same of some of the jobs."""
+        """The objective of some jobs."""
         return Executed(self.delay.only(jobs), LateJobs(self.late.due[jobs]), self.latest)
 
 
 def makespan(jobs: Sequence[Waiting], busy_until: int) -> Makespan:
-    """T equation 3.9; the last running job ends `busy_until` s from now."""
+    """T equation 3.9; running jobs end by `busy_until`, in s from now."""
     return Makespan(_durations(jobs), busy_until)
 
 
 def weighted_tardiness(jobs: Sequence[Waiting], now: int) -> Delay:
-    """T equation 3.10, and of PCP'19 (002, section 2.2): how far jobs wait beyond what is expected, relative to it."""
+    """T equation 3.10, also PCP'19's (002, section 2.2): relative delay beyond the expected wait."""
     waits = _expected_waits(jobs)
     return Delay(1, waits, _submits(jobs) + waits - now)
 
 
 def late_jobs(jobs: Sequence[Waiting], now: int) -> LateJobs:
-    """T equation 3.11: who waits for longer than is expected."""
+    """T equation 3.11: jobs beyond the expected wait."""
     return LateJobs(_submits(jobs) + _expected_waits(jobs) - now)
 
 
@@ -311,7 +302,7 @@ def slowdown(jobs: Sequence[Waiting], now: int) -> Delay:
 
 
 def weighted_waiting(jobs: Sequence[Waiting], now: int) -> Delay:
-    """The sum of `max(ewt) / ewt · (s − q)`, HCP's (002, section 2.2)."""
+    """The sum of `max(ewt) / ewt · (s − q)` of HCP (002, section 2.2)."""
     waits = _expected_waits(jobs)
     return Delay(int(waits.max(initial=1)), waits, _submits(jobs) - now)
 
@@ -323,7 +314,7 @@ def queue_waiting(jobs: Sequence[Waiting], platform: Platform, now: int) -> Dela
 
 
 def executed(jobs: Sequence[Waiting], platform: Platform, now: int, latest: int) -> Executed | Delay:
-    """T equation 4.2, and within a reservation that of its own model (4.4); no job starts after `latest`, from now."""
+    """T equation 4.2, or 4.4 within a reservation; `latest` is the last start, from now."""
     delay = queue_waiting(jobs, platform, now)
     if platform.ends is None:
         return delay
@@ -334,10 +325,7 @@ HOUR_S = 3600
 
 
 def wait_of_queue(job: Job, platform: Platform) -> int:
-    """How long a job's queue is told to wait, in s: as expected there, or at most.
-
-    Where its queue says neither, its own window stands for that; who has none either is told an hour, like everybody.
-    """
+    """Wait of the job's queue, in s; else the job's window, else an hour."""
     queue = platform.queue_of.get(job.queue)
     if queue is not None and (queue.expected_wait_s or queue.longest_wait_s):
         return queue.expected_wait_s or queue.longest_wait_s or HOUR_S
@@ -345,7 +333,7 @@ def wait_of_queue(job: Job, platform: Platform) -> int:
 
 
 def expected_wait(job: Job) -> int:
-    """For how long a job is expected to wait: its window, in s. The papers divide by it, so that 0 counts as 1 s."""
+    """Window of a job, at least 1 s, since papers divide by it. Raises InputError."""
     if job.latest is None:
         raise InputError(f"job {job.number}", "it has no deadline", "deadlines: this objective needs expected waits")
     return max(1, job.latest - job.earliest)

@@ -1,4 +1,4 @@
-"""The models that decide on which nodes units run: PCP'14 (T chapter 3) and PCP'19 (002)."""
+"""Models with nodes for each unit: PCP'14 (T chapter 3) and PCP'19 (002)."""
 
 from __future__ import annotations
 
@@ -24,23 +24,22 @@ from dardis.model.job import FOREVER
 from dardis.solver.result import Ended, Result, SolverStatus
 
 MOST_PLACES = 1_500
-"""Nodes of jobs, each counted for itself, in the largest model that is built unless more are allowed.
+"""Default maximum pairs of job and node in a model.
 
-For 2,400 jobs of Eurora-2014, models of up to 1,300 took at most 0.5 CPU seconds, those of 2,100 to 3,000 from 1 to 6.
+Models of Eurora-2014 up to 1,300 took at most 0.5 CPU seconds; 2,100 to 3,000 took 1 to 6.
 """
 CONFLICTS = 200
-"""Of a run, unless more are allowed: fifty times as many found nothing better for 40 jobs on 64 nodes."""
+"""Default per run: fifty times as many improved nothing for 40 jobs on 64 nodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What the solver may do."""
+    """Limits of the solver."""
 
     effort: Effort = field(default_factory=lambda: Effort(conflicts=CONFLICTS))
     most_places: int = MOST_PLACES
-    """A model with more nodes of jobs is not built: more variables of how many units are where."""
     shortcuts: bool = True
-    """Whether an answer of ours comes first; else the solver is asked always, and is told of none."""
+    """Whether a heuristic answer hints the solver."""
 
 
 class Aim(Choice):
@@ -53,26 +52,24 @@ class Aim(Choice):
 
 @dataclass(frozen=True)
 class Pcp14:
-    """PCP'14: all that wait are in the model, by the order of arrival.
+    """PCP'14: a model of all waiting jobs, by arrival.
 
-    A composite minimises one objective, and bounds each of the others by so many times the best that is found for it
-    alone (T 3.12 to 3.14). Where no answer that is known keeps these bounds, they are widened to the one that comes
-    nearest to it: so there is an answer always, and a whole one for the solver to begin with.
+    A composite bounds the other objectives by a factor of the best value found for each alone (T 3.12 to 3.14). If no
+    known answer is valid, bounds widen to the nearest.
     """
 
     knows_shapes: ClassVar[bool] = True
     aim: Aim = Aim.MAKESPAN
     composite: bool = True
     deltas: tuple[float, float] = (1.0, 1.0)
-    """δ₀ and δ₁, of the two other objectives in the order of `Aim`. The thesis doesn't print its own.
+    """δ₀ and δ₁ for the other objectives in order of `Aim`; the thesis prints none.
 
-    With 1, 1.5 and 4 the first 2,600 jobs of Eurora-2014 waited for 972, 983 and 995 s, at slowdowns of 4.71, 4.82 and
-    4.86; with the makespan alone for 985 s, at 4.81.
+    With 1, 1.5 and 4 the first 2,600 jobs of Eurora-2014 waited 972, 983 and 995 s; with the makespan alone 985 s.
     """
     means: Means = field(default_factory=Means)
 
     def answer(self, problem: Problem, seed: int) -> Answer:
-        """As `Model` has it."""
+        """Return planned starts."""
         order = sorted(possible(problem), key=lambda place: problem.waiting[place].arrival)
         case = _Case(Task(problem, tuple(order), problem.running, problem.horizon - problem.now), self.means, seed)
         main = self._objective(self.aim, case.task)
@@ -100,11 +97,11 @@ class Pcp14:
 
 @dataclass(frozen=True)
 class Pcp19:
-    """PCP'19 in its versions (002, table 1).
+    """PCP'19 by version (002, table 1).
 
-    0: all that wait are in the model. 1: those who could start now, and no constraint that nothing could break. 2: jobs
-    that outrun what was foreseen run one second more at least; before, they hold nothing in the model and shorten its
-    horizon, which may then be too short for anybody (002, section 4). 3: durations in objective and priority.
+    0: all waiting jobs. 1: jobs that could start now, without redundant constraints. 2: jobs past the expected end run
+    at least one more second; before, such jobs use nothing and shorten the horizon (002, section 4). 3: durations as
+    weights.
     """
 
     knows_shapes: ClassVar[bool] = True
@@ -112,7 +109,7 @@ class Pcp19:
     means: Means = field(default_factory=Means)
 
     def answer(self, problem: Problem, seed: int) -> Answer:
-        """As `Model` has it."""
+        """Return planned starts."""
         places = possible(problem)
         if self.version >= 1:
             could = Machine(problem, problem.waiting).earliest(problem.now) == 0
@@ -133,7 +130,7 @@ class Pcp19:
             here = replace(problem, waiting=tuple(problem.waiting[place] for place in places))
             latest = here.horizon - now
         else:
-            # The sum of durations, whatever they are; 002 has nothing that is blocked.
+            # The sum of durations, even if negative; 002 has no blocks.
             blocked = max((block.end - now for block in problem.blocked), default=0)
             left = sum(job.foreseen - now for job in running)
             latest = max(0, blocked) + left + sum(problem.waiting[place].duration for place in places)
@@ -142,7 +139,7 @@ class Pcp19:
 
 
 def possible(problem: Problem) -> list[int]:
-    """The places of those who could run some time, each alone beside what runs and is blocked."""
+    """Places of jobs that could ever start, each alone."""
     held = Task(problem, tuple(range(len(problem.waiting))), (), 0).possible()
     if any(block.end == FOREVER for block in problem.blocked):
         first = Machine(problem, problem.waiting).earliest(problem.horizon)
@@ -154,7 +151,7 @@ def possible(problem: Problem) -> list[int]:
 
 
 def _holds_together(problem: Problem, waiting: Waiting) -> bool:
-    """Whether a job whose parts each find nodes by the horizon finds them for all parts of a request at once."""
+    """Whether all parts of a request fit together by the horizon."""
     if all(len(request.parts) == 1 for _, request in waiting.requests):
         return True
     alone = Machine(problem, (waiting,)).put([0])
@@ -163,8 +160,6 @@ def _holds_together(problem: Problem, waiting: Waiting) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What came of a model."""
-
     plan: Plan | None
     bound: float
     result: Result | None = None
@@ -174,7 +169,7 @@ class _Found:
     too_large: bool = False
 
     def after(self, others: Sequence[_Found]) -> _Found:
-        """The same, with what was spent on others before it; if the guard has ended one of them, that is told."""
+        """Add the effort of earlier models."""
         results = [one.result for one in (self, *others) if one.result is not None]
         guarded = [result for result in results if result.ended is Ended.GUARD]
         return replace(
@@ -187,20 +182,16 @@ class _Found:
 
 
 class _Case:
-    """A decision: what is known before any model, and the models that are asked."""
-
     def __init__(self, task: Task, means: Means, seed: int) -> None:
         self.task = task
         self._means = means
         self._seed = seed
         self._first: Ints = np.zeros(len(task.jobs), dtype=np.int64)
-        """No job can start before."""
         if means.shortcuts:
             self._first = task.machine().earliest()
 
     @cached_property
     def _ours(self) -> Plan | None:
-        """The kernel's answer, if it is one of the model."""
         plan = self.task.machine().place(range(len(self.task.jobs)))
         return plan if plan is not None and (plan.starts <= self.task.latest).all() else None
 
@@ -210,18 +201,16 @@ class _Case:
 
     @cached_property
     def is_decided(self) -> bool:
-        """Whether no model could start anybody else: everybody starts now, or nobody could."""
         if not self._means.shortcuts or self._ours is None:
             return False
         return bool((self._first > 0).all() or (self._ours.starts == 0).all())
 
     @property
     def _is_hopeless(self) -> bool:
-        """Whether somebody's earliest start lies beyond the last one."""
         return int(self._first.max(initial=0)) > self.task.latest
 
     def solve(self, objective: Objective, limits: Limits = (), known: Sequence[Plan] = ()) -> _Found:
-        """Minimise an objective under limits, which widen until one of the answers that are known keeps them."""
+        """Minimise under limits; limits widen until a known answer is valid."""
         if self._is_hopeless:
             return _Found(None, inf, Result(SolverStatus.INFEASIBLE, Ended.PROVEN, None, None, 0.0))
         means, bound = self._means, objective.value(self._first)
@@ -247,7 +236,6 @@ class _Case:
         return _Found(best, bound, solved.result, spent, solved.result.cpu_s, build_s)
 
     def answer(self, objective: Objective, found: _Found) -> Answer:
-        """What the dispatcher is told."""
         task, plan = self.task, found.plan
         starts: dict[int, int] = {}
         where: dict[int, Held] = {}
@@ -271,7 +259,7 @@ class _Case:
         )
 
     def _that_fit(self, plan: Plan) -> list[int]:
-        """The jobs in order, without those that would start now where somebody is whom the model has forgotten."""
+        """Jobs in order, without starts on nodes in use outside the model."""
         problem = self.task.problem
         if self.task.running is problem.running:
             return list(plan.order)
@@ -288,7 +276,6 @@ class _Case:
         return fit
 
     def _asked(self, job: int, held: Held) -> dict[int, Ints]:
-        """What a job has of each of its nodes, by kind."""
         taken, parts = held
         request = dict(self.task.jobs[job].requests)[taken]
         asked: dict[int, Ints] = defaultdict(lambda: np.zeros(len(request.amounts), dtype=np.int64))
@@ -299,7 +286,7 @@ class _Case:
 
 
 def _admitting(objective: Objective, limits: Limits, known: Sequence[Plan]) -> tuple[Limits, Plan | None]:
-    """The limits, widened if none of the answers that are known keeps them, and the best of those that do."""
+    """Widen the limits to the nearest known answer."""
     if not known:
         return limits, None
 

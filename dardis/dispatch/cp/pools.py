@@ -1,4 +1,4 @@
-"""HCP'19 (002): starts by sums over all nodes, with the model of sums that a plan ahead uses as well."""
+"""HCP'19 (002): starts by sums over all nodes."""
 
 from __future__ import annotations
 
@@ -28,29 +28,27 @@ if TYPE_CHECKING:
     from dardis.solver.cpsat import CpModel
 
 CONFLICTS = 1_000
-"""Of a run, unless more are allowed."""
 
 
 @dataclass(frozen=True)
 class Hcp19:
-    """HCP'19 in its versions (002, table 1); those who are not in the model are postponed.
+    """HCP'19 by version (002, table 1). Other jobs are postponed.
 
-    0: the first m are in the model, and behind them the others, fixed to the end of the horizon, where they may be too
-    many for any answer. 1: the first m, of these whom what is free now holds, and no kind that nobody asks for. 2: jobs
-    that outrun what was foreseen run one second more at least; before, they hold nothing in the model and shorten its
-    horizon (002, section 4). 3: durations in objective and priority.
+    0: the first m jobs, with the others fixed at the end of the horizon, perhaps infeasibly. 1: of the first m, jobs
+    that fit the free sums; no unused kinds. 2: jobs past the expected end run at least one more second; before, such
+    jobs use nothing and shorten the horizon (002, section 4). 3: durations as weights.
     """
 
     knows_shapes: ClassVar[bool] = True
     version: int = 3
     jobs: int = 100
-    """m: of those who wait, the first to have arrived."""
+    """m: number of jobs, by arrival."""
     effort: Effort = field(default_factory=lambda: Effort(conflicts=CONFLICTS))
     shortcuts: bool = True
-    """Whether an answer of ours comes first; else the solver is asked always, and is told of none."""
+    """Whether a heuristic answer hints the solver."""
 
     def answer(self, problem: Problem, seed: int) -> Answer:
-        """As `Model` has it."""
+        """Return planned starts."""
         pool = _Pool.of_problem(problem, mended=self.version >= 2)
         by_arrival = sorted(range(len(problem.waiting)), key=lambda place: problem.waiting[place].arrival)
         places, late = by_arrival[: self.jobs], by_arrival[self.jobs :]
@@ -63,14 +61,13 @@ class Hcp19:
         return _Case(self, problem, pool, places, late).answer(seed)
 
     def objective(self, jobs: Sequence[Waiting], now: int) -> Delay:
-        """What is minimised."""
+        """The objective."""
         return (objectives.slowdown if self.version >= 3 else objectives.weighted_waiting)(jobs, now)
 
     def _priority(self, waiting: Waiting, now: int) -> tuple[float, ...]:
-        """The least goes first; fixed when the decision begins.
+        """Sort key, fixed for a decision.
 
-        Before version 3 by `max(ewt) / ewt · (t − q)`, whose first factor changes no order; of equals whoever asks for
-        less, for less time (002, section 2.2, allocation).
+        Before version 3 by `max(ewt) / ewt · (t − q)`, then by demand (002, section 2.2, allocation).
         """
         if self.version >= 3:
             return waiting.priority(now)
@@ -80,23 +77,22 @@ class Hcp19:
 
 @dataclass(frozen=True)
 class _Pool:
-    """What all nodes together have free, in s from now, and what each job that waits needs of it."""
+    """Free sums over all nodes, and demand."""
 
     time: Ints
     free: Ints
-    """Shape (steps, kinds)."""
+    """(steps, kinds)"""
     needs: Ints
-    """Shape (jobs, kinds)."""
+    """(jobs, kinds)"""
     latest: int
-    """No job starts later."""
 
     @classmethod
     def of_problem(cls, problem: Problem, *, mended: bool) -> _Pool:
-        """`mended`: who has outrun what was foreseen holds what he has (002, section 4)."""
+        """`mended`: late jobs keep resources (002, section 4)."""
         kinds = len(problem.platform.kinds)
         ends = [job.end if mended else job.foreseen for job in problem.running]
         running = [replace(job, end=end) for job, end in zip(problem.running, ends, strict=True)]
-        # Node by node: where somebody uses what is blocked, others have no less.
+        # Node by node: use of blocked resources takes nothing from other nodes.
         time, free = sum_of_columns(Machine(problem, (), running).free())
         needs = [_need(waiting, free[0]) for waiting in problem.waiting]
         latest = problem.horizon - problem.now
@@ -108,7 +104,7 @@ class _Pool:
 
 
 def _need(waiting: Waiting, free: Ints) -> tuple[int, ...]:
-    """What a job asks for as the first of its requests that asks for no more than is free now, else as the first."""
+    """Demand of the first request that fits, else of the first."""
     if len(waiting.orders) < 2:
         return waiting.amounts
     asked = [request.amounts for _, request in waiting.requests]
@@ -116,8 +112,6 @@ def _need(waiting: Waiting, free: Ints) -> tuple[int, ...]:
 
 
 class _Case:
-    """A decision: the jobs of the model in the order of their priorities."""
-
     def __init__(self, model: Hcp19, problem: Problem, pool: _Pool, places: list[int], late: list[int]) -> None:
         self._model, self._problem, self._pool = model, problem, pool
         self._places, self._late = places, late
@@ -126,7 +120,6 @@ class _Case:
         self._objective = model.objective(self._jobs, problem.now)
 
     def answer(self, seed: int) -> Answer:
-        """Say who starts when."""
         least = self._objective.value(np.zeros(len(self._jobs), dtype=np.int64))
         ours = self._ours() if self._model.shortcuts else None
         if ours is not None and self._objective.value(ours) <= least:
@@ -137,18 +130,16 @@ class _Case:
         return self._solved(ours, seed)
 
     def _ours(self) -> Ints | None:
-        """Schedule-or-postpone, if it is an answer of the model."""
         steps, kinds = self._pool.free.shape
         room = steps + len(self._jobs) + 1
         time, free = np.zeros(room, dtype=np.int64), np.zeros((room, kinds), dtype=np.int64)
         time[:steps], free[:steps] = self._pool.time, self._pool.free
         start = np.empty(len(self._jobs), dtype=np.int64)
         schedule_or_postpone(time, free, steps, self._pool.needs[self._places], self._duration, start)
-        # Those who are fixed to the end of the horizon may be in the way of anybody.
+        # Jobs fixed at the end of the horizon may collide.
         return start if start.max() <= self._pool.latest and not self._late else None
 
     def _solved(self, ours: Ints | None, seed: int) -> Answer:
-        """The better of our answer and what the solver finds."""
         pool, waiting = self._pool, self._problem.waiting
         work = Work(self._duration, pool.needs[self._places], pool.time, pool.free)
         first = np.zeros(len(self._jobs), dtype=np.int64)
@@ -165,7 +156,6 @@ class _Case:
         )
 
     def _told(self, starts: Ints | None, bound: float) -> Answer:
-        """What the dispatcher is told."""
         count = len(self._jobs) + len(self._late)
         if starts is None:
             return Answer({}, inf, bound, variables=count)
@@ -177,7 +167,7 @@ class _Case:
 
 @dataclass(frozen=True)
 class Improved:
-    """The better of an answer that was known and of what the solver has found, and what that took."""
+    """The best answer, and the effort."""
 
     starts: Ints | None
     bound: float
@@ -189,20 +179,19 @@ class Improved:
 
 @dataclass(frozen=True)
 class Sums:
-    """Jobs, and what there is for them."""
+    """Jobs and total capacity."""
 
     work: Work
     first: Ints
-    """The earliest starts, (jobs,)."""
+    """Earliest starts, (jobs,)."""
     latest: int
-    """No job starts later."""
     late: Sequence[tuple[int, list[int]]] = ()
-    """Durations and needs of others, which end at `latest`."""
+    """Durations and demand of jobs fixed at the end."""
     lean: bool = True
-    """Whether constraints that nobody could break are left out."""
+    """Whether to omit redundant constraints."""
 
     def improve(self, objective: Objective, ours: Ints | None, bound: float, effort: Effort, seed: int) -> Improved:
-        """Ask the solver for better starts than ours, which are its hint; `bound` is what is known of the objective."""
+        """Ask the solver to improve on `ours`."""
         (model, runs, posted), build_s = cpu_timed(lambda: self._built(objective, ours))
         solved, spent = search(model, effort, seed)
         result = solved.result
@@ -229,9 +218,8 @@ class Sums:
         return model, runs, posted
 
     def _taken(self, kind: int, most: int) -> list[tuple[int, int, int]]:
-        """What is taken of a kind, as the constraints have it."""
         starts, free = self.work.time.tolist(), np.maximum(self.work.free[:, kind], 0).tolist()
-        # What is free at last is so until everybody has ended.
+        # The last free amount holds until all jobs have ended.
         end = max(self.latest, starts[-1]) + int(self.work.duration.max(initial=0)) + 1
         return [
             (a, b, most - has)

@@ -1,4 +1,4 @@
-"""Chooses who goes over a queue by how much is asked of the machine (T section 4.5.2, figure 4.13)."""
+"""Selects the method for a queue by load (T section 4.5.2, figure 4.13)."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _SHORTEST = (RULES["wt"][1], RULES["wt"][1])
 
 
 class Method(StrEnum):
-    """Who decides."""
+    """A decision method."""
 
     RULE = "rule"
-    """Whoever fits starts, the shortest walltime first."""
+    """Shortest walltime first."""
     MODEL = "model"
     """The Eurora scheduler."""
     BACKFILLING = "backfilling"
@@ -38,32 +38,28 @@ class Method(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """Where methods take turns, by the units that were submitted within a day and the nodes of the machine."""
+    """Working ranges, by units submitted within a day and number of nodes."""
 
     light: int
-    """Units a node from which on the model decides: what fills a machine, large or small."""
+    """Minimum units per node for the model."""
     heavy: int
-    """Units · nodes from which on backfilling does: what a model has to decide on."""
+    """Minimum units · nodes for backfilling."""
 
     def method(self, units: int, nodes: int) -> Method:
-        """Who decides where so many units have been submitted within a day."""
+        """The method for this load."""
         if units * nodes >= self.heavy:
             return Method.BACKFILLING
         return Method.MODEL if units >= self.light * nodes else Method.RULE
 
 
 class Portfolio:
-    """Goes over a queue by the method of the working range.
-
-    Jobs of closed queues are off the list under each of them, so that nothing is to be seen to when they take turns.
-    """
+    """Passes over a queue by the method of the working range."""
 
     keys: Final = _SHORTEST
     keeps_closed: Final = False
     weighs_levels: Final = False
 
     def __init__(self, asking: Asking, ranges: Ranges) -> None:
-        """Begin with the rule: nobody has come yet."""
         self._asking, self._ranges = asking, ranges
         self._nodes = 0
         self._plain = {
@@ -72,7 +68,7 @@ class Portfolio:
         }
         self.method = Method.RULE
         self._submitted: dict[JobId, tuple[int, int]] = {}
-        """When jobs of the last day were submitted, and their units; who is handed in again counts once."""
+        """Submission and units of a day's jobs; requeued jobs count once."""
 
     @property
     def _now_by(self) -> InOrder | Asking:
@@ -80,31 +76,31 @@ class Portfolio:
 
     @property
     def strict(self) -> bool:
-        """As the method has it."""
+        """As the method."""
         return self._now_by.strict
 
     @property
     def backfill(self) -> bool:
-        """As the method has it."""
+        """As the method."""
         return self._now_by.backfill
 
     @property
     def depth(self) -> int:
-        """As the method has it."""
+        """As the method."""
         return self._now_by.depth
 
     @property
     def window(self) -> int:
-        """As the method has it."""
+        """As the method."""
         return self._now_by.window
 
     def see_empty(self, platform: Platform, placer: Placer) -> None:
-        """For the model, and see how large it is."""
+        """Prepare the model."""
         self._nodes = platform.node_count
         self._asking.see_empty(platform, placer)
 
     def go_over(self, placer: Placer, jobs: JobTable, now: int) -> Sequence[Solved]:
-        """See who is to decide, and let him."""
+        """Select the method and run a pass."""
         if not self._asking.is_busy:
             method = self._ranges.method(self._units(jobs, now), self._nodes)
             if method is not self.method:
@@ -113,7 +109,6 @@ class Portfolio:
         return self._now_by.go_over(placer, jobs, now)
 
     def _units(self, jobs: JobTable, now: int) -> int:
-        """Units that were submitted within the last day, to closed queues too."""
         self._submitted |= {
             job.number: (job.submit, job.units) for job in jobs.jobs.values() if job.number not in self._submitted
         }
@@ -121,7 +116,7 @@ class Portfolio:
         return sum(units for _, units in self._submitted.values())
 
     def _hand_over(self, placer: Placer, jobs: JobTable, now: int) -> None:
-        """Give back what those who wait hold, and let the pass look at everybody."""
+        """Release reservations, and make the next pass complete."""
         queue = jobs.queue
         for slot in queue.lists[RULE, : queue.size[RULE]].tolist():
             if queue.table[slot, START] != NO_TIME:

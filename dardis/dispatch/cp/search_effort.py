@@ -1,4 +1,4 @@
-"""How long a model is searched (PCP'19, sections 2.2 and 3): with twice the time while nothing is found."""
+"""Search effort (PCP'19, sections 2.2 and 3): double the time while nothing is found."""
 
 from __future__ import annotations
 
@@ -15,33 +15,32 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """Bounds of a search. Times are deterministic seconds: about what the work takes, and the same on any machine."""
+    """Bounds of a search, in machine-independent deterministic seconds."""
 
     first_s: float = 1.0
-    """δ: the bound of the first run."""
+    """δ: limit of the first run."""
     longest_s: float = 16.0
-    """δ_max: no run has more."""
+    """δ_max: limit of each run."""
     restarts: int = 2
-    """k: so many further runs at most that find no more than the one before."""
+    """k: maximum further runs without progress."""
     conflicts: int = 1_000_000
-    """Of a run: deterministic time alone is no bound of the time that a large model takes."""
+    """Per run, since time alone does not bound large models."""
     guard_s: float = inf
-    """Of a run, on the wall clock."""
+    """Wall-clock limit per run."""
     linear: int | None = None
-    """How much of a model is also relaxed to a linear one, 0 to 2 (None: as the solver likes)."""
+    """Linear relaxation, 0 to 2 (None: default)."""
     presolve: bool = True
-    """Whether the solver first looks for a simpler model, which no bound here holds for."""
+    """Whether to presolve, without any limit."""
 
 
 def search(model: CpModel, effort: Effort, seed: int) -> tuple[Answer, float]:
-    """Run the solver until something is found or nothing can be; return the last answer and the time of all runs.
+    """Run the solver until a solution or a limit.
 
-    Who has hinted at a whole solution has one after the first run. Times are deterministic seconds; the answer has the
-    CPU time of all runs.
+    Returns the last answer with the CPU time of all runs, and the deterministic time of all runs.
     """
     spent, cpu_s, limit, runs = 0.0, 0.0, effort.first_s, 0
     while True:
-        # Probing took 7 of the 8.7 s of a model of 4,403 optional intervals, and 0.2 of its deterministic ones.
+        # Probing took 7 of 8.7 s for a model of 4,403 optional intervals, but 0.2 deterministic seconds.
         budget = Budget(
             limit,
             effort.guard_s,
@@ -55,7 +54,7 @@ def search(model: CpModel, effort: Effort, seed: int) -> tuple[Answer, float]:
         spent += answer.result.deterministic_s or 0.0
         cpu_s += answer.result.cpu_s
         runs += 1
-        # Where it is proven that none exists, no longer run would find one.
+        # A proof of infeasibility needs no longer run.
         nothing_yet = not answer.result.found and answer.result.ended is Ended.BUDGET
         if not nothing_yet or 2 * limit > effort.longest_s or runs > effort.restarts:
             return replace(answer, result=replace(answer.result, cpu_s=cpu_s)), spent

@@ -1,4 +1,4 @@
-"""The dispatchers that ask a constraint solver, by name, and their settings."""
+"""Set-ups of the constraint-solver dispatchers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 NEWEST = 3
-"""The last version of PCP'19 and HCP'19 (002, table 1)."""
+"""The last version of PCP'19 and HCP'19."""
 
 
 class DecisionCost(Choice):
@@ -42,7 +42,6 @@ class DecisionCost(Choice):
 
 
 def _positive(text: str) -> float:
-    """The number, if it is above 0; else ValueError."""
     value = float(text)
     if not 0 < value < inf:
         raise ValueError(text)
@@ -50,7 +49,6 @@ def _positive(text: str) -> float:
 
 
 def _factor(text: str) -> float:
-    """The number, if it is 0 or more; else ValueError."""
     value = float(text)
     if not 0 <= value < inf:
         raise ValueError(text)
@@ -58,14 +56,13 @@ def _factor(text: str) -> float:
 
 
 def _version(text: str) -> int:
-    """One of the versions; else ValueError."""
     if text not in ("0", "1", "2", "3"):
         raise ValueError(text)
     return int(text)
 
 
 MANY_CONFLICTS = 1_000_000
-"""Where no answer stands: a search that is cut short early has none."""
+"""Limit without a heuristic answer: a short search finds nothing."""
 _SECONDS = "deterministic seconds above 0"
 _TOO_LARGE = "in the largest model that is built. Above it our own answer stands, and `solver.csv` says `too_large`."
 _VERSION = (
@@ -76,7 +73,7 @@ _VERSION = (
 
 @dataclass(frozen=True, slots=True)
 class SearchingSetUp(QueueSetUp):
-    """What all have who may ask a constraint solver: bounds of its searches."""
+    """Search limits of solver dispatchers."""
 
     delta: float = setting(1.0, values=_SECONDS, parse=_positive, about="Limit of a first search (δ).")
     delta_max: float = setting(16.0, values=_SECONDS, parse=_positive, about="Limit of every search (δ_max).")
@@ -100,11 +97,11 @@ class SearchingSetUp(QueueSetUp):
     )
 
     few_conflicts: ClassVar[int] = pools.CONFLICTS
-    """Where an answer stands already: hardly ever is a better one found by more."""
+    """Limit with a heuristic answer: more conflicts rarely improve."""
 
     @property
     def answers_first(self) -> bool:
-        """Whether an answer of ours stands before the solver is asked."""
+        """Whether a heuristic answer comes first."""
         return True
 
     @property
@@ -114,7 +111,7 @@ class SearchingSetUp(QueueSetUp):
         return Effort(self.delta, self.delta_max, self.restarts, conflicts, float(self.guard_s or inf))
 
     def checked(self) -> Self:
-        """The set-up, if its settings go together."""
+        """Check the settings."""
         if self.delta > self.delta_max:
             raise InputError(f"--set delta={self.delta:g}", f"is above delta_max={self.delta_max:g}", "at most that")
         return self
@@ -122,23 +119,22 @@ class SearchingSetUp(QueueSetUp):
 
 @dataclass(frozen=True, slots=True)
 class AskingSetUp(QueueSetUp):
-    """What all have who ask a model for each decision."""
+    """Base of dispatchers with a decision model."""
 
     obeys_shapes: ClassVar[bool] = True
     keeps_closed: ClassVar[bool] = False
-    """Whether jobs of queues that are closed are part of what is asked."""
 
     @property
     def seeded_pass(self) -> bool:
-        """A search has a seed."""
+        """Searches use the seed."""
         return True
 
-    def new_pass(self, platform: Platform, seed: int) -> Pass:  # noqa: ARG002 (it is shown the machine)
-        """By asking."""
+    def new_pass(self, platform: Platform, seed: int) -> Pass:  # noqa: ARG002 (`see_empty` gets the machine)
+        """A pass with a model."""
         return self.asking(seed)
 
     def asking(self, seed: int) -> Asking:
-        """Who asks."""
+        """A pass with a model."""
         return Asking(
             self.model(),
             seed,
@@ -151,22 +147,22 @@ class AskingSetUp(QueueSetUp):
 
     @property
     def asks_if_somebody_could_start(self) -> bool:
-        """Whether the model is asked only then."""
+        """Whether the model runs only if a job could start."""
         return True
 
     @property
     def again_s(self) -> int | None:
-        """How much later it is asked again when somebody has started; None: when something happens."""
+        """Time to the next decision after a start; None: at the next event."""
         return None
 
     @abstractmethod
     def model(self) -> Model:
-        """What is asked."""
+        """The decision model."""
 
 
 @dataclass(frozen=True, slots=True)
 class CpSetUp(AskingSetUp, SearchingSetUp):
-    """What all have whose decisions are a constraint solver's."""
+    """Base of dispatchers with a constraint solver."""
 
     shortcuts: OnOff = setting(
         OnOff.ON, about="Whether our own answer comes first, and the solver is asked only where it may not be the best."
@@ -175,30 +171,30 @@ class CpSetUp(AskingSetUp, SearchingSetUp):
 
     @property
     def answers_first(self) -> bool:
-        """As it is set."""
+        """As set."""
         return self.shortcuts is OnOff.ON
 
     @property
     def asks_if_somebody_could_start(self) -> bool:
-        """As it is set."""
+        """As set."""
         return self.answers_first
 
     @property
     def takes_time(self) -> bool:
-        """As it is set."""
+        """As set."""
         return self.decision_cost is DecisionCost.DETERMINISTIC
 
 
 @dataclass(frozen=True, slots=True)
 class OnNodesSetUp(CpSetUp):
-    """What those have whose models decide on nodes by alternatives."""
+    """Base of models with units on nodes."""
 
     few_conflicts: ClassVar[int] = pcp_nodes.CONFLICTS
     most_places: int = setting(pcp_nodes.MOST_PLACES, about=f"Pairs of job and node {_TOO_LARGE}")
 
     @property
     def means(self) -> Means:
-        """What the solver may do."""
+        """Limits of the solver."""
         return Means(self.effort, self.most_places, self.answers_first)
 
 
@@ -221,7 +217,7 @@ class Pcp14SetUp(OnNodesSetUp):
 
     @property
     def needs_deadlines(self) -> bool:
-        """Tardiness and late jobs go by expected waits."""
+        """Tardiness and late jobs need expected waits."""
         return self.composite is OnOff.ON or self.objective is not Aim.MAKESPAN
 
     def model(self) -> Pcp14:
@@ -234,12 +230,11 @@ class Pcp19SetUp(OnNodesSetUp):
     """PCP'19 (002)."""
 
     correction: Correction = Correction.SECOND
-    """As the paper has it (section 4)."""
     version: int = setting(NEWEST, values="0|1|2|3", parse=_version, about=_VERSION)
 
     @property
     def needs_deadlines(self) -> bool:
-        """Versions 0 to 2 weigh by expected waits."""
+        """Earlier versions need expected waits."""
         return self.version < NEWEST
 
     def model(self) -> Pcp19:
@@ -252,13 +247,12 @@ class Hcp19SetUp(CpSetUp):
     """HCP'19 (002)."""
 
     correction: Correction = Correction.SECOND
-    """As the paper has it (section 4)."""
     version: int = setting(NEWEST, values="0|1|2|3", parse=_version, about=_VERSION)
     model_jobs: int = setting(100, about="Jobs in the model (m): the first to have arrived.")
 
     @property
     def needs_deadlines(self) -> bool:
-        """Versions 0 to 2 weigh by expected waits."""
+        """Earlier versions need expected waits."""
         return self.version < NEWEST
 
     def model(self) -> Hcp19:
@@ -271,9 +265,8 @@ class Pcp20SetUp(CpSetUp):
     """PCP'20 (003)."""
 
     bears_failures: ClassVar[bool] = False
-    """What runs has positions where something else might have to be kept."""
+    """Running jobs may hold positions that must stay free."""
     correction: Correction = Correction.SECOND
-    """As in PCP'19, which it is compared with."""
     delta: float = setting(pcp20.EFFORT.first_s, values=_SECONDS, parse=_positive)
     delta_max: float = setting(pcp20.EFFORT.longest_s, values=_SECONDS, parse=_positive)
     few_conflicts: ClassVar[int] = pcp20.EFFORT.conflicts
@@ -287,10 +280,10 @@ class Pcp20SetUp(CpSetUp):
 
 @dataclass(frozen=True, slots=True)
 class WithEuroraSetUp(CpSetUp):
-    """What those have who ask the model of the Eurora scheduler: δ goes by what searches take (thesis 4.4)."""
+    """Base of Eurora dispatchers: δ follows search times (thesis 4.4)."""
 
     few_conflicts: ClassVar[int] = pcp_nodes.CONFLICTS
-    # The model goes by wishes all the time; K₁, K₂ and M stand for the others.
+    # The model always follows the desired profile; K₁, K₂ and M replace the hidden settings.
     profile_check: ProfileCheck = setting(ProfileCheck.SPAN, key=False)
     delta: float = setting(1.0, key=False)
     delta_max: float = setting(300.0, key=False)
@@ -319,7 +312,7 @@ class WithEuroraSetUp(CpSetUp):
     plan_jobs: int = setting(100, about="Of how many jobs: of those that start first.")
 
     def model(self) -> Eurora:
-        """As set, before its first cycle."""
+        """As set."""
         pacing, effort = Pacing(self.k1, self.k2, self.m), self.effort
         return Eurora(
             eurora_scheduler.Means(
@@ -358,7 +351,7 @@ class PortfolioSetUp(WithEuroraSetUp):
         " 270,000).",
     )
 
-    def new_pass(self, platform: Platform, seed: int) -> Portfolio:  # noqa: ARG002 (it is shown the machine)
+    def new_pass(self, platform: Platform, seed: int) -> Portfolio:  # noqa: ARG002 (`see_empty` gets the machine)
         """By working range."""
         return Portfolio(self.asking(seed), Ranges(self.light, self.heavy))
 

@@ -1,4 +1,4 @@
-"""Asks a model whenever somebody who waits could start: a decision is put as a problem, and its answer carried out."""
+"""Runs a decision model whenever a waiting job could start."""
 
 from __future__ import annotations
 
@@ -28,15 +28,13 @@ from dardis.wire.effects import Solved
 
 @dataclass(frozen=True, slots=True)
 class _Begin:
-    """Somebody who is to start: his nodes, if they are decided, and his positions on them."""
-
     job: Job
     where: Held | None
     positions: Ints | None
 
 
 class Asking:
-    """Goes over a queue by asking a model."""
+    """Passes over a queue with a decision model."""
 
     keys: Final = (RULES["fcfs"][1], RULES["fcfs"][1])
     weighs_levels: Final = False
@@ -56,12 +54,11 @@ class Asking:
         keeps_closed: bool = False,
         again_s: int | None = None,
     ) -> None:
-        """Ask a model about the machine.
+        """Set the model and options.
 
-        `distinct`: units of a job are on different nodes. `shortcuts`: it is asked only where somebody who waits could
-        start. `takes_time`: what it decides begins when its deterministic seconds are over. `keeps_closed`: jobs whose
-        queues are closed are part of the problem. `again_s`: so much after somebody has started the model is asked
-        again, though nothing happens meanwhile: it sees but the first of those who wait.
+        `distinct`: units of a job are on different nodes. `shortcuts`: run only if a job could start. `takes_time`:
+        starts wait for the deterministic seconds. `keeps_closed`: include closed queues. `again_s`: repeat after a
+        start, for a window of jobs.
         """
         self._platform: Platform
         self._model = model
@@ -72,25 +69,22 @@ class Asking:
         self.keeps_closed: Final = keeps_closed
         self._again_s = again_s
         self._blocked: list[Blocked] = []
-        """What the empty machine may not be used for."""
         self._positions: dict[JobId, Ints] = {}
-        """Of those who run, where the model cares for them."""
         self._due: list[_Begin] | None = None
-        """Who is to start, if anybody, when the time that the last decision takes is over; None: none takes time now.
-        """
+        """Starts of the pending decision, if any."""
         self._asked_at = NO_TIME
 
     def see_empty(self, platform: Platform, placer: Placer) -> None:
-        """See what nobody may use."""
+        """Read the blocked capacity."""
         self._platform = platform
         self._blocked = _blocked(placer, platform.capacity)
         self._positions = {}
 
     def go_over(self, placer: Placer, jobs: JobTable, now: int) -> Sequence[Solved]:
-        """Ask who starts now, and start them where there are nodes."""
+        """Run the model and start jobs."""
         queue = jobs.queue
         due, self._due = self._due, None
-        # When a decision's time is over, all who wait have been decided on, unless something has happened meanwhile.
+        # A decision that takes effect covers all waiting jobs, except after new events.
         decides = due is None or bool(queue.size[[ARRIVED, ENDED, OUTRUN]].any()) or self._has_changed(now)
         opened, opened_cpu_s = cpu_timed(lambda: placer.run(selected_jobs.open_pass, queue, now))
         see_done(opened)
@@ -106,24 +100,22 @@ class Asking:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a decision takes its time."""
+        """Whether a decision is pending."""
         return self._due is not None
 
     def _has_changed(self, now: int) -> bool:
-        """Whether what is blocked has changed since the model was asked, or a queue has been opened or closed."""
         if self.keeps_closed and any(one.changes(self._asked_at) <= now for one in self._platform.hours.values()):
             return True
         return any(self._asked_at < edge <= now for block in self._blocked for edge in (block.start, block.end))
 
     def _decide(self, placer: Placer, jobs: JobTable, now: int) -> tuple[Solved, ...]:
-        """Put those who wait as a problem, if any of them could start, and carry the answer out."""
         queue, started = jobs.queue, placer.room.state
         table = queue.table
         waiting = [slot for slot in queue.lists[RULE, : queue.size[RULE]].tolist() if not table[slot, GONE]]
         bound = waiting if placer.rules.binding == UNBOUND else self._bound(placer, jobs, waiting, now)
         if not self._model.knows_shapes:
             bound = [slot for slot in bound if not jobs.jobs[slot].requests]
-        # Whom the desired profile binds no more has waited for too long already; others the model knows nothing of.
+        # Jobs exempt from the desired profile have waited too long; the model does not know the others.
         held = {*bound}
         for slot in waiting:
             if slot not in held:
@@ -143,9 +135,9 @@ class Asking:
         return (replace(solved, update_cpu_s=update_cpu_s, commit_cpu_s=commit_cpu_s),)
 
     def _see_that_something_happens(self, placer: Placer, jobs: JobTable, now: int) -> None:
-        """Start whoever fits, in the order of arrival, if nobody runs or is to start: else perhaps none ever would.
+        """If the machine is idle, start jobs that fit, by arrival.
 
-        So it is when a search has found nothing, or when sums hold jobs that no nodes do.
+        Otherwise no job might ever start, after a fruitless search or if sums hold a job but nodes do not.
         """
         queue, table = jobs.queue, jobs.queue.table
         runs = any(table[slot, GONE] and table[slot, START] != NO_TIME for slot in jobs.jobs)
@@ -154,16 +146,13 @@ class Asking:
                 placer.run(selected_jobs.begin_if_it_fits, queue, slot, now)
 
     def _bound(self, placer: Placer, jobs: JobTable, waiting: list[int], now: int) -> list[int]:
-        """Whom the desired profile binds."""
         table = jobs.queue.table
         return [slot for slot in waiting if node_search.binding_of(placer.rules, table, slot, now) != UNBOUND]
 
     def _could_start(self, placer: Placer, jobs: JobTable, now: int) -> bool:
-        """Whether anybody could."""
         return placer.run(selected_jobs.anybody_could_start, jobs.queue, now) == node_search.FOUND
 
     def _problem(self, jobs: JobTable, slots: list[int], now: int) -> Problem:
-        """What is to be decided."""
         table = jobs.queue.table
         running: list[Running] = []
         for slot, job in jobs.jobs.items():
@@ -186,7 +175,6 @@ class Asking:
         return replace(problem, blocked=blocked)
 
     def _begins(self, jobs: JobTable, slots: list[int], answer: Answer, now: int) -> list[_Begin]:
-        """Who is to start now, in the order in which they get their nodes."""
         where, positions = answer.where or {}, answer.positions or {}
         return [
             _Begin(jobs.jobs[slots[place]], where.get(place), positions.get(place))
@@ -195,11 +183,10 @@ class Asking:
         ]
 
     def _is_closed(self, slot: int, jobs: JobTable, now: int) -> bool:
-        """Whether the queue of a job on the list is closed."""
         return self._platform.starts_of(jobs.jobs[slot].queue).opens(now) > now
 
     def _begin(self, placer: Placer, jobs: JobTable, begins: list[_Begin], now: int) -> None:
-        """Start them, each where the model says, or where he fits best; who fits nowhere waits."""
+        """Start jobs as the model places, or by best fit; the rest wait."""
         queue = jobs.queue
         running = {job.number for job in jobs.jobs.values()} if self._positions else set()
         self._positions = {job: at for job, at in self._positions.items() if job in running}
@@ -207,8 +194,8 @@ class Asking:
         for begin in begins:
             slot = waiting.get(begin.job.number)
             if slot is None or jobs.jobs[slot] != begin.job or self._is_closed(slot, jobs, now):
-                continue  # it waits no more, or asks for something else by now, or its queue has been closed
-            # What was decided a while ago may not be wished any more.
+                continue  # cancelled, changed, or queue closed
+            # The desired profile may have changed since the decision.
             if begin.where is None or (now > self._asked_at and placer.rules.binding != UNBOUND):
                 placer.run(selected_jobs.begin_if_it_fits, queue, slot, now)
                 continue
@@ -226,7 +213,6 @@ class Asking:
 
 
 def _waits(jobs: JobTable, slot: int) -> Waiting:
-    """A job that waits, as models see it."""
     job, orders = jobs.jobs[slot], jobs.orders_of(slot)
     if not job.requests:
         return Waiting(job, int(jobs.queue.table[slot, SPAN]))
@@ -234,7 +220,6 @@ def _waits(jobs: JobTable, slot: int) -> Waiting:
 
 
 def _in_parts(job: Job, held: Held, start: int) -> Iterator[Running]:
-    """The parts of a job that runs since `start`, each as a job of its own."""
     taken, places = held
     request = job.requests[taken]
     for place, (part, (nodes, units)) in enumerate(zip(request.parts, places, strict=True)):
@@ -246,14 +231,14 @@ def _in_parts(job: Job, held: Held, start: int) -> Iterator[Running]:
 
 
 def _blocked(placer: Placer, capacity: Ints) -> list[Blocked]:
-    """What nobody may use, while nobody runs: what is closed, and above what is wished."""
+    """Capacity closed or outside the desired profile."""
     rows, kinds = placer.nodes.profiles, capacity.shape[1]
     found = []
     for node, (head, size) in enumerate(zip(rows.head.tolist(), rows.size.tolist(), strict=True)):
         value = rows.value[head : head + size].astype(np.int64)
         free = value[:, :kinds] if value.shape[1] == kinds else np.minimum(value[:, :kinds], value[:, kinds:])
         less = capacity[node] - np.maximum(free, 0)
-        # What is so until nobody knows when is so for ever.
+        # An unknown end counts as permanent.
         starts = [time for time in rows.time[head : head + size].tolist() if time < NOBODY_KNOWS]
         ends = [*starts[1:], FOREVER]
         found += [
@@ -265,7 +250,7 @@ def _blocked(placer: Placer, capacity: Ints) -> list[Blocked]:
 
 
 def told(problem: Problem, answer: Answer, cpu_s: float, started: int) -> Solved:
-    """What is kept of a decision, which took so much of this thread, beside the solver's."""
+    """Record of a decision; `cpu_s` excludes the solver."""
     result = answer.result
     return Solved(
         waiting=len(problem.waiting),

@@ -1,4 +1,4 @@
-"""The variables and constraints of the models, one function each. Times in s from now."""
+"""Variables and constraints of the models. Times are s from now."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """The jobs of a model: when they start, how long they run, and their intervals (τ of the papers)."""
+    """Starts, durations and intervals (τ) of jobs."""
 
     start: list[IntVar]
     duration: list[int]
@@ -24,13 +24,13 @@ class Runs:
 
 
 Open = Sequence[Sequence[tuple[int, int]] | None]
-"""For each job the spans `[a, b)` in which its queue lets it start, of which there must be some; None: always."""
+"""Open spans `[a, b)` of each job's queue, not empty; None: always open."""
 
 
 def runs(
     model: CpModel, durations: Ints, first: Ints, latest: int, hint: Ints | None, hours: Open | None = None
 ) -> Runs:
-    """An interval a job that starts from `first[i]` on, not after `latest`, and within its hours (T section 4.3.1)."""
+    """Add an interval for each job, from `first` to `latest`, within open hours (T section 4.3.1)."""
     start = [
         model.new_int_var(low, latest, "")
         if spans is None
@@ -46,7 +46,7 @@ def runs(
 
 
 def one_of(model: CpModel, count: int, hint: int | None) -> list[IntVar]:
-    """Whether a job is run as each of its requests: one of them is; `hint` says which."""
+    """Choose exactly one request."""
     literals = [model.new_bool_var("") for _ in range(count)]
     model.add_exactly_one(literals)
     for place, literal in enumerate(literals if hint is not None else ()):
@@ -56,7 +56,7 @@ def one_of(model: CpModel, count: int, hint: int | None) -> list[IntVar]:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """How many units of a run are on a node, and an interval that counts so many times there (υ of the papers)."""
+    """Units of a run on a node, with an interval for each unit (υ of the papers)."""
 
     run: int
     node: int
@@ -65,12 +65,12 @@ class Place:
     interval: IntervalVar
 
     def takes(self, amount: int) -> LinearExpr | int:
-        """What the interval takes of the node if a unit needs `amount`."""
+        """Use of the node if a unit needs `amount`."""
         return amount if self.most == 1 else self.units * amount
 
 
 def presence(model: CpModel, there: Place, hint: int | None) -> IntVar:
-    """Whether any unit is there; `hint` says how many are."""
+    """Whether any unit is on the node."""
     if there.most == 1:
         return there.units
     literal = model.new_bool_var("")
@@ -82,10 +82,10 @@ def presence(model: CpModel, there: Place, hint: int | None) -> IntVar:
 
 
 def place(model: CpModel, of: Runs, run: int, node: int, most: int, hint: int | None) -> Place:
-    """Up to `most` units of a run on a node.
+    """Add up to `most` units of a run on a node.
 
-    One unit is an optional interval, of the job's start. Several are no more of them but one number of units: 40 jobs
-    on 64 nodes have 1,200 variables then, not 4,400, and 1,000 conflicts take 0.6 to 1.1 s, not 1.7 to 5.7.
+    Several units are an integer instead of optional intervals. 40 jobs on 64 nodes have 1,200 instead of 4,400
+    variables, and 1,000 conflicts take 0.6 to 1.1 s instead of 1.7 to 5.7.
     """
     if most == 1:
         units = model.new_bool_var("")
@@ -98,16 +98,15 @@ def place(model: CpModel, of: Runs, run: int, node: int, most: int, hint: int | 
 
 
 Taken = Sequence[tuple[int, int, int]]
-"""Start, end and amount of what is taken already; an amount of nothing is none."""
 
 
 def alternative(model: CpModel, units: Sequence[IntVar], of_job: LinearExpr | int) -> None:
-    """All units of a job are somewhere (T equation 3.7); that they start with it is in their intervals."""
+    """Place all units of a job (T equation 3.7)."""
     model.add(weighted_sum(units, [1] * len(units)) == of_job)
 
 
 def side_by_side(model: CpModel, there: Sequence[tuple[int, IntVar, bool | None]]) -> None:
-    """Of nodes, ascending, those that are used follow one another, none left out; hints say which are, or None."""
+    """Use only adjacent nodes."""
     begins = []
     before: tuple[int, IntVar | int, bool | None] = (-2, 0, False)
     for node, used, hint in there:
@@ -124,13 +123,13 @@ def side_by_side(model: CpModel, there: Sequence[tuple[int, IntVar, bool | None]
 def cumulative(
     model: CpModel, intervals: Sequence[IntervalVar], demands: Sequence[LinearExpr | int], taken: Taken, capacity: int
 ) -> None:
-    """Never more than the capacity (T equation 3.8), of a node and kind, or of a pool of nodes."""
+    """Limit use to the capacity of a node or pool (T equation 3.8)."""
     fixed = [model.new_fixed_size_interval_var(start, end - start, "") for start, end, _ in taken]
     amounts = [amount for _, _, amount in taken]
     model.add_cumulative([*intervals, *fixed], [*demands, *amounts], capacity)
 
 
 def one_after_the_other(model: CpModel, starts: Sequence[IntVar]) -> None:
-    """Jobs that nobody can tell apart start in this order: to change places would change nothing."""
+    """Start equal jobs in this order."""
     for before, after in pairwise(starts):
         model.add(before <= after)

@@ -1,1 +1,1 @@
-"""`replan`: a plan of those who wait, made anew whenever something has happened, and improved on demand."""
+"""`replan`: plans waiting jobs anew at each event, and optionally improves the plan."""

@@ -1,4 +1,4 @@
-"""Plans for a whole queue by exchanges, and better ones from a constraint solver."""
+"""Plans of a queue by exchanges and solver."""
 
 from __future__ import annotations
 
@@ -28,34 +28,32 @@ from dardis.wire.effects import Solved
 
 
 class Replan:
-    """Goes over a queue by a plan of the weightiest who wait."""
+    """Passes by a plan of the heaviest jobs."""
 
     keys: Final = (RULES["fcfs"][1], RULES["fcfs"][1])
-    """Among equals of a plan whoever came first is first."""
+    """Ties by arrival."""
     strict: Final = False
     backfill: Final = True
     depth: Final = 1
     window: Final = 0
-    """One reservation, for the first whose turn has come and who finds no nodes."""
+    """A reservation for the first blocked job."""
     keeps_closed: Final = False
     weighs_levels: Final = False
 
     def __init__(self, planning: replan.Planning, effort: Effort, seed: int) -> None:
-        """Plan as this says; where passes pause, the solver is asked for better plans, within bounds."""
         self._planning = planning
         self._effort = effort
         self._seed = seed
         self._ahead: Ahead | None = None
         self._sums: tuple[Ints, Ints]
-        """Times, and what all nodes have of each column from each on, while nobody runs."""
 
-    def see_empty(self, platform: Platform, placer: Placer) -> None:  # noqa: ARG002 (sums are those of the profiles)
-        """See what all nodes have together."""
+    def see_empty(self, platform: Platform, placer: Placer) -> None:  # noqa: ARG002 (sums come from the profiles)
+        """Read the total capacity."""
         self._sums = _sums(placer)
         self._ahead = None
 
     def go_over(self, placer: Placer, jobs: JobTable, now: int) -> Sequence[Solved]:
-        """Plan, and start whoever is to start now."""
+        """Plan, and start due jobs."""
         ahead = self._see_to_room(jobs.slots)
 
         def go_on() -> int:
@@ -70,7 +68,6 @@ class Replan:
         return () if told is None else (replace(told, started=int(placer.room.state[STARTED])),)
 
     def _see_to_room(self, slots: int) -> Ahead:
-        """Room for plans, and the last one's order."""
         most = min(self._planning.jobs, slots)
         if self._ahead is None:
             self._ahead = make_ahead(*self._sums, most, slots)
@@ -81,7 +78,7 @@ class Replan:
         return self._ahead
 
     def _improve(self, queue: Queue, ahead: Ahead, cpu_s: float, now: int) -> Solved | None:
-        """Look for a better plan, if somebody could start now, and take it; what is to be told, but who starts."""
+        """Improve the plan; return the record without the number of starts."""
         plan = PlanAhead.of_ahead(ahead, now)
         if not (plan.soonest == 0).any():
             return None
@@ -110,7 +107,6 @@ class Replan:
 
 
 def _sums(placer: Placer) -> tuple[Ints, Ints]:
-    """What all nodes have together, of each column, and from when on; nobody runs."""
     rows = placer.nodes.profiles
     spans = [slice(head, head + size) for head, size in zip(rows.head.tolist(), rows.size.tolist(), strict=True)]
     return sum_of_columns([(rows.time[span], rows.value[span]) for span in spans])
@@ -118,16 +114,15 @@ def _sums(placer: Placer) -> tuple[Ints, Ints]:
 
 @dataclass(frozen=True)
 class PlanAhead:
-    """Those of a plan who start some time; times in s from `now`."""
+    """Jobs with a planned start; times in s from `now`."""
 
     ahead: Ahead
     now: int
     places: Ints
-    """Their places in the plan's arrays, in its order."""
 
     @classmethod
     def of_ahead(cls, ahead: Ahead, now: int) -> PlanAhead:
-        """The plan that stands there."""
+        """Read the current plan."""
         order = ahead.order[: ahead.count[1]]
         return cls(ahead, now, order[ahead.start[order] != FOREVER])
 
@@ -137,26 +132,26 @@ class PlanAhead:
 
     @property
     def starts(self) -> Ints:
-        """When they start."""
+        """Planned starts."""
         return self.ahead.start[self.places] - self.now
 
     @property
     def soonest(self) -> Ints:
-        """When each could if nobody else did."""
+        """Earliest start of each job alone."""
         return self.ahead.soonest[self.places] - self.now
 
     @property
     def cost(self) -> float:
-        """The sum of their weights times starts."""
+        """Weighted sum of starts."""
         return self._objective.value(self.starts)
 
     @property
     def is_best(self) -> bool:
-        """Whether everybody starts as soon as if he were alone."""
+        """Whether each job starts as early as alone."""
         return bool((self.starts == self.soonest).all())
 
     def improve(self, effort: Effort, seed: int) -> Improved:
-        """What the solver makes of it."""
+        """Ask the solver for a better plan."""
         ahead, steps = self.ahead, int(self.ahead.steps[0])
         time = ahead.time[0, :steps] - self.now
         work = Work(ahead.span[self.places], ahead.need[self.places], time, np.maximum(ahead.value[0, :steps], 0))
@@ -165,9 +160,9 @@ class PlanAhead:
         return sums.improve(objective, self.starts, objective.least(soonest, work), effort, seed)
 
     def order_by(self, starts: Ints) -> Ints:
-        """The plan's order with these jobs by other starts; those who never start come last.
+        """The order by new starts, then jobs without start.
 
-        A list schedule in the order of starts has no later ones: whoever is before a job has begun by its start.
+        A list schedule in order of starts delays no job.
         """
         order = self.ahead.order[: self.ahead.count[1]]
         never = order[self.ahead.start[order] == FOREVER]

@@ -1,4 +1,4 @@
-"""`replan` and its settings."""
+"""Set-up of `replan`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Weights(Choice):
 
 @dataclass(frozen=True, slots=True)
 class ReplanSetUp(SearchingSetUp):
-    """A plan of those who wait, made anew whenever something has happened."""
+    """A plan of waiting jobs."""
 
     obeys_shapes: ClassVar[bool] = True
 
@@ -46,11 +46,11 @@ class ReplanSetUp(SearchingSetUp):
 
     @property
     def seeded_pass(self) -> bool:
-        """Whether orders are exchanged by chance, or a solver searches."""
+        """Whether exchanges or the solver use the seed."""
         return self.exchanges > 0 or self.solver is OnOff.ON
 
-    def new_pass(self, platform: Platform, seed: int) -> Replan:  # noqa: ARG002 (sums are those of the profiles)
-        """By plan."""
+    def new_pass(self, platform: Platform, seed: int) -> Replan:  # noqa: ARG002 (sums come from the profiles)
+        """A pass by plan."""
         improves = self.solver is OnOff.ON
         planning = Planning(self.plan_jobs, self.exchanges, self.weights is Weights.SHORT, improves)
         return Replan(planning, self.effort, seed)

@@ -1,46 +1,42 @@
-"""The keeper: a small process on each host that starts the runs of jobs, and outlives whoever asked for them.
+"""Job supervisor: a small process on each host that starts and watches runs, and outlives the service.
 
-`python -m dardis.live.keeper FOLDER` serves FOLDER, the keeper's own, and goes into the background once it listens on
-FOLDER/keeper.sock; mistakes are told in one line, exit 2. It imports nothing but the standard library.
+`python -m dardis.live.keeper FOLDER` serves FOLDER and goes into the background once FOLDER/keeper.sock listens. User
+errors print a line, exit status 2. Imports only the standard library.
 
-JSON goes through the socket, an object a line. A request has an `id` and gets one line with that `id`, in order:
-`{"id", ...}` if done, `{"id", "error": TEXT}` if not. What is no request at all is answered with the id null, and the
-connection is closed. A connection says `hello` before anything else. Each answer has `"now"`, ms of CLOCK_BOOTTIME.
+The socket carries JSON, an object a line. Each request has an `id`. Answers come in order: `{"id", ...}` or
+`{"id", "error": TEXT}`. A malformed request gets the id null and closes the connection. Each connection starts with
+`hello`. Each answer has `"now"`, ms of CLOCK_BOOTTIME.
 
 `{"id", "do": "hello", "epoch": E, "mark": TEXT}`
-    → `{"id", "protocol": 2, "host", "boot", "pid", "cgroup": "v2" | "v1" | null, "memory": "v2" | "v1" | null,
+    → `{"id", "protocol": 3, "host", "boot", "pid", "cgroup": "v2" | "v1" | null, "memory": "v2" | "v1" | null,
     "marks": [TEXT], "runs": [RECORD]}`.
-    A mark is a text that is nobody else's. It is taken with each new epoch, and once by each process of a keeper, and
-    kept with those before it (the last 1000). What was asked for under one that is not there was asked of another
-    keeper, or has been forgotten, since an older copy of the folder was put back.
-    `memory` null: a memory limit is RLIMIT_AS, for each process. Events go to the last one that was accepted; older
-    connections are closed, so that nothing is begun that was asked for before and is not in `runs`. An epoch below
-    the highest that was ever accepted: `{"id", "error": "epoch", "highest": H}`, for this and what follows.
-`{"id", "do": "intend", "runs": [START]}` (START: `asked.Start`) → `{"id", "refused": {RUN: WHY}}` when each other
-    intent is durable: none has begun yet. Refused are those that are malformed, named twice, or known already. If one
-    has no name, or they can't be written, there is an error and none is intended.
-`{"id", "do": "go", "runs": [RUN]}` → `{"id", "refused": {RUN: WHY}}`: each other is forked. Refused are those that this
-    connection has not intended. What was not told to go when the next hello comes is forgotten by it, and never begins.
-`{"id", "do": "lease", "from": NOW, "ms": LENGTH}` → `{"id"}`: the lease ends that much after an instant that an answer
-    has told; no earlier than before. All runs with `lease` live as long as it lasts: when it is over, they are killed
-    at once, `why` is `lease`, and no later one saves them. One that is told to go then doesn't become its program, and
-    ends likewise. With such a run, `intend` has `"lease_from"` and `"lease_ms"`, which say the same.
-`{"id", "do": "end", "runs": [RUN], "why": TEXT}` → `{"id"}`: SIGTERM was sent, after its grace SIGKILL. Only the first
-    reason counts. Runs that are over or not known are passed over.
-`{"id", "do": "forget", "runs": [RUN]}` → `{"id"}`: runs that are over are not known any more. Others are passed over.
-`{"id", "do": "stop"}` → `{"id"}`, and the keeper ends; or `{"id", "error": "running", "runs": [RUN]}`.
+    `mark` is a unique name for an incarnation of the supervisor. Each new epoch or process adds an incarnation; the
+    last 1000 are kept. A missing incarnation means another supervisor or an older copy of the folder.
+    `memory` null: the memory limit is RLIMIT_AS, per process. Events go to the last accepted connection; older
+    connections are closed. Runs missing from `runs` never start. An epoch below the highest accepted epoch gets
+    `{"id", "error": "epoch", "highest": H}` for this and later requests.
+`{"id", "do": "intend", "runs": [START]}` (START: `run_request.Start`) → `{"id", "refused": {RUN: WHY}}` once the other
+    intents are durable. Refused: malformed, duplicate or known runs. An unnamed run or a
+    failed write fails the whole request.
+`{"id", "do": "go", "runs": [RUN]}` → `{"id", "refused": {RUN: WHY}}`: starts runs. Refused: runs not intended on this
+    connection. The next hello drops intended runs.
+`{"id", "do": "lease", "from": NOW, "ms": LENGTH}` → `{"id"}`: extends the lease to NOW + LENGTH. NOW comes from an
+    answer. The end of the lease kills all runs with `lease`, `why` = `lease`. An expired lease stays expired. Runs
+    started later end likewise. `intend` with such a run has `"lease_from"` and `"lease_ms"`.
+`{"id", "do": "end", "runs": [RUN], "why": TEXT}` → `{"id"}`: SIGTERM, and SIGKILL after the grace time. The first
+    reason counts. Other runs are ignored, also below.
+`{"id", "do": "forget", "runs": [RUN]}` → `{"id"}`: forgets runs that are over.
+`{"id", "do": "stop"}` → `{"id"}`, then exit; or `{"id", "error": "running", "runs": [RUN]}`.
 
-`{"event": "over", "record": RECORD}` comes without an id, once it holds whatever is killed.
-RUN is `JOB.ATTEMPT`, and of a part of that, which the job has begun, `JOB.ATTEMPT.NUMBER`; to a keeper all are alike.
+`{"event": "over", "record": RECORD}` is sent once the record survives any kill.
+RUN is `JOB.ATTEMPT`, or `JOB.ATTEMPT.NUMBER` for a job step.
 RECORD is `{"run", "state": "running" | "over" | "unknown", "pid", "started_ms", "ended_ms", "code", "signal", "why"}`.
-Milliseconds are Unix time. `why` is null while it runs, else `exit`, `walltime`, what `end` said, `failed to start: …`
-or (state unknown) `unknown: …`. `"memory": true` is in it where the kernel has killed something for the memory limit.
-An adopted run's code and signal are null where the kernel can't tell them (before Linux 6.15): its state is `unknown`
-then, unless the keeper was told to end it.
+Times are Unix ms. `why` is null while running, else `exit`, `walltime`, the text of `end`, `failed to start: …`, or
+(state unknown) `unknown: …`. `"memory": true` marks a kill at the memory limit. Before Linux 6.15 an adopted run has no
+code and signal; without `end` the state is `unknown`.
 """
 
 from typing import Final
 
 PROTOCOL: Final = 3
-"""Of what is said here. 1 told none, and refused all that was asked for with a run that it would not begin; 2 knew no
-parts."""
+"""Version of the protocol. Version 1 refused a request as a whole and had no number; version 2 had no job steps."""

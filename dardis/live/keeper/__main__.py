@@ -1,6 +1,6 @@
-"""Keep the runs of a folder: `python -m dardis.live.keeper FOLDER [--foreground | --step] [--cgroups=auto|v2|v1|none]`.
+"""Command `python -m dardis.live.keeper FOLDER [--foreground | --step] [--cgroups=auto|v2|v1|none]`.
 
-`--foreground`: as this very process. `--step`: the same, as a step of Slurm, say: SIGTERM is for all that it runs, too.
+With `--step`, e.g. in Slurm, SIGTERM also ends all runs.
 """
 
 from __future__ import annotations
@@ -29,17 +29,16 @@ USAGE: Final = "expected FOLDER [--foreground | --step] [--cgroups=auto|v2|v1|no
 FOREGROUND, STEP = "--foreground", "--step"
 MISTAKE: Final = 2
 LONGEST_SOCKET: Final = 107
-"""The longest path that a Unix socket may have, in bytes."""
 LOCK_TRIES, LOCK_PAUSE_S = 40, 0.05
-"""A child of a keeper that was killed may hold its lock for a moment yet."""
+"""A child of a killed supervisor may hold the lock briefly."""
 
 
 class MistakeError(Exception):
-    """Something that people can mend, in a line."""
+    """A user error, in a line."""
 
 
 def main(words: list[str]) -> int:
-    """Keep a folder's runs until somebody stops it; the exit code."""
+    """Supervise a folder until stopped. Return the exit code."""
     try:
         folder, as_what, setting = _read(words)
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -75,7 +74,6 @@ def _read(words: list[str]) -> tuple[Path, str | None, str]:
 
 
 def _in_background(folder: Path, setting: str) -> int:
-    """Let a process of its own keep it; back when that listens, or with what it complains of."""
     here, there = os.pipe2(os.O_CLOEXEC)
     if os.fork() == 0:
         os.close(here)
@@ -90,7 +88,6 @@ def _in_background(folder: Path, setting: str) -> int:
 
 
 def _be_detached(folder: Path, setting: str, teller: BinaryIO) -> NoReturn:
-    """Keep it; who has started it hears by `teller` why it can't be kept, `keeper.out` what happens after that."""
     code = MISTAKE
     try:
         os.setsid()
@@ -109,7 +106,7 @@ def _be_detached(folder: Path, setting: str, teller: BinaryIO) -> NoReturn:
             said = f"{error.filename or folder}: {error.strerror}" if isinstance(error, OSError) else str(error)
             with suppress(OSError):
                 teller.write(said.encode())
-    except BaseException:  # noqa: BLE001 (it is told as Python tells it)
+    except BaseException:  # noqa: BLE001 (printed as a traceback)
         sys.excepthook(*sys.exc_info())
         code = 1
     finally:
@@ -117,7 +114,6 @@ def _be_detached(folder: Path, setting: str, teller: BinaryIO) -> NoReturn:
 
 
 def _keep(folder: Path, cgroups: str, teller: BinaryIO | None, *, step: bool) -> None:
-    """Serve. `teller` is told when it listens, and closed."""
     os.umask(0o077)
     os.chdir("/")
     lock = _lock(folder)
@@ -148,9 +144,9 @@ def _keep(folder: Path, cgroups: str, teller: BinaryIO | None, *, step: bool) ->
     runs = Runs(folder, log, setting, own, server.watch, HOLD_MS if step else 0)
     runs.adopt()
     gc.collect()
-    gc.freeze()  # forks share what nobody touches
+    gc.freeze()  # forks share unmodified pages
     if teller is not None:
-        with suppress(OSError), teller:  # who waited may be gone
+        with suppress(OSError), teller:  # the starting process may be gone
             teller.write(b"ready")
     server.serve(runs)
     signal.set_wakeup_fd(-1)
@@ -166,7 +162,6 @@ def _is_changed(number: signal.Signals) -> bool:
 
 
 def _lock(folder: Path) -> int:
-    """Be the folder's only keeper. Raises MistakeError."""
     file = os.open(folder / "keeper.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     for _ in range(LOCK_TRIES):
         with suppress(BlockingIOError):
@@ -177,7 +172,6 @@ def _lock(folder: Path) -> int:
 
 
 def _listener(path: Path) -> socket.socket:
-    """A socket to be found at a path, in the place of what another keeper has left there."""
     path.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
     listener.bind(str(path))

@@ -1,7 +1,4 @@
-"""Cgroups: a run in one of its own can be ended whole, whatever it forks, and held to its memory.
-
-What may be done is found by trying. A cgroup is its folder's path; the keeper's lie in the cgroup that it began in.
-"""
+"""Cgroups, by path: end whole runs and limit memory."""
 
 from __future__ import annotations
 
@@ -15,28 +12,27 @@ from typing import Final
 
 V2, V1 = "v2", "v1"
 SETTINGS: Final = ("auto", V2, V1, "none")
-"""Which versions are tried; `auto` tries version 2 first."""
+"""Versions to try; `auto` prefers version 2."""
 
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Where runs get cgroups; None where they can't."""
+    """Parent cgroups of runs; None: not available."""
 
     whole: str | None = None
-    """For all processes of a run."""
     whole_version: str | None = None
     memory: str | None = None
-    """For a run with a memory limit; the same as `whole` in version 2."""
+    """Equals `whole` in version 2."""
     memory_version: str | None = None
 
     def clean(self) -> None:
-        """Leave nothing behind, if nothing runs."""
+        """Remove the cgroups if empty."""
         for path in {self.whole, self.memory} - {None}:
             remove(str(path))
 
 
 def find_groups(name: str, setting: str) -> Groups:
-    """Where this keeper may make cgroups, in ones called `name`."""
+    """Find usable cgroups called `name`."""
     whole = whole_version = memory = memory_version = None
     if setting in {"auto", V2} and (base := _own(None)) is not None:
         whole = _usable(f"{base}/{name}", "cgroup.kill")
@@ -55,7 +51,7 @@ def find_groups(name: str, setting: str) -> Groups:
 
 
 def _own(controller: str | None) -> str | None:
-    """The folder of the keeper's own cgroup: in version 2 (None), or in the hierarchy of a controller of version 1."""
+    """Cgroup of the supervisor, in version 2 (None) or for a controller."""
     mount = None
     for line in Path("/proc/self/mounts").read_text().splitlines():
         _, place, kind, options, *_ = line.split()
@@ -67,12 +63,12 @@ def _own(controller: str | None) -> str | None:
         number, controllers, path = line.split(":", 2)
         if (number == "0") if controller is None else controller in controllers.split(","):
             own = f"{mount}{path}".rstrip("/")
-            return own if os.path.isdir(own) else mount  # a container sees another path than it has
+            return own if os.path.isdir(own) else mount  # the path in a container may differ
     return None
 
 
 def _usable(path: str, needed: str) -> str | None:
-    """The cgroup, if it can be made, has a file, and a process can be put into one within it."""
+    """Cgroup if a child can enter a nested cgroup and `needed` exists."""
     within = f"{path}/trial"
     try:
         make(path)
@@ -98,12 +94,12 @@ def _usable(path: str, needed: str) -> str | None:
 
 
 def _offers_memory(base: str, path: str) -> bool:
-    """Let cgroups within a path of version 2 hold memory, if that may be."""
     if "memory" not in _read(f"{path}/cgroup.controllers").split():
         if "memory" not in _read(f"{base}/cgroup.controllers").split():
             return False
         with suppress(OSError):
-            # Only a cgroup without processes may hand controllers on: where this one is alone there, it moves down.
+            # Controllers can be enabled only without processes in the cgroup: if alone there, the supervisor moves
+            # down.
             if _read(f"{base}/cgroup.procs").split() == [str(os.getpid())]:
                 make(f"{path}/keeper")
                 join(f"{path}/keeper")
@@ -116,18 +112,18 @@ def _offers_memory(base: str, path: str) -> bool:
 
 
 def make(path: str) -> None:
-    """Make a cgroup, if it isn't there."""
+    """Create a cgroup unless present."""
     with suppress(FileExistsError):
         os.mkdir(path)
 
 
 def join(path: str) -> None:
-    """Put this process there."""
+    """Move this process into a cgroup."""
     _write(f"{path}/cgroup.procs", "0")
 
 
 def hold_memory(path: str, size: int, version: str | None) -> None:
-    """Let all there have no more memory than `size` bytes, swap included where that can be said."""
+    """Limit memory to `size` bytes, including swap if supported."""
     if version == V2:
         _write(f"{path}/memory.max", str(size))
         with suppress(OSError):
@@ -141,7 +137,7 @@ def hold_memory(path: str, size: int, version: str | None) -> None:
 
 
 def lacked_memory(path: str) -> bool:
-    """Whether the kernel has killed something there for its memory limit."""
+    """Whether the kernel killed a process at the memory limit."""
     for name in ("memory.events", "memory.oom_control"):
         for line in _read(f"{path}/{name}").splitlines():
             word, _, count = line.partition(" ")
@@ -151,23 +147,23 @@ def lacked_memory(path: str) -> bool:
 
 
 def processes(path: str) -> Iterator[int]:
-    """Who is there, and in cgroups within it."""
+    """Yield processes, including nested cgroups."""
     for folder in [path, *_within(path)]:
         yield from map(int, _read(f"{folder}/cgroup.procs").split())
 
 
 def send(path: str, number: signal.Signals) -> None:
-    """Send a signal to all there."""
+    """Send a signal to all processes."""
     for pid in processes(path):
         with suppress(OSError):
             os.kill(pid, number)
 
 
 def kill(path: str) -> None:
-    """Kill all there, whatever it forks meanwhile."""
+    """Kill all processes, including new forks."""
     with suppress(OSError):
         _write(f"{path}/cgroup.kill", "1")
-        send(path, signal.SIGKILL)  # the kernel passes over those whose first thread is over before others
+        send(path, signal.SIGKILL)  # the kernel skips processes whose first thread has ended
         return
     try:
         with suppress(OSError):
@@ -179,7 +175,7 @@ def kill(path: str) -> None:
 
 
 def remove(path: str) -> bool:
-    """Remove a cgroup with those within it; whether it is gone: not while a process is there."""
+    """Remove a cgroup and nested cgroups. False while processes remain."""
     try:
         os.rmdir(path)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What the forked child does until it is the job. It runs in a copy of the keeper, and never returns there."""
+"""Forked child up to `exec`."""
 
 from __future__ import annotations
 
@@ -18,47 +18,43 @@ from dardis.live.keeper.process_tree import start_of
 from dardis.live.keeper.run_request import Start, User
 
 CANT_START: Final = 127
-"""The exit code of a child that could not become the job; why stands in what it wrote of itself."""
+"""Exit code of a failed start; the start file has the reason."""
 _OUTPUT_MODE: Final = 0o600
 _JOB_UMASK: Final = 0o022
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What all runs share."""
+    """Settings common to all runs."""
 
     keeper: str
-    """The keeper's name."""
     boot: str
     to_default: Sequence[signal.Signals]
-    """Signals that the keeper handles or ignores."""
     files: tuple[int, int]
-    """The limit on open files that the keeper was started with."""
+    """Original limits on open files."""
     lock: int
-    """The keeper's lock. A child holds it until it has begun: by then no next keeper says that it never has."""
+    """Held until the start file exists, so no new supervisor misses the run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a run is put into."""
+    """Resources of a run."""
 
     begun: str
-    """The file that says that it has begun."""
     joins: Sequence[str]
-    """Cgroups that it isn't in from the beginning."""
+    """Cgroups to join after the fork."""
     address_space: int | None
-    """Limit on each process's, in bytes."""
+    """Limit per process, bytes."""
     lease: Lease | None
-    """What it may not outlive."""
     unix_ms: int
     boot_ms: int
 
 
 def become(start: Start, place: Place, setting: Setting) -> NoReturn:
-    """Become the job, or end. Each page that is written to here is copied first: few things are done, in plain ways."""
+    """Become the job, or exit. Each memory page written here is copied first."""
     code = errno.EINVAL
     try:
-        close_files(setting.lock)  # the keeper's connections among them
+        close_files(setting.lock)  # includes the connections of the supervisor
         os.setsid()
         for number in setting.to_default:
             signal.signal(number, signal.SIG_DFL)
@@ -67,7 +63,7 @@ def become(start: Start, place: Place, setting: Setting) -> NoReturn:
         os.close(setting.lock)
         code = CANT_START
         if place.lease is not None and place.lease.end_ms <= boot_ms():
-            os.write(file, LEASE_MARK)  # the guard may have looked before this one had begun; if not, it ends it
+            os.write(file, LEASE_MARK)  # the watchdog may have looked before the start file existed
             os._exit(code)
         try:
             _set_up(start, place, setting)
@@ -85,7 +81,7 @@ def become(start: Start, place: Place, setting: Setting) -> NoReturn:
 
 
 def _begin(place: Place, boot: str) -> int:
-    """Write that this run begins, as its only one. The file appears with all that it says, and only once."""
+    """Write the start file atomically. Fails for a second start."""
     pid = os.getpid()
     start = start_of(pid)
     assert start is not None
@@ -124,7 +120,6 @@ def _set_up(start: Start, place: Place, setting: Setting) -> None:
 
 
 def _become_user(user: User) -> None:
-    """Be somebody, with no way back."""
     if os.geteuid() != 0:
         if (user.uid, user.gid) != (os.getuid(), os.getgid()):
             raise PermissionError(errno.EPERM, f"only root's keeper runs jobs as user {user.uid}")
@@ -135,10 +130,9 @@ def _become_user(user: User) -> None:
 
 
 def _words(error: BaseException, start: Start) -> str:
-    """Why it can't start, in a line."""
     if not isinstance(error, OSError):
         return " ".join(f"{type(error).__name__}: {error}".split())
-    place = None if isinstance(error.filename, bytes) else error.filename  # bytes: a folder of PATH, by exec
+    place = None if isinstance(error.filename, bytes) else error.filename  # bytes: a folder of PATH, set by exec
     if place is None and error.errno in {errno.ENOEXEC, errno.ENOENT, errno.EACCES, errno.E2BIG}:
         place = start.argv[0]
     said = error.strerror or str(error)

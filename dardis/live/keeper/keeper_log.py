@@ -1,4 +1,4 @@
-"""The keeper's log on disk: what was committed holds after any kill, and what must after a power failure."""
+"""Log of the job supervisor on disk."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from dardis.live.keeper.log_records import (
 )
 
 SLACK: Final = 2000
-"""How many entries may say nothing any more before the log is written anew."""
+"""Outdated entries that cause compaction."""
 
 
 class Log:
-    """The log of a folder; what it says is `known`."""
+    """Log of a folder."""
 
     def __init__(self, folder: Path) -> None:
-        """Read it, and cut what was torn; begin one where none is. Raises OSError and DamagedLogError."""
+        """Open or create the log; cut a torn end. Raises OSError and DamagedLogError."""
         self._path = folder / "log"
         self._file = -1
         try:
@@ -49,10 +49,7 @@ class Log:
         self._tidy()
 
     def commit(self, entries: Iterable[Entry]) -> None:
-        """Let these hold from now on, whatever is killed, and those that wait for it after a power failure, too.
-
-        Raises OSError: they don't.
-        """
+        """Commit entries atomically. Raises OSError if nothing was committed."""
         entries = list(entries)
         left = memoryview(line_of(entries))
         length = len(left)
@@ -75,20 +72,18 @@ class Log:
         self._tidy()
 
     def _cut(self) -> None:
-        """Take away what a write has left that failed."""
         if self._uncut:
             os.ftruncate(self._file, self._size)
             os.fdatasync(self._file)
             self._uncut = False
 
     def _tidy(self) -> None:
-        """Write it anew now and then."""
         if self._entries > SLACK + 4 * len(self.known.runs):
-            with suppress(OSError):  # the old one is as good
+            with suppress(OSError):  # the old log remains valid
                 self._write_anew()
 
     def _write_anew(self) -> None:
-        """Say the same in fewer entries; killed at any step, the old log or the new one stands."""
+        """Compact the log. A kill at any step leaves a valid log."""
         entries = list(self.known.entries())
         line = line_of(entries)
         new = self._path.with_name("log.new")
@@ -103,7 +98,7 @@ class Log:
             os.close(file)
             with suppress(OSError):
                 new.unlink()
-            self._entries = 0  # not again at once
+            self._entries = 0  # delays the next attempt
             raise
         if self._file >= 0:
             os.close(self._file)
@@ -112,18 +107,18 @@ class Log:
 
 
 def begun_at(path: str) -> Begun | None:
-    """What a run has begun with, by its file; None: it has not, and doesn't any more. Raises OSError."""
+    """Read a start file. None: the run cannot start. Raises OSError."""
     return read_begun(read_quietly(path))
 
 
 def read_quietly(path: str) -> bytes:
-    """All of a file, with nothing noted in its file system, which may hang. Raises OSError."""
+    """Read a file without an access time update, which could hang. Raises OSError."""
     with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOATIME), "rb") as file:
         return file.read()
 
 
 def sync_folder(folder: Path) -> None:
-    """Let the names in a folder survive a power failure."""
+    """Sync the names in a folder."""
     file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(file)

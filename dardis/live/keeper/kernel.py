@@ -1,4 +1,4 @@
-"""What the kernel offers and Python does not."""
+"""System calls missing from Python."""
 
 from __future__ import annotations
 
@@ -31,58 +31,57 @@ def _checked(result: int) -> int:
 
 
 def become_subreaper() -> None:
-    """Let orphans of what this process starts become its children."""
+    """Adopt orphans of child processes."""
     _checked(_C.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
 
 
 def call_process(name: bytes) -> None:
-    """Let this process be listed by a name of up to 15 bytes."""
+    """Set the name of this process, up to 15 bytes."""
     _checked(_C.prctl(_PR_SET_NAME, name, 0, 0, 0))
 
 
 def fork_into(cgroup: int) -> int:
-    """Fork; the child begins in a cgroup of version 2, an open folder. In the child the answer is 0.
+    """Fork into an open cgroup of version 2; 0 in the child. Raises OSError.
 
-    To enter it later costs milliseconds of waiting. Nothing that Python does about a fork is done: for a process with
-    one thread. Raises OSError where the kernel can't.
+    Faster than a later entry. Only for a single thread: skips Python's fork hooks.
     """
     asked = struct.pack("11Q", _CLONE_INTO_CGROUP, 0, 0, 0, signal.SIGCHLD, 0, 0, 0, 0, 0, cgroup)
     return _checked(_C.syscall(ctypes.c_long(_CLONE3), asked, ctypes.c_size_t(len(asked))))
 
 
 def close_files(but: int = 2) -> None:
-    """Close all files but standard input, output, error, and one more."""
+    """Close all files except standard streams and `but`."""
     for first, last in ((3, but - 1), (but + 1, _LAST)):
         if first <= last and _C.syscall(_CLOSE, ctypes.c_uint(first), ctypes.c_uint(last), ctypes.c_uint(0)) < 0:
             os.closerange(first, min(last + 1, os.sysconf("SC_OPEN_MAX")))
 
 
 def rename_new(old: bytes, new: bytes) -> None:
-    """Rename a file where nothing has the new name. Raises OSError."""
+    """Rename a file; fails if the new name exists. Raises OSError."""
     if _C.renameat2(_HERE, old, _HERE, new, _NO_REPLACE) < 0:
         number = ctypes.get_errno()
         if number not in {errno.EINVAL, errno.ENOSYS}:
             raise OSError(number, os.strerror(number))
-        os.link(old, new)  # a file system that can't
+        os.link(old, new)  # file system without this flag
         os.unlink(old)
 
 
 def boot_timer() -> int:
-    """A timer of CLOCK_BOOTTIME, as a file to wait for: no sleep of the host makes it late."""
+    """Create a timer file of CLOCK_BOOTTIME."""
     return _checked(_C.timerfd_create(_CLOCK_BOOTTIME, _TIMER_FLAGS))
 
 
 def set_timer(timer: int, boot_ms: int | None) -> None:
-    """Let it be due at an instant, at once if that has passed; None: never."""
+    """Set the timer in ms of CLOCK_BOOTTIME; None: never."""
     due = 0 if boot_ms is None else max(boot_ms, 1)
     absolute = 1
     _checked(_C.timerfd_settime(timer, absolute, struct.pack("4q", 0, 0, due // 1000, due % 1000 * 1_000_000), None))
 
 
 def exit_status(pidfd: int) -> int | None:
-    """The wait status of a process that is over and isn't our child; None: its parent has not taken it in yet.
+    """Wait status of a dead process; None: not reaped.
 
-    Raises OSError where the kernel can't tell (before Linux 6.13; 6.13 and 6.14 answer None for ever).
+    Raises OSError before Linux 6.13; 6.13 and 6.14 always return None.
     """
     asked = bytearray(struct.pack("Q", _PIDFD_INFO_EXIT)) + bytearray(56)
     fcntl.ioctl(pidfd, _PIDFD_INFO, asked)

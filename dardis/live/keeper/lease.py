@@ -1,4 +1,4 @@
-"""The end of the leases, in shared memory and in a file that outlives all processes, and the keeper's clocks in ms."""
+"""End of the leases in shared memory, and clocks."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ _WORDS: Final = struct.calcsize("3Q")
 
 
 class Lease:
-    """How long runs with a lease may live. All of a keeper's have the same end.
+    """Common end of all leases of a supervisor.
 
-    To move it is one write to memory: it waits for no disk, holds against the death of whoever wrote it, and is never
-    seen half done. No restart of the host is outlived.
+    Renewals are atomic memory writes. A restart of the host resets the lease.
     """
 
     def __init__(self, path: str, boot: str) -> None:
-        """What a file says, if that was written under this boot; else nothing has a lease yet. Raises OSError."""
+        """Open the file; reset a lease of another boot. Raises OSError."""
         mark = boot.encode()
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -33,16 +32,16 @@ class Lease:
 
     @property
     def end_ms(self) -> int:
-        """When they are over, ms of CLOCK_BOOTTIME."""
+        """End of the leases, ms of CLOCK_BOOTTIME."""
         return self._words[0]
 
     def renew(self, end_ms: int) -> None:
-        """Let them last until then, if they don't already."""
+        """Extend the leases to `end_ms`; never shorten."""
         self._words[0] = max(self._words[0], end_ms)
 
     @property
     def guard(self) -> tuple[int, int]:
-        """The number and the start of the process that watches over them; zeros: none has."""
+        """Process ID and start of the watchdog; zeros: none."""
         return self._words[1], self._words[2]
 
     @guard.setter
@@ -51,10 +50,10 @@ class Lease:
 
 
 def unix_ms() -> int:
-    """Wall-clock time since 1970; it may jump."""
+    """Unix time; may jump."""
     return time.clock_gettime_ns(time.CLOCK_REALTIME) // 1_000_000
 
 
 def boot_ms() -> int:
-    """Time since the host was started, sleep included; it never jumps, and limits are measured by it."""
+    """Time since boot, sleep included; never jumps."""
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000

@@ -1,16 +1,15 @@
-"""Records of the keeper's log, and the fate of a run whose keeper died before its end was known. Pure.
+"""Log records of the job supervisor, and exit records of runs without an observed end. Pure.
 
-Each line is one commit: the checksum of its JSON text in hexadecimal, a blank, the text, which is a list of entries. A
-commit with an epoch, a mark or an intent waits for the disk, and so all before it is there for good: whatever a torn
-write or a power failure leaves lies behind the last of these. Entries are
+A line is a commit: a checksum of the JSON text in hexadecimal, a space, and the text, a list of entries. Commits with a
+log, epoch, mark or intent entry wait for the disk, so a torn write damages only later lines. Entries:
 
-    ["log", VERSION]           the first of a file
-    ["epoch", E]               the highest that was accepted
-    ["mark", TEXT]             nobody else's, of who leads from now on
-    ["intent", RUN, INTENT]    it may begin from now on, once told to: under which boot, its limits, its cgroups
-    ["ending", RUN, ENDING]    it was told to end: why, and when SIGKILL comes (ms of CLOCK_BOOTTIME)
-    ["over", RUN, RECORD]      what is told of it to the service
-    ["forget", RUN]            the service has it, or will never let it begin
+    ["log", VERSION]           first entry of a file
+    ["epoch", E]               highest accepted epoch
+    ["mark", TEXT]             unique name of an incarnation
+    ["intent", RUN, INTENT]    may start: boot, limits, cgroups
+    ["ending", RUN, ENDING]    told to end: reason, time of SIGKILL (ms of CLOCK_BOOTTIME)
+    ["over", RUN, RECORD]      exit record
+    ["forget", RUN]            recorded by the service, or will never start
 """
 
 from __future__ import annotations
@@ -24,22 +23,21 @@ from typing import Any, Final
 
 VERSION: Final = 1
 MOST_MARKS: Final = 1000
-"""So many are kept, the last ones."""
 
 Entry = Sequence[Any]
 
 
 _WAIT: Final = frozenset({"log", "epoch", "mark", "intent"})
-"""Entries whose commits wait for the disk."""
+"""Entries that wait for the disk."""
 
 
 class DamagedLogError(Exception):
-    """A line that was on the disk for good isn't what was written."""
+    """Damage of a line stored on disk."""
 
 
 @dataclass(slots=True)
 class Kept:
-    """What is kept of a run; `intent` is None once it is over."""
+    """Log entries of a run."""
 
     intent: Mapping[str, Any] | None = None
     ending: Mapping[str, Any] | None = None
@@ -48,14 +46,14 @@ class Kept:
 
 @dataclass(slots=True)
 class Known:
-    """What all entries together say."""
+    """State after all entries."""
 
     epoch: int = 0
     marks: list[str] = field(default_factory=list)
     runs: dict[str, Kept] = field(default_factory=dict)
 
     def apply(self, entry: Entry) -> None:
-        """Let an entry hold, too."""
+        """Apply an entry."""
         match entry:
             case ["log", version]:
                 if version != VERSION:
@@ -66,7 +64,7 @@ class Known:
                 self.marks.append(mark)
                 del self.marks[:-MOST_MARKS]
             case ["intent", str(run), dict(intent)]:
-                self.runs.setdefault(run, Kept(intent=intent))  # nothing begins anew
+                self.runs.setdefault(run, Kept(intent=intent))  # a run starts only once
             case ["ending", str(run), dict(ending)]:
                 if (kept := self.runs.get(run)) is not None and kept.over is None:
                     kept.ending = ending
@@ -78,7 +76,7 @@ class Known:
                 raise DamagedLogError(f"nobody knows the entry {entry!r}")
 
     def entries(self) -> Iterator[Entry]:
-        """The fewest entries that say the same."""
+        """Yield the fewest entries for the same state."""
         yield ["log", VERSION]
         yield ["epoch", self.epoch]
         yield from (["mark", mark] for mark in self.marks)
@@ -89,19 +87,19 @@ class Known:
 
 
 def waits_for_disk(entries: Iterable[Entry]) -> bool:
-    """Whether a commit of these is to survive a power failure."""
+    """Whether a commit must wait for the disk."""
     return any(entry[0] in _WAIT for entry in entries)
 
 
 def line_of(entries: Iterable[Entry]) -> bytes:
-    """The line that commits these."""
+    """Log line of a commit."""
     text = json.dumps(list(entries), separators=(",", ":")).encode()
     return b"%08x %s\n" % (zlib.crc32(text), text)
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A log that was read: what it says, how many of its bytes are whole lines, and how many entries they hold."""
+    """State, number of intact bytes, and number of entries."""
 
     known: Known
     good: int
@@ -109,10 +107,7 @@ class Read:
 
 
 def read_log(data: bytes) -> Read:
-    """What a log says; nothing from a line on that was torn. Raises DamagedLogError for any other damage.
-
-    The first line is never torn: a log gets its name when that is on the disk.
-    """
+    """Read a log up to a torn line. Raises DamagedLogError for other damage."""
     known, good, count, number = Known(), 0, 0, 0
     while good < len(data):
         number += 1
@@ -131,7 +126,6 @@ def read_log(data: bytes) -> Read:
 
 
 def _entries_of(line: bytes) -> list[Entry] | None:
-    """What a line holds; None: it isn't what was written."""
     text = line[9:-1]
     if not line.endswith(b"\n") or line[:9] != b"%08x " % zlib.crc32(text):
         return None
@@ -143,45 +137,43 @@ FAILED: Final = "failed to start: "
 UNKNOWN: Final = "unknown: "
 NEVER_BEGUN: Final = FAILED + "the keeper died"
 KNOWN: Final = "it is known already"
-"""Why a run isn't intended that has begun, or may: what has become of it is told at hello."""
+"""Refusal of a known run."""
 LEASE: Final = "lease"
-"""Why a run ends whose lease is over."""
+"""End reason of an expired lease."""
 LEASE_MARK: Final = b"lease\n"
-"""What is added to what a run has begun with, before it is killed for that."""
+"""Line for the start file of a killed run."""
 _FAILURE: Final = b"failed: "
 
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """What the first process of a run writes of itself before it becomes the job."""
+    """Start record of the first process."""
 
     pid: int
     start: int
-    """When the process began, as the kernel counts it: together with `pid` and `boot` it names one process for ever."""
+    """Kernel ticks; unique with `pid` and `boot`."""
     boot: str
     unix_ms: int
     boot_ms: int
     failed: str | None = None
-    """Why it could not become the job."""
     lease: bool = False
-    """Its lease was over."""
 
 
 _FORM: Final = '{"pid": %d, "start": %d, "boot": "%s", "unix_ms": %d, "boot_ms": %d}\n'
 
 
 def begun_text(pid: int, start: int, boot: str, unix_ms: int, boot_ms: int) -> bytes:
-    """What is written."""
+    """Text of a start record."""
     return (_FORM % (pid, start, boot, unix_ms, boot_ms)).encode()
 
 
 def failure_text(why: str) -> bytes:
-    """What is added where it couldn't become the job."""
+    """Line for a failed start."""
     return _FAILURE + why.encode(errors="replace") + b"\n"
 
 
 def read_begun(text: bytes) -> Begun | None:
-    """What was written; None: nothing, for a keeper has made the file, so that nobody begins any more."""
+    """Parse a start file. None: an empty file that blocks the start."""
     if not text:
         return None
     first, _, rest = text.partition(b"\n")
@@ -193,7 +185,7 @@ def read_begun(text: bytes) -> Begun | None:
 
 
 class Fate(Enum):
-    """What may be said."""
+    """States of a run after a supervisor restart."""
 
     RUNS = auto()
     NEVER_BEGAN = auto()
@@ -204,8 +196,8 @@ class Fate(Enum):
 
 
 def fate(intent_boot: str, boot: str, begun: Begun | None, *, lives: bool) -> Fate:
-    """The fate of a run that was meant under `intent_boot`, now that `begun` can't be made any more."""
-    if intent_boot != boot:  # what it had begun with may not have reached the disk
+    """State of a run. No start record may appear after `begun` was read."""
+    if intent_boot != boot:  # the start file may not have reached the disk
         return Fate.HOST_RESTARTED
     if begun is None:
         return Fate.NEVER_BEGAN
@@ -222,4 +214,3 @@ WORDS: Final = {
     Fate.HOST_RESTARTED: UNKNOWN + "the host was restarted",
     Fate.HOST_ENDS: UNKNOWN + "its keeper was told to end, and all that it ran",
 }
-"""What is told of a run by its fate."""

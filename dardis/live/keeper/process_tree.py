@@ -1,4 +1,4 @@
-"""Processes as /proc shows them: what belongs to a run that has no cgroup."""
+"""Processes in /proc: members of a run without a cgroup."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Final
 
 TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
 LACKS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
-"""Errors that say nothing of what was asked for."""
+"""Errors unrelated to the requested process."""
 MARK: Final = "DARDIS_RUN"
-"""A variable of each run's environment: `RUN@KEEPER`."""
+"""Environment variable: `RUN@KEEPER`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,32 +25,31 @@ class Seen:
     parent: int
     session: int
     start: int
-    """In ticks since the host was started."""
+    """Ticks since boot."""
     dead: bool
-    """No thread of it is left: the first one may be over before others, and /proc shows that one's state."""
+    """No thread is left. /proc shows only the first thread."""
     run: str | None
-    """Whose it is by its environment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """Where a run's tree begins."""
+    """Root of the process tree of a run."""
 
     run: str
     pid: int | None
     start: int
     over: bool = False
-    """The first process is over: whoever has its number now is another one, with a session of its own."""
+    """Over; a reused number belongs to a new session."""
 
 
 def start_of(pid: int) -> int | None:
-    """When a process began, in ticks; None: there is none."""
+    """Start of a process in ticks, or None."""
     fields = _stat(pid)
     return None if fields is None else int(fields[19])
 
 
 def open_process(pid: int, start: int) -> int | None:
-    """A file for a process, if that is the one which began at `start`. Raises OSError where that can't be known."""
+    """Open a process if its start matches, else None. Raises OSError."""
     try:
         file = os.pidfd_open(pid)
     except OSError as error:
@@ -69,22 +68,22 @@ def open_process(pid: int, start: int) -> int | None:
 
 
 class Forest:
-    """All processes, for the keeper with a name."""
+    """All processes, seen by a named supervisor."""
 
     def __init__(self, keeper: str) -> None:
         self._end = f"@{keeper}".encode()
         self._children = f"/proc/self/task/{os.getpid()}/children"
 
     def children(self) -> list[int]:
-        """This process's own; orphans of what it started are among them."""
+        """Child processes, including adopted orphans."""
         try:
             with open(self._children, "rb") as file:
                 return list(map(int, file.read().split()))
-        except FileNotFoundError:  # a kernel that was built without it
+        except FileNotFoundError:  # kernel built without this file
             return [one.pid for one in self.survey().values() if one.parent == os.getpid()]
 
     def see(self, pid: int) -> Seen | None:
-        """A process; None: there is none any more."""
+        """Process, or None."""
         fields = _stat(pid)
         if fields is None:
             return None
@@ -96,7 +95,7 @@ class Forest:
         return Seen(pid, parent, int(fields[3]), start, over and threads <= 1, run)
 
     def survey(self) -> dict[int, Seen]:
-        """All that live."""
+        """All live processes."""
         found = (self.see(int(name)) for name in os.listdir("/proc") if name.isdigit())
         return {one.pid: one for one in found if one is not None and not one.dead}
 
@@ -114,7 +113,7 @@ class Forest:
 
 
 def members(root: Root, all_seen: dict[int, Seen]) -> set[int]:
-    """The processes of a run: its tree, its session, those that its environment names, and what descends from them."""
+    """Processes of a run, by tree, session and environment."""
     number = None if root.over and root.pid in all_seen else root.pid
     found = {
         one.pid
@@ -134,7 +133,7 @@ def members(root: Root, all_seen: dict[int, Seen]) -> set[int]:
 
 
 def send(pids: Iterable[int], number: signal.Signals) -> None:
-    """Send a signal to each that is still there."""
+    """Send a signal to existing processes."""
     for pid in pids:
         with suppress(OSError):
             os.kill(pid, number)
@@ -148,7 +147,6 @@ def _threads(pid: int) -> list[str]:
 
 
 def _stat(pid: int) -> list[bytes] | None:
-    """What /proc says of a process, from its state on; None: there is none. Raises OSError where it can't be read."""
     try:
         file = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
@@ -157,7 +155,7 @@ def _stat(pid: int) -> list[bytes] | None:
         return None
     try:
         return os.read(file, 4096).rpartition(b")")[2].split()
-    except OSError:  # it has just gone
+    except OSError:  # the process just ended
         return None
     finally:
         os.close(file)

@@ -1,4 +1,4 @@
-"""What a keeper is asked to start, checked. Pure."""
+"""Checked requests to start runs. Pure."""
 
 from __future__ import annotations
 
@@ -8,25 +8,24 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 RUN_FORM: Final = re.compile(r"[0-9]{1,20}\.[0-9]{1,20}(\.[0-9]{1,20})?")
-"""A run's name: job and attempt, and of a part of that its number. It names a folder, too."""
+"""Job, attempt and, for a step, a number."""
 
 
 class AskedAmissError(Exception):
-    """What was asked makes no sense."""
+    """A malformed request."""
 
 
 class StartAmissError(AskedAmissError):
-    """Of a run that has a name: it alone can't be started."""
+    """A malformed request for a named run."""
 
     def __init__(self, run: str, why: str) -> None:
-        """`why` it can't be."""
         super().__init__(f"run {run}: {why}")
         self.run, self.why = run, why
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who runs it."""
+    """User of a run."""
 
     uid: int
     gid: int
@@ -35,38 +34,36 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A run to be started."""
+    """A run to start."""
 
     run: str
     argv: list[str]
     env: dict[str, str]
-    """All of its environment; the keeper adds DARDIS_RUN."""
+    """Complete environment; the supervisor adds DARDIS_RUN."""
     chdir: str
     output: str
     error: str
-    """Absolute; opened as the job's user, who alone may read what is new. The same path twice is one open file."""
+    """Absolute path, opened as the user. Equal paths share a file."""
     append: bool
     cores: list[int] | None
-    """Processors that it may use; None: any."""
+    """None: any."""
     memory_bytes: int | None
     walltime_ms: int | None
     grace_ms: int
-    """From SIGTERM to SIGKILL."""
     user: User | None
-    """None: who the keeper is."""
+    """None: user of the supervisor."""
     lease: bool
-    """It ends with the lease."""
 
 
 def run_name(name: object) -> str:
-    """A run's name. Raises AskedAmissError."""
+    """Check the name of a run. Raises AskedAmissError."""
     if not isinstance(name, str) or RUN_FORM.fullmatch(name) is None:
         raise AskedAmissError(f"{name!r} is no name of a run")
     return name
 
 
 def read_start(said: object) -> Start:
-    """What is to be started. Raises AskedAmissError; StartAmissError where its name makes sense."""
+    """Read a run to start. Raises AskedAmissError, or StartAmissError if named."""
     if not isinstance(said, dict):
         raise AskedAmissError("a run to start is an object")
     run = run_name(said.get("run"))
@@ -96,7 +93,7 @@ def read_start(said: object) -> Start:
 
 
 def read_starts(said: Iterable[object]) -> tuple[dict[str, Start], dict[str, str]]:
-    """What is to be started, by run, and why others can't be. Raises AskedAmissError where one has no name."""
+    """Read runs to start, and refusals. Raises AskedAmissError for an unnamed run."""
     starts: dict[str, Start] = {}
     refused: dict[str, str] = {}
     for one in said:
@@ -112,12 +109,12 @@ def read_starts(said: Iterable[object]) -> tuple[dict[str, Start], dict[str, str
 
 
 def read_lease(start: object, length: object, now_ms: int) -> int:
-    """When leases end that were given at `start`, ms of CLOCK_BOOTTIME, for `length` ms. Raises AskedAmissError."""
+    """End of a lease, ms of CLOCK_BOOTTIME. Raises AskedAmissError."""
     if not (_is_count(start) and _is_count(length)):
         raise AskedAmissError("a lease begins at some ms and has a length in ms")
     assert isinstance(start, int)
     assert isinstance(length, int)
-    if start > now_ms:  # under another boot
+    if start > now_ms:  # time of another boot
         raise AskedAmissError(f"a lease from {start} on: nobody was told that time")
     return start + length
 

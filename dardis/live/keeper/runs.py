@@ -1,4 +1,4 @@
-"""The runs of a keeper: begun, watched, ended. In which order what is durable: see `server`."""
+"""Runs of a job supervisor. For durable writes see `server`."""
 
 from __future__ import annotations
 
@@ -22,84 +22,78 @@ from dardis.live.keeper.run_request import Start
 LOST: Final = UNKNOWN + "it has begun before, and what was known of it is lost"
 UNSEEN: Final = UNKNOWN + "its keeper died before it ended"
 KILL_AGAIN_MS: Final = 1000
-"""After this, what SIGKILL has not ended yet gets another."""
+"""Pause before the next SIGKILL, ms."""
 TAKEN_IN_MS: Final = 5000
-"""How long the parent of an orphan, the first process of the system, may take to take it in: then its end is known."""
+"""Longest wait for the reaping of an adopted process, ms."""
 SLACK: Final = 1000
-"""How many entries of the agenda may say nothing any more before it is made anew."""
+"""Outdated agenda entries that cause a rebuild."""
 LOOK_MS: Final = (2, 500)
-"""How soon it is looked again at what is left of a run: at first, and at most."""
+"""First and longest pause between checks, ms."""
 
 
 @dataclass(slots=True)
 class Ended:
-    """How a run's first process has ended."""
+    """Exit of the first process of a run."""
 
     code: int | None = None
     signal: int | None = None
     unix_ms: int | None = None
     why: str | None = None
-    """What is told, whatever else is known."""
 
 
 @dataclass(slots=True)
 class Run:
-    """A run that isn't over."""
+    """A run without an exit record."""
 
     name: str
     walltime_ms: int | None
     grace_ms: int
     cgroup: str | None
     memory: str | None
-    """The cgroup that holds its memory."""
     leased: bool
-    """It ends with the lease."""
     unix_ms: int | None = None
     boot_ms: int = 0
     pid: int | None = None
     start: int = 0
-    """Its first process began at this tick or later."""
+    """Earliest start of the first process, in ticks."""
     pidfd: int | None = None
-    """Of a run that was adopted."""
     over: tuple[int, int] | None = None
-    """When that was seen to be over, ms of CLOCK_BOOTTIME and Unix ms."""
+    """First seen dead: ms of CLOCK_BOOTTIME and Unix ms."""
     adopted: bool = False
     outlived: bool = False
-    """Its lease was over before it was known to have ended."""
+    """Lease expired before the known exit."""
     why: str | None = None
-    """Why it was told to end."""
     due: int | None = None
-    """When something is to be done about it, ms of CLOCK_BOOTTIME."""
+    """Next action, ms of CLOCK_BOOTTIME."""
     ended: Ended | None = None
     pause: int = LOOK_MS[0]
     held: int = 0
-    """Until when its end isn't believed, ms of CLOCK_BOOTTIME."""
+    """Exit not trusted before, ms of CLOCK_BOOTTIME."""
     lacked_memory: bool = False
-    """The kernel has killed something of it for its memory limit."""
+    """The kernel killed a process at the memory limit."""
 
     @property
     def root(self) -> process_tree.Root:
-        """Its tree of processes."""
+        """Root of the process tree."""
         return process_tree.Root(self.name, self.pid, self.start, over=self.ended is not None)
 
 
 class Runs:
-    """All runs of a folder. What is to be made durable lies in `unsaid`."""
+    """All runs of a folder. `unsaid` holds uncommitted entries."""
 
     def __init__(
         self, folder: Path, log: Log, setting: Setting, own: cgroups.Groups, watch: Callable[[int], None],
         hold_ms: int = 0,
     ) -> None:  # fmt: skip
-        """`watch` is told a file that is readable when an adopted run has ended, for `has_ended`.
+        """`watch` gets a process file that is readable at exit; then call `has_ended`.
 
-        Ends by SIGKILL that others have sent are believed after `hold_ms`: so soon all here may be killed by them.
+        A SIGKILL from outside is trusted after `hold_ms`, because the supervisor may be killed next.
         """
         self._hold_ms = hold_ms
         self._folder, self._log, self._setting, self._groups, self._watch = folder, log, setting, own, watch
         self._forest = process_tree.Forest(setting.keeper)
         self._guards = watchdog.Guards(str(folder), setting.keeper, setting.boot, watch)
         self._leased: dict[str, Run] = {}
-        """Those that live as long as the lease lasts."""
         self.live: dict[str, Run] = {}
         self.unsaid: list[Entry] = []
         self._by_pid: dict[int, Run] = {}
@@ -109,10 +103,9 @@ class Runs:
         self._clones = True
 
     # ------------------------------------------------------------------------------------------------------------------
-    # What is known.
 
     def record(self, name: str) -> Mapping[str, Any]:
-        """What is told of a run that is known."""
+        """Record of a known run."""
         over = self._log.known.runs[name].over
         if over is not None:
             return over
@@ -123,39 +116,35 @@ class Runs:
         }  # fmt: skip
 
     def records(self) -> list[Mapping[str, Any]]:
-        """All that have begun, or could have."""
+        """Records of all runs started or failed."""
         return [self.record(name) for name in self._log.known.runs if name in self.live or self.is_over(name)]
 
     def intended(self) -> list[str]:
-        """Those that may begin, and were not told to."""
+        """Runs that are intended but not started."""
         return [name for name, kept in self._log.known.runs.items() if kept.over is None and name not in self.live]
 
     def is_over(self, name: str) -> bool:
-        """Whether its end is durable."""
+        """Whether the exit is durable."""
         kept = self._log.known.runs.get(name)
         return kept is not None and kept.over is not None
 
     def forget(self, names: Iterable[str]) -> None:
-        """Know those that are over no longer.
-
-        What one had begun with goes first: as long as that is there, the run is known.
-        """
+        """Forget runs that are over. The start file must go first."""
         for name in names:
             if self.is_over(name):
-                for path in (self._begun(name), f"{self._begun(name)}.new"):  # the latter: it was killed as it began
+                for path in (self._begun(name), f"{self._begun(name)}.new"):  # `.new`: killed while starting
                     with suppress(OSError):
                         os.unlink(path)
                 self.unsaid.append(["forget", name])
 
     def _begun(self, name: str) -> str:
-        """The file that says that a run has begun."""
         return f"{self._folder}/runs/{name}"
 
     # ------------------------------------------------------------------------------------------------------------------
     # Beginning.
 
     def intent(self, start: Start) -> Entry:
-        """What must be durable before a run begins."""
+        """Entry to commit before the run starts."""
         own, limited = self._groups, start.memory_bytes is not None
         cgroup = None if own.whole is None else f"{own.whole}/{start.run}"
         memory = f"{own.memory}/{start.run}" if limited and own.memory is not None else None
@@ -165,15 +154,15 @@ class Runs:
         }]  # fmt: skip
 
     def begin(self, starts: Sequence[Start]) -> None:
-        """Fork runs whose intents are durable."""
-        handled = {signal.SIGTERM, signal.SIGCHLD}  # what reaches a child is for the job
+        """Fork runs with durable intents."""
+        handled = {signal.SIGTERM, signal.SIGCHLD}  # the child must not lose signals meant for the job
         signal.pthread_sigmask(signal.SIG_BLOCK, handled)
         try:
             for start in starts:
                 self._begin(start)
         finally:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, handled)
-        self.look()  # at those that could not begin
+        self.look()  # some runs may have failed to start
 
     def _begin(self, start: Start) -> None:
         run = self._run_of(start.run, self._log.known.runs[start.run])
@@ -214,28 +203,27 @@ class Runs:
             cgroup = os.open(run.cgroup, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
                 return kernel.fork_into(cgroup) or become(start, inside, self._setting)
-            except OSError:  # an older kernel; if it was something else, that happens again
+            except OSError:  # old kernel; other errors occur again below
                 self._clones = False
             finally:
                 os.close(cgroup)
         return os.fork() or become(start, place, self._setting)
 
     def _limit(self, run: Run) -> None:
-        """Let it be told to end when its walltime is over, which has begun at some time of that ms."""
         if run.walltime_ms is not None:
             self._schedule(run, run.boot_ms + run.walltime_ms + 1)
 
     def _run_of(self, name: str, kept: Kept) -> Run:
         intent = kept.intent
         assert intent is not None
-        leased = bool(intent.get("lease"))  # older keepers have written none
+        leased = bool(intent.get("lease"))  # absent in logs of old supervisors
         return Run(name, intent["walltime_ms"], intent["grace_ms"], intent["cgroup"], intent["memory"], leased)
 
     # ------------------------------------------------------------------------------------------------------------------
-    # What a keeper finds that begins where another one died.
+    # Takeover after the death of a previous supervisor.
 
     def adopt(self) -> None:
-        """Take over what isn't over by the log. Raises OSError."""
+        """Take over all runs without an exit record. Raises OSError."""
         for name, kept in self._log.known.runs.items():
             if kept.over is None:
                 self._adopt(name, kept)
@@ -284,7 +272,7 @@ class Runs:
             self._end_first(run, Ended(why=WORDS[what]))
 
     def _what_begun(self, name: str) -> Begun | None:
-        """What a run has begun with; if it has not, it can't any more."""
+        """Read the start file; if missing, create an empty file to block a start."""
         with suppress(FileExistsError):
             os.close(os.open(self._begun(name), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         return begun_at(self._begun(name))
@@ -293,12 +281,12 @@ class Runs:
     # Ends.
 
     def reap(self) -> None:
-        """Take in the children that have ended."""
+        """Reap children that have ended."""
         with suppress(ChildProcessError):
             while (found := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) is not None:
                 run = self._by_pid.pop(found.si_pid, None)
                 if run is not None and run.cgroup is None:
-                    with suppress(OSError):  # its number is its own, and its group's, as long as it isn't taken in
+                    with suppress(OSError):  # the process group ID stays reserved until the child is reaped
                         os.killpg(found.si_pid, signal.SIGKILL)
                 os.waitpid(found.si_pid, 0)
                 if run is not None:
@@ -308,12 +296,11 @@ class Runs:
         self.look()
 
     def has_ended(self, pidfd: int) -> None:
-        """An adopted run's first process is over, or the guard is."""
+        """Handle the end of an adopted process or the watchdog."""
         if not self._guards.has_ended(pidfd):
             self._take_status(self._by_pidfd.pop(pidfd))
 
     def _take_status(self, run: Run) -> None:
-        """Ask how an adopted run has ended, again if its parent may not have taken it in yet."""
         assert run.pidfd is not None
         try:
             status = kernel.exit_status(run.pidfd)
@@ -340,7 +327,6 @@ class Runs:
         self.look()
 
     def _told_by(self, run: Run, code: int | None, number: int | None) -> Ended:
-        """How it has ended, if it had become the job at all."""
         if run.why is None and self._was_guards(run, number):
             run.why = LEASE
         why = None
@@ -356,7 +342,6 @@ class Runs:
         return Ended(code, number, when) if why is None else Ended(unix_ms=when, why=f"{FAILED}{why}")
 
     def _was_guards(self, run: Run, number: int | None) -> bool:
-        """Whether the guard has ended it; the signal `number` did."""
         if not run.leased:
             return False
         if number == signal.SIGKILL and (run.outlived or self._guards.lease.end_ms <= boot_ms()):
@@ -370,7 +355,7 @@ class Runs:
         run.ended, run.due = ended, None
         killed = ended.signal == signal.SIGKILL or ended.code == 128 + signal.SIGKILL
         if killed and run.why is None and self._hold_ms:
-            if run.adopted:  # perhaps with the keeper before this one
+            if run.adopted:  # the signal may also have killed the previous supervisor
                 ended.why = UNSEEN
             else:
                 run.held = boot_ms() + self._hold_ms
@@ -378,21 +363,20 @@ class Runs:
         self._leased.pop(run.name, None)
 
     def renew(self, end_ms: int) -> None:
-        """Let leases last until an instant of CLOCK_BOOTTIME, if they don't already. None that is over comes back."""
+        """Extend leases to `end_ms` (CLOCK_BOOTTIME). Expired leases stay expired."""
         self._end_leases()
         self._guards.lease.renew(end_ms)
 
     def _end_leases(self) -> None:
-        """If the lease is over, kill what has one, as the guard does."""
         now = boot_ms()
         if now < self._guards.lease.end_ms:
             return
         while self._leased:
             _, run = self._leased.popitem()
             run.outlived = True
-            with suppress(OSError):  # what can't be seen now is killed
+            with suppress(OSError):  # a process that cannot be read now is killed
                 first = None if run.pid is None else self._forest.see(run.pid)
-                if first is None or first.dead:  # what is left of it is ended as that of every run
+                if first is None or first.dead:  # `look` ends the remaining processes
                     continue
             if run.why is None:
                 run.why = LEASE
@@ -400,7 +384,7 @@ class Runs:
             self._schedule(run, now)
 
     def end(self, names: Iterable[str], why: str) -> None:
-        """Tell runs to end."""
+        """Send SIGTERM to runs; SIGKILL follows after the grace time."""
         found = [run for name in names if (run := self.live.get(name)) and run.why is None and run.ended is None]
         seen = self._survey() if any(run.cgroup is None for run in found) else {}
         now = boot_ms()
@@ -415,14 +399,14 @@ class Runs:
                 process_tree.send(process_tree.members(run.root, seen) | self._own_first(run), signal.SIGTERM)
 
     def disbelieve(self, why: str) -> None:
-        """Ends that are not believed yet are told so."""
+        """Set the reason of all untrusted exits."""
         for run in self._leaving.values():
             if run.held and run.ended is not None:
                 run.ended.why = why
                 run.held = 0
 
     def next_due(self) -> int | None:
-        """When `pass_time` has something to do, ms of CLOCK_BOOTTIME."""
+        """Time of the next `pass_time`, ms of CLOCK_BOOTTIME."""
         dues = [self._due_of_runs(), self._guards.due]
         if self._leased:
             dues.append(self._guards.lease.end_ms)
@@ -438,7 +422,7 @@ class Runs:
         return None
 
     def pass_time(self) -> None:
-        """Do what is due."""
+        """Perform all due actions."""
         if self._leased:
             self._end_leases()
         self._guards.keep(needed=bool(self._leased))
@@ -462,7 +446,7 @@ class Runs:
 
     def _schedule(self, run: Run, due: int) -> None:
         run.due = due
-        if len(self._agenda) > SLACK + 4 * len(self.live):  # most are of runs that are over, or say nothing any more
+        if len(self._agenda) > SLACK + 4 * len(self.live):  # most entries are outdated
             self._agenda = [(one.due, one.name) for one in self.live.values() if one.due is not None and one is not run]
             heapq.heapify(self._agenda)
         heapq.heappush(self._agenda, (due, run.name))
@@ -472,24 +456,22 @@ class Runs:
             cgroups.kill(run.cgroup)
             process_tree.send(self._own_first(run), signal.SIGKILL)
         else:
-            first = self._own_first(run)  # before the others, whose end it may tell as its own
+            first = self._own_first(run)  # first, because its exit status may copy that of its children
             process_tree.send([*first, *process_tree.members(run.root, self._survey()) - first], signal.SIGKILL)
 
     def _survey(self) -> dict[int, process_tree.Seen]:
-        """All processes; none where that can't be known now."""
         with suppress(OSError):
             return self._forest.survey()
         return {}
 
     def _own_first(self, run: Run) -> set[int]:
-        """Its first process, if that is a child of this keeper; it may not have entered its cgroup yet."""
         return {pid for pid in (run.pid,) if pid is not None and self._by_pid.get(pid) is run}
 
     def look(self) -> None:
-        """End what is left of runs whose first process is over; those of which nothing is left are over."""
+        """Kill remaining processes of ended runs; record runs without processes."""
         left = {run.name for run in self._leaving.values() if run.cgroup is None}
         if left:
-            with suppress(OSError):  # what can't be seen now may be there
+            with suppress(OSError):  # unreadable processes may still exist
                 left = self._left_in_forest()
         for run in list(self._leaving.values()):
             if run.cgroup is None:
@@ -511,7 +493,6 @@ class Runs:
             run.pause = min(run.pause * 2, LOOK_MS[1])
 
     def _left_in_forest(self) -> set[str]:
-        """Kill what is left of runs without a cgroup, and name those of which something was left."""
         leaving = {run.name: run for run in self._leaving.values() if run.cgroup is None}
         left: set[str] = set()
         strays = [pid for pid in self._forest.children() if pid not in self._by_pid and pid != self._guards.pid]
@@ -535,15 +516,14 @@ class Runs:
         return left
 
     def _owner(self, seen: process_tree.Seen) -> str | None:
-        """Whose a process is."""
         if seen.run is not None:
             return seen.run
         owners = [run for run in self.live.values() if run.pid == seen.session and run.start <= seen.start]
-        # A number that is free again may have been given to a later run.
+        # The kernel may reuse a number for a later run.
         return max(owners, key=lambda run: run.boot_ms).name if owners else None
 
     def _may_be_needed(self, seen: process_tree.Seen) -> bool:
-        """Whether a process of which nobody knows whose it is may be of a run that goes on: one that is older."""
+        """Whether a process may belong to an older live run."""
         return any(run.ended is None and run.start <= seen.start for run in self.live.values())
 
     def _over(self, run: Run) -> None:
@@ -563,7 +543,7 @@ class Runs:
         self.unsaid.append(["over", run.name, record])
 
     def said(self, entries: Iterable[Entry]) -> list[Mapping[str, Any]]:
-        """What was committed: the records of the runs that are over by that."""
+        """Handle committed entries; return new exit records."""
         records = []
         for kind, name, *more in entries:
             if kind == "over":
@@ -572,13 +552,13 @@ class Runs:
         return records
 
     def close(self) -> None:
-        """Leave no guard and no cgroups behind."""
+        """End the watchdog and remove the cgroups."""
         self._guards.end()
         self._groups.clean()
 
 
 def open_files() -> tuple[int, int]:
-    """Allow this process as many open files as may be; the limits from before."""
+    """Raise the limit on open files. Return the old limits."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,7 +1,6 @@
-"""The keeper's loop: what is asked through its socket, what happens to runs, and the order in which that is durable.
+"""Main loop of the job supervisor.
 
-In each turn everything that has come is taken in; one write commits it; then runs are forked; if that brings more, a
-second write; then answers leave.
+Each turn commits requests and events, forks runs, commits failures, and sends answers.
 """
 
 from __future__ import annotations
@@ -26,60 +25,57 @@ from dardis.live.keeper.run_request import AskedAmissError, Start, read_lease, r
 from dardis.live.keeper.runs import Runs
 
 MOST_BYTES: Final = 1 << 20
-"""How much is read from one connection in a turn."""
 LONGEST: Final = 64 << 20
-"""The longest line that is read, and the most that may wait for who doesn't read, in bytes."""
+"""Longest line and most unsent bytes."""
 MOMENT_S: Final = 0.02
-"""How much later a keeper may be told to end than its runs, where both are, s."""
+"""Longest delay of SIGTERM to the supervisor after SIGTERM to its runs, s."""
 HOLD_MS: Final = 1000
-"""How much later it may be killed than they, where all are."""
+"""Longest delay of SIGKILL to the supervisor after SIGKILL to its runs, ms."""
 MOST_CONNECTIONS: Final = 64
-"""Further ones are closed: what is left of open files is for runs."""
+"""Runs need the remaining open files."""
 RETRY_MS: Final = 1000
-"""After this, what could not be written is tried again."""
+"""Pause after a failed write, ms."""
 
 Message = dict[str, Any]
 
 
 @dataclass(slots=True, eq=False)
 class Connection:
-    """Somebody who asks."""
+    """A client connection."""
 
     socket: socket.socket
     epoch: int | None = None
-    """Of its hello, if that was accepted."""
     intended: dict[str, Start] = field(default_factory=dict)
-    """Runs that it may tell to go."""
     unread: bytearray = field(default_factory=bytearray)
     unsent: bytearray = field(default_factory=bytearray)
     waits: bool = False
-    """It doesn't read as fast as it is told."""
+    """The client reads too slowly."""
     leaves: bool = False
-    """It asks nothing more, and is closed when its answers are sent."""
+    """Close after the last answer."""
     closed: bool = False
 
 
 @dataclass(slots=True)
 class Turn:
-    """What one request brings: entries that it needs, and what is done when they are durable."""
+    """A request: log entries, and the action once durable."""
 
     connection: Connection
     number: int | None
     act: Callable[[], Message]
     needs: Callable[[], list[Entry]] = list
     alone: bool = False
-    """What comes before it is done before it is looked at, and what comes after it is looked at when it is done."""
+    """Handled apart from other requests."""
 
 
 class Server:
-    """Serves a folder."""
+    """Serve a folder."""
 
     def __init__(
         self, log: Log, listener: socket.socket, wake: socket.socket, host: Message, stops: list[int], *, step: bool
     ) -> None:  # fmt: skip
-        """`wake` is readable when a signal has come, `host` is told to everybody, `stops` holds the wishes to stop.
+        """`wake` is readable after a signal, `host` is sent to clients, `stops` collects SIGTERM.
 
-        `step`: who wishes it to stop wishes that of all its runs, too.
+        With `step`, SIGTERM also ends all runs.
         """
         self._log, self._listener, self._wake, self._host, self._stops = log, listener, wake, host, stops
         self._step, self._leaving = step, False
@@ -91,17 +87,17 @@ class Server:
         self._leader: Connection | None = None
         self._retry: int | None = None
         self._claimed: set[str] = set()
-        """Runs that this turn lets be intended."""
+        """Runs intended this turn."""
         self._stopping = False
         self._marked = False
-        """Whether this process has been led."""
+        """Whether a hello was accepted."""
 
     def watch(self, file: int) -> None:
-        """Wait for a file to be readable, too."""
+        """Also poll a file."""
         self._poll.register(file, select.EPOLLIN)
 
     def serve(self, runs: Runs) -> None:
-        """Until somebody stops it."""
+        """Serve until stopped."""
         self._settle(runs, [])
         while not self._stopping:
             waits = [due for due in (runs.next_due(), self._retry) if due is not None]
@@ -111,7 +107,7 @@ class Server:
             events = self._poll.poll(0 if soon else -1)
             if self._step and self._is_told_to_leave(events):
                 self._leave(runs)
-                continue  # what has happened comes again
+                continue  # the poll reports the same events again
             for file, event in events:
                 if file == self._listener.fileno():
                     self._accept()
@@ -132,19 +128,18 @@ class Server:
             for high in sorted({*cuts, len(turns)}):
                 self._settle(runs, turns[low:high])
                 low = high
-            if self._leaving or (self._stops and not self._step):  # a step that was told so just now leaves next
+            if self._leaving or (self._stops and not self._step):  # a step stopped in this turn leaves in the next
                 self._stops.clear()
                 self._stopping = self._stopping or not runs.live
 
     def _is_told_to_leave(self, events: list[tuple[int, int]]) -> bool:
-        """Whether it and all its runs are to end: to be asked before it is seen which have ended by that."""
+        """Whether SIGTERM asks to end all runs. Call before handling exits."""
         others = {self._listener.fileno(), self._timer, *self._connections}
         if not self._stops and not self._leaving and any(file not in others for file, _ in events):
             time.sleep(MOMENT_S)
         return bool(self._stops)
 
     def _leave(self, runs: Runs) -> None:
-        """End all that runs, and talk with nobody any more: the next keeper tells what has become of it."""
         self._stops.clear()
         runs.end(list(runs.live), WORDS[Fate.HOST_ENDS])
         runs.disbelieve(WORDS[Fate.HOST_ENDS])
@@ -162,10 +157,9 @@ class Server:
                 pass
 
     # ------------------------------------------------------------------------------------------------------------------
-    # What is durable, and when it is told.
+    # Commits, before answers.
 
     def _settle(self, runs: Runs, turns: list[Turn]) -> None:
-        """Make durable what was asked and what has happened; then act, and answer."""
         self._claimed.clear()
         turns = [turn for turn in turns if not turn.connection.closed]
         needed = [turn.needs() for turn in turns]
@@ -182,10 +176,9 @@ class Server:
             self._flush(connection)
 
     def _commit(self, runs: Runs, asked: list[Entry]) -> str | None:
-        """Commit what is asked with what has happened; if the former doesn't fit, the latter alone: why it doesn't.
+        """Commit requests with events, or events alone. Return the error of the requests.
 
-        What is asked waits for the disk. An end needn't: who is told has a journal, and what neither of them has after
-        a power failure is unknown.
+        Exits need not wait for the disk: a lost exit is unknown.
         """
         trouble = None
         for entries in ([*runs.unsaid, *asked], list(runs.unsaid)):
@@ -210,7 +203,6 @@ class Server:
     # Requests.
 
     def _turn(self, connection: Connection, line: bytes, runs: Runs) -> Turn:
-        """What a line asks for."""
         number = None
         try:
             asked = json.loads(line)
@@ -225,7 +217,6 @@ class Server:
         return Turn(connection, number, lambda: {"error": said})
 
     def _asked(self, connection: Connection, number: int, asked: Message, runs: Runs) -> Turn:
-        """What is asked for. Raises AskedAmissError, and TypeError where something isn't what it should be."""
         match asked.get("do"):
             case "hello":
                 return self._hello(connection, number, asked.get("epoch"), asked.get("mark"), runs)
@@ -253,7 +244,6 @@ class Server:
                 raise AskedAmissError(f"nobody can {do!r}")
 
     def _simple(self, connection: Connection, number: int, do: Callable[[], Message | None]) -> Turn:
-        """What needs nothing durable before it is done."""
         return Turn(connection, number, lambda: self._refused(connection) or do() or {})
 
     def _stop(self, runs: Runs) -> Message:
@@ -263,7 +253,6 @@ class Server:
         return {}
 
     def _refused(self, connection: Connection) -> Message | None:
-        """What somebody gets who doesn't lead."""
         if connection.epoch is None:
             return {"error": "hello comes first"}
         if connection.epoch < self._log.known.epoch:
@@ -294,7 +283,7 @@ class Server:
             if epoch < highest:
                 return []
             entries: list[Entry] = [["forget", run] for run in runs.intended()]
-            entries.append(["epoch", epoch])  # who can't write it now can't begin anything either, and is not led
+            entries.append(["epoch", epoch])  # a supervisor that cannot write cannot start runs either
             if epoch > highest or not self._marked:
                 entries.append(["mark", mark])
             return entries
@@ -310,7 +299,6 @@ class Server:
         lease_end_ms: int | None,
         runs: Runs,
     ) -> Turn:
-        """`starts` by run; those that are known already are `refused`, too."""
 
         def needs() -> list[Entry]:
             if self._refused(connection) is not None:
@@ -348,10 +336,9 @@ class Server:
         except BlockingIOError:
             pass
         except OSError:
-            time.sleep(MOMENT_S)  # who waits is there yet: it would be tried again at once, for ever
+            time.sleep(MOMENT_S)  # the client still waits, so a retry at once would loop
 
     def _hear(self, connection: Connection, event: int, runs: Runs) -> list[Turn]:
-        """The requests that have come."""
         if event & select.EPOLLOUT:
             self._flush(connection)
         if connection.closed or connection.leaves or not event & ~select.EPOLLOUT:
@@ -364,7 +351,7 @@ class Server:
             come = b""
         connection.unread += come
         lines: list[bytearray] = []
-        if b"\n" in come:  # a long line comes in many parts, and isn't gone over with each
+        if b"\n" in come:  # a long line arrives in many pieces; search each only once
             *lines, connection.unread = connection.unread.split(b"\n")
         turns = []
         for line in lines:
@@ -380,7 +367,6 @@ class Server:
             connection.unsent += json.dumps(message, separators=(",", ":")).encode() + b"\n"
 
     def _flush(self, connection: Connection) -> None:
-        """Send what can be sent now."""
         if connection.closed:
             return
         try:
@@ -406,14 +392,13 @@ class Server:
         connection.closed = True
         file = connection.socket.fileno()
         del self._connections[file]
-        self._poll.unregister(file)  # closing alone leaves it there as long as a child has it open yet
+        self._poll.unregister(file)  # a child may still have the file open
         if self._leader is connection:
             self._leader = None
         connection.socket.close()
 
 
 def _go(connection: Connection, names: list[str], runs: Runs) -> Message:
-    """Begin what this connection has intended."""
     meant = dict.fromkeys(names)
     refused = {name: "it is not intended" for name in meant if name not in connection.intended}
     runs.begin([connection.intended.pop(name) for name in meant if name not in refused])
@@ -425,7 +410,7 @@ def _names(asked: Message) -> list[str]:
 
 
 def complain(text: str) -> None:
-    """Say something to whoever reads `keeper.out`."""
+    """Write to standard error (`keeper.out`)."""
     with suppress(OSError):
         sys.stderr.write(f"keeper: {text}\n")
         sys.stderr.flush()

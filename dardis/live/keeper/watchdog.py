@@ -1,8 +1,7 @@
-"""The guard: a process beside the keeper that kills runs whose lease is over, whether the keeper lives or not.
+"""Watchdog: kills runs after their lease, even without a job supervisor.
 
-Whoever gave the lease may start such a run's job elsewhere then. The guard knows what log and runs folder say at that
-moment, and nothing else. It kills as long as it is the one that the lease's file names, or its keeper lives; a keeper
-that begins puts one of its own in its place. Two of them do the same at the same time, and don't harm each other.
+The jobs may then start on another host. Reads only log and start files. A new supervisor replaces the
+watchdog. Without a supervisor, a watchdog named in the lease file continues until all leased runs are dead.
 """
 
 from __future__ import annotations
@@ -22,34 +21,36 @@ from dardis.live.keeper.lease import Lease, boot_ms
 from dardis.live.keeper.log_records import LEASE_MARK, Begun, DamagedLogError, read_log
 
 AGAIN_MS: Final = 20
-"""After this, what SIGKILL has not ended yet gets another; then more and more rarely."""
+"""First pause between SIGKILLs, ms."""
 MARK_MS: Final = 500
-"""How long killing waits for what is written to the disk before."""
+"""Longest wait for the disk before killing, ms."""
 LOOK_MS: Final = 1000
-"""How often it is looked whether something is left to kill, when leases are over."""
+"""Interval of checks after the lease, ms."""
 LINGERS_MS: Final = 2000
-"""How long the keeper keeps it when no run has a lease, for the next that has one."""
+"""Lifetime after the last leased run, ms."""
 START_AGAIN_MS: Final = 1000
-"""After this, one that could not be started is tried again."""
+"""Pause after a failed start, ms."""
 NAME: Final = b"dardis-guard"
 
 
 class Guards:
-    """The keeper's side: at most one guard of its own."""
+    """At most one watchdog process of a supervisor."""
 
     def __init__(self, folder: str, keeper: str, boot: str, watch: Callable[[int], None]) -> None:
-        """`watch` is told a file that is readable when a guard has ended, for `has_ended`. Raises OSError."""
+        """Open the lease. Raises OSError.
+
+        `watch` gets a process file that is readable at exit; then call `has_ended`.
+        """
         self._folder, self._keeper, self._boot, self._watch = folder, keeper, boot, watch
         self.lease = Lease(f"{folder}/lease", boot)
         self.pid: int | None = None
-        """The guard's; None: there is none."""
         self._pidfd = -1
         self.due: int | None = None
-        """When `keep` has something to do, ms of CLOCK_BOOTTIME."""
+        """Time of the next `keep`, ms of CLOCK_BOOTTIME."""
         self._older = process_tree.open_process(*self.lease.guard) if self.lease.guard[0] else None
 
     def start(self) -> None:
-        """Let there be one. Raises OSError."""
+        """Start the watchdog unless running. Raises OSError."""
         if self.pid is not None:
             return
         maker = os.getpid()
@@ -58,16 +59,16 @@ class Guards:
             _be_guard(self._folder, self._keeper, self._boot, self.lease, maker)
         try:
             self._pidfd = os.pidfd_open(pid)
-        except OSError:  # nobody would see that it ends
+        except OSError:  # the exit would go unnoticed
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
             raise
         self.pid = pid
-        self.lease.guard = pid, process_tree.start_of(pid) or 0  # it isn't taken in yet, so its number is its own
+        self.lease.guard = pid, process_tree.start_of(pid) or 0  # not reaped yet, so the process ID is unique
         self._watch(self._pidfd)
 
     def keep(self, *, needed: bool) -> None:
-        """Let there be one as long as it is needed, and a little longer."""
+        """Start a needed watchdog; end an unused watchdog later."""
         now = boot_ms()
         if needed == (self.pid is not None):
             self.due = None
@@ -79,7 +80,7 @@ class Guards:
                 self.start() if needed else self.end()
 
     def replace_older(self) -> None:
-        """End the one that another keeper has left."""
+        """End the watchdog of a previous supervisor."""
         if self._older is not None:
             with suppress(OSError):
                 signal.pidfd_send_signal(self._older, signal.SIGKILL)
@@ -87,7 +88,7 @@ class Guards:
             self._older = None
 
     def has_ended(self, pidfd: int) -> bool:
-        """Whether that was the guard's file: then there is none any more."""
+        """Whether the readable file belongs to the watchdog."""
         if self.pid is None or pidfd != self._pidfd:
             return False
         os.close(pidfd)
@@ -95,17 +96,14 @@ class Guards:
         return True
 
     def end(self) -> None:
-        """End it; `has_ended` follows."""
+        """Kill the watchdog; `has_ended` follows."""
         if self.pid is not None:
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
 
 
 def _mark(begun: Sequence[str]) -> None:
-    """Write to what runs have begun with that their lease is why they end, for a keeper that isn't there now.
-
-    A process of its own does it: where the disk hangs, it isn't waited for.
-    """
+    """Add the end reason to start files, in a child because the disk may hang."""
     pid = os.fork()
     if pid == 0:
         try:
@@ -125,25 +123,23 @@ def _mark(begun: Sequence[str]) -> None:
 
 
 def _be_guard(folder: str, keeper: str, boot: str, lease: Lease, maker: int) -> NoReturn:
-    """Be the guard, or end. It runs in a copy of the keeper, and never returns there."""
     try:
-        kernel.close_files()  # the keeper's lock and its connections among them
+        kernel.close_files()  # includes the lock and the connections of the supervisor
         os.setsid()
         signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # only SIGKILL ends it
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # only SIGKILL ends the watchdog
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         kernel.call_process(NAME)
         with suppress(OSError):
-            os.nice(-10)  # on a busy host, too, it is in time
+            os.nice(-10)  # high priority on a busy host
         _watch_over(folder, keeper, boot, lease, maker)
-    except BaseException:  # noqa: BLE001 (it is told as Python tells it)
+    except BaseException:  # noqa: BLE001 (printed as a traceback)
         sys.excepthook(*sys.exc_info())
     finally:
         os._exit(1)
 
 
 def _watch_over(folder: str, keeper: str, boot: str, lease: Lease, maker: int) -> None:
-    """Until nobody needs it."""
     processes = process_tree.Forest(keeper)
     timer = kernel.boot_timer()
     poll = select.poll()
@@ -157,7 +153,7 @@ def _watch_over(folder: str, keeper: str, boot: str, lease: Lease, maker: int) -
             try:
                 left = end_leased(folder, boot, lease, processes, maker, marked)
                 if left:
-                    pause, again = again, min(2 * again, LOOK_MS)  # what can't be killed yet may take long
+                    pause, again = again, min(2 * again, LOOK_MS)  # some processes take long to die
                 else:
                     again = AGAIN_MS
             except (OSError, DamagedLogError) as error:
@@ -176,21 +172,19 @@ def _watch_over(folder: str, keeper: str, boot: str, lease: Lease, maker: int) -
 
 @dataclass(frozen=True, slots=True)
 class _Meant:
-    """A run that isn't over by the log."""
-
     name: str
     cgroup: str | None
     leased: bool
     begun: Begun | None
-    """None: it has not begun, and doesn't begin any more if it has a lease: see `child`."""
+    """None: not started. A leased run cannot start any more."""
 
 
 def end_leased(
     folder: str, boot: str, lease: Lease, processes: process_tree.Forest, maker: int, marked: set[str]
 ) -> bool:
-    """Kill what lives of runs with a lease; whether anything did. Raises OSError and DamagedLogError.
+    """Kill leased runs. Return whether any lived. Raises OSError and DamagedLogError.
 
-    Runs that are `marked` have been marked before.
+    `marked`: runs with the end reason in the start file.
     """
     since = boot_ms() * process_tree.TICKS_PER_S // 1000
     known = read_log(read_quietly(f"{folder}/log")).known
@@ -202,13 +196,13 @@ def end_leased(
     leased = [(run, run.begun) for run in meant if run.leased and run.begun is not None]
     if not leased:
         return False
-    if lease.end_ms > boot_ms():  # they were renewed; what has begun since was not seen before
+    if lease.end_ms > boot_ms():  # renewed meanwhile; runs started since then were not read
         return True
     firsts = {run.name: first for run, begun in leased if (first := _living(begun, processes)) is not None}
     try:
         new = [name for name in firsts if name not in marked and known.runs[name].ending is None]
         if new:
-            with suppress(OSError):  # no process may be left for it, or no memory: to kill comes first
+            with suppress(OSError):  # killing matters more than the reason
                 _mark([f"{folder}/runs/{name}" for name in new])
             marked.update(new)
         for first in firsts.values():
@@ -235,13 +229,12 @@ def end_leased(
 
 
 def _begun(path: str) -> Begun | None:
-    with suppress(FileNotFoundError, ValueError, TypeError):  # the keeper knows of one that can't be read
+    with suppress(FileNotFoundError, ValueError, TypeError):  # the supervisor handles unreadable files
         return begun_at(path)
     return None
 
 
 def _living(begun: Begun, processes: process_tree.Forest) -> int | None:
-    """A file for a run's first process, if that isn't over."""
     with suppress(OSError):
         seen = processes.see(begun.pid)
         return None if seen is None or seen.dead else process_tree.open_process(begun.pid, begun.start)
@@ -249,9 +242,9 @@ def _living(begun: Begun, processes: process_tree.Forest) -> int | None:
 
 
 def _strays(meant: Sequence[_Meant], seen: Mapping[int, process_tree.Seen], maker: int, since: int) -> set[int]:
-    """Orphans of which nobody knows whose they are, if they can't be of a run without a lease.
+    """Orphaned processes of unknown runs, unless from a run without a lease.
 
-    What has begun `since` a tick at which no more is known than `meant` may be of another run: it is looked at again.
+    Skips processes since tick `since`, because `meant` may lack their runs.
     """
     firsts = {run.begun.pid for run in meant if run.begun is not None}
     return {

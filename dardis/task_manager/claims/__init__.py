@@ -1,4 +1,4 @@
-"""How a claim becomes a reservation: final at once, or agreed in two phases where messages and hosts may be lost."""
+"""Claims: final at once, or agreed in two phases on unreliable networks."""
 
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AgreedClaims", "Claims", "FinalClaims", "Pace", "Retry"]
 
-if not TYPE_CHECKING:  # else type checkers would take any name for one
+if not TYPE_CHECKING:  # or type checkers would accept any name
     __getattr__ = found_when_used(__name__, {
         "two_phase_claims": ("AgreedClaims", "Pace", "Retry"),
         "base": ("Claims", "FinalClaims"),

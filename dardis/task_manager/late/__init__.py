@@ -1,1 +1,1 @@
-"""Late binding: a job binds itself to nodes when it can start, in one agreed order, without a central queue."""
+"""Late binding: jobs get nodes when they can start."""

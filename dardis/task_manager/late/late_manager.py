@@ -1,8 +1,8 @@
-"""Late binding in lock-step: jobs start in the agreed order, in turns that their task managers are given.
+"""Late binding in lock-step, in turns.
 
-Each task manager holds its own waiting jobs, and a view of what nodes have published. The oldest of the old goes first;
-the first that can't start reserves. Nobody else holds anything. A job that only sleeping nodes keep from starting is as
-good as started: it binds itself to nodes from when they can be up.
+Each task manager holds its waiting jobs and a view of published profiles. The job aged longest goes first. The first
+job that cannot start reserves, and no other job does. A job blocked only by sleeping nodes is bound from the time at
+which the nodes can be up.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from dardis.wire import messages as say
 from dardis.wire.effects import Effect, Placed, Rejected, SendAll, ToHosts
 
 _FEW = 64
-"""So few entries of jobs that have no turns any more are left where they are."""
+"""Fewest stale entries worth a cleanup."""
 Old = tuple[int, int, JobId]
-"""Since when a job has been old, when it was submitted, and its number: the least is the oldest."""
+"""(time of aging, submission, number): the least goes first."""
 
 
 class LateByTurns:
-    """The agents of some jobs that bind late. Turns are given to the managers in the order of their jobs' keys."""
+    """Agent of late jobs, with turns in the order of keys."""
 
     def __init__(
         self,
@@ -53,62 +53,61 @@ class LateByTurns:
         *,
         pool: LocalNodes | None = None,
     ) -> None:
-        """Hold no jobs; `address` is where hosts of a tree send their answers, less than 0.
+        """Start without jobs.
 
-        `pool`: all nodes, where they are in this process and there is no other task manager: it gives jobs their turns.
+        `address`: for answers of a host tree, below 0. `pool`: all nodes, if local and without other task managers.
         """
         self._negotiation = Negotiation(setup.search, layout, seed, reach, address, FinalClaims(), self._conclude)
         self._rules = self._negotiation.rules
         self._order = Order(layout)
         self._backlog = Backlog(layout, address, setup)
         self._old_at: dict[JobId, int] = {}
-        """From when on waiting jobs are old."""
+        """Time of aging of waiting jobs."""
         self._ageing: list[Old] = []
-        """The same, least first, of jobs that have turns; those that have none any more fall out at its head."""
+        """Heap of aging jobs, with stale entries dropped at the head."""
         self._undated: list[Job] = []
-        """Jobs of which that is not known yet."""
         self._oldest: JobId | None = None
-        """Of all jobs of the system the one that goes first."""
+        """The job that goes first in the whole system."""
         self._view = view = View(setup, self._rules, layout, seed)
         self._placer = Placer(view, view.rules, len(layout.kinds), view.waiting.slots)
         self._alone = None if pool is None else Alone(setup, self._rules, view, pool)
         self._later: list[tuple[int, JobId, Job]] = []
-        """From when on jobs have turns that may not start yet, or find no start before the profile changes."""
+        """Next turn of jobs without turns now."""
         self._waking: set[JobId] = set()
-        """Jobs that ask for a start at which nodes that are down are up."""
+        """Jobs that wait for sleeping nodes."""
         self._heads: dict[JobId, Ints] = {}
-        """Who holds the reservation, as announced."""
+        """Announced reservations by job."""
         self._count = 0
-        """How many of its waiting jobs have turns since the last opening, first in the list."""
+        """Waiting jobs with turns in this wake-up, first in the list."""
         self._fresh = 0
-        """The place of the first new one among them; as many as they are: there is none."""
+        """Place of the first new job."""
         self._opened_at = NO_TIME
 
     @property
     def at_once(self) -> bool:
-        """Whether the only pool gives its jobs their turns."""
+        """Whether the pool gives turns."""
         return self._alone is not None
 
     @property
     def messages(self) -> int:
-        """Messages between its jobs and node managers, one for each node."""
+        """Messages with node managers, counted per node."""
         return self._negotiation.messages
 
     @property
     def renegotiations(self) -> int:
-        """Asks and claims after the first, over its jobs."""
+        """Queries and claims after the first."""
         return self._negotiation.renegotiations
 
     def hosts(self, number: JobId) -> tuple[HostId, ...]:
-        """The hosts of its reservation, ascending; none without one."""
+        """Return the hosts of a reservation."""
         return self._negotiation.states[number].hosts
 
     def to_all(self, message: say.Message) -> ToHosts:
-        """A message that all hosts answer."""
+        """Return a message that all hosts answer."""
         return self._negotiation.to_all(message)
 
     def submit(self, job: Job, now: int) -> list[Effect]:
-        """Take a new job; it waits for its turn."""
+        """Add a new waiting job."""
         if rejected := self._negotiation.cannot_hold(self._negotiation.add(job)):
             return rejected
         self._backlog.waits(job)
@@ -121,7 +120,7 @@ class LateByTurns:
         return []
 
     def adopt(self, job: Job, nodes: Ints, now: int) -> list[Effect]:
-        """Take a job that runs already, a unit on each of these nodes, for its walltime from now on."""
+        """Add a running job with a unit on each node."""
         state = self._negotiation.add(job)
         state.asks = 1  # names the claim
         self._backlog.waits(job)
@@ -129,7 +128,6 @@ class LateByTurns:
         return self._negotiation.take(state, defaultdict(int), Pick(0, now, nodes, np.ones_like(nodes)), now)
 
     def _enlist(self, job: Job) -> None:
-        """Put a job among those that have turns."""
         slot, waiting = self._view.add(job), self._view.waiting
         self._age(job)
         self._placer.see_slots(waiting.slots)
@@ -137,12 +135,12 @@ class LateByTurns:
         waiting.queue.size[columns.RULE] += 1
 
     def ended(self, number: JobId, now: int) -> None:
-        """Drop a job that has ended."""
+        """Drop a finished job."""
         self._backlog.ended(number, now)
         self.forget(number)
 
     def forget(self, number: JobId) -> None:
-        """Drop a job that is not to run."""
+        """Drop the records of a job."""
         self._negotiation.forget(number)
         self._backlog.gone(number)
         self._old_at.pop(number, None)
@@ -150,7 +148,7 @@ class LateByTurns:
             self._undated = [job for job in self._undated if job.number != number]
 
     def withdraw(self, number: JobId) -> list[Effect]:
-        """Let a job that has not bound itself wait no more, and give back what it holds."""
+        """Remove an unbound job with its reservation."""
         if number in self._view.slots:
             queue = self._view.waiting.queue
             slots = queue.lists[columns.RULE, : queue.size[columns.RULE]]
@@ -165,12 +163,11 @@ class LateByTurns:
         return effects + self._called_off(number)
 
     def _called_off(self, number: JobId) -> list[Effect]:
-        """Tell all nodes that a job holds no reservation any more, if it does by what was announced."""
         head = self._heads.get(number)
         return [] if head is None else self._announce(head, standing=False)
 
     def _announce(self, head: Ints, *, standing: bool) -> list[Effect]:
-        """Tell all nodes of a reservation, and by them all others; who is alone notes it himself."""
+        """Announce a reservation; a lone manager only records."""
         if self._alone is None:
             return [SendAll(say.Announce(head, standing))]
         if standing:
@@ -180,12 +177,12 @@ class LateByTurns:
         return []
 
     def handle(self, message: say.Message, now: int) -> list[Effect]:
-        """Take a message at time `now`; return what is to be done."""
+        """Handle a message."""
         if not isinstance(message, say.Published):
             return self._negotiation.handle(message, now)
         self._view.see(message)
         self._backlog.hear(message.backlogs, now)
-        # Nodes forget a reservation whose start has passed; who was not woken for it holds it yet.
+        # Nodes drop a reservation after its start. A manager that was not woken still holds the reservation.
         held = {number: head for number, head in self._heads.items() if self._holds(number)}
         published = {JobId(int(row[0])): row for row in message.heads}
         self._heads = published | {number: head for number, head in held.items() if number not in published}
@@ -197,15 +194,15 @@ class LateByTurns:
 
     @property
     def has_undated(self) -> bool:
-        """Whether it has jobs of which it is not known from when on they are old."""
+        """Whether jobs lack a time of aging."""
         return len(self._undated) > 0
 
     def tell_backlog(self) -> list[Effect]:
-        """Tell all others how much work its jobs are."""
+        """Report the backlog."""
         return [self._backlog.tell()]
 
     def date(self, now: int) -> None:
-        """Fix from when on new jobs are old: a while after the work that is there could be done."""
+        """Set new jobs' time of aging."""
         if self._undated:
             old_after = self._backlog.old_after(now)
             for job in self._undated:
@@ -214,20 +211,19 @@ class LateByTurns:
             self._undated = []
 
     def _age(self, job: Job) -> None:
-        """Let a job grow old, if it is known when that is."""
         if job.number in self._old_at:
             heappush(self._ageing, (self._old_at[job.number], job.submit, job.number))
-            if len(self._ageing) > 2 * len(self._view.slots) + _FEW:  # who waits long at the head keeps others in
+            if len(self._ageing) > 2 * len(self._view.slots) + _FEW:  # long waits at the head keep stale entries behind
                 self._ageing = [one for one in self._ageing if self._counts(one)]
                 heapify(self._ageing)
 
     def admit(self, now: int) -> None:
-        """Give turns to those whose time to start has come."""
+        """Give turns to jobs that may start."""
         while self._later and self._later[0][0] <= now:
             self._enlist(heappop(self._later)[2])
 
     def oldest(self, now: int) -> Old | None:
-        """The oldest of its old jobs that may start now, and since when it has been old."""
+        """Return the oldest aged job that may start."""
         ageing, slots = self._ageing, self._view.slots
         while ageing and not self._counts(ageing[0]):
             heappop(ageing)
@@ -237,17 +233,16 @@ class LateByTurns:
         return min(old, default=None)
 
     def _counts(self, one: Old) -> bool:
-        """Whether a job still has turns, and that age: one that came again, under its number, may have another."""
         return one[-1] in self._view.slots and self._old_at.get(one[-1]) == one[0]
 
     def open(self, now: int, *, whole: bool, oldest: JobId | None) -> None:
-        """Begin a wake-up: put waiting jobs in order, `oldest` first. All are tried if it is `whole`, else new ones."""
+        """Begin a wake-up: sort waiting jobs, `oldest` first. `whole`: try all jobs, not only new ones."""
         queue, state = self._view.waiting.queue, self._placer.room.state
         count = int(queue.size[0])
         self._opened_at, self._oldest = now, oldest
         state[columns.PLACE] = state[columns.LOOKED_AT] = 0
         state[columns.WHOLE] = whole
-        if self._rules.hours:  # who may not start now has no turn, and gives back what it holds with the others
+        if self._rules.hours:  # closed jobs get no turn, and release reservations with the others
             slots = queue.lists[columns.RULE, :count]
             closed = np.array([self._is_closed(slot, now) for slot in slots.tolist()], dtype=np.bool_)
             slots[:] = np.concatenate([slots[~closed], slots[closed]])
@@ -257,21 +252,20 @@ class LateByTurns:
             self._fresh = self._order.sort(queue, count, now, oldest)
 
     def _is_closed(self, slot: int, now: int) -> bool:
-        """Whether the queue of a waiting job lets it not start now."""
         return self._rules.starts_of(self._view.waiting.jobs[slot]).opens(now) > now
 
     def give_all_turns(self) -> None:
-        """Let all that wait be tried in this wake-up, not only new ones."""
+        """Try all jobs in this wake-up."""
         state = self._placer.room.state
         state[columns.WHOLE] = True
         state[columns.LOOKED_AT] = 0
 
     def knows_old(self, now: int) -> bool:
-        """Whether something has changed by itself since nodes published."""
+        """Whether profiles have changed with time since publication."""
         return any(change <= now for change in self._view.next_change.values())
 
     def overtakes(self, now: int) -> bool:
-        """Whether a new job goes before one that holds a reservation, so that all must have their turn again."""
+        """Whether a new job precedes a reserved one."""
         if not self._heads or self._fresh >= self._count:
             return False
         heads = self._heads.items()
@@ -282,25 +276,25 @@ class LateByTurns:
         return self._order.key_at(self._view.waiting.queue, place, self._oldest)
 
     def waits(self, number: JobId) -> bool:
-        """Whether the job has not bound itself yet: what it holds it may give back."""
+        """Whether the job is unbound and may release its reservation."""
         return number in self._view.slots
 
     @property
     def anybody_waits(self) -> bool:
-        """Whether any job has not bound itself yet."""
+        """Whether any job is unbound."""
         return len(self._view.slots) > 0
 
     def next_key(self) -> Key | None:
-        """The key of the job whose turn is next; None when all have had theirs."""
+        """Return the key of the next job in turn."""
         return self._key_at(int(self._placer.room.state[columns.PLACE])) if self.has_turns else None
 
     @property
     def has_turns(self) -> bool:
-        """Whether not all have had theirs."""
+        """Whether turns remain."""
         return bool(self._placer.room.state[columns.PLACE] < self._count)
 
     def turn(self, until: Key | None, now: int) -> list[Effect]:
-        """Let jobs start, in order, while they go before `until`; stop at one that reserves or wakes nodes."""
+        """Start jobs with keys before `until`. Stop at a job that reserves or wakes nodes."""
         stop = self._count if until is None else bisect_left(range(self._count), until, key=self._key_at)
         reserving = 0 if self._heads else stop
         state, waiting = self._placer.room.state, self._view.waiting
@@ -317,7 +311,7 @@ class LateByTurns:
         return effects
 
     def _pass(self, now: int, stop: int, reserving: int) -> bool:
-        """Find nodes for jobs up to the place `stop`; return whether it stops at one that is to reserve."""
+        """Find nodes up to place `stop`. Return whether a job must reserve."""
         view, placer = self._view, self._placer
         state = placer.room.state
         awake, delay = view.awake(now)
@@ -331,7 +325,6 @@ class LateByTurns:
                 return answer in (kernel.BLOCKED, kernel.ASLEEP)
 
     def _wakes(self, now: int, delay: int) -> bool:
-        """Whether the job at the turn's place, which only sleeping nodes keep from starting, can still start then."""
         waiting = self._view.waiting
         slot = int(waiting.queue.lists[columns.RULE, self._placer.room.state[columns.PLACE]])
         number = waiting.jobs[slot].number
@@ -343,7 +336,6 @@ class LateByTurns:
         return number in self._waking
 
     def _start(self, number: JobId, slot: int, now: int) -> list[Effect]:
-        """Bind a job to the nodes that its turn has found."""
         nodes, units = self._view.waiting.nodes_of(slot)
         state = self._negotiation.states[number]
         state.asks += 1  # names the claim
@@ -354,17 +346,16 @@ class LateByTurns:
         return effects
 
     def _bind(self, number: JobId) -> None:
-        """Give a job no more turns."""
         self._view.remove(number)
         self._waking.discard(number)
 
     # ------------------------------------------------------------------------------------------------------------------
-    # Turns of one who is alone.
+    # Turns of a lone task manager.
 
     def bind(self, now: int, *, drop: bool) -> list[Effect]:
-        """Let the pool give all that have not had theirs a turn; first, to `drop`, the reservation is given back.
+        """Let the pool give all remaining turns.
 
-        Takes note of who has started or reserved; sees to the reservation of who is blocked.
+        `drop`: first release the reservation.
         """
         assert self._alone is not None
         dropped = self._drop() if drop else NOBODY
@@ -374,7 +365,6 @@ class LateByTurns:
         return self._take_bound(self._alone, bound, now)
 
     def _drop(self) -> JobId:
-        """Hold no reservation any more; who had one."""
         for number in self._heads:
             state = self._negotiation.states[number]
             if state.nodes is not None:
@@ -411,26 +401,25 @@ class LateByTurns:
         return effects + self._reserve(negotiation.states[job.number], now)
 
     def _note_reserved(self, job: Job, start: int) -> None:
-        """Take note of who has reserved."""
         self._heads[job.number] = self._order.head(job, start)
         self._view.waiting.queue.table[self._view.slots[job.number], columns.START] = start
 
     # ------------------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """End a wake-up: what has been tried is not new any more, what has started waits no more."""
+        """End a wake-up."""
         queue = self._view.waiting.queue
         if count := int(queue.size[columns.RULE]):
             queue.size[columns.RULE] = kernel.end_turns(queue.table, queue.lists[columns.RULE, :count])
         self._count = 0
 
     def wake(self) -> int:
-        """The next time at which a waiting job's turn may come without an event (FOREVER: never)."""
+        """Return the next turn without an event (FOREVER: none)."""
         soonest = self._later[0][0] if self._later else FOREVER
         queue = self._view.waiting.queue
         if not queue.size[0]:
             return soonest
-        # Where the queues of all that wait are closed, nodes do not publish what changes next.
+        # If the queues of all waiting jobs are closed, nodes publish no next change.
         for change in self._view.next_change.values():
             if self._opened_at < change < soonest:
                 soonest = change
@@ -450,7 +439,7 @@ class LateByTurns:
     # Reservations.
 
     def _reserve(self, state: JobState, now: int) -> list[Effect]:
-        """Ask for the earliest start; one that had a reservation asks up to its start first."""
+        """Ask for the earliest start, first up to the previous one."""
         search = Search(0, now, None, now, now, self._rules.binds_at(state.job, now), quota=False)
         search = open_window(search, state.job, self._rules, now)
         if state.claims and state.start > now:
@@ -458,13 +447,12 @@ class LateByTurns:
         return self._negotiation.ask_for(state, search, now)
 
     def _conclude(self, this: Round, now: int) -> list[Effect]:
-        """Reserve the start that a round has found, or look on."""
         state, search = this.states[0], this.searches[0]
         job, chosen = state.job, next(self._negotiation.found(this), None)
         if chosen is None:
             return self._negotiation.look_on(this, now) or self._wait_for_change(this, now)
         if job.latest is not None and chosen.start > job.latest and self._rules.soft and search.desired_binds:
-            # A deadline counts more than a soft profile.
+            # A deadline outranks a soft profile.
             free = open_window(replace(search, earliest=now, desired_binds=False), job, self._rules, now)
             return self._negotiation.ask_for(state, free, now)
         effects = self._negotiation.claim(this, chosen, now)
@@ -476,7 +464,7 @@ class LateByTurns:
         return [*effects, *self._announce(self._heads[job.number], standing=True)]
 
     def _wait_for_change(self, this: Round, now: int) -> list[Effect]:
-        """Have no turns until the profile or capacity changes; be rejected if they never will."""
+        """Skip turns until the profile or capacity changes; reject if neither will."""
         waiting = self._negotiation.nowhere(this, now)
         job = self._view.remove(this.states[0].job.number)
         change = min(self._view.next_change.values())
@@ -486,7 +474,7 @@ class LateByTurns:
         return waiting
 
     def drop_reservations(self) -> list[Effect]:
-        """Give back what its waiting jobs hold: in a whole wake-up reservations are worked out anew."""
+        """Release reservations before a whole wake-up."""
         effects: list[Effect] = []
         for number in [*self._heads]:
             if self._holds(number):
@@ -494,6 +482,5 @@ class LateByTurns:
         return effects
 
     def _holds(self, number: JobId) -> bool:
-        """Whether the job is one of its own that waits, and has reserved."""
         state = self._negotiation.states.get(number)
         return state is not None and state.nodes is not None and self.waits(number)

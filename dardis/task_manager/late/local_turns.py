@@ -1,6 +1,6 @@
-"""The turns of all waiting jobs by one call, for the only task manager of a machine whose pool is in its process.
+"""Turns of all waiting jobs in one call to a local pool.
 
-What comes out is what turns by what nodes publish would bring, and what these would have said is counted as said.
+Results equal turns by published profiles. Saved messages are counted.
 """
 
 from __future__ import annotations
@@ -25,22 +25,21 @@ NOBODY = JobId(-1)
 
 
 class Alone:
-    """Puts waiting jobs to the pool, in order."""
+    """Submits waiting jobs to the pool, in order."""
 
     def __init__(self, setup: LateSetUp, rules: SearchRules, view: View, pool: LocalNodes) -> None:
-        """Work on the waiting jobs of a view.
+        """Serve the jobs of `view`.
 
-        The pool looks for the earliest start, at any hour, without a profile that would have to give way; nor does it
-        know how often a job has asked, which keys draws.
+        The pool reserves only without queue hours, binding profile and random nodes.
         """
         simple = not rules.desired_binds and not rules.hours and setup.node_choice is not NodeChoice.RANDOM
         self._reserves = HOST_RESERVES if simple else ASKER_RESERVES
         self._view, self._pool = view, pool
         self._places: Ints = np.zeros(0, dtype=np.int64)
-        """Where the jobs of the last question stand in the order."""
+        """Places of the last query's jobs in the order."""
 
     def bind(self, begin: int, count: int, dropped: JobId, now: int, *, whole: bool, reserves: bool) -> Bound:
-        """Give the first `count` that wait their turn, from place `begin` on: all if it is `whole`, or new ones."""
+        """Give turns to the first `count` jobs from place `begin` on. `whole`: all of these, not only new jobs."""
         queue, rules = self._view.waiting.queue, self._view.rules
         if len(self._places) < count:
             self._places = np.zeros(2 * count, dtype=np.int64)
@@ -55,12 +54,12 @@ class Alone:
         return self._pool.bind(bind, now)
 
     def place_of(self, place: int) -> int:
-        """Where the job at a place of the last question stands in the order."""
+        """Return the place in the order."""
         return int(self._places[place])
 
 
 def picks(bound: Bound) -> Iterator[tuple[JobId, Pick]]:
-    """Who has got nodes, by number."""
+    """Iterate over bound jobs and nodes."""
     low = 0
     for place, number, start, _, count in bound.jobs.tolist():
         yield number, Pick(place, start, bound.nodes[low : low + count], bound.units[low : low + count])

@@ -1,9 +1,8 @@
-"""Late binding where messages are late or lost: the same order, kept by delays and patience instead of turns.
+"""Late binding with late or lost messages: delays and patience replace turns.
 
-A waiting job tries to start when nodes publish that it may fit, the sooner the better its key, and asks anyway now and
-then, since what is published may be lost. Claims are agreed in two phases, so races end in refusals, never in too much
-on a node. The best job that this task manager knows of reserves, and calls its reservation off for a better one; one
-that has waited too long reserves for good, so nobody starves.
+A waiting job tries to start when published profiles may fit, sooner with a better key. The job also polls, since
+publications may be lost. Two-phase claims prevent overbooked nodes. The best known job reserves, and yields to a better
+job. An aged job reserves for good, which prevents starvation.
 """
 
 from __future__ import annotations
@@ -27,17 +26,17 @@ from dardis.wire import messages as say
 from dardis.wire.effects import Done, Effect, Placed, Send, SendAll, SetTimer, Waiting
 
 TURN, RENEW = 100, 101
-"""Tokens of timers: for a job's turn after nodes have published; for a head to look again, and to announce itself."""
+"""Timers: turn; renewal of a head."""
 LEASE = 3
-"""Times between two renewals that an announcement lasts: one that is lost, or not taken back, does no harm for long."""
+"""Renewal periods until an announcement expires."""
 BEST_KEY, BUCKETS, WIDTH = 16, 6, 4
-"""A key of 2^BEST_KEY speaks at once, each factor of 2^WIDTH less a step later, up to BUCKETS - 1 steps."""
+"""A key of 2^BEST_KEY tries at once; each factor of 2^WIDTH less adds a step, up to BUCKETS - 1."""
 POLLS_APART = 4
-"""Resend times between two polls of a job that waits."""
+"""Resend times between two polls."""
 
 
 class LateByTimers:
-    """The agents of some jobs that bind late, on a network with faults."""
+    """Agent of late jobs for unreliable networks."""
 
     def __init__(
         self,
@@ -48,48 +47,45 @@ class LateByTimers:
         reach: Reach = EVERY_HOST,
         address: ManagerAddress = ONLY_MANAGER,
     ) -> None:
-        """Hold no jobs; `address` is where hosts of a tree send their answers, less than 0."""
+        """Start without jobs. `address`: for answers of a host tree, below 0."""
         self._claims = AgreedClaims(pace, seed, self.retry, reach.levels(layout.hosts), reach.questions)
         self._negotiation = Negotiation(setup.search, layout, seed, reach, address, self._claims, self._conclude)
         self._rules = self._negotiation.rules
         self._order = Order(layout)
         self._backlog = Backlog(layout, address, setup)
         self._old_at: dict[JobId, int] = {}
-        """From when on its jobs are old."""
         self._view = View(setup, self._rules, layout, seed)
         self._hosts = all_hosts(layout.hosts)
         self._pace = pace
         self._idle: set[JobId] = set()
-        """Jobs that wait with nothing under way but timers."""
+        """Waiting jobs with no activity but timers."""
         self._mine: dict[JobId, int] = {}
-        """Start of what its jobs have reserved as heads, by number."""
+        """Start of each head: a reservation as best job."""
         self._peeking: set[JobId] = set()
-        """Heads that have asked whether they could start earlier, and have no answer yet."""
+        """Heads that ask for an earlier start."""
         self._others: dict[tuple[HostId, int], dict[JobId, Ints]] = {}
-        """Heads by job, as each host and incarnation last told."""
+        """Published heads by host incarnation and job."""
         self._seen: dict[tuple[HostId, int], int] = {}
-        """When each host and incarnation last published."""
         self._turns: set[JobId] = set()
-        """Jobs whose turn is to come."""
 
     @property
     def renegotiations(self) -> int:
-        """Asks and claims after the first, over its jobs."""
+        """Queries and claims after the first."""
         return self._negotiation.renegotiations
 
     def submit(self, job: Job, now: int) -> list[Effect]:
-        """Take a new job, and see whether it can start."""
+        """Add a job and try a start."""
         if rejected := self._negotiation.cannot_hold(self._negotiation.add(job)):
             return rejected
         self._view.add(job)
         self._backlog.waits(job)
-        for number, state in self._negotiation.states.items():  # claims may have been called off, or lost
+        for number, state in self._negotiation.states.items():  # claims may have been cancelled or lost
             self._backlog.bound(number, None if state.nodes is None else state.start)
         self._old_at[job.number] = job.submit + self._backlog.old_after(now)
         return [self._backlog.tell(), *self.retry(job.number, now)]
 
     def forget(self, number: JobId) -> None:
-        """Drop a job that has ended."""
+        """Drop a finished job."""
         self._negotiation.forget(number)
         self._backlog.gone(number)
         self._old_at.pop(number, None)
@@ -101,7 +97,7 @@ class LateByTimers:
             self._view.remove(number)
 
     def handle(self, message: say.Message, now: int) -> list[Effect]:
-        """Take a message at time `now`; return what is to be done."""
+        """Handle a message."""
         if isinstance(message, say.Published):
             return self._hear(message, now)
         if isinstance(message, say.Timer) and message.token in {TURN, RENEW, RETRY}:
@@ -113,7 +109,6 @@ class LateByTimers:
         return effects
 
     def _wake(self, timer: say.Timer, now: int) -> list[Effect]:
-        """Let a job have its turn, look again or ask anew, unless that has become pointless."""
         state = self._negotiation.states.get(timer.job)
         if timer.token == TURN:
             self._turns.discard(timer.job)
@@ -124,7 +119,6 @@ class LateByTimers:
         return self._renew(state, now) if timer.token == RENEW else self._claims.handle(timer, now)
 
     def _count(self, effects: list[Effect], now: int) -> None:
-        """Take note of jobs that have begun, or are over."""
         for effect in effects:
             if isinstance(effect, Placed):
                 self._backlog.bound(effect.job, effect.start)
@@ -132,14 +126,13 @@ class LateByTimers:
                 self._backlog.ended(effect.job, now)
 
     def _forget_the_dead(self) -> None:
-        """Forget what incarnations that are dead have said."""
         is_dead, known = self._claims.is_dead, self._view.incarnations
         self._others = {source: heads for source, heads in self._others.items() if not is_dead(*source)}
         self._seen = {source: at for source, at in self._seen.items() if not is_dead(*source)}
         self._view.incarnations = {host: last for host, last in known.items() if not is_dead(host, last)}
 
     def retry(self, number: JobId, now: int) -> list[Effect]:
-        """Ask whether a waiting job can start at once; one that may reserve asks for its earliest start."""
+        """Try to start; a job that may reserve asks for its earliest start."""
         state = self._negotiation.states[number]
         job = state.job
         self._idle.discard(number)
@@ -158,7 +151,6 @@ class LateByTimers:
         return effects + self._negotiation.ask_for(state, search, now)
 
     def _conclude(self, this: Round, now: int) -> list[Effect]:
-        """Claim what a round has found, or look on; a head that has peeked may do better."""
         found = self._negotiation.found(this)
         if this.asks_again:
             return self._peeked(this, next((pick for pick in found if not this.states[0].holds(pick)), None), now)
@@ -168,16 +160,14 @@ class LateByTimers:
         return self._negotiation.look_on(this, now) or self._ask_later(this, now)
 
     def _claim(self, this: Round, chosen: Pick, now: int) -> list[Effect]:
-        """Claim what was found; one that is not to start at once is a head."""
         state = this.states[0]
         effects = self._negotiation.claim(this, chosen, now)
         if this.searches[0].once or self._is_old(state.job, now):
-            return effects  # an aged one keeps what it has reserved, whoever is a head
+            return effects  # an aged job keeps its reservation
         self._mine[state.job.number] = chosen.start
         return effects + self._announce(state, now)
 
     def _ask_later(self, this: Round, now: int) -> list[Effect]:
-        """Wait for nodes to publish, and ask anyway after a while."""
         state = this.states[0]
         number = state.job.number
         if self._negotiation.lacks_answers(this):
@@ -187,7 +177,7 @@ class LateByTimers:
         return [Waiting(number, NO_START), poll]
 
     def _hear(self, published: say.Published, now: int) -> list[Effect]:
-        """Take what a host publishes: those that wait get their turns; a head gives way to a better one, or moves."""
+        """Store a publication; idle jobs get turns, and heads yield or move."""
         source = (published.host, published.incarnation)
         if self._claims.is_dead(*source) or published.at < self._seen.get(source, published.at):
             return []
@@ -205,7 +195,7 @@ class LateByTimers:
         return effects
 
     def _look_again(self, number: JobId, now: int) -> list[Effect]:
-        """Let a head whose start is far off give way to a better one, or look for an earlier start."""
+        """Cancel an outranked distant head, or look for an earlier start."""
         if not self._claims.stands(number):
             del self._mine[number]
             return []
@@ -219,7 +209,6 @@ class LateByTimers:
         return [] if number in self._peeking else self._peek(state, start, now)
 
     def _renew(self, state: JobState, now: int) -> list[Effect]:
-        """Look again though nobody has published, since that may be lost; announce a head for another while."""
         number = state.job.number
         if number not in self._mine:
             return []
@@ -228,14 +217,12 @@ class LateByTimers:
         return effects + self._announce(state, now) if number in self._mine else effects
 
     def _announce(self, state: JobState, now: int) -> list[Effect]:
-        """Tell all nodes that a job is a head, for a while."""
         period = POLLS_APART * self._pace.resend
         head = self._order.head(state.job, now + LEASE * period)
         renew = SetTimer(now + period, say.Timer(state.job.number, state.claims, RENEW))
         return [SendAll(say.Announce(head, standing=True)), renew]
 
     def _peek(self, state: JobState, start: int, now: int) -> list[Effect]:
-        """Ask whether a head could start earlier than it has reserved."""
         first = max(self._claims.soonest(state.job, now), state.job.earliest)
         search = Search(0, first, start - 1, first, start - 1, self._rules.desired_binds, quota=False)
         window = in_hours(search, state.job, self._rules)
@@ -245,7 +232,7 @@ class LateByTimers:
         return self._negotiation.ask([state], [window], [-1], now, asks_again=True)
 
     def _peeked(self, this: Round, chosen: Pick | None, now: int) -> list[Effect]:
-        """Let a head that could start earlier reserve anew; its announcement stands, so that nobody worse does."""
+        """Cancel a head that can start earlier. The announcement stays: no worse job may reserve."""
         number = this.states[0].job.number
         self._peeking.discard(number)
         gains = chosen is not None and chosen.start < self._mine.get(number, chosen.start)
@@ -256,36 +243,32 @@ class LateByTimers:
         return self._claims.call_off(number, now)
 
     def _delay(self, job: Job, now: int) -> int:
-        """How much later a job speaks for its key: by its bucket of the key's logarithm."""
+        """Turn delay by the logarithm of the key."""
         key = -self._key(job, now)[2]
         bucket = 0 if self._is_old(job, now) else min(max(int((BEST_KEY - log2(key)) / WIDTH), 0), BUCKETS - 1)
         return 1 + bucket * max(self._pace.resend // BUCKETS, 1)
 
     def _may_fit(self, job: Job, now: int) -> bool:
-        """Whether what nodes have published lets it start at once."""
         soonest = self._claims.soonest(job, now)
         may_start = job.earliest <= soonest == self._rules.starts_of(job).opens(soonest)
         return may_start and self._view.fits(job.number, soonest)
 
     def _is_old(self, job: Job, now: int) -> bool:
-        """Whether a job has waited so long that it reserves for good."""
         return now > self._old_at[job.number]
 
     def _key(self, job: Job, now: int) -> Key:
         return self._order.key(self._order.head(job, 0), now, aged=self._is_old(job, now))
 
     def _is_open(self, number: JobId, now: int) -> bool:
-        """Whether the queue of a job lets it start now."""
         return self._rules.starts_of(self._negotiation.states[number].job).opens(now) == now
 
     def _is_outranked(self, job: Job, now: int) -> bool:
-        """Whether another task manager has announced a better head."""
         key = self._key(job, now)
         rows = [row for heads in self._others.values() for row in heads.values() if row[-1] >= now]
         return any(self._order.key(row, now, aged=False) < key for row in rows)
 
     def _is_best(self, job: Job, now: int) -> bool:
-        """Whether it goes before all that wait here, and no better one is known to hold a reservation."""
+        """Whether the job precedes all own waiting jobs and all heads."""
         key = self._key(job, now)
         waiting = {number for number in self._idle if self._is_open(number, now)} | set(self._mine)
         return not self._is_outranked(job, now) and all(

@@ -1,6 +1,6 @@
-"""What no plan of a day exceeds, proven: with all nodes on, as `Plan.profit` counts it.
+"""Proven upper bound on a day's profit with all nodes on.
 
-Idle power of all nodes is in it, so it says nothing of plans that switch nodes off: those save up to idle power beyond.
+Plans with nodes off may exceed the bound by the saved idle power.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from offline.planner.day_problem import Plan, Problem
 from offline.planner.money import price_per_j
 
 EXACT_JOBS = 20
-"""Days of up to so many jobs are also given to CP-SAT: with more it proves far less than the market does."""
+"""Most jobs for CP-SAT; the market's bound is far better on larger days."""
 _COLUMN_W = 100
 _PATIENCE = 8
-"""Steps without a better bound before the next ones are half as long."""
+"""Steps without a better bound before the step size halves."""
 
 
 def bound(problem: Problem, *, steps: int = 60, deterministic_s: float = 10.0, guard_s: float = 60.0) -> float:
-    """The best bound of the market's prices, after some `steps`, and for small days of CP-SAT, if that is lower."""
+    """The market's best bound after `steps` steps, or CP-SAT's if lower."""
     market = Market.of_problem(problem)
     most = cheapest(market, fluid_prices(market, Budget(deterministic_s, guard_s)) or idle_prices(market), steps)
     if 0 < len(problem.jobs.number) <= EXACT_JOBS:
@@ -32,13 +32,13 @@ def bound(problem: Problem, *, steps: int = 60, deterministic_s: float = 10.0, g
 
 
 def idle_prices(market: Market) -> Prices:
-    """Power at what it costs without the jobs, room for nothing."""
+    """Prices without jobs: power at cost, room free."""
     power = price_per_j(market.problem)
     return Prices(power, np.zeros_like(market.free))
 
 
 def cheapest(market: Market, prices: Prices, steps: int) -> float:
-    """Let prices follow demand from where they are, some steps; the lowest bound that was met."""
+    """Follow demand with the prices; return the lowest bound."""
     whole_w = np.maximum(market.levels_w[-1] - market.base_w, 1.0) * market.seconds
     whole_room = np.maximum(market.free, max(market.free.mean() if market.free.size else 0.0, 1.0))
     best, power, room = market.answer(prices)
@@ -61,14 +61,14 @@ def cheapest(market: Market, prices: Prices, steps: int) -> float:
 
 
 def exact_bound(problem: Problem, budget: Budget) -> float:
-    """CP-SAT's bound on the model with every figure rounded to the plan's favour; infinite where it has none."""
+    """CP-SAT's bound on the optimistically rounded model; infinite if none."""
     day = model.DayModel(problem, model.unmerged(problem), optimistic=True, column_w=_COLUMN_W)
     model.starts(day)
     model.capacity_in_sums(day)
     model.profit(day)
     day.maximize_profit()
     nowhere = Placements.none(len(day.start))
-    # All jobs wait for another day: CP-SAT tells a bound only beside a solution.
+    # The trivial plan, with all jobs on another day: CP-SAT gives a bound only with a solution.
     model.hint(day, Plan(day.latest, nowhere, 0.0, "none"))
     proven = solve(day.model, budget).result.bound
     fixed = model.fixed_money(problem)

@@ -1,7 +1,7 @@
-"""What jobs may take together, in sums over nodes: necessary for every plan, and nearly enough to pack one.
+"""Capacity limits summed over nodes: necessary, and nearly sufficient for packing.
 
-Jobs that may only run on some node groups never take more than these groups have, and of units that fill more than half
-of a node each takes a node of its own. What runs already and maintenance are taken off.
+Jobs restricted to some node groups share their capacity. Units larger than half a node take separate nodes. Running
+jobs and maintenance are subtracted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dardis.model.step_function import StepFunction
 from offline.planner.day_problem import Problem
 
 MOST_UNIONS = 31
-"""Sets of node groups that are looked at: all unions of what jobs ask for, while they are no more than this."""
+"""Most unions of the jobs' node groups."""
 
 _BEFORE_ALL = -(1 << 61)
 _AFTER_ALL = 1 << 61
@@ -27,25 +27,25 @@ _AFTER_ALL = 1 << 61
 
 @dataclass(frozen=True)
 class Row:
-    """The `demand` (jobs,) of the jobs that run at a time is never above `free` then."""
+    """Concurrent jobs' total `demand` (jobs,) never exceeds `free`."""
 
     demand: Ints
     free: StepFunction
 
     def fixed(self) -> tuple[int, Ints, Ints, Ints]:
-        """The most that is ever free, and where less is: start, end and what is missing, arrays (spans,)."""
+        """Maximum of `free`, and lower spans: start, end and missing amount, arrays (spans,)."""
         most = int(self.free.values.max())
         ends = np.append(self.free.times[1:], _AFTER_ALL)
         less = np.flatnonzero(self.free.values < most)
         return most, self.free.times[less], ends[less], most - self.free.values[less]
 
     def means(self, edges: Ints) -> Ints:
-        """Integral of what is free over each `[edges[i], edges[i+1])`."""
+        """Integral of `free` over `[edges[i], edges[i+1])`."""
         return np.array([self.free.integral(int(a), int(b)) for a, b in pairwise(edges)])
 
 
 def rows(problem: Problem) -> list[Row]:
-    """All rows that some jobs could break. Jobs that no node holds are in none."""
+    """Rows that some jobs could violate."""
     jobs, platform = problem.jobs, problem.platform
     capacity = platform.group_capacity
     able = able_groups(problem)
@@ -67,7 +67,7 @@ def rows(problem: Problem) -> list[Row]:
 
 
 def able_groups(problem: Problem) -> list[int]:
-    """By job the node groups that it may use and whose nodes hold a unit of it, as bits."""
+    """Node groups able to run each job, as bits."""
     jobs = problem.jobs
     asked = [*zip(jobs.groups.tolist(), map(tuple, jobs.request.tolist()), strict=True)]
     able = {key: problem.platform.sets.able(*key) for key in {*asked}}
@@ -75,7 +75,6 @@ def able_groups(problem: Problem) -> list[int]:
 
 
 def _unions(able: Sequence[int]) -> list[int]:
-    """Sets of groups such that what is asked of them is asked of nobody else."""
     masks = sorted({*able} - {0})
     if 2 ** len(masks) - 1 > MOST_UNIONS:
         return sorted({*masks, reduce(or_, masks)})
@@ -84,7 +83,6 @@ def _unions(able: Sequence[int]) -> list[int]:
 
 
 def _row(demand: Ints, capacity: Ints, nodes: Bools, node: Ints, start: Ints, end: Ints, amount: Ints) -> Row | None:
-    """A row over some nodes, less what is taken of them; None where all jobs together keep it."""
     there = nodes[node]
     used = StepFunction.from_spans(start[there], end[there], amount[there])
     free = StepFunction(used.times, np.maximum(int(capacity[nodes].sum()) - used.values, 0))
@@ -93,7 +91,7 @@ def _row(demand: Ints, capacity: Ints, nodes: Bools, node: Ints, start: Ints, en
 
 @dataclass(frozen=True)
 class Taken:
-    """Spans `[start, end)` in which a node isn't free, without overlap of the two sorts: closed, or partly in use."""
+    """Disjoint spans `[start, end)` of nodes closed or in use."""
 
     closed: tuple[Ints, Ints, Ints]
     """Node, start, end."""
@@ -104,7 +102,7 @@ class Taken:
 
     @classmethod
     def of_problem(cls, problem: Problem) -> Taken:
-        """What runs and maintenance; in maintenance nothing runs."""
+        """Collect running jobs and maintenance."""
         platform, running = problem.platform, problem.running
         in_maintenance = sorted({node for window in platform.maintenance for node in window.nodes})
         spans = {node: platform.closed_spans(node) for node in in_maintenance}
@@ -121,11 +119,11 @@ class Taken:
         return cls((columns[0], columns[1], columns[2]), (node, start, end), request, platform.capacity)
 
     def amounts(self, kind: int) -> tuple[Ints, Ints, Ints, Ints]:
-        """Node, start, end and amount of a kind that is taken."""
+        """Node, start, end and used amount of a kind."""
         return self._joined(self.capacity[self.closed[0], kind], self.request[:, kind])
 
     def whole(self, kind: int, half: int, capacity: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-        """The same in nodes that hold more than `half` when empty, and no more than that now."""
+        """Spans of nodes with more than `half` when empty, but not in the span."""
         large = capacity > half
         left = capacity[self.used[0]] - self.request[:, kind]
         alone = _first_of_node(*self.used, large[self.used[0]] & (left <= half))
@@ -137,7 +135,6 @@ class Taken:
 
 
 def _first_of_node(node: Ints, start: Ints, end: Ints, blocks: Bools) -> Bools:
-    """Of the spans that block a node those that don't overlap an earlier one, so that none counts twice."""
     kept = np.zeros(len(node), dtype=bool)
     busy_until: dict[int, int] = {}
     for place in np.lexsort((start, node)).tolist():
@@ -148,7 +145,6 @@ def _first_of_node(node: Ints, start: Ints, end: Ints, blocks: Bools) -> Bools:
 
 
 def _outside(start: int, end: int, closed: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """What of `[start, end)` lies outside of spans that ascend and don't overlap."""
     for begin, until in closed:
         if start < min(begin, end):
             yield start, min(begin, end)

@@ -1,10 +1,8 @@
-"""A day as a market: prices of power and room that nearly clear it prove what a plan can bring at most.
+"""Proves a bound on a day's profit by prices of power and room.
 
-Let every job pay `power` for its joules and `room` for what it takes of each row of capacity, and start whenever that
-suits it best; let a supplier sell any power at `power`, and the machine its room. Whatever the prices (`room` not below
-0), no plan brings more than these three earn together (weak duality). So a bound needs no trust in the solver that
-proposed its prices. Left out, to the safe side: packing units on nodes, latest starts, demand charges, penalties and
-limits of power.
+Jobs pay `power` for joules and `room` for capacity, and start at their best times. A supplier sells any power at
+`power`; the machine sells its room. For any prices (`room` at least 0), no plan earns more than the three together
+(weak duality). Omitted, on the safe side: packing, latest starts, demand charges, penalties and power limits.
 """
 
 from __future__ import annotations
@@ -23,15 +21,15 @@ from offline.planner.day_problem import Problem
 from offline.planner.money import account_of_running, added_w, cores_of, most_added_w, price_per_j
 
 LEVELS = 8192
-"""IT powers that are looked at; between two of them cooling is taken to be as cheap as at either (it ascends)."""
+"""IT power levels; between two, the cheaper cooling applies."""
 
 _BLOCK = 2_000
-"""Jobs that look for their starts at a time: what bounds the memory."""
+"""Jobs in a block, to bound memory."""
 
 
 @dataclass(frozen=True)
 class Prices:
-    """`power` (segments,) is money a joule, `room` (rows, segments) money for one of a row's kind, a second."""
+    """`power` (segments,): money a joule. `room` (rows, segments): money a second for a unit of a row's kind."""
 
     power: Floats
     room: Floats
@@ -39,30 +37,30 @@ class Prices:
 
 @dataclass(frozen=True)
 class Market:
-    """The parts of a problem that prices speak of; arrays of shape (segments,) unless stated."""
+    """A problem's data for the market; arrays (segments,) unless stated."""
 
     problem: Problem
     edges: Ints
     rows: list[Row]
     base_w: Floats
-    """IT power of idle nodes and what runs already."""
+    """IT power of idle nodes and running jobs."""
     base_income: float
     free: Floats
-    """Integral of what is free, (rows, segments)."""
+    """Integral of free capacity, (rows, segments)."""
     levels_w: Floats
-    """IT powers that may be drawn, (levels,)."""
+    """(levels,)."""
     cost: Floats
-    """Money a second at each level, (segments, levels)."""
+    """Money a second, (segments, levels)."""
     watts: Floats
-    """Of the jobs, (jobs,)."""
+    """Of jobs, (jobs,)."""
     earned: Floats
-    """Of the jobs, money a second, (jobs,)."""
+    """Of jobs, money a second, (jobs,)."""
     possible: Ints
-    """The jobs that some node holds and that may start before the day is over."""
+    """Jobs that fit a node and may start in the day."""
 
     @classmethod
     def of_problem(cls, problem: Problem) -> Market:
-        """Lay out a problem."""
+        """Derive the market's data from a problem."""
         base, edges = account_of_running(problem), problem.conditions.edges
         found = rows(problem)
         free = np.array([row.means(edges) for row in found], dtype=np.float64).reshape(len(found), len(edges) - 1)
@@ -79,14 +77,14 @@ class Market:
         return np.diff(self.edges)
 
     def bound(self, prices: Prices) -> float:
-        """Profit that no plan exceeds."""
+        """Upper bound on the profit of any plan."""
         bound, _, _ = self.answer(prices)
         return bound
 
     def answer(self, prices: Prices) -> tuple[float, Floats, Floats]:
-        """The bound, and what is asked beyond what is there at these prices: power (W·s), and of each row.
+        """The bound, and excess demand for power (W·s) and rows.
 
-        The latter are the slopes of the bound: a price whose good is in demand should rise.
+        Excess demand is the bound's slope: prices of goods in excess demand should rise.
         """
         gain, asked_power, asked_room = self._jobs(prices)
         sold, level = self._supplier(prices.power)
@@ -97,10 +95,9 @@ class Market:
         return float(total + safe), asked_power - supplied, asked_room - self.free
 
     def _supplier(self, power: Floats) -> tuple[Floats, Floats]:
-        """The most that selling power brings in each segment, and the level at which it does, nearly."""
         above = self.levels_w[None, :] - self.base_w[:, None]
         revenue = power[:, None] * above
-        # Between two levels: the better revenue and the lower cost of both.
+        # Between two levels: the better revenue and the lower cost.
         most = np.maximum(revenue[:, :-1], revenue[:, 1:]) - np.minimum(self.cost[:, :-1], self.cost[:, 1:])
         most = np.where(above[:, 1:] >= 0, most, -np.inf)
         best = most.argmax(axis=1)
@@ -109,7 +106,6 @@ class Market:
         return most[rows_, best] * self.seconds, level
 
     def _jobs(self, prices: Prices) -> tuple[float, Floats, Floats]:
-        """What all jobs gain at their best starts, and the power and the room that they then ask for."""
         gain, power = 0.0, np.zeros(len(self.seconds))
         room = np.zeros((len(self.rows), len(self.seconds)))
         for first in range(0, len(self.possible), _BLOCK):
@@ -124,7 +120,7 @@ class Market:
         return gain, power, room
 
     def best_starts(self, block: Ints, prices: Prices) -> tuple[Floats, Ints]:
-        """The start at which each of some jobs gains most, and how much. Gains are linear between the candidates."""
+        """Best gains and starts of jobs. Gains are linear between candidates."""
         jobs, edges = self.problem.jobs, self.edges
         earliest, duration = jobs.earliest[block, None], jobs.duration[block, None]
         wished = np.concatenate([np.tile(edges, (len(block), 1)), edges[None, :] - duration], axis=1)
@@ -139,12 +135,11 @@ class Market:
         return gain[each, best], start[each, best]
 
     def _between(self, start: Ints, duration: Ints, rate: Floats) -> Floats:
-        """Integral of a rate of the segments while a job runs."""
         whole = np.concatenate([[0.0], np.cumsum(rate * self.seconds)])
         return np.asarray(np.interp(start + duration, self.edges, whole) - np.interp(start, self.edges, whole))
 
     def overlaps(self, block: Ints, start: Ints) -> Floats:
-        """Seconds in each segment of some jobs that begin at `start`, (jobs, segments)."""
+        """Seconds of jobs in segments, (jobs, segments)."""
         finish = start + self.problem.jobs.duration[block]
         low = np.maximum(start[:, None], self.edges[None, :-1])
         high = np.minimum(finish[:, None], self.edges[None, 1:])
@@ -152,10 +147,6 @@ class Market:
 
 
 def _power_reach(problem: Problem, base_w: Floats, count: int) -> Floats:
-    """IT powers (W) from the least to the most that the day may see, `count` of them or some more.
-
-    They hold the columns of a measured table, between which cooling is linear, and end where the table does.
-    """
     low = float(base_w.min())
     high = float(base_w.max()) + most_added_w(problem)
     inner = np.zeros(0)
@@ -167,13 +158,13 @@ def _power_reach(problem: Problem, base_w: Floats, count: int) -> Floats:
 
 
 POWER_CLASSES = 8
-"""Jobs are told apart by this many steps of the power of their cores."""
+"""Core power steps to classify jobs."""
 HULL_POINTS = 129
-"""Points of the cost curve from which its hull is made."""
+"""Points of the cost curve for its hull."""
 
 
 def fluid_prices(market: Market, budget: Budget) -> Prices | None:
-    """The prices of the fluid day; None where there is no job, or none are found within the budget."""
+    """Prices of the fluid relaxation, if found within the budget."""
     if not len(market.possible):
         return None
     classes = _Classes.of_market(market)
@@ -183,12 +174,12 @@ def fluid_prices(market: Market, budget: Budget) -> Prices | None:
     power = amount.size + np.arange(segments)
     money = power + segments
     entries = _Entries()
-    for place in range(classes.count):  # a class has no more than its core-hours
+    for place in range(classes.count):  # a class has at most its core-hours
         entries.row(amount[place], np.ones(segments), -np.inf, float(classes.core_h[place]))
     for row in range(rooms):
         for s in range(segments):
             entries.row(amount[:, s], classes.demand[:, row], -np.inf, float(market.free[row, s]) / 3600)
-    for s in range(segments):  # kW that is added, a mean
+    for s in range(segments):  # mean kW added
         columns, values = np.append(amount[:, s], power[s]), np.append(classes.core_kw / hours[s], -1.0)
         entries.row(columns, values, 0.0, 0.0)
     for s in range(segments):
@@ -207,24 +198,22 @@ def fluid_prices(market: Market, budget: Budget) -> Prices | None:
 
 @dataclass(frozen=True)
 class _Classes:
-    """Classes of jobs, arrays of shape (classes,): core-hours in all, income and kW of a core."""
+    """Classes of jobs, (classes,): total core-hours, income and kW of a core."""
 
     core_h: Floats
     most_core_h: Floats
-    """In each segment, (classes, segments)."""
+    """(classes, segments)."""
     income: Floats
     core_kw: Floats
     demand: Floats
-    """Of each row a core, (classes, rows)."""
+    """Of a core, (classes, rows)."""
 
     @property
     def count(self) -> int:
-        """Number of classes."""
         return len(self.core_h)
 
     @classmethod
     def of_market(cls, market: Market) -> _Classes:
-        """Put the jobs into classes."""
         block, jobs, edges = market.possible, market.problem.jobs, market.edges
         cores = np.maximum(cores_of(market.problem)[block], 1)
         begin = np.searchsorted(edges, jobs.earliest[block], side="right")
@@ -255,22 +244,18 @@ class _Classes:
 
 
 class _Entries:
-    """Rows of a linear programme, gathered."""
-
     def __init__(self) -> None:
         self._columns: list[Ints] = []
         self._values: list[Floats] = []
         self._bounds: list[tuple[float, float]] = []
 
     def row(self, columns: Ints, values: Floats, lower: float, upper: float) -> None:
-        """One row more."""
         some = values != 0
         self._columns.append(columns[some])
         self._values.append(values[some])
         self._bounds.append((lower, upper))
 
     def program(self, objective: Floats, lower: Floats, upper: Floats) -> LinearProgram:
-        """The programme of all rows."""
         row = np.repeat(np.arange(len(self._columns)), [len(columns) for columns in self._columns])
         bounds = np.array(self._bounds)
         column, value = np.concatenate(self._columns), np.concatenate(self._values)
@@ -278,7 +263,7 @@ class _Entries:
 
 
 def _hull(market: Market, segment: int) -> list[tuple[float, float]]:
-    """Lower convex hull of a segment's money an hour over the kW added: slope and value at 0 of each of its edges."""
+    """Edges of the lower hull of money an hour over kW added: slope, value at 0."""
     there = np.flatnonzero(market.levels_w >= market.base_w[segment])
     chosen = there[np.unique(np.linspace(0, len(there) - 1, HULL_POINTS).astype(np.int64))]
     points: list[tuple[float, float]] = []

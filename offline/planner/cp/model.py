@@ -1,7 +1,7 @@
-"""The thesis's model of a day (eq. 6.2 to 6.4): jobs as intervals, capacities, the profit with cooling looked up.
+"""The thesis's model of a day (eq. 6.2 to 6.4): jobs as intervals, capacities, profit with looked-up cooling.
 
-Where the thesis has one optional interval for each unit and each node it could be on, so has this model while they are
-few (`MOST_UNIT_INTERVALS`); else nodes are taken in sums (`capacity`), and packing is left to whoever places the jobs.
+Up to `MOST_UNIT_INTERVALS`, units have optional intervals on nodes as in the thesis. Beyond, capacity is summed over
+nodes (`capacity_model`), without packing.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 MOST_UNIT_INTERVALS = 2_000
 MONEY = 10**10
-"""The objective counts in this part of the currency's unit."""
+"""Units in a currency unit."""
 POWER = 10
-"""Power counts in tenths of a W."""
+"""Units in a W."""
 COLUMN_W = 500
-"""Cooling is looked up in columns this far apart, as in the thesis's table."""
+"""Width of a cooling column, as in the thesis."""
 
 
 @dataclass(frozen=True)
 class Segments:
-    """Segments `[edges[i], edges[i+1])`; values of shape (segments,). `base_w`: idle nodes and running jobs."""
+    """Segments `[edges[i], edges[i+1])`; arrays (segments,). `base_w`: idle nodes and running jobs."""
 
     edges: Ints
     temp_c: Floats
@@ -44,9 +44,9 @@ class Segments:
 
 
 def unmerged(problem: Problem) -> Segments:
-    """The conditions' own segments, as the exact account has them.
+    """The conditions' own segments.
 
-    What merged ones cost is no bound: where cooling gets cheaper with load, hours apart cost less than their mean.
+    Merged segments give no bound: where cooling gets cheaper with load, separate hours cost less than their mean.
     """
     conditions = problem.conditions
     return Segments(conditions.edges, conditions.temp_c, price_per_j(problem), account_of_running(problem).it_w)
@@ -54,41 +54,41 @@ def unmerged(problem: Problem) -> Segments:
 
 @dataclass(frozen=True)
 class Lookup:
-    """Cooling of a segment: variables of its column and its money, what it is looked up in, and power without jobs."""
+    """A segment's cooling: column and cost variables, cost table, power without jobs."""
 
     index: IntVar
     cost: IntVar
     money: list[int]
     worth: Ints
-    """What a second of each job is worth in the segment, (jobs,)."""
+    """Of a second of each job, (jobs,)."""
     watts: Ints
-    """Power that each job adds, (jobs,)."""
+    """Added by each job, (jobs,)."""
     fixed: int
     column: int
 
 
 @dataclass
 class DayModel:
-    """The model while it is built, and its variables: what a solution is read from."""
+    """The model and its variables."""
 
     problem: Problem
     segments: Segments
     optimistic: bool = False
-    """No plan's profit is above the objective's maximum: rounded that way, jobs may wait for another day."""
+    """Round so that no plan exceeds the maximum, and let jobs wait for another day."""
     column_w: int = COLUMN_W
     model: CpModel = field(default_factory=new_model)
     start: list[IntVar] = field(default_factory=list)
     runs: list[IntervalVar] = field(default_factory=list)
     units: dict[tuple[int, int], list[IntVar]] = field(default_factory=dict)
-    """By job and node, where the model knows nodes: whether a first, second, … unit of the job is there."""
+    """By job and node: whether a first, second, … unit is there."""
     clipped: list[tuple[IntVar, int, int, int]] = field(default_factory=list)
-    """Variables min(start of a job + seconds, edge): variable, job, seconds, edge."""
+    """Variables min(start + seconds, edge): variable, job, seconds, edge."""
     looked_up: list[Lookup] = field(default_factory=list)
     terms: list[tuple[LinearExpr | int, int]] = field(default_factory=list)
-    """The objective: expressions and what one of each is worth."""
+    """Expressions with weights."""
 
     def maximize_profit(self) -> None:
-        """Let the solver maximise."""
+        """Set the objective."""
         self.model.maximize(self.profit())
 
     def profit(self) -> LinearExpr:
@@ -97,25 +97,25 @@ class DayModel:
 
     @property
     def latest_end(self) -> int:
-        """No job of the model ends later."""
+        """Latest end of any job."""
         return int((self.latest + self.problem.jobs.duration).max(initial=0))
 
     @property
     def soonest(self) -> Ints:
-        """The first start of each job that the model looks at, shape (jobs,)."""
+        """First starts, (jobs,)."""
         earliest = self.problem.jobs.earliest
         return earliest if self.optimistic else np.maximum(earliest, self.problem.conditions.start)
 
     @property
     def latest(self) -> Ints:
-        """The last start of each job that the model looks at, shape (jobs,)."""
+        """Last starts, (jobs,)."""
         jobs, end = self.problem.jobs, self.problem.conditions.end
         last = np.where(jobs.latest == NO_TIME, self.problem.horizon, np.minimum(jobs.latest, self.problem.horizon))
         return np.maximum(self.soonest, end if self.optimistic else last)
 
 
 def starts(day: DayModel, begun: Ints | None = None) -> None:
-    """A start for every job, from `earliest` to the horizon, or to where it is `begun` in a plan if that is later."""
+    """Add starts from `earliest` to the horizon, or to `begun` if later."""
     jobs, end = day.problem.jobs, day.problem.conditions.end
     latest = day.latest if begun is None else np.maximum(day.latest, begun)
     for place, (low, high) in enumerate(zip(day.soonest.tolist(), latest.tolist(), strict=True)):
@@ -131,12 +131,11 @@ def starts(day: DayModel, begun: Ints | None = None) -> None:
 
 
 def unit_intervals(problem: Problem) -> int:
-    """How many intervals of units on nodes the thesis's model has."""
+    """Number of unit intervals in the thesis's model."""
     return int(_most_units(problem).sum())
 
 
 def _most_units(problem: Problem) -> Ints:
-    """Units of each job that fit each node when empty, no more than the job has, shape (jobs, nodes)."""
     jobs, platform = problem.jobs, problem.platform
     in_group = np.zeros((len(jobs.number), len(platform.groups)), dtype=np.int64)
     for job, (bits, request) in enumerate(zip(able_groups(problem), jobs.request.tolist(), strict=True)):
@@ -146,7 +145,7 @@ def _most_units(problem: Problem) -> Ints:
 
 
 def capacity_on_nodes(day: DayModel) -> None:
-    """Every unit is on one node (alternative), and no node is overfull (cumulative), exactly."""
+    """Assign every unit to a node (alternative), within capacity (cumulative)."""
     most = _most_units(day.problem)
     on_node: list[list[tuple[int, IntervalVar]]] = [[] for _ in range(day.problem.platform.node_count)]
     for job, start in enumerate(day.start):
@@ -170,7 +169,6 @@ def capacity_on_nodes(day: DayModel) -> None:
 
 
 def _no_node_overfull(day: DayModel, on_node: list[list[tuple[int, IntervalVar]]]) -> None:
-    """Cumulative of each node and kind over what may be on it."""
     platform, request = day.problem.platform, day.problem.jobs.request
     taken = Taken.of_problem(day.problem)
     for kind in range(len(platform.kinds)):
@@ -183,20 +181,20 @@ def _no_node_overfull(day: DayModel, on_node: list[list[tuple[int, IntervalVar]]
 
 
 def capacity_in_sums(day: DayModel) -> None:
-    """No row of capacity is exceeded: necessary, not always enough to place the units."""
+    """Limit capacity by rows: necessary, not always sufficient."""
     for row in rows(day.problem):
         capacity_of_row(day, row)
 
 
 def capacity_of_row(day: DayModel, row: Row) -> None:
-    """One cumulative."""
+    """Add a row's cumulative."""
     most, start, end, missing = row.fixed()
     some = np.flatnonzero(row.demand)
     _cumulative(day, [(day.runs[job], int(row.demand[job])) for job in some] + _fixed(day, start, end, missing), most)
 
 
 def keep_nodes(day: DayModel, plan: Plan) -> None:
-    """Jobs of more than one unit stay on the nodes that they have in a plan (thesis eq. 6.5)."""
+    """Keep jobs with several units on their nodes (thesis eq. 6.5)."""
     several = np.flatnonzero(day.problem.jobs.units > 1).tolist()
     on_node: list[list[tuple[int, IntervalVar, int]]] = [[] for _ in range(day.problem.platform.node_count)]
     for job in several:
@@ -216,7 +214,6 @@ def keep_nodes(day: DayModel, plan: Plan) -> None:
 
 
 def _fixed(day: DayModel, start: Ints, end: Ints, amount: Ints) -> list[tuple[IntervalVar, int]]:
-    """Intervals that don't move, as far as jobs of the model may meet them."""
     low = np.maximum(start, int(day.soonest.min(initial=0)))
     high = np.minimum(end, day.latest_end)
     return [
@@ -232,7 +229,7 @@ def _cumulative(day: DayModel, there: list[tuple[IntervalVar, int]], capacity: i
 
 
 def overlaps(day: DayModel) -> list[list[tuple[int, LinearExpr | int]]]:
-    """By segment: jobs that may run in it, and the seconds that they do (thesis: overlapLength)."""
+    """Jobs and their seconds by segment (thesis: overlapLength)."""
     edges = day.segments.edges.tolist()
     found: list[list[tuple[int, LinearExpr | int]]] = [[] for _ in edges[1:]]
     soonest, latest, duration = day.soonest, day.latest, day.problem.jobs.duration
@@ -247,7 +244,6 @@ def overlaps(day: DayModel) -> list[list[tuple[int, LinearExpr | int]]]:
 
 
 def _before(day: DayModel, job: int, seconds: int, low: int, high: int, edge: int) -> LinearExpr | int:
-    """min(start + seconds, edge), of a time from `low` to `high`."""
     time = day.start[job] + seconds
     if edge <= low or edge >= high:
         return edge if edge <= low else time
@@ -258,7 +254,7 @@ def _before(day: DayModel, job: int, seconds: int, low: int, high: int, edge: in
 
 
 def profit(day: DayModel) -> None:
-    """Income less the energy that jobs add, by seconds in each segment, less what cooling costs."""
+    """Add income minus energy and cooling costs."""
     watts, income = added_w(day.problem), cores_of(day.problem) * day.problem.jobs.income / 3600
     rounded = np.ceil if day.optimistic else np.round
     power = np.round(POWER * watts).astype(np.int64)
@@ -269,13 +265,13 @@ def profit(day: DayModel) -> None:
 
 
 def fixed_money(problem: Problem) -> float:
-    """What the objective leaves out because no start changes it: what runs already and idle nodes, without cooling."""
+    """Constant profit outside the objective, without cooling."""
     running = account_of_running(problem)
     return running.income_eur - float((price_per_j(problem) * running.it_w * np.diff(running.edges)).sum())
 
 
 def cooling(day: DayModel, place: int, there: list[tuple[int, LinearExpr | int]], worth: Ints, power: Ints) -> None:
-    """Cooling of a segment: its mean power's column, looked up (thesis eq. 6.4: element), in money."""
+    """Add a segment's cooling cost, looked up by mean power (thesis eq. 6.4: element)."""
     segment = day.segments
     seconds = int(segment.edges[place + 1] - segment.edges[place])
     column = day.column_w * POWER * seconds
@@ -296,7 +292,6 @@ def cooling(day: DayModel, place: int, there: list[tuple[int, LinearExpr | int]]
 
 
 def _cooling_table(day: DayModel, place: int, columns: int, parts: int) -> Floats:
-    """Money a second for cooling at each column; in an optimistic model the least that it can be up to the next."""
     segment, known = day.segments, getattr(day.problem.cooling, "most_it_w", np.inf)
 
     def cost(it_w: Floats | float) -> Floats:
@@ -308,7 +303,7 @@ def _cooling_table(day: DayModel, place: int, columns: int, parts: int) -> Float
         return cost(at)
     slack = 0.5 * (parts + 1) / POWER + 1e-6
     least = np.minimum(cost(at - slack), cost(at + day.column_w + slack))
-    if isinstance(day.problem.cooling, PueTable):  # its cooling may be least at a column of its own
+    if isinstance(day.problem.cooling, PueTable):  # cooling may be least at the table's own columns
         for knot in day.problem.cooling.it_w:
             near = (at - slack <= knot) & (knot <= at + day.column_w + slack)
             least[near] = np.minimum(least[near], cost(knot))
@@ -316,7 +311,7 @@ def _cooling_table(day: DayModel, place: int, columns: int, parts: int) -> Float
 
 
 def hint(day: DayModel, plan: Plan) -> int:
-    """Tell the solver a plan: the value of every variable, for it makes nothing of less. Return its objective."""
+    """Hint all variables, because CP-SAT ignores partial hints. Return the objective."""
     for start, run, begun in zip(day.start, day.runs, plan.start.tolist(), strict=True):
         day.model.add_hint(start, begun)
         for today in run.presence_literals() if day.optimistic else ():

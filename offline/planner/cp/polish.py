@@ -1,7 +1,6 @@
-"""Polishes a plan: some jobs are moved at once by CP-SAT at marginal prices, and what is better is kept.
+"""Improves a plan: CP-SAT moves large jobs at marginal prices.
 
-Only large jobs are worth the solver's time (a fifth of the jobs hold nine tenths of the work). Each step is bounded by
-deterministic time; chance comes from the seed: the same plan, budget and seed give the same answer.
+A fifth of the jobs has nine tenths of the work. Answers are reproducible.
 """
 
 from __future__ import annotations
@@ -31,21 +30,20 @@ if TYPE_CHECKING:
     from dardis.solver.cpsat import CpModel, IntVar, LinearExpr
 
 FREE_JOBS = 40
-"""Jobs that move in one step: few enough that the solver gets to the end of most steps, which measured best."""
+"""Jobs that move in a step; the solver then finishes most steps."""
 STEP_S = 0.3
-"""Deterministic seconds of one step."""
+"""Deterministic seconds of a step."""
 OVER_LIMIT = 1e6
-"""Money that a kWh above a limit which must be kept counts as: more than it could earn."""
+"""Penalty for a kWh above a strict limit."""
 
 Settle = Callable[[Ints], tuple[Ints, float]]
-"""Starts that are wished to starts that real nodes allow, and what these are worth."""
+"""Maps wished starts to feasible starts with values."""
 
 
 def polish(problem: Problem, start: Ints, budget: Effort, watch: Watch, settle: Settle | None = None) -> Ints:
-    """Better starts than `start`, or the same: `budget.iterations` steps.
+    """Starts at least as good as `start`, after `budget.iterations` steps.
 
-    `settle` makes a plan on nodes of wished starts and judges it; without it capacity is kept in sums, and the judge is
-    the exact account.
+    `settle` places and judges wished starts. Without `settle`, capacity is kept in sums and the exact account judges.
     """
     judge = settle if settle is not None else lambda wished: (wished, value(problem, wished))
     found = rows(problem)
@@ -71,16 +69,13 @@ def polish(problem: Problem, start: Ints, budget: Effort, watch: Watch, settle: 
 
 
 def value(problem: Problem, start: Ints) -> float:
-    """Profit, less a fortune for every kWh above a limit that must be kept."""
+    """Profit minus a large penalty for strict limits."""
     account = account_of(problem, start)
     return account.profit - OVER_LIMIT * account.over_limit_kwh
 
 
 def _free(problem: Problem, start: Ints, seed: int, step: int) -> Ints:
-    """The jobs that move in a step: by chance, in proportion to the core-seconds that they have or could have today.
-
-    Every other step takes only jobs that begin near one time.
-    """
+    """Choose jobs at random, by core-seconds. Odd steps prefer starts near a random time."""
     day, jobs = problem.conditions, problem.jobs
     possible = np.flatnonzero(
         np.array(able_groups(problem), dtype=bool) & (np.maximum(jobs.earliest, day.start) < day.end)
@@ -90,28 +85,25 @@ def _free(problem: Problem, start: Ints, seed: int, step: int) -> Ints:
     if step % 2:
         middle = chance.integers(day.start, day.end)
         size *= np.exp(-np.abs(start[possible] - middle) / (0.1 * (day.end - day.start)))
-    # The largest of size × a draw: a sample without replacement, in proportion to size.
+    # The largest of size × a draw: a sample without replacement, proportional to size.
     key = np.log(chance.random(len(size))) / np.maximum(size, 1e-12)
     return np.sort(possible[np.argsort(-key, kind="stable")[:FREE_JOBS]])
 
 
 STARTS = 24
-"""Starts that each job may choose from."""
 GRID_S = 900
-"""Starts are looked at this often, and capacity is cut this fine, beside where the plan has them."""
+"""Grid of starts and capacity."""
 ATTEMPTS = 20
-"""To round what a linear programme found."""
 MONEY = 10**7
-"""The objective counts in this part of the currency's unit."""
 
 
 @dataclass(frozen=True)
 class MarginalProfit:
-    """What a second of each job brings in each segment, at marginal prices."""
+    """Marginal profit of jobs by segment."""
 
     edges: Ints
     earned: Floats
-    """(jobs,), money a second of the day."""
+    """(jobs,), money a second."""
     watts: Floats
     """(jobs,)."""
     power: Floats
@@ -119,7 +111,7 @@ class MarginalProfit:
 
     @classmethod
     def of_plan(cls, problem: Problem, start: Ints) -> MarginalProfit:
-        """Price a plan."""
+        """Derive marginal prices from a plan."""
         conditions, it_w = problem.conditions, account_of(problem, start).it_w
         known = getattr(problem.cooling, "most_it_w", np.inf)
         high = np.minimum(it_w + most_added_w(problem) / 100 + 1.0, known)
@@ -130,7 +122,7 @@ class MarginalProfit:
         return cls(conditions.edges, earned, added_w(problem), power)
 
     def of(self, job: Ints, start: Ints, duration: Ints) -> Floats:
-        """What jobs bring that begin at `start`."""
+        """Profit of jobs with the given starts."""
         return np.asarray(
             self.earned[job] * self._between(start, duration, np.ones_like(self.power))
             - self.watts[job] * self._between(start, duration, self.power)
@@ -143,19 +135,19 @@ class MarginalProfit:
 
 @dataclass(frozen=True)
 class Window:
-    """Some jobs that are free to move in a plan, and what all others leave of each row of capacity."""
+    """A plan with movable jobs, and the capacity left by others."""
 
     problem: Problem
     start: Ints
     """The plan, (jobs,)."""
     free: Ints
-    """The jobs that may move."""
+    """The movable jobs."""
     rows: list[tuple[Ints, Extremes]]
-    """By row, demand of the free jobs, and what is left beside those that stay."""
+    """Demand of movable jobs, and capacity left."""
 
     @classmethod
     def of_plan(cls, problem: Problem, start: Ints, free: Ints, rows: list[Row]) -> Window:
-        """Let some jobs move; `rows` are those of the problem."""
+        """Make some jobs movable."""
         stays = np.ones(len(start), dtype=bool)
         stays[free] = False
         finish = start + problem.jobs.duration
@@ -169,7 +161,7 @@ class Window:
         return cls(problem, start, free, left)
 
     def improve(self, profit: MarginalProfit, budget: Budget) -> tuple[Ints, Result]:
-        """The starts of all jobs after the best moves that were found, and the solver's word on them."""
+        """All jobs' starts after the best moves, and the solver's result."""
         choices = self._all_choices(profit)
         starts = self._rounded(choices, self._relaxed(choices, budget))
         model = new_model()
@@ -205,7 +197,6 @@ class Window:
         return Choices(place, offsets_of(counts), start, value, cuts, begin, end)
 
     def _relaxed(self, choices: Choices, budget: Budget) -> Floats:
-        """How much of each choice a linear programme would take."""
         count, jobs = len(choices.start), len(self.free)
         row, column, value = [choices.place], [np.arange(count)], [np.ones(count)]
         lower, upper = [np.ones(jobs)], [np.ones(jobs)]
@@ -235,9 +226,9 @@ class Window:
         return answer.values[:count] if answer.result.found else np.zeros(count)
 
     def _rounded(self, choices: Choices, share: Floats) -> Ints:
-        """One choice of each job, 0 or 1 by choice: the largest share that still fits, the largest jobs first.
+        """Select a choice for each job: the largest share that fits, largest jobs first.
 
-        Whoever then fits nowhere goes first in the next attempt. What is worth less than staying is not taken.
+        A stuck job comes first in the next attempt. Results worse than the current plan are rejected.
         """
         stay: Ints = (choices.start == self.start[self.free][choices.place]).astype(np.int64)
         size = self.problem.jobs.duration[self.free] * cores_of(self.problem)[self.free]
@@ -251,7 +242,6 @@ class Window:
         return stay
 
     def _packed(self, choices: Choices, share: Floats, order: list[int]) -> tuple[Ints, int | None]:
-        """Choices of the jobs, taken in an order, and the first that fits nowhere."""
         left = [(demand, row.over(choices.cuts[:-1], choices.cuts[1:])) for demand, row in self.rows]
         taken = np.zeros(len(share), dtype=np.int64)
         for place in order:
@@ -273,9 +263,9 @@ class Window:
         return profit.of(np.full(len(starts), job), starts, self.problem.jobs.duration[job])
 
     def _choices(self, place: int, profit: MarginalProfit) -> Ints:
-        """Starts for a job: where it is, those worth most, and some spread over all that others leave room for.
+        """Candidate starts of a job: the current, the best, and an even spread.
 
-        They lie on a grid, or where the job begins or ends with a segment or as soon as it may.
+        Candidates are on a grid, at the earliest start, or aligned with a segment's beginning or end.
         """
         jobs, conditions = self.problem.jobs, self.problem.conditions
         job = int(self.free[place])
@@ -294,10 +284,9 @@ class Window:
     def _capacity(
         self, model: CpModel, choices: Choices, literals: list[IntVar], hints: Ints, demand: Ints, left: Extremes
     ) -> None:
-        """What runs in a span takes no more than the least that is left in it: a chain of what is in use, span by span.
+        """Limit the use in each span to its least free capacity, as a chain.
 
-        Spans are cut on a grid and where a free job begins or ends now: so the plan as it is fits, and whatever fits
-        here fits what is left.
+        Spans are also cut at current starts and ends of movable jobs, so the current plan fits.
         """
         least = left.over(choices.cuts[:-1], choices.cuts[1:])
         takes = demand[choices.place]
@@ -320,17 +309,17 @@ class Window:
 
 @dataclass(frozen=True)
 class Choices:
-    """All starts that free jobs may choose from, one after the other; arrays of shape (choices,) unless stated."""
+    """Candidate starts of movable jobs; arrays (choices,) unless stated."""
 
     place: Ints
-    """Whose, by place among the free jobs."""
+    """Index among the movable jobs."""
     offsets: Ints
-    """(free jobs + 1,): those of a job are `offsets[i]` to `offsets[i + 1]`."""
+    """(movable jobs + 1,): choices are `offsets[i]` to `offsets[i + 1]`."""
     start: Ints
     value: Floats
     cuts: Ints
-    """(spans + 1,): edges of the spans of capacity."""
+    """(spans + 1,): edges of capacity spans."""
     begin: Ints
-    """The span in which the job then begins."""
+    """Span of the job's start."""
     end: Ints
-    """The first span after it."""
+    """First span after the job."""

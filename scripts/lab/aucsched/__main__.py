@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections import defaultdict
 from pathlib import Path
 
 from dardis.workload.generate import MOST_HOURS
 from scripts.lab.aucsched.cases import MACHINE_OF, Case, asked_runs
-from scripts.lab.aucsched.figures import Figures, measured
-from scripts.lab.aucsched.kept import read_kept, write_kept
-from scripts.lab.aucsched.page import Found, page
-from scripts.lab.aucsched.plots import draw_footprints, draw_utilisation
+from scripts.lab.aucsched.figures import Figures, measured, read_kept, write_kept
+from scripts.lab.aucsched.page import Found, draw_footprints, draw_utilisation, page
 from scripts.lab.kit.cache import Metrics, done, tell_missing
 from scripts.lab.kit.options import count, counts, decimal, parser_of, prepared, some_of
 from scripts.lab.kit.page import publish, write_csv
 
 
-def options_of() -> argparse.Namespace:
-    """Read the command line, and make the folder that it names."""
+def main() -> int:
+    """Print the page, and write it beside the runs; 1 where runs are missing."""
     parser = parser_of("aucsched", __doc__, processes=2, limit="begin no run")
     parser.add_argument("--tables", type=some_of([*MACHINE_OF]), default=[*MACHINE_OF],
                         help="of the paper, with commas (5,6,7,8)")  # fmt: skip
@@ -31,12 +27,7 @@ def options_of() -> argparse.Namespace:
     parser.add_argument("--hours", type=hours, default=4.0, help="theoretical runtime of a workload (4)")
     parser.add_argument("--anew", action="store_true", help="do again the runs whose figures are kept (kept.csv)")
     parser.add_argument("--keep", action="store_true", help="keep the figures of all runs that are there")
-    return prepared(parser, parser.parse_args())
-
-
-def main() -> int:
-    """Print the page, and write it beside the runs; 1 where runs are missing."""
-    options = options_of()
+    options = prepared(parser, parser.parse_args())
     out = options.out
     large = options.seeds[: options.seeds_large]
     seeds = {table: large if MACHINE_OF[table] == "L" else options.seeds for table in options.tables}
@@ -67,7 +58,3 @@ def _write_figures(path: Path, found: Found) -> None:
     ]
     head = ("table", "case", "dispatcher", *Figures._fields, "decision_cpu_ms", "proven", "seeds")
     write_csv(path, head, rows)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -10,7 +10,7 @@ from typing import Final
 from dardis.dispatch.auction.setups import AUCTION_SETUPS
 from dardis.workload.csv_trace import write_table
 from dardis.workload.generate import MACHINES, WORKLOADS, Auction, generate_auction
-from scripts.lab.kit.cache import Run
+from scripts.lab.kit.cache import Run, kept_file
 from scripts.lab.kit.command import PLATFORMS
 
 MACHINE_OF: Final = {"5": "S", "6": "M", "7": "L", "8": "L"}
@@ -81,13 +81,8 @@ class Case:
     def trace(self, out: Path, seed: int, hours: float) -> Path:
         """Its jobs, drawn if they are not there."""
         path = out / "traces" / f"{self.machine}-{self.workload}.{self.version}-{hours:g}h-{seed}.csv"
-        if not path.is_file():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            draft = path.with_suffix(".part.csv")
-            wanted = Auction(self.workload, self.machine, CONTIGUOUS[self.version], hours)
-            write_table(generate_auction(wanted, seed), draft)
-            draft.replace(path)
-        return path
+        wanted = Auction(self.workload, self.machine, CONTIGUOUS[self.version], hours)
+        return kept_file(path, lambda draft: write_table(generate_auction(wanted, seed), draft))
 
 
 def cases_of(table: str) -> list[Case]:

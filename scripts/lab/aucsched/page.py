@@ -1,15 +1,30 @@
-"""Writes tables 5 to 8 with our rows beside the paper's, what the auction changes, and everybody's means."""
+"""Writes tables 5 to 8 with our rows beside the paper's, what the auction changes, everybody's means, and plots."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from dardis.report import chart
 from dardis.workload.generate import MACHINES
-from scripts.lab.aucsched import paper
-from scripts.lab.aucsched.cases import ADDITIONAL, CONTENDERS, CONTIGUOUS, EASY, LATE, PRINTED, Case, cases_of
-from scripts.lab.aucsched.figures import Figures, Measured, over_cases, together
-from scripts.lab.kit.page import NOTHING, markdown, table
+from scripts.lab.aucsched.cases import (
+    ADDITIONAL,
+    CONTENDERS,
+    CONTIGUOUS,
+    EASY,
+    LATE,
+    MACHINE_OF,
+    PRINTED,
+    Case,
+    cases_of,
+)
+from scripts.lab.aucsched.figures import AUCSCHED, BACKFILLING, SEEDS, TABLES, Figures, Measured, over_cases, together
+from scripts.lab.kit.drawing import draw_legend, save, sheet
+from scripts.lab.kit.page import NOTHING, beside, markdown, table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Found = Mapping[tuple[Case, str], Measured]
 """Our rows by case and label."""
@@ -33,7 +48,7 @@ class Change(NamedTuple):
 
 
 def page(found: Found, hours: float) -> str:
-    """What came out, as Markdown in the form of its section of docs/reproduction.md."""
+    """Tables of docs/reproduction/aucsched*.csv, as Markdown."""
     tables = list(dict.fromkeys(case.table for case, _ in found))
     parts = [["### What came out", "", _LEAD.format(hours=hours)]]
     parts.append(["#### What the auction changes", "", *_changes(found, tables), "", _CHANGES])
@@ -69,9 +84,9 @@ _MEANS: Final = (
 def _rows_of_table(found: Found, number: str) -> list[str]:
     rows = []
     for case in cases_of(number):
-        printed = paper.TABLES[number][case.name]
-        for theirs, ours in ((paper.AUCSCHED, PRINTED), (paper.BACKFILLING, EASY)):
-            rows.append([case.name, theirs, *_cells(printed[theirs]), NOTHING, NOTHING, str(paper.SEEDS)])
+        printed = TABLES[number][case.name]
+        for theirs, ours in ((AUCSCHED, PRINTED), (BACKFILLING, EASY)):
+            rows.append([case.name, theirs, *_cells(printed[theirs]), NOTHING, NOTHING, str(SEEDS)])
             rows += _ours(found, case, (ours,))
         rows += _ours(found, case, (LATE,))
     return table(["", "who", *_HEAD], rows, left=2)
@@ -119,13 +134,12 @@ def _changes(found: Found, tables: Sequence[str]) -> list[str]:
         both = [case for case in cases_of(number) if {(case, PRINTED), (case, EASY)} <= {*found}]
         if not both:
             continue
-        printed = {case: paper.TABLES[number][case.name] for case in both}
-        theirs = change({case: (of[paper.AUCSCHED], of[paper.BACKFILLING]) for case, of in printed.items()})
+        printed = {case: TABLES[number][case.name] for case in both}
+        theirs = change({case: (of[AUCSCHED], of[BACKFILLING]) for case, of in printed.items()})
         ours = change({case: (found[case, PRINTED].figures, found[case, EASY].figures) for case in both})
         cells = [f"{value:+.1f}" for pair in zip(theirs, ours, strict=True) for value in pair]
         rows.append([f"{number} ({both[0].machine})", str(len(both)), *cells])
-    head = [f"{name}: {whose}" for name in Change._fields for whose in ("paper", "ours")]
-    return table(["table", "cases", *head], rows)
+    return table(["table", "cases", *beside(Change._fields, "paper")], rows)
 
 
 def _means(found: Found, number: str) -> list[list[str]]:
@@ -134,12 +148,84 @@ def _means(found: Found, number: str) -> list[list[str]]:
     for version in CONTIGUOUS:
         cases = [case for case in cases_of(number) if case.version == version]
         place = [f"{cases[0].machine}", f"{version}"]
-        printed = [paper.TABLES[number][case.name] for case in cases]
-        for who in (paper.AUCSCHED, paper.BACKFILLING):
+        printed = [TABLES[number][case.name] for case in cases]
+        for who in (AUCSCHED, BACKFILLING):
             means = over_cases([of[who] for of in printed])
-            rows.append([*place, who, *_cells(means), NOTHING, NOTHING, str(paper.SEEDS)])
+            rows.append([*place, who, *_cells(means), NOTHING, NOTHING, str(SEEDS)])
         for label in CONTENDERS:
             of = [found[case, label] for case in cases if (case, label) in found]
             if len(of) == len(cases):
                 rows.append([*place, f"`{label}`", *_measured_cells(together(of))])
     return rows
+
+
+_NUMBERS: Final = [number for number in MACHINE_OF if number != ADDITIONAL]
+_LOOKS: Final = {
+    f"{AUCSCHED} (paper)": (chart.BLUE, "o", "none"),
+    PRINTED: (chart.BLUE, "o", chart.BLUE),
+    "aucsched": (chart.CYCLE[5], "^", chart.CYCLE[5]),
+    f"{BACKFILLING} (paper)": (chart.VERMILLION, "s", "none"),
+    EASY: (chart.VERMILLION, "s", chart.VERMILLION),
+    "easy, contiguous": (chart.CYCLE[4], "D", chart.CYCLE[4]),
+}
+"""Colour, marker and filling by who; the paper's are hollow."""
+
+
+def _figures(found: Found, case: Case, who: str) -> Figures | None:
+    """The row of one of _LOOKS, if it is there."""
+    whose, _, _ = who.partition(" (paper)")
+    if whose in (AUCSCHED, BACKFILLING):
+        return TABLES[case.table][case.name][whose]
+    ours = found.get((case, who))
+    return None if ours is None else ours.figures
+
+
+def draw_utilisation(path: Path, found: Found) -> None:
+    """Write a panel a machine, workload versions from left to right."""
+    with chart.style():
+        drawing, rows = sheet(8.4, len(_NUMBERS), 1)
+        for number, (axes,) in zip(_NUMBERS, rows, strict=True):
+            cases = cases_of(number)
+            for turn, who in enumerate(_LOOKS):
+                shift = 0.12 * (turn - (len(_LOOKS) - 1) / 2)
+                known = [(place + shift, of.utilisation) for place, case in enumerate(cases)
+                         if (of := _figures(found, case, who)) is not None]  # fmt: skip
+                _marks(axes, known, who)
+            for border in range(len(CONTIGUOUS), len(cases), len(CONTIGUOUS)):
+                axes.axvline(border - 0.5, color=chart.GREY, linewidth=0.8)
+            axes.set_xticks(range(len(cases)), [case.name for case in cases])
+            axes.set_xlim(-0.6, len(cases) - 0.4)
+            axes.grid(axis="x", visible=False)
+            axes.set_ylabel("utilisation, %")
+            axes.sharey(rows[0][0])
+            _title(axes, number)
+        rows[-1][0].set_xlabel("workload and version (1: no job is contiguous, 2: half of them, 3: all)")
+        draw_legend(drawing, rows[0][0], 3)
+        save(drawing, path)
+
+
+def draw_footprints(path: Path, found: Found) -> None:
+    """Write a panel a machine, a mark for each workload in versions 1 and 2; in version 3 both are 1."""
+    with chart.style():
+        drawing, (row,) = sheet(4.2, 1, len(_NUMBERS))
+        for number, axes in zip(_NUMBERS, row, strict=True):
+            cases = [case for case in cases_of(number) if CONTIGUOUS[case.version] < 100]
+            for who in _LOOKS:
+                known = [of for case in cases if (of := _figures(found, case, who)) is not None]
+                _marks(axes, [(of.spread, of.fragmentation) for of in known], who)
+            axes.set_xlabel("mean spread of a job\n(nodes from first to last / its nodes)")
+            _title(axes, number)
+        row[0].set_ylabel("mean fragmentation of a job\n(blocks of neighbouring nodes)")
+        draw_legend(drawing, row[0], 3)
+        save(drawing, path)
+
+
+def _marks(axes: Axes, points: Sequence[tuple[float, float]], who: str) -> None:
+    colour, marker, filling = _LOOKS[who]
+    axes.plot([x for x, _ in points], [y for _, y in points], linestyle="", marker=marker, markersize=5.5,
+              markeredgecolor=colour, markerfacecolor=filling, label=who)  # fmt: skip
+
+
+def _title(axes: Axes, number: str) -> None:
+    machine = MACHINE_OF[number]
+    axes.set_title(f"machine {machine}, {MACHINES[machine]:,} nodes")

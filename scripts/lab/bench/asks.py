@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import time
+from functools import partial
 
 import numpy as np
 
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
 from dardis.wire.messages import Ask
-from scripts.lab.bench.rows import Row, own_peak
+from scripts.lab.bench.measure import Row, cpu_of
 from scripts.lab.kit.spread import Spread
 
 ASKS = 300
@@ -32,15 +32,6 @@ def ask_pool(nodes: int, reservations: int, spacing: int) -> tuple[NodePool, Ask
     return pool, ask
 
 
-def cpu_of(action: object, times: int) -> float:
-    """CPU seconds of calling `action` so often."""
-    assert callable(action)
-    begun = time.process_time()
-    for _ in range(times):
-        action()
-    return time.process_time() - begun
-
-
 def asks(repeats: int) -> list[Row]:
     """One row for each size; the ratio is to a pass that reads every breakpoint and value once."""
     rows = []
@@ -54,14 +45,14 @@ def asks(repeats: int) -> list[Row]:
         pool.handle(ask, 0)
         ours, plain = [], []
         for _ in range(repeats):
-            ours.append(cpu_of(lambda pool=pool, ask=ask: pool.handle(ask, 0), ASKS))
-            plain.append(cpu_of(lambda t=pass_over: (t[0].sum(), (t[1] >= 16).sum()), ASKS))
+            ours.append(cpu_of(partial(pool.handle, ask, 0), ASKS)[1])
+            plain.append(cpu_of(lambda t=pass_over: (t[0].sum(), (t[1] >= 16).sum()), ASKS)[1])  # type: ignore[misc]
         per_ask = Spread.of([cpu / ASKS for cpu in ours])
         window = spacing * (reservations + 1)
         rows.append(
             Row(
                 "asks", f"{nodes} nodes, {reservations} reservations each, window {window} s", ASKS, Spread.of(ours),
-                own_peak(), Spread.of([a / b for a, b in zip(ours, plain, strict=True)]), "a NumPy pass's",
+                ratio=Spread.ratio(ours, plain), ratio_of="a NumPy pass's",
                 notes={"us_per_ask": round(per_ask.median * 1e6, 1), "ns_a_node": round(per_ask.median * 1e9 / nodes)},
             )
         )  # fmt: skip

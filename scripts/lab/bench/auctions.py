@@ -6,7 +6,6 @@ have ended that filled it.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -16,19 +15,18 @@ from dardis.dispatch.auction.programme import Auction, Merged, merged
 from dardis.dispatch.cp.decision_problem import Problem, Running, Waiting
 from dardis.dispatch.cp.first_answer import Machine
 from dardis.model.arrays import Bools
-from dardis.model.job import Job
 from dardis.model.platform import Platform
 from dardis.model.randomness import stream
 from dardis.solver.milp import LinearProgram, Search, maximise
 from dardis.solver.result import Result
 from dardis.workload import generate as workloads
+from dardis.workload.generate import MACHINES as NODES
 from dardis.workload.trace_jobs import to_jobs
-from scripts.lab.bench.rows import Row, own_peak
+from scripts.lab.bench.measure import Row, cpu_of
 from scripts.lab.kit.auction_printed import printed
-from scripts.lab.kit.command import ROOT
+from scripts.lab.kit.command import PLATFORMS
 from scripts.lab.kit.spread import Spread
 
-NODES = {"S": 128, "M": 256, "L": 1024}
 AGAINST = ("S", 20, 5)
 ALONE = (("M", 20, 5), ("L", 50, 2), ("L", 100, 1))
 """Machines, windows, and how many auctions."""
@@ -39,14 +37,15 @@ Programme = tuple[LinearProgram, Bools]
 
 def auctions_of(machine: str, window: int, count: int) -> list[Auction]:
     """So many, of windows of so many jobs with five bids each."""
-    platform = load_platform(ROOT / "launch" / "platforms" / f"auction-{NODES[machine]}.toml")
+    platform = load_platform(PLATFORMS / f"auction-{NODES[machine]}.toml")
     terms = Terms(window, 5, BidClasses.ALL, False, Alpha.EXACT, 1000, 10, 1)
     return [_auction(platform, machine, terms, seed) for seed in range(1, count + 1)]
 
 
 def _auction(platform: Platform, machine: str, terms: Terms, seed: int) -> Auction:
     trace = workloads.generate_auction(workloads.Auction("V", machine), seed)
-    waiting = [_waits(job.asked) for job in to_jobs(trace, platform).jobs[: 100 + terms.window]]
+    asked = [job.asked for job in to_jobs(trace, platform).jobs[: 100 + terms.window]]
+    waiting = [Waiting(job, job.walltime, {0: [0]} if job.requests else {}) for job in asked]
     first, rest = waiting[: -terms.window], waiting[-terms.window :]
     empty = Problem(platform, 0, (), tuple(first))
     plan = Machine(empty, first).put(range(len(first)))
@@ -60,16 +59,11 @@ def _auction(platform: Platform, machine: str, terms: Terms, seed: int) -> Aucti
     return auction_of(problem, range(len(rest)), terms)
 
 
-def _waits(job: Job) -> Waiting:
-    return Waiting(job, job.walltime, {0: [0]} if job.requests else {})
-
-
 def solved(auction: Auction, make: Callable[[Auction], Programme], nodes: int) -> tuple[Result, int, float]:
     """What comes of a programme, how many variables it has, and CPU seconds of making and solving it."""
-    begun = time.process_time()
-    program, whole = make(auction)
-    result, _ = maximise(program, whole, Search(nodes))
-    return result, len(whole), time.process_time() - begun
+    (program, whole), making_s = cpu_of(lambda: make(auction))
+    (result, _), solving_s = cpu_of(lambda: maximise(program, whole, Search(nodes)))
+    return result, len(whole), making_s + solving_s
 
 
 def ours(auction: Auction) -> Programme:
@@ -88,8 +82,8 @@ def auctions() -> list[Row]:
             both[name].append(solved(auction, make, SEARCHES[-1]))
     rows = [_row(AGAINST, f"{name}, {SEARCHES[-1]} nodes", runs) for name, runs in both.items()]
     mine, theirs = both.values()
-    times = [b / a for (*_, a), (*_, b) in zip(mine, theirs, strict=True)]
-    rows[0] = replace(rows[0], ratio=Spread.of(times), ratio_of="CPU time as printed / ours", goal=">= 20")
+    times = Spread.ratio([cpu_s for *_, cpu_s in theirs], [cpu_s for *_, cpu_s in mine])
+    rows[0] = replace(rows[0], ratio=times, ratio_of="CPU time as printed / ours", goal=">= 20")
     for which in ALONE:
         made = auctions_of(*which)
         for nodes in SEARCHES:
@@ -104,6 +98,5 @@ def _row(which: tuple[str, int, int], program: str, runs: Sequence[tuple[Result,
     gaps = [100 * result.gap for result, _, _ in runs if result.gap is not None]
     notes = {"variables": Spread.of([variables for _, variables, _ in runs]).median}
     notes |= {"gap_percent": round(Spread.of(gaps).median, 2), "largest_gap_percent": round(max(gaps), 2)}
-    peak = own_peak()
     spent = Spread.of([cpu_s for *_, cpu_s in runs])
-    return Row(f"auctions, {NODES[machine]} nodes x {window} jobs", program, window, spent, peak, notes=notes)
+    return Row(f"auctions, {NODES[machine]} nodes x {window} jobs", program, window, spent, notes=notes)

@@ -17,7 +17,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, Final
 
-from scripts.lab.bench.rows import Row
+from scripts.lab.bench.measure import Row
 from scripts.lab.kit.spread import Spread
 
 NO_OPS: Final = 400
@@ -131,12 +131,11 @@ def _no_ops(folder: Path, repeats: int) -> list[Row]:
     own = Spread.of([cpu / (repeats + 1)])
     rows = []
     for name in programs:
-        times = [theirs / ours for ours, theirs in zip(taken["ours"][1:], taken[name][1:], strict=True)]
         rates = {"ours_a_second": taken["ours"][1:], "theirs_a_second": taken[name][1:]}
         notes = {of: round(NO_OPS / Spread.of(seconds).median, 1) for of, seconds in rates.items()}
         rows.append(Row(
-            "an array of /bin/true", "dardis serve", NO_OPS, own, Spread.of([peak]), Spread.of(times),
-            f"jobs a second / those of {name}", goals[name], notes,
+            "an array of /bin/true", "dardis serve", NO_OPS, own, Spread.of([peak]),
+            Spread.ratio(*reversed(rates.values())), f"jobs a second / those of {name}", goals[name], notes,
         ))  # fmt: skip
     return rows
 

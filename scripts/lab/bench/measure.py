@@ -6,12 +6,18 @@ Promises that what is compared runs in turns (A B A B …), so that a busy machi
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
+from scripts.lab.kit.spread import Spread
+
+T = TypeVar("T")
 COST_OF = Path(__file__).with_name("cost_of.py")
 
 
@@ -45,6 +51,14 @@ def output_of(command: Sequence[str]) -> str:
     return done.stdout
 
 
+def cpu_of(work: Callable[[], T], times: int = 1) -> tuple[T, float]:
+    """What comes of some work that is done so often in this process, and the CPU seconds of all."""
+    begun = time.process_time()
+    for _ in range(times):
+        came = work()
+    return came, time.process_time() - begun
+
+
 def in_turns(commands: Mapping[str, Sequence[str]], repeats: int) -> dict[str, list[Cost]]:
     """Run all commands `repeats` times, in turns, and return every run's cost by the command's name."""
     costs: dict[str, list[Cost]] = {name: [] for name in commands}
@@ -53,3 +67,37 @@ def in_turns(commands: Mapping[str, Sequence[str]], repeats: int) -> dict[str, l
             costs[name].append(run_once(command))
             sys.stderr.write(f"turn {turn + 1}/{repeats}  {name}: {costs[name][-1].cpu_s:.2f} CPU s\n")
     return costs
+
+
+def own_peak() -> Spread:
+    """The memory of this process at its largest so far, MiB."""
+    return Spread.of([resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024])
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One program on one workload. `ratio` is named by `ratio_of`, taken turn by turn; `notes` are further figures."""
+
+    comparison: str
+    program: str
+    jobs: int
+    cpu_s: Spread
+    peak_mib: Spread = field(default_factory=own_peak)
+    ratio: Spread | None = None
+    ratio_of: str = ""
+    goal: str = ""
+    notes: dict[str, float] | None = None
+
+
+def row_of(
+    comparison: str, program: str, jobs: int, costs: Sequence[Cost], ratio: Spread | None = None, ratio_of: str = "",
+    goal: str = "", notes: dict[str, float] | None = None,
+) -> Row:  # fmt: skip
+    """Sum up the runs of a program."""
+    spent, peak = (Spread.of([getattr(cost, what) for cost in costs]) for what in ("cpu_s", "peak_mib"))
+    return Row(comparison, program, jobs, spent, peak, ratio, ratio_of, goal, notes)
+
+
+def over(above: Sequence[Cost], below: Sequence[Cost]) -> Spread:
+    """CPU time over CPU time, turn by turn."""
+    return Spread.ratio([cost.cpu_s for cost in above], [cost.cpu_s for cost in below])

@@ -11,8 +11,7 @@ import sys
 
 from dardis.registry import find_dispatcher
 from dardis.runs.kernel_warmup import warm_reach
-from scripts.lab.bench.measure import output_of
-from scripts.lab.bench.rows import Row
+from scripts.lab.bench.measure import Row, output_of
 from scripts.lab.kit.command import ROOT
 from scripts.lab.kit.spread import Spread
 
@@ -32,12 +31,12 @@ def over_ranks(repeats: int) -> list[Row]:
         command = [str(ROOT / "launch" / "mpirun"), "-n", str(ranks), sys.executable, "-m", MODULE, *arguments]
         taken: dict[str, list[float]] = json.loads(output_of(command))
         for name, (program, goal) in BESIDE.items():
-            times = [a / b for a, b in zip(taken["question"], taken[name], strict=True)]
             rows.append(
                 Row(
                     f"a question to {NODES} nodes on {ranks} ranks", f"arity {ARITY}, beside {program}", JOBS,
-                    Spread.of(taken["leaf"]), Spread.of(taken["peak_mib"]), Spread.of(times),
-                    f"time / that of {program}", goal if ranks == RANKS[-1] else "",
+                    Spread.of(taken["leaf"]), Spread.of(taken["peak_mib"]),
+                    Spread.ratio(taken["question"], taken[name]), f"time / that of {program}",
+                    goal if ranks == RANKS[-1] else "",
                     {**_in_ms("question", taken["question"]), **_in_ms("bare", taken[name]),
                      "relay_cpu_ms": round(Spread.of(taken["relay"]).median * 1e3, 3)},
                 )

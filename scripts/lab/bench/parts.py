@@ -22,18 +22,17 @@ from scripts.lab.bench.bare_easy import read_jobs
 from scripts.lab.bench.comparisons import JOBS, comparisons
 from scripts.lab.bench.from_python import from_python
 from scripts.lab.bench.live import live
-from scripts.lab.bench.measure import Cost, in_turns, output_of, run_once
+from scripts.lab.bench.measure import Cost, Row, in_turns, output_of, over, row_of, run_once
 from scripts.lab.bench.over_ranks import over_ranks
-from scripts.lab.bench.planning import planning
-from scripts.lab.bench.plans import plans
+from scripts.lab.bench.planning import planning, plans
 from scripts.lab.bench.rounds import rounds
-from scripts.lab.bench.rows import Row, over, row_of
-from scripts.lab.kit.command import ROOT
+from scripts.lab.kit.command import EURORA, EURORA_PLATFORM, equal_nodes
 from scripts.lab.kit.spread import Spread
+from scripts.lab.kit.thesis import TRACE
 
 PEERS = Path(__file__).parent
 ACCASIM = "accasim==1.1.3"
-HPC2N, KTH = "HPC2N-2002-2.2-cln.swf.gz", "KTH-SP2-1996.swf.gz"
+HPC2N, KTH, CURIE_2011 = "HPC2N-2002-2.2-cln.swf.gz", "KTH-SP2-1996.swf.gz", "CEA-Curie-2011-derived295k.swf.gz"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +81,11 @@ def prepare(
     """Write jobs (`limit`, `partition` choose them) and machine (nodes, cores of each), and compile what they need."""
     nodes, cores = machine
     jobs = read_jobs(bench.traces / source, nodes * cores, **choice)
-    bench.folder.mkdir(parents=True, exist_ok=True)
-    case = Case(name, bench.folder / f"{name}.swf", bench.folder / f"{name}.toml", len(jobs.submit), nodes, cores)
+    platform = equal_nodes(bench.folder, nodes, cores)
+    case = Case(name, bench.folder / f"{name}.swf", platform, len(jobs.submit), nodes, cores)
     with case.trace.open("w") as file:
         for number, (submit, runtime, estimate, width) in enumerate(zip(*jobs, strict=True), start=1):
             file.write(f"{number} {submit} -1 {runtime} {width} -1 -1 {width} {estimate} -1 1 {'-1 ' * 6}-1\n")
-    case.platform.write_text(
-        f'name = "{name}"\n[[nodes]]\ncount = {nodes}\nprefix = "n"\nresources = {{ cores = {cores} }}\n'
-    )
     run_once(case.dardis(100, dispatcher))
     return case
 
@@ -112,7 +108,7 @@ def beside(
 
 def against_bare_loop(bench: Bench) -> list[Row]:
     """Partition 4 of the Curie slice on 300 nodes of 32 cores, beside a bare loop over a core count."""
-    case = prepare(bench, "curie-partition-4", "CEA-Curie-2012-slice36k.swf.gz", (300, 32), partition=4)
+    case = prepare(bench, "curie-partition-4", TRACE, (300, 32), partition=4)
     pool = case.nodes * case.cores
     commands = {
         "bare FCFS loop": case.bare("fcfs", pool),
@@ -122,20 +118,9 @@ def against_bare_loop(bench: Bench) -> list[Row]:
     return beside(bench, case, commands, "CPU time / bare EASY loop's", "<= 13")
 
 
-def against_accasim(bench: Bench) -> list[Row]:
-    """The first 5,000 Curie jobs on 5,832 nodes of 16 cores, beside AccaSim."""
-    case = prepare(bench, "curie-5k", "CEA-Curie-2011-derived295k.swf.gz", (5832, 16), limit=5000)
-    return beside_accasim(bench, case, "fcfs", "dardis-throughput")
-
-
-def easy_against_accasim(bench: Bench) -> list[Row]:
-    """The same jobs and machine, both under EASY."""
-    case = prepare(bench, "curie-5k-easy", "CEA-Curie-2011-derived295k.swf.gz", (5832, 16), "easy", limit=5000)
-    return beside_accasim(bench, case, "easy", "easy")
-
-
-def beside_accasim(bench: Bench, case: Case, policy: str, dispatcher: str) -> list[Row]:
-    """AccaSim under a policy, and a dispatcher of DARDIS."""
+def beside_accasim(bench: Bench, name: str, policy: str, dispatcher: str) -> list[Row]:
+    """The first 5,000 Curie jobs on 5,832 nodes of 16 cores under a dispatcher, beside AccaSim under a policy."""
+    case = prepare(bench, name, CURIE_2011, (5832, 16), dispatcher, limit=5000)
     script = str(PEERS / "accasim_peer.py")
     peer = [str(_accasim_python()), script, policy, str(case.trace), str(case.nodes), str(case.cores)]
     commands = {f"AccaSim {policy.upper()}": peer, dispatcher: case.dardis(dispatcher=dispatcher)}
@@ -171,7 +156,7 @@ def late_beside_easy(bench: Bench) -> list[Row]:
 
 def kinds(bench: Bench) -> list[Row]:
     """The first 20,000 jobs of the Curie slice on 4,096 nodes of 16 cores: of 4 kinds, and each a kind of its own."""
-    source, rows = "CEA-Curie-2012-slice36k.swf.gz", []
+    source, rows = TRACE, []
     for name in ("easy", "dardis-throughput", "dardis-late"):
         few = prepare(bench, f"curie-20k-4096x16-{name}", source, (4096, 16), name, limit=20_000)
         many = replace(few, platform=few.platform.with_suffix(".kinds.toml"))
@@ -229,7 +214,7 @@ def replan_beside_easy(bench: Bench) -> list[Row]:
         "hpc2n-5k": (HPC2N, (120, 2), {}),
         "kth-5k": (KTH, (100, 1), {}),
         "blue-5k": ("SDSC-BLUE-2000-4.2-cln.swf.gz", (144, 8), {}),
-        "curie-partition-4-5k": ("CEA-Curie-2012-slice36k.swf.gz", (300, 32), {"partition": 4}),
+        "curie-partition-4-5k": (TRACE, (300, 32), {"partition": 4}),
     }
     rows = []
     for name, (source, machine, choice) in machines.items():
@@ -258,16 +243,14 @@ def constraint_solvers(bench: Bench) -> list[Row]:
 
     And the first 200 jobs of HPC2N without our own answers, over the same with them.
     """
-    bench.folder.mkdir(parents=True, exist_ok=True)
-    trace = Path(shutil.copy(bench.traces / "Eurora-2014.csv.gz", bench.folder))
-    eurora = Case("eurora", trace, bench.folder / "eurora.toml", 3000, 64, 16)
+    trace = Path(shutil.copy(bench.traces / EURORA, bench.folder))
+    eurora = Case("eurora", trace, EURORA_PLATFORM, 3000, 64, 16)
     cases = [
         (prepare(bench, "hpc2n-1k", HPC2N, (120, 2), "hcp19", limit=1000), "hcp19", 50),
         (prepare(bench, "kth-1k", KTH, (100, 1), "hcp19", limit=1000), "hcp19", 50),
         (eurora, "pcp19", 20),
         (eurora, "pcp20", 20),
     ]
-    eurora.platform.write_bytes((ROOT / "launch" / "platforms" / "eurora-2014.toml").read_bytes())
     rows = []
     for case, dispatcher, goal in cases:
         one = f"{dispatcher}, one job"
@@ -301,7 +284,7 @@ def full_traces(bench: Bench) -> list[Row]:
 
 def stress(bench: Bench) -> list[Row]:
     """The whole Curie slice, five times what 300 nodes can do: what a job costs as reservations pile up."""
-    case = prepare(bench, "curie-stress", "CEA-Curie-2012-slice36k.swf.gz", (300, 32))
+    case = prepare(bench, "curie-stress", TRACE, (300, 32))
     rows = []
     for jobs in bench.stress_jobs:
         name = f"dardis-throughput, first {jobs}"
@@ -353,8 +336,8 @@ PARTS: dict[str, Callable[[Bench], list[Row]]] = {
     "reports": reports,
     "replan": replan_beside_easy,
     "solvers": constraint_solvers,
-    "easy-accasim": easy_against_accasim,
-    "accasim": against_accasim,
+    "easy-accasim": lambda bench: beside_accasim(bench, "curie-5k-easy", "easy", "easy"),
+    "accasim": lambda bench: beside_accasim(bench, "curie-5k", "fcfs", "dardis-throughput"),
     "stress": stress,
     "python": lambda bench: from_python(bench.repeats),
     "asks": lambda bench: asks(bench.repeats),

@@ -1,17 +1,61 @@
-"""What a plan from its files to its report takes, and its check: whole commands, beside EASY over the same history."""
+"""What a plan from its files to its report takes, and what planning a made-up day brings beside multi-search."""
 
 from __future__ import annotations
 
 import sys
+import time
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-from scripts.lab.bench.measure import in_turns, run_once
-from scripts.lab.bench.rows import Row, over, row_of
-from scripts.lab.kit.command import ROOT
+from offline.planner.budget import Watch
+from offline.planner.day_planner import plan
+from offline.planner.searches import multi_search
+from scripts.lab.bench.measure import Row, cpu_of, in_turns, over, row_of, run_once
+from scripts.lab.kit.command import PLATFORMS, ROOT
+from scripts.lab.kit.spread import Spread
+from scripts.lab.kit.thesis import PARTITION, TRACE
 
-SLICE = "CEA-Curie-2012-slice36k.swf.gz"
-PARTITION_4, CURIE = 4, ROOT / "launch" / "platforms" / "curie-fat.toml"
+PLANNED = ((1000, 0.3, "flat"), (1000, 0.7, "tou"), (5000, 0.7, "tou"), (10_000, 0.7, "tou"), (10_000, 1.1, "flat"))
+"""Jobs, load and prices of the days; the machine has 300 nodes of 32 cores."""
+TIME_LIMIT_S = 60.0
+
+
+def plans(repeats: int) -> list[Row]:
+    """Two rows for each day; the ratio is of profits. Multi-search's time is in ours, which begins with it."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    day_problem = import_module("kit.plan_problems").day_problem
+    plan(day_problem(20, 4, 0.5, 1, cores=8))  # compiles what planning needs
+    rows = []
+    for jobs, load, prices in PLANNED:
+        problem = day_problem(jobs, 300, load, 1, prices=prices)
+        times: dict[str, list[float]] = {"multi-search": [], "ours": []}
+        for _ in range(repeats):
+            (multi, _), cpu_s = cpu_of(partial(multi_search, problem, Watch()))
+            times["multi-search"].append(cpu_s)
+            began = time.perf_counter()
+            planned, cpu_s = cpu_of(partial(plan, problem, time_limit=TIME_LIMIT_S))
+            times["ours"].append(cpu_s)
+            wall_s, best = time.perf_counter() - began, planned.best
+        name = f"plan, load {load}, {prices}"
+        notes = {
+            "profit_eur": round(best.profit, 2),
+            "wall_s": round(wall_s, 1),
+            "gain_percent": round(100 * (best.profit / multi.profit - 1), 3),
+        }
+        if best.bound is not None:
+            notes["gap_percent"] = round(100 * (best.bound / best.profit - 1), 3)
+        rows += [
+            Row(name, "multi-search", jobs, Spread.of(times["multi-search"]),
+                notes={"profit_eur": round(multi.profit, 2)}),
+            Row(name, f"ours ({best.stopped_by})", jobs, Spread.of(times["ours"]),
+                ratio=Spread.of([best.profit / multi.profit]), ratio_of="profit / multi-search's",
+                goal="> 1 within 60 s and 2 GiB", notes=notes),
+        ]  # fmt: skip
+    return rows
+
+
+CURIE = PLATFORMS / "curie-fat.toml"
 DAY, DAYS, JOBS = 12, 8, 10_000
 """The day of the slice; and, of the made-up history, its days and the jobs of each."""
 MOST_S = 60
@@ -80,7 +124,7 @@ def _made_up(folder: Path) -> Path:
 def _partition_4(dardis: str, traces: Path, folder: Path) -> Path:
     """The jobs of the partition, and weather and prices for its days."""
     path = folder / "partition-4.csv"
-    run_once([dardis, "trace", "convert", str(traces / SLICE), str(path), "--partition", str(PARTITION_4),
+    run_once([dardis, "trace", "convert", str(traces / TRACE), str(path), "--partition", PARTITION,
               "--platform", str(CURIE)])  # fmt: skip
     for name, column, low, high in (("weather", "temp_c", 12, 26), ("prices", "price_eur_per_kwh", 0.08, 0.2)):
         hours = range(-24, 24 * 40)

@@ -22,7 +22,7 @@ from dardis.task_manager.layout import layout_of
 from dardis.transport.local_transport import LocalHosts, Lockstep
 from dardis.turns.turn import talk
 from dardis.wire.effects import Deed
-from scripts.lab.bench.rows import Row, own_peak
+from scripts.lab.bench.measure import Row, cpu_of
 from scripts.lab.kit import busy_pool
 from scripts.lab.kit.busy_pool import BusyPool
 from scripts.lab.kit.spread import Spread
@@ -73,12 +73,8 @@ class Machine:
         """CPU seconds of reading every slot in use of the pool's arrays once."""
         profiles = self.pool.state.profiles
         used = int(profiles.tail[0])
-        begun = time.process_time()
-        profiles.time[:used].sum()
-        profiles.value[:used].sum()
-        profiles.head.sum()
-        profiles.size.sum()
-        return time.process_time() - begun
+        arrays = (profiles.time[:used], profiles.value[:used], profiles.head, profiles.size)
+        return cpu_of(lambda: [array.sum() for array in arrays])[1]
 
 
 def rounds(repeats: int) -> list[Row]:
@@ -103,21 +99,20 @@ def by_messages(repeats: int) -> list[Row]:
             full[name].append(many.rounds(reach, FULL_JOBS))
         at_few.append(few.rounds(sample, SAMPLED_JOBS))
         at_many.append(many.rounds(sample, SAMPLED_JOBS))
-    peak = own_peak()
     rows = [
         Row(
-            "rounds", f"{MANY} nodes, all asked, {name}", FULL_JOBS, Spread.of(taken), peak,
-            Spread.of([a / b for a, b in zip(taken, plain, strict=True)]), "CPU a job / a NumPy pass's",
-            "< 10, < 150 ns",
-            {"ns_a_node": round(Spread.of(taken).median * 1e9 / MANY, 1), "bytes_a_node": round(many.bytes_per_node)},
+            "rounds", f"{MANY} nodes, all asked, {name}", FULL_JOBS, Spread.of(taken), ratio=Spread.ratio(taken, plain),
+            ratio_of="CPU a job / a NumPy pass's", goal="< 10, < 150 ns",
+            notes={"ns_a_node": round(Spread.of(taken).median * 1e9 / MANY, 1),
+                   "bytes_a_node": round(many.bytes_per_node)},
         )
         for name, taken in full.items()
     ]  # fmt: skip
     rows.append(
         Row(
-            "rounds", f"{MANY} nodes, {SAMPLE} asked a unit", SAMPLED_JOBS, Spread.of(at_many), peak,
-            Spread.of([a / b for a, b in zip(at_many, at_few, strict=True)]), f"CPU a job / at {FEW} nodes", "<= 2",
-            {"us_a_job": round(Spread.of(at_many).median * 1e6)},
+            "rounds", f"{MANY} nodes, {SAMPLE} asked a unit", SAMPLED_JOBS, Spread.of(at_many),
+            ratio=Spread.ratio(at_many, at_few), ratio_of=f"CPU a job / at {FEW} nodes", goal="<= 2",
+            notes={"us_a_job": round(Spread.of(at_many).median * 1e6)},
         )
     )  # fmt: skip
     return rows
@@ -136,14 +131,14 @@ def in_one_call(repeats: int) -> list[Row]:
             cost = pools[nodes].cpu_of(ONE_CALL[name][0], ONE_CALL_JOBS)
             if turn:  # the first touches what has not been touched yet
                 costs.append(cost)
-    now, peak = next(iter(ONE_CALL)), own_peak()
+    now = next(iter(ONE_CALL))
     rows = []
     for (nodes, name), costs in taken.items():
         per_node = round(Spread.of(costs).median * 1e9 / nodes, 2)
-        row = Row("rounds", f"{nodes} nodes in one call, {name}", ONE_CALL_JOBS, Spread.of(costs), peak,
+        row = Row("rounds", f"{nodes} nodes in one call, {name}", ONE_CALL_JOBS, Spread.of(costs),
                   goal=f"<= {ONE_CALL[name][1]} ns", notes={"ns_a_node": per_node})  # fmt: skip
         if nodes == MOST:
-            times = Spread.of([a / b for a, b in zip(costs, taken[MANY, name], strict=True)])
+            times = Spread.ratio(costs, taken[MANY, name])
             goal = f"<= {MOST_TIMES}" if name == now else ""
             row = replace(row, ratio=times, ratio_of=f"CPU a job / at {MANY} nodes", goal=goal)
         rows.append(row)

@@ -10,33 +10,15 @@ from dardis.workload.csv_trace import write_table
 from dardis.workload.trace_reader import read_trace
 from scripts.lab.cp_2014 import paper
 from scripts.lab.cp_2014.batches import Batch, alike
+from scripts.lab.cp_2014.figures import contenders, load, recorded
 from scripts.lab.cp_2014.page import HEAD, Outcome, page, rows
 from scripts.lab.cp_2014.plots import draw
-from scripts.lab.cp_2014.runs import contenders, load, recorded
 from scripts.lab.kit.cache import Run, done, tell_missing
 from scripts.lab.kit.command import EURORA, EURORA_PLATFORM
 from scripts.lab.kit.options import parser_of, prepared
 from scripts.lab.kit.page import publish, write_csv
 
 MOST_PLACES: Final = 1500
-
-
-def options_of() -> argparse.Namespace:
-    """Read the command line."""
-    parser = parser_of("cp_2014", __doc__, EURORA, processes=None, limit="begin no run")
-    parser.add_argument("--batch", action="append", choices=[*paper.TABLE_3_6], help="only this; repeatable")
-    parser.add_argument("--only", action="append", metavar="LABEL", help="only this model or rule; repeatable")
-    parser.add_argument(
-        "--most-places", type=int, default=MOST_PLACES, help=f"the largest model, pairs of job and node ({MOST_PLACES})"
-    )
-    options = parser.parse_args()
-    if options.most_places < 0:
-        parser.error(f"--most-places {options.most_places}: expected at least 0")
-    known = {label for name in paper.TABLE_3_6 for label in contenders(name, options.most_places)}
-    for label in options.only or ():
-        if label not in known:
-            parser.error(f"--only {label!r}: expected one of {', '.join(sorted(known))}")
-    return prepared(parser, options)
 
 
 def all_runs(batches: list[Batch], options: argparse.Namespace) -> tuple[list[Outcome], int]:
@@ -63,7 +45,20 @@ def all_runs(batches: list[Batch], options: argparse.Namespace) -> tuple[list[Ou
 
 def main() -> int:
     """Print the page, and write it beside the runs."""
-    options = options_of()
+    parser = parser_of("cp_2014", __doc__, EURORA, processes=None, limit="begin no run")
+    parser.add_argument("--batch", action="append", choices=[*paper.TABLE_3_6], help="only this; repeatable")
+    parser.add_argument("--only", action="append", metavar="LABEL", help="only this model or rule; repeatable")
+    parser.add_argument(
+        "--most-places", type=int, default=MOST_PLACES, help=f"the largest model, pairs of job and node ({MOST_PLACES})"
+    )
+    options = parser.parse_args()
+    if options.most_places < 0:
+        parser.error(f"--most-places {options.most_places}: expected at least 0")
+    known = {label for name in paper.TABLE_3_6 for label in contenders(name, options.most_places)}
+    for label in options.only or ():
+        if label not in known:
+            parser.error(f"--only {label!r}: expected one of {', '.join(sorted(known))}")
+    options = prepared(parser, options)
     every = alike(read_trace(options.traces / EURORA))
     outcomes, missing = all_runs([one for one in every if not options.batch or one.name in options.batch], options)
     write_csv(options.out / "cp_2014.csv", HEAD, rows(outcomes))
@@ -73,7 +68,3 @@ def main() -> int:
     for violation in violations:
         sys.stderr.write(f"audit: {violation}\n")
     return max(tell_missing(missing), int(bool(violations)))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -8,9 +8,8 @@ from datetime import UTC, datetime
 
 from scripts.lab.cp_2014 import paper
 from scripts.lab.cp_2014.batches import FRAME_S, Batch, distance, made_of
-from scripts.lab.cp_2014.figures import QueueTimes, Use, queue_times, use
-from scripts.lab.cp_2014.runs import DELTAS, RULES, Done, label_of
-from scripts.lab.kit.page import NOTHING, markdown, table
+from scripts.lab.cp_2014.figures import DELTAS, RULES, Done, QueueTimes, Use, label_of, queue_times, use
+from scripts.lab.kit.page import NOTHING, beside, markdown, table
 
 Row = tuple[object, ...]
 
@@ -62,12 +61,15 @@ _WORK = (
 )
 
 
-def _pair(theirs: float | None, ours: float | None, form: str) -> list[str]:
-    return [NOTHING if value is None else form.format(value) for value in (theirs, ours)]
-
-
-def _twice(names: Sequence[str]) -> list[str]:
-    return [f"{name}: {whose}" for name in names for whose in ("thesis", "ours")]
+def _pairs(theirs: Sequence[float], ours: Sequence[float], forms: Sequence[str]) -> list[str]:
+    """Theirs and ours of each figure; those of whom nothing is known are empty."""
+    nothing: Sequence[float | None] = [None] * len(forms)
+    known = [of or nothing for of in (theirs, ours)]
+    return [
+        NOTHING if value is None else form.format(value)
+        for *pair, form in zip(*known, forms, strict=True)
+        for value in pair
+    ]
 
 
 def _batches(outcomes: Sequence[Outcome]) -> list[str]:
@@ -75,7 +77,7 @@ def _batches(outcomes: Sequence[Outcome]) -> list[str]:
     rows = []
     for place, name in enumerate(paper.MADE_OF):
         rows.append([name, *(f"{counts[place]:,}" for pair in found for counts in pair)])
-    return table(["jobs", *_twice([one.batch.name for one in outcomes])], rows)
+    return table(["jobs", *beside([one.batch.name for one in outcomes])], rows)
 
 
 def _frames(outcomes: Sequence[Outcome]) -> Iterator[str]:
@@ -93,28 +95,21 @@ def _frames(outcomes: Sequence[Outcome]) -> Iterator[str]:
 def _queue_times(of: Outcome) -> list[str]:
     rows = []
     for label in (*paper.MODELS, paper.PBS, *RULES):
-        theirs = paper.TABLE_3_4.get(label, (None,) * 4)
         ours = of.queue_times(label) if label in of.done else None
-        values = (None,) * 4 if ours is None else (ours.mean, *ours.parts)
-        row = [label]
-        for pair in zip(theirs, values, strict=True):
-            row += _pair(*pair, "{:,.2f}")
-        rows.append([*row, NOTHING if ours is None else f"{ours.in_frame:,.0f}"])
-    return table(["", *_twice(["all", *paper.QUEUES]), "all, until the frame ends"], rows)
+        values = () if ours is None else (ours.mean, *ours.parts)
+        cells = _pairs(paper.TABLE_3_4.get(label, ()), values, ["{:,.2f}"] * 4)
+        rows.append([label, *cells, NOTHING if ours is None else f"{ours.in_frame:,.0f}"])
+    return table(["", *beside(["all", *paper.QUEUES]), "all, until the frame ends"], rows)
 
 
 def _use(of: Outcome) -> list[str]:
     rows = []
     for label in (*paper.MODELS, paper.PBS, *RULES):
-        theirs = paper.TABLE_3_5.get(label, (None,) * 5)
         ours = of.use(label) if label in of.done else None
-        values = (None,) * 5 if ours is None else (ours.cores, ours.gpus, ours.mics, ours.share, ours.jobs)
-        row = [label]
-        for pair, form in zip(zip(theirs, values, strict=True), ("{:.1f}",) * 2 + ("{:.2f}", "{:.0f}", "{:.1f}"),
-                              strict=True):  # fmt: skip
-            row += _pair(*pair, form)
-        rows.append(row)
-    return table(["", *_twice(["cores", "GPUs", "MICs", "cores, %", "jobs"])], rows)
+        values = () if ours is None else (ours.cores, ours.gpus, ours.mics, ours.share, ours.jobs)
+        forms = ("{:.1f}", "{:.1f}", "{:.2f}", "{:.0f}", "{:.1f}")
+        rows.append([label, *_pairs(paper.TABLE_3_5.get(label, ()), values, forms)])
+    return table(["", *beside(["cores", "GPUs", "MICs", "cores, %", "jobs"])], rows)
 
 
 def _all(outcomes: Sequence[Outcome]) -> list[str]:

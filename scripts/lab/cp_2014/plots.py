@@ -12,9 +12,8 @@ from matplotlib.figure import Figure
 from dardis.report import chart
 from scripts.lab.cp_2014 import paper
 from scripts.lab.cp_2014.batches import FRAME_S
-from scripts.lab.cp_2014.figures import MACHINE_CORES, TIMES_EXPECTED, Curves, curves, times_expected
+from scripts.lab.cp_2014.figures import BY_QUEUE, MACHINE_CORES, TIMES_EXPECTED, Curves, curves, times_expected
 from scripts.lab.cp_2014.page import Outcome
-from scripts.lab.cp_2014.runs import BY_QUEUE
 from scripts.lab.kit.drawing import draw_bars, draw_legend, save
 
 if TYPE_CHECKING:

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from scripts.lab.kit.bars import draw_services
 from scripts.lab.kit.command import EURORA
 from scripts.lab.kit.compared import read_spec
-from scripts.lab.kit.constraint import PBS, claim_table, constraint_parser, decision_table, outcomes_of, service_table
+from scripts.lab.kit.constraint import (
+    ALL,
+    LONG,
+    MEDIUM,
+    PBS,
+    Outcome,
+    Service,
+    claim_table,
+    constraint_parser,
+    decision_table,
+    draw_services,
+    figures_of,
+    of_log,
+    outcomes_of,
+    service_table,
+)
 from scripts.lab.kit.options import prepared
 from scripts.lab.kit.page import NOTHING, markdown, publish, table
-from scripts.lab.kit.service import ALL, LONG, MEDIUM, Outcome, Service, figures_of, of_log
 
 PRINTED: Final = ("mean_ms", "total_s", "predicting_s", "intervals")
 
@@ -96,7 +108,3 @@ def main() -> int:
     draw(options.out, found, log)
     publish(options.out / "cp_2019.md", page(lead, found, log))
     return int(len(found) < asked)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -2,25 +2,89 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from dardis.config.platform_file import load_platform
 from dardis.model.arrays import Bools, Floats
+from dardis.report import chart
+from dardis.workload.trace import Trace
 from dardis.workload.trace_reader import read_trace
 from scripts.lab.cp_2020.instances import Instances, instances
-from scripts.lab.cp_2020.middle import Cut, middle
-from scripts.lab.cp_2020.plots import draw_ratios
-from scripts.lab.kit.bars import draw_services
 from scripts.lab.kit.command import EURORA, PLATFORMS, convert
 from scripts.lab.kit.compared import read_spec
-from scripts.lab.kit.constraint import PBS, claim_table, constraint_parser, decision_table, outcomes_of, service_table
+from scripts.lab.kit.constraint import (
+    ALL,
+    PBS,
+    Outcome,
+    Service,
+    claim_table,
+    constraint_parser,
+    decision_table,
+    draw_services,
+    figures_of,
+    of_log,
+    outcomes_of,
+    service_table,
+)
+from scripts.lab.kit.drawing import save, sheet
 from scripts.lab.kit.options import prepared
 from scripts.lab.kit.page import NOTHING, markdown, publish, table
-from scripts.lab.kit.service import ALL, Outcome, Service, figures_of, of_log
+
+
+def draw_ratios(out: Path, found: Mapping[str, Instances]) -> None:
+    """Write how many instances have at most so large a ratio, of variables and of time, by what is expected."""
+    with chart.style():
+        drawing, ((left, right),) = sheet(3.4, 1, 2)
+        for place, (expected, of) in enumerate(found.items()):
+            every = np.ones(len(of.asked), dtype=bool)
+            curves = ((left, of.variable_ratio, f"{expected}"), (right, of.cpu_ratio(every), f"{expected}, all"),
+                      (right, of.cpu_ratio(of.solved), f"{expected}, both asked the solver"))  # fmt: skip
+            for turn, (axes, values, label) in enumerate(curves):
+                look = chart.line_look(place + (2 if turn == 2 else 0)) | {"linewidth": 1.8}
+                shares = np.arange(1, len(values) + 1) / max(1, len(values))
+                axes.step(np.sort(values), shares, where="post", label=label, **look)
+        for axes, what in ((left, "variables"), (right, "CPU of the decision")):
+            axes.set_xscale("log")
+            axes.set_ylim(0, 1.01)
+            axes.axvline(1, color=chart.GREY, linewidth=0.8)
+            axes.set_xlabel(f"{what}: PCP'20 over PCP'19")
+            axes.legend(loc="best")
+        left.set_ylabel("share of instances, cumulative")
+        save(drawing, out)
+
+
+@dataclass(frozen=True)
+class Cut:
+    """So many jobs of a trace that fit a machine of so many cores, from the time of the first of them on."""
+
+    cores: int
+    since: int
+    """Of the first submission, s."""
+    jobs: int
+    load: float
+    """What they ask for over what the machine has, from the first to the last submission."""
+
+    def options(self, load: float) -> tuple[str, ...]:
+        """How `dardis trace convert` makes it, brought to another load."""
+        return (
+            f"--max-width={self.cores}", f"--from={self.since}", f"--jobs={self.jobs}", f"--load={load / self.load:.6f}"
+        )  # fmt: skip
+
+
+def middle(trace: Trace, cores: int, jobs: int) -> Cut:
+    """The middle jobs of those that fit; all that were submitted with the first of them as well."""
+    fits = np.flatnonzero(trace.procs <= cores)
+    first = int(trace.submit[fits[max(0, (len(fits) - jobs) // 2)]])
+    chosen = fits[trace.submit[fits] >= first][:jobs]
+    area = int((trace.procs[chosen] * trace.runtime[chosen]).sum())
+    span = int(trace.submit[chosen[-1]]) - first
+    return Cut(cores, first, len(chosen), area / (cores * span))
+
 
 EXPECTED: Final = ("D", "R")
 """What is expected of the jobs of the instances of figures 6 and 7."""
@@ -137,7 +201,3 @@ def main() -> int:
     lead = lead_of(cut, kit["load"], options.jobs, missing)
     publish(out / "cp_2020.md", page(lead, found[0], found[1], log, both))
     return int(missing > 0)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

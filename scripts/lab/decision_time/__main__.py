@@ -3,17 +3,53 @@
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from typing import Final
 
-from scripts.lab.decision_time.contenders import CONTENDERS
-from scripts.lab.decision_time.page import curves, headlines, page, write_figures
-from scripts.lab.decision_time.plots import draw
-from scripts.lab.decision_time.runs import in_turns
-from scripts.lab.decision_time.workloads import crowd, larger, whole
+from scripts.lab.decision_time.contenders import CONTENDERS, warm_all
+from scripts.lab.decision_time.page import Measured, Outcome, curves, draw, headlines, outcome, page, write_figures
+from scripts.lab.decision_time.workloads import Case, crowd, larger, whole
 from scripts.lab.kit.options import count, counts, parser_of, prepared
 from scripts.lab.kit.page import publish
 from scripts.lab.kit.thesis import PARTITION, TABLE_5_1, TRACE
+
+LONG_S: Final = 20.0
+"""A run that takes more CPU is not repeated."""
+
+
+def measured(case: Case, label: str) -> Outcome:
+    """Run once, in a process that has compiled everything."""
+    begun = time.process_time()
+    ledger = CONTENDERS[label].run(case)
+    return outcome(case, ledger, time.process_time() - begun)
+
+
+def in_turns(cases: Sequence[Case], only: Sequence[str], repeats: int, processes: int) -> list[Measured]:
+    """Run everybody on every case so often, in turns."""
+    runs: dict[tuple[int, str], list[Outcome]] = {
+        (place, label): []
+        for place, case in enumerate(cases)
+        for label, one in CONTENDERS.items()
+        if one.takes(case) and (not only or label in only)
+    }
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes, mp_context=context, initializer=warm_all) as pool:
+        for turn in range(repeats):
+            short = [key for key, done in runs.items() if not done or done[0].whole_run_s <= LONG_S]
+            asked = {key: pool.submit(measured, cases[key[0]], key[1]) for key in short}
+            for (place, label), future in asked.items():
+                runs[place, label].append(future.result())
+                spent = runs[place, label][-1].whole_run_s
+                sys.stderr.write(f"turn {turn + 1}/{repeats}  {cases[place].name}, {label}: {spent:.1f} CPU s\n")
+    return [
+        Measured(cases[place].name, label, cases[place].nodes, cases[place].counted, done)
+        for (place, label), done in runs.items()
+    ]
+
 
 SINCE_S: Final = 556 * 3600
 """The hour measured on larger machines begins so long after the first submission: full, about 20 wait, 15 come an hour.
@@ -36,8 +72,8 @@ def lead(options: argparse.Namespace) -> str:
     )
 
 
-def options_of() -> argparse.Namespace:
-    """Read the command line."""
+def main() -> int:
+    """Print the page, and write it beside table and plot."""
     parser = parser_of("decision_time", __doc__, TRACE, processes=2)
     parser.add_argument(
         "--nodes", type=counts, default=[300, 1000, 5000, 50_000], help="machines (300,1000,5000,50000)"
@@ -45,12 +81,7 @@ def options_of() -> argparse.Namespace:
     parser.add_argument("--stress-jobs", type=count, default=1000, help="first jobs of the whole slice (1000)")
     parser.add_argument("--repeats", type=count, default=3, help="turns (3)")
     parser.add_argument("--only", nargs="+", choices=list(CONTENDERS), default=[], help="only these")
-    return prepared(parser, parser.parse_args())
-
-
-def main() -> int:
-    """Print the page, and write it beside table and plot."""
-    options = options_of()
+    options = prepared(parser, parser.parse_args())
     path, out = options.traces / TRACE, options.out
     partition = whole(f"partition {PARTITION}", path, partition=PARTITION)
     stress = whole(f"whole slice, first {options.stress_jobs} jobs", path, most=options.stress_jobs)
@@ -65,7 +96,3 @@ def main() -> int:
     draw(out / "decision_time", curves(by_nodes), headlines(by_nodes))
     publish(out / "decision_time.md", text)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

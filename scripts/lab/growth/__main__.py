@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from scripts.lab.growth.fit import law_of, upper
 from scripts.lab.growth.plots import draw
-from scripts.lab.growth.points import KEPT, Point, curves_of, read, write
-from scripts.lab.growth.pools import over_nodes, over_reservations
-from scripts.lab.growth.queues import over_waiting
+from scripts.lab.growth.points import KEPT, Point, curves_of, law_of, read, upper, write
+from scripts.lab.growth.queues import over_nodes, over_reservations, over_waiting
 from scripts.lab.kit import busy_pool
 from scripts.lab.kit.command import ROOT
 from scripts.lab.kit.options import parser_of, prepared
@@ -82,7 +79,3 @@ def main() -> int:
         PICTURE.with_suffix(".png").write_bytes((out / "growth.png").read_bytes())
     publish(out / "growth.md", page(points))
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,4 +1,7 @@
-"""What a job costs by how many others wait: in a run where somebody comes whenever somebody has ended."""
+"""What a job costs by the nodes of a pool, by the reservations on each, and by how many others wait.
+
+Pools find and reserve in one call. Jobs wait in a run where somebody comes whenever somebody has ended.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +21,49 @@ from dardis.scale import experiment as load
 from dardis.sim.simulation import NO_HOSTS, Simulation
 from dardis.transport.local_transport import LocalHosts
 from scripts.lab.growth.points import Point
+from scripts.lab.kit import busy_pool
+from scripts.lab.kit.busy_pool import BusyPool
+
+OVER_NODES, OVER_RESERVATIONS = "nodes", "reservations a node"
+KINDS: Final = {
+    "starts now": busy_pool.NOW, "fits a gap": busy_pool.LATER, "fits no gap": busy_pool.LAST,
+}  # fmt: skip
+RESERVATIONS: Final = 4
+"""On each node, where nodes grow."""
+NODES: Final = 10_000
+"""Where reservations grow."""
+FEWEST, MOST = 5, 300
+"""Jobs that are placed in a turn."""
+LOOKED_AT: Final = 3_000_000
+"""Nodes of all jobs of a turn together, about."""
+
+
+def over_nodes(sizes: Sequence[int], turns: int) -> list[Point]:
+    """Points of each size of a pool."""
+    return [one for size in sizes for one in _points(OVER_NODES, size, size, RESERVATIONS, turns)]
+
+
+def over_reservations(sizes: Sequence[int], turns: int) -> list[Point]:
+    """Points of each number of reservations."""
+    return [one for size in sizes for one in _points(OVER_RESERVATIONS, size, NODES, size, turns)]
+
+
+def _points(over: str, size: int, nodes: int, reservations: int, turns: int) -> list[Point]:
+    """One of each kind of job; the first turn touches what nobody has touched yet, and does not count."""
+    pool = BusyPool(nodes, reservations)
+    count = min(max(FEWEST, LOOKED_AT // nodes // (1 + reservations // RESERVATIONS)), MOST)
+    costs: dict[str, list[float]] = {name: [] for name in KINDS}
+    for _ in range(turns + 1):
+        for name, ask in KINDS.items():
+            costs[name].append(pool.cpu_of(ask, count))
+    points = [Point.of(over, name, size, of[1:]) for name, of in costs.items()]
+    sys.stderr.write(f"{size} {over}: {', '.join(f'{one.what} {one.cost_us} µs' for one in points)}\n")
+    return points
+
 
 OVER: Final = "waiting jobs"
 DISPATCHERS: Final = ("dardis-throughput", "dardis-late", "easy")
-NODES: Final = 100
+MACHINE_NODES: Final = 100
 RUNNING: Final = 40
 """Jobs of ours that this machine holds, more or less."""
 SEED: Final = 1
@@ -50,7 +92,7 @@ def jobs_of(there: int, ends: int) -> list[Actual]:
 
 def simulation_of(name: str, jobs: list[Actual]) -> Simulation:
     """A run of these jobs under a dispatcher, whose kernels are compiled."""
-    dispatcher, platform, bounds = find_dispatcher(name), load.machine(NODES), even_bounds(NODES, 1)
+    dispatcher, platform, bounds = find_dispatcher(name), load.machine(MACHINE_NODES), even_bounds(MACHINE_NODES, 1)
     warm(dispatcher)
     hosts = NO_HOSTS
     if dispatcher.setup.asks_nodes:

@@ -51,15 +51,19 @@ def code_version() -> str:
     return digest.hexdigest()[:16]
 
 
-def kept_arrays(path: Path, make: Callable[[], Arrays]) -> Path:
-    """The file of a run's arrays, which are made and put there if it is not there; its name says what they hang on."""
+def kept_file(path: Path, write: Callable[[Path], object]) -> Path:
+    """A file, which is written if it is not there; what is interrupted leaves none."""
     if not path.is_file():
-        arrays = make()
         path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_suffix(".part.npz")
-        np.savez_compressed(draft, allow_pickle=False, **arrays)
+        draft = path.with_suffix(f".part{path.suffix}")
+        write(draft)
         draft.replace(path)
     return path
+
+
+def kept_arrays(path: Path, make: Callable[[], Arrays]) -> Path:
+    """The file of a run's arrays, which are made if it is not there; its name says what they hang on."""
+    return kept_file(path, lambda draft: np.savez_compressed(draft, allow_pickle=False, **make()))
 
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:

@@ -32,6 +32,17 @@ def publish(path: Path, text: str) -> None:
     sys.stdout.write(text)
 
 
+def read_csv(path: Path) -> list[dict[str, str]]:
+    """The rows of a table, by the names in its head."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def beside(names: Iterable[str], theirs: str = "thesis") -> list[str]:
+    """The head of a table that has two columns of each figure."""
+    return [f"{name}: {whose}" for name in names for whose in (theirs, "ours")]
+
+
 def write_csv(path: Path, head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Write a table of figures."""
     with path.open("w", encoding="utf-8", newline="") as file:

@@ -7,8 +7,6 @@ through `dardis compare`, so that what is interrupted goes on where it stopped.
 from __future__ import annotations
 
 import argparse
-import csv
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -20,12 +18,11 @@ from scripts.lab.kit.cache import done as kept
 from scripts.lab.kit.command import convert
 from scripts.lab.kit.compared import Comparison, Dispatchers, read_spec
 from scripts.lab.kit.options import parser_of, prepared
-from scripts.lab.kit.page import publish, write_csv
+from scripts.lab.kit.page import publish, read_csv, write_csv
 from scripts.lab.late.cases import SOURCES, WALLTIMES, Case, cases
-from scripts.lab.late.loads import PATIENT as EASY
-from scripts.lab.late.loads import TO_BEAT as SJBF
-from scripts.lab.late.loads import Asked, ratios, run_of, waits_by_width
-from scripts.lab.late.plots import ALL_WORK, Ages, draw_frontier, draw_who_pays
+from scripts.lab.late.table import ALL_WORK, Ages, Asked, draw_frontier, draw_who_pays, ratios, run_of, waits_by_width
+from scripts.lab.late.table import PATIENT as EASY
+from scripts.lab.late.table import TO_BEAT as SJBF
 from scripts.lab.late.table import table as table_of_loads
 
 SPEC: Final = read_spec(__file__)
@@ -182,11 +179,5 @@ def as_they_are(options: argparse.Namespace, out: Path) -> int:
     chosen = {name: case for name, case in chosen.items() if not options.only or name in options.only}
     comparison = comparison_of(out, options.traces, chosen)
     status = comparison.run(options.processes)
-    with (comparison.path / "compare.csv").open(newline="") as file:
-        text = table(list(csv.DictReader(file)), list(chosen))
-    publish(out / "late.md", text)
+    publish(out / "late.md", table(read_csv(comparison.path / "compare.csv"), list(chosen)))
     return status or 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

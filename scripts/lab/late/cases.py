@@ -19,6 +19,7 @@ from dardis.workload.trace import Trace
 from dardis.workload.trace_jobs import in_units
 from dardis.workload.trace_reader import read_trace
 from dardis.workload.transform import offered_load, resubmitted, with_load
+from scripts.lab.kit.cache import kept_file
 from scripts.lab.kit.command import DARDIS, EURORA_PLATFORM, PLATFORMS, equal_nodes, run_quietly
 
 FIRST: Final = 10_000
@@ -97,20 +98,19 @@ class Case:
     def trace(self, traces: Path, out: Path) -> Path:
         """Its jobs in a file, which is made if it is not there."""
         path = out / "traces" / (self.name.replace(", ", "_").replace(" ", "-") + ".csv")
-        if not path.is_file():
-            source = SOURCES[self.source]
-            platform = load_platform(source.platform(out))
-            made = read_trace(_cut(source, self.whole, traces, out))
-            if self.walltimes != "stated":
-                made = with_walltimes(made, self.walltimes)
-            if self.load is not None:
-                made = with_load(made, platform, self.load)
-            if self.shaken:
-                made = shaken(made, self.shaken)
-            draft = path.with_suffix(".part.csv")
-            write_table(in_units(made, platform, None), draft)
-            draft.replace(path)
-        return path
+        return kept_file(path, lambda draft: self._write(draft, traces, out))
+
+    def _write(self, path: Path, traces: Path, out: Path) -> None:
+        source = SOURCES[self.source]
+        platform = load_platform(source.platform(out))
+        made = read_trace(_cut(source, self.whole, traces, out))
+        if self.walltimes != "stated":
+            made = with_walltimes(made, self.walltimes)
+        if self.load is not None:
+            made = with_load(made, platform, self.load)
+        if self.shaken:
+            made = shaken(made, self.shaken)
+        write_table(in_units(made, platform, None), path)
 
     def load_there(self, traces: Path, out: Path) -> float:
         """What `dardis trace info` prints of it."""
@@ -151,15 +151,10 @@ def shaken(trace: Trace, seed: int) -> Trace:
 def _cut(source: Source, whole: bool, traces: Path, out: Path) -> Path:
     """The jobs as they were."""
     path = out / "traces" / (source.name.replace(" ", "-") + ("" if whole else "-10k") + "-cut.csv")
-    if not path.is_file():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        count = () if whole else ("--jobs", f"{FIRST}")
-        draft = path.with_suffix(".part.csv")
-        if source.file:
-            platform = ("--platform", str(source.platform(out)))
-            asked = ("convert", str(traces / source.file), str(draft), *source.cut, *count, *platform)
-        else:
-            asked = ("generate", "rivals", str(draft), *count, "--seed", source.name.split()[-1])
-        run_quietly(*DARDIS, "trace", *asked, "--force")
-        draft.replace(path)
-    return path
+    count = () if whole else ("--jobs", f"{FIRST}")
+    of: tuple[str, ...] = ("generate", "rivals")
+    more: tuple[str, ...] = ("--seed", source.name.split()[-1])
+    if source.file:
+        of, more = ("convert", str(traces / source.file)), (*source.cut, "--platform", str(source.platform(out)))
+    command = (*DARDIS, "trace", *of)
+    return kept_file(path, lambda draft: run_quietly(*command, str(draft), *count, *more, "--force"))

@@ -171,7 +171,3 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, help="the first so many alone")
     parser.add_argument("--seed", type=int, default=1, help="of the kills")
     return parser.parse_args()
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -91,7 +91,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sys.stdout.write(f"{table(outcomes)}\n{time.monotonic() - began:.0f} s, {cpu_s():.0f} s of CPU time\n")
     verdicts = {outcome.verdict for outcome in outcomes}
     return 2 if Verdict.UNKNOWN in verdicts else int(Verdict.SURVIVED in verdicts)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

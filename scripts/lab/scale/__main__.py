@@ -113,7 +113,3 @@ def main() -> int:
             sys.stderr.write(f"scale: {error}\n")
             return error.exit_status
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -16,8 +16,7 @@ from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedC
 
 from scripts.lab.kit.command import SHARED
 from scripts.lab.schedule_digests.cases import Case, all_cases
-from scripts.lab.schedule_digests.kept import KEPT, Found, difference, read_kept, write_kept
-from scripts.lab.schedule_digests.play import dardis, told
+from scripts.lab.schedule_digests.play import KEPT, Found, dardis, difference, read_kept, told, write_kept
 from scripts.lab.schedule_digests.sites import GENERATED, RECORDED, prepare
 
 
@@ -84,7 +83,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
     lines = [*(f"{title}: {what}" for title, what in wrong.items()), f"{len(cases)} cases, {len(wrong)} changed"]
     sys.stdout.write("\n".join(lines) + "\n")
     return 1 if wrong else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -10,16 +10,8 @@ from scripts.lab.schedule_digests.sites import GENERATED, RECORDED, Site, platfo
 DISTRIBUTED = ("dardis-throughput", "dardis-profile", "dardis-balance", "dardis-conservative", "dardis-late")
 CENTRAL = ("easy", "easy order=sjbf", "conservative", "rules-fcfs", "pbs-fifo", "pbs-walltime")
 PLANNING = (
-    "replan",
-    "replan solver=on",
-    "pcp14",
-    "pcp19",
-    "hcp19",
-    "pcp20",
-    "cp-eurora",
-    "portfolio light=0",
-    "aucsched",
-)
+    "replan", "replan solver=on", "pcp14", "pcp19", "hcp19", "pcp20", "cp-eurora", "portfolio light=0", "aucsched",
+)  # fmt: skip
 FEW_PLANNED = 100
 """They run at the generated site alone: a solver takes its time, and another version of it may answer otherwise."""
 RANKS = (1, 2, 4)

@@ -1,4 +1,4 @@
-"""Runs cases: a `dardis` command each, in this process or over ranks, in a folder that sites have prepared."""
+"""Runs cases, a `dardis` command each, in this process or over ranks; and tells how they differ from what is kept."""
 
 from __future__ import annotations
 
@@ -7,13 +7,52 @@ import hashlib
 import io
 import json
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from dardis.cli.main import run
 from scripts.lab.kit.command import DARDIS, ROOT
+from scripts.lab.kit.page import read_csv, write_csv
 from scripts.lab.schedule_digests.cases import PLAN_FILES, Case
-from scripts.lab.schedule_digests.kept import Found
+
+KEPT = Path(__file__).with_name("kept.csv")
+COLUMNS = ("case", "digest", "messages", "renegotiations")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The digest of a schedule, or of a plan's files (which have no messages)."""
+
+    digest: str
+    messages: int = 0
+    renegotiations: int = 0
+
+
+def read_kept(path: Path = KEPT) -> dict[str, Found]:
+    """What is kept, by the names of the cases."""
+    return {
+        row["case"]: Found(row["digest"], int(row["messages"]), int(row["renegotiations"])) for row in read_csv(path)
+    }
+
+
+def write_kept(kept: Mapping[str, Found], path: Path = KEPT) -> None:
+    """Write what is to be kept."""
+    write_csv(path, COLUMNS, ((name, *astuple(one)) for name, one in kept.items()))
+
+
+def difference(found: Found, kept: Found | None) -> str | None:
+    """In words what has changed; None if nothing has."""
+    if kept is None:
+        return "is not kept"
+    if found.digest != kept.digest:
+        return f"digest {found.digest[:16]}, kept is {kept.digest[:16]}"
+    changed = [
+        f"{name} {getattr(found, name):,}, kept is {getattr(kept, name):,}"
+        for name in COLUMNS[2:]
+        if getattr(found, name) != getattr(kept, name)
+    ]
+    return "; ".join(changed) or None
 
 
 class CommandError(Exception):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -11,10 +10,8 @@ from scripts.lab.kit.command import EURORA, SHARED
 from scripts.lab.kit.options import count, counts, parser_of, prepared
 from scripts.lab.kit.page import publish
 from scripts.lab.thesis_4 import paper
-from scripts.lab.thesis_4.cases import HETEROGENEITY, TESTS, Test, generated, recorded
-from scripts.lab.thesis_4.days import Day, days_of
-from scripts.lab.thesis_4.page import Outcome, page
-from scripts.lab.thesis_4.plots import draw
+from scripts.lab.thesis_4.cases import HETEROGENEITY, TESTS, Day, Test, days_of, generated, recorded
+from scripts.lab.thesis_4.page import Outcome, draw, page
 
 
 def main() -> int:
@@ -47,7 +44,3 @@ def main() -> int:
     title = f"Seeds {seeds} of the generated workloads; the first {options.jobs:,} jobs of Eurora-2014."
     publish(out / "thesis_4.md", page(found, outcomes(kinds), by_day, title))
     return tell_missing(len(asked) - len(known))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,4 +1,4 @@
-"""What is run: the thesis's three tests, its test 0, and the days of Eurora-2014; each run is kept in a folder."""
+"""What is run, each in a folder that is kept: the thesis's three tests, its test 0, and Eurora-2014 with its days."""
 
 from __future__ import annotations
 
@@ -6,10 +6,45 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
+from dardis.metrics.jobs_csv import read_jobs
+from dardis.model.resources import CORES
 from dardis.workload.trace_reader import read_trace
-from scripts.lab.kit.cache import Run
+from scripts.lab.kit.cache import Run, kept_file
 from scripts.lab.kit.command import DARDIS, EURORA_PLATFORM, PLATFORMS, run_quietly
 from scripts.lab.thesis_4 import paper
+
+DAY_S: Final = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """A day from the first submission on: jobs submitted, their mean wait over the queue's longest, cores in use."""
+
+    jobs: int
+    weighted_wait: float
+    cores: float
+
+
+def days_of(path: Path) -> list[Day]:
+    """By day, up to the last on which somebody was submitted."""
+    schedule = read_jobs(path)
+    ran = schedule.ran
+    first = int(schedule.submit.min())
+    longest = np.array([paper.LONGEST_WAITS_S.get(queue, paper.OTHERS_S) for queue in schedule.queue])[ran]
+    submit, start, finish = schedule.submit[ran] - first, schedule.start[ran] - first, schedule.finish[ran] - first
+    cores = (schedule.units * schedule.request[:, schedule.kinds.index(CORES)])[ran]
+    weighted = (start - submit) / longest
+    found = []
+    for day in range(int(submit.max()) // DAY_S + 1):
+        begin, end = day * DAY_S, (day + 1) * DAY_S
+        inside = (submit >= begin) & (submit < end)
+        runs = np.maximum(np.minimum(finish, end) - np.maximum(start, begin), 0)
+        wait = float(weighted[inside].mean()) if inside.any() else 0.0
+        found.append(Day(int(inside.sum()), wait, float((runs * cores).sum()) / DAY_S))
+    return found
+
 
 KINDS: Final = (1, 2, 3, 4, 6)
 
@@ -26,12 +61,10 @@ class Test:
     def trace(self, out: Path, seed: int) -> Path:
         """Its jobs, drawn if they are not there."""
         path = out / "traces" / f"eurora-{self.nodes}-{self.jobs}-{self.kinds}-{seed}.csv"
-        if not path.is_file():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            sizes = ("--jobs", self.jobs, "--nodes", self.nodes, "--kinds", self.kinds, "--seed", seed)
-            wanted = ("eurora", str(path), *map(str, sizes), "--begin", "2014-12-01")
-            run_quietly(*DARDIS, "trace", "generate", *wanted)
-        return path
+        sizes = ("--jobs", self.jobs, "--nodes", self.nodes, "--kinds", self.kinds, "--seed", seed)
+        wanted = (*map(str, sizes), "--begin", "2014-12-01")
+        command = (*DARDIS, "trace", "generate", "eurora")
+        return kept_file(path, lambda draft: run_quietly(*command, str(draft), *wanted))
 
 
 TESTS: Final = (Test("4.13", 4, 99), Test("4.14", 65, 330), Test("4.15", 65, 700))

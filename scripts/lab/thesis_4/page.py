@@ -1,16 +1,18 @@
-"""Writes the thesis's tables and figures of chapter 4 with ours beside them."""
+"""Writes the thesis's tables and figures of chapter 4 with ours beside them, and draws gains over PBSFifo."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from scripts.lab.kit.page import NOTHING, markdown, table
+from dardis.report import chart
+from scripts.lab.kit.drawing import draw_bars, draw_legend, save, sheet
+from scripts.lab.kit.page import NOTHING, beside, markdown, table
 from scripts.lab.thesis_4 import paper
-from scripts.lab.thesis_4.cases import Test
-from scripts.lab.thesis_4.days import Day
+from scripts.lab.thesis_4.cases import Day, Test
 
 Metrics = Mapping[str, Any]
 KEYS = (
@@ -71,8 +73,7 @@ def _measures(of: Outcome) -> list[str]:
         for value, found in zip(printed, of.measures(dispatcher), strict=True):
             row += [NOTHING if value is None else f"{value:,.6g}", f"{found:.3g}" if found < 10 else f"{found:,.0f}"]
         rows.append(row)
-    head = [f"{name}: {whose}" for name in paper.MEASURES for whose in ("thesis", "ours")]
-    return table(["", *head], rows)
+    return table(["", *beside(paper.MEASURES)], rows)
 
 
 def gain(of: Outcome, dispatcher: str, place: int) -> tuple[float | None, float]:
@@ -97,8 +98,7 @@ def _gains(tests: Sequence[Outcome]) -> list[str]:
                 else:
                     row += [NOTHING, NOTHING]
             rows.append(row)
-    head = [f"{of.test.jobs} jobs: {whose}" for of in tests for whose in ("thesis", "ours")]
-    return table(["", "", *head], rows, left=2)
+    return table(["", "", *beside(f"{of.test.jobs} jobs" for of in tests)], rows, left=2)
 
 
 def _kinds(kinds: Sequence[Outcome]) -> list[str]:
@@ -143,3 +143,33 @@ def _days(days: Mapping[str, Sequence[Day]]) -> list[str]:
         rows.append(row)
     head = [cell for name in days for cell in (f"`{name}`: wait", "cores")]
     return table(["day", "jobs", *head], rows)
+
+
+SHOWN = ("WQT", "AQ", "NL", "TR", "WT")
+
+
+def draw(out: Path, tests: Sequence[Outcome]) -> None:
+    """Write the figure, a panel a measure; nothing where somebody has not been run."""
+    if not all({*paper.OPPONENTS} <= {*of.dispatchers} for of in tests):
+        return
+    who = (paper.WALLTIME, paper.MODEL)
+    looks = [(chart.CYCLE[place], hatch) for place in (0, 1) for hatch in ("///", "")]
+    with chart.style():
+        drawing, rows = sheet(7.0, 3, 2)
+        panels = [axes for row in rows for axes in row]
+        for name, axes in zip(SHOWN, panels, strict=False):
+            place = paper.MEASURES.index(name)
+            pairs = {dispatcher: [gain(of, dispatcher, place) for of in tests] for dispatcher in who}
+            groups = [
+                (f"{dispatcher}, {whose}", [pair[side] or 0.0 for pair in pairs[dispatcher]])
+                for dispatcher in who
+                for side, whose in enumerate(("thesis", "ours"))
+            ]
+            draw_bars(axes, groups, looks)
+            axes.set_title(name)
+            axes.set_xticks(range(len(tests)), [f"{of.test.jobs} jobs" for of in tests])
+            axes.set_ylabel("gain over pbs-fifo, %")
+        for axes in panels[len(SHOWN) :]:
+            axes.set_visible(False)
+        draw_legend(drawing, panels[0], 2)
+        save(drawing, out / "gains")

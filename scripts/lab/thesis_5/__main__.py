@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Final
 
@@ -13,8 +12,7 @@ from scripts.lab.kit.compared import Comparison, read_spec
 from scripts.lab.kit.options import count, decimal, parser_of, prepared
 from scripts.lab.kit.page import publish, write_csv
 from scripts.lab.kit.thesis import CORES_A_NODE, DAY_H, NODES, PARTITION, TRACE, UNIT_CORES
-from scripts.lab.thesis_5.page import page
-from scripts.lab.thesis_5.results import outcome_of
+from scripts.lab.thesis_5.page import outcome_of, page
 
 CORES: Final = NODES * CORES_A_NODE
 FITTING, STRESS = f"partition {PARTITION}", "whole slice"
@@ -52,8 +50,8 @@ def lead_of(case: str, options: argparse.Namespace, asked: int, found: int) -> s
     )
 
 
-def options_of() -> argparse.Namespace:
-    """Read the command line."""
+def main() -> int:
+    """Print the page, and write it beside the runs."""
     parser = parser_of("thesis_5", __doc__, TRACE, processes=None, limit="stop")
     parser.set_defaults(out=None)
     parser.add_argument("--stress", action="store_true", help="the whole slice, five times too much for the machine")
@@ -64,12 +62,7 @@ def options_of() -> argparse.Namespace:
     parser.add_argument("--only", action="append", metavar="LABEL", help="only this dispatcher; repeatable")
     options = parser.parse_args()
     options.out = options.out or ROOT / "out" / ("thesis_5-stress" if options.stress else "thesis_5")
-    return prepared(parser, options)
-
-
-def main() -> int:
-    """Print the page, and write it beside the runs."""
-    options, spec = options_of(), read_spec(__file__)
+    options, spec = prepared(parser, options), read_spec(__file__)
     case, out = STRESS if options.stress else FITTING, options.out
     cut = () if options.stress else ("--partition", PARTITION)
     trace = convert(options.traces / TRACE, out / "trace.swf", *cut)
@@ -83,7 +76,3 @@ def main() -> int:
     lead = lead_of(case, options, len(asked), len(found))
     publish(out / "thesis_5.md", page(TITLES[case], lead, found, list(asked), CORES))
     return int(len(found) < len(asked))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

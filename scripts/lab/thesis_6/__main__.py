@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -17,23 +15,11 @@ from scripts.lab.thesis_6.class_tree import DayRecords, learn_classes
 from scripts.lab.thesis_6.figures import Found, records, slope_pue
 from scripts.lab.thesis_6.page import page
 from scripts.lab.thesis_6.plots import draw
-from scripts.lab.thesis_6.roll import Rolled
-from scripts.lab.thesis_6.runs import Part, parts, planned, rules
+from scripts.lab.thesis_6.runs import Part, Rolled, parts, planned, rules
 from scripts.lab.thesis_6.searches import DELAY, FULL, QUICK, SEARCHES
 
 _HEAD: Final = ("workload", "scenario", "income", "schedule", "day", "figure", "value")
 _Row = tuple[str, str, str, str, str, str, float]
-
-
-def options_of() -> argparse.Namespace:
-    """Read the command line."""
-    parser = parser_of("thesis_6", __doc__, f"traces/{TRACE}", data=True, processes=None)
-    parser.add_argument(
-        "--full", action="store_true",
-        help="hours instead of minutes: more of each search, the solver's in every scenario, and the first days of the "
-        "whole slice",
-    )  # fmt: skip
-    return prepared(parser, parser.parse_args())
 
 
 def all_plans(
@@ -82,7 +68,13 @@ def write_rows(path: Path, all_found: Sequence[Found]) -> None:
 
 def main() -> int:
     """Print the page, and write it beside the plans."""
-    options = options_of()
+    parser = parser_of("thesis_6", __doc__, f"traces/{TRACE}", data=True, processes=None)
+    parser.add_argument(
+        "--full", action="store_true",
+        help="hours instead of minutes: more of each search, the solver's in every scenario, and the first days of the "
+        "whole slice",
+    )  # fmt: skip
+    options = prepared(parser, parser.parse_args())
     workloads = (LOW, HIGH, SLICE) if options.full else (LOW, HIGH)
     out = options.out
     for workload in workloads:
@@ -99,7 +91,3 @@ def main() -> int:
     text = page(all_found, FULL if options.full else QUICK, tree, days)
     publish(out / "thesis_6.md", text)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -71,6 +71,11 @@ class Scenario:
         """How tables call it."""
         return f"{self.plant} {self.season.name}"
 
+    @property
+    def cooling(self) -> Cooling:
+        """The plant, built for the thesis's machine."""
+        return find_cooling(self.plant)
+
 
 SCENARIOS: Final = tuple(Scenario(plant, season) for plant, season in product(("air", "hybrid"), (SUMMER, WINTER)))
 
@@ -125,11 +130,6 @@ class Case:
             request = tuple(amounts[kind] for kind in platform.kinds)
             jobs.append(replace(job, asked=replace(job.asked, request=request)))
         return platform, jobs
-
-
-def cooling_of(scenario: Scenario) -> Cooling:
-    """The plant, built for the thesis's machine."""
-    return find_cooling(scenario.plant)
 
 
 def _platform(more: str = "") -> Platform:

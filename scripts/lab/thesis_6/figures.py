@@ -14,9 +14,9 @@ from dardis.power.account import Account, Work, account
 from dardis.power.conditions import Tariff
 from dardis.power.node_power import MachinePower
 from offline.site.calendar import DAY_S
-from scripts.lab.thesis_6.cases import CORE_W, INCOMES, SCENARIOS, Case, Scenario, cooling_of
+from scripts.lab.thesis_6.cases import CORE_W, INCOMES, SCENARIOS, Case, Scenario
 from scripts.lab.thesis_6.class_tree import DayRecords, day_above_slope, slope_change
-from scripts.lab.thesis_6.roll import Rolled
+from scripts.lab.thesis_6.runs import Rolled
 
 STRICT = "strict"
 """Ends the names of the rules that stand still at the first job that can't start."""
@@ -92,7 +92,7 @@ class Found:
 
     def days(self, name: str, scenario: Scenario) -> Days:
         """Figures of each day until the last end."""
-        case, start, cooling = self.case, self.start(name, scenario), cooling_of(scenario)
+        case, start, cooling = self.case, self.start(name, scenario), scenario.cooling
         count = -(-(self._last_end(start) - case.first) // DAY_S)
         whole = self._account(start, scenario, "cheap", case.first + count * DAY_S)
         used = self._used(start)
@@ -110,6 +110,12 @@ class Found:
             ))  # fmt: skip
         return Days(*np.array(rows, dtype=np.float64).T)
 
+    def gain(self, name: str, scenario: Scenario, price: str, *, strict: bool = False) -> float:
+        """Profit until the last submission over that of the best rule, %."""
+        best = self.best_rule(scenario, price, strict=strict)
+        base, own = (self.cell(one, scenario, price).profit for one in (best, name))
+        return 100 * (own / base - 1)
+
     def _last_end(self, start: Ints) -> int:
         return int((start + self.case.told.duration).max())
 
@@ -122,14 +128,14 @@ class Found:
         work = Work(start, start + told.duration, case.cores, case.cores * told.core_w, income)
         machine = MachinePower.of_platform(case.platform)
         conditions = case.conditions(scenario, case.first, end)
-        return account(work, Downtime.none(), machine, conditions, cooling_of(scenario), Tariff())
+        return account(work, Downtime.none(), machine, conditions, scenario.cooling, Tariff())
 
 
 def slope_pue(scenario: Scenario, case: Case) -> tuple[float, float]:
     """IT power (W) and PUE of the slope change of the scenario's day."""
     conditions = case.conditions(scenario, case.first, case.first + DAY_S)
     most_w = case.platform.cores * CORE_W[1]
-    return slope_change(cooling_of(scenario), conditions.temp_c, np.diff(conditions.edges), most_w)
+    return slope_change(scenario.cooling, conditions.temp_c, np.diff(conditions.edges), most_w)
 
 
 def records(all_found: Sequence[Found], search: str) -> DayRecords:

@@ -3,17 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 import numpy as np
 
 from scripts.lab.kit.page import markdown, table
-from scripts.lab.thesis_6 import paper
 from scripts.lab.thesis_6.cases import CORE_W, INCOMES, SCENARIOS, Scenario
 from scripts.lab.thesis_6.class_tree import CLASSES, THESIS_ACCURACY, ClassTree, DayRecords
 from scripts.lab.thesis_6.figures import Found, slope_pue
-from scripts.lab.thesis_6.searches import BY_SOLVER, DEFAULT, DELAY, OURS, SEARCHES, Bounds
+from scripts.lab.thesis_6.searches import BY_SOLVER, DEFAULT, DELAY, MULTI, OURS, RELAXATION, SEARCHES, Bounds
 
-SEARCH_COLUMNS = tuple(SEARCHES)
+COLUMNS: Final = (DEFAULT, MULTI, DELAY, RELAXATION)
+"""Table 6.2's first columns; its last two are the best rule-based set-up's and the slope change."""
+TABLE_6_2: Final = {
+    ("air", "summer", "high", "cheap"): (1.43419, 1.43407, 1.43355, 1.43406, 1.43451, 1.43497),
+    ("air", "summer", "high", "expensive"): (1.43417, 1.43401, 1.43377, 1.43402, 1.43451, 1.43497),
+    ("air", "summer", "low", "cheap"): (1.41417, 1.41603, 1.41022, 1.41603, 1.41701, 1.43497),
+    ("air", "summer", "low", "expensive"): (1.41397, 1.41626, 1.41049, 1.41586, 1.41701, 1.43497),
+    ("air", "winter", "high", "cheap"): (1.10795, 1.11268, 1.11254, 1.11280, 1.11295, 1.11726),
+    ("air", "winter", "high", "expensive"): (1.10784, 1.11261, 1.11253, 1.11259, 1.11295, 1.11726),
+    ("air", "winter", "low", "cheap"): (1.09427, 1.09530, 1.09388, 1.09514, 1.09478, 1.11726),
+    ("air", "winter", "low", "expensive"): (1.09453, 1.09590, 1.09413, 1.09560, 1.09478, 1.11726),
+    ("hybrid", "summer", "high", "cheap"): (1.08863, 1.09222, 1.09222, 1.09221, 1.09207, 1.08727),
+    ("hybrid", "summer", "high", "expensive"): (1.08839, 1.09218, 1.09242, 1.09218, 1.09207, 1.08727),
+    ("hybrid", "summer", "low", "cheap"): (1.07419, 1.07535, 1.07353, 1.07535, 1.07513, 1.08727),
+    ("hybrid", "summer", "low", "expensive"): (1.07464, 1.07544, 1.07345, 1.07536, 1.07513, 1.08727),
+    ("hybrid", "winter", "high", "cheap"): (1.00306, 1.00323, 1.00319, 1.00323, 1.00317, 1.00302),
+    ("hybrid", "winter", "high", "expensive"): (1.00306, 1.00327, 1.00326, 1.00327, 1.00317, 1.00302),
+    ("hybrid", "winter", "low", "cheap"): (1.00279, 1.00280, 1.00277, 1.00280, 1.00284, 1.00302),
+    ("hybrid", "winter", "low", "expensive"): (1.00278, 1.00290, 1.00284, 1.00289, 1.00286, 1.00302),
+}
+"""By plant, season, workload and income."""
+BEST_RULE, SLOPE = 4, 5
+"""Columns of the table."""
+
+GAINS: Final = {"high": "+7.6 to +8.1 %", "low": "“no significant improvement”"}
+"""Section 6.8.3, figures 6.2 and 6.3: its own searches over the best rule-based set-up."""
+DEFAULT_GAIN: Final = {"high": "−11.8 to −11.9 %", "low": "–"}
+RULE: Final = "hybrid cooling and last day's use > 0.8482 → maximise the use; otherwise → optimise the cooling"
+"""Figure 6.5, by its text."""
+RECORDS: Final = 538
 
 
 def page(all_found: Sequence[Found], bounds: Bounds, tree: ClassTree, records: DayRecords) -> str:
@@ -90,16 +119,13 @@ def _gains(found: Found) -> list[str]:
     rows = []
     for scenario in SCENARIOS:
         for price in INCOMES:
-            best, strict = (found.best_rule(scenario, price, strict=only) for only in (False, True))
-            base, low = (found.cell(name, scenario, price).profit for name in (best, strict))
-            profits = [found.cell(search, scenario, price).profit for search in SEARCH_COLUMNS]
+            best = found.best_rule(scenario, price)
             rows.append([
-                f"{scenario.name}, {price}", f"`{best}`", f"{base:,.0f}",
-                *(f"{100 * (profit / base - 1):+.2f}" for profit in profits),
-                f"{100 * (found.cell(DELAY, scenario, price).profit / low - 1):+.2f}",
-                f"{100 * (found.cell(OURS, scenario, price).profit / low - 1):+.2f}",
+                f"{scenario.name}, {price}", f"`{best}`", f"{found.cell(best, scenario, price).profit:,.0f}",
+                *(f"{found.gain(search, scenario, price):+.2f}" for search in SEARCHES),
+                *(f"{found.gain(search, scenario, price, strict=True):+.2f}" for search in (DELAY, OURS)),
             ])  # fmt: skip
-    head = ["scenario", "best rule-based set-up", "its profit, EUR", *(f"{name}, %" for name in SEARCH_COLUMNS),
+    head = ["scenario", "best rule-based set-up", "its profit, EUR", *(f"{name}, %" for name in SEARCHES),
             "delay search over the best strict rule, %", "ours over it, %"]  # fmt: skip
     return table(head, rows, left=2)
 
@@ -111,7 +137,7 @@ def _gains_text(found: Found) -> Iterator[str]:
     best = found.best_rule(scenario, "cheap")
     use, most = found.use(best, scenario), found.most_use()
     yield (
-        f"Thesis: its searches {paper.GAINS[theirs]}, ILOG's default {paper.DEFAULT_GAIN[theirs]}. `{best}` uses "
+        f"Thesis: its searches {GAINS[theirs]}, ILOG's default {DEFAULT_GAIN[theirs]}. `{best}` uses "
         f"{100 * use:.2f} % of the core-hours until the last submission and nothing can use more than "
         f"{100 * most:.2f} %: no plan has more than {100 * (most / use - 1):.2f} % more core-hours."
     )
@@ -127,7 +153,7 @@ def _gains_text(found: Found) -> Iterator[str]:
         "Core-hours until the last submission, % of the machine's (first scenario): "
         + ", ".join(f"`{rule}` {100 * found.use(rule, scenario):.2f}" for rule in found.rules)
         + "; "
-        + ", ".join(f"{search} {100 * found.use(search, scenario):.2f}" for search in SEARCH_COLUMNS)
+        + ", ".join(f"{search} {100 * found.use(search, scenario):.2f}" for search in SEARCHES)
         + "."
     )
 
@@ -146,28 +172,28 @@ def _makespans(all_found: Sequence[Found]) -> list[str]:
     for found in all_found:
         for scenario in SCENARIOS:
             best = found.best_rule(scenario, "cheap")
-            names = (best, *SEARCH_COLUMNS)
+            names = (best, *SEARCHES)
             makespans = (f"{found.makespan_d(name, scenario):.2f}" for name in names)
             rows.append([f"{found.case.workload.name}, {scenario.name}", *makespans])
-    return table(["load, scenario", "best rule-based set-up", *SEARCH_COLUMNS], rows)
+    return table(["load, scenario", "best rule-based set-up", *SEARCHES], rows)
 
 
 def _pues(all_found: Sequence[Found]) -> list[str]:
     rows = []
     by_name = {found.case.workload.name: found for found in all_found}
-    for (plant, season, load, price), theirs in paper.TABLE_6_2.items():
+    for (plant, season, load, price), theirs in TABLE_6_2.items():
         if load not in by_name:
             continue
         found = by_name[load]
         scenario = _scenario(plant, season)
         row = [f"{scenario.name}, {load}, {price}"]
-        for name, value in zip((*paper.COLUMNS, found.best_rule(scenario, price)), theirs, strict=False):
+        for name, value in zip((*COLUMNS, found.best_rule(scenario, price)), theirs, strict=False):
             row += [f"{value:.5f}", f"{found.cell(name, scenario, price).pue:.5f}"]
         row.append(f"{found.cell(OURS, scenario, price).pue:.5f}")
-        row += [f"{theirs[paper.SLOPE]:.5f}", f"{slope_pue(scenario, found.case)[1]:.5f}"]
+        row += [f"{theirs[SLOPE]:.5f}", f"{slope_pue(scenario, found.case)[1]:.5f}"]
         rows.append(row)
     head = ["scenario"]
-    for name in (*paper.COLUMNS, "best rule"):
+    for name in (*COLUMNS, "best rule"):
         head += [f"{name}: thesis", "ours"]
     return table([*head, "our search", "slope change: thesis", "ours"], rows)
 
@@ -177,7 +203,7 @@ def _scenario(plant: str, season: str) -> Scenario:
 
 
 def _tree(tree: ClassTree, records: DayRecords) -> Iterator[str]:
-    yield f"Thesis: {paper.RULE}; {100 * THESIS_ACCURACY:.2f} % of {paper.RECORDS} days right, fitted on all of them."
+    yield f"Thesis: {RULE}; {100 * THESIS_ACCURACY:.2f} % of {RECORDS} days right, fitted on all of them."
     yield ""
     yield f"Ours, from {tree.days} days of delay search's plans (both loads, all four scenarios):"
     yield ""

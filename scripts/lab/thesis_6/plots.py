@@ -45,13 +45,7 @@ def _gains(found: Found) -> Figure:
     cells = [(scenario, price) for scenario in SCENARIOS for price in INCOMES]
     panels = []
     for strict in (False, True):
-        bars = []
-        for search in SEARCHES:
-            gains = []
-            for scenario, price in cells:
-                base = found.cell(found.best_rule(scenario, price, strict=strict), scenario, price).profit
-                gains.append(100 * (found.cell(search, scenario, price).profit / base - 1))
-            bars.append((search, gains))
+        bars = [(search, [found.gain(search, *cell, strict=strict) for cell in cells]) for search in SEARCHES]
         title = "" if strict else f"profit until the last submission, {found.case.workload.name} load"
         panels.append((title, f"% over the best\n{'strict rule' if strict else 'of the six rules'}", bars))
     names = [f"{scenario.plant}\n{scenario.season.name}\n{price}" for scenario, price in cells]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,22 +10,25 @@ from typing import Final
 from scripts.lab.kit.cache import in_processes
 from scripts.lab.kit.options import parser_of, prepared
 from scripts.lab.kit.page import publish, write_csv
-from scripts.lab.thesis_7.cases import PRICES, TRACE, WEATHER, WORKLOADS, Files, Workload, prepare
 from scripts.lab.thesis_7.figures import Found, found, rows
 from scripts.lab.thesis_7.page import page
 from scripts.lab.thesis_7.plots import draw
-from scripts.lab.thesis_7.runs import DISPATCHERS, OPPONENTS, Runs, load, simulate
+from scripts.lab.thesis_7.runs import (
+    DISPATCHERS,
+    OPPONENTS,
+    PRICES,
+    TRACE,
+    WEATHER,
+    WORKLOADS,
+    Files,
+    Runs,
+    Workload,
+    load,
+    prepare,
+    simulate,
+)
 
 _FAMILIES: Final = (*DISPATCHERS, OPPONENTS)
-
-
-def options_of() -> argparse.Namespace:
-    """Read the command line."""
-    parser = parser_of("thesis_7", __doc__, TRACE, WEATHER, PRICES, data=True, processes=None)
-    parser.add_argument(
-        "--workload", action="append", choices=[workload.name for workload in WORKLOADS], help="only this; repeatable"
-    )
-    return prepared(parser, parser.parse_args())
 
 
 def all_runs(files: Files, workloads: Sequence[Workload], processes: int | None) -> dict[Workload, Runs]:
@@ -47,7 +49,11 @@ def write_rows(path: Path, all_found: Sequence[Found]) -> None:
 
 def main() -> int:
     """Print the page, and write it beside the runs."""
-    options = options_of()
+    parser = parser_of("thesis_7", __doc__, TRACE, WEATHER, PRICES, data=True, processes=None)
+    parser.add_argument(
+        "--workload", action="append", choices=[workload.name for workload in WORKLOADS], help="only this; repeatable"
+    )
+    options = prepared(parser, parser.parse_args())
     chosen = tuple(one for one in WORKLOADS if not options.workload or one.name in options.workload)
     files = Files(options.data, options.out)
     prepare(files, chosen)
@@ -60,7 +66,3 @@ def main() -> int:
     for violation in (violation for of in all_found for violation in of.violations):
         sys.stderr.write(f"audit: {violation}\n")
     return 1 if any(of.violations for of in all_found) else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

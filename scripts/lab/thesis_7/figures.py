@@ -16,16 +16,22 @@ from offline.onoff.spans import clairvoyant
 from offline.planner.searches import rule_setups
 from offline.site.calendar import DAY_S
 from offline.site.site_inputs import Site
-from scripts.lab.thesis_7.cases import SCENARIOS, Files, Scenario, Workload, counted_days, in_scenario, site_of
 from scripts.lab.thesis_7.runs import (
     ALL_ON,
     DISPATCHERS,
     EASY,
     OPPONENTS,
+    SCENARIOS,
     SHIFTED,
     SPARES,
+    Files,
     Run,
     Runs,
+    Scenario,
+    Workload,
+    counted_days,
+    in_scenario,
+    site_of,
     switchings,
     violations,
 )

@@ -10,32 +10,17 @@ import numpy as np
 
 from dardis.report import chart
 from scripts.lab.kit.drawing import bar_figure, draw_legend, save
-from scripts.lab.thesis_7.cases import SCENARIOS
 from scripts.lab.thesis_7.figures import Found, Key, Service
-from scripts.lab.thesis_7.runs import (
-    ALL_ON,
-    EASY,
-    LATE,
-    OFFSET_50,
-    OFFSET_70,
-    OPPONENTS,
-    SAME_NODES,
-    SPARES,
-    TEN,
-    THROUGHPUT,
-)
+from scripts.lab.thesis_7.page import KEYS
+from scripts.lab.thesis_7.runs import ALL_ON, EASY, LATE, OPPONENTS, SAME_NODES, SCENARIOS, SPARES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BARS: tuple[tuple[str, Key], ...] = (
-    ("DARDIS100", (THROUGHPUT, ALL_ON)),
-    ("DARDIS70", (THROUGHPUT, OFFSET_70)),
-    ("DARDIS50", (THROUGHPUT, OFFSET_50)),
-    ("throughput, learned spares", (THROUGHPUT, SPARES)),
-    ("late, all on", (LATE, ALL_ON)),
-    ("late, learned spares", (LATE, SPARES)),
-)
+    *((label, KEYS[label]) for label in ("DARDIS100", "DARDIS70", "DARDIS50", "throughput, learned spares")),
+    ("late, all on", (LATE, ALL_ON)), ("late, learned spares", (LATE, SPARES)),
+)  # fmt: skip
 LOOKS = ((chart.CYCLE[0], ""), (chart.CYCLE[5], ""), (chart.CYCLE[2], ""), (chart.CYCLE[1], "//"),
          (chart.GREY, ""), (chart.CYCLE[3], "\\\\"))  # fmt: skip
 """Colour and hatching of each: hatched is ours, with the learned spares."""
@@ -63,9 +48,8 @@ def _profits(all_found: Sequence[Found], *, end: bool) -> Figure:
 
 
 def _shares(all_found: Sequence[Found]) -> Figure:
-    shown = ((*BARS[1][:1], (THROUGHPUT, OFFSET_70)), ("DARDIS50", (THROUGHPUT, OFFSET_50)),
-            ("throughput, ten spares", (THROUGHPUT, TEN)), ("throughput, learned spares", (THROUGHPUT, SPARES)),
-            ("same nodes, learned spares", (SAME_NODES, SPARES)), ("late, learned spares", (LATE, SPARES)))  # fmt: skip
+    shown = (*BARS[1:3], ("throughput, ten spares", KEYS["throughput, ten spares"]), BARS[3],
+             ("same nodes, learned spares", (SAME_NODES, SPARES)), BARS[5])  # fmt: skip
     looks = (LOOKS[1], LOOKS[2], (chart.CYCLE[4], ""), LOOKS[3], (chart.CYCLE[0], "//"), LOOKS[5])
     panels = []
     for found in all_found:

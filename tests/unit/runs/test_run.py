@@ -177,7 +177,7 @@ def test_every_dispatcher_ends_every_job(central, name):
     assert [number for number, start in starts.items() if start == NO_TIME] == [6]
 
 
-READS_SETTINGS = """from dardis.comparison import whole
+READS_SETTINGS = """from dardis.comparison import comparison_run
 from dardis.registry import find_dispatcher
 for name in ('easy', 'rules-fcfs', 'dardis-throughput', 'dardis-late'): find_dispatcher(name)"""
 SAYS_HELP = "from dardis.cli.main import run\nrun(['--help'])"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from scripts.lab.aucsched import __main__ as command
-from scripts.lab.aucsched import cases, figures, kept, paper
+from scripts.lab.aucsched import cases, figures
 from scripts.lab.aucsched import page as pages
 
 PRINTED = sorted((Path(__file__).parents[4] / "shared" / "seeds").glob("001_*.txt"))
@@ -31,19 +31,19 @@ def test_typed_in_utilisations_are_theoretical_over_real_runtimes_but_where_the_
     """Within the roundings of all three; a mean of ratios is no ratio of means, so a point more is allowed."""
     odd = {
         (number, name, who)
-        for number, rows in paper.TABLES.items()
+        for number, rows in figures.TABLES.items()
         for name, row in rows.items()
         for who, of in row.items()
         if abs(100 * of.theoretical_h / of.runtime_h - of.utilisation) > 1.6
     }
-    assert odd == {("6", "I.1", paper.AUCSCHED), ("6", "I.1", paper.BACKFILLING)}
+    assert odd == {("6", "I.1", figures.AUCSCHED), ("6", "I.1", figures.BACKFILLING)}
 
 
 @pytest.mark.skipif(not PRINTED, reason="the paper is not at hand")
 def test_all_that_was_typed_in_stands_in_the_paper():
     """Numbers alone, in their order, whatever stands between them."""
     text = PRINTED[0].read_text(encoding="utf-8")
-    for number, rows in paper.TABLES.items():
+    for number, rows in figures.TABLES.items():
         body = text.split(f"\nTable {number}: Results" if number != "8" else "\nTable 8: Additional")[1]
         lines = [line for line in body.splitlines() if re.search(r"\t(AUCSCHED|AUCSCHEd|SLURM/BF)\t", line)]
         typed = [of for both in rows.values() for of in both.values()]
@@ -52,7 +52,7 @@ def test_all_that_was_typed_in_stands_in_the_paper():
             assert found == list(of[1:]), line
         heads = [line.split("\t")[:3] for line in lines if line[0] != "\t"][: len(rows)]
         assert [(name, float(theoretical)) for name, _, theoretical in heads] == [
-            (name, of[paper.AUCSCHED].theoretical_h) for name, of in rows.items()
+            (name, of[figures.AUCSCHED].theoretical_h) for name, of in rows.items()
         ]
 
 
@@ -107,16 +107,16 @@ def test_changes_are_of_means_over_cases(found):
     changes = next(line for line in pages.page(found, 4).splitlines() if line.startswith("| 5 (S) | 15 |"))
     assert changes.split(" | ")[3::2] == ["+0.0", "-50.0", "-50.0", "-50.0", "-50.0 |"]
     # Fragmentation of versions 1 and 2 of table 5, as typed in.
-    theirs = [both for name, both in paper.TABLES["5"].items() if not name.endswith(".3")]
-    sums = [sum(both[who].fragmentation for both in theirs) for who in (paper.AUCSCHED, paper.BACKFILLING)]
+    theirs = [both for name, both in figures.TABLES["5"].items() if not name.endswith(".3")]
+    sums = [sum(both[who].fragmentation for both in theirs) for who in (figures.AUCSCHED, figures.BACKFILLING)]
     assert changes.split(" | ")[8] == f"{100 * (sums[0] / sums[1] - 1):+.1f}"
 
 
 def test_what_is_kept_comes_of_a_run_as_it_is_today(tmp_path):
     (one,) = (run for case, label, seed, run in cases.asked_runs({"5": [1]}, 4, tmp_path)
               if (case.name, label) == ("I.1", cases.EASY))  # fmt: skip
-    figures = kept.read_kept()[one.name]
+    kept = figures.read_kept()[one.name]
     metrics = one.metrics(tmp_path)
-    assert {name: metrics[name] for name in figures if name != "decision_cpu_s"} == {
-        name: value for name, value in figures.items() if name != "decision_cpu_s"
+    assert {name: metrics[name] for name in kept if name != "decision_cpu_s"} == {
+        name: value for name, value in kept.items() if name != "decision_cpu_s"
     }

@@ -10,21 +10,21 @@ from dardis.registry import find_dispatcher
 from scripts.lab.cp_2019 import __main__ as kit_2019
 from scripts.lab.cp_2020 import __main__ as kit_2020
 from scripts.lab.cp_2020 import instances
-from scripts.lab.kit import claims, service
+from scripts.lab.kit import claims, constraint
 from scripts.lab.kit.compared import read_spec
-from scripts.lab.kit.service import CPU, CPU_A_DECISION, VARIABLES
+from scripts.lab.kit.constraint import CPU, CPU_A_DECISION, VARIABLES
 
 
 def test_services_are_of_classes_by_how_long_jobs_run():
     wait = np.array([0, 10, 3600, 40_000])
     run = np.array([0, 3599, 3600, 18_000])
-    found = service.services(wait, run)
+    found = constraint.services(wait, run)
     assert {name: one.jobs for name, one in found.items()} == {"all": 4, "short": 2, "medium": 1, "long": 1}
     # A run of 0 s counts as 1 s: slowdowns 1 and 3609 / 3599.
     assert found["short"].slowdown.mean == pytest.approx((1 + 3609 / 3599) / 2)
-    assert found["medium"].slowdown == service.Scatter(2.0, 0.0)
+    assert found["medium"].slowdown == constraint.Scatter(2.0, 0.0)
     assert found["all"].wait.deviation == pytest.approx(np.std([0, 10, 3600, 40_000]))
-    assert str(service.Scatter(1234.4, 0.1234)) == "1,234 ± 0.123"
+    assert str(constraint.Scatter(1234.4, 0.1234)) == "1,234 ± 0.123"
 
 
 @pytest.mark.parametrize(("own", "verdict"), [(60, "yes"), (70, "in part"), (99.5, "no"), (120, "no")])
@@ -77,10 +77,10 @@ def some_instances(*models):
 
 
 def outcome(slowdown=2.0, mean_ms=1.0, variables=100.0):
-    served = service.Service(3, service.Scatter(slowdown, 1.0), service.Scatter(60.0, 5.0))
+    served = constraint.Service(3, constraint.Scatter(slowdown, 1.0), constraint.Scatter(60.0, 5.0))
     metrics = {"expected_mae_s": 600.0, "expected_under_share": 0.1, "expected_over_share": 0.9}
-    decisions = service.Decisions(7, mean_ms, mean_ms, 0.5, problems=2, variables=variables)
-    return service.Outcome({"all": served, "medium": served}, decisions, metrics)
+    decisions = constraint.Decisions(7, mean_ms, mean_ms, 0.5, problems=2, variables=variables)
+    return constraint.Outcome({"all": served, "medium": served}, decisions, metrics)
 
 
 def test_the_page_of_2019_has_theirs_beside_ours():

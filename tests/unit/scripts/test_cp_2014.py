@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dardis.workload.csv_trace import read_table
-from scripts.lab.cp_2014 import batches, figures, page, paper, runs
+from scripts.lab.cp_2014 import batches, figures, page, paper
 
 ROOT = Path(__file__).resolve().parents[3]
 BEGIN = 36000
@@ -37,7 +37,7 @@ def batch(trace):
 
 def done_of(starts, batch):
     start = np.array(starts)
-    return runs.Done(start, start + batch.trace.runtime, {})
+    return figures.Done(start, start + batch.trace.runtime, {})
 
 
 def test_a_batch_has_who_ran_who_waited_and_who_came(batch):
@@ -77,8 +77,8 @@ def test_queue_times_are_means_of_all_and_their_parts(batch):
 
 def test_a_page_shows_what_there_is(batch):
     metrics = dict(zip(page.SOLVER, (9, 5, 3, 2, 0.125, 1.25), strict=True))
-    at_once = runs.Done(batch.trace.submit, batch.trace.submit + 60, metrics)
-    outcome = page.Outcome(batch, {paper.PBS: runs.recorded(batch), paper.BEST: at_once})
+    at_once = figures.Done(batch.trace.submit, batch.trace.submit + 60, metrics)
+    outcome = page.Outcome(batch, {paper.PBS: figures.recorded(batch), paper.BEST: at_once})
     text = page.page([outcome], 1500)
     # Waits of 1,000, 3,000 and 0 s.
     assert "| PBS | 6,840.81 | 1,333.33 | 17.34 | 333.33 | 2,825.05 | 0.00 | 3,600.40 | 1,000.00 | 1,333 |" in text
@@ -94,7 +94,7 @@ def test_a_small_run_writes_the_page_and_is_kept(tmp_path):
     jobs = [f"{n},{400 * n},3000,3600,{1 + n % 40},16,{n % 2},0,{60 * (n % 3)},{queues[n % 3]}" for n in range(1, 81)]
     (tmp_path / "Eurora-2014.csv.gz").write_text("\n".join([HEADER, *jobs]) + "\n", encoding="utf-8")
     command = [
-        sys.executable, "-m", "scripts.lab.cp_2014", f"--traces={tmp_path}", f"--out={tmp_path / 'out'}",
+        sys.executable, "-m", "scripts.lab", "cp_2014", f"--traces={tmp_path}", f"--out={tmp_path / 'out'}",
         "--batch=BATCH2", "--processes=1",
     ]  # fmt: skip
     first = subprocess.run([*command, "--only=EASY"], check=True, capture_output=True, text=True, cwd=ROOT)

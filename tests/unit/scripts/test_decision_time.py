@@ -17,7 +17,7 @@ from dardis.model.step_function import StepFunction
 from dardis.model.target import DesiredProfile
 from dardis.sim.simulation import Simulation
 from dardis.turns import CentralTurns
-from scripts.lab.decision_time import contenders, figures, plain_rules, timed, workloads
+from scripts.lab.decision_time import contenders, page, plain_rules, workloads
 
 ROOT = Path(__file__).resolve().parents[3]
 HOUR_S = 3600
@@ -69,12 +69,12 @@ def test_every_job_is_decided_for_once_and_then_by_what_ends():
     case = workloads.Case("six", PLATFORM, desired(), some_jobs(6))
     for label in (contenders.DARDIS, contenders.EASY):
         ledger = contenders.CONTENDERS[label].run(case)
-        came = [one for one in ledger.decisions if one.why is timed.Why.SUBMIT]
+        came = [one for one in ledger.decisions if one.why is contenders.Why.SUBMIT]
         assert all(one.dispatching > 0 for one in came)
         if label == contenders.DARDIS:
             assert len(came) == len(case.jobs)
             assert all(one.scheduling > 0 for one in came)
-            assert sum(one.why is timed.Why.END for one in ledger.decisions) == len(case.jobs)
+            assert sum(one.why is contenders.Why.END for one in ledger.decisions) == len(case.jobs)
 
 
 def test_a_larger_machine_has_as_much_of_everything():
@@ -111,7 +111,7 @@ def test_a_larger_machine_has_as_much_of_everything():
     ],
 )
 def test_curves_cross_where_their_ratio_is_one(theirs, where):
-    assert figures.crossings(CURVE, theirs) == pytest.approx(where)
+    assert page.crossings(CURVE, theirs) == pytest.approx(where)
 
 
 def swf_line(number: int, submit: int) -> str:
@@ -125,7 +125,7 @@ def test_a_small_run_writes_page_table_and_plot(tmp_path):
     (tmp_path / "CEA-Curie-2012-slice36k.swf.gz").write_text("\n".join(jobs) + "\n", encoding="utf-8")
     out = tmp_path / "out"
     command = [
-        sys.executable, "-m", "scripts.lab.decision_time", f"--traces={tmp_path}", f"--out={out}", "--nodes=300,900",
+        sys.executable, "-m", "scripts.lab", "decision_time", f"--traces={tmp_path}", f"--out={out}", "--nodes=300,900",
         "--stress-jobs=20", "--repeats=2", "--processes=1", "--only", "dardis-throughput", "easy", "plain algorithm 4",
     ]  # fmt: skip
     done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.lab.growth import fit, points
+from scripts.lab.growth import points
 
 ROOT = Path(__file__).resolve().parents[3]
 SIZES = (10, 100, 1000, 10_000, 100_000)
@@ -18,7 +18,7 @@ def curve(cost):
 
 
 def test_a_power_law_is_found():
-    law = fit.law_of(curve(lambda size: 3e-6 * size**0.7))
+    law = points.law_of(curve(lambda size: 3e-6 * size**0.7))
     assert law.exponent == pytest.approx(0.7)
     assert law.off == pytest.approx(1.0)
     assert law.least < 0.7 < law.most
@@ -26,7 +26,7 @@ def test_a_power_law_is_found():
 
 @pytest.mark.slow
 def test_a_small_run_writes_page_points_and_plot(tmp_path):
-    command = [sys.executable, "-m", "scripts.lab.growth", "--quick", f"--out={tmp_path}"]
+    command = [sys.executable, "-m", "scripts.lab", "growth", "--quick", f"--out={tmp_path}"]
     done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
     assert done.stdout == (tmp_path / "growth.md").read_text(encoding="utf-8")
     assert "| waiting jobs | easy | " in done.stdout

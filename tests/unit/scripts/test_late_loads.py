@@ -8,9 +8,7 @@ import pytest
 
 from dardis.workload.generate import generate
 from scripts.lab.late.cases import WALLTIMES, Case, with_walltimes
-from scripts.lab.late.loads import Ratios
-from scripts.lab.late.plots import Ages, draw_frontier, draw_who_pays
-from scripts.lab.late.table import excess, geometric, summary, table
+from scripts.lab.late.table import Ages, Ratios, draw_frontier, draw_who_pays, excess, geometric, summary, table
 
 command = importlib.import_module("scripts.lab.late.__main__")
 

@@ -18,7 +18,7 @@ from offline.planner.cp import model
 from offline.planner.day_problem import Plan, PlanJobs, Problem, Running, StoppedBy
 from offline.planner.money import account_of, rank_of
 from offline.planner.searches import multi_search
-from scripts.lab.thesis_6.delay_search import delay_search
+from scripts.lab.thesis_6.searches import delay_search
 from scripts.lab.thesis_6.solver_searches import default_search, relaxation_search, segments_of
 
 HOUR = 60

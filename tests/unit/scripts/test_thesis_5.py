@@ -50,7 +50,7 @@ def test_a_small_run_writes_the_page_and_is_kept(tmp_path):
     jobs = [swf_line(n, 6000 * n, 1800 + 60 * n, 32 * (1 + n % 5), 7200, 4 if n % 3 else 10) for n in range(1, 31)]
     (tmp_path / "CEA-Curie-2012-slice36k.swf.gz").write_text("\n".join(jobs) + "\n", encoding="utf-8")
     command = [
-        sys.executable, "-m", "scripts.lab.thesis_5", f"--traces={tmp_path}", f"--out={tmp_path / 'out'}",
+        sys.executable, "-m", "scripts.lab", "thesis_5", f"--traces={tmp_path}", f"--out={tmp_path / 'out'}",
         "--only=dardis-throughput", "--only=rules-fcfs",
     ]  # fmt: skip
     first = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dardis.power.cooling import AirPlant, HybridPlant, PueTable
-from scripts.lab.thesis_6 import cases, figures, paper, roll, runs, searches
+from scripts.lab.thesis_6 import cases, figures, page, runs, searches
 from scripts.lab.thesis_6.class_tree import CLASSES, DayRecords, day_above_slope, learn_classes, slope_change
 
 DAY_S = 86_400
@@ -24,8 +24,8 @@ def case(tmp_path):
 def rolled(case, name):
     scenario = cases.SCENARIOS[0]
     search = searches.search_of(name, searches.Bounds(delays=3, groups=5))
-    found = roll.roll(case, scenario, search, lambda _day, _jobs: None)
-    roll.judge(roll.whole_schedule(case, scenario, found), case, name, whole=True)
+    found = runs.roll(case, scenario, search, lambda _day, _jobs: None)
+    runs.judge(runs.whole_schedule(case, scenario, found), case, name, whole=True)
     return found
 
 
@@ -58,11 +58,9 @@ def test_figures_of_a_schedule_worked_out_by_hand(case):
 
 
 def test_table_6_2_says_what_the_text_does():
-    delay = paper.COLUMNS.index(searches.DELAY)
+    delay = page.COLUMNS.index(searches.DELAY)
     higher = {
-        (plant, workload)
-        for (plant, _, workload, _), row in paper.TABLE_6_2.items()
-        if row[delay] > row[paper.BEST_RULE]
+        (plant, workload) for (plant, _, workload, _), row in page.TABLE_6_2.items() if row[delay] > row[page.BEST_RULE]
     }
     assert higher == {("hybrid", "high")}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.lab.thesis_7 import cases, figures, runs
+from scripts.lab.thesis_7 import figures, runs
 
 ROOT = Path(__file__).resolve().parents[3]
 DAY_S = 86_400
@@ -42,7 +42,7 @@ def data(tmp_path) -> Path:
 def test_a_small_run_writes_page_table_and_plots_and_keeps_its_runs(data, tmp_path):
     out = tmp_path / "out"
     command = [
-        sys.executable, "-m", "scripts.lab.thesis_7", f"--data={data}", f"--out={out}", "--workload=medium",
+        sys.executable, "-m", "scripts.lab", "thesis_7", f"--data={data}", f"--out={out}", "--workload=medium",
         "--processes=2",
     ]  # fmt: skip
     first = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
@@ -52,7 +52,7 @@ def test_a_small_run_writes_page_table_and_plots_and_keeps_its_runs(data, tmp_pa
     assert {path.name for path in out.glob("*.png")} == {path.with_suffix(".png").name for path in out.glob("*.svg")}
     with (out / "thesis_7.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    scenarios = cases.SCENARIOS
+    scenarios = runs.SCENARIOS
     assert len(rows) == len(scenarios) * (7 + sum(len(runs.switchings(name)) for name in runs.DISPATCHERS))
     for row in rows:
         parts = [float(row[f"gain_{part}_eur"]) for part in ("idle_power", "cooling", "price", "throughput")]
@@ -63,6 +63,6 @@ def test_a_small_run_writes_page_table_and_plots_and_keeps_its_runs(data, tmp_pa
     switched = [float(row["share_of_bound"]) for row in rows if row["switching"] == runs.TEN]
     assert 0.5 < min(switched) <= max(switched) < 1
     kept = {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("*.npz")}
-    again = runs.simulate(cases.Files(data, out), cases.WORKLOADS[1], runs.OPPONENTS)
+    again = runs.simulate(runs.Files(data, out), runs.WORKLOADS[1], runs.OPPONENTS)
     assert [key[1] for key, path in again if path in kept] == [*figures.RULES, runs.EASY]
     assert {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("*.npz")} == kept

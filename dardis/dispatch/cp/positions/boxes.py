@@ -1,6 +1,6 @@
-"""PCP'20's model (003, section 3): boxes over time and positions that don't overlap.
+"""PCP'20's model (003, section 3): disjoint boxes over time and positions.
 
-Times are in s from now, positions as in `lines`.
+Times are s from now; positions as in `lines`.
 """
 
 from __future__ import annotations
@@ -26,25 +26,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Units:
-    """Where a job's units are, a variable each."""
+    """Position variables of a job's units."""
 
     rows: list[Row]
-    """The nodes that they could be on."""
     nodes: list[IntVar]
-    """None where a unit is a single position: that is within some node."""
+    """Empty for units of a single position."""
     in_row: list[list[IntVar]] = field(default_factory=list)
-    """Which row a unit is in, a literal each; none where there is but one."""
+    """Literals by unit; empty for a single row."""
     first: dict[int, list[IntVar]] = field(default_factory=dict)
-    """By kind: the first position (y of 003)."""
+    """First positions by kind (y of 003)."""
     covered: dict[int, list[IntervalVar]] = field(default_factory=dict)
-    """By kind: all positions, from y to y + request − 1 (003 has them end one later)."""
+    """From y to y + request − 1 (003 ends a position later)."""
 
 
 class Boxes:
-    """The model of all that wait, in the order of their priorities, save its objective."""
+    """The model without objective."""
 
     def __init__(self, problem: Problem, lines: Lines, hints: Sequence[Placed]) -> None:
-        """Write variables and constraints; `hints` are a whole answer, or nothing."""
         self.model: CpModel = new_model()
         self._lines = lines
         self._distinct = problem.distinct
@@ -67,7 +65,7 @@ class Boxes:
             self._cumulative_over_positions(kind, taken)
 
     def placed(self, answer: Answer) -> list[Placed]:
-        """What a solution says of each job."""
+        """The solution for each job."""
         found = []
         for start, waiting, units in zip(self.runs.start, self._waiting, self._units, strict=True):
             nodes: Ints = np.zeros(waiting.job.units, dtype=np.int64)
@@ -111,7 +109,7 @@ class Boxes:
                 self.model.add_hint(first, value)
 
     def _same_node(self, job: Job, units: Units) -> None:
-        """All that a unit covers is within its node (003 looks up every position's node by `element`)."""
+        """Keep a unit within its node (003 uses `element`)."""
         request = self._lines.request(job)
         for literals in units.in_row:
             self.model.add_exactly_one(literals)
@@ -127,9 +125,9 @@ class Boxes:
                 self.model.add_linear_constraint(node, *row).only_enforce_if(literals[place])
 
     def _units_in_order(self, job: Job, units: Units) -> None:
-        """A job's units are in the order of their positions, of each kind: so these are different (003).
+        """Order a job's units by position in each kind (003).
 
-        Nothing is lost: units are alike, and within a node two may exchange what they have of one kind.
+        Nothing is lost: equal units can exchange positions.
         """
         request = self._lines.request(job)
         for kind, firsts in units.first.items():
@@ -140,7 +138,7 @@ class Boxes:
                 self.model.add(before + 1 <= after)
 
     def _jobs_in_order(self) -> None:
-        """Jobs that ask for the same for as long start in the order of their priorities: their slowdowns grow alike."""
+        """Start equal jobs by priority."""
         alike = defaultdict(list)
         for start, waiting in zip(self.runs.start, self._waiting, strict=True):
             job = waiting.job
@@ -149,7 +147,7 @@ class Boxes:
             one_after_the_other(self.model, starts)
 
     def _no_overlap(self, kind: int, taken: Sequence[Box]) -> None:
-        """A position is one unit's at a time (003's `diffn`)."""
+        """The `diffn` of 003."""
         new = self.model.new_fixed_size_interval_var
         spans = [new(start, end - start, "") for _, _, start, end in taken]
         covered = [new(low, high - low, "") for low, high, _, _ in taken]
@@ -160,7 +158,7 @@ class Boxes:
         self.model.add_no_overlap_2d(spans, covered)
 
     def _cumulative_over_time(self, kind: int, taken: Sequence[Box]) -> None:
-        """No more than all positions are taken at a time (003's first, implied by `diffn`)."""
+        """Limit use over time (003's first, implied by `diffn`)."""
         in_use: dict[tuple[int, int], int] = defaultdict(int)
         for low, high, start, end in taken:
             in_use[start, end] += high - low
@@ -169,9 +167,9 @@ class Boxes:
         cumulative(self.model, self.runs.interval, demands, sums, int(self._lines.total[kind]))
 
     def _cumulative_over_positions(self, kind: int, taken: Sequence[Box]) -> None:
-        """No position is taken for longer than there is time (003's second, with durations for the printed starts).
+        """Limit use of positions (003's second, with durations for the printed starts).
 
-        The horizon is so far that nothing can break it: the solver drops it before it searches.
+        Never binds: presolving drops the constraint.
         """
         covered: list[IntervalVar] = []
         demands: list[int] = []

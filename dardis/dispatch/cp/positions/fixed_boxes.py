@@ -1,7 +1,7 @@
-"""Boxes that stand before anything is decided: what runs keeps its positions, what is blocked takes some.
+"""Boxes fixed before a decision: running jobs and blocked capacity.
 
-A machine's resources of a kind are a line in the order of the nodes (PCP'20, section 3, figure 2). Here a position is
-told by its node and its place within it; times are counted from the decision's instant.
+Resources of a kind form a line (PCP'20, section 3, figure 2). A position here is a node and an offset; times are s from
+the decision.
 """
 
 from __future__ import annotations
@@ -19,24 +19,23 @@ from dardis.model.arrays import Bools, Ints
 from dardis.model.platform import Platform
 
 Piece = tuple[int, int, int, int]
-"""Positions `[low, high)` of a node and kind, during `[start, end)`."""
+"""Positions `[low, high)` of a node and kind during `[start, end)`."""
 _FIELDS = 6
 
 
 @dataclass(frozen=True)
 class Taken:
-    """Boxes, a row each: node, kind, first position within the node, the one after the last, start, end; disjoint."""
+    """Disjoint boxes: node, kind, first offset, offset after the last, start, end."""
 
     rows: Ints
     """(boxes, 6)"""
 
     @classmethod
     def of_problem(cls, problem: Problem) -> Taken:
-        """What runs, each on its own positions, and what is blocked beside it.
+        """Boxes of running jobs and blocks.
 
-        Who runs without positions gets the lowest free ones of his nodes, in the order of job numbers; in pieces where
-        too few are free in a row. What is blocked takes the highest that are free, and where too few are, those that
-        are free first.
+        Running jobs without positions get the lowest free offsets, by job number. Blocks use the highest, or those free
+        first.
         """
         base = first_positions(problem.platform)
         known = [_known(job, problem.now, base) for job in problem.running if job.positions is not None]
@@ -52,18 +51,18 @@ class Taken:
 
     @cached_property
     def ends(self) -> tuple[Ints, Ints]:
-        """When boxes end, ascending, and the node each is of."""
+        """Ends of boxes, ascending, with nodes."""
         order = np.argsort(self.rows[:, 5], kind="stable")
         return self.rows[order, 5], self.rows[order, 0]
 
     def later(self, nodes: int) -> Bools:
-        """Whether boxes of a node begin after the decision's instant, shape (nodes,)."""
+        """Whether nodes have boxes that begin later, (nodes,)."""
         there = np.zeros(nodes, dtype=bool)
         there[self.rows[self.rows[:, 4] > 0, 0]] = True
         return there
 
     def free_of(self, platform: Platform, groups: int) -> tuple[Ints, Ints]:
-        """What the nodes of some groups have free together: since when, and from then on an amount of each kind."""
+        """Total free capacity of groups over time."""
         inside = platform.sets.nodes(groups)
         rows = self.rows[inside[self.rows[:, 0]]]
         kind, amount = rows[:, 1], rows[:, 3] - rows[:, 2]
@@ -76,12 +75,11 @@ class Taken:
 
 
 def first_positions(platform: Platform) -> Ints:
-    """The machine's position that is a node's first of a kind, shape (nodes, kinds)."""
+    """First positions, (nodes, kinds)."""
     return np.cumsum(platform.capacity, axis=0) - platform.capacity
 
 
 def _known(running: Running, now: int, base: Ints) -> Ints:
-    """The boxes of a job that has positions."""
     assert running.positions is not None
     node = np.repeat(running.nodes, running.units)
     parts = []
@@ -96,13 +94,10 @@ def _known(running: Running, now: int, base: Ints) -> Ints:
 
 
 class _Spare:
-    """What is free of the nodes while boxes are added."""
-
     def __init__(self, problem: Problem, rows: Ints) -> None:
         self._now = problem.now
         self._capacity = problem.platform.capacity
         self._pieces: dict[tuple[int, int], list[Piece]] = defaultdict(list)
-        """By node and kind, ascending."""
         for node, kind, *piece in rows.tolist():
             self._pieces[node, kind].append((piece[0], piece[1], piece[2], piece[3]))
         for pieces in self._pieces.values():
@@ -114,7 +109,6 @@ class _Spare:
         return np.array(rows, dtype=np.int64).reshape(-1, _FIELDS)
 
     def settle(self, running: Running) -> None:
-        """Give a running job positions."""
         for node in np.repeat(running.nodes, running.units).tolist():
             for kind, request in enumerate(running.job.request):
                 gaps = _gaps(self._pieces[node, kind], int(self._capacity[node, kind]))
@@ -125,7 +119,7 @@ class _Spare:
                 self._pieces[node, kind].sort()
 
     def block(self, blocked: Iterable[Blocked]) -> None:
-        """Take positions for what is blocked, node by node; amounts blocked at once add up."""
+        """Give blocks positions; simultaneous amounts add up."""
         of_node: dict[int, list[Blocked]] = defaultdict(list)
         for block in blocked:
             of_node[block.node].append(block)
@@ -140,7 +134,6 @@ class _Spare:
                 self._pieces[node, kind] = sorted(self._pieces[node, kind] + added)
 
     def _blocking(self, node: int, kind: int, amount: int, start: int, end: int) -> list[Piece]:
-        """Boxes of an amount during `[start, end)` beside what runs."""
         pieces, capacity = self._pieces[node, kind], int(self._capacity[node, kind])
         spaces = [(start, low, high) for low, high in _gaps(pieces, capacity)]
         spaces += [(max(start, until), low, high) for low, high, _, until in pieces if until < end]
@@ -154,7 +147,6 @@ class _Spare:
 
 
 def _gaps(pieces: list[Piece], capacity: int) -> list[tuple[int, int]]:
-    """Positions that are in none of some pieces that ascend and are disjoint."""
     gaps, low = [], 0
     for first, after, *_ in (*pieces, (capacity, capacity)):
         if first > low:
@@ -164,7 +156,6 @@ def _gaps(pieces: list[Piece], capacity: int) -> list[tuple[int, int]]:
 
 
 def _first(gaps: list[tuple[int, int]], amount: int) -> list[tuple[int, int]]:
-    """The lowest positions, so many, in pieces."""
     chosen = []
     for low, high in gaps:
         most = min(amount, high - low)

@@ -1,7 +1,6 @@
-"""The machine as lines of positions, one a kind (PCP'20, 003), and the kernel's plan on them.
+"""Lines of positions by kind (PCP'20, 003), and the kernel's plan.
 
-Amounts are counted in their greatest common divisor. Along nodes in a row that hold the same, positions are a linear
-map of the node: `capacity * node + shift`.
+Amounts are divided by the greatest common divisor. On adjacent equal nodes, a position is `capacity * node + shift`.
 """
 
 from __future__ import annotations
@@ -18,16 +17,15 @@ from dardis.model.arrays import Bools, Ints
 from dardis.model.job import NO_TIME, Job
 
 Box = tuple[int, int, int, int]
-"""First position of a line, the one after the last, start and end in s from now."""
+"""First position, position after the last, start and end."""
 Row = tuple[int, int]
-"""The first and last of nodes in a row that hold the same of all that a job asks for."""
+"""First and last of adjacent equal nodes."""
 
 
 class Lines:
-    """The lines of the kinds that some jobs ask for, and what is taken of the nodes that they could use."""
+    """Lines of requested kinds."""
 
     def __init__(self, problem: Problem, taken: Taken, jobs: list[Job]) -> None:
-        """Count in what all amounts and positions are multiples of."""
         platform = problem.platform
         self._sets = platform.sets
         asked = np.array([job.request for job in jobs])
@@ -41,17 +39,17 @@ class Lines:
         """(kinds,)"""
         self._capacity = platform.capacity // self._unit
         self._base = np.cumsum(self._capacity, axis=0) - self._capacity
-        """A node's first position, shape (nodes, kinds)."""
+        """First positions, (nodes, kinds)."""
         usable = np.logical_or.reduce([self._able(job) for job in jobs])
         self.total: Ints = self._capacity[usable].sum(axis=0)
-        """What nodes that some job could use hold together, shape (kinds,)."""
+        """Capacity of candidate nodes, (kinds,)."""
         self._taken = rows[usable[rows[:, 0]]]
         self._boxes = {kind: self._joined(kind) for kind in self.kinds}
         self._asked = sum(job.units * np.count_nonzero(job.request) for job in jobs)
 
     @property
     def box_count(self) -> int:
-        """Boxes of all lines, of the jobs too."""
+        """Boxes of all lines, with jobs."""
         return int(self._asked) + sum(map(len, self._boxes.values()))
 
     @property
@@ -60,12 +58,12 @@ class Lines:
         return int(self._capacity.sum(axis=0).max())
 
     def request(self, job: Job) -> Ints:
-        """What a unit takes on each line, shape (kinds,)."""
+        """Demand of a unit, (kinds,)."""
         request: Ints = np.array(job.request) // self._unit
         return request
 
     def rows(self, job: Job) -> list[Row]:
-        """The nodes that hold a unit when empty, ascending."""
+        """Candidate nodes as rows."""
         able = np.flatnonzero(self._able(job))
         held = self._capacity[np.ix_(able, np.flatnonzero(job.request))]
         new = (np.diff(able) > 1) | (held[1:] != held[:-1]).any(axis=1)
@@ -73,21 +71,21 @@ class Lines:
         return [(int(able[low]), int(able[high - 1])) for low, high in pairwise(cuts)]
 
     def map(self, kind: int, row: Row) -> tuple[int, int]:
-        """Capacity and shift of the nodes in a row."""
+        """Capacity and shift of a row."""
         capacity = int(self._capacity[row[0], kind])
         return capacity, int(self._base[row[0], kind]) - capacity * row[0]
 
     def boxes(self, kind: int) -> list[Box]:
-        """What is taken of a line, joined where side by side for the same time."""
+        """Merged use of a line."""
         return self._boxes[kind]
 
     def position(self, kind: int, node: Ints, offset: Ints) -> Ints:
-        """The line's position that is so far, unscaled, from a node's first one."""
+        """Position of an unscaled offset in a node."""
         at: Ints = self._base[node, kind] + offset // self._unit[kind]
         return at
 
     def place(self, kind: int, position: Ints) -> tuple[Ints, Ints]:
-        """A position's node, and how far it is, unscaled, from that one's first."""
+        """Node and unscaled offset of a position."""
         node = np.searchsorted(self._base[:, kind], position, side="right") - 1
         return node, (position - self._base[node, kind]) * self._unit[kind]
 
@@ -110,26 +108,26 @@ class Lines:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """When a job starts, in s from the decision's instant, and where its units are."""
+    """Start, in s from the decision, and units of a job."""
 
     start: int
     nodes: Ints
     """(units,), ascending."""
     offsets: Ints
-    """(units, kinds): first position within the node, ascending within a node; −1: it asks for none."""
+    """(units, kinds), ascending within the node; −1 without demand."""
 
 
 Plan = dict[int, Placed]
-"""By the jobs' places in the problem's `waiting`, in the order of their priorities."""
+"""By place in `waiting`, in order of priority."""
 
 
 def by_priority(problem: Problem) -> list[int]:
-    """Places of the waiting jobs by their priorities."""
+    """Places of waiting jobs by priority."""
     return sorted(range(len(problem.waiting)), key=lambda place: problem.waiting[place].priority(problem.now))
 
 
 def first_plan(problem: Problem, taken: Taken) -> Plan:
-    """The kernel's plan of all jobs that fit now beside what is taken, each by itself; the others are not in it."""
+    """The kernel's plan of jobs that each fit now."""
     places = by_priority(problem)
     platform, jobs = problem.platform, [problem.waiting[place] for place in places]
     later = taken.later(platform.node_count)
@@ -165,12 +163,12 @@ def first_plan(problem: Problem, taken: Taken) -> Plan:
 
 
 def on_nodes(placed: Placed) -> tuple[Ints, Ints]:
-    """The nodes of a job, ascending, and its units on each."""
+    """Nodes, ascending, and units on each."""
     nodes, units = np.unique(placed.nodes, return_counts=True)
     return nodes, units.astype(np.int64)
 
 
 def on_machine(problem: Problem, placed: Placed) -> Ints:
-    """A job's positions within the machine, shape (kinds, units), as `Running` has them."""
+    """Positions on the machine, as in `Running`."""
     base = first_positions(problem.platform)[placed.nodes]
     return np.ascontiguousarray(np.where(placed.offsets < 0, -1, base + placed.offsets).T)

@@ -1,4 +1,4 @@
-"""PCP'20 (003): who starts when and where in one model, whose variables don't grow with the machine."""
+"""PCP'20 (003): starts and positions, with variables independent of machine size."""
 
 from __future__ import annotations
 
@@ -19,35 +19,32 @@ from dardis.dispatch.cp.search_effort import Effort, search
 from dardis.engine.clock import cpu_timed
 
 MOST_BOXES = 600
-"""Boxes of the largest model that is built unless more are allowed, of all kinds, those that stand included.
+"""Default maximum boxes in a model.
 
-Decisions of Eurora-2014 have 542 at most. On 1,173 nodes 451 took 1.1 CPU seconds, 1,288 took 37, for 0.05
-deterministic ones.
+Eurora-2014 has at most 542. On 1,173 nodes, 451 boxes took 1.1 CPU seconds and 1,288 took 37.
 """
 MOST_AREA = 1 << 60
-"""Positions times seconds of the largest model that is built: no sum of areas may be too large for 64 bits."""
+"""Maximum positions times seconds: sums of areas must fit 64 bits."""
 EFFORT = Effort(first_s=0.05, longest_s=0.8, conflicts=200, linear=2, presolve=False)
-"""A deterministic second takes 7 of a processor's on decisions of Eurora-2014, and up to 60 and more on 1,173 nodes.
+"""A deterministic second takes 7 CPU seconds on Eurora-2014, and 60 or more on 1,173 nodes.
 
-With the whole relaxation bounds are half as high again there (0.55 against 0.37 of the kernel's objective). No time
-bounds presolve: with it, a model of 451 boxes on 1,173 nodes took over 25 CPU seconds for 0.05 deterministic ones.
-With 1,000 conflicts HPC2N's first 300 jobs took three times the time, and started when they start with 200.
+The full relaxation raises bounds there from 0.37 to 0.55 of the kernel's objective. Nothing bounds presolve: 451 boxes
+took over 25 CPU seconds. With 1,000 conflicts HPC2N's first 300 jobs took three times as long, without another start.
 """
 
 
 @dataclass(frozen=True)
 class Pcp20:
-    """PCP'20: jobs that fit now, each by itself, are in the model, as in PCP'19's version 3."""
+    """PCP'20: a model of the jobs that each fit now."""
 
     knows_shapes: ClassVar[bool] = False
     effort: Effort = field(default_factory=lambda: EFFORT)
     most_boxes: int = MOST_BOXES
-    """A model of more boxes is not built."""
     shortcuts: bool = True
-    """Whether an answer of ours comes first; else the solver is asked always, and is told of none."""
+    """Whether a heuristic answer hints the solver."""
 
     def answer(self, problem: Problem, seed: int) -> Answer:
-        """As `Model` has it."""
+        """Return planned starts."""
         taken = Taken.of_problem(problem)
         plan = first_plan(problem, taken)
         case = _Case.of_places(problem, list(plan))
@@ -61,7 +58,6 @@ class Pcp20:
         return self._solved(case, lines, list(plan.values()), bound, seed)
 
     def _solved(self, case: _Case, lines: Lines, plan: list[Placed], bound: float, seed: int) -> Answer:
-        """The better of our plan and what the solver finds; without shortcuts that alone."""
         (boxes, posted), build_s = cpu_timed(lambda: self._built(case, lines, plan))
         solved, spent = search(boxes.model, self.effort, seed)
         best = plan if self.shortcuts else None
@@ -80,7 +76,6 @@ class Pcp20:
         )
 
     def _built(self, case: _Case, lines: Lines, plan: list[Placed]) -> tuple[Boxes, Posted]:
-        """The model, and its objective."""
         boxes = Boxes(case.problem, lines, plan if self.shortcuts else [])
         posted = case.objective.post(boxes.model, boxes.runs.start, case.horizon, None)
         boxes.model.minimize(posted.expression)
@@ -89,12 +84,10 @@ class Pcp20:
 
 @dataclass(frozen=True)
 class _Case:
-    """The jobs of a model, in the order of their priorities, and what their starts are worth."""
-
     problem: Problem
-    """With nobody else waiting."""
+    """With the model's jobs only."""
     places: list[int]
-    """Of whom in the whole problem's `waiting`."""
+    """Places in the full problem."""
     objective: Delay
 
     @classmethod
@@ -104,16 +97,14 @@ class _Case:
 
     @property
     def horizon(self) -> int:
-        """In s from now."""
         return self.problem.horizon - self.problem.now
 
     @property
     def least(self) -> float:
-        """What the objective is when all start now."""
+        """Objective if all jobs start now."""
         return self.objective.value(np.zeros(len(self.places), dtype=np.int64))
 
     def least_beside(self, taken: Taken) -> float:
-        """What no answer undercuts beside what is taken."""
         platform, jobs = self.problem.platform, self.problem.waiting
         return least_of_groups(
             self.objective.least,
@@ -124,11 +115,9 @@ class _Case:
         )
 
     def value(self, plan: Sequence[Placed]) -> float:
-        """What a plan makes of the objective."""
         return self.objective.value(np.array([placed.start for placed in plan], dtype=np.int64))
 
     def answer(self, plan: Sequence[Placed] | None, bound: float | None = None) -> Answer:
-        """What the dispatcher is told of a plan, if there is one; all starting now bounds it if nothing else does."""
         jobs = self.problem.waiting
         variables = len(jobs) + sum(waiting.job.units for waiting in jobs) * len(self.problem.platform.kinds)
         bound = self.least if bound is None else bound
