@@ -18,34 +18,34 @@ class Meaning(NamedTuple):
 
 _JOBS, _MACHINE, _SCHEDULER = "of-the-jobs", "of-the-machine", "of-the-scheduler"
 GLOSSARY: Final[dict[str, Meaning]] = {
-    "killed": Meaning("stopped before it was done: at its walltime, or as a node of its failed", _JOBS),
-    "rejected": Meaning("never started: the machine can't hold it, or a rule of the site forbids it", _JOBS),
+    "killed": Meaning("stopped before its end: at its walltime, or because a node failed", _JOBS),
+    "rejected": Meaning("never started: too large for the machine, or against a rule of the site", _JOBS),
     "makespan": Meaning("from the first submission to the last end", _JOBS),
     "wait": Meaning("from submission to start", _JOBS),
     "bounded slowdown": Meaning("(wait + run) / run, at least 1, where runs under 10 s count as 10 s", _JOBS),
     "slowdown": Meaning("(wait + run) / run", _JOBS),
-    "late jobs": Meaning("jobs that began after their latest starts", _JOBS),
+    "late jobs": Meaning("jobs that started after their latest start", _JOBS),
     "weighted tardiness": Meaning("tardiness in windows: each job's over the time between its earliest and latest "
                                   "start", _JOBS),
-    "tardiness": Meaning("how much later than their deadlines (latest starts) jobs began, added up", _JOBS),
+    "tardiness": Meaning("sum over jobs of the time from the deadline (latest start) to a later start", _JOBS),
     "weighted queue time": Meaning("waits in windows: each job's over the time between its earliest and latest start",
                                    _JOBS),
-    "fragmentation": Meaning("blocks of neighbouring nodes that a job is on", _JOBS),
-    "spread": Meaning("nodes from a job's first to its last over the nodes that it is on", _JOBS),
+    "fragmentation": Meaning("blocks of neighbouring nodes of a job", _JOBS),
+    "spread": Meaning("number of nodes from a job's first to its last node, over the nodes of the job", _JOBS),
     "overutilisation": Meaning("core-seconds used above the desired profile, or above the capacity without one",
                                _MACHINE),
     "utilisation": Meaning("core-seconds of all runs over those of the machine in the makespan", _MACHINE),
-    "dissimilarity": Meaning("how far use is from the desired profile up to the last deadline", "dissimilarity"),
-    "decisions": Meaning("times that the scheduler had something to decide", _SCHEDULER),
-    "renegotiations": Meaning("asks and claims after a job's first: windows that doubled, and asking again for earlier "
+    "dissimilarity": Meaning("distance between use and desired profile up to the last deadline", "dissimilarity"),
+    "decisions": Meaning("number of times that the scheduler decided", _SCHEDULER),
+    "renegotiations": Meaning("requests and claims after a job's first: doubled windows, and asking again for earlier "
                               "starts", _SCHEDULER),
-    "messages": Meaning("between task and node managers", _SCHEDULER),
-    "overhead": Meaning("CPU time of decisions, of the time from the first submission to the last end", _SCHEDULER),
-    "clairvoyant": Meaning("who knows all jobs and how long they run before they come", "clairvoyance"),
+    "messages": Meaning("messages between task managers and node managers", _SCHEDULER),
+    "overhead": Meaning("CPU time of decisions over the time from the first submission to the last end", _SCHEDULER),
+    "clairvoyant": Meaning("with knowledge of all jobs and runtimes in advance", "clairvoyance"),
     "pue": Meaning("power usage effectiveness: energy of IT and cooling over that of IT", "power-and-money"),
     "cycles": Meaning("shut-downs of a node, each followed by a boot before it is used again",
                       "of-nodes-that-are-switched"),
-    "schedule digest": Meaning("a fingerprint of who ran when and where; equal schedules have equal ones",
+    "schedule digest": Meaning("fingerprint of the schedule: equal schedules have equal digests",
                                "the-digest"),
 }  # fmt: skip
 """Longer terms come first."""

@@ -1,8 +1,8 @@
 """Writes the tables of docs/ that describe options, keys, records, columns and metrics, from what declares them.
 
 A table stands between two comments: `<!-- table: module:NAME -->` and `<!-- end of table -->`. NAME is a model, a
-set-up of dispatchers, a mapping of words to their meanings, a CsvTable or a part of the catalogue of metrics. Names
-behind it choose some of its rows. `python -m scripts.docs_site.tables` writes all of them.
+set-up of dispatchers, a mapping of words to their meanings, the glossary of reports, a CsvTable or a part of the
+catalogue of metrics. Names behind it choose some of its rows. `python -m scripts.docs_site.tables` writes all of them.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from dardis.config.option import Option, OptionField, key_of, option_fields
 from dardis.metrics.catalogue import Metric
 from dardis.model.csv_table import Column, CsvTable
+from dardis.report.glossary import Meaning
 from scripts.docs_site.setting_tables import setting_rows
 
 PAGES: Final = Path(__file__).parents[2] / "docs"
@@ -40,6 +41,8 @@ def table_of(thing: Any, fields: list[str] | None = None) -> str:  # noqa: ANN40
         rows = _column_rows("column", thing.columns, fields)
     elif isinstance(thing, Mapping) and all(isinstance(one, Metric) for one in thing.values()):
         rows = _column_rows("key", thing.values(), fields)
+    elif isinstance(thing, Mapping) and all(isinstance(one, Meaning) for one in thing.values()):
+        rows = [["term", "meaning"], *([word, _linked(thing[word])] for word in sorted(thing))]
     elif isinstance(thing, Mapping):
         rows = [["value", "meaning"], *([f"`{word}`", about] for word, about in thing.items())]
     else:
@@ -60,6 +63,10 @@ def _column_rows(head: str, columns: Iterable[Column], names: list[str] | None) 
             "meaning": [" ".join(map(_sentence, filter(None, (one.meaning, one.detail)))) for one in chosen],
         }
     )
+
+
+def _linked(meaning: Meaning) -> str:
+    return f"{_sentence(meaning.text)} [Metrics](metrics.md#{meaning.section})"
 
 
 def _sentence(text: str) -> str:

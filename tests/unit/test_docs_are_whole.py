@@ -60,7 +60,7 @@ def test_every_column_is_explained(results, name):
 
 
 def test_readme_is_short():
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 100
 
 
 def test_tests_have_at_most_50_000_lines():
