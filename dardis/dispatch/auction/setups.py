@@ -52,12 +52,12 @@ class AuctionSetUp(AskingSetUp):
 
     @property
     def step_s(self) -> int:
-        """As set."""
+        """Seconds between auctions."""
         return self.step
 
     @property
     def again_s(self) -> int:
-        """The next auction."""
+        """Seconds until the next auction."""
         return self.step
 
     def model(self) -> Aucsched:
