@@ -12,6 +12,7 @@ import typer.main
 from dardis.cli.main import app_of
 from scripts.docs_site.commands import page_of_commands
 from scripts.docs_site.links import for_the_site, from_other_hosts
+from scripts.docs_site.plain_words import DOCS, over
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -74,3 +75,7 @@ def test_the_page_of_commands_has_every_option(monkeypatch):
             help_text = page.partition(f"## {name}\n")[2].partition("\n## ")[0]
             long = {word for one in command.params for word in one.opts if word.startswith("--")}
             assert not {word for word in long if not re.search(rf"{word}\b", help_text)}, name
+
+
+def test_docs_over_a_limit_are_told():
+    assert len([*over("docs", "They see those that it was. " * 5_000, DOCS)]) == 2  # words and vague pronouns
