@@ -26,7 +26,7 @@ from scripts.lab.bench.measure import Cost, Row, in_turns, output_of, over, row_
 from scripts.lab.bench.over_ranks import over_ranks
 from scripts.lab.bench.planning import planning, plans
 from scripts.lab.bench.rounds import rounds
-from scripts.lab.kit.command import EURORA, EURORA_PLATFORM, equal_nodes
+from scripts.lab.kit.command import EURORA, EURORA_PLATFORM, ROOT, equal_nodes
 from scripts.lab.kit.spread import Spread
 from scripts.lab.kit.thesis import TRACE
 
@@ -111,7 +111,7 @@ def search_ways(bench: Bench) -> list[Row]:
     case = prepare(bench, "curie-partition-4", "CEA-Curie-2012-slice36k.swf.gz", (300, 32), partition=4)
     late = prepare(bench, "hpc2n-20k-120x2", HPC2N, (120, 2), "dardis-late", limit=20_000)
     out = ["--out", str(bench.folder / "ways"), "--force", "--no-report"]
-    ranks = [str(Path(sys.executable).with_name("mpirun")), "--oversubscribe", "-n", "8"]
+    ranks = [str(ROOT / "launch" / "mpirun"), "-n", "8"]
     rows = []
     for name, way, launcher, arguments, jobs in (
         ("whole rounds by a call, partition 4", "calls", [], case.dardis()[1:], case.jobs),
@@ -119,9 +119,9 @@ def search_ways(bench: Bench) -> list[Row]:
          late.jobs),
         ("free-capacity index, partition 4", "index", [], case.dardis()[1:], case.jobs),
         ("blocks that are not decoded, a tree of 8 ranks", "blocks", ranks,
-         ["scale", "--nodes", "4096", "--jobs", "100", "--arity", "2", *out], 100),
+         ["scale", "--nodes", "4096", "--jobs", "2000", "--arity", "2", *out], 2000),
         ("joint questions, 64 jobs in flight", "joint", [],
-         ["scale", "--nodes", "20000", "--jobs", "400", "--overlap", "64", "--sample", "4", *out], 400),
+         ["scale", "--nodes", "20000", "--jobs", "20000", "--overlap", "64", "--sample", "4", *out], 20_000),
     ):  # fmt: skip
         program = [*launcher, sys.executable, "-m", "scripts.lab.bench.without"]
         costs = in_turns(

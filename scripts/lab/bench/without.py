@@ -29,7 +29,7 @@ WITHOUT: dict[str, Callable[[], AbstractContextManager[object]]] = {
     "nothing": nullcontext,
     "calls": _no_calls,
     "index": _no_index,
-    "blocks": lambda: patch("dardis.node_manager.relay.adds_up", return_value=False),
+    "blocks": lambda: patch("dardis.node_manager.NodePool.answer_unread", return_value=()),
     "joint": lambda: patch("dardis.sim.overlapped_rounds.together", side_effect=list),
 }
 """Ways by name, and what removes them."""
