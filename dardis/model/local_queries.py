@@ -11,7 +11,6 @@ from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints, value
 
 BIND_COLUMNS = 7
-BIND_WALLTIME, BIND_UNITS = 2, 3
 
 
 @value(frozen=True, slots=True)

@@ -13,12 +13,13 @@ from dardis.model import offer_rows
 from dardis.model.addresses import HostId
 from dardis.model.arrays import Ints
 from dardis.model.choices import UnitsPerNode
+from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, Job
 from dardis.model.node_sets import NodeSets
 from dardis.model.offer_rows import BEST_INCARNATION, BEST_NODE, BEST_UNITS
 from dardis.task_manager.layout import Layout
 from dardis.task_manager.search_windows import Search
-from dardis.task_manager.selection import Draw, Selection, SelectionPolicy
+from dardis.task_manager.selection import FROM, TO, Draw, Selection, SelectionPolicy
 from dardis.task_manager.setups import Generator, SetUp
 from dardis.wire import messages as say
 from dardis.wire.effects import Effect, Send
@@ -240,7 +241,11 @@ def _draw(seed: int, job: int, attempt: int) -> Draw:
 
 
 def _taken(policy: SelectionPolicy, spans: Ints, ask: say.Ask, place: int, seed: int) -> int:
-    return policy.take(spans, _draw(seed, int(ask.job[place]), int(ask.draw_key[place])))
+    """Return the instant that the policy takes for an ask. Raises ProtocolError if it is no common start."""
+    taken = int(policy.take(spans, _draw(seed, int(ask.job[place]), int(ask.draw_key[place]))))
+    if not ((spans[:, FROM] <= taken) & (taken < spans[:, TO])).any():
+        raise ProtocolError(f"selection={policy} takes instant {taken}, which is no common start")
+    return taken
 
 
 def starts_of(this: Round, policy: SelectionPolicy, seed: int) -> list[tuple[int, int]]:

@@ -45,7 +45,7 @@ class LocalPool:
                 if isinstance(effect, (Tell, TellAll)):
                     answers.append(effect.message)
                 elif not isinstance(effect, (Launch, Kill)):  # the world knows launched and killed jobs
-                    raise ProtocolError(f"a pool that nobody is far from says {type(effect).__name__}")
+                    raise ProtocolError(f"a local pool says {type(effect).__name__}")
         return answers
 
     def close(self) -> int:

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dardis.kernels import job_queue, node_search, profile
-from dardis.kernels import neighbourhood_search as rebuild
+from dardis.kernels import job_queue, neighbourhood_search, node_search, profile
 from dardis.kernels.day_profit import DayProfit
 from dardis.kernels.placer import Placer
 from dardis.kernels.profile import NodeProfiles
@@ -96,12 +95,12 @@ class Packing:
         offsets = offsets_of(sizes)
         slots = np.concatenate([np.zeros(0, dtype=np.int64), *groups])
         most, room = max(sizes, default=0), len(self._queue.hold_node)
-        torn = rebuild.Torn(*(np.zeros(size, dtype=np.int64) for size in (most, most, room, room)))
-        work = rebuild.Groups(offsets, slots, np.zeros(4, dtype=np.int64), np.zeros(2))
-        done = self._placer.run(rebuild.rebuild, self._queue, profit, GRAIN_S, self._now, work, torn)
+        torn = neighbourhood_search.Torn(*(np.zeros(size, dtype=np.int64) for size in (most, most, room, room)))
+        work = neighbourhood_search.Groups(offsets, slots, np.zeros(4, dtype=np.int64), np.zeros(2))
+        done = self._placer.run(neighbourhood_search.rebuild, self._queue, profit, GRAIN_S, self._now, work, torn)
         if done != profile.DONE:
             raise ValueError("a job that was placed is too large for the machine")
-        return float(work.gains[rebuild.TOTAL])
+        return float(work.gains[neighbourhood_search.TOTAL])
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, NoReturn
 
 from dardis.live.keeper import PROTOCOL, kernel
-from dardis.live.keeper import cgroups as groups
+from dardis.live.keeper.cgroups import SETTINGS, find_groups
 from dardis.live.keeper.child import Setting
 from dardis.live.keeper.keeper_log import Log
 from dardis.live.keeper.log_records import DamagedLogError
@@ -61,7 +61,7 @@ def _read(words: list[str]) -> tuple[Path, str | None, str]:
     for word in words:
         if word in {FOREGROUND, STEP}:
             as_what = word
-        elif word.startswith("--cgroups=") and word.partition("=")[2] in groups.SETTINGS:
+        elif word.startswith("--cgroups=") and word.partition("=")[2] in SETTINGS:
             setting = word.partition("=")[2]
         elif word.startswith("--"):
             raise MistakeError(f"{word}: {USAGE}")
@@ -131,7 +131,7 @@ def _keep(folder: Path, cgroups: str, teller: BinaryIO | None, *, step: bool) ->
     (folder / "runs").mkdir(mode=0o700, exist_ok=True)
     log = Log(folder)
     name = f"{folder.stat().st_ino:x}{zlib.crc32(os.fsencode(folder)):08x}"
-    own = groups.find_groups(f"dardis-{name}", cgroups)
+    own = find_groups(f"dardis-{name}", cgroups)
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     to_default = [number for number in signal.valid_signals() if _is_changed(number)]
     host = {

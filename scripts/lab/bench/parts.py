@@ -108,7 +108,7 @@ def beside(
 
 def search_ways(bench: Bench) -> list[Row]:
     """Runs with and without each of the ways to find the earliest start."""
-    case = prepare(bench, "curie-partition-4", "CEA-Curie-2012-slice36k.swf.gz", (300, 32), partition=4)
+    case = prepare(bench, "curie-partition-4", TRACE, (300, 32), partition=4)
     late = prepare(bench, "hpc2n-20k-120x2", HPC2N, (120, 2), "dardis-late", limit=20_000)
     out = ["--out", str(bench.folder / "ways"), "--force", "--no-report"]
     ranks = [str(ROOT / "launch" / "mpirun"), "-n", "8"]

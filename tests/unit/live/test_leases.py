@@ -7,7 +7,7 @@ import pytest
 from kit.waiting import until_async
 
 from dardis.engine.clock import monotonic_s
-from dardis.live import keeper_mailbox as post
+from dardis.live import keeper_mailbox
 from dardis.live.host_liveness import Hearing
 from dardis.live.job_request import JobAsked
 from dardis.live.keeper import PROTOCOL
@@ -25,7 +25,7 @@ AHEAD_MS = 7_000_000
 def soon(monkeypatch):
     for name, seconds in {"LEASE_S": 1, "MARGIN_S": 0.3, "CERTAIN_S": 0.2, "RENEW_S": 0.1, "LOOK_S": 0.01,
                           "AGAIN_S": 0.01}.items():  # fmt: skip
-        monkeypatch.setattr(post, name, seconds)
+        monkeypatch.setattr(keeper_mailbox, name, seconds)
 
 
 LEASED = {"host": "far", "hosts": {"far": Led("m", leased=True)}}

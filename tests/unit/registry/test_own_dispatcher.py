@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import get_type_hints
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -97,34 +98,32 @@ OURS = 5
 '''
 
 
-def test_the_example_of_the_docs_runs(here):
+def written_as_mine(here: Path, name: str) -> None:
     page = (Path(__file__).resolve().parents[3] / "docs" / "extend.md").read_text()
-    (here / "mine.py").write_text(page.partition("```python\n# mine.py\n")[2].partition("```")[0])
+    (here / "mine.py").write_text(page.partition(f"```python\n# {name}\n")[2].partition("```")[0])
+
+
+def test_the_example_of_the_docs_runs(here):
+    written_as_mine(here, "mine.py")
     platform, jobs = small(here)
     schedule = play(platform, jobs, find_dispatcher("mine:WidestFirst", ["step=4"]), Target(), 1).schedule
     assert audit(schedule, platform) == []
 
 
 def test_the_selection_policy_of_the_docs_takes_the_fullest_start(here):
-    page = (Path(__file__).resolve().parents[3] / "docs" / "extend.md").read_text()
-    (here / "mine.py").write_text(page.partition("```python\n# fullest.py\n")[2].partition("```")[0])
+    written_as_mine(here, "fullest.py")
     platform, jobs = small(here)
     fullest = find_dispatcher("mine:FULLEST", ["selection=fullest", "generator=first"])
-    seen = []
-
-    def take(policy, spans, draw):
-        taken = right(policy, spans, draw)
-        seen.append((spans[:, 2].tolist(), spans[:, 0].tolist().index(taken)))
-        return taken
-
-    kind = type(fullest.setup.selection)
+    kind, seen = type(fullest.setup.selection), []
     right = kind.take
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(kind, "take", take)
+    with patch.object(kind, "take", lambda *of: seen.append((of[1], right(*of))) or seen[-1][1]):
         schedule = play(platform, jobs, fullest, Target(), 1).schedule
     assert audit(schedule, platform) == []
     assert len(seen) >= len(jobs)
-    assert all(indices[place] == min(indices) for indices, place in seen)
+    assert all((indices := spans[:, 2])[spans[:, 0] == taken] == indices.min() for spans, taken in seen)
+    for wrong in (-1, 1 << 40):
+        with patch.object(kind, "take", return_value=wrong), pytest.raises(ProtocolError, match="no common start"):
+            play(platform, jobs, fullest, Target(), 1)
     assert schedule.digest() == play(platform, jobs, fullest, Target(), 1, reach=Reach(arity=2)).schedule.digest()
 
 
